@@ -1,0 +1,198 @@
+"""The binary tree with Honaker's refinement, causal form: every noisy node of the past helps the estimate.
+
+factorization-counting 8.3. The estimate of a node of height h mixes its own noisy sum with its children's estimates by
+inverse variance, N_h = (2^h y_h + (2^h - 1)(N_left + N_right)) / (2^(h+1) - 1), variance sigma^2 2^h/(2^(h+1) - 1);
+a prefix adds the estimates of its nodes. All of it is post-processing of the noisy nodes y, which are as private as
+those of the binary tree: L = bit_length(T) nodes contain an event. Only nodes complete by tick t are used at t.
+
+As everywhere, what leaves is the correctly rounded estimate, (exact sum) + floor(e_t + 1/2), where e_t has the same
+form with noise in place of sums. Its denominator is odd, so ties cannot happen; floats that carry a bound on their own
+error decide nearly all ticks, exact integers the rest.
+
+Error: variance sigma^2 * sum over the set bits h of t of 2^h/(2^(h+1) - 1), about half of the tree's.
+Time O(d), two draws per tick and column, memory O(d log T). Going to a tick after a restart costs O(t d).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from evertally.bounds.tails import Spread
+from evertally.counting.process import (
+    Budget,
+    FloatArray,
+    IntArray,
+    node_law,
+    round_half_up,
+    spread_of,
+    window_bound,
+)
+from evertally.noise import Law, Source
+from evertally.privacy import Change
+
+_COMPILE_FROM = 64
+_PIECE = 1 << 16  # ticks handled at once
+
+
+def weight(h: int) -> float:
+    """Variance of the estimate of a node of height h, in units of a node's own, and the weight of its own value."""
+    return 2.0**h / (2.0 ** (h + 1) - 1.0)
+
+
+class HonakerProcess:
+    """Noise of the refined binary tree.
+
+    >>> from evertally.noise import simulation
+    >>> from evertally.privacy import ZCDP, Change
+    >>> source = simulation(0).source("demo")
+    >>> refined = HonakerProcess(ZCDP(0.5), Change(1, 1, 1), horizon=4096, columns=1, source=source)
+    >>> round(refined.worst().stddev, 2)  # the plain tree has 12.49
+    9.41
+    """
+
+    def __init__(
+        self,
+        charge: Budget,
+        change: Change,
+        *,
+        horizon: int,
+        columns: int,
+        source: Source,
+        lane: str = "honaker",
+    ) -> None:
+        self.horizon: int | None = horizon
+        self.columns = columns
+        self.levels = horizon.bit_length()
+        self.law: Law = node_law(charge, change, self.levels)
+        self._source = source
+        self._lane = lane
+        self._own = np.array([weight(h) for h in range(self.levels)])
+        self._children = np.array([(2.0**h - 1.0) / (2.0 ** (h + 1) - 1.0) for h in range(self.levels)])
+        self.seek(0)
+
+    def advance(self, count: int = 1) -> IntArray:
+        parts = []
+        stop = self.tick + count
+        while self.tick < stop:
+            parts.append(self._piece(min(stop - self.tick, _PIECE)))
+        return np.concatenate(parts) if parts else np.empty((0, self.columns), dtype=np.int64)
+
+    def seek(self, tick: int) -> None:
+        # [0] value, [1] bound on its error: estimate of the latest node of each height, and of the latest prefix
+        # that ends with such a node
+        self._node = np.zeros((2, self.levels, self.columns))
+        self._prefix = np.zeros((2, self.levels, self.columns))
+        self.tick = 0
+        while self.tick < tick:
+            self._piece(min(tick - self.tick, _PIECE), settle=False)
+
+    def spread(self, tick: int) -> Spread:
+        return spread_of(self.law, self._weights(tick), 1.0, roundings=1)
+
+    def worst(self) -> Spread:
+        assert self.horizon is not None
+        # T itself, or T with one bit cleared and all lower bits set.
+        T = self.horizon
+        ticks = [T] + [((T >> h) - 1 << h) | ((1 << h) - 1) for h in range(self.levels) if T >> h & 1]
+        return max((self.spread(t) for t in ticks), key=lambda spread: spread.variance)
+
+    def window_spread(self, tick: int, window: int) -> Spread:
+        return window_bound(self, tick, window)
+
+    def _weights(self, tick: int) -> float:
+        return sum(weight(h) for h in range(tick.bit_length()) if tick >> h & 1)
+
+    def _piece(self, count: int, settle: bool = True) -> IntArray:
+        start = self.tick
+        out = np.zeros((2, count, self.columns))
+        draws = [self._draws(h, start >> h, (start + count) >> h) for h in range(self.levels)]
+        offsets = np.cumsum([0] + [len(z) for z in draws])
+        refine = combine if count < _COMPILE_FROM else _compiled_combine()
+        z = np.concatenate(draws).astype(np.float64)
+        refine(z, offsets, start, self._own, self._children, self._node, self._prefix, out)
+        self.tick += count
+        rounded, undecided = round_half_up(out[0], out[1])
+        if settle:
+            for i, column in zip(*np.nonzero(undecided), strict=True):
+                rounded[i, column] = self._exact(start + int(i) + 1, int(column))
+        return rounded
+
+    def _draws(self, h: int, first: int, last: int) -> IntArray:
+        """Noise of the nodes of height h with (1-based) numbers first+1 .. last."""
+        return self._source.draws(f"{self._lane}-{h}", self.law, range(first + 1, last + 1), self.columns)
+
+    def _exact(self, tick: int, column: int) -> int:
+        """floor(e + 1/2) in integers: estimates of height h over the common denominator prod_{j<=h} (2^(j+1) - 1)."""
+        denominators = [1]
+        for h in range(1, self.levels):
+            denominators.append(denominators[-1] * (2 ** (h + 1) - 1))
+        estimates: list[int] = []
+        total = 0
+        for h in range(tick.bit_length()):
+            nodes = range(1, (tick >> h) + 1)
+            z = self._source.draws(f"{self._lane}-{h}", self.law, nodes, 1, column)[:, 0]
+            if h == 0:
+                estimates = [int(value) for value in z]
+            else:
+                estimates = [
+                    2**h * int(value) * denominators[h - 1] + (2**h - 1) * (estimates[2 * i] + estimates[2 * i + 1])
+                    for i, value in enumerate(z)
+                ]
+            if tick >> h & 1:
+                total += estimates[-1] * (denominators[-1] // denominators[h])
+        return (2 * total + denominators[-1]) // (2 * denominators[-1])
+
+
+def combine(
+    z: FloatArray,
+    offsets: IntArray,
+    start: int,
+    own: FloatArray,
+    children: FloatArray,
+    node: FloatArray,
+    prefix: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Runs the estimates over the ticks start+1 ..., with a bound on the error of every float.
+
+    A sum or product of values a, b with error bounds carries its own rounding, at most 2^-53 of the result; 2^-50 of
+    the absolute values covers the four roundings of one mix and those of the bound itself.
+    """
+    unit = 2.0**-50
+    for i in range(out.shape[1]):
+        t = start + 1 + i
+        value = z[offsets[0] + i, :].copy()
+        error = np.zeros(value.size)
+        h = 0
+        while (t >> h) % 2 == 0:
+            left, left_error = node[0, h, :], node[1, h, :]
+            h += 1
+            mine = own[h] * z[offsets[h] + (t >> h) - (start >> h) - 1, :]
+            theirs = left + value
+            error = children[h] * (left_error + error) + unit * (
+                np.abs(mine) + children[h] * (np.abs(left) + np.abs(value))
+            )
+            value = mine + children[h] * theirs
+        node[0, h, :] = value
+        node[1, h, :] = error
+        parent = t - (1 << h)
+        if parent > 0:
+            g = 0
+            while (parent >> g) % 2 == 0:
+                g += 1
+            error = error + prefix[1, g, :] + unit * (np.abs(value) + np.abs(prefix[0, g, :]))
+            value = value + prefix[0, g, :]
+        prefix[0, h, :] = value
+        prefix[1, h, :] = error
+        out[0, i, :] = value
+        out[1, i, :] = error
+
+
+@lru_cache(maxsize=1)
+def _compiled_combine() -> Any:
+    from numba import njit
+
+    return njit(cache=True)(combine)

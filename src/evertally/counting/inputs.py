@@ -1,0 +1,45 @@
+"""Reading what a caller hands over. Mistakes in the call raise here, before a tick is used; content never does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int64]
+
+# Far beyond any clip of a tick's total, so that cutting here changes nothing.
+_FAR = 2**62
+
+
+def as_integers(x: Any) -> IntArray:
+    """Integers as int64; TypeError for anything else. Numbers beyond int64 are content, and are clipped.
+
+    >>> as_integers([1, True, 10**30]).tolist()
+    [1, 1, 4611686018427387904]
+    """
+    array = np.asarray(x)
+    if array.size == 0 and not isinstance(x, np.ndarray):
+        return array.astype(np.int64)
+    if array.dtype.kind == "O" and all(isinstance(v, int) for v in array.flat):
+        return np.array([max(-_FAR, min(_FAR, v)) for v in array.flat], dtype=np.int64).reshape(array.shape)
+    if array.dtype == np.uint64:
+        return np.asarray(np.minimum(array, np.uint64(_FAR)), dtype=np.int64)
+    if array.dtype.kind not in "iub":
+        raise TypeError(
+            f"totals are integers, not {array.dtype}; round them by a rule that looks at one event at a time, "
+            "or use step_events"
+        )
+    return array.astype(np.int64)
+
+
+def keep_events(events: Any, kept: NDArray[np.bool_]) -> Any:
+    """The events whose users still have room."""
+    if hasattr(events, "filter") and hasattr(events, "type"):  # an Arrow array
+        import pyarrow as pa
+
+        return events.filter(pa.array(kept))
+    if isinstance(events, np.ndarray):
+        return events[kept]
+    return [event for event, keep in zip(events, kept, strict=True) if keep]

@@ -1,0 +1,86 @@
+"""What a noise process is: the integer noise of prefix sums, tick by tick, made without ever seeing data.
+
+A linear continual mechanism is the exact running sum plus such a process. To add one: a file with a class that meets
+`NoiseProcess`, a line in `choose.py`, and a line in the conformance list.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evertally.bounds.tails import Spread
+from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law, round_up
+from evertally.privacy import ZCDP, Change, PureDP
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+# What a process pays: pure budgets buy Laplace noise, zCDP budgets Gaussian noise.
+Budget = PureDP | ZCDP
+
+
+class NoiseProcess(Protocol):
+    """Noise for ticks 1, 2, ... of `columns` independent coordinates."""
+
+    columns: int
+    horizon: int | None
+    tick: int
+
+    def advance(self, count: int = 1) -> IntArray:
+        """The noise of the next `count` ticks, shape (count, columns)."""
+
+    def seek(self, tick: int) -> None:
+        """Goes to the state after `tick`; the noise of a tick does not depend on how one got there."""
+
+    def spread(self, tick: int) -> Spread:
+        """The law of the noise of one coordinate at a tick."""
+
+    def worst(self) -> Spread:
+        """The widest spread over all ticks of the horizon."""
+
+    def window_spread(self, tick: int, window: int) -> Spread:
+        """The law of noise(tick) - noise(tick - window) of one coordinate, or a bound on it."""
+
+
+def node_law(charge: Budget, change: Change, nodes: int) -> Law:
+    """The law of each node when one event moves at most `nodes` nodes, each by at most `change`.
+
+    price-of-continual-release 3.2 [R]: Laplace scale D1 h/eps, Gaussian variance D2^2 h/(2 rho); rounded up.
+    """
+    if isinstance(charge, PureDP):
+        return DiscreteLaplace(round_up(change.l1 * nodes / charge.exact_epsilon))
+    return DiscreteGaussian(round_up(change.l2_squared * nodes / (2 * charge.exact_rho)))
+
+
+def spread_of(law: Law, weight_square_sum: float, largest_weight: float, roundings: int = 0) -> Spread:
+    """The spread of a weighted sum of draws from one law."""
+    variance = law.stddev() ** 2 * weight_square_sum
+    if isinstance(law, DiscreteLaplace):
+        b = float(law.scale)
+        return Spread("laplace", variance, b * b * weight_square_sum, b * largest_weight, b, roundings)
+    assert isinstance(law, DiscreteGaussian)
+    sigma_squared = float(law.sigma_squared)
+    sigma = sigma_squared**0.5
+    return Spread("gaussian", variance, sigma_squared * weight_square_sum, sigma * largest_weight, sigma, roundings)
+
+
+def window_bound(process: NoiseProcess, tick: int, window: int) -> Spread:
+    """For weights w, w' >= 0: sum (w - w')^2 <= sum w^2 + sum w'^2, so the spreads add as if independent."""
+    now = process.spread(tick)
+    return now if window == tick else now + process.spread(tick - window)
+
+
+def round_half_up(centre: FloatArray, radius: FloatArray | float) -> tuple[IntArray, NDArray[np.bool_]]:
+    """floor(e + 1/2) for every e within `radius` of `centre`, and where that is not one number.
+
+    Design decision 4: the release is floor(S + e + 1/2) = S + floor(e + 1/2), so the noise path is rounded without
+    looking at data, half always up. It must be the correctly rounded value: then, and only then, the release is a
+    function of the noisy sums y alone (factorization-counting 11, step 5).
+    """
+    # Four units in the last place of the centre cover the three additions made here.
+    slack = radius + np.abs(centre) * 2.0**-50 + 2.0**-50
+    low = np.floor(centre + 0.5 - slack)
+    return low.astype(np.int64), low != np.floor(centre + 0.5 + slack)

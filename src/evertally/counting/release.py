@@ -1,0 +1,33 @@
+"""What leaves: a value with its tick and its error bar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Release:
+    """One released value.
+
+    `value` is a number, or a dictionary of numbers by label; `stddev` is the standard deviation of the noise in each
+    number, None where none is defined. `private` is False under simulation and test keys.
+
+    >>> import evertally as et
+    >>> counter = et.Counter(guarantee=et.PureDP(1.0), horizon=100, key=et.simulation(1))
+    >>> release = counter.step(20)
+    >>> lower, upper = release.interval(beta=0.05)
+    >>> release.tick, release.private, lower < release.value < upper
+    (1, False, True)
+    """
+
+    tick: int
+    value: Any
+    stddev: float | None
+    private: bool
+    bounds: Callable[[float], tuple[Any, Any]] = field(repr=False, compare=False)
+
+    def interval(self, beta: float = 0.05) -> tuple[Any, Any]:
+        """(lower, upper): each number's true value lies inside with probability at least 1 - beta, for this tick."""
+        return self.bounds(beta)

@@ -1,0 +1,152 @@
+"""The integer square-root factor and its certified inverse: public numbers that depend on the horizon alone.
+
+factorization-counting 2.1, 2.2 and 11. The prefix-sum matrix is L R with R Toeplitz, coefficients r_k = round(2^q f(k)),
+f(k) = binom(2k, k)/4^k, and L Toeplitz with the power series l of 1/((1 - z) r(z)). R is an integer matrix, so noise
+on R x can be integer noise; L is applied to what is already private.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from flint import arb, arb_series, ctx, fmpz
+from numpy.typing import NDArray
+
+from evertally.counting.fourier import FloatArray, Spectrum, convolve, error_factor, norm
+
+GRID_BITS = 16  # q: the loss against the real factor is 3e-7 at T = 2^16 (factorization-counting 11, step 2)
+
+_FIXED_POINT = 60
+
+
+@dataclass(frozen=True)
+class SqrtFactor:
+    """r, the squared norm of R's largest column, and 2^q l as floats with a bound on their error.
+
+    >>> factor = sqrt_factor(4)
+    >>> factor.r.tolist(), factor.column_norm_squared
+    ([65536, 32768, 24576, 20480], 6392119296)
+    >>> factor.inverse.tolist()
+    [1.0, 0.5, 0.375, 0.3125]
+    """
+
+    r: NDArray[np.int64]
+    column_norm_squared: int
+    inverse: FloatArray
+    inverse_error: float  # Euclidean norm of (inverse - truth), at most
+
+
+def coefficients(horizon: int) -> NDArray[np.int64]:
+    """r_0..r_{T-1}. Any fixed integers would do for privacy, as long as the norm is that of the integers used;
+    a running product of correctly rounded quotients is the same on every IEEE machine."""
+    k = np.arange(1, horizon, dtype=np.float64)
+    f = np.concatenate([[1.0], np.cumprod((2 * k - 1) / (2 * k))])
+    r: NDArray[np.int64] = np.floor(f * 2**GRID_BITS + 0.5).astype(np.int64)
+    return r
+
+
+@lru_cache(maxsize=24)
+def sqrt_factor(horizon: int) -> SqrtFactor:
+    """The factor of a horizon, built once: O(T log T)."""
+    r = coefficients(horizon)
+    inverse, error = _certified_inverse(r)
+    return SqrtFactor(r, sum(int(x) ** 2 for x in r), inverse, error)
+
+
+def _approximate_inverse(r: FloatArray) -> FloatArray:
+    """The series of 1/((1 - z) r(z)) by Newton's iteration in floats. No claim of accuracy is made here."""
+    T = r.size
+    g = np.array([1.0 / r[0]])
+    while g.size < T:
+        size = min(2 * g.size, T)
+        product, _ = convolve(g, r[:size], 0, size)
+        correction, _ = convolve(g, product[g.size :], 0, size - g.size)
+        g = np.concatenate([g, -correction])
+    return np.cumsum(g)
+
+
+def _certified_inverse(r: NDArray[np.int64]) -> tuple[FloatArray, float]:
+    """2^q l and the norm of its error.
+
+    With an approximation h on the grid 2^-60 and e = 1 - (1 - z) r h / 2^q, the truth is h/(1 - e) = h + h e + ...
+    The residual e is computed *exactly*: h is cut into limbs so short that the bounded error of the convolution is
+    below 1/2, and the limbs' integer results are put together modulo 2^64. Then h e by a bounded convolution, and
+    the rest of the series is at most ||h e|| ||e|| / (1 - ||e||_1) in every entry.
+    """
+    T = r.size
+    h = np.rint(_approximate_inverse(r / 2.0**GRID_BITS) * 2.0**_FIXED_POINT).astype(np.int64)
+    differences = np.diff(r, prepend=0)
+    n = max(1, (2 * T - 2).bit_length())
+    spectrum = Spectrum(differences.astype(np.float64), n)
+
+    # A limb of w bits has entries of at most 2^(w-1): choose w so that the bound on the error is below 1/4.
+    w = 15
+    while error_factor(n) * spectrum.norm * 2.0 ** (w - 1) * math.sqrt(T) > 0.25:
+        w -= 1
+    residual = np.zeros(T, dtype=np.uint64)
+    residual[0] = np.uint64((1 << (GRID_BITS + _FIXED_POINT)) % 2**64)
+    rest, shift = h.copy(), 0
+    while rest.any():
+        limb = ((rest + (1 << (w - 1))) & ((1 << w) - 1)) - (1 << (w - 1))
+        rest = (rest - limb) >> w
+        product = np.rint(spectrum.times(limb.astype(np.float64), None)[0][:T]).astype(np.int64)
+        if shift < 64:
+            residual -= product.astype(np.uint64) << np.uint64(shift)
+        shift += w
+    # The residual is a small signed number; modulo 2^64 it is exact if it is below 2^63, which floats can tell:
+    estimate, slack = convolve(differences / 2.0**GRID_BITS, h / 2.0**_FIXED_POINT, 0, T)
+    estimate[0] -= 1.0
+    if not (np.max(np.abs(estimate)) + slack) * 2.0 ** (GRID_BITS + _FIXED_POINT) < 2.0**62:
+        raise ArithmeticError("the approximate inverse is too far off to be certified; please report the horizon")
+    e = residual.astype(np.int64) / 2.0 ** (GRID_BITS + _FIXED_POINT)
+    hf = h / 2.0**_FIXED_POINT
+    correction, correction_error = convolve(hf, e, 0, T)
+    correction_error *= 1.2  # both factors were rounded to floats: 2 u against the bound's 27 u and more
+    inverse = hf + correction
+    l1 = float(np.sum(np.abs(e))) * (1 + 1e-6)
+    if not l1 < 0.5:
+        raise ArithmeticError("the approximate inverse is too far off to be certified; please report the horizon")
+    entry = correction_error + (norm(correction) + math.sqrt(T) * correction_error) * norm(e) / (1 - l1)
+    # conversions and the last addition: three roundings of numbers that are at most twice the result
+    return inverse, (math.sqrt(T) * entry + 6 * 2.0**-53 * norm(inverse)) * (1 + 1e-6)
+
+
+def exact_rounding(z: NDArray[np.int64]) -> int:
+    """floor(e + 1/2) for e = sum_i l_{t-i} Z_i, t = len(z), however close to a tie.
+
+    e is a multiple of 2^(-q t): if a ball of growing precision never excludes the boundary, it will at last isolate
+    that multiple, ties included.
+    """
+    t = z.size
+    r = coefficients(t)
+    precision = 128
+    while True:
+        with ctx.workprec(precision), _cap(t):
+            series = arb_series([int(x) for x in np.diff(r, prepend=0)], prec=t)
+            inverse = (1 / series).coeffs()
+            e = sum((inverse[t - 1 - i] * int(x) for i, x in enumerate(z)), arb(0))
+            rounded = (e + arb(1) / 2).floor().unique_fmpz()
+            if rounded is not None:
+                return int(rounded)
+            exact = (e * arb(2) ** (GRID_BITS * t)).unique_fmpz()
+            if exact is not None:
+                half = fmpz(1) << (GRID_BITS * t - 1)
+                return int((exact + half) >> (GRID_BITS * t))
+        precision *= 2
+
+
+class _cap:  # noqa: N801 - a context manager, used like a function
+    """Sets the length of flint's power series and restores it."""
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+
+    def __enter__(self) -> None:
+        self._before = ctx.cap
+        ctx.cap = self._length
+
+    def __exit__(self, *_: object) -> None:
+        ctx.cap = self._before

@@ -1,0 +1,186 @@
+"""The tree of any radix: prefix sums from noisy sums over nested blocks of ticks.
+
+streaming-selection 3.1-3.3 (BaseMech, cells and radix) and price-of-continual-release 3.2 (M1, the low-memory form).
+
+Write t in base r. The prefix 1..t is tiled by s_i(t) blocks of length r^i for each digit s_i, and every tick completes
+exactly one block that is ever used. So block and tick share one number, the address of the block's noise, and
+
+    noise(t) = Z_t + noise(t - r^v),   v = number of trailing zero digits of t,   noise(0) = 0.
+
+Privacy [R]: an event lies in at most L = (number of digits of T) used blocks, each released once, when it is complete:
+D1 L/eps or D2^2 L/(2 rho) per block, pure eps-DP or rho-zCDP, also against adaptive streams.
+Error: variance digitsum(t) * var(Z), at most (r - 1) L var(Z). Time O(d), memory O(d L), one draw per tick and column;
+with `keep=False` memory O(d) and up to (r - 1) L draws, because every noise can be drawn again from its address.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+
+from evertally.bounds.tails import Spread
+from evertally.counting.process import Budget, IntArray, node_law, spread_of
+from evertally.errors import ConfigurationError
+from evertally.noise import Law, Source
+from evertally.privacy import Change, PureDP
+
+Radix = int | Literal["formula", "exact"]
+
+_COMPILE_FROM = 64  # ticks in one call; fewer are interpreted, row by row
+
+
+def digits(t: int, radix: int) -> list[int]:
+    """Base-radix digits, lowest first; [0] for 0. Integers only: float logarithms lose a level at powers of r.
+
+    >>> digits(1000, 10)
+    [0, 0, 0, 1]
+    """
+    result = [t % radix]
+    while t := t // radix:
+        result.append(t % radix)
+    return result
+
+
+def levels(horizon: int, radix: int) -> int:
+    """L = floor(log_r T) + 1."""
+    return len(digits(horizon, radix))
+
+
+def largest_digit_sum(horizon: int, radix: int) -> int:
+    """max digitsum(t) over t <= T: T itself, or T with one digit lowered and all later ones raised to r - 1."""
+    ds = digits(horizon, radix)
+    best = sum(ds)
+    for i, digit in enumerate(ds):
+        if digit > 0:
+            best = max(best, sum(ds[i + 1 :]) + digit - 1 + i * (radix - 1))
+    return best
+
+
+def choose_radix(horizon: int, radix: Radix, pure: bool) -> int:
+    """`"formula"`: least (r-1) L^2 (streaming-selection 3.3), with L^3 for Laplace noise, whose variance grows with
+    the square of its scale. `"exact"`: the true worst digit sum in place of (r-1) L.
+
+    >>> choose_radix(1000, "formula", pure=False), choose_radix(1024, "formula", pure=False)
+    (4, 6)
+    """
+    if isinstance(radix, int):
+        if not 2 <= radix <= max(2, horizon):
+            raise ConfigurationError(f"radix {radix} is not between 2 and the horizon {horizon}")
+        return radix
+    if radix not in ("formula", "exact"):
+        raise ConfigurationError(f'radix is a number, "formula" or "exact", not {radix!r}')
+    power = 2 if pure else 1
+
+    def cost(r: int) -> int:
+        L = levels(horizon, r)
+        cells = (r - 1) * L if radix == "formula" else largest_digit_sum(horizon, r)
+        return cells * int(L**power)
+
+    return min(range(2, max(2, min(horizon, 256)) + 1), key=cost)
+
+
+class TreeProcess:
+    """Noise of the r-ary tree.
+
+    >>> from evertally.noise import simulation
+    >>> from evertally.privacy import Change
+    >>> tree = TreeProcess(PureDP(1.0), Change(1, 1, 1), horizon=100, columns=1, source=simulation(0).source("demo"))
+    >>> tree.radix, tree.levels, tree.advance(3).shape
+    (11, 2, (3, 1))
+    """
+
+    def __init__(
+        self,
+        charge: Budget,
+        change: Change,
+        *,
+        horizon: int,
+        columns: int,
+        source: Source,
+        radix: Radix = "formula",
+        keep: bool = True,
+        lane: str = "tree",
+    ) -> None:
+        self.horizon: int | None = horizon
+        self.columns = columns
+        self.radix = choose_radix(horizon, radix, isinstance(charge, PureDP))
+        self.levels = levels(horizon, self.radix)
+        self.law: Law = node_law(charge, change, self.levels)
+        self.tick = 0
+        self._source = source
+        self._lane = lane
+        self._largest_digit_sum = largest_digit_sum(horizon, self.radix)
+        # noise of the latest tick with v trailing zero digits, for each v
+        self._latest = np.zeros((self.levels if keep else 0, columns), dtype=np.int64)
+
+    def advance(self, count: int = 1) -> IntArray:
+        if not len(self._latest):
+            out = np.stack([self._noise(t) for t in range(self.tick + 1, self.tick + count + 1)])
+            self.tick += count
+            return out
+        z = self._source.draws(self._lane, self.law, range(self.tick + 1, self.tick + count + 1), self.columns)
+        walk = climb if count < _COMPILE_FROM else _compiled_climb()
+        walk(z, self.tick, self.radix, self._latest)
+        self.tick += count
+        return z
+
+    def seek(self, tick: int) -> None:
+        self._latest[:] = 0
+        self.tick = tick
+        if len(self._latest):
+            for t in reversed(self._blocks(tick)):  # the latest of each level is written last
+                level = next(v for v, digit in enumerate(digits(t, self.radix)) if digit)
+                self._latest[level] = self._noise(t)
+
+    def spread(self, tick: int) -> Spread:
+        return spread_of(self.law, sum(digits(tick, self.radix)), 1.0)
+
+    def worst(self) -> Spread:
+        return spread_of(self.law, self._largest_digit_sum, 1.0)
+
+    def window_spread(self, tick: int, window: int) -> Spread:
+        different = len(set(self._blocks(tick)) ^ set(self._blocks(tick - window)))
+        return spread_of(self.law, different, 1.0)
+
+    def _noise(self, tick: int) -> IntArray:
+        noise: IntArray = self._source.draws(self._lane, self.law, self._blocks(tick), self.columns).sum(axis=0)
+        return noise
+
+    def _blocks(self, tick: int) -> list[int]:
+        """The blocks that tile 1..tick, each by the tick that completes it, shortest first."""
+        blocks = []
+        while tick > 0:
+            blocks.append(tick)
+            step = 1
+            while tick % (step * self.radix) == 0:
+                step *= self.radix
+            tick -= step
+        return blocks
+
+
+def climb(z: IntArray, tick: int, radix: int, latest: IntArray) -> None:
+    """Turns draws into noise in place: row i is tick + 1 + i. Runs interpreted and compiled alike."""
+    for i in range(z.shape[0]):
+        t = tick + 1 + i
+        v = 0
+        rest = t
+        while rest % radix == 0:
+            rest //= radix
+            v += 1
+        rest -= 1  # the parent, t - r^v, without its v trailing zeros
+        if rest > 0:
+            u = v
+            while rest % radix == 0:
+                rest //= radix
+                u += 1
+            z[i, :] += latest[u, :]
+        latest[v, :] = z[i, :]
+
+
+@lru_cache(maxsize=1)
+def _compiled_climb() -> Any:
+    from numba import njit
+
+    return njit(cache=True)(climb)

@@ -1,0 +1,281 @@
+"""The door: raw events become one bounded integer row per tick, by a fixed function of each event alone.
+
+Every sensitivity that the library claims rests on two properties of these classes, which the tests check:
+
+* *per event*: the row of a tick is the sum of the rows of its events. Removing one event changes the tick's
+  row by exactly that event's own row; it never changes how another event is bounded. So no rule here may look
+  at arrival positions, at other events or at exact counts.
+* *bounded*: an event's row has at most `max_per_event` non-zero entries, each at most `max_weight` in
+  absolute value.
+
+Records are never refused: an error, a log line or a status that depends on a record would itself be a
+release. What cannot be used contributes nothing. Only mistakes of the caller (a wrong container, a bad
+parameter) raise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evertally.encode.labels import as_list, canonical, coded, is_arrow, label_bytes, require_column
+from evertally.errors import ConfigurationError
+
+_MAX_WEIGHT_LIMIT = 2**40
+# Tick totals are clipped here so that they fit int64. Clipping moves a total by no more than the total moved,
+# so the sensitivity stands; no real tick comes near it.
+_TOTAL_LIMIT = 2**62
+
+Row = NDArray[np.int64]
+Order = Callable[[bytes], bytes]
+
+
+def whole(value: object, limit: int) -> int:
+    """`value` as an integer: fractions are cut towards zero, the rest is clipped to [-limit, limit]; 0 if it
+    is no finite number.
+
+    >>> whole(2.9, 10), whole(-2.9, 10), whole(True, 10), whole(10**30, 10)
+    (2, -2, 1, 10)
+    >>> whole(float("nan"), 10), whole(float("inf"), 10), whole("3", 10), whole(None, 10)
+    (0, 0, 0, 0)
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    try:
+        return _cut_and_clipped(value, limit) if isinstance(value, Real | Decimal) else 0
+    except Exception:  # an object from outside may do anything when it is compared
+        return 0
+
+
+def _cut_and_clipped(value: Any, limit: int) -> int:
+    finite = value.is_finite() if isinstance(value, Decimal) else value == value and abs(value) != math.inf
+    if not finite:
+        return 0
+    # Compare before converting: Decimal("1e999999999") is small as it stands and enormous as an integer.
+    return limit if value >= limit else -limit if value <= -limit else int(value)
+
+
+def _checked(name: str, value: object, limit: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= limit:
+        raise ConfigurationError(f"{name} must be an integer from 1 to {limit}; got {value!r}")
+    return int(value)
+
+
+class AmountDoor:
+    """The sum of one number per event, each number bounded on its own to [0, max_weight] ([-max_weight,
+    max_weight] if signed).
+
+    Missing, infinite and non-numeric amounts count 0, fractions are cut towards zero, True counts 1.
+
+    >>> AmountDoor(max_weight=10).totals([3, 250, -4, 2.9, None, float("nan"), "7"], tick=1)
+    15
+    """
+
+    def __init__(self, max_weight: int = 1, signed: bool = False) -> None:
+        self.max_weight = _checked("max_weight", max_weight, _MAX_WEIGHT_LIMIT)
+        self.signed = bool(signed)
+
+    def totals(self, events: Any, tick: int) -> int:
+        """The bounded total of one tick's events. The tick plays no part; all doors have the same shape."""
+        require_column(events, "events")
+        numbers = _numeric(events)
+        if numbers is None:
+            total = sum(self._bounded(value) for value in as_list(events))
+        else:
+            low, high = -self.max_weight if self.signed else 0, self.max_weight
+            total = _exact_sum(_clipped(numbers, low, high), self.max_weight)
+        return max(-_TOTAL_LIMIT, min(_TOTAL_LIMIT, total))
+
+    def _bounded(self, value: object) -> int:
+        amount = whole(value, self.max_weight)
+        return amount if self.signed else max(0, amount)
+
+
+def _numeric(events: Any) -> NDArray[Any] | None:
+    """A column of machine numbers as numpy, missing as 0; None when entries must be looked at one by one."""
+    if is_arrow(events):
+        import pyarrow as pa
+
+        if pa.types.is_boolean(events.type):
+            events = events.cast(pa.int8())
+        if not (
+            pa.types.is_integer(events.type) or pa.types.is_float32(events.type) or pa.types.is_float64(events.type)
+        ):
+            return None
+        if events.null_count:
+            events = events.fill_null(pa.scalar(0, events.type))
+        chunked = isinstance(events, pa.ChunkedArray)
+        events = events.to_numpy() if chunked else events.to_numpy(zero_copy_only=False)
+    if isinstance(events, np.ndarray) and events.dtype.kind in "iubf":
+        return events
+    return None
+
+
+def _clipped(numbers: NDArray[Any], low: int, high: int) -> Row:
+    if numbers.dtype.kind == "f":
+        finite = np.where(np.isfinite(numbers), numbers, 0).astype(np.float64)
+        clipped: Row = np.clip(np.trunc(finite), low, high).astype(np.int64)
+    elif numbers.dtype == np.uint64:  # the only integers that do not fit int64
+        clipped = np.minimum(numbers, np.uint64(high)).astype(np.int64)
+    else:
+        clipped = np.clip(numbers.astype(np.int64, copy=False), low, high)
+    return clipped
+
+
+def _exact_sum(numbers: Row, largest: int) -> int:
+    # int64 sums wrap silently; add in pieces that cannot.
+    piece = max(1, _TOTAL_LIMIT // largest)
+    return sum(int(numbers[i : i + piece].sum()) for i in range(0, len(numbers), piece))
+
+
+class CategoryDoor:
+    """Events that name categories become integer rows with one column per declared category (and one for
+    `other`).
+
+    An event is a label, a collection of labels, or a mapping from labels to integer weights. Its row is made
+    in this order, which matters (a rule applied earlier or later has another sensitivity): labels are
+    canonicalised, what is invalid or undeclared is dropped (undeclared labels go to `other` if there is one),
+    duplicates are merged by adding, weights are clipped to `max_weight`, and the event is cut to
+    `max_per_event` distinct items.
+
+    Which items survive the cut is decided by `order`, a secret keyed hash, of the tick, the event's own
+    content and the label: not by arrival, so that removing one event cannot re-cut another, and not by
+    popularity, which is private. With `rank_by_label` the event's content plays no part: where single items are
+    protected, one item more must not re-rank the others (privacy.neighbours, `Contribution`).
+
+    >>> from hashlib import blake2b
+    >>> secret_order = lambda message: blake2b(message, key=b"secret").digest()
+    >>> door = CategoryDoor(["a", "b"], other="rest", max_per_event=2, order=secret_order)
+    >>> door.totals(["a", ["a", "b", "b"], {"b": 5}, "zebra", None, 3.5], tick=1).tolist()
+    [2, 2, 1]
+    >>> door.labels
+    ('a', 'b', 'rest')
+    """
+
+    def __init__(
+        self,
+        categories: Iterable[object],
+        other: object | None = None,
+        max_per_event: int = 1,
+        max_weight: int = 1,
+        signed: bool = False,
+        *,
+        order: Order,
+        rank_by_label: bool = False,
+    ) -> None:
+        self.labels = _declared(categories, other)
+        self.max_per_event = _checked("max_per_event", max_per_event, 2**31)
+        self.max_weight = _checked("max_weight", max_weight, _MAX_WEIGHT_LIMIT)
+        self.signed = bool(signed)
+        self._order = order
+        self._rank_by_label = rank_by_label
+        self._other = len(self.labels) - 1 if other is not None else -1
+        self._index = {label: i for i, label in enumerate(self.labels)}
+
+    @property
+    def width(self) -> int:
+        """Number of columns: the declared categories, and one more for `other`."""
+        return len(self.labels)
+
+    def totals(self, events: Any, tick: int) -> Row:
+        """The row of one tick: the sum of the bounded rows of its events."""
+        require_column(events, "events")
+        plain = coded(events)
+        if plain is not None:
+            return self._totals_of_labels(*plain)
+        totals: dict[int, int] = {}
+        for event in as_list(events):
+            for column, weight in self.row(event, tick).items():
+                totals[column] = totals.get(column, 0) + weight
+        row = np.zeros(self.width, np.int64)
+        for column, total in totals.items():
+            row[column] = max(-_TOTAL_LIMIT, min(_TOTAL_LIMIT, total))
+        return row
+
+    def row(self, event: object, tick: int) -> dict[int, int]:
+        """The bounded row of one single event, sparse: column -> weight, at most `max_per_event` of them."""
+        try:
+            items = self._items(event)
+        except Exception:  # an object from outside may do anything when it is read
+            return {}
+        if len(items) > self.max_per_event:
+            items = self._cut(items, tick)
+        return items
+
+    def _items(self, event: object) -> dict[int, int]:
+        items: dict[int, int] = {}
+        for value, count in _pairs(event):
+            column, weight = self.column(value), whole(count, _TOTAL_LIMIT)
+            if column is not None and (weight > 0 or self.signed):
+                items[column] = items.get(column, 0) + weight
+        low, high = -self.max_weight, self.max_weight
+        return {column: max(low, min(high, weight)) for column, weight in items.items() if weight}
+
+    def column(self, value: object) -> int | None:
+        """The column that a label counts in, None if it counts nowhere."""
+        label = canonical(value)
+        if label is None:
+            return None
+        column = self._index.get(label, self._other)
+        return None if column < 0 else column
+
+    def _cut(self, items: dict[int, int], tick: int) -> dict[int, int]:
+        content = b"".join(_framed(self._label_bytes(column), items[column]) for column in sorted(items))
+        event = self._order(b"event" + _framed(b"" if self._rank_by_label else content, tick))
+        ranked = sorted(items, key=lambda column: (self._order(b"item" + event + self._label_bytes(column)), column))
+        return {column: items[column] for column in ranked[: self.max_per_event]}
+
+    def _label_bytes(self, column: int) -> bytes:
+        return label_bytes(self.labels[column])
+
+    def _totals_of_labels(self, codes: NDArray[np.int64], values: list[object]) -> Row:
+        # A plain label is one item of weight 1, which no bound touches: counting each distinct label once is
+        # the whole job.
+        row = np.zeros(self.width, np.int64)
+        counts = np.bincount(codes[codes >= 0], minlength=len(values))
+        for value, count in zip(values, counts.tolist(), strict=True):
+            column = self.column(value)
+            if column is not None:
+                row[column] += count
+        return row
+
+
+def _declared(categories: Iterable[object], other: object | None) -> tuple[str, ...]:
+    if isinstance(categories, str | bytes):
+        raise ConfigurationError("categories must be a list of labels, not one text")
+    labels: list[str] = []
+    for position, value in enumerate([*categories, *([] if other is None else [other])]):
+        label = canonical(value)
+        if label is None:
+            raise ConfigurationError(f"category {position + 1} is not a label; use text or whole numbers")
+        labels.append(label)
+    if len(labels) == (other is not None):
+        raise ConfigurationError("at least one category is needed")
+    if len(set(labels)) != len(labels):
+        twice = next(label for i, label in enumerate(labels) if label in labels[:i])
+        raise ConfigurationError(
+            f"category {twice!r} is declared twice (after Unicode normalisation, `other` included)"
+        )
+    return tuple(labels)
+
+
+def _pairs(event: object) -> Iterable[tuple[object, object]]:
+    """The items of an event as (label, weight); what is no collection is taken for a label of weight 1."""
+    if isinstance(event, Mapping):
+        return list(event.items())
+    if isinstance(event, str | bytes) or not isinstance(event, Sequence | AbstractSet | np.ndarray):
+        return [(event, 1)]
+    return [(label, 1) for label in event]
+
+
+def _framed(content: bytes, number: int) -> bytes:
+    """An injective encoding of (content, number): two different events must never hash as one."""
+    digits = str(number).encode()
+    return len(digits).to_bytes(4, "big") + digits + len(content).to_bytes(8, "big") + content

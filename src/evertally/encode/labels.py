@@ -1,0 +1,149 @@
+"""One spelling per label: how category and user names are canonicalised, alone or as a whole column.
+
+Two spellings of one label must not become two items (an event could then move a column twice), so every label
+is brought to one form before anything is merged, hashed or capped. The form depends on the label alone.
+"""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Codes = NDArray[np.int64]
+
+
+def canonical(value: object) -> str | None:
+    """The one spelling of a label, or None when `value` cannot be a label.
+
+    Text is brought to Unicode NFC and otherwise left alone (case and blanks are the user's business); whole
+    numbers are written in decimal, so that 7, 7.0 and "7" are the same label whatever file format they came
+    from; truth values are "true" and "false"; bytes are read as UTF-8.
+
+    >>> canonical("cafe\\u0301") == canonical("caf\\u00e9")
+    True
+    >>> canonical(7), canonical(7.0), canonical(True), canonical(None), canonical(float("nan"))
+    ('7', '7', 'true', None, None)
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str):
+        return value if value.isascii() else unicodedata.normalize("NFC", value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return decimal(value)
+    if isinstance(value, float):
+        return decimal(int(value)) if value.is_integer() else None
+    if isinstance(value, bytes):
+        # surrogateescape keeps distinct byte strings distinct even when they are not UTF-8.
+        return unicodedata.normalize("NFC", value.decode("utf-8", "surrogateescape"))
+    return None
+
+
+def decimal(value: int) -> str | None:
+    """Decimal digits of an integer; None when it is too long for a label (Python would not print it)."""
+    return str(value) if -(10**400) < value < 10**400 else None
+
+
+def label_bytes(label: str) -> bytes:
+    """A label as bytes for hashing and storing; defined for every Python string, lone surrogates included."""
+    return label.encode("utf-8", "surrogatepass")
+
+
+def require_column(events: object, what: str) -> None:
+    """Refuse a container without one entry per event: a mistake in the call, not in a record."""
+    if isinstance(events, np.ndarray):
+        if events.ndim != 1:
+            raise TypeError(f"{what} must be one-dimensional, one entry per event; got {events.ndim} dimensions")
+        return
+    if is_arrow(events):
+        return
+    if isinstance(events, str | bytes | bytearray | memoryview | Mapping | AbstractSet) or not isinstance(
+        events, Sequence
+    ):
+        raise TypeError(
+            f"{what} must be a list, tuple, 1-d numpy array or Arrow array with one entry per event; got "
+            f"{type(events).__name__}. One single event goes in a list: [event]"
+        )
+
+
+def is_arrow(column: object) -> bool:
+    """Whether `column` is an Arrow array. Arrow is optional: if nobody imported it, nothing can be one."""
+    arrow = sys.modules.get("pyarrow")
+    return arrow is not None and isinstance(column, arrow.Array | arrow.ChunkedArray)
+
+
+def as_list(column: Any) -> list[object]:
+    """The entries of a column as Python objects; None for an entry that has no Python form."""
+    if isinstance(column, np.ndarray):
+        return list(column.tolist())
+    if not is_arrow(column):
+        return list(column)
+    try:
+        values = column.to_pylist(maps_as_pydicts="lossy")
+    except Exception:
+        values = [_python_form(scalar) for scalar in column]
+    return list(values)
+
+
+def _python_form(scalar: Any) -> object:
+    try:
+        return scalar.as_py(maps_as_pydicts="lossy")
+    except Exception:
+        return None
+
+
+def coded(column: Any) -> tuple[Codes, list[object]] | None:
+    """A column of plain values as (codes, distinct values), code -1 for null; None when entries are
+    collections.
+
+    Only the distinct values are then looked at one by one, by the same functions that look at single events,
+    so the fast path cannot disagree with the slow one.
+    """
+    if is_arrow(column):
+        return _coded_arrow(column)
+    if isinstance(column, np.ndarray) and column.dtype.kind in "iubfU":
+        distinct, codes = np.unique(column, return_inverse=True)
+        return codes.astype(np.int64, copy=False), list(distinct)
+    values = as_list(column)
+    # Exact types only: as dictionary keys True, 1 and 1.0 are one, as labels they are not.
+    if not set(map(type, values)) <= {str, int, type(None)}:
+        return None
+    number: dict[object, int] = {value: i for i, value in enumerate(Counter(values))}
+    return np.fromiter((number[value] for value in values), np.int64, len(values)), list(number)
+
+
+def _coded_arrow(column: Any) -> tuple[Codes, list[object]] | None:
+    import pyarrow as pa
+
+    if pa.types.is_nested(column.type):
+        return None
+    if pa.types.is_null(column.type):
+        return np.full(len(column), -1, np.int64), []
+    try:
+        encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        if isinstance(encoded, pa.ChunkedArray):
+            encoded = encoded.unify_dictionaries().combine_chunks()
+            if isinstance(encoded, pa.ChunkedArray):  # no chunk at all, in some versions
+                return np.empty(0, np.int64), []
+        codes = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    except pa.ArrowException:
+        return None
+    dictionary = encoded.dictionary
+    if pa.types.is_nested(dictionary.type):
+        return None
+    if len(dictionary) > len(codes):
+        # A slice of a long column carries the whole column's dictionary; look only at what occurs in the
+        # slice.
+        used, codes = np.unique(codes, return_inverse=True)
+        missing = int(used.size > 0 and used[0] < 0)
+        dictionary = dictionary.take(pa.array(used[missing:]))
+        codes = codes - missing
+    return codes, as_list(dictionary)

@@ -1,0 +1,154 @@
+"""The lifetime cap of user-level privacy: the first w events of a user count, the rest contribute nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evertally.encode.labels import Codes, as_list, canonical, coded, is_arrow, label_bytes, require_column
+from evertally.errors import ConfigurationError, ReplayRefused, StateError
+
+_FORMAT = b"evertally-users-1\n"
+
+
+class UserCap:
+    """Keeps the first `max_events` events of each user over the whole life of the stream.
+
+    The rule looks at nothing but that user's own events, in their order of arrival, and at none of their
+    content: an event that turns out empty or invalid uses up one of its user's places all the same. (A cap
+    that skipped invalid events would let a user's kept positions move when one event changes, and the charge
+    would double.) An event without a user is not kept. An event with two users cannot be: one owner's cap
+    would decide about the other's event, the effect cascades, and no charge is known.
+
+    >>> cap = UserCap(max_events=2)
+    >>> cap.keep(["ann", "bob", "ann", "ann", None], tick=1).tolist()
+    [True, True, True, False, False]
+    >>> cap.keep(["bob", "bob", "ann"], tick=2).tolist()
+    [True, False, False]
+
+    Asked again about the last tick it answers from the state before that tick and changes nothing, so a tick
+    can be replayed.
+    """
+
+    def __init__(self, max_events: int) -> None:
+        if isinstance(max_events, bool) or not isinstance(max_events, int) or not 1 <= max_events < 2**31:
+            raise ConfigurationError(f"max_events must be an integer from 1 to 2^31 - 1; got {max_events!r}")
+        self.max_events = max_events
+        self._used: dict[str, int] = {}
+        self._last_tick = 0
+        self._used_before: dict[str, int] = {}  # counts of the last tick's users as they were before it
+
+    def keep(self, users: Any, tick: int) -> NDArray[np.bool_]:
+        """One truth value per event: whether it is among the first `max_events` of its user."""
+        require_column(users, "users")
+        codes, names = _owners(users)
+        if tick < self._last_tick:
+            raise ReplayRefused(
+                f"the user cap has already passed tick {self._last_tick}; tick {tick} cannot be asked again"
+            )
+        replay = tick == self._last_tick
+        before = [
+            self._used_before.get(name, self._used.get(name, 0)) if replay else self._used.get(name, 0)
+            for name in names
+        ]
+        room = np.array([self.max_events - used for used in before] + [0], np.int64)  # code -1 (no user) finds the 0
+        kept = _rank_within_code(codes) < room[codes]
+        if not replay:
+            self._count(names, before, np.bincount(codes[kept], minlength=len(names)), tick)
+        return kept
+
+    def _count(self, names: list[str], before: list[int], added: NDArray[np.intp], tick: int) -> None:
+        self._last_tick = tick
+        self._used_before = dict(zip(names, before, strict=True))
+        for name, used, more in zip(names, before, added.tolist(), strict=True):
+            self._used[name] = used + more
+
+    def to_bytes(self) -> bytes:
+        """The whole state as secret bytes (it names users), the same bytes for the same state."""
+        parts = [_FORMAT, self.max_events.to_bytes(4, "big"), self._last_tick.to_bytes(8, "big")]
+        for table in (self._used, self._used_before):
+            parts.append(len(table).to_bytes(8, "big"))
+            for name in sorted(table):
+                raw = label_bytes(name)
+                parts += [len(raw).to_bytes(4, "big"), raw, table[name].to_bytes(4, "big")]
+        return b"".join(parts)
+
+    @classmethod
+    def from_bytes(cls, blob: bytes) -> UserCap:
+        """The cap that `to_bytes` described; StateError when the bytes are not such a description."""
+        if not blob.startswith(_FORMAT):
+            raise StateError("these bytes are not the state of a user cap")
+        reader = _Reader(blob, len(_FORMAT))
+        cap = cls(reader.number(4))
+        cap._last_tick = reader.number(8)
+        cap._used = reader.table()
+        cap._used_before = reader.table()
+        reader.finish()
+        return cap
+
+
+def _owners(users: Any) -> tuple[Codes, list[str]]:
+    """Codes into a list of distinct canonical user names, -1 for events without a user."""
+    plain = coded(users)
+    if plain is None:
+        values = as_list(users)
+        nested = is_arrow(users) and _is_nested(users)
+        if nested or any(isinstance(value, list | tuple | set | frozenset | dict | np.ndarray) for value in values):
+            raise TypeError("users must hold one user per event; an event owned by several users is refused")
+        plain = np.arange(len(values)), values
+    codes, values = plain
+    number: dict[str, int] = {}
+    recoded = np.full(len(values) + 1, -1, np.int64)  # the last entry is where code -1 points
+    for i, value in enumerate(values):
+        name = canonical(value)
+        if name is not None:
+            recoded[i] = number.setdefault(name, len(number))
+    return recoded[codes], list(number)
+
+
+def _is_nested(users: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_nested(users.type))
+
+
+def _rank_within_code(codes: Codes) -> Codes:
+    """For each entry, how many earlier entries have the same code."""
+    order = np.argsort(codes, kind="stable")
+    in_order = codes[order]
+    starts = np.flatnonzero(np.r_[True, in_order[1:] != in_order[:-1]]) if len(codes) else np.empty(0, np.int64)
+    lengths = np.diff(np.r_[starts, len(codes)])
+    rank = np.empty(len(codes), np.int64)
+    rank[order] = np.arange(len(codes)) - np.repeat(starts, lengths)
+    return rank
+
+
+class _Reader:
+    """Reads the fields of `to_bytes` in turn; StateError, without content, when the bytes run out."""
+
+    def __init__(self, blob: bytes, position: int) -> None:
+        self._blob = blob
+        self._position = position
+
+    def take(self, length: int) -> bytes:
+        raw = self._blob[self._position : self._position + length]
+        if len(raw) != length:
+            raise StateError("the state of a user cap is cut short")
+        self._position += length
+        return raw
+
+    def number(self, length: int) -> int:
+        return int.from_bytes(self.take(length), "big")
+
+    def table(self) -> dict[str, int]:
+        table: dict[str, int] = {}
+        for _ in range(self.number(8)):
+            name = self.take(self.number(4)).decode("utf-8", "surrogatepass")
+            table[name] = self.number(4)
+        return table
+
+    def finish(self) -> None:
+        if self._position != len(self._blob):
+            raise StateError("the state of a user cap has trailing bytes")

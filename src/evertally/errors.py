@@ -1,0 +1,25 @@
+"""What can go wrong, by kind. No message may contain the content of a record."""
+
+
+class EvertallyError(Exception):
+    """Base of every error that evertally raises on purpose."""
+
+
+class ConfigurationError(EvertallyError, ValueError):
+    """A parameter is refused before the stream starts."""
+
+
+class HorizonExceeded(EvertallyError):
+    """The stream has used all its ticks; noise is calibrated for the horizon, so going on would break the promise."""
+
+
+class BudgetExceeded(EvertallyError):
+    """A mechanism asks for more privacy loss than the ledger has left."""
+
+
+class StateError(EvertallyError):
+    """A key, a snapshot or a state file is missing, damaged, or belongs to something else. The stream stops."""
+
+
+class ReplayRefused(EvertallyError):
+    """A tick that was already released is asked for again with another input: answering would leak the difference."""

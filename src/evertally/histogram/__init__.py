@@ -1,0 +1,5 @@
+"""Queries on column sums."""
+
+from evertally.histogram.histogram import Histogram
+
+__all__ = ["Histogram"]

@@ -1,0 +1,67 @@
+"""The fast path of a draw in float64: plain functions, interpreted for single draws and compiled for vectors.
+
+Only additions, multiplications, floor and frexp are used, so the error analysis needs nothing of the machine
+but IEEE 754 rounding of these (fused multiply-adds included: they round less). A result is returned only if
+it is the same for every real number within the certified distance; otherwise the answer is TOO_CLOSE and the
+slow path decides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+TOO_CLOSE = -1
+
+# Kept as module constants with the values of quantile.py, because compiled code freezes them.
+CELLS = 32
+DEGREE = 8
+_SLACK = 2.0**-50  # eight roundings of y: scale (2), product, sum, lower end, and a reserve (section 2)
+
+
+def magnitude(
+    v: float,
+    coefficients: Any,
+    radius: Any,
+    bits: int,
+    octaves: int,
+    scale: float,
+    shift: float,
+    curvature: float,
+) -> int:
+    """floor(scale * quantile(V) + shift) for all V that begin with the word v, or TOO_CLOSE.
+
+    `curvature` weighs the distance between the wide discrete Gaussian and its continuous quantile, bounded by
+    curvature * (z^3 + 9 z + 16) (docs/theory/samplers.md, section 3); it is 0 for the Laplace law.
+    """
+    m, exponent = math.frexp(v)
+    octave = bits - exponent
+    if octave < 0 or octave >= octaves:
+        return TOO_CLOSE
+    position = m * (2 * CELLS)
+    cell = math.floor(position)
+    x = position - cell - 0.5
+    row = octave * CELLS + int(cell) - CELLS
+    c = coefficients[row]
+    z = c[DEGREE]
+    for k in range(DEGREE - 1, -1, -1):
+        z = z * x + c[k]
+    y = scale * z + shift
+    distance = scale * radius[row] + curvature * (z * (z * z + 9.0) + 16.0) + y * _SLACK
+    answer: int = math.floor(y - distance)
+    if answer < 0 or answer != math.floor(y + distance):
+        return TOO_CLOSE
+    return answer
+
+
+def count_above(v: int, thresholds: Sequence[int], start: int) -> int:
+    """#{k : thresholds[k] > v} for falling thresholds, given a bound `start` on it, or TOO_CLOSE on a tie."""
+    if v == 0:
+        return TOO_CLOSE
+    k = start
+    while k > 0 and thresholds[k - 1] <= v:
+        if thresholds[k - 1] == v:
+            return TOO_CLOSE
+        k -= 1
+    return k

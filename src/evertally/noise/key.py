@@ -1,0 +1,210 @@
+"""The secret of a stream: 32 bytes from which every draw of its noise follows.
+
+Whoever holds the key knows all noise, past and future, hence all exact counts: it is as sensitive as the
+data. A key lives and dies with one stream; `Key.derive` makes the key of a further one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from pathlib import Path
+from typing import NoReturn, Protocol
+
+from evertally.errors import ConfigurationError, StateError
+from evertally.noise.source import KeyedSource, Recorder, RecordingSource, Source, ZeroSource
+
+KEY_BYTES = 32
+
+
+def encode_path(*parts: str | bytes) -> bytes:
+    """An injective encoding of a tuple: each part behind its length, so no two paths give the same bytes.
+
+    >>> encode_path("ab", "c") != encode_path("a", "bc")
+    True
+    """
+    encoded = b""
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        encoded += len(data).to_bytes(8, "little") + data
+    return encoded
+
+
+class NoiseKey(Protocol):
+    """What a mechanism needs of a key. `Key` is the real one; `ZeroNoise` and `Recording` serve tests."""
+
+    @property
+    def private(self) -> bool:
+        """Whether releases under this key are private."""
+
+    def source(self, *path: str | bytes) -> Source:
+        """The addressed noise of one mechanism; the path names stream, mechanism and parameters."""
+
+    def mac(self, purpose: str, data: bytes) -> bytes:
+        """32 bytes that only a holder of the key can compute."""
+
+    def fingerprint(self) -> str:
+        """A public name for the key that reveals nothing about it."""
+
+
+class Key:
+    """32 secret bytes.
+
+    >>> key = Key.generate()
+    >>> key.private
+    True
+    >>> key.derive("orders").fingerprint() == key.derive("visits").fingerprint()
+    False
+    """
+
+    __slots__ = ("_private", "_secret")
+
+    def __init__(self, secret: bytes, *, private: bool = True) -> None:
+        if len(secret) != KEY_BYTES:
+            raise ConfigurationError(f"a key has {KEY_BYTES} bytes, not {len(secret)}; use Key.generate()")
+        self._secret = bytearray(secret)
+        self._private = private
+
+    @classmethod
+    def generate(cls) -> Key:
+        """A fresh key from the operating system's generator."""
+        return cls(os.urandom(KEY_BYTES))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Key:
+        """Reads a key file; refuses one that others on the machine may read."""
+        try:
+            with open(path, "rb") as file:
+                mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+                secret = file.read(KEY_BYTES + 1)
+        except OSError as error:
+            raise StateError(f"cannot read the key file {os.fspath(path)}: {error.strerror}") from error
+        if mode & 0o077:
+            raise StateError(f"{os.fspath(path)} is open to others (mode {mode:04o}); chmod 600 it")
+        if len(secret) != KEY_BYTES:
+            raise StateError(f"the key file {os.fspath(path)} does not hold exactly {KEY_BYTES} bytes")
+        return cls(secret)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the key with mode 0600 and makes it durable; never overwrites a file."""
+        if not self._private:
+            raise StateError("a simulation key is not private and is never saved; use Key.generate()")
+        secret = self._alive()
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+        try:
+            descriptor = os.open(path, flags, 0o600)
+        except FileExistsError as error:
+            raise StateError(f"{os.fspath(path)} exists; a key file is never overwritten") from error
+        except OSError as error:
+            raise StateError(f"cannot write the key file {os.fspath(path)}: {error.strerror}") from error
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(file.fileno(), 0o600)
+            file.write(secret)
+            file.flush()
+            os.fsync(file.fileno())
+        directory = os.open(Path(path).parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+    @property
+    def private(self) -> bool:
+        """False for simulation keys: what is released under them is not private."""
+        return self._private
+
+    def derive(self, name: str) -> Key:
+        """The key of a further stream: independent of this one for everybody who does not hold it."""
+        return Key(self._hash("derive", encode_path(name)), private=self._private)
+
+    def source(self, *path: str | bytes) -> Source:
+        return KeyedSource(self._hash("noise", encode_path(*path)))
+
+    def mac(self, purpose: str, data: bytes) -> bytes:
+        return self._hash("mac", encode_path(purpose, data))
+
+    def fingerprint(self) -> str:
+        return self._hash("fingerprint", b"").hex()[:16]
+
+    def wipe(self) -> None:
+        """Overwrites the secret in memory; the key cannot be used afterwards.
+
+        This is best effort: copies that Python or a cipher context has made are out of reach.
+        """
+        for i in range(len(self._secret)):
+            self._secret[i] = 0
+        self._secret = bytearray()
+
+    def _alive(self) -> bytes:
+        if not self._secret:
+            raise StateError("this key was wiped")
+        return bytes(self._secret)
+
+    def _hash(self, use: str, message: bytes) -> bytes:
+        # `person` separates the uses of the key from each other: BLAKE2b with distinct personalisations gives
+        # independent functions.
+        person = b"evertally:" + use.encode()[:6]
+        return hashlib.blake2b(message, key=self._alive(), digest_size=32, person=person).digest()
+
+    def __repr__(self) -> str:
+        state = "wiped" if not self._secret else self.fingerprint()
+        return f"Key({state}{'' if self._private else ', simulation: not private'})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a key is a secret and is not pickled; use Key.save and Key.load")
+
+
+def simulation(seed: int) -> Key:
+    """A reproducible key for experiments and tests. Its releases are not private, and labelled so.
+
+    >>> simulation(1).fingerprint() == simulation(1).fingerprint()
+    True
+    >>> simulation(1).private
+    False
+    """
+    secret = hashlib.blake2b(encode_path(str(int(seed))), digest_size=32, person=b"evertally:simul").digest()
+    return Key(secret, private=False)
+
+
+class _TestKey:
+    private = False
+
+    def mac(self, purpose: str, data: bytes) -> bytes:
+        return hashlib.blake2b(encode_path(purpose, data), digest_size=32).digest()
+
+
+class ZeroNoise(_TestKey):
+    """A stand-in for a key under which all noise is zero: for tests of exactness, never for a release.
+
+    >>> from evertally.noise.laws import DiscreteLaplace
+    >>> ZeroNoise().source("any").draws("tree", DiscreteLaplace(10), range(3)).ravel().tolist()
+    [0, 0, 0]
+    """
+
+    def source(self, *path: str | bytes) -> Source:
+        return ZeroSource()
+
+    def fingerprint(self) -> str:
+        return "zero-noise"
+
+
+class Recording(_TestKey):
+    """A stand-in for a key that notes every draw: who asked, for which law, at which addresses.
+
+    >>> from evertally.noise.laws import DiscreteLaplace
+    >>> recording = Recording(simulation(7))
+    >>> _ = recording.source("any").draws("tree", DiscreteLaplace(10), [5])
+    >>> [(d.lane, d.nodes, d.coordinates) for d in recording.draws]
+    [('tree', (5,), 1)]
+    """
+
+    def __init__(self, key: NoiseKey) -> None:
+        self._key = key
+        self.draws: list[Recorder] = []
+
+    def source(self, *path: str | bytes) -> Source:
+        return RecordingSource(self._key.source(*path), self.draws)
+
+    def fingerprint(self) -> str:
+        return "recording-" + self._key.fingerprint()

@@ -1,0 +1,141 @@
+"""Where mechanisms get their noise: integers at addresses. A source never receives data."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evertally.noise.keystream import Keystream
+from evertally.noise.laws import Law
+from evertally.noise.sampler import draw
+
+# Draws are made in pieces of this many: their random bits stay in the processor's cache, and the buffers stay
+# below the 128 KiB from which the C library fetches fresh pages from the kernel for each of them (three times
+# slower).
+_PIECE = 1 << 12
+
+
+class Source(Protocol):
+    """The noise of one mechanism."""
+
+    def draws(
+        self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0
+    ) -> NDArray[np.int64]:
+        """Independent draws for each node and each coordinate from `first` on: shape (nodes, coordinates).
+
+        The same address gives the same draw for ever; a lane is used with one law only, since the same bits
+        at two scales reveal data.
+        """
+
+    def order(self, message: bytes) -> bytes:
+        """A keyed hash: an order that nobody without the key can predict, for truncation at the door."""
+
+
+class KeyedSource:
+    """Noise from a subkey: a pure function of (subkey, lane, node, coordinate).
+
+    >>> from evertally.noise.laws import DiscreteGaussian
+    >>> source = KeyedSource(bytes(32))
+    >>> law = DiscreteGaussian(100)
+    >>> bool((source.draws("tree", law, [3]) == source.draws("tree", law, range(1, 4))[2:]).all())
+    True
+    """
+
+    def __init__(self, subkey: bytes) -> None:
+        self._subkey = subkey
+        self._lanes: dict[str, tuple[Keystream, Law]] = {}
+
+    def draws(
+        self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0
+    ) -> NDArray[np.int64]:
+        stream = self._stream(lane, law)
+        index = _index(nodes)
+        out = np.empty((index.size, coordinates), dtype=np.int64)
+        if coordinates > _PIECE:
+            for i, node in enumerate(index):
+                for start in range(0, coordinates, _PIECE):
+                    stop = min(coordinates, start + _PIECE)
+                    out[i, start:stop] = self._piece(stream, law, np.array([node]), first + start, stop - start)[0]
+            return out
+        rows = max(1, _PIECE // coordinates)
+        for start in range(0, index.size, rows):
+            out[start : start + rows] = self._piece(stream, law, index[start : start + rows], first, coordinates)
+        return out
+
+    def order(self, message: bytes) -> bytes:
+        return hashlib.blake2b(message, key=self._subkey, digest_size=16, person=b"evertally:order").digest()
+
+    def _stream(self, lane: str, law: Law) -> Keystream:
+        known = self._lanes.get(lane)
+        if known is None:
+            known = (Keystream(self._subkey, lane), law)
+            self._lanes[lane] = known
+        if known[1] != law:
+            raise AssertionError(f"lane {lane!r} is drawn with two laws; the same bits at two scales reveal data")
+        return known[0]
+
+    @staticmethod
+    def _piece(stream: Keystream, law: Law, nodes: NDArray[np.int64], first: int, count: int) -> NDArray[np.int64]:
+        def more(i: int, round_: int) -> tuple[int, int]:
+            words = stream.words([int(nodes[i // count])], first + i % count, 1, round_)[0, 0]
+            return int(words[0]), int(words[1])
+
+        words = stream.words(nodes, first, count).reshape(-1, 2)
+        return draw(law, words, more).reshape(nodes.size, count)
+
+
+def _index(nodes: Iterable[int]) -> NDArray[np.int64]:
+    if isinstance(nodes, range):  # ten times faster than to go through its integers
+        return np.arange(nodes.start, nodes.stop, nodes.step, dtype=np.int64)
+    return nodes.astype(np.int64) if isinstance(nodes, np.ndarray) else np.fromiter(nodes, dtype=np.int64)
+
+
+def _as_array(nodes: Iterable[int]) -> NDArray[np.int64]:
+    if isinstance(nodes, range):
+        return np.arange(nodes.start, nodes.stop, nodes.step, dtype=np.int64)
+    return np.fromiter(nodes, dtype=np.int64)
+
+
+class ZeroSource:
+    """No noise at all; see ZeroNoise."""
+
+    def draws(
+        self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0
+    ) -> NDArray[np.int64]:
+        return np.zeros((_as_array(nodes).size, coordinates), dtype=np.int64)
+
+    def order(self, message: bytes) -> bytes:
+        return hashlib.blake2b(message, digest_size=16).digest()
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """One call to a recording source."""
+
+    lane: str
+    law: Law
+    nodes: tuple[int, ...]
+    coordinates: int
+
+
+class RecordingSource:
+    """Passes draws on and notes them; see Recording."""
+
+    def __init__(self, inner: Source, log: list[Recorder]) -> None:
+        self._inner = inner
+        self._log = log
+
+    def draws(
+        self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0
+    ) -> NDArray[np.int64]:
+        index = [int(node) for node in nodes]
+        self._log.append(Recorder(lane, law, tuple(index), coordinates))
+        return self._inner.draws(lane, law, index, coordinates, first)
+
+    def order(self, message: bytes) -> bytes:
+        return self._inner.order(message)

@@ -1,0 +1,172 @@
+"""Which streams are neighbours, and by how much one step of the neighbouring relation can change a stream.
+
+The time of an event is kept in every relation: an event is emptied or replaced in its tick, later events do
+not shift (factorization-counting 1.1, streaming-selection 1.1). A tick may hold any number of events.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+from evertally.errors import ConfigurationError
+
+
+class Neighbours(Enum):
+    """What an outsider must not notice. One relation per stream.
+
+    - ADD_REMOVE: one event is there or not; its tick stays.
+    - REPLACE: one event has any other legal content; its tick stays.
+    - INDEPENDENT: in *each* column, one event of its own tick has another value (parameterized-histograms
+    1.2).
+      Proved for linear per-column mechanisms and oblivious input only (parameterized-histograms 6).
+
+    >>> Neighbours.parse("replace")
+    <Neighbours.REPLACE: 'replace'>
+    """
+
+    ADD_REMOVE = "add_remove"
+    REPLACE = "replace"
+    INDEPENDENT = "independent"
+
+    @classmethod
+    def parse(cls, value: str | Neighbours) -> Neighbours:
+        """The relation with this name."""
+        try:
+            return cls(value)
+        except ValueError:
+            options = ", ".join(repr(relation.value) for relation in cls)
+            raise ConfigurationError(f"neighbours must be one of {options}, not {value!r}") from None
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """What one event may contribute, as enforced before it is counted.
+
+    An event is a set of labels with integer weights: at most `max_per_event` labels, each with a weight of
+    at most `max_weight` (and, if `signed`, at least `-max_weight`; otherwise at least 0).
+
+    - `protects="event"`: the whole content of the event. `protects="item"`: one label with its weight. Then
+      `truncated` says that longer events are cut to `max_per_event` labels, and **the cut must rank each
+      label by a fixed function of the label (and tick) alone**: under an order that depends on the rest of
+      the event, one item more can change every label that is kept.
+    - `unit="user"`: all events of one user, at most `max_events_per_user` in the life of the stream, kept
+      by a rule that looks at that user's own events only (price-of-continual-release 9.5).
+
+    >>> Contribution(max_per_event=3, max_weight=2).signed
+    False
+    """
+
+    max_per_event: int = 1
+    max_weight: int = 1
+    signed: bool = False
+    protects: Literal["event", "item"] = "event"
+    truncated: bool = True
+    unit: Literal["event", "user"] = "event"
+    max_events_per_user: int | None = None
+
+    def __post_init__(self) -> None:
+        _whole(self.max_per_event, "max_per_event")
+        _whole(self.max_weight, "max_weight")
+        if self.protects not in ("event", "item"):
+            raise ConfigurationError(f"protects must be 'event' or 'item', not {self.protects!r}")
+        if self.unit not in ("event", "user"):
+            raise ConfigurationError(f"unit must be 'event' or 'user', not {self.unit!r}")
+        if self.unit == "event" and self.max_events_per_user is not None:
+            raise ConfigurationError("max_events_per_user only has a meaning with unit='user'")
+        if self.unit == "user":
+            if self.max_events_per_user is None:
+                raise ConfigurationError(
+                    "unit='user' needs max_events_per_user: the number of events of one user that are kept "
+                    "in the whole life of the stream"
+                )
+            _whole(self.max_events_per_user, "max_events_per_user")
+            if self.protects == "item":
+                raise ConfigurationError("unit='user' protects whole events; use protects='event'")
+
+
+@dataclass(frozen=True)
+class Change:
+    """The largest change of a stream in one step of the neighbouring relation.
+
+    Summed over all changed (tick, column) cells: `l1` and `l2_squared`; `linf` for one column. For a change
+    in one tick these are the norms of its row difference; changes of several ticks are bounded as if they
+    met in one, the worst case of the sensitivity lemma (factorization-counting 2.4, S1 and S2).
+
+    >>> Change(l1=2, l2_squared=2, linf=1).group(3)
+    Change(l1=6, l2_squared=18, linf=3)
+    """
+
+    l1: int
+    l2_squared: int
+    linf: int
+
+    def group(self, size: int) -> Change:
+        """The change by `size` such steps (triangle inequality)."""
+        k = _whole(size, "the size of a group")
+        return Change(k * self.l1, k * k * self.l2_squared, k * self.linf)
+
+
+def change(neighbours: Neighbours | str, contribution: Contribution, columns: int) -> Change:
+    """How far apart two neighbouring streams can be, for events counted in `columns` columns.
+
+    Theorems: the table of factorization-counting 6.3 [R], scaled by `max_weight`;
+    price-of-continual-release 9.4 for `min(2b, d)`; INDEPENDENT: parameterized-histograms 1.2, 1.7 and 6
+    (all columns change, each in its own tick; a limit on labels per event does not help and is refused).
+    User level, price-of-continual-release 9.5: a group of w events for adding or removing a user, of 2w for
+    replacing one, because the new user's events may lie in other ticks.
+
+    >>> change("add_remove", Contribution(max_per_event=3), columns=10)
+    Change(l1=3, l2_squared=3, linf=1)
+    >>> change("replace", Contribution(max_per_event=3, max_weight=2), columns=4)
+    Change(l1=8, l2_squared=16, linf=2)
+    """
+    relation = Neighbours.parse(neighbours)
+    d = _whole(columns, "columns")
+    if relation is Neighbours.INDEPENDENT:
+        return _independent(contribution, d)
+    whole_event = contribution.protects == "event"
+    base = _event(relation, contribution, d) if whole_event else _item(relation, contribution, d)
+    if contribution.max_events_per_user is None:
+        return base
+    w = contribution.max_events_per_user
+    return base.group(w if relation is Neighbours.ADD_REMOVE else 2 * w)
+
+
+def _event(relation: Neighbours, contribution: Contribution, d: int) -> Change:
+    b, w = min(contribution.max_per_event, d), contribution.max_weight
+    if relation is Neighbours.ADD_REMOVE:
+        return _cells(b, w)
+    # Signed: the worst case keeps the labels and flips the signs. Unsigned: it takes other labels.
+    return _cells(b, 2 * w) if contribution.signed else _cells(min(2 * b, d), w)
+
+
+def _item(relation: Neighbours, contribution: Contribution, d: int) -> Change:
+    w = contribution.max_weight
+    # Removing one of b+1 items lets the cut one in: under truncation, removal is as bad as replacement.
+    if relation is Neighbours.ADD_REMOVE and not contribution.truncated:
+        return _cells(1, w)
+    return _cells(1, 2 * w) if contribution.signed else _cells(min(2, d), w)
+
+
+def _independent(contribution: Contribution, d: int) -> Change:
+    if contribution.max_per_event < d:
+        raise ConfigurationError(
+            f"independent neighbours change all {d} columns at once, so a limit of "
+            f"{contribution.max_per_event} labels per event gives no protection; "
+            f"set max_per_event={d} or use 'add_remove' or 'replace'"
+        )
+    if contribution.unit == "user" or contribution.protects == "item":
+        raise ConfigurationError("independent neighbours are defined for unit='event', protects='event' only")
+    return _cells(d, 2 * contribution.max_weight if contribution.signed else contribution.max_weight)
+
+
+def _cells(cells: int, height: int) -> Change:
+    return Change(l1=cells * height, l2_squared=cells * height**2, linf=height)
+
+
+def _whole(value: int, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ConfigurationError(f"{name} must be a whole number of at least 1, not {value!r}")
+    return value

@@ -1,0 +1,229 @@
+"""Soft conversion of raw columns: a cell that cannot be read becomes missing, never an error.
+
+Each function works cell by cell: the result for one cell is a function of that cell alone. Where a vectorised and a careful
+path exist, both implement the same written grammar (the tests compare them), because a column that switched its meaning when
+one bad cell appears would let that cell change all the others. Arrow's own casts are only ever given cells that they cannot
+refuse; their error texts quote the cell.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from evertally.errors import ConfigurationError
+from evertally.runtime.clock import INSTANT_LIMIT, Clock, instant
+
+Instants = NDArray[np.int64]
+Valid = NDArray[np.bool_]
+
+_BLANKS = b" \t\r\n"
+_NUMBER = rb"[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,2})?"
+_NUMBER_ALONE = re.compile(_NUMBER)
+_SHORT_INTEGER = r"^[+-]?\d{1,18}$"
+# Only days that exist in every year; 29 February takes the careful path.
+_DAY = r"(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)|02-(?:0[1-9]|1\d|2[0-8]))"
+_CLOCK_TIME = r"[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?"
+_NAIVE_TIME = rf"^[1-9]\d{{3}}-{_DAY}(?:{_CLOCK_TIME})?$"
+_ZONED_TIME = rf"^[1-9]\d{{3}}-{_DAY}{_CLOCK_TIME}(?:Z|[+-](?:[01]\d|2[0-3]):?[0-5]\d)$"
+
+
+def is_text(column: Any) -> bool:
+    kind = column.type
+    return bool(
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+    )
+
+
+def plain(column: Any) -> Any:
+    """A column without dictionary encoding, text as bytes (bytes cannot be invalid)."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_string(column.type):
+        return column.cast(pa.binary())
+    return column.cast(pa.large_binary()) if pa.types.is_large_string(column.type) else column
+
+
+# Numbers ------------------------------------------------------------------------------------------------------------------
+
+
+def number(value: object) -> float:
+    """A single amount as a float; NaN (which every door drops) if it is none."""
+    if isinstance(value, bool | float):
+        return float(value)
+    if isinstance(value, int):
+        return float(max(-INSTANT_LIMIT, min(INSTANT_LIMIT, value)))
+    if isinstance(value, str):
+        value = value.encode("utf-8", "surrogatepass")
+    if isinstance(value, bytes):
+        text = value.strip(_BLANKS)
+        return float(text) if _NUMBER_ALONE.fullmatch(text) else math.nan
+    return math.nan
+
+
+def amounts(column: Any, name: str) -> NDArray[np.float64]:
+    """A column of amounts as machine numbers, missing as NaN. `name` is for the error if the column's type has no numbers."""
+    if isinstance(column, np.ndarray):
+        return np.fromiter(map(number, column), np.float64, len(column))
+    column = plain(column)
+    if is_text(column):
+        return _text_amounts(column)
+    if pa.types.is_null(column.type):
+        return np.full(len(column), math.nan)
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int8())
+    if not (
+        pa.types.is_integer(column.type)
+        or pa.types.is_floating(column.type)
+        or pa.types.is_decimal(column.type)
+    ):
+        raise ConfigurationError(
+            f"column {name!r} has type {column.type}; a counter or mean needs numbers or text"
+        )
+    floats: NDArray[np.float64] = (
+        column.cast(pa.float64(), safe=False).fill_null(math.nan).to_numpy(zero_copy_only=False)
+    )
+    return floats
+
+
+def _text_amounts(column: Any) -> NDArray[np.float64]:
+    clean = pc.fill_null(pc.match_substring_regex(column, "^" + _NUMBER.decode() + "$"), False)
+    cells = pc.if_else(clean, column, pa.scalar(None, column.type))
+    values = cells.cast(pa.string()).cast(pa.float64()).fill_null(math.nan).to_numpy(zero_copy_only=False)
+    rest = pc.and_(pc.invert(clean), pc.is_valid(column))
+    if pc.any(rest).as_py():
+        values = values.copy()
+        values[rest.to_numpy(zero_copy_only=False)] = [
+            number(cell) for cell in column.filter(rest).to_pylist()
+        ]
+    return np.asarray(values)
+
+
+# Times --------------------------------------------------------------------------------------------------------------------
+
+
+def whole_instant(value: object) -> int | None:
+    """A time stamp on an integer clock: an integer, rounded down if it has a fraction and clipped to +-2^62."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        value = value.encode("utf-8", "surrogatepass")
+    if isinstance(value, bytes):
+        text = value.strip(_BLANKS)
+        if not _NUMBER_ALONE.fullmatch(text):
+            return None
+        value = Fraction(text.decode())
+    if isinstance(value, int | Fraction) or (isinstance(value, float) and math.isfinite(value)):
+        return max(-INSTANT_LIMIT, min(INSTANT_LIMIT, math.floor(value)))
+    return None
+
+
+def text_instant(value: object) -> int | None:
+    """A time stamp on a clock of real time: written time only."""
+    if isinstance(value, bytes):
+        value = value.decode("latin-1")  # cannot fail, and no character beyond ASCII is in the grammar
+    return instant(value) if isinstance(value, str) else None
+
+
+def instants(column: Any, clock: Clock) -> tuple[Instants, Valid]:
+    """The time stamps of a column and which of them could be read."""
+    careful = whole_instant if clock.integer else text_instant
+    if isinstance(column, np.ndarray):
+        return _filled([careful(value) for value in column])
+    column = plain(column)
+    if is_text(column):
+        return _text_instants(column, clock.integer)
+    if pa.types.is_null(column.type):
+        return _filled([None] * len(column))
+    if clock.integer and pa.types.is_integer(column.type):
+        return _machine_instants(column, 1, 1)
+    if clock.integer and pa.types.is_floating(column.type):
+        return _filled([careful(value) for value in column.to_pylist()])
+    if not clock.integer and pa.types.is_date(column.type):
+        return _machine_instants(column.cast(pa.timestamp("s")), 1_000_000, 1)
+    if not clock.integer and pa.types.is_timestamp(column.type):
+        return _machine_instants(
+            column, *{"s": (10**6, 1), "ms": (1000, 1), "us": (1, 1), "ns": (1, 1000)}[column.type.unit]
+        )
+    wanted = "integers" if clock.integer else "time stamps, dates or text"
+    raise ConfigurationError(
+        f"the time column {clock.column!r} has type {column.type}; this clock needs {wanted}. "
+        "Integers go with an integer start and tick, times with a start such as 2013-01-01T00:00:00Z"
+    )
+
+
+def _filled(values: list[int | None]) -> tuple[Instants, Valid]:
+    valid = np.fromiter((value is not None for value in values), np.bool_, len(values))
+    return np.fromiter((value or 0 for value in values), np.int64, len(values)), valid
+
+
+def _machine_instants(column: Any, times: int, divided_by: int) -> tuple[Instants, Valid]:
+    valid = pc.is_valid(column).to_numpy(zero_copy_only=False)
+    if pa.types.is_uint64(column.type):
+        column = pc.min_element_wise(column, pa.scalar(INSTANT_LIMIT, pa.uint64()))
+    values = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    limit = INSTANT_LIMIT // times
+    return np.clip(values // divided_by, -limit, limit) * times, valid
+
+
+def _text_instants(column: Any, integer: bool) -> tuple[Instants, Valid]:
+    empty = pa.scalar(None, column.type)
+    if integer:
+        clean = pc.fill_null(pc.match_substring_regex(column, _SHORT_INTEGER), False)
+        parsed = _digits(pc.if_else(clean, column, empty).cast(pa.string())).cast(pa.int64())
+    else:
+        naive = pc.fill_null(pc.match_substring_regex(column, _NAIVE_TIME), False)
+        zoned = pc.fill_null(pc.match_substring_regex(column, _ZONED_TIME), False)
+        clean = pc.or_(naive, zoned)
+        parsed = pc.coalesce(
+            pc.if_else(naive, column, empty).cast(pa.string()).cast(pa.timestamp("us")).cast(pa.int64()),
+            pc.if_else(zoned, column, empty)
+            .cast(pa.string())
+            .cast(pa.timestamp("us", "UTC"))
+            .cast(pa.int64()),
+        )
+    careful = whole_instant if integer else text_instant
+    values = parsed.fill_null(0).to_numpy(zero_copy_only=False)
+    valid = np.asarray(clean.to_numpy(zero_copy_only=False))
+    rest = ~valid & pc.is_valid(column).to_numpy(zero_copy_only=False)
+    if rest.any():
+        slow, read = _filled([careful(cell) for cell in column.filter(pa.array(rest)).to_pylist()])
+        values, valid = values.copy(), valid.copy()
+        values[rest], valid[rest] = slow, read
+    return values, valid
+
+
+def _digits(column: Any) -> Any:
+    return pc.utf8_ltrim(column, characters="+")  # Arrow's integers have no plus sign
+
+
+# Labels -------------------------------------------------------------------------------------------------------------------
+
+
+def labels(column: Any) -> Any:
+    """A column of categories for the door, text coded by its distinct values (small, and quick to slice)."""
+    if isinstance(column, np.ndarray) or not is_text(column):
+        return column
+    return column.dictionary_encode()
+
+
+def users(column: Any, name: str) -> Any:
+    """A column of users; a cell that holds several users is missing, for no rule could charge it."""
+    if isinstance(column, np.ndarray):
+        cells = (value if isinstance(value, str | int | float) else None for value in column)
+        return np.fromiter(cells, object, len(column))
+    if pa.types.is_nested(column.type):
+        raise ConfigurationError(
+            f"the user column {name!r} has type {column.type}; an event has exactly one user"
+        )
+    return labels(column)

@@ -1,0 +1,49 @@
+"""The mechanisms that a spec asks for, new or brought back from snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evertally.counting import Counter, RunningMean, restore
+from evertally.errors import EvertallyError, StateError
+from evertally.histogram import Histogram
+from evertally.noise import Key
+from evertally.runtime.spec import QuerySpec, StreamSpec
+from evertally.stream import Stream
+
+Mechanisms = dict[str, Any]  # by query name, in the order of the spec
+
+_CLASSES: dict[str, Any] = {"counter": Counter, "histogram": Histogram, "mean": RunningMean}
+
+
+def build(spec: StreamSpec, key: Key | None) -> Mechanisms:
+    """New mechanisms on one stream under one ledger. What they refuse is reported at the line of the query."""
+    stream = open_stream(spec, key)
+    return {query.name: _added(spec, stream, query) for query in spec.queries}
+
+
+def open_stream(spec: StreamSpec, key: Key | None) -> Stream:
+    return Stream(
+        spec.name,
+        guarantee=spec.guarantee,
+        horizon=spec.horizon,
+        key=key,
+        neighbours=spec.neighbours,
+        unit=spec.unit,
+        max_events_per_user=spec.max_events_per_user,
+    )
+
+
+def _added(spec: StreamSpec, stream: Stream, query: QuerySpec) -> Any:
+    try:
+        return stream.add(_CLASSES[query.kind], share=query.share, name=query.name, **query.parameters)
+    except EvertallyError as error:
+        spec.refuse(query.line, f"query {query.name!r}: {error}")
+
+
+def restored(spec: StreamSpec, key: Key, snapshots: Mapping[str, bytes]) -> Mechanisms:
+    """The mechanisms of a stream that has run, exactly as they were."""
+    if list(snapshots) != [query.name for query in spec.queries]:
+        raise StateError(f"{spec.state_file} does not hold the queries of {spec.path}; the stream stops")
+    return {name: restore(blob, key=key) for name, blob in snapshots.items()}

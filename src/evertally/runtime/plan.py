@@ -1,0 +1,54 @@
+"""What a spec will release and how good it will be, before any data is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from evertally.privacy import Guarantee
+from evertally.runtime.mechanisms import build
+from evertally.runtime.spec import StreamSpec
+
+
+@dataclass(frozen=True)
+class PlannedQuery:
+    """One query: the noise that was chosen for it, what it pays, and its error at the last tick of the plan."""
+
+    name: str
+    kind: str
+    numbers: int
+    mechanism: str
+    exactness: str
+    charge: Guarantee
+    stddev: float
+    error_bound: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Errors are in the released unit for counts; `ticks` is the horizon, or the tick at which errors are quoted."""
+
+    ticks: int
+    beta: float
+    queries: tuple[PlannedQuery, ...]
+
+
+def plan(spec: StreamSpec, ticks: int | None = None) -> Plan:
+    """Builds the mechanisms (with a key that is thrown away) and asks them. No key file or input is touched."""
+    at = ticks or spec.horizon or 1024
+    mechanisms = build(spec, key=None)
+    rows = []
+    for query in spec.queries:
+        mechanism = mechanisms[query.name]
+        rows.append(
+            PlannedQuery(
+                name=query.name,
+                kind=query.kind,
+                numbers=len(mechanism.columns) if query.kind == "histogram" else 1,
+                mechanism=mechanism.mechanism,
+                exactness=mechanism.exactness,
+                charge=mechanism.charge,
+                stddev=mechanism.stddev(at),
+                error_bound=mechanism.error_bound(beta=spec.beta, t=None if spec.horizon else at),
+            )
+        )
+    return Plan(at, spec.beta, tuple(rows))

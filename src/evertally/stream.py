@@ -1,0 +1,92 @@
+"""One stream, one ledger: several mechanisms on the same events under one guarantee."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, Literal, TypeVar
+
+from evertally.errors import ConfigurationError
+from evertally.noise import Key, NoiseKey
+from evertally.privacy import Guarantee, Ledger, Neighbours
+
+M = TypeVar("M")
+
+
+class Stream:
+    """A stream with a name, a guarantee for its whole life, and a ledger that refuses what does not fit.
+
+    Each mechanism gets a share of the guarantee. All of them see the same events, so their losses add up (the ledger
+    states the composition theorem); shares that add up to more than 1 are refused. Name, key and parameters together
+    address the noise: two streams need two names, and a name is used once.
+
+    >>> import evertally as et
+    >>> stream = et.Stream("clinic-visits", guarantee=et.ZCDP(0.5), horizon=365, key=et.simulation(4))
+    >>> visits = stream.add(et.Counter, share=0.3)
+    >>> by_ward = stream.add(et.Histogram, share=0.7, categories=["a", "b"])
+    >>> visits.guarantee, by_ward.guarantee
+    (ZCDP(rho=0.15), ZCDP(rho=0.35))
+    >>> stream.add(et.Counter, share=0.01, name="one more")
+    Traceback (most recent call last):
+    ...
+    evertally.errors.BudgetExceeded: ...
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        guarantee: Guarantee,
+        horizon: int | None,
+        key: NoiseKey | None = None,
+        neighbours: str | Neighbours = "add_remove",
+        unit: Literal["event", "user"] = "event",
+        max_events_per_user: int | None = None,
+    ) -> None:
+        if not isinstance(name, str) or not name:
+            raise ConfigurationError("a stream has a name: it is part of the address of its noise")
+        self.name = name
+        self.guarantee = guarantee
+        self.horizon = horizon
+        self.key: NoiseKey = key if key is not None else Key.generate()
+        self.neighbours = Neighbours.parse(neighbours)
+        self.unit = unit
+        self.max_events_per_user = max_events_per_user
+        self.ledger = Ledger(guarantee)
+        self.mechanisms: dict[str, Any] = {}
+
+    def add(self, mechanism: type[M], *, share: Fraction | str | float, name: str | None = None, **options: Any) -> M:
+        """A mechanism of this stream, paid with `share` of the guarantee; options go to its constructor."""
+        name = name or mechanism.__name__.lower()
+        if name in self.mechanisms:
+            raise ConfigurationError(f"the stream already has a mechanism named {name!r}; give this one another name")
+        reserved = {
+            "guarantee",
+            "horizon",
+            "key",
+            "stream",
+            "neighbours",
+            "unit",
+            "max_events_per_user",
+        } & set(options)
+        if reserved:
+            raise ConfigurationError(f"{', '.join(sorted(reserved))}: set for the whole stream, not for one mechanism")
+        part = self.guarantee.share(share)
+        factory: Callable[..., M] = mechanism
+        made = factory(
+            **options,
+            guarantee=part,
+            horizon=self.horizon,
+            key=self.key,
+            neighbours=self.neighbours,
+            unit=self.unit,
+            max_events_per_user=self.max_events_per_user,
+            stream=self.name,
+            name=name,
+        )
+        self.ledger.promise(name, part)
+        self.mechanisms[name] = made
+        return made
+
+    def __repr__(self) -> str:
+        return f"Stream({self.name!r}, {self.guarantee}, horizon={self.horizon}, mechanisms={list(self.mechanisms)})"

@@ -1,0 +1,166 @@
+"""An event's tick is a function of its own time stamp, whatever the file format, read fast or with care."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evertally.errors import ConfigurationError
+from evertally.runtime.clock import INSTANT_LIMIT, Clock, instant, microseconds, written
+from evertally.runtime.columns import amounts, instants, number, text_instant, whole_instant
+
+HOURS = Clock.declared("time", "2013-01-01", "1h")
+NUMBERS = Clock.declared("time", 1000, 10)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2013-01-01", "2013-01-01T00:00:00Z"),
+        ("2013-01-01T10:00", "2013-01-01T10:00:00Z"),
+        (" 2013-01-01 10:00:05 ", "2013-01-01T10:00:05Z"),
+        ("2013-01-01T10:00:05.25Z", "2013-01-01T10:00:05.250000Z"),
+        ("2013-01-01T10:00:05.123456999", "2013-01-01T10:00:05.123456Z"),
+        ("2013-01-01T00:30:00+01:00", "2012-12-31T23:30:00Z"),
+        ("2013-01-01T00:30:00-0130", "2013-01-01T02:00:00Z"),
+        ("2013-01-01T00:30:00+05", "2012-12-31T19:30:00Z"),
+        ("2012-02-29", "2012-02-29T00:00:00Z"),
+        ("2013-02-29", None),
+        ("2013-13-01", None),
+        ("2013-01-01T24:00", None),
+        ("2013-01-01T10:00:60", None),
+        ("2013-01-01T10:00+25:00", None),
+        ("2013-01-01Z", None),
+        ("13-01-01", None),
+        ("٢013-01-01", None),
+        ("1357034400", None),
+        ("", None),
+        ("2013-01-01T10:00:00Z\x00", None),
+    ],
+)
+def test_written_times(text: str, expected: str | None) -> None:
+    moment = instant(text)
+    assert (None if moment is None else written(moment)) == expected
+    values, valid = instants(
+        pa.array([text, text.encode()[:40]], pa.string() if text.isascii() else pa.binary()), HOURS
+    )
+    assert valid.tolist() == [expected is not None] * 2
+    assert expected is None or values.tolist() == [moment] * 2
+
+
+digits = st.text("0123456789", max_size=3)
+times_by_hand = st.builds(
+    "".join,
+    st.lists(
+        st.sampled_from(["2013-01-0", "-", ":", "T", " ", "Z", "+", ".", "02-29", "1", "9", "05"]), max_size=9
+    ),
+)
+real_times = st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2100, 1, 1)).map(lambda t: t.isoformat())
+zoned_times = st.builds(str.__add__, real_times, st.sampled_from(["Z", "+00:00", "-23:59", "+14", "+0530"]))
+cells = st.one_of(
+    real_times, zoned_times, times_by_hand, st.text(max_size=5), st.integers().map(str), st.floats().map(str)
+)
+
+
+@given(st.lists(st.one_of(st.none(), cells), max_size=12))
+def test_a_column_is_read_cell_by_cell(texts: list[str | None]) -> None:
+    raw = [None if text is None else text.encode("utf-8", "surrogatepass") for text in texts]
+    column = pa.array(raw, pa.binary())
+    for clock, careful in ((HOURS, text_instant), (NUMBERS, whole_instant)):
+        expected = [careful(cell) for cell in raw]
+        for form in (column, column.dictionary_encode(), np.array(texts, object)):
+            values, valid = instants(form, clock)
+            assert valid.tolist() == [moment is not None for moment in expected]
+            assert values[valid].tolist() == [moment for moment in expected if moment is not None]
+    numbers = [number(cell) for cell in raw]
+    np.testing.assert_array_equal(amounts(column, "x"), numbers)
+    np.testing.assert_array_equal(amounts(np.array(texts, object), "x"), numbers)
+
+
+@given(st.datetimes(dt.datetime(1000, 1, 1), dt.datetime(9999, 12, 31)))
+def test_machine_times_equal_written_ones(moment: dt.datetime) -> None:
+    expected = microseconds(moment)
+    assert instant(moment.isoformat()) == expected
+    second = expected // 10**6 * 10**6
+    for kind, value in (
+        (pa.timestamp("us"), expected),
+        (pa.timestamp("us", "Europe/Paris"), expected),
+        (pa.timestamp("ms"), expected // 1000 * 1000),
+        (pa.timestamp("s"), second),
+        (pa.date32(), expected // 86_400_000_000 * 86_400_000_000),
+    ):
+        column = pa.array([value], pa.timestamp("us")).cast(pa.int64())
+        scale = {"timestamp[ms]": 1000, "timestamp[s]": 10**6}.get(str(kind), 1)
+        if kind == pa.date32():
+            column = pa.array([moment.date()])
+        else:
+            column = pa.array([value // scale], pa.int64()).cast(kind)
+        values, valid = instants(column, HOURS)
+        assert values.tolist() == [value]
+        assert valid.all()
+
+
+def test_machine_columns_at_their_limits() -> None:
+    values, valid = instants(pa.array([2**62, None, -(2**62)], pa.int64()).cast(pa.timestamp("s")), HOURS)
+    assert valid.tolist() == [True, False, True]
+    ticks = HOURS.ticks_of(values)
+    assert ticks[0] > 10**8
+    assert ticks[2] < -(10**8)
+    values, _ = instants(pa.array([-1], pa.int64()).cast(pa.timestamp("ns")), HOURS)
+    assert values.tolist() == [-1]  # rounded down, also before 1970
+    values, valid = instants(pa.array([2**64 - 1, 7], pa.uint64()), NUMBERS)
+    assert values.tolist() == [INSTANT_LIMIT, 7]
+    values, valid = instants(pa.array([7.9, float("nan"), float("inf"), None, -0.5]), NUMBERS)
+    assert values[valid].tolist() == [7, -1]
+    values, valid = instants(pa.array([None, None]), NUMBERS)
+    assert not valid.any()
+    values, valid = instants(np.array([5, 5.5, True, None, "12", [1], 10**30, "x"], object), NUMBERS)
+    assert valid.tolist() == [True, True, False, False, True, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("column", "clock"),
+    [
+        (pa.array([1]), HOURS),
+        (pa.array([True]), HOURS),
+        (pa.array([1], pa.timestamp("s")), NUMBERS),
+        (pa.array([[1]]), NUMBERS),
+    ],
+)
+def test_a_column_of_the_wrong_type_is_an_error_of_the_envelope(column: Any, clock: Clock) -> None:
+    with pytest.raises(ConfigurationError, match="type"):
+        instants(column, clock)
+    with pytest.raises(ConfigurationError, match="type"):
+        amounts(pa.array([[1]]), "x")
+
+
+@given(st.integers(-(2**62), 2**62), st.integers(-(2**61), 2**61), st.integers(1, 2**61))
+def test_ticks_are_half_open_intervals(moment: int, start: int, length: int) -> None:
+    clock = Clock.declared("time", start, length)
+    tick = int(clock.ticks_of(np.array([moment]))[0])
+    assert start + (tick - 1) * length <= moment < start + tick * length
+
+
+def test_boundaries() -> None:
+    assert HOURS.tick_before("2013-01-01T03:00:00Z") == 3
+    assert HOURS.tick_before("2013-01-01T04:00:00+01:00") == 3
+    assert HOURS.end_of(3) == "2013-01-01T03:00:00Z"
+    assert NUMBERS.tick_before("1030") == NUMBERS.tick_before(1030) == 3
+    assert NUMBERS.end_of(3) == 1030
+    weekly = Clock.declared("time", dt.date(2013, 1, 1), "7d", dt.datetime(2013, 1, 15))
+    assert weekly.ticks == 2
+    for clock, wrong in (
+        (HOURS, "2013-01-01T03:30"),
+        (HOURS, "later"),
+        (NUMBERS, "1035"),
+        (NUMBERS, "x"),
+        (weekly, "2013-01-22"),
+    ):
+        with pytest.raises(ConfigurationError, match="until"):
+            clock.tick_before(wrong)

@@ -1,0 +1,178 @@
+"""Files of events: three formats, one meaning; broken records vanish alone; only the envelope is ever reported."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from conftest import save, visits
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evertally.errors import ConfigurationError, StateError
+from evertally.runtime import sources
+from evertally.runtime.sources import InputFile
+
+
+def read(path: Path, columns: list[str]) -> dict[str, list[Any]]:
+    table: dict[str, list[Any]] = {name: [] for name in columns}
+    for batch in InputFile(path).batches(columns):
+        for name in columns:
+            table[name] += (
+                batch[name].tolist() if isinstance(batch[name], np.ndarray) else batch[name].to_pylist()
+            )
+    return table
+
+
+def test_the_formats_agree(tmp_path: Path) -> None:
+    records = visits(0, 24)
+    tables = [
+        read(save(records, tmp_path / f"v{suffix}"), ["time", "ward"])
+        for suffix in (".csv", ".jsonl", ".parquet")
+    ]
+    as_text = [
+        {k: [v.decode() if isinstance(v, bytes) else v for v in column] for k, column in t.items()}
+        for t in tables
+    ]
+    assert as_text[0] == as_text[1] == as_text[2]
+    assert len(as_text[0]["time"]) == len(records)
+
+
+CSV_LINES = st.lists(
+    st.one_of(
+        st.binary(max_size=12).map(lambda line: line.replace(b"\n", b"")),
+        st.lists(
+            st.sampled_from(
+                [b"a", b"", b'"q"', b'"x,y"', b'"', b'""', b" 1", b"\xff", b"\r", b'"a""b"', b"\x00"]
+            ),
+            max_size=4,
+        ).map(b",".join),
+    ),
+    max_size=8,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@given(CSV_LINES, st.integers(1, 40), st.booleans())
+def test_a_csv_record_is_one_line_and_read_by_itself(
+    tmp_path: Path, lines: list[bytes], block: int, ended: bool
+) -> None:
+    """Any bytes at all: no error, and each line gives what it gives alone, wherever the blocks are cut."""
+    alone = [row for line in lines for row in _rows_of(tmp_path, [line], 2**20)]
+    assert _rows_of(tmp_path, lines, block, ended) == alone
+
+
+def _rows_of(folder: Path, lines: list[bytes], block: int, ended: bool = True) -> list[tuple[Any, ...]]:
+    path = folder / "lines.csv"
+    path.write_bytes(b"\n".join([b"x,y,z", *lines]) + (b"\n" if ended else b""))
+    before, sources._BLOCK = sources._BLOCK, block
+    try:
+        table = read(path, ["x", "z"])
+    finally:
+        sources._BLOCK = before
+    return list(zip(table["x"], table["z"], strict=True))
+
+
+@given(CSV_LINES)
+def test_the_fast_and_the_careful_splitter_agree_where_both_apply(lines: list[bytes]) -> None:
+    block = b"".join(line.replace(b'"', b"") + b"\n" for line in lines)
+    if not sources._is_plain(block):
+        return
+    fast = sources._plain_block(block, {"x": 0, "z": 2}, 3)
+    careful = sources._careful_block(block, {"x": 0, "z": 2}, 3)
+    assert {k: v.to_pylist() for k, v in fast.items()} == {k: v.to_pylist() for k, v in careful.items()}
+
+
+def test_quoted_cells(tmp_path: Path) -> None:
+    (tmp_path / "q.csv").write_bytes(
+        b'\xef\xbb\xbf"time","a,b"\r\n"1","x,y"\r\n2,"say ""hi"""\r\n3,""\r\n4,"open\r\n5,z\r\n'
+    )
+    table = read(tmp_path / "q.csv", ["time", "a,b"])
+    assert table == {"time": [b"1", b"2", b"3", b"5"], "a,b": [b"x,y", b'say "hi"', None, b"z"]}
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.one_of(
+            st.binary(max_size=10),
+            st.sampled_from(
+                [
+                    b'{"a": 1}',
+                    b'{"a": [1]}',
+                    b'{"a": NaN}',
+                    b"[" * 100000,
+                    b'{"a"',
+                    b"7",
+                    b"null",
+                    b'{"b": 2}',
+                ]
+            ),
+        )
+    )
+)
+def test_broken_json_lines_vanish_alone(tmp_path: Path, lines: list[bytes]) -> None:
+    lines = [line.replace(b"\n", b"") for line in lines]
+    path = tmp_path / "lines.jsonl"
+
+    def values(some: list[bytes]) -> list[str]:
+        path.write_bytes(b"\n".join(some))
+        return [repr(value) for value in read(path, ["a"])["a"]]
+
+    assert values(lines) == [value for line in lines for value in values([line])]
+
+
+def test_a_line_that_never_ends_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "_BLOCK", 8)
+    monkeypatch.setattr(sources, "_LONGEST_LINE", 30)
+    (tmp_path / "long.csv").write_bytes(b"x,y\n1,2\n" + b"3," + b"9" * 100 + b"\n4,5\n6," + b"7" * 100)
+    assert read(tmp_path / "long.csv", ["x"])["x"] == [b"1", b"4"]
+
+
+def test_parquet_columns_keep_their_types(tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "n": [1, None],
+            "l": [["a"], None],
+            "m": pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int64())),
+        }
+    )
+    pa.parquet.write_table(table, tmp_path / "t.parquet")
+    assert read(tmp_path / "t.parquet", ["n", "l"]) == {"n": [1, None], "l": [["a"], None]}
+
+
+def test_errors_of_the_envelope(tmp_path: Path) -> None:
+    records = visits(0, 5)
+    with pytest.raises(ConfigurationError, match="unknown kind of input"):
+        InputFile(save(records, tmp_path / "v.csv").rename(tmp_path / "v.txt"))
+    with pytest.raises(ConfigurationError, match="cannot read the input"):
+        InputFile(tmp_path / "none.csv")
+    for name in ("v.csv", "v.parquet"):
+        with pytest.raises(ConfigurationError, match=r"has no column 'room'.*time, ward, minutes, patient"):
+            read(save(records, tmp_path / name), ["time", "room"])
+    (tmp_path / "twice.csv").write_text("a,b,a\n1,2,3\n")
+    with pytest.raises(ConfigurationError, match="more than one column 'a'"):
+        read(tmp_path / "twice.csv", ["a"])
+    (tmp_path / "head.csv").write_bytes(b"\xff\xfea,b\n")
+    with pytest.raises(ConfigurationError, match="UTF-8"):
+        read(tmp_path / "head.csv", ["a"])
+    (tmp_path / "empty.csv").write_bytes(b"")
+    with pytest.raises(ConfigurationError, match="has no column"):
+        read(tmp_path / "empty.csv", ["a"])
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1 secret content PAR1")
+    with pytest.raises(ConfigurationError, match="not a readable Parquet file") as refusal:
+        read(tmp_path / "bad.parquet", ["a"])
+    assert "secret" not in str(refusal.value)
+
+
+def test_a_file_that_changes_while_it_is_read_is_noticed(tmp_path: Path) -> None:
+    path = save(visits(0, 5), tmp_path / "v.csv")
+    source = InputFile(path)
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(StateError, match="changed while it was read"):
+        list(source.batches(["time"]))

@@ -1,0 +1,173 @@
+"""Every mistake in a spec is refused before anything else happens, at its line, with a remedy."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from conftest import SPEC, WriteSpec
+
+from evertally.errors import ConfigurationError
+from evertally.privacy import ZCDP, ApproxDP, PureDP
+from evertally.runtime.spec import load_spec
+
+
+def test_a_good_spec(write_spec: WriteSpec, tmp_path: Path) -> None:
+    spec = load_spec(write_spec())
+    assert spec.name == "visits"
+    assert spec.horizon == 48
+    assert spec.guarantee == ZCDP(rho=0.5)
+    assert spec.key_file == tmp_path / "visits.key"
+    assert [query.share for query in spec.queries] == [Fraction(1, 4), Fraction(3, 4)]
+    assert spec.queries[1].parameters == {"categories": ["north", "south"], "other": "elsewhere"}
+    assert spec.columns() == ["time", "ward"]
+    assert (spec.neighbours, spec.unit, spec.beta) == ("add_remove", "event", 0.05)
+
+
+def test_forms_of_the_guarantee(write_spec: WriteSpec) -> None:
+    assert load_spec(write_spec(("rho = 0.5", "epsilon = 2"))).guarantee == PureDP(epsilon=2)
+    both = load_spec(write_spec(("rho = 0.5", "epsilon = 1.0\ndelta = 1e-9")))
+    assert both.guarantee == ApproxDP(epsilon=1.0, delta=1e-9)
+
+
+def test_shares_are_read_as_written_and_are_equal_when_left_out(write_spec: WriteSpec) -> None:
+    spec = load_spec(write_spec(("share = 0.25", "share = 0.1"), ("share = 0.75", 'share = "9/10"')))
+    assert [query.share for query in spec.queries] == [Fraction(1, 10), Fraction(9, 10)]
+    spec = load_spec(write_spec(("share = 0.25\n", ""), ("share = 0.75\n", "")))
+    assert [query.share for query in spec.queries] == [Fraction(1, 2), Fraction(1, 2)]
+
+
+def test_end_gives_the_horizon(write_spec: WriteSpec) -> None:
+    spec = load_spec(write_spec(("horizon = 48\n", ""), ('tick = "1h"', 'tick = "1h"\nend = 2013-01-02')))
+    assert spec.horizon == spec.clock.ticks == 24
+    assert load_spec(write_spec(("horizon = 48\n", ""))).horizon is None
+
+
+def test_the_digest_covers_what_is_public_and_not_the_places(write_spec: WriteSpec) -> None:
+    digest = load_spec(write_spec()).digest
+    same = [
+        ("visits.key", "other.key"),
+        ("visits.state", "other.state"),
+        ("visits.jsonl", "other.csv"),
+        ("# ", "# "),
+    ][:3]
+    for change in [*same, ("[stream]", "# a remark\n[stream]"), ('tick = "1h"', "tick = '60m'")]:
+        assert load_spec(write_spec(change)).digest == digest
+    different = [
+        ('name = "visits"', 'name = "calls"'),
+        ("horizon = 48", "horizon = 49"),
+        ("rho = 0.5", "rho = 0.6"),
+        ("2013-01-01T00:00:00Z", "2013-01-01T01:00:00Z"),
+        ('"north", "south"', '"south", "north"'),
+        ('column = "ward"', 'column = "room"'),
+        ("share = 0.25", "share = 0.2"),
+        ('file = "visits.jsonl"', 'file = "visits.jsonl"\nbeta = 0.1'),
+    ]
+    digests = {load_spec(write_spec(change)).digest for change in different}
+    assert len(digests) == len(different)
+    assert digest not in digests
+
+
+LINE_OF = {line: number for number, line in reversed(list(enumerate(SPEC.splitlines(), 1)))}
+
+MISTAKES = [
+    # (text, its replacement, the line that is blamed, words of the message)
+    ("horizon = 48", "horizon = 0", "horizon = 48", "at least 1"),
+    ("horizon = 48", 'horizon = "48"', "horizon = 48", "integer"),
+    ("horizon = 48", "horizn = 48", "horizon = 48", "Did you mean 'horizon'"),
+    ("horizon = 48", "colour = 1", "horizon = 48", "It has: name, horizon"),
+    ('name = "visits"\n', "", "[stream]", "needs 'name'"),
+    ('name = "visits"', 'name = "a b"', 'name = "visits"', "letters"),
+    ("horizon = 48", 'neighbours = "all"', "horizon = 48", "'add_remove'"),
+    ("horizon = 48", 'unit = "user"', "horizon = 48", "needs max_events_per_user"),
+    ("horizon = 48", "max_events_per_user = 3", "horizon = 48", 'needs unit = "user"'),
+    ("rho = 0.5", "rho = -1", "rho = 0.5", "rho"),
+    ("rho = 0.5", "rho = true", "rho = 0.5", "number"),
+    ("rho = 0.5", "rho = 0.5\nepsilon = 1", "[guarantee]", "exactly one of"),
+    ("rho = 0.5", "delta = 1e-9", "[guarantee]", "exactly one of"),
+    ("rho = 0.5", "epsilon = 1\ndelta = 2", "rho = 0.5", "delta"),
+    ("rho = 0.5\n", "", "[guarantee]", "exactly one of"),
+    ('tick = "1h"', 'tick = "1 hour"', 'tick = "1h"', '"15m"'),
+    ('tick = "1h"', "tick = 3600", 'tick = "1h"', '"15m"'),
+    ("start = 2013-01-01T00:00:00Z", "start = 0", 'tick = "1h"', "positive integer"),
+    ("start = 2013-01-01T00:00:00Z", "start = 1.5", "start = 2013-01-01T00:00:00Z", "a time such as"),
+    ("start = 2013-01-01T00:00:00Z", 'start = "today"', "start = 2013-01-01T00:00:00Z", "a time such as"),
+    ('tick = "1h"', 'tick = "1h"\nend = 2013-01-01T00:30:00Z', "", "tick boundary"),
+    ('tick = "1h"', 'tick = "1h"\nend = 2012-01-01', "", "after start"),
+    ('tick = "1h"', 'tick = "1h"\nend = 2013-02-01', "", "raise the horizon"),
+    ('column = "time"\n', "", "[clock]", "needs 'column'"),
+    ('file = "visits.key"', "file = 7", 'file = "visits.key"', "text"),
+    ('file = "visits.jsonl"', 'file = "visits.xlsx"', 'file = "visits.jsonl"', ".csv"),
+    ('file = "visits.jsonl"', 'file = "visits.jsonl"\nbeta = 1', "", "between 0 and 1"),
+    ('file = "visits.state"', 'file = "visits.key"', 'file = "visits.state"', "different files"),
+    ('kind = "counter"', 'kind = "sum"', 'kind = "counter"', "'counter', 'histogram', 'mean'"),
+    ('kind = "counter"\n', "", "[[query]]", "needs 'kind'"),
+    ("share = 0.25", "share = 0", "share = 0.25", "above 0"),
+    ("share = 0.25", 'share = "a third"', "share = 0.25", "fraction"),
+    ("share = 0.25", "share = 0.26", "share = 0.75", "add up to 1.01"),
+    ("share = 0.75\n", "", 'name = "ward"', "needs 'share'"),
+    ("share = 0.25", "share = 0.25\nmax_weight = 5", "", "needs a column"),
+    ("share = 0.25", 'categories = ["a"]', "share = 0.25", "no option 'categories'"),
+    ('column = "ward"\n', "", 'name = "ward"', "needs 'column' for a histogram"),
+    ('categories = ["north", "south"]\n', "", 'name = "ward"', "needs 'categories'"),
+    (
+        'categories = ["north", "south"]',
+        "categories = []",
+        'categories = ["north", "south"]',
+        "list of labels",
+    ),
+    ('other = "elsewhere"', "other = 1.5", 'other = "elsewhere"', "label"),
+    ('name = "ward"', 'name = "all"', 'name = "ward"', "is taken"),
+    ('kind = "histogram"', 'kind = "mean"', 'categories = ["north", "south"]', "no option 'categories'"),
+    ("[state]", "[sate]", "[state]", ""),
+    ("[stream]", "[stream", "[stream]", "TOML"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "blamed", "words"), MISTAKES)
+def test_mistakes_are_refused_at_their_line(
+    write_spec: WriteSpec, old: str, new: str, blamed: str, words: str
+) -> None:
+    path = write_spec((old, new))
+    with pytest.raises(ConfigurationError) as refusal:
+        load_spec(path)
+    text = str(refusal.value)
+    assert words in text
+    assert str(path) in text
+    if old == "[state]":
+        assert "[state] is missing" in text
+        return
+    line = int(re.match(rf"{re.escape(str(path))}:(\d+): ", text)[1])  # type: ignore[index]
+    expected = LINE_OF[blamed] if blamed else LINE_OF[old] + 1  # an added line
+    if blamed == 'name = "ward"' and old != blamed:
+        expected = [
+            n for n, text_line in enumerate(path.read_text().splitlines(), 1) if text_line == "[[query]]"
+        ][1]
+    elif blamed and LINE_OF[blamed] > LINE_OF.get(old.rstrip("\n"), 99):
+        expected += new.count("\n") - old.count("\n")
+    if new.startswith("epsilon = 1\ndelta"):
+        expected += 1
+    assert line == expected
+
+
+def test_sections_that_do_not_exist(write_spec: WriteSpec) -> None:
+    path = write_spec(append='\n[outputs]\nfile = "x"\n')
+    with pytest.raises(ConfigurationError, match=r"no section \[outputs\].*'output'"):
+        load_spec(path)
+    with pytest.raises(ConfigurationError, match="at least one"):
+        load_spec(_without_queries(path))
+
+
+def _without_queries(path: Path) -> Path:
+    path.write_text(SPEC[: SPEC.index("[[query]]")])
+    return path
+
+
+def test_a_missing_or_unreadable_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="cannot read the spec"):
+        load_spec(tmp_path / "nothing.toml")
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigurationError, match="UTF-8"):
+        load_spec(tmp_path / "binary.toml")
