@@ -1,4 +1,4 @@
-"""The fast path gives the exact draw or none: every word of a small word size, and the hardest words of the real one."""
+"""The fast path gives the exact draw or none: all words of a small size, and the hardest words of the real size."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def vectorised(law, table_) -> np.ndarray:
     octaves = table_.radius.size // CELLS
     numbers = (table_.bits, octaves, fast._scale, fast._shift, fast._curvature)
     undecided = compiled.fill_by_polynomials(words, table_.coefficients, table_.radius, *numbers, out)
-    assert undecided == (out == compiled.REDO).sum()
-    return np.where(out == compiled.REDO, kernels.TOO_CLOSE, out)
+    assert undecided == (out == kernels.REDO).sum()
+    return np.where(out == kernels.REDO, kernels.TOO_CLOSE, out)
 
 
 def wrong_and_undecided(answers: np.ndarray, law, bits: int) -> tuple[int, int, int]:
@@ -145,7 +145,7 @@ def test_every_word_against_thresholds_compiled(sigma_squared, bits):
     guide = np.array([(floors >= (cell << (bits - 4))).sum() for cell in range(16)])
     compiled.fill_by_thresholds(words, floors, guide, bits - 4, out)
     left, right = exact(law, bits).ends(np.arange(1 << bits))
-    undecided = out == compiled.REDO
+    undecided = out == kernels.REDO
     assert undecided[0]
     assert (undecided[1:] == (left != right)[1:]).all()
     assert (out[~undecided] == left[~undecided]).all()
@@ -174,7 +174,7 @@ def test_a_wrong_coefficient_is_caught():
     law = DiscreteLaplace(10)
     good = table(DiscreteLaplace, SMALL)
     coefficients = good.coefficients.copy()
-    coefficients[5, 1] *= 1.01
+    coefficients[:, 1] *= 1.1
     answers = interpreted(law, dataclasses.replace(good, coefficients=coefficients))
     assert wrong_and_undecided(answers, law, SMALL)[0] > 0
 
@@ -284,16 +284,13 @@ def test_narrow_gaussians_on_planted_and_random_words(sigma_squared):
     assert isinstance(fast, ThresholdSampler)
     floors = exact(law, 63).floors
     near = [f + o for f in floors.tolist()[::7] for o in (-1, 0, 1)]
-    random = np.random.default_rng(6).integers(0, 2**63, 4000).tolist()
-    words = np.array([v for v in (*near, *random, 0, 1, 2**63 - 1) if 0 <= v < 2**63], dtype=np.int64)
-    left, right = exact(law, 63).ends(np.minimum(words, 2**63 - 2))
+    random = np.random.default_rng(6).integers(0, 2**63 - 1, 4000).tolist()
+    words = np.array([v for v in (*near, *random, 0, 1, 2**63 - 2) if v >= 0], dtype=np.int64)
+    left, right = exact(law, 63).ends(words)
     for v, a, b in zip(words.tolist(), left.tolist(), right.tolist(), strict=True):
-        for sign in (0, 1):
-            answer = fast.one(2 * v + sign)
-            if v == 0 or v in floors[:1] or (a != b):
-                assert answer is None or a == b
-            else:
-                assert answer == (-a if sign else a)
+        undecidable = v == 0 or a != b
+        assert fast.one(2 * v) == (None if undecidable else a)
+        assert fast.one(2 * v + 1) == (None if undecidable else -a)
 
 
 @pytest.mark.parametrize("law", [*FAST, *[DiscreteGaussian(s) for s in NARROW[:-1]]], ids=str)
@@ -352,7 +349,7 @@ def test_kernel_constants_match_the_table():
         assert quantile.coefficients.shape == (40 * CELLS, DEGREE + 1)
         assert (quantile.radius > 0).all()
         # Nine tenths of all words fall into the first three octaves: there the tolerance is a few roundings.
-        assert quantile.radius[: 3 * CELLS].max() < 2e-15
+        assert quantile.radius[: 3 * CELLS].max() < 5e-15
 
 
 def test_few_draws_need_the_slow_path():

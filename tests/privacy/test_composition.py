@@ -76,9 +76,7 @@ def discrete_gaussian(rho: float) -> tuple[Law, Law]:
 @pytest.mark.parametrize("delta", [1e-1, 1e-3, 1e-6])
 @pytest.mark.parametrize(("epsilon", "rho"), [(1.0, 0.5), (0.1, 0.05), (3.0, 1.0)])
 def test_pure_beside_zcdp(epsilon, rho, delta):
-    whole = product(
-        product(randomised_response(epsilon), randomised_response(epsilon)), discrete_gaussian(rho)
-    )
+    whole = product(product(randomised_response(epsilon), randomised_response(epsilon)), discrete_gaussian(rho))
     claim = compose(PureDP(epsilon), PureDP(epsilon), ZCDP(rho)).to_approx(delta)
     assert true_delta(whole, claim.epsilon) <= delta
 

@@ -155,11 +155,7 @@ def test_simple_conversions_are_certified(epsilon, delta):
 @given(epsilons, deltas)
 def test_the_optimised_conversion_lies_between_the_simple_and_the_ideal_gaussian_one(epsilon, delta):
     optimised = rho_of_epsilon_delta(epsilon, delta)
-    assert (
-        simple_rho_of_epsilon_delta(epsilon, delta)
-        <= optimised
-        <= Fraction(ideal_gaussian_rho(epsilon, delta))
-    )
+    assert simple_rho_of_epsilon_delta(epsilon, delta) <= optimised <= Fraction(ideal_gaussian_rho(epsilon, delta))
     assert epsilon_of_rho(optimised, delta) <= simple_epsilon_of_rho(optimised, delta)
     assert delta_of_rho(optimised, epsilon) <= simple_delta_of_rho(optimised, epsilon)
 
@@ -185,9 +181,7 @@ def test_monotone(epsilon, delta, step):
 def test_there_and_back_loses_next_to_nothing_and_gains_nothing(epsilon, delta):
     e, d = Fraction(epsilon), Fraction(delta)
     rho = rho_of_epsilon_delta(e, d)
-    assert rho_of_epsilon_delta(max(epsilon_of_rho(rho, d), SMALLEST_FLOAT), d) >= rho * (
-        1 - Fraction(1, 10**9)
-    )
+    assert rho_of_epsilon_delta(max(epsilon_of_rho(rho, d), SMALLEST_FLOAT), d) >= rho * (1 - Fraction(1, 10**9))
     assert epsilon_of_rho(rho, d) <= e * (1 + Fraction(1, 10**15))
     assert d * (1 - Fraction(1, 10**9)) <= delta_of_rho(rho, e) <= d * (1 + Fraction(1, 10**15))
 

@@ -40,9 +40,7 @@ def test_a_float_is_the_number_it_stores(value):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    "bad", [0, -1, float("nan"), float("inf"), -float("inf"), True, "1", None, 1j, 10**400]
-)
+@pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf"), -float("inf"), True, "1", None, 1j, 10**400])
 def test_bad_parameters_are_refused(kind, bad):
     with pytest.raises(ConfigurationError, match=r"epsilon|rho"):
         kind(bad)
@@ -135,9 +133,7 @@ def test_where_delta_covers_the_loss_epsilon_is_the_smallest_float():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    "parts", [[0.1] * 10, ["1/3"] * 3, [0.3, 0.7], [Fraction(1, 7)] * 7, [1], ["0.25"] * 4]
-)
+@pytest.mark.parametrize("parts", [[0.1] * 10, ["1/3"] * 3, [0.3, 0.7], [Fraction(1, 7)] * 7, [1], ["0.25"] * 4])
 def test_shares_that_make_one_whole_do_so_exactly(kind, parts):
     whole = kind(0.3)
     used = [whole.share(part).cost for part in parts]

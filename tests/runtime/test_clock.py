@@ -57,9 +57,7 @@ def test_written_times(text: str, expected: str | None) -> None:
 digits = st.text("0123456789", max_size=3)
 times_by_hand = st.builds(
     "".join,
-    st.lists(
-        st.sampled_from(["2013-01-0", "-", ":", "T", " ", "Z", "+", ".", "02-29", "1", "9", "05"]), max_size=9
-    ),
+    st.lists(st.sampled_from(["2013-01-0", "-", ":", "T", " ", "Z", "+", ".", "02-29", "1", "9", "05"]), max_size=9),
 )
 real_times = st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2100, 1, 1)).map(lambda t: t.isoformat())
 zoned_times = st.builds(str.__add__, real_times, st.sampled_from(["Z", "+00:00", "-23:59", "+14", "+0530"]))

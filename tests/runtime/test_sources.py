@@ -23,21 +23,17 @@ def read(path: Path, columns: list[str]) -> dict[str, list[Any]]:
     table: dict[str, list[Any]] = {name: [] for name in columns}
     for batch in InputFile(path).batches(columns):
         for name in columns:
-            table[name] += (
-                batch[name].tolist() if isinstance(batch[name], np.ndarray) else batch[name].to_pylist()
-            )
+            table[name] += batch[name].tolist() if isinstance(batch[name], np.ndarray) else batch[name].to_pylist()
     return table
 
 
 def test_the_formats_agree(tmp_path: Path) -> None:
     records = visits(0, 24)
     tables = [
-        read(save(records, tmp_path / f"v{suffix}"), ["time", "ward"])
-        for suffix in (".csv", ".jsonl", ".parquet")
+        read(save(records, tmp_path / f"v{suffix}"), ["time", "ward"]) for suffix in (".csv", ".jsonl", ".parquet")
     ]
     as_text = [
-        {k: [v.decode() if isinstance(v, bytes) else v for v in column] for k, column in t.items()}
-        for t in tables
+        {k: [v.decode() if isinstance(v, bytes) else v for v in column] for k, column in t.items()} for t in tables
     ]
     assert as_text[0] == as_text[1] == as_text[2]
     assert len(as_text[0]["time"]) == len(records)
@@ -47,9 +43,7 @@ CSV_LINES = st.lists(
     st.one_of(
         st.binary(max_size=12).map(lambda line: line.replace(b"\n", b"")),
         st.lists(
-            st.sampled_from(
-                [b"a", b"", b'"q"', b'"x,y"', b'"', b'""', b" 1", b"\xff", b"\r", b'"a""b"', b"\x00"]
-            ),
+            st.sampled_from([b"a", b"", b'"q"', b'"x,y"', b'"', b'""', b" 1", b"\xff", b"\r", b'"a""b"', b"\x00"]),
             max_size=4,
         ).map(b",".join),
     ),

@@ -127,9 +127,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("old", "new", "blamed", "words"), MISTAKES)
-def test_mistakes_are_refused_at_their_line(
-    write_spec: WriteSpec, old: str, new: str, blamed: str, words: str
-) -> None:
+def test_mistakes_are_refused_at_their_line(write_spec: WriteSpec, old: str, new: str, blamed: str, words: str) -> None:
     path = write_spec((old, new))
     with pytest.raises(ConfigurationError) as refusal:
         load_spec(path)
@@ -142,9 +140,7 @@ def test_mistakes_are_refused_at_their_line(
     line = int(re.match(rf"{re.escape(str(path))}:(\d+): ", text)[1])  # type: ignore[index]
     expected = LINE_OF[blamed] if blamed else LINE_OF[old] + 1  # an added line
     if blamed == 'name = "ward"' and old != blamed:
-        expected = [
-            n for n, text_line in enumerate(path.read_text().splitlines(), 1) if text_line == "[[query]]"
-        ][1]
+        expected = [n for n, text_line in enumerate(path.read_text().splitlines(), 1) if text_line == "[[query]]"][1]
     elif blamed and LINE_OF[blamed] > LINE_OF.get(old.rstrip("\n"), 99):
         expected += new.count("\n") - old.count("\n")
     if new.startswith("epsilon = 1\ndelta"):

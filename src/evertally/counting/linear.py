@@ -76,6 +76,12 @@ class LinearMechanism(ABC):
         self.guarantee = guarantee
         self.horizon = _whole("horizon", horizon, 1, LONGEST_HORIZON) if horizon is not None else None
         self.neighbours = Neighbours.parse(neighbours)
+        if self.neighbours is Neighbours.INDEPENDENT and guarantee.adversary != "oblivious":
+            # parameterized-histograms 6: the claim is proved for streams fixed beforehand only (design decision 9)
+            raise ConfigurationError(
+                "independent neighbours are proved for oblivious streams only; say so in the guarantee, "
+                'e.g. ZCDP(0.5, adversary="oblivious")'
+            )
         self.name = name or type(self).__name__.lower()
         self.stream = stream
         self.max_window = _whole("max_window", max_window, 0, LONGEST_HORIZON)
@@ -142,6 +148,10 @@ class LinearMechanism(ABC):
         radius = math.floor(spread.radius(beta))  # noise is an integer
         return self._show(values - radius), self._show(values + radius)
 
+    def _deviation(self, spread: Spread) -> float | None:
+        """The standard deviation to show for noise of this spread."""
+        return spread.stddev
+
     def _labels(self) -> list[str] | None:
         """Names of the columns, if `run(full=True)` should show one line for each."""
         return [str(j) for j in range(self._sums.size)]
@@ -152,6 +162,11 @@ class LinearMechanism(ABC):
     def tick(self) -> int:
         """Ticks released so far."""
         return self._noise.tick
+
+    @property
+    def key(self) -> NoiseKey:
+        """The key in use. One that was drawn here must be saved if the stream is to be restored."""
+        return self._key
 
     @property
     def mechanism(self) -> str:
@@ -214,9 +229,9 @@ class LinearMechanism(ABC):
             self._history[-1] - self._history[-1 - window], self._noise.window_spread(self.tick, window)
         )
 
-    def stddev(self, t: int) -> float:
+    def stddev(self, t: int) -> float | None:
         """Standard deviation of the noise in each number released at tick t; public, known before any data."""
-        return self._noise.spread(_whole("t", t, 1, self.horizon or LAST_TICK)).stddev
+        return self._deviation(self._noise.spread(_whole("t", t, 1, self.horizon or LAST_TICK)))
 
     def error_bound(self, beta: float = 0.05, t: int | None = None) -> float:
         """With probability at least 1 - beta no number of any tick is further off than this (union bound).
@@ -308,7 +323,7 @@ class LinearMechanism(ABC):
         return Release(
             self.tick,
             self._show(values),
-            spread.stddev,
+            self._deviation(spread),
             self._key.private,
             lambda beta: self._interval(values, spread, beta),
         )

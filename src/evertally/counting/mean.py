@@ -24,7 +24,8 @@ class RunningMean(LinearMechanism):
 
     One event moves the row by at most (A, A) when it is added or removed, by (2A, 0) or (A, A) when it is replaced
     (a value that is no number counts as no event): quantise first, then bound, in integers (factorization-counting
-    11, step 1). Exactness tier "exact"; time and memory as VectorCounter with two columns.
+    11, step 1). Exactness tier "exact"; time and memory as VectorCounter with two columns. `stddev` is None: a ratio
+    has none; intervals and `error_bound(count=...)` hold.
 
     `step` takes the tick's values; there is no total to hand over, so `step_events` is the same. A tick may be empty.
 
@@ -108,6 +109,23 @@ class RunningMean(LinearMechanism):
         total, count = float(values[0]), float(values[1])
         corners = [self._mean(total + a * radius, count + b * radius) for a in (-1, 1) for b in (-1, 1)]
         return min(corners), max(corners)
+
+    def _deviation(self, spread: Spread) -> None:
+        return None  # a ratio of two noisy sums has no fixed variance
+
+    def error_bound(self, beta: float = 0.05, t: int | None = None, *, count: int = 0) -> float:
+        """With probability at least 1 - beta no mean of any tick that has at least `count` values behind it is further
+        off than this. The error depends on how many values there are, which is private: without a public `count` only
+        the width of the range can be promised.
+
+        With both sums off by at most r and |sum| <= A n, the ratio is off by at most 2 r/(A n - r); half a grid step
+        comes from rounding the values.
+        """
+        r, n = super().error_bound(beta, t), self._door.steps * count
+        width = self.upper - self.lower
+        if n <= r:
+            return width
+        return min(width, self._door.grid * (self._door.steps * 2 * r / (n - r) + 0.5))
 
     def _labels(self) -> None:
         return None

@@ -133,7 +133,10 @@ def _coded_arrow(column: Any) -> tuple[Codes, list[object]] | None:
             encoded = encoded.unify_dictionaries().combine_chunks()
             if isinstance(encoded, pa.ChunkedArray):  # no chunk at all, in some versions
                 return np.empty(0, np.int64), []
-        codes = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+        indices = encoded.indices
+        if indices.null_count:
+            indices = indices.cast(pa.int64()).fill_null(-1)
+        codes = indices.to_numpy(zero_copy_only=False).astype(np.int64)
     except pa.ArrowException:
         return None
     dictionary = encoded.dictionary

@@ -2,65 +2,23 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
 from numba import njit
-from numpy.typing import NDArray
 
 from evertally.noise import kernels
 
-_magnitude = njit(cache=True, error_model="numpy")(kernels.magnitude)
-_count_above = njit(cache=True)(kernels.count_above)
 
-REDO = np.iinfo(np.int64).min  # marks a draw that the slow path has to decide
-
-
-@njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
-def fill_by_polynomials(
-    words: NDArray[np.uint64],
-    coefficients: NDArray[np.float64],
-    radius: NDArray[np.float64],
-    bits: int,
-    octaves: int,
-    scale: float,
-    shift: float,
-    curvature: float,
-    out: NDArray[np.int64],
-) -> int:
-    """Writes the draws; returns how many are left to the slow path."""
-    undecided = 0
-    for i in range(out.size):
-        word = words[i, 0]
-        v = np.float64(word >> np.uint64(1))
-        k = _magnitude(v, coefficients, radius, bits, octaves, scale, shift, curvature)
-        if k < 0:
-            out[i] = REDO
-            undecided += 1
-        elif word & np.uint64(1):
-            out[i] = -k
-        else:
-            out[i] = k
-    return undecided
+def _compile(function: Callable[..., int], **compiled: Any) -> Any:
+    # numba's cache on disk notices a change in the file of the function itself, not in that of a function it calls:
+    # machine code of an old kernel would live on. So all of them stand in kernels.py, and a caller gets its compiled
+    # kernel here, in its global names.
+    assert isinstance(function, FunctionType)
+    linked = FunctionType(function.__code__, {**vars(kernels), **compiled}, function.__name__)
+    return njit(cache=True, error_model="numpy")(linked)
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def fill_by_thresholds(
-    words: NDArray[np.uint64],
-    thresholds: NDArray[np.int64],
-    guide: NDArray[np.int64],
-    guide_shift: int,
-    out: NDArray[np.int64],
-) -> int:
-    """Writes the draws; returns how many are left to the slow path."""
-    undecided = 0
-    for i in range(out.size):
-        word = words[i, 0]
-        v = np.int64(word >> np.uint64(1))
-        k = _count_above(v, thresholds, guide[v >> guide_shift])
-        if k < 0:
-            out[i] = REDO
-            undecided += 1
-        elif word & np.uint64(1):
-            out[i] = -k
-        else:
-            out[i] = k
-    return undecided
+fill_by_polynomials = _compile(kernels.fill_by_polynomials, magnitude=_compile(kernels.magnitude))
+fill_by_thresholds = _compile(kernels.fill_by_thresholds, count_above=_compile(kernels.count_above))

@@ -9,10 +9,13 @@ slow path decides.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 TOO_CLOSE = -1
+REDO = np.iinfo(np.int64).min  # marks, in a vector, a draw that the slow path has to decide
 
 # Kept as module constants with the values of quantile.py, because compiled code freezes them.
 CELLS = 32
@@ -55,7 +58,7 @@ def magnitude(
     return answer
 
 
-def count_above(v: int, thresholds: Sequence[int], start: int) -> int:
+def count_above(v: Any, thresholds: Any, start: int) -> int:
     """#{k : thresholds[k] > v} for falling thresholds, given a bound `start` on it, or TOO_CLOSE on a tie."""
     if v == 0:
         return TOO_CLOSE
@@ -65,3 +68,53 @@ def count_above(v: int, thresholds: Sequence[int], start: int) -> int:
             return TOO_CLOSE
         k -= 1
     return k
+
+
+def fill_by_polynomials(
+    words: NDArray[np.uint64],
+    coefficients: NDArray[np.float64],
+    radius: NDArray[np.float64],
+    bits: int,
+    octaves: int,
+    scale: float,
+    shift: float,
+    curvature: float,
+    out: NDArray[np.int64],
+) -> int:
+    """Writes the draws; returns how many are left to the slow path."""
+    undecided = 0
+    for i in range(out.size):
+        word = words[i, 0]
+        v = np.float64(word >> np.uint64(1))
+        k = magnitude(v, coefficients, radius, bits, octaves, scale, shift, curvature)
+        if k < 0:
+            out[i] = REDO
+            undecided += 1
+        elif word & np.uint64(1):
+            out[i] = -k
+        else:
+            out[i] = k
+    return undecided
+
+
+def fill_by_thresholds(
+    words: NDArray[np.uint64],
+    thresholds: NDArray[np.int64],
+    guide: NDArray[np.int64],
+    guide_shift: int,
+    out: NDArray[np.int64],
+) -> int:
+    """Writes the draws; returns how many are left to the slow path."""
+    undecided = 0
+    for i in range(out.size):
+        word = words[i, 0]
+        v = np.int64(word >> np.uint64(1))
+        k = count_above(v, thresholds, guide[v >> guide_shift])
+        if k < 0:
+            out[i] = REDO
+            undecided += 1
+        elif word & np.uint64(1):
+            out[i] = -k
+        else:
+            out[i] = k
+    return undecided

@@ -147,7 +147,7 @@ def draw(law: Law, words: NDArray[np.uint64], more: Callable[[int, int], tuple[i
             out[i] = slowly(i) if value is None else value
         return out
     if fast.many(words, out):
-        for i in np.flatnonzero(out == np.iinfo(np.int64).min).tolist():
+        for i in np.flatnonzero(out == kernels.REDO).tolist():
             out[i] = slowly(i)
     return out
 

@@ -54,17 +54,19 @@ class KeyedSource:
         self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0
     ) -> NDArray[np.int64]:
         stream = self._stream(lane, law)
-        index = _index(nodes)
-        out = np.empty((index.size, coordinates), dtype=np.int64)
+        # A range stays one until its piece is drawn: a million nodes need no array of their own.
+        if not isinstance(nodes, range | np.ndarray):
+            nodes = np.fromiter(nodes, dtype=np.int64)
+        out = np.empty((len(nodes), coordinates), dtype=np.int64)
         if coordinates > _PIECE:
-            for i, node in enumerate(index):
+            for i in range(len(nodes)):
                 for start in range(0, coordinates, _PIECE):
                     stop = min(coordinates, start + _PIECE)
-                    out[i, start:stop] = self._piece(stream, law, np.array([node]), first + start, stop - start)[0]
+                    out[i, start:stop] = self._piece(stream, law, nodes[i : i + 1], first + start, stop - start)[0]
             return out
         rows = max(1, _PIECE // coordinates)
-        for start in range(0, index.size, rows):
-            out[start : start + rows] = self._piece(stream, law, index[start : start + rows], first, coordinates)
+        for start in range(0, len(nodes), rows):
+            out[start : start + rows] = self._piece(stream, law, nodes[start : start + rows], first, coordinates)
         return out
 
     def order(self, message: bytes) -> bytes:
@@ -87,18 +89,6 @@ class KeyedSource:
 
         words = stream.words(nodes, first, count).reshape(-1, 2)
         return draw(law, words, more).reshape(nodes.size, count)
-
-
-def _index(nodes: Iterable[int]) -> NDArray[np.int64]:
-    if isinstance(nodes, range):  # ten times faster than to go through its integers
-        return np.arange(nodes.start, nodes.stop, nodes.step, dtype=np.int64)
-    return nodes.astype(np.int64) if isinstance(nodes, np.ndarray) else np.fromiter(nodes, dtype=np.int64)
-
-
-def _as_array(nodes: Iterable[int]) -> NDArray[np.int64]:
-    if isinstance(nodes, range):
-        return np.arange(nodes.start, nodes.stop, nodes.step, dtype=np.int64)
-    return np.fromiter(nodes, dtype=np.int64)
 
 
 class ZeroSource:

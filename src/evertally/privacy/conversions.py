@@ -74,9 +74,7 @@ def rho_of_epsilon_delta(epsilon: Number, delta: Number) -> Fraction:
     """
     e, d = positive(epsilon, "epsilon"), probability(delta, "delta")
     b = root_of(lambda b: ball(e) + (1 / b).log1p() + (ball(d).log() + b.log1p()) * (1 + 2 * b) / (b * b))
-    return round_down(
-        enclose(lambda: (ball(e) + (ball(d).log() + b.log1p()) / b + (1 / b).log1p()) / (1 + b))
-    )
+    return round_down(enclose(lambda: (ball(e) + (ball(d).log() + b.log1p()) / b + (1 / b).log1p()) / (1 + b)))
 
 
 def simple_epsilon_of_rho(rho: Number, delta: Number) -> Fraction:

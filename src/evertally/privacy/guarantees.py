@@ -200,8 +200,7 @@ class ApproxDP(Promise):
         delta = group_delta(self.exact_epsilon, self.exact_delta, group_size(size))
         if delta >= 1:
             raise ConfigurationError(
-                f"{self} says nothing about groups of {size}: their delta reaches 1. "
-                "Take a smaller delta or epsilon."
+                f"{self} says nothing about groups of {size}: their delta reaches 1. Take a smaller delta or epsilon."
             )
         return ApproxDP(self.exact_epsilon * size, delta, adversary=self.adversary)
 

@@ -47,10 +47,12 @@ class Contribution:
     An event is a set of labels with integer weights: at most `max_per_event` labels, each with a weight of
     at most `max_weight` (and, if `signed`, at least `-max_weight`; otherwise at least 0).
 
-    - `protects="event"`: the whole content of the event. `protects="item"`: one label with its weight. Then
+    - `protects="event"`: the whole content of the event. `protects="item"`: one item of it. Then
       `truncated` says that longer events are cut to `max_per_event` labels, and **the cut must rank each
       label by a fixed function of the label (and tick) alone**: under an order that depends on the rest of
-      the event, one item more can change every label that is kept.
+      the event, one item more can change every label that is kept. `merged` says that several items may
+      meet in one column (duplicates, an OTHER column) and are added up before weights are bounded and
+      events are cut; False promises that each item has its column to itself.
     - `unit="user"`: all events of one user, at most `max_events_per_user` in the life of the stream, kept
       by a rule that looks at that user's own events only (price-of-continual-release 9.5).
 
@@ -63,6 +65,7 @@ class Contribution:
     signed: bool = False
     protects: Literal["event", "item"] = "event"
     truncated: bool = True
+    merged: bool = True
     unit: Literal["event", "user"] = "event"
     max_events_per_user: int | None = None
 
@@ -111,11 +114,12 @@ class Change:
 def change(neighbours: Neighbours | str, contribution: Contribution, columns: int) -> Change:
     """How far apart two neighbouring streams can be, for events counted in `columns` columns.
 
-    Theorems: the table of factorization-counting 6.3 [R], scaled by `max_weight`;
-    price-of-continual-release 9.4 for `min(2b, d)`; INDEPENDENT: parameterized-histograms 1.2, 1.7 and 6
-    (all columns change, each in its own tick; a limit on labels per event does not help and is refused).
-    User level, price-of-continual-release 9.5: a group of w events for adding or removing a user, of 2w for
-    replacing one, because the new user's events may lie in other ticks.
+    Theorems: the table of factorization-counting 6.3 [R], scaled by `max_weight` (for one of several merged
+    items a little more, see the comments in `_item`); price-of-continual-release 9.4 for `min(2b, d)`.
+    INDEPENDENT: parameterized-histograms 1.2, 1.7 and 6 (all columns change, each in its own tick; a limit on
+    labels per event does not help and is refused). User level, price-of-continual-release 9.5: a group of w
+    events for adding or removing a user, of 2w for replacing one, because the new user's events may lie in
+    other ticks.
 
     >>> change("add_remove", Contribution(max_per_event=3), columns=10)
     Change(l1=3, l2_squared=3, linf=1)
@@ -143,11 +147,23 @@ def _event(relation: Neighbours, contribution: Contribution, d: int) -> Change:
 
 
 def _item(relation: Neighbours, contribution: Contribution, d: int) -> Change:
-    w = contribution.max_weight
+    w, cut, signed = contribution.max_weight, contribution.truncated, contribution.signed
+    kept = min(contribution.max_per_event, d) if cut else d
     # Removing one of b+1 items lets the cut one in: under truncation, removal is as bad as replacement.
-    if relation is Neighbours.ADD_REMOVE and not contribution.truncated:
-        return _cells(1, w)
-    return _cells(1, 2 * w) if contribution.signed else _cells(min(2, d), w)
+    if relation is Neighbours.ADD_REMOVE:
+        if signed:
+            return _cells(1, 2 * w if cut or contribution.merged else w)
+        return _cells(min(2, d) if cut else 1, w)
+    if not contribution.merged:
+        return _cells(1, 2 * w) if signed else _cells(min(2, d), w)
+    # Merged items: the column that an item leaves and the one it joins may both stay, with another weight.
+    # Signed, both may flip. Unsigned, one of them stays (w - 1 at most) while the other swaps places in the cut.
+    if signed:
+        return _cells(min(2, kept), 2 * w)
+    two = _cells(min(2, d), w)
+    if cut and d >= 3 and kept >= 2:
+        return Change(two.l1 + (w - 1), two.l2_squared + (w - 1) ** 2, w)
+    return two
 
 
 def _independent(contribution: Contribution, d: int) -> Change:

@@ -82,14 +82,8 @@ def amounts(column: Any, name: str) -> NDArray[np.float64]:
         return np.full(len(column), math.nan)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
-    if not (
-        pa.types.is_integer(column.type)
-        or pa.types.is_floating(column.type)
-        or pa.types.is_decimal(column.type)
-    ):
-        raise ConfigurationError(
-            f"column {name!r} has type {column.type}; a counter or mean needs numbers or text"
-        )
+    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)):
+        raise ConfigurationError(f"column {name!r} has type {column.type}; a counter or mean needs numbers or text")
     floats: NDArray[np.float64] = (
         column.cast(pa.float64(), safe=False).fill_null(math.nan).to_numpy(zero_copy_only=False)
     )
@@ -103,9 +97,7 @@ def _text_amounts(column: Any) -> NDArray[np.float64]:
     rest = pc.and_(pc.invert(clean), pc.is_valid(column))
     if pc.any(rest).as_py():
         values = values.copy()
-        values[rest.to_numpy(zero_copy_only=False)] = [
-            number(cell) for cell in column.filter(rest).to_pylist()
-        ]
+        values[rest.to_numpy(zero_copy_only=False)] = [number(cell) for cell in column.filter(rest).to_pylist()]
     return np.asarray(values)
 
 
@@ -187,10 +179,7 @@ def _text_instants(column: Any, integer: bool) -> tuple[Instants, Valid]:
         clean = pc.or_(naive, zoned)
         parsed = pc.coalesce(
             pc.if_else(naive, column, empty).cast(pa.string()).cast(pa.timestamp("us")).cast(pa.int64()),
-            pc.if_else(zoned, column, empty)
-            .cast(pa.string())
-            .cast(pa.timestamp("us", "UTC"))
-            .cast(pa.int64()),
+            pc.if_else(zoned, column, empty).cast(pa.string()).cast(pa.timestamp("us", "UTC")).cast(pa.int64()),
         )
     careful = whole_instant if integer else text_instant
     values = parsed.fill_null(0).to_numpy(zero_copy_only=False)
@@ -223,7 +212,5 @@ def users(column: Any, name: str) -> Any:
         cells = (value if isinstance(value, str | int | float) else None for value in column)
         return np.fromiter(cells, object, len(column))
     if pa.types.is_nested(column.type):
-        raise ConfigurationError(
-            f"the user column {name!r} has type {column.type}; an event has exactly one user"
-        )
+        raise ConfigurationError(f"the user column {name!r} has type {column.type}; an event has exactly one user")
     return labels(column)

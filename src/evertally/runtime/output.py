@@ -12,26 +12,17 @@ FIELDS = ("tick", "time", "query", "category", "value", "stddev", "lower", "uppe
 
 
 def rows(query: str, time: str | int, release: Any, beta: float) -> Iterator[tuple[Any, ...]]:
-    """The rows of one release. A histogram gives one row per category, in the declared order: order of arrival is private."""
+    """The rows of one release.
+
+    A histogram gives one row per category, in the declared order: the order of arrival is private.
+    """
     lower, upper = release.interval(beta=beta)
+    stddev = None if release.stddev is None else float(f"{release.stddev:.6g}")
     if not isinstance(release.value, Mapping):
-        yield release.tick, time, query, None, release.value, release.stddev, lower, upper
+        yield release.tick, time, query, None, release.value, stddev, lower, upper
         return
     for label, value in release.value.items():
-        yield (
-            release.tick,
-            time,
-            query,
-            label,
-            value,
-            _of(release.stddev, label),
-            _of(lower, label),
-            _of(upper, label),
-        )
-
-
-def _of(numbers: Any, label: str) -> Any:
-    return numbers[label] if isinstance(numbers, Mapping) else numbers
+        yield release.tick, time, query, label, value, stddev, lower[label], upper[label]
 
 
 def encode(lines: Iterator[tuple[Any, ...]], suffix: str, header: bool) -> bytes:

@@ -11,7 +11,10 @@ from evertally.runtime.spec import StreamSpec
 
 @dataclass(frozen=True)
 class PlannedQuery:
-    """One query: the noise that was chosen for it, what it pays, and its error at the last tick of the plan."""
+    """One query: the noise that was chosen for it, what it pays, and its error at the last tick of the plan.
+
+    A mean has no error known beforehand: it depends on the number of events. Its releases carry an interval.
+    """
 
     name: str
     kind: str
@@ -19,8 +22,8 @@ class PlannedQuery:
     mechanism: str
     exactness: str
     charge: Guarantee
-    stddev: float
-    error_bound: float
+    stddev: float | None
+    error_bound: float | None
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ def plan(spec: StreamSpec, ticks: int | None = None) -> Plan:
     mechanisms = build(spec, key=None)
     rows = []
     for query in spec.queries:
+        is_mean = query.kind == "mean"
         mechanism = mechanisms[query.name]
         rows.append(
             PlannedQuery(
@@ -47,8 +51,8 @@ def plan(spec: StreamSpec, ticks: int | None = None) -> Plan:
                 mechanism=mechanism.mechanism,
                 exactness=mechanism.exactness,
                 charge=mechanism.charge,
-                stddev=mechanism.stddev(at),
-                error_bound=mechanism.error_bound(beta=spec.beta, t=None if spec.horizon else at),
+                stddev=None if is_mean else mechanism.stddev(at),
+                error_bound=None if is_mean else mechanism.error_bound(spec.beta, t=None if spec.horizon else at),
             )
         )
     return Plan(at, spec.beta, tuple(rows))

@@ -58,9 +58,7 @@ class InputFile:
             with open(self.path, "rb") as file:
                 yield from reader(file, self.path, list(columns))
         except OSError as error:
-            raise ConfigurationError(
-                f"cannot read the input {self.path}: {error.strerror or 'not readable'}"
-            ) from None
+            raise ConfigurationError(f"cannot read the input {self.path}: {error.strerror or 'not readable'}") from None
         self.check()
 
     def check(self) -> None:
@@ -167,9 +165,7 @@ def _cells(line: bytes) -> list[bytes]:
     if b'"' not in line:
         return line.split(b",")
     try:
-        cells = next(
-            csv.reader([line.decode("latin-1")], strict=True)
-        )  # latin-1: bytes pass through unchanged
+        cells = next(csv.reader([line.decode("latin-1")], strict=True))  # latin-1: bytes pass through unchanged
     except csv.Error:
         return []
     return [cell.encode("latin-1") for cell in cells]

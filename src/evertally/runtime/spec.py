@@ -225,9 +225,7 @@ class _File:
     def refuse(self, problem: str, section: str, option: str | None = None, number: int = 1) -> NoReturn:
         raise ConfigurationError(f"{self.path}:{self.line(section, option, number)}: {problem}")
 
-    def checked(
-        self, given: object, allowed: Mapping[str, Check], section: str, number: int = 1
-    ) -> dict[str, Any]:
+    def checked(self, given: object, allowed: Mapping[str, Check], section: str, number: int = 1) -> dict[str, Any]:
         shown = f"[[{section}]]" if section == "query" else f"[{section}]"
         if not isinstance(given, dict):
             self.refuse(f"{shown} must be a table", section, None, number)
@@ -358,9 +356,7 @@ def _output(file: _File, name: str) -> Path:
 def _queries(file: _File) -> tuple[QuerySpec, ...]:
     tables = file.content.get("query")
     if not isinstance(tables, list) or not tables:
-        raise ConfigurationError(
-            f"{file.path}: nothing is asked; add at least one [[query]] with a name and a kind"
-        )
+        raise ConfigurationError(f"{file.path}: nothing is asked; add at least one [[query]] with a name and a kind")
     parsed = [_query(file, table, number) for number, table in enumerate(tables, 1)]
     _refuse_twins(file, [values["name"] for values in parsed])
     shares = _shares(file, [values.pop("share", None) for values in parsed])
@@ -406,9 +402,7 @@ def _query(file: _File, table: object, number: int) -> dict[str, Any]:
 def _refuse_twins(file: _File, names: list[str]) -> None:
     for number, name in enumerate(names, 1):
         if name in names[: number - 1]:
-            file.refuse(
-                f"[[query]] the name {name!r} is taken; every query needs its own", "query", "name", number
-            )
+            file.refuse(f"[[query]] the name {name!r} is taken; every query needs its own", "query", "name", number)
 
 
 def _shares(file: _File, given: list[Fraction | None]) -> list[Fraction]:
@@ -457,8 +451,7 @@ def _digest(spec: StreamSpec, guarantee: Mapping[str, int | float]) -> str:
         ],
         "beta": spec.beta,
         "queries": [
-            [query.name, query.kind, str(query.share), query.column, dict(query.parameters)]
-            for query in spec.queries
+            [query.name, query.kind, str(query.share), query.column, dict(query.parameters)] for query in spec.queries
         ],
     }
     return hashlib.sha256(json.dumps(public, sort_keys=True).encode()).hexdigest()

@@ -68,9 +68,7 @@ def fence(key_file: Path) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise StateError(
-                f"another process is running this stream (it holds {lock}); wait for it"
-            ) from None
+            raise StateError(f"another process is running this stream (it holds {lock}); wait for it") from None
         yield
     finally:
         os.close(descriptor)
@@ -232,9 +230,7 @@ class Store:
             "chain": state.chain,
         }
         text = json.dumps(header).encode()
-        body = b"".join(
-            [_MAGIC, len(text).to_bytes(8, "big"), text, state.pending, *state.snapshots.values()]
-        )
+        body = b"".join([_MAGIC, len(text).to_bytes(8, "big"), text, state.pending, *state.snapshots.values()])
         return body + self._key.mac("runtime state", body)
 
     def _read_state(self) -> tuple[State, bytes]:
@@ -244,9 +240,7 @@ class Store:
             raise StateError(f"cannot read the state file {self._state_file}: {error.strerror}") from None
         body, mac = blob[:-_MAC_BYTES], blob[-_MAC_BYTES:]
         if not body.startswith(_MAGIC):
-            raise StateError(
-                f"{self._state_file} is not a state file of this version; bring the right one back"
-            )
+            raise StateError(f"{self._state_file} is not a state file of this version; bring the right one back")
         if not hmac.compare_digest(self._key.mac("runtime state", body), mac):
             raise StateError(
                 f"{self._state_file} is damaged or was not written with the key {self._key_file}; the stream stops"
@@ -255,9 +249,7 @@ class Store:
         length = int.from_bytes(body[len(_MAGIC) : start], "big")
         header = json.loads(body[start : start + length])
         if header["spec"] != self._spec_digest:
-            raise StateError(
-                f"{self._state_file} belongs to another spec; a running stream's spec cannot be changed"
-            )
+            raise StateError(f"{self._state_file} belongs to another spec; a running stream's spec cannot be changed")
         position = start + length
         pieces = []
         for size in [header["pending"], *(size for _, size in header["snapshots"])]:
@@ -314,9 +306,7 @@ class Store:
         except (ValueError, KeyError, AttributeError, TypeError):
             genuine = False
         if not genuine:
-            raise StateError(
-                f"{self._sidecar_file} is damaged or belongs to another key; bring the right one back"
-            )
+            raise StateError(f"{self._sidecar_file} is damaged or belongs to another key; bring the right one back")
         if fields["spec"] != self._spec_digest:
             raise StateError(
                 f"the key {self._key_file} is bound to another spec (stream {fields['stream']!r}). One key serves one spec: the same "

@@ -1,0 +1,35 @@
+"""The conformance suite: one list of mechanisms, one list of checks.
+
+To test your own mechanism, describe it as a `Subject` and call `check`:
+
+>>> import evertally as et
+>>> from itertools import accumulate
+>>> subject = Subject(
+...     name="my counter",
+...     make=lambda key: et.Counter(guarantee=et.ZCDP(0.5), horizon=8, key=key),
+...     feed=lambda n: [t % 3 for t in range(n)],
+...     truth=lambda inputs: list(accumulate(inputs)),
+...     garbage=[[None, "x"], []],
+...     wrong_calls=["seven", 1.5],
+...     ticks=8,
+... )
+>>> check(subject)
+14
+"""
+
+from evertally.checks.checks import CHECKS, Check
+from evertally.checks.mechanisms import MECHANISMS
+from evertally.checks.subject import Subject
+
+
+def check(subject: Subject) -> int:
+    """Runs every check on a mechanism; raises AssertionError at the first that fails; returns how many passed."""
+    for one in CHECKS:
+        try:
+            one(subject)
+        except AssertionError as error:
+            raise AssertionError(f"{subject.name}: {one.__name__}: {error}") from error
+    return len(CHECKS)
+
+
+__all__ = ["CHECKS", "MECHANISMS", "Check", "Subject", "check"]

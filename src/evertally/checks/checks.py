@@ -1,0 +1,282 @@
+"""The conformance checks: what every mechanism does, tested the same way for all. Each raises AssertionError."""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evertally.checks.subject import Subject
+from evertally.counting import Release, restore
+from evertally.errors import HorizonExceeded, ReplayRefused, StateError
+from evertally.noise import Key, Recording, ZeroNoise, simulation
+from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Neighbours, PureDP
+
+Check = Callable[[Subject], None]
+
+
+def numbers(value: Any) -> NDArray[np.float64]:
+    """A public value as a flat array."""
+    return np.atleast_1d(np.array(list(value.values()) if isinstance(value, dict) else value, dtype=np.float64))
+
+
+def stepped(mechanism: Any, inputs: list[Any]) -> list[Any]:
+    """The values of repeated `step`."""
+    return [mechanism.step(x).value for x in inputs]
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two public values are equal, number by number."""
+    return np.array_equal(numbers(a), numbers(b))
+
+
+def check_declares_its_promise(subject: Subject) -> None:
+    """Guarantee, neighbouring relation, tier, mechanism and horizon are there before any data."""
+    mechanism = subject.make(simulation(0))
+    assert isinstance(mechanism.guarantee, PureDP | ZCDP | ApproxDP | ApproxZCDP)
+    assert isinstance(mechanism.neighbours, Neighbours)
+    assert mechanism.exactness in ("exact", "certified"), "there is no third tier"
+    if mechanism.exactness == "certified":  # it adds a delta, which a pure or zCDP promise has no room for
+        assert isinstance(mechanism.guarantee, ApproxDP | ApproxZCDP)
+    assert mechanism.guarantee.covers(mechanism.charge), "what is paid must keep what is promised"
+    assert mechanism.tick == 0
+    assert isinstance(mechanism.mechanism, str)
+    assert mechanism.mechanism != "auto", "say what was chosen"
+    assert type(mechanism).__doc__, "the docstring carries the theorem"
+
+
+def check_run_equals_steps(subject: Subject) -> None:
+    """`run` is bit-identical to repeated `step`, in one piece, in several, and mixed with steps."""
+    key = simulation(1)
+    mechanism = subject.make(key)
+    inputs = subject.feed(subject.length(mechanism))
+    expected = stepped(mechanism, inputs)
+    assert mechanism.tick == len(inputs)
+    whole = subject.make(key).run(inputs)
+    assert len(whole) == len(inputs)
+    assert all(same(a, b) for a, b in zip(whole, expected, strict=True)), "run differs from step"
+    parts = subject.make(key)
+    third = max(1, len(inputs) // 3)
+    values = [*parts.run(inputs[:third]), *stepped(parts, inputs[third : 2 * third]), *parts.run(inputs[2 * third :])]
+    assert all(same(a, b) for a, b in zip(values, expected, strict=True)), "run in parts differs from step"
+
+
+def check_snapshot_at_every_tick(subject: Subject) -> None:
+    """Restored at any tick, a mechanism continues bit-identically, and repeats its last tick."""
+    key = simulation(2)
+    mechanism = subject.make(key)
+    inputs = subject.feed(subject.length(mechanism))
+    snapshots = [mechanism.snapshot()]
+    releases: list[Release] = []
+    for x in inputs:
+        releases.append(mechanism.step(x))
+        snapshots.append(mechanism.snapshot())
+    for tick, blob in enumerate(snapshots):
+        again = restore(blob, key=key)
+        assert type(again) is type(mechanism)
+        assert (again.tick, again.mechanism, again.guarantee) == (tick, mechanism.mechanism, mechanism.guarantee)
+        if tick:
+            assert same(again.step(inputs[tick - 1], tick=tick).value, releases[tick - 1].value), "replay differs"
+        rest = stepped(again, inputs[tick:])
+        assert all(same(a, r.value) for a, r in zip(rest, releases[tick:], strict=True)), f"differs after tick {tick}"
+        assert again.snapshot() == snapshots[-1], "the final state differs"
+
+
+def check_snapshot_is_guarded(subject: Subject) -> None:
+    """A damaged snapshot, a wrong key and foreign bytes stop the stream."""
+    key = Key.generate()
+    mechanism = subject.make(key)
+    mechanism.step(subject.feed(1)[0])
+    blob = mechanism.snapshot()
+    damaged = [blob[:-1], b"something else", blob[: len(blob) // 2], b""]
+    damaged += [blob[:i] + bytes([blob[i] ^ 1]) + blob[i + 1 :] for i in range(0, len(blob), max(1, len(blob) // 50))]
+    for bad in damaged:
+        _expect(StateError, lambda bad=bad: restore(bad, key=key))  # type: ignore[misc]
+    _expect(StateError, lambda: restore(blob, key=Key.generate()))
+
+
+def check_without_noise_it_is_exact(subject: Subject) -> None:
+    """With zero noise the releases are the truth, up to the stated staleness."""
+    mechanism = subject.make(ZeroNoise())
+    inputs = subject.feed(subject.length(mechanism))
+    values, truth = stepped(mechanism, inputs), subject.truth(inputs)
+    for tick, (value, exact) in enumerate(zip(values, truth, strict=True), start=1):
+        gap = float(np.max(np.abs(numbers(value) - numbers(exact))))
+        assert gap <= subject.tolerance, f"off by {gap} at tick {tick} without noise"
+
+
+def check_horizon_is_final(subject: Subject) -> None:
+    """No tick after the horizon: refused by step, step_events and run, and nothing is used up by asking."""
+    mechanism = subject.make(simulation(3))
+    if mechanism.horizon is None:
+        return
+    inputs = subject.feed(min(mechanism.horizon, 2000))
+    if len(inputs) < mechanism.horizon:
+        _expect(HorizonExceeded, lambda: mechanism.run(subject.feed(1) * (mechanism.horizon + 1)))
+        assert mechanism.tick == 0, "a refused run used ticks"
+        return
+    mechanism.run(inputs[:-1])
+    _expect(HorizonExceeded, lambda: mechanism.run(inputs[-1:] * 2))
+    assert mechanism.tick == mechanism.horizon - 1, "a refused run used ticks"
+    mechanism.step(inputs[-1])
+    for _ in range(2):
+        _expect(HorizonExceeded, lambda: mechanism.step(inputs[-1]))
+        _expect(HorizonExceeded, lambda: mechanism.run(inputs[-1:]))
+    assert mechanism.tick == mechanism.horizon
+
+
+def check_replay(subject: Subject) -> None:
+    """The last tick again with the same input is the same release; with another input, or any other tick, refused."""
+    mechanism = subject.make(simulation(4))
+    inputs = subject.feed(subject.length(mechanism))
+    first = mechanism.step(inputs[0], tick=1)
+    assert same(mechanism.step(inputs[0], tick=1).value, first.value)
+    assert mechanism.tick == 1
+    other = next((x for x in inputs if not _equal(x, inputs[0])), None)
+    if other is not None:
+        _expect(ReplayRefused, lambda: mechanism.step(other, tick=1))
+    for tick in (0, 3, -1):
+        _expect(ReplayRefused, lambda tick=tick: mechanism.step(inputs[0], tick=tick))  # type: ignore[misc]
+    assert mechanism.tick == 1
+
+
+def check_wrong_calls_use_no_tick(subject: Subject) -> None:
+    """A mistake in the call raises TypeError before the tick is used, and leaves no trace."""
+    mechanism = subject.make(simulation(5))
+    before = mechanism.snapshot()
+    for x in subject.wrong_calls:
+        _expect(TypeError, lambda x=x: mechanism.step(x))  # type: ignore[misc]
+    assert mechanism.snapshot() == before, "a refused call changed the state"
+
+
+def check_content_never_raises(subject: Subject) -> None:
+    """Whatever records contain, the door takes it silently, one tick for each batch."""
+    mechanism = subject.make(simulation(6))
+    for tick, events in enumerate(subject.garbage[: subject.length(mechanism)], start=1):
+        assert mechanism.step_events(events).tick == tick
+
+
+def check_release_form(subject: Subject) -> None:
+    """Releases are finite numbers in a fixed form; counts are integers in range; intervals surround them."""
+    for key, private in ((simulation(7), False), (Key.generate(), True)):
+        mechanism = subject.make(key)
+        forms = set()
+        for x in subject.feed(subject.length(mechanism)):
+            release = mechanism.step(x)
+            assert release.private is private, "the label must follow the key"
+            flat = numbers(release.value)
+            assert np.all(np.isfinite(flat))
+            assert np.all(np.abs(flat) < 2.0**62)
+            lower, upper = release.interval(beta=0.05)
+            narrow = release.interval(beta=0.5)
+            assert np.all(numbers(lower) <= flat)
+            assert np.all(flat <= numbers(upper))
+            assert np.all(numbers(lower) <= numbers(narrow[0]))
+            forms.add(tuple(release.value) if isinstance(release.value, dict) else flat.shape)
+        assert len(forms) == 1, "labels or their order changed during the stream"
+
+
+def check_keys(subject: Subject) -> None:
+    """The same key gives the same noise, another key other noise."""
+    inputs = subject.feed(subject.length(subject.make(simulation(8))))
+    runs = [stepped(subject.make(simulation(seed)), inputs) for seed in (8, 8, *range(100, 140))]
+    equal = [all(same(x, y) for x, y in zip(runs[0], run, strict=True)) for run in runs]
+    assert equal[1], "one key gave two noises"
+    # A single small number may agree by chance; forty of them do not.
+    assert not all(equal), "forty keys gave one noise"
+
+
+def check_noise_sees_no_data(subject: Subject) -> None:
+    """Draws are the same addresses with the same laws whatever the data, and no lane has two laws."""
+    logs = []
+    for data in (0, 1):
+        recording = Recording(simulation(10))
+        mechanism = subject.make(recording)
+        inputs = subject.feed(subject.length(mechanism))
+        for x in inputs if data else inputs[::-1]:
+            mechanism.step(x)
+        logs.append(recording.draws)
+    assert logs[0] == logs[1], "which noise is drawn depends on the data"
+    laws: dict[str, Any] = {}
+    for entry in logs[0]:
+        assert laws.setdefault(entry.lane, entry.law) == entry.law, "one lane, two laws: the same bits at two scales"
+
+
+def check_error_formula(subject: Subject, runs: int = 400) -> None:
+    """The public standard deviation agrees with simulation, and the error bound holds. False alarms: below 1e-6."""
+    mechanism = subject.make(simulation(0))
+    n = subject.length(mechanism)
+    inputs = subject.feed(n)
+    truth = [numbers(t) for t in subject.truth(inputs)]
+    errors = []
+    for seed in range(runs):
+        values = subject.make(simulation(1000 + seed)).run(inputs)
+        errors.append([numbers(v) - t for v, t in zip(values, truth, strict=True)])
+    sample = np.array(errors)  # runs, ticks, numbers
+    if mechanism.stddev(1) is not None and subject.independent_numbers:
+        for tick in range(1, n + 1):
+            ratio = float(np.mean(sample[:, tick - 1] ** 2)) / mechanism.stddev(tick) ** 2
+            # The mean of m squares has relative deviation at most sqrt(5/m) (Laplace: kurtosis 6); 8 of them for one
+            # tick leave room for 10^3 ticks at 1e-6 although the tails are not normal.
+            slack = 8 * math.sqrt(5 / (runs * sample.shape[2]))
+            assert abs(ratio - 1) < slack, f"variance at tick {tick} is {ratio:.3f} times the formula"
+    bound = np.array([mechanism.error_bound(beta=0.1, t=t) for t in range(1, n + 1)])
+    failures = int(np.sum(np.any(np.abs(sample) > bound[None, :, None], axis=(1, 2))))
+    # Binomial(runs, 0.1) exceeds its mean by six standard deviations with probability below 1e-6.
+    assert failures <= 0.1 * runs + 6 * math.sqrt(0.09 * runs), f"error_bound failed in {failures} of {runs} runs"
+    if mechanism.horizon is not None and mechanism.horizon <= n:
+        assert max(bound) <= mechanism.error_bound(beta=0.1) * (1 + 1e-9), "error_bound without t must cover every t"
+
+
+def check_state_and_memory(subject: Subject) -> None:
+    """The state does not grow with the stream, and a run stays near the declared memory."""
+    mechanism = subject.make(simulation(11))
+    inputs = subject.feed(subject.length(mechanism))
+    sizes = []
+    for x in inputs:
+        mechanism.step(x)
+        sizes.append(len(mechanism.snapshot()))
+    growth = max(b - a for a, b in pairwise([sizes[0], *sizes]))
+    assert growth <= 64, f"a snapshot grew by {growth} bytes in one tick"
+    tracemalloc.start()
+    try:
+        subject.make(simulation(11)).run(inputs)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2**28, f"a run of {len(inputs)} ticks took {peak} bytes"
+
+
+CHECKS: tuple[Check, ...] = (
+    check_declares_its_promise,
+    check_run_equals_steps,
+    check_snapshot_at_every_tick,
+    check_snapshot_is_guarded,
+    check_without_noise_it_is_exact,
+    check_horizon_is_final,
+    check_replay,
+    check_wrong_calls_use_no_tick,
+    check_content_never_raises,
+    check_release_form,
+    check_keys,
+    check_noise_sees_no_data,
+    check_error_formula,
+    check_state_and_memory,
+)
+
+
+def _expect(kind: type[Exception], call: Callable[[], Any]) -> None:
+    try:
+        call()
+    except kind:
+        return
+    raise AssertionError(f"{kind.__name__} was expected")
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return bool(a == b) if not isinstance(a, np.ndarray) else np.array_equal(a, b)

@@ -1,0 +1,20 @@
+"""The command line: `evertally plan`, `evertally run`, `evertally demo`."""
+
+from __future__ import annotations
+
+import sys
+
+_EXTRA = {"typer", "rich", "pyarrow"}
+
+
+def main() -> None:
+    """The console script. Says what to install if the command line's own requirements are not there."""
+    try:
+        from evertally.cli.app import app
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _EXTRA:
+            raise
+        message = f"evertally: the command line needs {error.name}. Install it with: pip install 'evertally[cli]'"
+        print(message, file=sys.stderr)
+        raise SystemExit(2) from None
+    app(prog_name="evertally")

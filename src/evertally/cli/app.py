@@ -1,0 +1,106 @@
+"""The commands. They parse options, call the runtime and show what is public; they decide nothing."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import evertally
+from evertally.cli.show import Display, plan_table
+from evertally.errors import EvertallyError
+from evertally.runtime import load_spec, plan, run
+
+# Pretty tracebacks print local variables, and those hold records.
+app = typer.Typer(
+    help="Live statistics over a stream of personal events, under one privacy guarantee for its whole life.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+SpecFile = Annotated[Path, typer.Argument(metavar="SPEC.toml", help="The stream spec.", show_default=False)]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"evertally {evertally.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@contextmanager
+def _readable_errors() -> Iterator[None]:
+    """One line on stderr and exit code 2 for what is refused; no traceback ever, it could show records."""
+    try:
+        yield
+    except EvertallyError as error:
+        print(f"evertally: {error}", file=sys.stderr)
+        raise typer.Exit(2) from None
+    except KeyboardInterrupt:
+        print("evertally: interrupted; the same command continues where it stopped", file=sys.stderr)
+        raise typer.Exit(130) from None
+    except (typer.Exit, typer.Abort):
+        raise
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        print(
+            f"evertally: internal error, {type(error).__name__} at {Path(place.filename).name}:{place.lineno}. "
+            "Its text is not shown because it may hold data. Please report it",
+            file=sys.stderr,
+        )
+        raise typer.Exit(3) from None
+
+
+@app.command("plan")
+def plan_command(spec_file: SpecFile) -> None:
+    """Show what will be released, by which mechanism and with what error, before any data is read."""
+    with _readable_errors():
+        spec = load_spec(spec_file)
+        plan_table(spec, plan(spec))
+
+
+@app.command("run")
+def run_command(
+    spec_file: SpecFile,
+    input_file: Annotated[
+        Path, typer.Option("--input", "-i", help="Events: .csv, .jsonl or .parquet.", show_default=False)
+    ],
+    until: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Release up to here (a tick boundary). Default: the end of the clock."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")] = False,
+) -> None:
+    """Release the ticks of a stream from a file of events. State survives: run the next file, the stream continues."""
+    with _readable_errors():
+        spec = load_spec(spec_file)
+        with Display(spec, quiet) as display:
+            report = run(spec, input_file, until, display.step)
+        if not quiet:
+            end = spec.clock.end_of(report.last)
+            print(f"{spec.name}: ticks {report.first} to {report.last} are out, until {end}; see {report.output}")
+
+
+@app.command("demo")
+def demo_command(
+    output: Annotated[Path, typer.Option(help="Folder for spec, releases and picture.")] = Path("evertally-demo"),
+) -> None:
+    """A year of departures from New York, 2013: public data, one guarantee, live."""
+    with _readable_errors():
+        from evertally.cli.demo import demo
+
+        demo(output)

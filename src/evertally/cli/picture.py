@@ -1,0 +1,106 @@
+"""The demo's picture: departures per day as released, with error bands, and the error of the running count."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evertally import Histogram, simulation
+from evertally.errors import ConfigurationError
+from evertally.runtime import StreamSpec
+
+Series = dict[tuple[str, str | None], NDArray[np.int64]]
+
+_DAY = 24
+_WEEK = 7 * _DAY
+_SHOWN = ("UA", "EV", "AA", "HA")
+
+
+def draw(
+    spec: StreamSpec, releases: Path, exact: Mapping[tuple[str, str | None], NDArray[np.int64]], target: Path
+) -> None:
+    """Reads the releases file back and draws from it alone; exact counts appear only in the panel that says so."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError:
+        raise ConfigurationError("the picture needs matplotlib: pip install 'evertally[demo]'") from None
+    released, radius = _read(releases)
+    figure = Figure(figsize=(10, 8), layout="constrained")
+    FigureCanvasAgg(figure)
+    top, bottom = figure.subplots(2, 1, height_ratios=(3, 2))
+    _draw_days(top, spec, released)
+    _draw_error(bottom, released, radius, exact)
+    figure.savefig(target, dpi=120, metadata={"Software": None})
+
+
+def _read(releases: Path) -> tuple[Series, Series]:
+    values: dict[tuple[str, str | None], list[int]] = {}
+    radii: dict[tuple[str, str | None], list[int]] = {}
+    with open(releases) as lines:
+        for row in map(json.loads, lines):
+            key = row["query"], row["category"]
+            values.setdefault(key, []).append(row["value"])
+            radii.setdefault(key, []).append(row["upper"] - row["value"])
+    return {k: np.array(v) for k, v in values.items()}, {k: np.array(v) for k, v in radii.items()}
+
+
+def _band(spec: StreamSpec) -> NDArray[np.float64]:
+    """Half the 95 % interval of a week's count, at every midnight from the first full week on.
+
+    The difference of two releases is free and has its own error, known without any data.
+    """
+    query = next(query for query in spec.queries if query.name == "by-carrier")
+    twin: Any = Histogram(
+        **query.parameters,
+        guarantee=spec.guarantee.share(query.share),
+        horizon=spec.horizon,
+        key=simulation(0),
+        max_window=_WEEK,
+    )
+    twin.run(np.zeros((_WEEK - _DAY, len(twin.columns)), dtype=np.int64))
+    day = np.zeros((_DAY, len(twin.columns)), dtype=np.int64)
+    band = []
+    while twin.tick + _DAY <= twin.horizon:
+        twin.run(day)
+        lower, upper = twin.last(_WEEK).interval(beta=0.05)
+        band.append((upper["UA"] - lower["UA"]) / 2)
+    return np.array(band)
+
+
+def _draw_days(axes: Any, spec: StreamSpec, released: Series) -> None:
+    band = _band(spec) / 7
+    days = np.arange(7, 7 + len(band))
+    for label in _SHOWN:
+        running = released["by-carrier", label]
+        week = (running - np.concatenate([np.zeros(_WEEK, np.int64), running[:-_WEEK]]))[_WEEK - 1 :: _DAY] / 7
+        (line,) = axes.plot(days, week, linewidth=1.4, label=label)
+        axes.fill_between(days, week - band, week + band, color=line.get_color(), alpha=0.25, linewidth=0)
+    axes.set_title(f"Departures from New York per day (mean of 7 days), as released: {spec.guarantee}", fontsize=11)
+    axes.set_ylabel("departures a day")
+    axes.legend(title="carrier, 95 % band", ncols=4, loc="upper left")
+    axes.set_xlim(0, days[-1])
+    axes.set_ylim(top=axes.get_ylim()[1] * 1.25)
+    axes.grid(alpha=0.3)
+
+
+def _draw_error(
+    axes: Any, released: Series, radius: Series, exact: Mapping[tuple[str, str | None], NDArray[np.int64]]
+) -> None:
+    days = np.arange(1, len(radius["all", None]) + 1) / _DAY
+    for key, name in ((("all", None), "all departures"), (("by-carrier", "UA"), "carrier UA")):
+        (line,) = axes.plot(days, released[key] - exact[key], linewidth=0.7, label=f"{name}: released - exact")
+        for sign in (-1, 1):
+            axes.plot(days, sign * radius[key], color=line.get_color(), linestyle="--", linewidth=1)
+    axes.set_title("Error of the running counts (exact ones are known here because the data are public)", fontsize=11)
+    axes.set_xlabel("day of 2013")
+    axes.set_ylabel("departures")
+    axes.legend(title="dashed: 95 % interval of each tick", ncols=2, loc="upper left")
+    axes.set_xlim(0, days[-1])
+    axes.set_ylim(top=axes.get_ylim()[1] * 1.5)
+    axes.grid(alpha=0.3)

@@ -1,0 +1,119 @@
+"""Tables and progress on a terminal; nothing moves when the output is a file or a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from evertally.runtime import Plan, Step, StreamSpec
+
+Extra = Callable[[Step, str, str | None], str]  # a further cell for (step, query, category)
+
+_ROWS = 20
+
+
+class Display:
+    """Progress bar and a live table of the last tick's releases. A pipe sees nothing of it."""
+
+    def __init__(self, spec: StreamSpec, quiet: bool = False, extra: tuple[str, Extra] | None = None) -> None:
+        self._spec = spec
+        self._extra = extra
+        self.last: Step | None = None
+        self._progress = Progress(
+            TextColumn(spec.name), BarColumn(), MofNCompleteColumn(), TextColumn("ticks"), TimeRemainingColumn()
+        )
+        self._task = self._progress.add_task(spec.name, total=None)
+        console = Console()
+        self._live: Live | None = None
+        if console.is_terminal and not quiet:
+            self._live = Live(get_renderable=self._render, console=console, refresh_per_second=8)
+
+    def step(self, step: Step) -> None:
+        self.last = step
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def _render(self) -> Any:
+        step = self.last
+        if step is None:
+            return self._progress
+        self._progress.update(self._task, completed=step.tick - step.first + 1, total=step.last - step.first + 1)
+        return Group(self._table(step), self._progress)
+
+    def _table(self, step: Step) -> Table:
+        table = Table(title=f"{self._spec.name}, until {self._spec.clock.end_of(step.tick)}")
+        for heading in ("query", "category"):
+            table.add_column(heading)
+        for heading in ("released", f"± ({1 - self._spec.beta:.0%})", *([self._extra[0]] if self._extra else [])):
+            table.add_column(heading, justify="right")
+        rows = [row for query, release in step.releases.items() for row in self._rows(step, query, release)]
+        for row in rows[:_ROWS]:
+            table.add_row(*row)
+        if len(rows) > _ROWS:
+            table.add_row("...", f"{len(rows) - _ROWS} more")
+        return table
+
+    def _rows(self, step: Step, query: str, release: Any) -> list[list[str]]:
+        lower, upper = release.interval(beta=self._spec.beta)
+        if not isinstance(release.value, Mapping):
+            return [self._row(step, query, None, release.value, lower, upper)]
+        return [
+            self._row(step, query, label, value, lower[label], upper[label]) for label, value in release.value.items()
+        ]
+
+    def _row(self, step: Step, query: str, category: str | None, value: float, lower: float, upper: float) -> list[str]:
+        further = [self._extra[1](step, query, category)] if self._extra else []
+        return [query, category or "", _shown(value), _shown((upper - lower) / 2), *further]
+
+
+def _shown(number: float) -> str:
+    return f"{number:,.2f}" if isinstance(number, float) and not number.is_integer() else f"{number:,.0f}"
+
+
+def plan_table(spec: StreamSpec, plan: Plan) -> None:
+    """What a spec promises and what it will cost in accuracy."""
+    console = Console(highlight=False, soft_wrap=True)
+    horizon = f"{spec.horizon} ticks" if spec.horizon else f"unbounded (errors below: at tick {plan.ticks})"
+    console.print(f"Stream [bold]{spec.name}[/bold]: {spec.guarantee} for its whole life, {horizon}")
+    capped = f", at most {spec.max_events_per_user} events of each" if spec.unit == "user" else ""
+    console.print(f"Neighbours: {spec.neighbours}; protected unit: one {spec.unit}{capped}")
+    first, last = spec.clock.end_of(0), spec.clock.end_of(plan.ticks)
+    console.print(f"Clock: {first} to {last}, time stamps in column {spec.clock.column!r}")
+    table = Table()
+    for heading in ("query", "each tick", "share", "noise", "pays"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("std", justify="right", no_wrap=True)
+    table.add_column(f"{1 - plan.beta:.0%}, all ticks", justify="right", no_wrap=True)
+    for query, planned in zip(spec.queries, plan.queries, strict=True):
+        table.add_row(
+            planned.name,
+            planned.kind if planned.numbers == 1 else f"{planned.kind}, {planned.numbers} counts",
+            str(query.share),
+            f"{planned.mechanism} ({planned.exactness})",
+            _paid(planned.charge),
+            "*" if planned.stddev is None else f"{planned.stddev:,.1f}",
+            "*" if planned.error_bound is None else f"± {planned.error_bound:,.0f}",
+        )
+    console.print(table)
+    if any(planned.stddev is None for planned in plan.queries):
+        console.print("* The error of a mean depends on the number of events; each release has its interval.")
+    console.print(f"Releases go to {spec.output_file}")
+
+
+def _paid(charge: Any) -> str:
+    return f"epsilon {charge.epsilon:.4g}" if hasattr(charge, "epsilon") else f"rho {charge.rho:.4g}"

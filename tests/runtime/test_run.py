@@ -1,0 +1,290 @@
+"""Runs over files: what is released, that it is released once, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import WriteSpec, save, visits
+
+from evertally.errors import ConfigurationError, StateError
+from evertally.noise import Key, ZeroNoise
+from evertally.runtime import Step, load_spec, plan, run
+from evertally.runtime import runner as runner_module
+
+RICH = """
+[[query]]
+name = "minutes"
+kind = "counter"
+share = 0.1
+column = "minutes"
+max_weight = 30
+
+[[query]]
+name = "mean"
+kind = "mean"
+share = 0.1
+column = "minutes"
+lower = 0
+upper = 50
+resolution = 1
+"""
+ROOM = (("share = 0.25", "share = 0.2"), ("share = 0.75", "share = 0.6"))
+
+
+def output_of(path: Path) -> bytes:
+    return (path.parent / "visits.jsonl").read_bytes()
+
+
+def released(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in output_of(path).splitlines()]
+
+
+@pytest.fixture
+def no_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Releases the exact sums, to see which tick each event entered."""
+    monkeypatch.setattr(runner_module, "obtain_key", lambda *_: (ZeroNoise(), False))
+
+
+def same_key(*specs: Path) -> None:
+    """Gives several copies of one stream the same key: the same noise, to compare their releases byte by byte."""
+    key = Key.generate()
+    for spec in specs:
+        key.save(spec.parent / "visits.key")
+
+
+def test_every_declared_tick_is_released_in_declared_order(write_spec: WriteSpec, tmp_path: Path) -> None:
+    path = write_spec()
+    report = run(load_spec(path), save(visits(0, 30), tmp_path / "v.csv"))
+    assert (report.first, report.last, report.resumed) == (1, 48, False)
+    rows = released(path)
+    assert [row["tick"] for row in rows] == [tick for tick in range(1, 49) for _ in range(4)]
+    assert [row["category"] for row in rows[:4]] == [None, "north", "south", "elsewhere"]
+    assert list(rows[0]) == ["tick", "time", "query", "category", "value", "stddev", "lower", "upper"]
+    assert rows[-1]["time"] == "2013-01-03T00:00:00Z"
+    assert all(row["lower"] <= row["value"] <= row["upper"] for row in rows)
+
+
+@pytest.mark.usefixtures("no_noise")
+def test_releases_are_the_truth_and_noise(write_spec: WriteSpec, tmp_path: Path) -> None:
+    path = write_spec(*ROOM, append=RICH)
+    spec = load_spec(path)
+    records = visits(0, 48)
+    run(spec, save(records, tmp_path / "v.csv"))
+    last = {(row["query"], row["category"]): row["value"] for row in released(path) if row["tick"] == 48}
+    wards = [record["ward"] for record in records]
+    assert last["all", None] == len(records)
+    assert last["ward", "north"] == wards.count("north")
+    assert last["ward", "elsewhere"] == wards.count("attic")
+    assert last["minutes", None] == sum(min(30, r["minutes"]) for r in records)
+    assert last["mean", None] == pytest.approx(sum(r["minutes"] for r in records) / len(records))
+    by_tick = {row["tick"]: row["value"] for row in released(path) if row["query"] == "all"}
+    assert by_tick == {t: sum(r["time"] < spec.clock.end_of(t) for r in records) for t in range(1, 49)}
+
+
+def test_the_formats_give_identical_releases(write_spec: WriteSpec, tmp_path: Path) -> None:
+    specs = [write_spec(*ROOM, append=RICH, folder=name) for name in ("csv", "jsonl", "parquet")]
+    same_key(*specs)
+    for spec in specs:
+        run(load_spec(spec), save(visits(0, 48), tmp_path / f"v.{spec.parent.name}"))
+    assert output_of(specs[0]) == output_of(specs[1]) == output_of(specs[2])
+    shuffled = write_spec(*ROOM, append=RICH, folder="shuffled")
+    (shuffled.parent / "visits.key").write_bytes((specs[0].parent / "visits.key").read_bytes())
+    (shuffled.parent / "visits.key").chmod(0o600)
+    run(load_spec(shuffled), save(visits(0, 48)[::-1], tmp_path / "shuffled.csv"))
+    assert output_of(shuffled) == output_of(specs[0])
+
+
+def test_csv_output_says_the_same(write_spec: WriteSpec, tmp_path: Path) -> None:
+    lines, table = write_spec(folder="a"), write_spec(("visits.jsonl", "visits.csv"), folder="b")
+    same_key(lines, table)
+    for path in (lines, table):
+        run(load_spec(path), save(visits(0, 48), tmp_path / "v.csv"))
+    with open(table.parent / "visits.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert rows == [{k: "" if v is None else str(v) for k, v in row.items()} for row in released(lines)]
+
+
+def test_two_files_equal_one(write_spec: WriteSpec, tmp_path: Path) -> None:
+    one, two = write_spec(*ROOM, append=RICH, folder="one"), write_spec(*ROOM, append=RICH, folder="two")
+    same_key(one, two)
+    run(load_spec(one), save(visits(0, 48), tmp_path / "all.csv"))
+    first = run(load_spec(two), save(visits(0, 24), tmp_path / "day1.jsonl"), until="2013-01-02")
+    second = run(load_spec(two), save(visits(24, 48), tmp_path / "day2.parquet"))
+    assert (first.last, second.first) == (24, 25)
+    assert output_of(one) == output_of(two)
+
+
+def test_user_level_across_two_files(write_spec: WriteSpec, tmp_path: Path) -> None:
+    user = ("horizon = 48", 'horizon = 48\nunit = "user"\nmax_events_per_user = 3\nuser_column = "patient"')
+    one, two = (write_spec(user, folder=name) for name in ("one", "two"))
+    same_key(one, two)
+    run(load_spec(one), save(visits(0, 48), tmp_path / "all.csv"))
+    run(load_spec(two), save(visits(0, 24), tmp_path / "day1.csv"), until="2013-01-02")
+    run(load_spec(two), save(visits(24, 48), tmp_path / "day2.jsonl"))
+    assert output_of(one) == output_of(two)
+
+
+@pytest.mark.usefixtures("no_noise")
+def test_user_level_keeps_the_first_events_of_each(write_spec: WriteSpec, tmp_path: Path) -> None:
+    user = ("horizon = 48", 'horizon = 48\nunit = "user"\nmax_events_per_user = 3\nuser_column = "patient"')
+    path = write_spec(user)
+    run(load_spec(path), save(visits(0, 48), tmp_path / "all.csv"))
+    assert released(path)[-4]["value"] == 3 * 11  # eleven patients, three events of each
+
+
+@pytest.mark.usefixtures("no_noise")
+def test_late_early_and_unreadable_events(write_spec: WriteSpec, tmp_path: Path) -> None:
+    path = write_spec()
+    at = [
+        {"time": time, "ward": "north"} for time in ("2012-05-01", "2013-01-01T05:59:59", "2013-01-01T06:00", "x", None)
+    ]
+    run(load_spec(path), save(at, tmp_path / "a.jsonl"), until="2013-01-01T06:00:00Z")
+    values = [row["value"] for row in released(path) if row["query"] == "all"]
+    assert values == [1, 1, 1, 1, 1, 2]  # before the start: first tick; from `until` on and unreadable: nowhere
+    late = [{"time": time, "ward": "north"} for time in ("2013-01-01T01:00", "2013-01-01T08:30", "2013-01-01T02:00")]
+    run(load_spec(path), save(late, tmp_path / "b.jsonl"), until="2013-01-01T10:00:00Z")
+    values = [row["value"] for row in released(path) if row["query"] == "all"]
+    assert values[6:] == [4, 4, 5, 5]  # late: the first tick that was not out yet
+
+
+@pytest.mark.usefixtures("no_noise")
+def test_integer_clock(write_spec: WriteSpec, tmp_path: Path) -> None:
+    path = write_spec(("start = 2013-01-01T00:00:00Z", "start = 100"), ('tick = "1h"', "tick = 10"))
+    records = [{"time": time, "ward": "south"} for time in (100, 109, 110, 95, 131)]
+    run(load_spec(path), save(records, tmp_path / "a.csv"), until="130")
+    rows = [row for row in released(path) if row["query"] == "all"]
+    assert [(row["time"], row["value"]) for row in rows] == [(110, 3), (120, 4), (130, 4)]
+
+
+def test_garbage_records_change_nothing_and_say_nothing(write_spec: WriteSpec, tmp_path: Path) -> None:
+    good, bad = write_spec(folder="good"), write_spec(folder="bad")
+    same_key(good, bad)
+    records = visits(0, 20)
+    run(load_spec(good), save(records, tmp_path / "good.jsonl"))
+    junk = b'\n{"time": 7}\n{broken\n[1]\n"text"\n\xff\xfe\n{"time": "2013-01-01T99:00", "ward": "north"}\n'
+    (tmp_path / "bad.jsonl").write_bytes((tmp_path / "good.jsonl").read_bytes() + junk)
+    run(load_spec(bad), tmp_path / "bad.jsonl")
+    assert output_of(bad) == output_of(good)
+
+
+@pytest.mark.usefixtures("no_noise")
+def test_events_that_are_collections(write_spec: WriteSpec, tmp_path: Path) -> None:
+    many = ('column = "ward"', 'column = "ward"\nmax_per_event = 2\nmax_weight = 3')
+    specs = [write_spec(many, folder=name) for name in ("jsonl", "parquet")]
+    same_key(*specs)
+    records = [{"time": "2013-01-01", "ward": ward} for ward in (["north", "south", "north"], ["attic"], [], None)]
+    for spec in specs:
+        run(load_spec(spec), save(records, tmp_path / f"v.{spec.parent.name}"), until="2013-01-01T01:00")
+    assert output_of(specs[0]) == output_of(specs[1])
+    assert [row["value"] for row in released(specs[0])] == [4, 2, 1, 1]
+    weighted = write_spec(many, folder="weighted")
+    run(
+        load_spec(weighted),
+        save([{"time": "2013-01-01", "ward": {"north": 9, "south": -2}}], tmp_path / "w.jsonl"),
+        until="2013-01-01T01:00",
+    )
+    assert [row["value"] for row in released(weighted)] == [1, 3, 0, 0]
+
+
+def test_progress_is_public(write_spec: WriteSpec, tmp_path: Path) -> None:
+    steps: list[Step] = []
+    run(load_spec(write_spec()), save(visits(0, 9), tmp_path / "v.csv"), progress=steps.append)
+    assert [step.tick for step in steps] == list(range(1, 49))
+    assert (steps[0].first, steps[0].last, list(steps[0].releases)) == (1, 48, ["all", "ward"])
+
+
+def test_what_is_refused(write_spec: WriteSpec, tmp_path: Path) -> None:
+    path = write_spec()
+    spec = load_spec(path)
+    day1, day2 = save(visits(0, 24), tmp_path / "day1.csv"), save(visits(24, 48), tmp_path / "day2.csv")
+    for until, words in (
+        ("2013-01-04", "horizon"),
+        ("2013-01-01T00:30", "boundary"),
+        ("2013-01-01", "nothing to release"),
+        ("soon", "time"),
+    ):
+        with pytest.raises(ConfigurationError, match=words):
+            run(spec, day1, until=until)
+    run(spec, day1, until="2013-01-02")
+    before = output_of(path)
+    with pytest.raises(StateError, match="counted already"):
+        run(spec, day1)
+    with pytest.raises(ConfigurationError, match="nothing to release"):
+        run(spec, day2, until="2013-01-02")
+    with pytest.raises(StateError, match="bound to another spec"):
+        run(load_spec(write_spec(("rho = 0.5", "rho = 0.6"))), day2)
+    assert output_of(path) == before
+    run(spec, day2)
+    with pytest.raises(ConfigurationError, match="nothing to release"):
+        run(spec, day2)
+
+
+def test_idle_files_may_look_alike(write_spec: WriteSpec, tmp_path: Path) -> None:
+    spec = load_spec(write_spec())
+    for day in ("2013-01-02", "2013-01-03"):
+        (tmp_path / "idle.csv").write_text("time,ward\n")
+        run(spec, tmp_path / "idle.csv", until=day)
+
+
+def test_an_unbounded_stream_needs_an_until(write_spec: WriteSpec, tmp_path: Path) -> None:
+    spec = load_spec(write_spec(("horizon = 48\n", "")))
+    day1 = save(visits(0, 24), tmp_path / "day1.csv")
+    with pytest.raises(ConfigurationError, match="--until"):
+        run(spec, day1)
+    run(spec, day1, until="2013-01-02")
+    assert plan(spec).ticks == 1024
+
+
+def test_what_a_mechanism_refuses_is_reported_at_the_query_and_leaves_no_key(
+    write_spec: WriteSpec, tmp_path: Path
+) -> None:
+    path = write_spec(('categories = ["north", "south"]', 'categories = ["north", "north"]'))
+    with pytest.raises(ConfigurationError, match=r"visits\.toml:2[4-9]: query 'ward': .*twice"):
+        run(load_spec(path), save(visits(0, 24), tmp_path / "v.csv"))
+    assert not (tmp_path / "visits.key").exists()
+    path = write_spec(("share = 0.25", 'share = 0.25\nmechanism = "magic"'))
+    with pytest.raises(ConfigurationError, match=r"query 'all': .*magic"):
+        plan(load_spec(path))
+
+
+class Stopped(Exception):
+    pass
+
+
+def test_an_interrupted_run_goes_on_with_the_same_input_only(
+    write_spec: WriteSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner_module._Run, "_batch_ticks", lambda self: 5)
+    whole, broken = write_spec(folder="whole"), write_spec(folder="broken")
+    same_key(whole, broken)
+    late = save(visits(0, 48), tmp_path / "v.csv")
+    run(load_spec(whole), late, until="2013-01-02T12:00")
+    spec = load_spec(broken)
+
+    def stop(step: Step) -> None:
+        if step.tick == 18:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        run(spec, late, until="2013-01-02T12:00", progress=stop)
+    assert released(broken)[-1]["tick"] == 15
+    with pytest.raises(StateError, match="not that file"):
+        run(spec, save(visits(0, 47), tmp_path / "w.csv"), until="2013-01-02T12:00")
+    with pytest.raises(StateError, match="until 2013-01-02T12:00:00Z was interrupted"):
+        run(spec, late)
+    report = run(spec, late, until="2013-01-02T12:00")
+    assert (report.first, report.last, report.resumed) == (1, 36, True)
+    assert output_of(broken) == output_of(whole)
+
+
+def test_plan_needs_no_files(write_spec: WriteSpec, tmp_path: Path) -> None:
+    planned = plan(load_spec(write_spec(*ROOM, append=RICH)))
+    assert [query.numbers for query in planned.queries] == [1, 3, 1, 1]
+    assert planned.queries[0].stddev is not None
+    assert planned.queries[0].stddev > 0
+    assert planned.queries[3].error_bound is None
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["visits.toml"]
