@@ -88,6 +88,8 @@ def _shown(number: float) -> str:
 def plan_table(spec: StreamSpec, plan: Plan) -> None:
     """What a spec promises and what it will cost in accuracy."""
     console = Console(highlight=False, soft_wrap=True)
+    if not console.is_terminal:
+        console.width = max(console.width, 110)
     horizon = f"{spec.horizon} ticks" if spec.horizon else f"unbounded (errors below: at tick {plan.ticks})"
     console.print(f"Stream [bold]{spec.name}[/bold]: {spec.guarantee} for its whole life, {horizon}")
     capped = f", at most {spec.max_events_per_user} events of each" if spec.unit == "user" else ""
@@ -95,16 +97,15 @@ def plan_table(spec: StreamSpec, plan: Plan) -> None:
     first, last = spec.clock.end_of(0), spec.clock.end_of(plan.ticks)
     console.print(f"Clock: {first} to {last}, time stamps in column {spec.clock.column!r}")
     table = Table()
-    for heading in ("query", "each tick", "share", "noise", "pays"):
-        table.add_column(heading, no_wrap=True)
-    table.add_column("std", justify="right", no_wrap=True)
-    table.add_column(f"{1 - plan.beta:.0%}, all ticks", justify="right", no_wrap=True)
+    for heading in ("query", "kind", "counts", "share", "noise", "pays", "std", f"all ticks, {1 - plan.beta:.0%}"):
+        table.add_column(heading, justify="right" if heading in ("counts", "share", "std") else "left")
     for query, planned in zip(spec.queries, plan.queries, strict=True):
         table.add_row(
             planned.name,
-            planned.kind if planned.numbers == 1 else f"{planned.kind}, {planned.numbers} counts",
+            planned.kind,
+            str(planned.numbers),
             str(query.share),
-            f"{planned.mechanism} ({planned.exactness})",
+            f"{planned.mechanism}, {planned.exactness}",
             _paid(planned.charge),
             "*" if planned.stddev is None else f"{planned.stddev:,.1f}",
             "*" if planned.error_bound is None else f"± {planned.error_bound:,.0f}",

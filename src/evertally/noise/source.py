@@ -54,9 +54,7 @@ class KeyedSource:
         self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0
     ) -> NDArray[np.int64]:
         stream = self._stream(lane, law)
-        # A range stays one until its piece is drawn: a million nodes need no array of their own.
-        if not isinstance(nodes, range | np.ndarray):
-            nodes = np.fromiter(nodes, dtype=np.int64)
+        nodes = _countable(nodes)
         out = np.empty((len(nodes), coordinates), dtype=np.int64)
         if coordinates > _PIECE:
             for i in range(len(nodes)):
@@ -82,13 +80,22 @@ class KeyedSource:
         return known[0]
 
     @staticmethod
-    def _piece(stream: Keystream, law: Law, nodes: NDArray[np.int64], first: int, count: int) -> NDArray[np.int64]:
+    def _piece(
+        stream: Keystream, law: Law, nodes: range | NDArray[np.int64], first: int, count: int
+    ) -> NDArray[np.int64]:
         def more(i: int, round_: int) -> tuple[int, int]:
             words = stream.words([int(nodes[i // count])], first + i % count, 1, round_)[0, 0]
             return int(words[0]), int(words[1])
 
-        words = stream.words(nodes, first, count).reshape(-1, 2)
-        return draw(law, words, more).reshape(nodes.size, count)
+        # numpy reads a range number by number; its ends and step are ten times quicker.
+        index = np.arange(nodes.start, nodes.stop, nodes.step) if isinstance(nodes, range) else nodes
+        words = stream.words(index, first, count).reshape(-1, 2)
+        return draw(law, words, more).reshape(len(nodes), count)
+
+
+def _countable(nodes: Iterable[int]) -> range | NDArray[np.int64]:
+    # A range stays one until its piece is drawn: a million nodes need no array of their own.
+    return nodes if isinstance(nodes, range | np.ndarray) else np.fromiter(nodes, dtype=np.int64)
 
 
 class ZeroSource:
@@ -97,7 +104,7 @@ class ZeroSource:
     def draws(
         self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0
     ) -> NDArray[np.int64]:
-        return np.zeros((_as_array(nodes).size, coordinates), dtype=np.int64)
+        return np.zeros((len(_countable(nodes)), coordinates), dtype=np.int64)
 
     def order(self, message: bytes) -> bytes:
         return hashlib.blake2b(message, digest_size=16).digest()

@@ -1,0 +1,48 @@
+# Two commands do everything on a bare machine with Python and make: `make demo` and `make test`.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check
+
+.PHONY: help demo test lint types bench wheel lock clean
+
+help:  ## this list
+	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
+
+# One stamp for each set of pinned packages: demo < dev < bench.
+$(VENV)/ready-%: requirements/%.txt pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install --require-hashes -r requirements/$*.txt
+	$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: $(VENV)/ready-demo  ## a year of flight departures, released hour by hour; writes demo-output/
+	$(BIN)/evertally demo --output demo-output
+
+test: $(VENV)/ready-dev  ## all tests, doctests included
+	$(BIN)/python -m pytest -n auto
+
+lint: $(VENV)/ready-dev  ## style, and which room imports which
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+
+types: $(VENV)/ready-dev  ## strict types
+	$(BIN)/mypy
+
+bench: $(VENV)/ready-bench  ## error and speed beside the formulas, the optimum and other libraries
+	$(BIN)/python -m benchmarks
+
+wheel: $(VENV)/ready-dev  ## the installable package in dist/
+	$(BIN)/python -m build --no-isolation
+
+lock:  ## pins all packages again (needs uv)
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	  --extra demo --group build pyproject.toml -o requirements/demo.txt
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	  --extra demo --group dev pyproject.toml -o requirements/dev.txt
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	  --extra demo --group build --group bench pyproject.toml -o requirements/bench.txt
+
+clean:  ## removes what the other commands made
+	rm -rf $(VENV) dist demo-output benchmarks/out .mypy_cache .ruff_cache .pytest_cache .hypothesis
