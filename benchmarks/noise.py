@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, simulation
 
@@ -92,16 +93,12 @@ def main() -> int:
     parser.add_argument("--opendp-repeats", type=int, default=2)
     options = parser.parse_args()
     try:
-        import opendp
-    except ImportError:
+        opendp = version("opendp")
+    except PackageNotFoundError:
         print("this benchmark compares with OpenDP: pip install opendp", file=sys.stderr)
         return 2
-    version = getattr(opendp, "__version__", "")
-    print(
-        f"ns a sample, vectors of {N:,}, one core, CPU time, best of {options.repeats} (OpenDP {version}: best of ",
-        end="",
-    )
-    print(f"{options.opendp_repeats})\n")
+    print(f"ns a sample, vectors of {N:,}, one core, CPU time, best of {options.repeats}")
+    print(f"(OpenDP {opendp}: best of {options.opendp_repeats})\n")
     print(f"{'law':<9} {'scale':>9} {'vector':>8} {'nodes':>8} {'OpenDP':>9} {'ratio':>7}  bar")
     rows = measure(options.repeats, options.opendp_repeats)
     for row in rows:

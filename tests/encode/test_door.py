@@ -31,7 +31,7 @@ class Hostile:
     def _refuse(self, *_: object) -> Any:
         raise RuntimeError("secret content")
 
-    __hash__ = __eq__ = __str__ = __iter__ = __len__ = __index__ = __float__ = __lt__ = __ge__ = _refuse  # type: ignore[assignment]
+    __hash__ = __eq__ = __str__ = __iter__ = __len__ = __index__ = __float__ = __lt__ = __ge__ = _refuse
 
 
 class HostileNumber(Fraction):
@@ -39,9 +39,7 @@ class HostileNumber(Fraction):
         raise RuntimeError("secret content")
 
 
-labels = st.sampled_from(
-    ["a", "b", "c", "é", "e\u0301", "7", 7, 7.0, "zebra", "A", b"a", b"\xff", True, "", 8]
-)
+labels = st.sampled_from(["a", "b", "c", "é", "e\u0301", "7", 7, 7.0, "zebra", "A", b"a", b"\xff", True, "", 8])
 junk = st.one_of(
     st.none(),
     st.integers(),
@@ -80,9 +78,7 @@ doors = st.builds(
 
 
 @given(doors, st.lists(events, max_size=6), st.integers(1, 10**9))
-def test_totals_are_the_sum_of_the_events_own_bounded_rows(
-    door: CategoryDoor, batch: list[object], tick: int
-) -> None:
+def test_totals_are_the_sum_of_the_events_own_bounded_rows(door: CategoryDoor, batch: list[object], tick: int) -> None:
     alone = [door.totals([event], tick) for event in batch]
     for row in alone:
         assert row.dtype == np.int64
@@ -161,9 +157,7 @@ def test_every_kind_of_column_equals_its_python_values(column: Any) -> None:
         values = [None]  # a moment is not a label
     else:
         values = column.to_pylist()
-    expected = sum(
-        (door.totals([[v] if isinstance(v, str) else v], 1) for v in values), np.zeros(6, np.int64)
-    )
+    expected = sum((door.totals([[v] if isinstance(v, str) else v], 1) for v in values), np.zeros(6, np.int64))
     assert door.totals(column, 1).tolist() == np.asarray(expected).tolist()
 
 
@@ -185,9 +179,7 @@ def test_order_of_the_steps() -> None:
     assert signed.row({"a": 5, b"a": -4, "b": -9}, 1) == {0: 1, 1: -2}
     assert signed.row({"7": 1, "a": 1, b"a": -1}, 1) == {}
     narrow = CategoryDoor(["a", "b"], max_per_event=1, order=secret_order)
-    assert narrow.row(["zebra", "yak", "b"], 1) == {
-        1: 1
-    }  # undeclared labels go before the cut, not in place of others
+    assert narrow.row(["zebra", "yak", "b"], 1) == {1: 1}  # undeclared labels go before the cut, not in place of others
 
 
 def test_the_cut_depends_on_tick_and_content_and_spreads_over_items() -> None:
@@ -243,9 +235,7 @@ def test_amounts_of_other_machine_types() -> None:
     assert AmountDoor(2**40).totals(np.full(5, 2**50), 1) == 5 * 2**40
 
 
-@pytest.mark.parametrize(
-    "wrong", [5, "abc", b"abc", {"a": 1}, {"a"}, None, iter([1]), np.zeros((2, 2)), np.int64(3)]
-)
+@pytest.mark.parametrize("wrong", [5, "abc", b"abc", {"a": 1}, {"a"}, None, iter([1]), np.zeros((2, 2)), np.int64(3)])
 def test_wrong_containers_are_call_mistakes(wrong: object) -> None:
     with pytest.raises(TypeError):
         AmountDoor().totals(wrong, 1)

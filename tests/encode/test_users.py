@@ -48,8 +48,7 @@ def test_removing_a_user_changes_nobody_else(stream: list[list[Any]], w: int) ->
     kept = run(stream, w)
     without = [[user for user in tick if user != "ann"] for tick in stream]
     others = [
-        [k for k, user in zip(row, tick, strict=True) if user != "ann"]
-        for row, tick in zip(kept, stream, strict=True)
+        [k for k, user in zip(row, tick, strict=True) if user != "ann"] for row, tick in zip(kept, stream, strict=True)
     ]
     assert run(without, w) == others
 

@@ -352,6 +352,12 @@ def test_kernel_constants_match_the_table():
         assert quantile.radius[: 3 * CELLS].max() < 5e-15
 
 
+def test_compiled_code_is_tied_to_the_file_of_the_kernels():
+    """numba's cache notices changes of that file only; elsewhere, machine code of an old kernel would live on."""
+    for function in (compiled.fill_by_polynomials, compiled.fill_by_thresholds):
+        assert function.py_func.__code__.co_filename == kernels.__file__
+
+
 def test_few_draws_need_the_slow_path():
     """The share of draws that the word does not decide: none in 200000 up to scale 1e6, below 1 % at the largest."""
     words = np.random.default_rng(8).integers(0, 2**64, (200_000, 2), dtype=np.uint64)

@@ -166,7 +166,7 @@ def test_wide_tails_beyond_the_reach_of_the_series_are_summed():
 
 @pytest.mark.parametrize("sigma_squared", [Fraction(512**2), Fraction(600**2), Fraction(10**8), Fraction(10**8, 3)])
 def test_the_distance_between_wide_gaussian_and_normal_quantile(sigma_squared):
-    """samplers.md, section 3: z_k = x (1 + 1/(24 s^2)) + eta with |eta| <= (z^3 + 9 z + 16)/(282 s^4)."""
+    """samplers.md, section 3: z_k = x (1 + 1/(24 s^2)) + eta, |eta| <= (x^3 + 9 x + 16)/(282 s^4), and z_k >= x."""
     law = DiscreteGaussian(sigma_squared)
     s_float = float(sigma_squared) ** 0.5
     ks = {1, 2, 3, 4, 5, *np.unique(np.geomspace(6, 7.3 * s_float, 120).astype(int)).tolist()}
@@ -178,8 +178,9 @@ def test_the_distance_between_wide_gaussian_and_normal_quantile(sigma_squared):
             x = (arb(k) - arb(1) / 2) / s
             z = arb(2).sqrt() * law.tail(k).erfcinv()
             eta = z - x * (1 + 1 / (24 * s * s))
-            share = abs(eta) * 282 * s**4 / (z**3 + 9 * z + 16)
+            share = abs(eta) * 282 * s**4 / (x**3 + 9 * x + 16)
             assert share < 1, k
+            assert z > x
             largest = max(largest, float(share.mid()))
     assert largest > 0.05, "a bound far from the truth would hide an error in this test"
 

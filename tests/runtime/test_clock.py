@@ -93,12 +93,9 @@ def test_machine_times_equal_written_ones(moment: dt.datetime) -> None:
         (pa.timestamp("s"), second),
         (pa.date32(), expected // 86_400_000_000 * 86_400_000_000),
     ):
-        column = pa.array([value], pa.timestamp("us")).cast(pa.int64())
         scale = {"timestamp[ms]": 1000, "timestamp[s]": 10**6}.get(str(kind), 1)
-        if kind == pa.date32():
-            column = pa.array([moment.date()])
-        else:
-            column = pa.array([value // scale], pa.int64()).cast(kind)
+        is_date = kind == pa.date32()
+        column = pa.array([moment.date()]) if is_date else pa.array([value // scale], pa.int64()).cast(kind)
         values, valid = instants(column, HOURS)
         assert values.tolist() == [value]
         assert valid.all()

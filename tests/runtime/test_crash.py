@@ -1,4 +1,4 @@
-"""kill -9 of real processes, at every kind of moment: nothing lost, nothing counted twice, nothing released differently."""
+"""kill -9 of real processes at every kind of moment: nothing lost, counted twice or released differently."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ import sys
 import time
 from pathlib import Path
 
-from conftest import WriteSpec, save, visits
+from visit_stream import WriteSpec, save, visits
 
 from evertally.noise import Key
 from evertally.runtime import load_spec, run
 
 USER = ("horizon = 48", 'horizon = 600\nunit = "user"\nmax_events_per_user = 9\nuser_column = "patient"')
 
-# Forks runs of one stream; each child kills itself at its n-th call that moves bytes to the disk, before or after it.
+# Forks runs of one stream; each child kills itself at its n-th call that moves bytes to the disk, before or
+# after it.
 DRIVER = """
 import os, random, signal, sys
 from evertally.runtime import load_spec, run
@@ -86,7 +87,7 @@ def test_killed_from_outside_at_random_moments(write_spec: WriteSpec, tmp_path: 
     events = save(visits(0, 400), tmp_path / "v.parquet")
     run(load_spec(calm), events)
     size = (calm.parent / "visits.jsonl").stat().st_size
-    command = [sys.executable, "-m", "evertally.cli", "run", killed, "--input", events]
+    command = [sys.executable, "-m", "evertally.cli", "run", str(killed), "--input", str(events)]
     moments = sorted(random.Random(7).randrange(size) for _ in range(3))
     for moment in moments:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)

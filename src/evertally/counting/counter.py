@@ -183,14 +183,14 @@ class VectorCounter(LinearMechanism):
         return row
 
     def _row_of_mapping(self, totals: Mapping[Any, Any]) -> IntArray:
-        row = np.zeros_like(self._sums)
+        row = [0] * self._sums.size
         numbers = as_integers(list(totals.values())) if totals else np.zeros(0, dtype=np.int64)
-        for label, number in zip(totals, numbers, strict=True):
+        for label, number in zip(totals, numbers.tolist(), strict=True):
             # An undeclared label is content, not a mistake in the call: it goes to `other` or nowhere, silently.
             column = self._door.column(label)
             if column is not None:
-                row[column] += np.clip(number, -self._tick_limit, self._tick_limit)
-        return row
+                row[column] += number
+        return as_integers([max(-self._tick_limit, min(self._tick_limit, total)) for total in row])
 
     def _event_row(self, events: Any, tick: int) -> IntArray:
         return self._door.totals(events, tick)

@@ -28,9 +28,9 @@ from evertally.counting.process import Budget, IntArray
 from evertally.counting.release import Release
 from evertally.counting.snapshot import guarantee_from_json, guarantee_to_json, pack, restorable
 from evertally.counting.tree import Radix
-from evertally.encode import UserCap
+from evertally.encode import UserCap, require_column
 from evertally.errors import ConfigurationError, HorizonExceeded, ReplayRefused
-from evertally.noise import FORMAT_VERSION, Key, NoiseKey
+from evertally.noise import Key, NoiseKey
 from evertally.privacy import (
     ZCDP,
     ApproxDP,
@@ -103,7 +103,6 @@ class LinearMechanism(ABC):
         # The address of all noise (design decision 1): version, stream, mechanism, digest of every public parameter.
         digest = hashlib.sha256(json.dumps(self._options, sort_keys=True).encode()).digest()
         self._source = self._key.source(
-            str(FORMAT_VERSION),
             stream,
             self.name,
             type(self).__name__,
@@ -196,7 +195,12 @@ class LinearMechanism(ABC):
                 + ("give one user for each event" if users is None else "this mechanism protects single events")
             )
         self._check_tick(number)
+        require_column(events, "events")
         if self._users is not None:
+            # Every mistake in the call must have raised by now: `keep` counts this tick against its users.
+            require_column(users, "users")
+            if len(users) != len(events):
+                raise TypeError("users and events differ in length; give exactly one user for each event")
             events = keep_events(events, self._users.keep(users, number))
         return self._step(self._clip(self._event_row(events, number)[None, :])[0], tick)
 

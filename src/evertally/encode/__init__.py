@@ -1,7 +1,8 @@
 """Events to bounded integer rows: the door, and the lifetime cap of users. Draws no noise."""
 
 from evertally.encode.door import AmountDoor, CategoryDoor
+from evertally.encode.labels import require_column
 from evertally.encode.users import UserCap
 from evertally.encode.values import ValueDoor
 
-__all__ = ["AmountDoor", "CategoryDoor", "UserCap", "ValueDoor"]
+__all__ = ["AmountDoor", "CategoryDoor", "UserCap", "ValueDoor", "require_column"]

@@ -147,8 +147,8 @@ class CategoryDoor:
 
     Which items survive the cut is decided by `order`, a secret keyed hash, of the tick, the event's own
     content and the label: not by arrival, so that removing one event cannot re-cut another, and not by
-    popularity, which is private. With `rank_by_label` the event's content plays no part: where single items are
-    protected, one item more must not re-rank the others (privacy.neighbours, `Contribution`).
+    popularity, which is private. With `rank_by_label` the event's content plays no part: where single items
+    are protected, one item more must not re-rank the others (privacy.neighbours, `Contribution`).
 
     >>> from hashlib import blake2b
     >>> secret_order = lambda message: blake2b(message, key=b"secret").digest()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NoReturn, Protocol
 
 from evertally.errors import ConfigurationError, StateError
+from evertally.noise.keystream import FORMAT_VERSION
 from evertally.noise.source import KeyedSource, Recorder, RecordingSource, Source, ZeroSource
 
 KEY_BYTES = 32
@@ -119,7 +120,7 @@ class Key:
         return Key(self._hash("derive", encode_path(name)), private=self._private)
 
     def source(self, *path: str | bytes) -> Source:
-        return KeyedSource(self._hash("noise", encode_path(*path)))
+        return KeyedSource(self._hash("noise", encode_path(str(FORMAT_VERSION), *path)))
 
     def mac(self, purpose: str, data: bytes) -> bytes:
         return self._hash("mac", encode_path(purpose, data))

@@ -1,7 +1,8 @@
 """The events of one input, sorted into ticks.
 
-The whole input is looked at before its first tick is released (only the needed columns are held). Releasing while reading would
-need a rule for when a tick is over, and any such rule lets the time stamp of one event decide about another.
+The whole input is looked at before its first tick is released (only the needed columns are held). Releasing
+while reading would need a rule for when a tick is over, and any such rule lets the time stamp of one event
+decide about another.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _USERS = "users of the stream"  # no query can have this name
 
 
 class BinnedEvents:
-    """Events in tick order. `events(query, tick)` is what the door of that query gets; `users(tick)` the owners, if any."""
+    """Events in tick order: what the door of each query gets, and the users, if they are the protected unit."""
 
     def __init__(self, spec: StreamSpec, source: InputFile, first: int, last: int) -> None:
         self.records = 0

@@ -1,7 +1,9 @@
-"""The public clock: which tick an event belongs to, decided by its own time stamp and by declared bounds alone.
+"""The public clock: which tick an event belongs to, decided by its own time stamp and by declared bounds
+alone.
 
-Ticks are numbered 1, 2, 3, ... from the declared start. Nothing here looks at a second event: were the clock to start at
-the first time stamp of the data, or a tick to close at the last, removing one event could move all the others.
+Ticks are numbered 1, 2, 3, ... from the declared start. Nothing here looks at a second event: were the clock
+to start at the first time stamp of the data, or a tick to close at the last, removing one event could move
+all the others.
 """
 
 from __future__ import annotations
@@ -39,8 +41,8 @@ def microseconds(moment: dt.datetime) -> int:
 def instant(text: str) -> int | None:
     """Microseconds since 1970 (UTC) of a written time, or None if it is not one.
 
-    `2013-01-01`, `2013-01-01T10:00`, `2013-01-01 10:00:00.25`, each time also with `Z` or an offset such as `+01:00`.
-    Without a zone, UTC. Years 1000 to 9999; digits beyond microseconds are cut.
+    `2013-01-01`, `2013-01-01T10:00`, `2013-01-01 10:00:00.25`, each time also with `Z` or an offset such as
+    `+01:00`. Without a zone, UTC. Years 1000 to 9999; digits beyond microseconds are cut.
 
     >>> instant("1970-01-01T01:00:00+01:00"), instant("1970-01-01"), instant("2013-02-30"), instant("noon")
     (0, 0, None, None)
@@ -81,7 +83,8 @@ def written(moment: int) -> str:
 class Clock:
     """Declared time: tick n covers [start + (n-1) * length, start + n * length).
 
-    With `integer` the time stamps are plain integers in the user's own unit, otherwise microseconds since 1970 (UTC).
+    With `integer` the time stamps are plain integers in the user's own unit, otherwise microseconds since
+    1970 (UTC).
 
     >>> clock = Clock.declared(column="time", start="2013-01-01", tick="1h", end="2013-01-02")
     >>> clock.ticks, clock.end_of(1), clock.tick_before("2013-01-01T05:00")

@@ -1,9 +1,9 @@
 """Soft conversion of raw columns: a cell that cannot be read becomes missing, never an error.
 
-Each function works cell by cell: the result for one cell is a function of that cell alone. Where a vectorised and a careful
-path exist, both implement the same written grammar (the tests compare them), because a column that switched its meaning when
-one bad cell appears would let that cell change all the others. Arrow's own casts are only ever given cells that they cannot
-refuse; their error texts quote the cell.
+Each function works cell by cell: the result for one cell is a function of that cell alone. Where a vectorised
+and a careful path exist, both implement the same written grammar (the tests compare them), because a column
+that switched its meaning when one bad cell appears would let that cell change all the others. Arrow's own
+casts are only ever given cells that they cannot refuse; their error texts quote the cell.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def plain(column: Any) -> Any:
     return column.cast(pa.large_binary()) if pa.types.is_large_string(column.type) else column
 
 
-# Numbers ------------------------------------------------------------------------------------------------------------------
+# Numbers
+# ------------------------------------------------------------------------------------------------------------------
 
 
 def number(value: object) -> float:
@@ -72,7 +73,7 @@ def number(value: object) -> float:
 
 
 def amounts(column: Any, name: str) -> NDArray[np.float64]:
-    """A column of amounts as machine numbers, missing as NaN. `name` is for the error if the column's type has no numbers."""
+    """A column of amounts as floats, missing as NaN. `name` is for the error if its type has no numbers."""
     if isinstance(column, np.ndarray):
         return np.fromiter(map(number, column), np.float64, len(column))
     column = plain(column)
@@ -101,7 +102,8 @@ def _text_amounts(column: Any) -> NDArray[np.float64]:
     return np.asarray(values)
 
 
-# Times --------------------------------------------------------------------------------------------------------------------
+# Times
+# --------------------------------------------------------------------------------------------------------------------
 
 
 def whole_instant(value: object) -> int | None:
@@ -196,7 +198,8 @@ def _digits(column: Any) -> Any:
     return pc.utf8_ltrim(column, characters="+")  # Arrow's integers have no plus sign
 
 
-# Labels -------------------------------------------------------------------------------------------------------------------
+# Labels
+# -------------------------------------------------------------------------------------------------------------------
 
 
 def labels(column: Any) -> Any:

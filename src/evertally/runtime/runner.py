@@ -108,13 +108,13 @@ class _Run:
         end_of = self._spec.clock.end_of
         if not self._resumed and last < self._run.first:
             raise ConfigurationError(
-                f"nothing to release: all ticks up to {end_of(self._state.released)} are out already. Give a later --until "
-                "(if the stream has any ticks left)"
+                f"nothing to release: all ticks up to {end_of(self._state.released)} are out already. Give a later "
+                "--until, if the stream has any ticks left"
             )
         if self._run.input_sha256 != self._source.sha256:
             raise StateError(
-                f"a run of another input was interrupted, and {self._source.path} is not that file (its content differs). Run the "
-                "same file again, unchanged: a tick released from other data would reveal the difference"
+                f"a run of another input was interrupted, and {self._source.path} is not that file (its content "
+                "differs). Run the same file again, unchanged: a tick released from other data would show it"
             )
         if self._run.last != last:
             raise StateError(
@@ -122,11 +122,12 @@ class _Run:
             )
 
     def _check_not_consumed(self) -> None:
-        # A file without any record may come again (two idle days look alike): there is nothing in it to count twice.
+        # A file without any record may come again (two idle days look alike): there is nothing in it to count
+        # twice.
         if self._events.records and self._source.sha256 in self._state.consumed:
             raise StateError(
-                f"{self._source.path} has been counted already (same content). Each input is run once; events at or after its "
-                "--until were left out then, and are not added later"
+                f"{self._source.path} has been counted already (same content). Each input is run once; events at or "
+                "after its --until were left out then, and are not added later"
             )
 
     def complete(self) -> Report:

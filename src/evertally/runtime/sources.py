@@ -1,8 +1,9 @@
 """Events from files: CSV, JSON lines and Parquet, read in batches, one raw column per name.
 
-Errors speak of the envelope only: the file, its format, its header. A record that cannot be read is left out without a trace
-(a broken line, a row of the wrong width) or has missing cells. For this to hold *per record*, a record in a CSV or JSON-lines
-file is one line: a quote that is never closed must not swallow the records after it.
+Errors speak of the envelope only: the file, its format, its header. A record that cannot be read is left out
+without a trace (a broken line, a row of the wrong width) or has missing cells. For this to hold *per record*,
+a record in a CSV or JSON-lines file is one line: a quote that is never closed must not swallow the records
+after it.
 """
 
 from __future__ import annotations
@@ -27,14 +28,15 @@ Batch = dict[str, Any]  # column name -> Arrow array, or numpy array of Python o
 _BLOCK = 8 * 2**20
 _LONGEST_LINE = 64 * 2**20
 _JSON_ROWS = 65536
+_decode = json.JSONDecoder().decode
 _FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
 
 
 class InputFile:
     """One file of events, pinned by the hash of its bytes.
 
-    The hash is what a resumed run compares, so the file must not change between hashing and the end of reading; `check`
-    says so if it did.
+    The hash is what a resumed run compares, so the file must not change between hashing and the end of
+    reading; `check` says so if it did.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -82,11 +84,12 @@ def _require(columns: list[str], present: Sequence[str], path: Path) -> None:
             )
 
 
-# Lines --------------------------------------------------------------------------------------------------------------------
+# Lines
+# --------------------------------------------------------------------------------------------------------------------
 
 
 def _blocks(file: IO[bytes]) -> Iterator[bytes]:
-    """Blocks of whole lines, every line ended by a newline. A line too long for memory is left out, like any broken record."""
+    """Blocks of whole lines, each with its newline. A line too long for memory is left out, like any broken record."""
     rest = b""
     skipping = False
     while chunk := file.read(_BLOCK):
@@ -107,7 +110,8 @@ def _blocks(file: IO[bytes]) -> Iterator[bytes]:
         yield rest + b"\n"
 
 
-# CSV ----------------------------------------------------------------------------------------------------------------------
+# CSV
+# ----------------------------------------------------------------------------------------------------------------------
 
 
 def _csv_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[Batch]:
@@ -123,9 +127,11 @@ def _csv_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[Ba
 
 
 def _is_plain(block: bytes) -> bool:
-    """Whether Arrow's splitter can be trusted with a block: it then does what ours does line by line (tested).
+    """Whether Arrow's splitter can be trusted with a block: it then does what ours does line by line
+    (tested).
 
-    Quotes may reach over line ends, and Arrow stops with an error at a row that is both too short and not UTF-8.
+    Quotes may reach over line ends, and Arrow stops with an error at a row that is both too short and not
+    UTF-8.
     """
     if b'"' in block or not block.strip(b"\r\n"):
         return False
@@ -154,24 +160,30 @@ def _plain_block(block: bytes, positions: dict[str, int], width: int) -> Batch:
 
 def _careful_block(block: bytes, positions: dict[str, int], width: int) -> Batch:
     rows = [cells for line in _csv_lines(block) if len(cells := _cells(line)) == width]
-    return {name: pa.array([row[i] or None for row in rows], pa.binary()) for name, i in positions.items()}
+    return {name: _cell_column([row[i] for row in rows]) for name, i in positions.items()}
 
 
-def _csv_lines(block: bytes) -> list[bytes]:
-    return [line for line in block.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n") if line]
+def _csv_lines(block: bytes) -> list[str]:
+    text = block.decode("latin-1")  # cannot fail, and encoding it back gives the same bytes
+    return [line for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n") if line]
 
 
-def _cells(line: bytes) -> list[bytes]:
-    if b'"' not in line:
-        return line.split(b",")
+def _cells(line: str) -> list[str]:
+    if '"' not in line:
+        return line.split(",")
     try:
-        cells = next(csv.reader([line.decode("latin-1")], strict=True))  # latin-1: bytes pass through unchanged
+        return next(csv.reader([line], strict=True))
     except csv.Error:
         return []
-    return [cell.encode("latin-1") for cell in cells]
 
 
-# JSON lines ---------------------------------------------------------------------------------------------------------------
+def _cell_column(cells: list[str]) -> Any:
+    raw = "\n".join(cells).encode("latin-1").split(b"\n") if cells else []  # no cell holds a newline
+    return pa.array([cell or None for cell in raw], pa.binary())
+
+
+# JSON lines
+# ---------------------------------------------------------------------------------------------------------------
 
 
 def _json_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[Batch]:
@@ -189,7 +201,7 @@ def _json_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[B
 
 def _json_record(line: bytes) -> dict[str, object] | None:
     try:
-        record = json.loads(line)
+        record = _decode(line.decode("utf-8-sig"))
     except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else None
@@ -199,7 +211,8 @@ def _json_columns(rows: list[dict[str, object]], columns: list[str]) -> Batch:
     return {name: np.fromiter((row.get(name) for row in rows), object, len(rows)) for name in columns}
 
 
-# Parquet ------------------------------------------------------------------------------------------------------------------
+# Parquet
+# ------------------------------------------------------------------------------------------------------------------
 
 
 def _parquet_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[Batch]:

@@ -1,7 +1,9 @@
-"""The stream spec: one TOML file that says what is released, under which guarantee, on which clock, and where things are kept.
+"""The stream spec: one TOML file that says what is released, under which guarantee, on which clock, and where
+things are kept.
 
-Everything is checked here, before a key is made or an input opened. Each refusal names the file, the line and what to write
-instead. The digest covers all that is public about the stream and leaves out where its files are.
+Everything is checked here, before a key is made or an input opened. Each refusal names the file, the line and
+what to write instead. The digest covers all that is public about the stream and leaves out where its files
+are.
 """
 
 from __future__ import annotations
@@ -16,18 +18,20 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 from evertally.errors import ConfigurationError
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from evertally.runtime.clock import Clock
+
+Unit = Literal["event", "user"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 @dataclass(frozen=True)
 class QuerySpec:
-    """One released statistic: a mechanism, its share of the guarantee, and the column that feeds it (None: count events)."""
+    """One released statistic: its mechanism, its share of the guarantee, and its column (None: events are counted)."""
 
     name: str
     kind: str
@@ -45,7 +49,7 @@ class StreamSpec:
     name: str
     horizon: int | None
     neighbours: str
-    unit: str
+    unit: Unit
     max_events_per_user: int | None
     user_column: str | None
     guarantee: Guarantee
@@ -315,15 +319,15 @@ def _clock(file: _File, values: dict[str, Any]) -> Clock:
 def _horizon(file: _File, horizon: int | None, clock: Clock) -> int | None:
     if horizon is not None and clock.ticks is not None and clock.ticks > horizon:
         file.refuse(
-            f"[clock] end is {clock.ticks} ticks after start, but [stream] horizon is {horizon}; raise the horizon or end earlier",
+            f"[clock] end is {clock.ticks} ticks after start, but [stream] horizon is {horizon}; raise the horizon",
             "clock",
             "end",
         )
     return horizon if horizon is not None else clock.ticks
 
 
-def _unit(file: _File, stream: dict[str, Any]) -> str:
-    unit: str = stream.get("unit", "event")
+def _unit(file: _File, stream: dict[str, Any]) -> Unit:
+    unit: Unit = stream.get("unit", "event")
     for option in ("max_events_per_user", "user_column"):
         if (option in stream) != (unit == "user"):
             problem = f'unit = "user" needs {option}' if unit == "user" else f'{option} needs unit = "user"'

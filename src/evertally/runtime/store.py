@@ -1,15 +1,17 @@
 """What survives a crash: one state file, a small sidecar beside the key, and the output, kept in step.
 
-A tick is released once. The noise is a function of the key, so a tick computed twice from the same input gives the same bytes;
-computed from another input it would reveal the difference exactly. Hence the order of a commit:
+A tick is released once. The noise is a function of the key, so a tick computed twice from the same input
+gives the same bytes; computed from another input it would reveal the difference exactly. Hence the order of a
+commit:
 
-    1. the state, with the releases of the batch in it as bytes, replaces the old state (write, fsync, rename, fsync directory);
-    2. the sidecar moves to the same generation;
-    3. the bytes are written to the output at the offset that the state names, and fsynced.
+    1. the state, with the releases of the batch in it as bytes, replaces the old state (write, fsync, rename,
+    fsync directory); 2. the sidecar moves to the same generation; 3. the bytes are written to the output at
+    the offset that the state names, and fsynced.
 
-Whatever is interrupted, the next start finds the bytes in the state and writes them again at the same place. The sidecar lives
-with the key: a state restored from a backup is behind it and is refused, and so is a second state that forked from the first.
-(A machine rolled back as a whole, sidecar included, cannot be told from inside.)
+Whatever is interrupted, the next start finds the bytes in the state and writes them again at the same place.
+The sidecar lives with the key: a state restored from a backup is behind it and is refused, and so is a second
+state that forked from the first. (A machine rolled back as a whole, sidecar included, cannot be told from
+inside.)
 """
 
 from __future__ import annotations
@@ -152,9 +154,9 @@ class Store:
         if not self._state_file.exists():
             if sidecar is not None and sidecar["generation"] > 0:
                 raise StateError(
-                    f"the state file {self._state_file} is missing, but {self._sidecar_file} says that the stream has released "
-                    f"{sidecar['tick']} ticks. Bring the state back; starting over would release them a second time. "
-                    "A new stream needs a new key file and a new output file"
+                    f"the state file {self._state_file} is missing, but {self._sidecar_file} says that the stream has "
+                    f"released {sidecar['tick']} ticks. Bring the state back; starting over would release them twice. "
+                    "A new stream needs new key, state and output files"
                 )
             self._refuse_foreign_output()
             return None
@@ -198,8 +200,8 @@ class Store:
                 size = os.fstat(file.fileno()).st_size
                 if size < state.offset:
                     raise StateError(
-                        f"the output {self._output_file} has {size} bytes where the stream has written at least {state.offset}. "
-                        "Bring it back; releases are written once"
+                        f"the output {self._output_file} has {size} bytes where the stream has written at least "
+                        f"{state.offset}. Bring it back; releases are written once"
                     )
                 file.seek(state.offset)
                 file.write(state.pending)
@@ -279,8 +281,8 @@ class Store:
             self._write_sidecar(state.generation, state.released, self._chain)
             return
         raise StateError(
-            f"{self._state_file} (tick {state.released}) is not the last state of this stream: {self._sidecar_file} knows of tick "
-            f"{sidecar['tick']}. It was restored from a backup or copied; bring the last state back"
+            f"{self._state_file} (tick {state.released}) is not the last state of this stream: {self._sidecar_file} "
+            f"knows of tick {sidecar['tick']}. It was restored from a backup or copied; bring the last state back"
         )
 
     def _write_sidecar(self, generation: int, tick: int, chain: str) -> None:
@@ -309,8 +311,9 @@ class Store:
             raise StateError(f"{self._sidecar_file} is damaged or belongs to another key; bring the right one back")
         if fields["spec"] != self._spec_digest:
             raise StateError(
-                f"the key {self._key_file} is bound to another spec (stream {fields['stream']!r}). One key serves one spec: the same "
-                "noise under two would cancel out. Undo the change of the spec, or start a new stream with a new key file"
+                f"the key {self._key_file} is bound to another spec (stream {fields['stream']!r}). One key serves one "
+                "spec: the same noise under two would cancel out. Undo the change of the spec, or start a new stream "
+                "with new key, state and output files"
             )
         return dict(fields)
 

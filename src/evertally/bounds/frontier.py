@@ -1,0 +1,149 @@
+"""The least error of any factorization, certified, and the published state of the art, as tables of numbers.
+
+gamma_2(T) is the least worst factor of all factorizations of the prefix-sum matrix, gamma_F(T) the least root mean
+square over the ticks, in standard deviations per 1/sqrt(2 rho). What the columns are: data/README.md.
+
+Numbers between two entries of a table are never interpolated. They are bounded, by monotonicity: the first T rows and
+columns of a factorization for a longer horizon are one for T.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from evertally.bounds.floors import lb, mathias_upper
+from evertally.bounds.square_root import whole_horizon
+
+# The tables are rounded to nearest and come from a quadrature; this much covers both (data/README.md).
+_ROUNDING = 1e-6
+_QUADRATURE = 5e-6
+_COARSE_FROM = 2**20
+_FLOAT = 2.0**-40  # far above the error of the float formulas
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """One line of gamma_bounds.csv, widened so that it is certified."""
+
+    worst: tuple[float, float]
+    rms: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A mechanism of the literature at one horizon: standard deviations, in the unit of its table."""
+
+    mechanism: str
+    horizon: int
+    worst: float
+    rms: float
+
+
+def optimal_factor(T: int) -> tuple[float, float]:
+    """Certified (lower, upper) bounds on gamma_2(T), the least worst factor.
+
+    For T = 4^k up to 2^20 and for 2^24 they agree to four digits and more. For any other T the lower bound is that of
+    the next smaller entry (or `lb(T)`), the upper one that of the next larger (or Mathias').
+
+    >>> [round(bound, 4) for bound in optimal_factor(4096)]
+    [3.3942, 3.3942]
+    >>> low, high = optimal_factor(5000)
+    >>> low == optimal_factor(4096)[0], round(high, 2)
+    (True, 3.69)
+    """
+    table = gamma_bounds()
+    if whole_horizon(T) in table:
+        return table[T].worst
+    low = max((bracket.worst[0] for t, bracket in table.items() if t < T), default=1.0)
+    high = min((bracket.worst[1] for t, bracket in table.items() if t > T), default=math.inf)
+    return max(low, lb(T) * (1 - _FLOAT)), min(high, mathias_upper(T) * (1 + _FLOAT))
+
+
+def optimal_rms_factor(T: int) -> tuple[float, float]:
+    """Certified (lower, upper) bounds on gamma_F(T), the least root-mean-square factor.
+
+    For a T outside the table: cut 1..T into m = floor(T/t) runs of t ticks. The rows and columns of each run form the
+    prefix-sum matrix of t, and the best run has at most the average error, so gamma_F(T) >= gamma_F(t) sqrt(m t/T).
+    And gamma_F <= gamma_2.
+
+    >>> [round(bound, 4) for bound in optimal_rms_factor(4096)]
+    [3.3898, 3.3898]
+    >>> optimal_rms_factor(8192)[0] == optimal_rms_factor(4096)[0]
+    True
+    """
+    table = gamma_bounds()
+    if whole_horizon(T) in table:
+        return table[T].rms
+    runs = (bracket.rms[0] * math.sqrt(T // t * t / T) for t, bracket in table.items() if t < T)
+    return max(runs, default=0.0), optimal_factor(T)[1]
+
+
+@cache
+def gamma_bounds() -> dict[int, Bracket]:
+    """The brackets by horizon, widened outwards.
+
+    >>> sorted(gamma_bounds())[:3]
+    [4, 16, 64]
+    """
+    table = {}
+    for row in _read("gamma_bounds.csv"):
+        T = int(row["T"])
+        relative = _QUADRATURE if T >= _COARSE_FROM else 0.0
+
+        def wider(low: str, high: str, relative: float = relative) -> tuple[float, float]:
+            return float(low) * (1 - relative) - _ROUNDING, float(high) * (1 + relative) + _ROUNDING
+
+        table[T] = Bracket(
+            wider(row["gamma2_lower"], row["gamma2_upper"]), wider(row["gammaF_lower"], row["gammaF_upper"])
+        )
+    return table
+
+
+@cache
+def gaussian_frontier() -> tuple[Entry, ...]:
+    """Known Gaussian mechanisms, in standard deviations per 1/sqrt(2 rho).
+
+    >>> [entry.worst for entry in gaussian_frontier() if entry.mechanism == "sqrt Toeplitz" and entry.horizon == 4096]
+    [3.71388]
+    """
+    return tuple(
+        Entry(row["mechanism"], int(row["T"]), float(row["max_factor"]), float(row["mean_factor"]))
+        for row in _read("counting_frontier.csv")
+    )
+
+
+@cache
+def pure_frontier() -> tuple[Entry, ...]:
+    """Known Laplace mechanisms, in standard deviations per 1/epsilon. The best of them is not known to be optimal.
+
+    >>> round(min(entry.worst for entry in pure_frontier() if entry.horizon == 4096), 2)
+    15.77
+    """
+    return tuple(
+        Entry(
+            row["mechanism"],
+            int(row["T"]),
+            math.sqrt(float(row["max_variance"])),
+            math.sqrt(float(row["mean_variance"])),
+        )
+        for row in _read("pure_dp_frontier.csv")
+    )
+
+
+@cache
+def unbounded_frontier() -> dict[tuple[str, int], float]:
+    """(mechanism, tick) -> variance at the tick over gamma_2(tick)^2, for mechanisms without a horizon.
+
+    >>> unbounded_frontier()["competitive optimum, lower", 4096]
+    1.5685
+    """
+    return {(row["mechanism"], int(row["t"])): float(row["variance_ratio"]) for row in _read("unbounded_frontier.csv")}
+
+
+def _read(name: str) -> list[dict[str, str]]:
+    text = (files("evertally.bounds") / "data" / name).read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines()))

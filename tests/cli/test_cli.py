@@ -1,0 +1,191 @@
+"""The commands: what they print, what they refuse, how they exit. Never a traceback, never a record."""
+
+from __future__ import annotations
+
+import builtins
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+
+import evertally.cli
+from evertally.cli import app as app_module
+from evertally.cli import demo as demo_module
+from evertally.cli.app import app
+
+SPEC = """\
+[stream]
+name = "visits"
+horizon = 24
+
+[guarantee]
+epsilon = 1.0
+delta = 1e-9
+
+[clock]
+column = "time"
+start = 2013-01-01
+tick = "1h"
+
+[key]
+file = "visits.key"
+
+[state]
+file = "visits.state"
+
+[output]
+file = "visits.csv"
+
+[[query]]
+name = "all"
+kind = "counter"
+
+[[query]]
+name = "stay"
+kind = "mean"
+column = "minutes"
+lower = 0
+upper = 60
+"""
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    path = tmp_path / "visits.toml"
+    path.write_text(SPEC)
+    (tmp_path / "events.csv").write_text("time,minutes\n" + "2013-01-01T03:00:00Z,30\n" * 50 + "secret garbage\n")
+    return path
+
+
+def call(*arguments: object) -> Any:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_plan_shows_what_will_be_released_and_touches_nothing(spec: Path) -> None:
+    result = call("plan", spec)
+    assert result.exit_code == 0, result.output
+    for words in ("visits", "epsilon=1.0", "24 ticks", "all", "counter", "1/2", "rho", "2013-01-02T00:00:00Z", "±"):
+        assert words in result.output
+    assert sorted(path.name for path in spec.parent.iterdir()) == ["events.csv", "visits.toml"]
+
+
+def test_run_and_run_again(spec: Path) -> None:
+    events = spec.parent / "events.csv"
+    result = call("run", spec, "--input", events, "--until", "2013-01-01T12:00")
+    assert result.exit_code == 0, result.output
+    assert "ticks 1 to 12 are out, until 2013-01-01T12:00:00Z" in result.output
+    assert len((spec.parent / "visits.csv").read_text().splitlines()) == 1 + 12 * 2
+    again = call("run", spec, "--input", events)
+    assert again.exit_code == 2
+    assert "counted already" in again.stderr
+    assert again.stderr.count("\n") == 1
+    (spec.parent / "more.csv").write_text("time,minutes\n")
+    quiet = call("run", spec, "-i", spec.parent / "more.csv", "--quiet")
+    assert (quiet.exit_code, quiet.output) == (0, "")
+
+
+def test_refusals_are_one_line_with_exit_code_2(spec: Path) -> None:
+    spec.write_text(SPEC.replace("horizon = 24", "horizn = 24"))
+    result = call("run", spec, "--input", spec.parent / "events.csv")
+    assert result.exit_code == 2
+    assert result.stderr == f"evertally: {spec}:3: [stream] has no option 'horizn'. Did you mean 'horizon'?\n"
+    assert call("plan", spec).exit_code == 2
+    assert call("run", spec).exit_code == 2  # no --input
+
+
+def test_an_unexpected_error_does_not_show_its_text(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ValueError("secret record")
+
+    monkeypatch.setattr(app_module, "run", broken)
+    result = call("run", spec, "--input", spec.parent / "events.csv")
+    assert result.exit_code == 3
+    assert "secret" not in result.output + result.stderr
+    assert "ValueError at test_cli.py" in result.stderr
+
+
+def test_an_interrupted_run_says_how_to_go_on(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(app_module, "run", interrupted)
+    result = call("run", spec, "--input", spec.parent / "events.csv")
+    assert result.exit_code == 130
+    assert "continues where it stopped" in result.stderr
+
+
+def test_version_and_help() -> None:
+    assert call("--version").output.startswith("evertally 0.")
+    for command in ("run", "plan", "demo"):
+        assert command in call("--help").output
+
+
+def test_as_a_process(spec: Path) -> None:
+    command = [sys.executable, "-m", "evertally.cli", "run", str(spec), "--input", str(spec.parent / "events.csv")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    again = subprocess.run(command, capture_output=True, text=True)
+    assert again.returncode == 2
+    assert "Traceback" not in again.stderr
+
+
+def test_a_live_display_on_a_terminal(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    result = call("run", spec, "--input", spec.parent / "events.csv")
+    assert result.exit_code == 0, result.output
+    assert "released" in result.output
+    assert "24/24" in result.output
+
+
+def test_missing_requirements_are_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    real = builtins.__import__
+
+    def without_typer(name: str, *rest: Any, **more: Any) -> Any:
+        if name.startswith("typer"):
+            raise ModuleNotFoundError("No module named 'typer'", name="typer")
+        return real(name, *rest, **more)
+
+    monkeypatch.delitem(sys.modules, "evertally.cli.app")
+    monkeypatch.setattr(builtins, "__import__", without_typer)
+    with pytest.raises(SystemExit) as stop:
+        evertally.cli.main()
+    assert stop.value.code == 2
+    assert "pip install 'evertally[cli]'" in capsys.readouterr().err
+
+
+def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole demo on its first month: the spec it writes runs, the picture is drawn, a second demo starts afresh."""
+    pytest.importorskip("matplotlib")
+    month = demo_module.SPEC.replace("end = 2014-01-01T05", "end = 2013-02-01T05")
+    monkeypatch.setattr(demo_module, "SPEC", month)
+    flights = demo_module._departures()
+    assert 320_000 < len(flights) < 337_000
+    monkeypatch.setattr(demo_module, "_departures", lambda: flights)
+    for _ in range(2):
+        result = call("demo", "--output", tmp_path / "demo")
+        assert result.exit_code == 0, result.output + result.stderr
+    assert "exact (demo only)" in result.output
+    assert (tmp_path / "demo" / "departures.png").read_bytes().startswith(b"\x89PNG")
+    assert pyarrow.parquet.read_table(tmp_path / "demo" / "departures.parquet").column_names == [
+        "time",
+        "origin",
+        "carrier",
+    ]
+    with open(tmp_path / "demo" / "releases.jsonl") as lines:
+        rows = [json.loads(line) for line in lines]
+    assert len(rows) == 31 * 24 * 20
+    assert call("plan", tmp_path / "demo" / "departures.toml").exit_code == 0
+
+
+def test_demo_without_its_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
+    result = call("demo", "--output", tmp_path / "demo")
+    assert result.exit_code == 2
+    assert "pip install 'evertally[demo]'" in result.stderr

@@ -1,0 +1,78 @@
+"""A small spec to bend, and events in every format; not a test."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+
+SPEC = """\
+[stream]
+name = "visits"
+horizon = 48
+
+[guarantee]
+rho = 0.5
+
+[clock]
+column = "time"
+start = 2013-01-01T00:00:00Z
+tick = "1h"
+
+[key]
+file = "visits.key"
+
+[state]
+file = "visits.state"
+
+[output]
+file = "visits.jsonl"
+
+[[query]]
+name = "all"
+kind = "counter"
+share = 0.25
+
+[[query]]
+name = "ward"
+kind = "histogram"
+share = 0.75
+column = "ward"
+categories = ["north", "south"]
+other = "elsewhere"
+"""
+
+WriteSpec = Callable[..., Path]
+
+
+def visits(first_hour: int, last_hour: int) -> list[dict[str, Any]]:
+    """A few visits in every hour but every fifth, not in order of time."""
+    records = [
+        {
+            "time": f"2013-01-{1 + hour // 24:02d}T{hour % 24:02d}:{7 * i:02d}:00Z",
+            "ward": ["north", "south", "north", "attic"][(hour + i) % 4],
+            "minutes": (hour * 13 + i * 29) % 50,
+            "patient": f"p{(hour + 3 * i) % 11}",
+        }
+        for hour in range(first_hour, last_hour)
+        for i in range((hour * 7) % 5)
+    ]
+    return records[1::2] + records[::2]
+
+
+def save(records: list[dict[str, Any]], path: Path) -> Path:
+    if path.suffix == ".csv":
+        with open(path, "w", newline="") as file:
+            writer = csv.DictWriter(file, list(records[0]))
+            writer.writeheader()
+            writer.writerows(records)
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    else:
+        pa.parquet.write_table(pa.Table.from_pylist(records), path)
+    return path
