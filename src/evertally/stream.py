@@ -55,9 +55,9 @@ class Stream:
         self.ledger = Ledger(guarantee)
         self.mechanisms: dict[str, Any] = {}
 
-    def add(self, mechanism: type[M], *, share: Fraction | str | float, name: str | None = None, **options: Any) -> M:
+    def add(self, kind: type[M], /, *, share: Fraction | str | float, name: str | None = None, **options: Any) -> M:
         """A mechanism of this stream, paid with `share` of the guarantee; options go to its constructor."""
-        name = name or mechanism.__name__.lower()
+        name = name or kind.__name__.lower()
         if name in self.mechanisms:
             raise ConfigurationError(f"the stream already has a mechanism named {name!r}; give this one another name")
         reserved = {
@@ -72,7 +72,7 @@ class Stream:
         if reserved:
             raise ConfigurationError(f"{', '.join(sorted(reserved))}: set for the whole stream, not for one mechanism")
         part = self.guarantee.share(share)
-        factory: Callable[..., M] = mechanism
+        factory: Callable[..., M] = kind
         made = factory(
             **options,
             guarantee=part,

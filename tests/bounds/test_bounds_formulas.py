@@ -125,7 +125,7 @@ def test_the_pure_frontier_is_reproduced():
 
 
 def test_hybrid_against_a_known_horizon():
-    # At the end of an epoch of `target` ticks the variance is (S_target + S_K)(S_target + S_k): below (S_target + S_K)^2.
+    # At the end of an epoch of `target` ticks: (S_target + S_K)(S_target + S_k), below (S_target + S_K)^2.
     hybrid = EpochHybridFormula(2**17 - 1, epochs=64)
     s, big, small = S(2**16), S(64), S(16)
     assert hybrid.variance(2**17 - 1) == pytest.approx((s + big) * (s + small))

@@ -63,7 +63,8 @@ def test_tabled_brackets_are_narrow(T):
 def test_nothing_is_interpolated():
     assert optimal_factor(4097)[0] == optimal_factor(4096)[0] == optimal_factor(5000)[0]
     assert optimal_factor(16383)[1] == optimal_factor(16384)[1]
-    assert optimal_factor(2**25)[0] == optimal_factor(2**24)[0]
+    assert optimal_factor(2**24 + 1)[0] == optimal_factor(2**24)[0]
+    assert optimal_factor(2**25)[0] == pytest.approx(lb(2**25))  # better than the last entry
     lows = [optimal_factor(T)[0] for T in range(1, 600)]
     assert lows == sorted(lows)
 

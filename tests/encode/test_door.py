@@ -191,6 +191,8 @@ def test_the_cut_depends_on_tick_and_content_and_spreads_over_items() -> None:
     assert door.row(names, 5) == door.row(names[::-1], 5)
     by_content = {next(iter(door.row(["n0", "n1", "n2", f"x{i}"], 5))) for i in range(9)}
     assert len(by_content) == 1  # what is dropped before the cut does not steer it
+    weighted = CategoryDoor(names, max_per_event=1, max_weight=20, order=secret_order)
+    assert len({next(iter(weighted.row({"n0": w, "n1": 1}, 5))) for w in range(1, 21)}) == 2  # what is counted does
 
 
 @given(st.lists(junk, max_size=8), st.integers(1, 2**40), st.booleans())

@@ -137,6 +137,19 @@ def test_user_level_keeps_the_first_events_of_each(write_spec: WriteSpec, tmp_pa
 
 
 @pytest.mark.usefixtures("no_noise")
+def test_the_first_events_of_a_user_are_the_first_in_the_file(write_spec: WriteSpec, tmp_path: Path) -> None:
+    user = ("horizon = 48", 'horizon = 48\nunit = "user"\nmax_events_per_user = 1\nuser_column = "patient"')
+    path = write_spec(user)
+    times = ["2013-01-01T02:00", "2013-01-01T01:00"]
+    records = [
+        {"time": times[i % 2], "ward": "north" if i < 200 else "south", "patient": f"{i % 2}-{i // 2 % 100}"}
+        for i in range(1000)
+    ]
+    run(load_spec(path), save(records, tmp_path / "all.csv"), until="2013-01-01T04:00")
+    assert [row["value"] for row in released(path)][-4:] == [200, 200, 0, 0]
+
+
+@pytest.mark.usefixtures("no_noise")
 def test_late_early_and_unreadable_events(write_spec: WriteSpec, tmp_path: Path) -> None:
     path = write_spec()
     at = [

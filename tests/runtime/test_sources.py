@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,15 @@ def test_the_fast_and_the_careful_splitter_agree_where_both_apply(lines: list[by
     fast = sources._plain_block(block, {"x": 0, "z": 2}, 3)
     careful = sources._careful_block(block, {"x": 0, "z": 2}, 3)
     assert {k: v.to_pylist() for k, v in fast.items()} == {k: v.to_pylist() for k, v in careful.items()}
+
+
+@given(st.lists(st.sampled_from(["a", "bc", '"', '""', ",", '"d"', '"e,f"', '","', " "]), max_size=9).map("".join))
+def test_cells_are_what_the_csv_module_says(line: str) -> None:
+    try:
+        expected = next(csv.reader([line], strict=True), [])
+    except csv.Error:
+        expected = []
+    assert not line or sources._cells(line) == expected
 
 
 def test_quoted_cells(tmp_path: Path) -> None:

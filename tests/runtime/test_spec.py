@@ -167,3 +167,11 @@ def test_a_missing_or_unreadable_file(tmp_path: Path) -> None:
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigurationError, match="UTF-8"):
         load_spec(tmp_path / "binary.toml")
+
+
+def test_the_documented_spec_is_a_good_one(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
+    (tmp_path / "documented.toml").write_text(page.split("```toml\n")[1].split("```")[0])
+    spec = load_spec(tmp_path / "documented.toml")
+    assert [query.kind for query in spec.queries] == ["counter", "counter", "histogram", "mean"]
+    assert sum(query.share for query in spec.queries) == 1

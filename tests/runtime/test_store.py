@@ -100,6 +100,8 @@ def test_every_interruption_of_a_commit_leads_to_the_same_end(files: dict[str, P
                 finished = True
             except Interrupted:
                 finished = False
+        committed = files["state_file"].read_bytes() != (saved / "s.state").read_bytes()
+        assert committed or files["output_file"].read_bytes() == b"tick 1\n"  # persisted before published
         again = opened(files)
         found = again.open()
         assert found is not None

@@ -15,8 +15,6 @@ from evertally.runtime import Plan, Step, StreamSpec
 
 Extra = Callable[[Step, str, str | None], str]  # a further cell for (step, query, category)
 
-_ROWS = 20
-
 
 class Display:
     """Progress bar and a live table of the last tick's releases. A pipe sees nothing of it."""
@@ -30,6 +28,7 @@ class Display:
         )
         self._task = self._progress.add_task(spec.name, total=None)
         console = Console()
+        self._rows_shown = max(3, min(24, console.height - 8))
         self._live: Live | None = None
         if console.is_terminal and not quiet:
             self._live = Live(get_renderable=self._render, console=console, refresh_per_second=8)
@@ -62,10 +61,11 @@ class Display:
         for heading in ("released", f"± ({1 - self._spec.beta:.0%})", *([self._extra[0]] if self._extra else [])):
             table.add_column(heading, justify="right")
         rows = [row for query, release in step.releases.items() for row in self._rows(step, query, release)]
-        for row in rows[:_ROWS]:
+        shown = self._rows_shown
+        for row in rows[:shown]:
             table.add_row(*row)
-        if len(rows) > _ROWS:
-            table.add_row("...", f"{len(rows) - _ROWS} more")
+        if len(rows) > shown:
+            table.add_row("...", f"{len(rows) - shown} more")
         return table
 
     def _rows(self, step: Step, query: str, release: Any) -> list[list[str]]:

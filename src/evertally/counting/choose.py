@@ -177,7 +177,11 @@ def choose(guarantee: Guarantee, setting: Setting, mechanism: str = "auto") -> C
             if reason:
                 reasons.append(reason)
                 continue
-            deviation = _worst(name, charge, setting)
+            try:
+                deviation = _worst(name, charge, setting)
+            except ConfigurationError as error:  # a noise scale out of range; another process may have one in range
+                reasons.append(f'mechanism "{name}": {error}')
+                continue
             if best is None or deviation < best[0]:
                 best = deviation, Choice(name, charge)
     if best is None:

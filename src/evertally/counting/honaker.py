@@ -34,7 +34,7 @@ from evertally.noise import Law, Source
 from evertally.privacy import Change
 
 _COMPILE_FROM = 64
-_PIECE = 1 << 16  # ticks handled at once
+_PIECE = 1 << 16  # ticks handled at once; when going to a tick, ticks times columns
 
 
 def weight(h: int) -> float:
@@ -86,11 +86,14 @@ class HonakerProcess:
         self._node = np.zeros((2, self.levels, self.columns))
         self._prefix = np.zeros((2, self.levels, self.columns))
         self.tick = 0
+        piece = max(1, _PIECE // self.columns)
         while self.tick < tick:
-            self._piece(min(tick - self.tick, _PIECE), settle=False)
+            self._piece(min(tick - self.tick, piece), settle=False)
 
     def spread(self, tick: int) -> Spread:
-        return spread_of(self.law, self._weights(tick), 1.0, roundings=1)
+        # The own values of the prefix's nodes count weight(h) >= 1/2, which falls with h; all others less than 1/2.
+        lowest = max(0, (tick & -tick).bit_length() - 1)
+        return spread_of(self.law, self._weights(tick), weight(lowest), roundings=int(tick > 1))
 
     def worst(self) -> Spread:
         assert self.horizon is not None

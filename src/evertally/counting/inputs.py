@@ -19,11 +19,17 @@ def as_integers(x: Any) -> IntArray:
     >>> as_integers([1, True, 10**30]).tolist()
     [1, 1, 4611686018427387904]
     """
-    array = np.asarray(x)
+    try:
+        array = np.asarray(x)
+        if array.dtype.kind == "f" and not hasattr(x, "dtype"):
+            # numpy turns [2**63, -1] into floats: whether a total is huge must not decide whether the call is refused.
+            array = np.asarray(x, dtype=object)
+    except ValueError as error:
+        raise TypeError("totals are integers in rows of equal length") from error
     if array.size == 0 and not isinstance(x, np.ndarray):
         return array.astype(np.int64)
-    if array.dtype.kind == "O" and all(isinstance(v, int) for v in array.flat):
-        return np.array([max(-_FAR, min(_FAR, v)) for v in array.flat], dtype=np.int64).reshape(array.shape)
+    if array.dtype.kind == "O" and all(isinstance(v, int | np.integer) for v in array.flat):
+        return np.array([max(-_FAR, min(_FAR, int(v))) for v in array.flat], dtype=np.int64).reshape(array.shape)
     if array.dtype == np.uint64:
         return np.asarray(np.minimum(array, np.uint64(_FAR)), dtype=np.int64)
     if array.dtype.kind not in "iub":

@@ -86,8 +86,9 @@ class LinearMechanism(ABC):
         self.stream = stream
         self.max_window = _whole("max_window", max_window, 0, LONGEST_HORIZON)
         memory_limit = _whole("memory_limit", memory_limit, 1, 2**62)
-        setting = Setting(change, self.horizon, columns, memory_limit, radix)
-        self._choice = choose(guarantee, setting, mechanism)
+        self.sensitivity = change
+        self._setting = Setting(change, self.horizon, columns, memory_limit, radix)
+        self._choice = choose(guarantee, self._setting, mechanism)
         self._options = options | {
             "guarantee": guarantee_to_json(guarantee),
             "horizon": self.horizon,
@@ -109,9 +110,14 @@ class LinearMechanism(ABC):
             _charge_text(self._choice.charge),
             digest,
         )
-        self._noise = build(self._choice, setting, self._source)
+        self._noise = build(self._choice, self._setting, self._source)
         self._sums = np.zeros(columns, dtype=np.int64)
         self._tick_limit = 2**61 // (self.horizon or LAST_TICK)
+        if contribution.max_weight > self._tick_limit:
+            raise ConfigurationError(
+                f"totals of a tick are kept below 2^61/horizon = {self._tick_limit} to fit 64 bits, and one event may "
+                f"weigh {contribution.max_weight}; choose a shorter horizon or a coarser unit"
+            )
         self._signed = contribution.signed
         self._users = (
             UserCap(contribution.max_events_per_user) if contribution.max_events_per_user is not None else None
@@ -210,7 +216,7 @@ class LinearMechanism(ABC):
         With `full=True` an Arrow table with tick, (column,) value and the 95 % interval of each value.
         """
         rows = self._rows(x)
-        if self.horizon is not None and self.tick + len(rows) > self.horizon:
+        if self.tick + len(rows) > (self.horizon or LAST_TICK):
             raise self._over(len(rows))
         first = self.tick + 1
         values = np.empty((len(rows), self._sums.size), dtype=np.int64)
@@ -228,7 +234,9 @@ class LinearMechanism(ABC):
 
     def last(self, window: int) -> Release:
         """The sum over the last `window` ticks: the difference of two releases, so it costs no privacy."""
-        window = _whole("window", window, 1, min(self.max_window, self.tick) if self.max_window else 0)
+        if not self.max_window or not self.tick:
+            raise ConfigurationError("windows need releases to look back on: declare max_window, and take a step first")
+        window = _whole("window", window, 1, min(self.max_window, self.tick))
         return self._release(
             self._history[-1] - self._history[-1 - window], self._noise.window_spread(self.tick, window)
         )

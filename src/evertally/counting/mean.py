@@ -104,11 +104,13 @@ class RunningMean(LinearMechanism):
         return np.array([self._show(row) for row in values])
 
     def _interval(self, values: IntArray, spread: Spread, beta: float) -> tuple[float, float]:
-        # Both sums are within the radius with probability 1 - beta; the ratio is monotone in each of them.
+        # Both sums are within the radius with probability 1 - beta; the ratio is monotone in each of them. Rounding the
+        # values to the grid has moved their mean by half a step at most.
         radius = spread.radius(beta / 2)
         total, count = float(values[0]), float(values[1])
         corners = [self._mean(total + a * radius, count + b * radius) for a in (-1, 1) for b in (-1, 1)]
-        return min(corners), max(corners)
+        half = self._door.grid / 2
+        return max(self.lower, min(corners) - half), min(self.upper, max(corners) + half)
 
     def _deviation(self, spread: Spread) -> None:
         return None  # a ratio of two noisy sums has no fixed variance

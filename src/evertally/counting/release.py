@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from evertally.errors import ConfigurationError
+
 
 @dataclass(frozen=True)
 class Release:
@@ -30,4 +32,6 @@ class Release:
 
     def interval(self, beta: float = 0.05) -> tuple[Any, Any]:
         """(lower, upper): each number's true value lies inside with probability at least 1 - beta, for this tick."""
+        if not 0 < beta < 1:
+            raise ConfigurationError("beta is a probability between 0 and 1")
         return self.bounds(beta)

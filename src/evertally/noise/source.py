@@ -118,6 +118,7 @@ class Recorder:
     law: Law
     nodes: tuple[int, ...]
     coordinates: int
+    first: int = 0
 
 
 class RecordingSource:
@@ -131,7 +132,7 @@ class RecordingSource:
         self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0
     ) -> NDArray[np.int64]:
         index = [int(node) for node in nodes]
-        self._log.append(Recorder(lane, law, tuple(index), coordinates))
+        self._log.append(Recorder(lane, law, tuple(index), coordinates, first))
         return self._inner.draws(lane, law, index, coordinates, first)
 
     def order(self, message: bytes) -> bytes:

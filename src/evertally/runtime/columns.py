@@ -54,8 +54,21 @@ def plain(column: Any) -> Any:
     return column.cast(pa.large_binary()) if pa.types.is_large_string(column.type) else column
 
 
-# Numbers
-# ------------------------------------------------------------------------------------------------------------------
+def _typed(column: NDArray[Any]) -> Any:
+    """A column of Python objects as Arrow, if all are texts or all short integers: a faster way to the same end."""
+    kinds = set(map(type, column)) - {type(None)}
+    try:
+        if kinds == {str}:
+            return pa.array(column, pa.string())
+        if kinds == {int}:
+            typed = pa.array(column, pa.int64())
+            return typed if pc.max(pc.abs_checked(typed)).as_py() <= INSTANT_LIMIT else None
+    except (ValueError, OverflowError, pa.ArrowException):  # a lone surrogate, an integer of 64 bits
+        pass
+    return None
+
+
+# -- Numbers -------------------------------------------------------------------------------------------------
 
 
 def number(value: object) -> float:
@@ -75,7 +88,10 @@ def number(value: object) -> float:
 def amounts(column: Any, name: str) -> NDArray[np.float64]:
     """A column of amounts as floats, missing as NaN. `name` is for the error if its type has no numbers."""
     if isinstance(column, np.ndarray):
-        return np.fromiter(map(number, column), np.float64, len(column))
+        typed = _typed(column)
+        if typed is None:
+            return np.fromiter(map(number, column), np.float64, len(column))
+        column = typed
     column = plain(column)
     if is_text(column):
         return _text_amounts(column)
@@ -102,8 +118,7 @@ def _text_amounts(column: Any) -> NDArray[np.float64]:
     return np.asarray(values)
 
 
-# Times
-# --------------------------------------------------------------------------------------------------------------------
+# -- Times ---------------------------------------------------------------------------------------------------
 
 
 def whole_instant(value: object) -> int | None:
@@ -133,7 +148,10 @@ def instants(column: Any, clock: Clock) -> tuple[Instants, Valid]:
     """The time stamps of a column and which of them could be read."""
     careful = whole_instant if clock.integer else text_instant
     if isinstance(column, np.ndarray):
-        return _filled([careful(value) for value in column])
+        typed = _typed(column)
+        if typed is None or not (clock.integer or is_text(typed)):
+            return _filled([careful(value) for value in column])
+        column = typed
     column = plain(column)
     if is_text(column):
         return _text_instants(column, clock.integer)
@@ -198,8 +216,7 @@ def _digits(column: Any) -> Any:
     return pc.utf8_ltrim(column, characters="+")  # Arrow's integers have no plus sign
 
 
-# Labels
-# -------------------------------------------------------------------------------------------------------------------
+# -- Labels --------------------------------------------------------------------------------------------------
 
 
 def labels(column: Any) -> Any:

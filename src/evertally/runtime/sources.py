@@ -12,6 +12,7 @@ import csv
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -28,6 +29,8 @@ Batch = dict[str, Any]  # column name -> Arrow array, or numpy array of Python o
 _BLOCK = 8 * 2**20
 _LONGEST_LINE = 64 * 2**20
 _JSON_ROWS = 65536
+# Lines in which every cell is free of quotes, or quoted as a whole and free of commas: unquoting is deleting quotes.
+_SIMPLY_QUOTED = re.compile(rb'(?:(?:"[^",\r\n]*"|[^",\r\n]*)[,\r\n])*')
 _decode = json.JSONDecoder().decode
 _FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
 
@@ -84,8 +87,7 @@ def _require(columns: list[str], present: Sequence[str], path: Path) -> None:
             )
 
 
-# Lines
-# --------------------------------------------------------------------------------------------------------------------
+# -- Lines ---------------------------------------------------------------------------------------------------
 
 
 def _blocks(file: IO[bytes]) -> Iterator[bytes]:
@@ -110,8 +112,7 @@ def _blocks(file: IO[bytes]) -> Iterator[bytes]:
         yield rest + b"\n"
 
 
-# CSV
-# ----------------------------------------------------------------------------------------------------------------------
+# -- CSV -----------------------------------------------------------------------------------------------------
 
 
 def _csv_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[Batch]:
@@ -123,6 +124,8 @@ def _csv_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[Ba
     _require(columns, names, path)
     positions = {name: names.index(name) for name in columns}
     for block in _blocks(file):
+        if b'"' in block and len(names) > 1 and _SIMPLY_QUOTED.fullmatch(block):
+            block = block.replace(b'"', b"")
         yield (_plain_block if _is_plain(block) else _careful_block)(block, positions, len(names))
 
 
@@ -182,8 +185,7 @@ def _cell_column(cells: list[str]) -> Any:
     return pa.array([cell or None for cell in raw], pa.binary())
 
 
-# JSON lines
-# ---------------------------------------------------------------------------------------------------------------
+# -- JSON lines ----------------------------------------------------------------------------------------------
 
 
 def _json_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[Batch]:
@@ -211,8 +213,7 @@ def _json_columns(rows: list[dict[str, object]], columns: list[str]) -> Batch:
     return {name: np.fromiter((row.get(name) for row in rows), object, len(rows)) for name in columns}
 
 
-# Parquet
-# ------------------------------------------------------------------------------------------------------------------
+# -- Parquet -------------------------------------------------------------------------------------------------
 
 
 def _parquet_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[Batch]:

@@ -1,0 +1,230 @@
+"""The worst cases of the specifications, as adversaries.
+
+Each takes the largest legal change by default; `left` and `right` set the challenged pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from evertally.audit.game import Adversary, FloatArray, IntArray, Move, Views
+from evertally.audit.gaussian import closed_form
+from evertally.counting.linear import LinearMechanism
+from evertally.noise import DiscreteLaplace
+from evertally.privacy import Neighbours, PureDP
+
+
+def worst_pair(model: Any) -> tuple[IntArray, IntArray]:
+    """The two rows of the largest change that the mechanism's relation allows, as far as its sensitivity says.
+
+    Columns move by `linf` until l2 is used up: for replacement half of them in each direction, so that every total
+    stays what a legal event can make it.
+    """
+    columns = model._setting.columns if isinstance(model, LinearMechanism) else 1
+    change = getattr(model, "sensitivity", None)
+    left, right = np.zeros(columns, dtype=np.int64), np.zeros(columns, dtype=np.int64)
+    if change is None:
+        left[0] = 1
+        return left, right
+    cells = min(columns, change.l2_squared // change.linf**2, change.l1 // change.linf)
+    left[:cells] = change.linf
+    if model.neighbours is Neighbours.REPLACE and columns > 1:
+        right[cells // 2 : cells], left[cells // 2 : cells] = change.linf, 0
+    return left, right
+
+
+class _OneChallenge(Adversary):
+    """Hands over the worst pair at one tick, and nothing else."""
+
+    def __init__(
+        self, model: Any = None, left: Sequence[int] | None = None, right: Sequence[int] | None = None
+    ) -> None:
+        self._model = model
+        self._left, self._right = left, right
+
+    def pair(self) -> tuple[IntArray, IntArray]:
+        if self._model is not None:
+            left, right = worst_pair(self._model)
+        else:
+            left, right = np.eye(1, self.columns, dtype=np.int64)[0], np.zeros(self.columns, dtype=np.int64)
+        if self._left is not None:
+            left = np.asarray(self._left, dtype=np.int64)
+        if self._right is not None:
+            right = np.asarray(self._right, dtype=np.int64)
+        return np.tile(left, (self.trials, 1)), np.tile(right, (self.trials, 1))
+
+    def challenge(self, where: Any) -> Move:
+        left, right = self.pair()
+        mask = np.zeros(self.trials, dtype=bool)
+        mask[where] = True
+        return Move(self.zeros(), mask, left, right)
+
+    def score(self, views: Views) -> FloatArray | None:
+        return best_score(self._model, views)
+
+
+class FirstTick(_OneChallenge):
+    """Changes the first tick: the worst one for factorizations and for trees (factorization-counting 12, trap 2;
+    price-of-continual-release 10.3, pair 1). `tick` moves it."""
+
+    def __init__(
+        self,
+        model: Any = None,
+        left: Sequence[int] | None = None,
+        right: Sequence[int] | None = None,
+        tick: int = 1,
+    ) -> None:
+        super().__init__(model, left, right)
+        self.tick = tick
+        self.name = f"change of tick {tick}"
+
+    def move(self, tick: int, releases: FloatArray) -> Move:
+        return self.challenge(slice(None)) if tick == self.tick else Move(self.zeros())
+
+
+class LateTrigger(_OneChallenge):
+    """Challenges at the first tick after which the last release was above `threshold` (A1), at the last tick at the
+    latest: the tick of the challenge depends on noise."""
+
+    name = "late trigger"
+
+    def __init__(self, model: Any = None, threshold: float = 0.0) -> None:
+        super().__init__(model)
+        self.threshold = threshold
+
+    def begin(self, trials: int, ticks: int, columns: int) -> None:
+        super().begin(trials, ticks, columns)
+        self._done = np.zeros(trials, dtype=bool)
+
+    def move(self, tick: int, releases: FloatArray) -> Move:
+        # Half of the horizon is left after the latest challenge, so that there is something to see.
+        late = tick == max(1, self.ticks // 2)
+        above = releases[:, -1, 0] > self.threshold if tick > 1 else np.zeros(self.trials, dtype=bool)
+        now = ~self._done & (above | late)
+        self._done |= now
+        return self.challenge(now)
+
+
+class Feedback(_OneChallenge):
+    """Feeds back the low bit of the last release (A3): data depend on noise that was shown. Challenges at tick 1."""
+
+    name = "feedback"
+
+    def move(self, tick: int, releases: FloatArray) -> Move:
+        if tick == 1:
+            return self.challenge(slice(None))
+        rows = self.zeros()
+        rows[:, 0] = np.mod(releases[:, -1, 0], 2).astype(np.int64)
+        return Move(rows)
+
+
+class Differencing(_OneChallenge):
+    """Averages all residuals after the challenge (A4): the estimate must not sharpen with repetition."""
+
+    name = "averaging"
+
+    def move(self, tick: int, releases: FloatArray) -> Move:
+        return self.challenge(slice(None)) if tick == 1 else Move(self.zeros())
+
+    def score(self, views: Views) -> FloatArray:
+        moved = views.residuals * np.sign(views.shift)[:, None, :]
+        return np.asarray(moved.sum(axis=(1, 2)))
+
+
+class DeleteAndReinsert(_OneChallenge):
+    """For signed counters: an item is inserted, deleted and inserted again around the challenge."""
+
+    name = "delete and re-insert"
+
+    def move(self, tick: int, releases: FloatArray) -> Move:
+        if tick == max(1, self.ticks // 2):
+            return self.challenge(slice(None))
+        rows = self.zeros()
+        rows[:, 0] = 1 if tick % 2 else -1
+        return Move(rows)
+
+
+class EdgeStream(_OneChallenge):
+    """Keeps the first column at the edge of a threshold (where sparse-vector tests are most sensitive) by adding
+    events until the released value reaches it; challenges there."""
+
+    name = "edge stream"
+
+    def __init__(self, model: Any = None, threshold: int = 10) -> None:
+        super().__init__(model)
+        self.threshold = threshold
+
+    def move(self, tick: int, releases: FloatArray) -> Move:
+        if tick == max(1, self.ticks // 2):
+            return self.challenge(slice(None))
+        rows = self.zeros()
+        if tick > 1:
+            rows[:, 0] = (releases[:, -1, 0] < self.threshold).astype(np.int64)
+        return Move(rows)
+
+
+class RandomSearch(Adversary):
+    """For mechanisms that nobody has analysed: random streams and challenge ticks, the best of which is kept.
+
+    `candidates(seed)` streams are tried by `audit.play` on a small number of trials each; this is one candidate.
+    """
+
+    def __init__(self, seed: int, largest: int = 1) -> None:
+        self.seed, self.largest = seed, largest
+        self.name = f"random stream {seed}"
+
+    def begin(self, trials: int, ticks: int, columns: int) -> None:
+        super().begin(trials, ticks, columns)
+        # A fixed little generator: the streams are public, nothing secret hangs on it.
+        state = (self.seed * 6364136223846793005 + 1442695040888963407) % 2**64
+        numbers = []
+        for _ in range(ticks * columns + 2):
+            state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
+            numbers.append(state >> 33)
+        self._at = 1 + numbers[0] % ticks if self.seed else 1
+        self._column = numbers[1] % columns
+        self._rows = np.array([x % (self.largest + 1) for x in numbers[2:]], dtype=np.int64).reshape(ticks, columns)
+        if self.seed % 2 == 0:
+            self._rows[:] = 0
+
+    def move(self, tick: int, releases: FloatArray) -> Move:
+        rows = np.tile(self._rows[tick - 1], (self.trials, 1))
+        if tick != self._at:
+            return Move(rows)
+        right = self.zeros()
+        left = right.copy()
+        left[:, self._column] = 1
+        return Move(rows, np.ones(self.trials, dtype=bool), left, right)
+
+
+def best_score(model: Any, views: Views) -> FloatArray | None:
+    """The most powerful score where it is known: Gaussian linear mechanisms, and trees with Laplace noise."""
+    if not isinstance(model, LinearMechanism) or not views.challenged.all():
+        return None
+    ticks = views.releases.shape[1]
+    if not isinstance(model.charge, PureDP):
+        directions = closed_form(model, ticks).directions[:, views.challenged - 1]  # (ticks, trials)
+        return np.asarray(np.einsum("ntc,tn,nc->n", views.residuals, directions, views.shift))
+    if model.mechanism == "tree":
+        return _laplace_score(model, views)
+    return None
+
+
+def _laplace_score(model: Any, views: Views) -> FloatArray:
+    """Sum over the blocks that contain the challenge of the log-likelihood ratio of the block's noise."""
+    process = model._noise
+    law: DiscreteLaplace = process.law
+    scale = float(law.scale)
+    score = np.zeros(len(views.challenged))
+    residuals = np.concatenate([np.zeros_like(views.residuals[:, :1]), views.residuals], axis=1)
+    for tick in range(1, residuals.shape[1]):
+        blocks = process._blocks(tick)
+        start = blocks[1] if len(blocks) > 1 else 0  # the block of this tick covers start+1 .. tick
+        inside = (start < views.challenged) & (views.challenged <= tick)
+        noise = residuals[:, tick] - residuals[:, start]
+        ratio = (np.abs(noise) - np.abs(noise - views.shift)).sum(axis=1) / scale
+        score += np.where(inside, ratio, 0.0)
+    return score

@@ -1,0 +1,147 @@
+"""From games to a statement: how much privacy is lost *at least*, with a stated confidence.
+
+Nothing here ever reports above the truth except with the stated probability: events and scores are chosen on one part
+of the trials and judged on another.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from flint import arb, ctx
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+
+def lower_limit(hits: int, trials: int, error: float) -> float:
+    """Clopper and Pearson: a number that the true probability is below with probability at most `error`.
+
+    >>> round(lower_limit(50, 100, 0.025), 4)
+    0.3983
+    """
+    return 0.0 if hits == 0 else _beta_quantile(hits, trials - hits + 1, error, up=False)
+
+
+def upper_limit(hits: int, trials: int, error: float) -> float:
+    """A number that the true probability is above with probability at most `error`.
+
+    >>> round(upper_limit(50, 100, 0.025), 4)
+    0.6017
+    """
+    return 1.0 if hits == trials else _beta_quantile(hits + 1, trials - hits, 1 - error, up=True)
+
+
+def _beta_quantile(a: int, b: int, p: float, up: bool) -> float:
+    low, high = 0.0, 1.0
+    with ctx.workprec(96):
+        target = arb(p)
+        while high - low > 1e-9:
+            middle = (low + high) / 2
+            if arb(middle).beta_lower(a, b, True) < target:
+                low = middle
+            else:
+                high = middle
+    return high if up else low
+
+
+@dataclass(frozen=True)
+class EventBound:
+    """A lower bound on epsilon at `delta` from one event: ln((P_left - delta)/P_right), or with sides exchanged.
+
+    `threshold` and `above` describe the event in terms of the score.
+    """
+
+    epsilon: float
+    delta: float
+    error: float
+    threshold: float
+    above: bool
+    swapped: bool  # the event is more likely on the right
+    rates: tuple[float, float]
+
+
+def epsilon_bound(hits: int, other_hits: int, trials: int, delta: float, error: float) -> float:
+    """A lower confidence bound on epsilon from the counts of one event; half of `error` goes to each side.
+
+    >>> round(epsilon_bound(7300, 2700, 10000, 0.0, 1e-3), 2)  # ln(.73/.27) is 0.99
+    0.92
+    """
+    p = lower_limit(hits, trials, error / 2) - delta
+    q = upper_limit(other_hits, trials, error / 2)
+    return max(0.0, math.log(p / q)) if p > 0 else 0.0
+
+
+def threshold_bound(left: FloatArray, right: FloatArray, delta: float, error: float) -> EventBound:
+    """The event {score > c} or {score <= c}, c chosen on the first half of the trials and judged on the second."""
+    n = min(left.size, right.size)
+    half = n // 2
+    train_left, train_right = np.sort(left[:half]), np.sort(right[:half])
+    candidates = np.unique(np.quantile(np.concatenate([train_left, train_right]), np.linspace(0.001, 0.999, 400)))
+    best: tuple[float, float, bool, bool] = (-math.inf, 0.0, True, False)
+    for c in candidates:
+        left_above = half - int(np.searchsorted(train_left, c, side="right"))
+        right_above = half - int(np.searchsorted(train_right, c, side="right"))
+        for above in (True, False):
+            a, b = (left_above, right_above) if above else (half - left_above, half - right_above)
+            for swapped in (False, True):
+                hits, other = (b, a) if swapped else (a, b)
+                value = _rough_bound(hits, other, half, delta, error)
+                if value > best[0]:
+                    best = (value, float(c), above, swapped)
+    _, c, above, swapped = best
+    test_left, test_right = left[half:n], right[half:n]
+    a, b = (int(np.sum(test > c if above else test <= c)) for test in (test_left, test_right))
+    hits, other = (b, a) if swapped else (a, b)
+    m = n - half
+    return EventBound(epsilon_bound(hits, other, m, delta, error), delta, error, c, above, swapped, (a / m, b / m))
+
+
+def _rough_bound(hits: int, other: int, n: int, delta: float, error: float) -> float:
+    """The same with normal limits: quick, and used only to choose."""
+    z = math.sqrt(2 * math.log(2 / error))
+    p, q = hits / n, (other + 1) / n
+    p -= z * math.sqrt(max(p * (1 - p), 0) / n) + delta
+    q += z * math.sqrt(max(q * (1 - q), 0) / n) + z * z / (3 * n)
+    return math.log(p / q) if p > 0 else -math.inf
+
+
+def trained_score(left: FloatArray, right: FloatArray) -> FloatArray:
+    """The linear direction that separates the first halves best (Fisher): weights for the features (trials, k)."""
+    half = min(len(left), len(right)) // 2
+    a, b = left[:half], right[:half]
+    pooled = np.cov(np.concatenate([a - a.mean(axis=0), b - b.mean(axis=0)]), rowvar=False)
+    pooled = np.atleast_2d(pooled)
+    ridge = 1e-9 * np.trace(pooled) / len(pooled) + 1e-12
+    weights: FloatArray = np.linalg.solve(pooled + ridge * np.eye(len(pooled)), a.mean(axis=0) - b.mean(axis=0))
+    return weights
+
+
+@dataclass(frozen=True)
+class MuBound:
+    """The separation mu of two normal scores of equal variance: estimate and confidence limits."""
+
+    estimate: float
+    lower: float
+    upper: float
+    error: float
+
+
+def mu_bound(left: FloatArray, right: FloatArray, error: float) -> MuBound:
+    """(mean_left - mean_right)/sd with its normal confidence interval (variance 1/n + 1/m + mu^2/(2(n+m-2)))."""
+    n, m = left.size, right.size
+    pooled = math.sqrt((float(np.var(left, ddof=1)) * (n - 1) + float(np.var(right, ddof=1)) * (m - 1)) / (n + m - 2))
+    if pooled == 0.0:
+        separated = float(left.mean()) != float(right.mean())
+        return MuBound(math.inf if separated else 0.0, math.inf if separated else 0.0, math.inf, error)
+    mu = abs(float(left.mean()) - float(right.mean())) / pooled
+    spread = math.sqrt(1 / n + 1 / m + mu * mu / (2 * (n + m - 2)))
+    z = math.sqrt(2) * _normal_tail(error)
+    return MuBound(mu, max(0.0, mu - z * spread), mu + z * spread, error)
+
+
+def _normal_tail(error: float) -> float:
+    """erfcinv(error)."""
+    return float(arb(error).erfcinv())

@@ -1,0 +1,215 @@
+"""The adaptive game of continual release, executable.
+
+price-of-continual-release 1.5. In every tick the adversary sees all earlier releases and either hands over a row, or,
+once in the game, a pair of rows of which the mechanism gets the one of the hidden side. The promise says: whatever the
+adversary does, what it sees under the two sides is close.
+
+Many games are played at once, along a first axis of `trials`. Mechanisms of the linear engine play them as columns of
+one process (`ReplicaArena`: the product's own noise code, one column for each trial); any other mechanism is made anew
+for each trial (`ObjectArena`). All of it is reproducible: trial i of a seed has its own simulation key.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evertally.counting.choose import Setting, build
+from evertally.counting.linear import LinearMechanism
+from evertally.errors import ConfigurationError
+from evertally.noise import NoiseKey, simulation
+from evertally.privacy import Change
+
+Side = Literal["left", "right"]
+Factory = Callable[[NoiseKey], Any]
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Move:
+    """What the adversary does in one tick, for all trials: rows of shape (trials, columns).
+
+    Where `challenge` is set the pair (left, right) is handed over and `rows` is ignored.
+    """
+
+    rows: IntArray
+    challenge: NDArray[np.bool_] | None = None
+    left: IntArray | None = None
+    right: IntArray | None = None
+
+
+@dataclass(frozen=True)
+class Views:
+    """What the adversary knows at the end of its games: nothing of the mechanism but the releases.
+
+    `rows` are the rows handed over, with the right-hand row in place of the challenge; `challenged` is the tick of the
+    challenge (0: none); `shift` is left minus right.
+    """
+
+    releases: FloatArray  # (trials, ticks, columns)
+    rows: IntArray  # (trials, ticks, columns)
+    challenged: IntArray  # (trials,)
+    shift: IntArray  # (trials, columns)
+
+    @property
+    def residuals(self) -> FloatArray:
+        """Releases minus what they would be without noise on the right: noise, plus the shift on the left."""
+        return self.releases - np.cumsum(self.rows, axis=1)
+
+
+class Adversary(ABC):
+    """Plays the game. A subclass says what to do in each tick, and may say how to judge the views at the end."""
+
+    name: str = "adversary"
+
+    def begin(self, trials: int, ticks: int, columns: int) -> None:
+        """Called before the first tick."""
+        self.trials, self.ticks, self.columns = trials, ticks, columns
+
+    @abstractmethod
+    def move(self, tick: int, releases: FloatArray) -> Move:
+        """The move of a tick, from the releases of the ticks before it: shape (trials, tick - 1, columns)."""
+
+    def score(self, views: Views) -> FloatArray | None:
+        """A number for each trial, large when the left side looks likely; None: let the auditor train one."""
+        return None
+
+    def zeros(self) -> IntArray:
+        """Rows without events."""
+        return np.zeros((self.trials, self.columns), dtype=np.int64)
+
+
+class Game:
+    """One side of the game against one adversary.
+
+    >>> import evertally as et
+    >>> from evertally.audit.adversaries import FirstTick
+    >>> make = lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=4, key=key)
+    >>> views = Game(make, FirstTick(), "left").play(100)
+    >>> views.releases.shape, int(views.challenged[0])
+    ((100, 4, 1), 1)
+    """
+
+    def __init__(
+        self, mechanism_factory: Factory, adversary: Adversary, side: Side, *, ticks: int | None = None
+    ) -> None:
+        if side not in ("left", "right"):
+            raise ConfigurationError('side is "left" or "right"')
+        self.factory = mechanism_factory
+        self.adversary = adversary
+        self.side = side
+        self.model = mechanism_factory(simulation(0))
+        horizon: int | None = getattr(self.model, "horizon", None)
+        length = horizon if ticks is None else ticks
+        if length is None:
+            raise ConfigurationError("a mechanism without a horizon is played for a number of ticks: give ticks=...")
+        self.ticks = length
+        self.columns = width(self.model)
+
+    def play(self, trials: int, seed: int = 0) -> Views:
+        """Plays `trials` games and returns what the adversary saw."""
+        arena = arena_for(self.factory, self.model, trials, seed)
+        self.adversary.begin(trials, self.ticks, self.columns)
+        releases = np.zeros((trials, self.ticks, self.columns))
+        rows = np.zeros((trials, self.ticks, self.columns), dtype=np.int64)
+        challenged = np.zeros(trials, dtype=np.int64)
+        shift = np.zeros((trials, self.columns), dtype=np.int64)
+        for tick in range(1, self.ticks + 1):
+            move = self.adversary.move(tick, releases[:, : tick - 1])
+            fed = move.rows.copy()
+            rows[:, tick - 1] = move.rows
+            if move.challenge is not None and move.challenge.any():
+                now = move.challenge
+                assert move.left is not None
+                assert move.right is not None
+                check_pair(self.model, move.left[now], move.right[now], challenged[now])
+                fed[now] = (move.left if self.side == "left" else move.right)[now]
+                rows[now, tick - 1] = move.right[now]
+                challenged[now] = tick
+                shift[now] = move.left[now] - move.right[now]
+            releases[:, tick - 1] = arena.step(fed)
+        return Views(releases, rows, challenged, shift)
+
+
+def check_pair(model: Any, left: IntArray, right: IntArray, challenged: IntArray) -> None:
+    """Refuses a second challenge, and a pair that the mechanism's neighbouring relation does not contain."""
+    if challenged.any():
+        raise ConfigurationError("an adversary may challenge once in a game")
+    allowed: Change | None = getattr(model, "sensitivity", None)
+    if allowed is None:
+        return  # a mechanism of the user's: the adversary answers for its pairs
+    moved = np.abs(left - right)
+    if (
+        (moved.sum(axis=1) > allowed.l1).any()
+        or ((moved**2).sum(axis=1) > allowed.l2_squared).any()
+        or (moved.max(axis=1, initial=0) > allowed.linf).any()
+    ):
+        raise ConfigurationError(
+            f"the pair differs by more than one step of the relation {model.neighbours.value!r} allows ({allowed})"
+        )
+
+
+# -- where games are played ------------------------------------------------------------------------------------------
+
+
+class ObjectArena:
+    """One mechanism for each trial."""
+
+    def __init__(self, factory: Factory, trials: int, seed: int) -> None:
+        key = simulation(seed)
+        self._mechanisms = [factory(key.derive(str(i))) for i in range(trials)]
+
+    def step(self, rows: IntArray) -> FloatArray:
+        return np.stack(
+            [public(mechanism.step(as_input(row))) for mechanism, row in zip(self._mechanisms, rows, strict=True)]
+        )
+
+
+class ReplicaArena:
+    """All trials in one noise process of the product, a block of columns for each."""
+
+    def __init__(self, model: LinearMechanism, trials: int, seed: int) -> None:
+        setting = model._setting
+        wide = Setting(setting.change, setting.horizon, setting.columns * trials, 2**62, setting.radix)
+        self._process = build(model._choice, wide, simulation(seed).source("audit"))
+        self._sums = np.zeros((trials, setting.columns), dtype=np.int64)
+
+    def step(self, rows: IntArray) -> FloatArray:
+        self._sums += rows
+        noise = self._process.advance(1)[0].reshape(self._sums.shape)
+        return np.asarray(self._sums + noise, dtype=np.float64)
+
+
+def arena_for(factory: Factory, model: Any, trials: int, seed: int) -> ObjectArena | ReplicaArena:
+    """The quickest faithful arena. A subclass that changes `step` or its parts is played as it is."""
+    linear = isinstance(model, LinearMechanism)
+    if linear and all(
+        getattr(type(model), part) is getattr(LinearMechanism, part) for part in ("step", "_step", "_clip", "_release")
+    ):
+        return ReplicaArena(model, trials, seed)
+    return ObjectArena(factory, trials, seed)
+
+
+def width(model: Any) -> int:
+    """How many integers a tick's input has: of a linear mechanism, or as the mechanism says (`columns`), or one."""
+    if isinstance(model, LinearMechanism):
+        return model._setting.columns
+    columns = getattr(model, "columns", 1)
+    return columns if isinstance(columns, int) else len(columns)
+
+
+def as_input(row: IntArray) -> Any:
+    """A row as the argument of `step`."""
+    return int(row[0]) if row.size == 1 else row
+
+
+def public(release: Any) -> FloatArray:
+    """A release, or a bare value, as a flat array of numbers."""
+    value = getattr(release, "value", release)
+    return np.atleast_1d(np.array(list(value.values()) if isinstance(value, dict) else value, dtype=np.float64)).ravel()

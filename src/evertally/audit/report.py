@@ -1,0 +1,237 @@
+"""Playing an audit to its end: games in growing batches, a verdict with its confidence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evertally.audit.estimators import (
+    EventBound,
+    lower_limit,
+    mu_bound,
+    threshold_bound,
+    trained_score,
+    upper_limit,
+)
+from evertally.audit.game import Adversary, Factory, Game, Views
+from evertally.errors import ConfigurationError
+from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP, epsilon_of_rho
+
+FloatArray = NDArray[np.float64]
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What an audit found: at least `audited` is lost (except with probability `error`), `claimed` is promised.
+
+    `unit` says in what: "epsilon" (at `delta`) or "mu", the separation of two normal laws. `scores` are the judged
+    scores of both sides, for pictures.
+    """
+
+    mechanism: str
+    guarantee: Guarantee
+    adversary: str
+    method: str
+    unit: str
+    claimed: float
+    audited: float
+    delta: float
+    error: float
+    trials: int
+    stopped: str = ""
+    scores: tuple[FloatArray, FloatArray] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def passed(self) -> bool:
+        """False if the lower bound exceeds the claim: then the promise is broken. The margin is float rounding."""
+        return self.audited <= self.claimed * (1 + 1e-9)
+
+    @property
+    def fraction(self) -> float:
+        """How much of the claim the audit found: near 1, the mechanism adds no more noise than it must."""
+        return self.audited / self.claimed if self.claimed else math.inf
+
+
+def claimed_epsilon(guarantee: Guarantee, delta: float) -> float:
+    """The epsilon that the guarantee allows at this delta."""
+    if isinstance(guarantee, PureDP):
+        return guarantee.epsilon
+    if isinstance(guarantee, ApproxDP) and delta >= guarantee.delta:
+        return guarantee.epsilon
+    if isinstance(guarantee, ZCDP) and delta > 0:
+        return float(epsilon_of_rho(guarantee.exact_rho, delta))
+    raise ConfigurationError(f"{guarantee} promises no finite epsilon at delta={delta}; audit at a larger delta")
+
+
+def default_delta(guarantee: Guarantee) -> float:
+    """Where to audit: 0 for pure promises, the promised delta, or one that games can resolve."""
+    if isinstance(guarantee, PureDP):
+        return 0.0
+    return guarantee.delta if isinstance(guarantee, ApproxDP) else 1e-3
+
+
+def play(
+    mechanism_factory: Factory,
+    adversary: Adversary,
+    trials: int = 20_000,
+    *,
+    delta: float | None = None,
+    confidence: float = 1 - 1e-6,
+    ticks: int | None = None,
+    seed: int = 0,
+    claim: Guarantee | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Plays games on both sides and bounds the lost epsilon from below.
+
+    Games come in batches that double; after each the bound is judged with its part of the error, and the audit ends
+    early when it is clear: the claim is broken, or the best event's own upper limit is below the claim and its lower
+    limit above nine tenths of it. The score is the adversary's if it knows one, otherwise a linear one, trained on the
+    half that is not judged.
+
+    `mechanism_factory(key)` makes a mechanism with `step`; its `guarantee` is the claim unless `claim` is given.
+
+    >>> import evertally as et
+    >>> from evertally.audit import FirstTick, play
+    >>> make = lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=1, key=key)
+    >>> report = play(make, FirstTick(make(et.simulation(0))), trials=20_000)
+    >>> report.passed, report.fraction > 0.85
+    (True, True)
+    """
+    left_game, right_game = (Game(mechanism_factory, adversary, side, ticks=ticks) for side in ("left", "right"))
+    guarantee = claim or left_game.model.guarantee
+    delta = default_delta(guarantee) if delta is None else delta
+    claimed = claimed_epsilon(guarantee, delta)
+    error = 1 - confidence
+    stages = max(1, min(5, int(math.log2(max(2, trials / 2000)))))
+    best: tuple[EventBound, int, tuple[FloatArray, FloatArray], str] | None = None
+    for stage in range(stages):
+        n = trials >> (stages - 1 - stage)
+        if progress:
+            progress(adversary.name, n, trials)
+        # fresh games for each stage: judged trials are never used to choose
+        left = left_game.play(n, seed=hash_seed(seed, stage, 0))
+        right = right_game.play(n, seed=hash_seed(seed, stage, 1))
+        scores = judge(adversary, left, right)
+        bound = threshold_bound(*scores, delta, error / stages)
+        stopped = _clear(bound, n - n // 2, claimed, error / stages)
+        if best is None or bound.epsilon > best[0].epsilon or stopped:
+            best = (bound, n, scores, stopped)
+        if stopped:
+            break
+    assert best is not None
+    bound, n, scores, stopped = best
+    return Report(
+        mechanism=describe(left_game.model),
+        guarantee=guarantee,
+        adversary=adversary.name,
+        method="event",
+        unit="epsilon",
+        claimed=claimed,
+        audited=bound.epsilon,
+        delta=delta,
+        error=error,
+        trials=n,
+        stopped=stopped,
+        scores=scores,
+    )
+
+
+def measure_mu(
+    mechanism_factory: Factory,
+    adversary: Adversary,
+    trials: int = 20_000,
+    *,
+    confidence: float = 1 - 1e-6,
+    ticks: int | None = None,
+    seed: int = 0,
+    claim: Guarantee | None = None,
+) -> Report:
+    """The separation of the adversary's score, for mechanisms whose noise is (nearly) normal: claim sqrt(2 rho)."""
+    games = [Game(mechanism_factory, adversary, side, ticks=ticks) for side in ("left", "right")]
+    guarantee = claim or games[0].model.charge
+    if not isinstance(guarantee, ZCDP):
+        raise ConfigurationError("mu is measured against a zCDP claim")
+    left, right = (game.play(trials, seed=hash_seed(seed, 9, i)) for i, game in enumerate(games))
+    scores = judge(adversary, left, right)
+    unseen = 0 if adversary.score(left) is not None else trials // 2  # a trained score has seen the first half
+    bound = mu_bound(scores[0][unseen:], scores[1][unseen:], 1 - confidence)
+    return Report(
+        mechanism=describe(games[0].model),
+        guarantee=guarantee,
+        adversary=adversary.name,
+        method="separation",
+        unit="mu",
+        claimed=math.sqrt(2 * guarantee.rho),
+        audited=bound.lower,
+        delta=0.0,
+        error=1 - confidence,
+        trials=trials,
+        scores=scores,
+    )
+
+
+def strongest(
+    mechanism_factory: Factory, adversaries: Iterable[Adversary], trials: int = 20_000, **options: Any
+) -> Report:
+    """Tries each adversary on a few games and plays the most promising one to the end, on fresh games.
+
+    With `RandomSearch(seed)` for many seeds this audits a mechanism of which nothing is known but `step`.
+
+    >>> import evertally as et
+    >>> from evertally.audit import RandomSearch, strongest
+    >>> make = lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=2, key=key)
+    >>> strongest(make, [RandomSearch(seed) for seed in range(4)], trials=4000).passed
+    True
+    """
+    seed = int(options.pop("seed", 0))
+    tries = [
+        (play(mechanism_factory, adversary, max(1000, trials // 10), seed=hash_seed(seed, i), **options), adversary)
+        for i, adversary in enumerate(adversaries)
+    ]
+    _, adversary = max(tries, key=lambda pair: pair[0].audited)
+    return play(mechanism_factory, adversary, trials, seed=hash_seed(seed, len(tries)), **options)
+
+
+def judge(adversary: Adversary, left: Views, right: Views) -> tuple[FloatArray, FloatArray]:
+    """Scores of all trials; a trained score has seen the first half only."""
+    known = adversary.score(left), adversary.score(right)
+    if known[0] is not None and known[1] is not None:
+        return known[0], known[1]
+    features = [views.residuals.reshape(len(views.residuals), -1) for views in (left, right)]
+    weights = trained_score(*features)
+    return features[0] @ weights, features[1] @ weights
+
+
+def _clear(bound: EventBound, trials: int, claimed: float, error: float) -> str:
+    if bound.epsilon > claimed:
+        return "broken"
+    a, b = bound.rates
+    hits, other = (b, a) if bound.swapped else (a, b)
+    high = upper_limit(round(hits * trials), trials, error) - bound.delta
+    low = lower_limit(round(other * trials), trials, error)
+    upper = math.log(high / low) if low > 0 and high > 0 else math.inf
+    return "clear" if upper <= claimed and bound.epsilon >= 0.9 * claimed else ""
+
+
+def hash_seed(*parts: int) -> int:
+    """Seeds of different parts of an audit do not meet."""
+    seed = 0
+    for part in parts:
+        seed = seed * 1_000_003 + part + 1
+    return seed
+
+
+def describe(model: Any) -> str:
+    """A mechanism in a few words."""
+    words = [type(model).__name__]
+    for name in ("mechanism", "horizon"):
+        if hasattr(model, name):
+            words.append(f"{name}={getattr(model, name)}")
+    return f"{words[0]}({', '.join(words[1:])})"
