@@ -51,7 +51,8 @@ def noise_table(rows: list[noise.Row]) -> Table:
 def plain(result: Any) -> dict[str, Any]:
     """A result as JSON takes it; profiles are for the plot only."""
     fields = {name: value for name, value in dataclasses.asdict(result).items() if not isinstance(value, np.ndarray)}
-    return {name: value.item() if isinstance(value, np.generic) else value for name, value in fields.items()}
+    numbers = {name: value.item() if isinstance(value, np.generic) else value for name, value in fields.items()}
+    return {name: None if value != value else value for name, value in numbers.items()}  # JSON has no NaN
 
 
 def main() -> int:

@@ -154,7 +154,7 @@ def ingest(short: bool) -> list[Timing]:
 # -- beside others ---------------------------------------------------------------------------------------------------
 
 
-def opendp(short: bool) -> list[Timing]:
+def opendp() -> list[Timing]:
     """One-shot noise, and the tree over a finished stream."""
     if importlib.util.find_spec("opendp") is None:
         return [Timing("not installed (dependency group bench)", "OpenDP", "step", 1, 1, math.nan)]
@@ -165,11 +165,11 @@ def opendp(short: bool) -> list[Timing]:
     space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
     found = []
     noise = dp.m.make_laplace(*space, scale=50.0)
-    for columns in (1, 1000) if short else (1, 1000, 10**5):
+    for columns in (1, 1000):
         zeros = [0] * columns
         seconds = best(lambda _, zeros=zeros: noise(zeros), 3 if columns > 1 else 200)
         found.append(Timing("fresh Laplace noise, not continual", by, "step", columns, 1, seconds))
-    T, radix = (2**10 if short else 2**16), 17
+    T, radix = 2**16, 17
     tree = space >> dp.t.then_b_ary_tree(leaf_count=T, branching_factor=radix) >> dp.m.then_laplace(scale=50.0)
     consistent = dp.t.make_consistent_b_ary_tree(branching_factor=radix)
     zeros = [0] * T
@@ -197,22 +197,29 @@ def jax_privacy(python: str | None) -> list[Timing]:
 def measure(short: bool = False, jax_python: str | None = None) -> list[Timing]:
     found = counters(short) + ingest(short)
     if not short:
-        found += opendp(short) + jax_privacy(jax_python)
+        found += opendp() + jax_privacy(jax_python)
     return found
+
+
+def compared(theirs: Timing, timings: list[Timing]) -> str:
+    """How many times longer it takes than our counter with the nearest noise, at the same number of columns."""
+    for name in ("tree, Laplace",) if theirs.by.startswith("OpenDP") else ("sqrt, Gaussian", "tree, Gaussian"):
+        for t in timings:
+            same = (t.by, t.what, t.kind, t.columns) == ("evertally", name, theirs.kind, theirs.columns)
+            if same and not math.isnan(t.seconds):
+                return f"{theirs.nanoseconds / t.nanoseconds:.3g} x our {name}"
+    return ""
 
 
 def tables(timings: list[Timing]) -> list[Table]:
     """Counters (with the others beside them), then the door."""
     ticking = [t for t in timings if t.kind != "ingest"]
-    ours = {(t.kind, t.columns, t.what): t.nanoseconds for t in ticking if t.by == "evertally"}
     rows = []
     for t in sorted(ticking, key=lambda t: (t.columns, t.kind, t.by != "evertally")):
         if math.isnan(t.seconds):
             rows.append((t.what, t.by, f"{t.columns:,}", t.kind, "-", "-", t.remark))
             continue
-        # The counter with the noise that theirs is nearest to
-        peer = ours.get((t.kind, t.columns, "tree, Laplace" if t.by.startswith("OpenDP") else "sqrt, Gaussian"))
-        ratio = f"{t.nanoseconds / peer:.3g} x ours" if t.by != "evertally" and peer else ""
+        ratio = "" if t.by == "evertally" else compared(t, ticking)
         rows.append(
             (
                 t.what,

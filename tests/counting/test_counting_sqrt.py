@@ -126,17 +126,18 @@ def test_convolution_error_is_within_its_bound(size: int, kind: str) -> None:
     z = rng.integers(-big, big, size)
     values, radius = convolve(x.astype(float), y.astype(float), 0, 2 * size - 1)
     px, py, pz = (fmpz_poly([int(v) for v in vector]) for vector in (x, y, z))
-    exact = np.array([int((px * py)[i]) for i in range(2 * size - 1)], dtype=object)
-    off = max(abs(Fraction(float(v)) - int(e)) for v, e in zip(values, exact, strict=True))
-    assert off <= Fraction(radius)
+    exact, third = px * py, px * pz
+    assert worst_error(values, exact) <= radius
     # two in one transform
     n = max(1, (2 * size - 2).bit_length())
     first, second = Spectrum(x.astype(float), n).times(y.astype(float), z.astype(float))
     radius = error_factor(n) * norm(x.astype(float)) * norm(np.concatenate([y, z]).astype(float))
-    third = np.array([int((px * pz)[i]) for i in range(2 * size - 1)], dtype=object)
-    for got, want in ((first, exact), (second, third)):
-        off = max(abs(Fraction(float(v)) - int(e)) for v, e in zip(got[: 2 * size - 1], want, strict=True))
-        assert off <= Fraction(radius)
+    assert worst_error(first[: 2 * size - 1], exact) <= radius
+    assert worst_error(second[: 2 * size - 1], third) <= radius
+
+
+def worst_error(values: np.ndarray, exact: fmpz_poly) -> Fraction:
+    return max(abs(Fraction(float(value)) - int(exact[i])) for i, value in enumerate(values))
 
 
 def test_error_factor_is_not_below_the_theorem() -> None:
@@ -148,7 +149,7 @@ def test_error_factor_is_not_below_the_theorem() -> None:
             assert theorem <= arb(error_factor(n))
 
 
-@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=50))
+@given(st.lists(st.floats(-1e6, 1e6).filter(lambda v: v == 0 or abs(v) > 1e-100), min_size=1, max_size=50))
 @settings(deadline=None, derandomize=True)
 def test_norm_is_rounded_up(x: list[float]) -> None:
     with ctx.workprec(300):

@@ -284,7 +284,7 @@ def test_an_interrupted_run_goes_on_with_the_same_input_only(
 
     with pytest.raises(StoppedError):
         run(spec, late, until="2013-01-02T12:00", progress=stop)
-    assert released(broken)[-1]["tick"] == 15
+    assert released(broken)[-1]["tick"] == 20  # a tick is shown after its batch is committed and written
     with pytest.raises(StateError, match="not that file"):
         run(spec, save(visits(0, 47), tmp_path / "w.csv"), until="2013-01-02T12:00")
     with pytest.raises(StateError, match="until 2013-01-02T12:00:00Z was interrupted"):
@@ -292,6 +292,19 @@ def test_an_interrupted_run_goes_on_with_the_same_input_only(
     report = run(spec, late, until="2013-01-02T12:00")
     assert (report.first, report.last, report.resumed) == (1, 36, True)
     assert output_of(broken) == output_of(whole)
+
+
+def test_nothing_is_shown_before_it_is_committed(write_spec: WriteSpec, tmp_path: Path) -> None:
+    """A display is an emission: seen before the commit, a tick could be released again from other data."""
+    path = write_spec()
+    shown: list[int] = []
+
+    def look(step: Step) -> None:
+        assert released(path)[-1]["tick"] >= step.tick
+        shown.append(step.tick)
+
+    run(load_spec(path), save(visits(0, 48), tmp_path / "v.csv"), progress=look)
+    assert shown == list(range(1, 49))
 
 
 def test_plan_needs_no_files(write_spec: WriteSpec, tmp_path: Path) -> None:

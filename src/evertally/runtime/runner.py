@@ -20,7 +20,7 @@ from evertally.runtime.store import RunInProgress, State, Store, fence, keep_key
 
 @dataclass(frozen=True)
 class Step:
-    """One tick has been computed: what a progress display may show. All of it is public."""
+    """One tick has been released: what a progress display may show. All of it is public."""
 
     tick: int
     first: int
@@ -147,7 +147,8 @@ class _Run:
         state = self._state
         stop = min(self._run.last, state.released + self._batch_ticks())
         offset = state.offset + len(state.pending)
-        lines = chain.from_iterable(self._tick_rows(tick) for tick in range(state.released + 1, stop + 1))
+        steps: list[Step] = []
+        lines = chain.from_iterable(self._tick_rows(tick, steps) for tick in range(state.released + 1, stop + 1))
         pending = output.encode(lines, self._spec.output_file.suffix.lower(), header=offset == 0)
         self._state = self._store.commit(
             replace(
@@ -159,20 +160,23 @@ class _Run:
                 pending=pending,
             )
         )
+        # A display is an emission too: nothing may be seen before the input that it came from is committed.
+        if self._progress is not None:
+            for step in steps:
+                self._progress(step)
 
     def _batch_ticks(self) -> int:
         # Public numbers only: how often a stream commits must not depend on its events.
         rows = sum(len(query.parameters.get("categories", "1")) for query in self._spec.queries)
         return max(1, min((self._run.last - self._run.first) // 64, 4096, 65536 // rows))
 
-    def _tick_rows(self, tick: int) -> Iterator[tuple[Any, ...]]:
+    def _tick_rows(self, tick: int, steps: list[Step]) -> Iterator[tuple[Any, ...]]:
         releases = {}
         users = {"users": self._events.users(tick)} if self._spec.unit == "user" else {}
         for query in self._spec.queries:
             mechanism = self._mechanisms[query.name]
             releases[query.name] = mechanism.step_events(self._events.events(query, tick), tick=tick, **users)
-        if self._progress is not None:
-            self._progress(Step(tick, self._run.first, self._run.last, releases))
+        steps.append(Step(tick, self._run.first, self._run.last, releases))
         time = self._spec.clock.end_of(tick)
         return chain.from_iterable(
             output.rows(name, time, release, self._spec.beta) for name, release in releases.items()
