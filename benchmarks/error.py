@@ -41,7 +41,7 @@ GAUSS = et.ZCDP(rho=1 / (2 * UNIT**2))
 PURE = et.PureDP(epsilon=1 / UNIT)
 
 HORIZONS = (2**8, 2**10, 2**12, 2**16)
-REPLICAS = {2**8: 20_000, 2**10: 20_000, 2**12: 10_000, 2**16: 1_000}
+REPLICAS = {2**8: 20_000, 2**10: 20_000, 2**12: 10_000, 2**16: 2_000}
 _BATCH = 2**24  # numbers of one mechanism: ticks times columns
 _PIECE = 2**21  # numbers looked at together
 
@@ -213,39 +213,43 @@ def tables(results: list[Result]) -> list[Table]:
 
 
 def plot(results: list[Result], path: Path) -> None:
-    """Worst factors over the horizon, and the error at every tick for the longest horizon with a fine profile."""
+    """Worst factors over the horizon, and the error at every tick of the shortest horizon; lines are formulas."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 3, figsize=(15, 4.6), constrained_layout=True)
+    colours = {name: f"C{i}" for i, name in enumerate(dict.fromkeys(subject.name for subject in SUBJECTS))}
+    figure, axes = plt.subplots(1, 3, figsize=(15, 4.8), constrained_layout=True)
     for axis, pure in ((axes[0], False), (axes[1], True)):
         chosen = [r for r in results if r.pure == pure]
-        for colour, name in enumerate(dict.fromkeys(r.name for r in chosen)):
+        horizons = sorted({r.horizon for r in chosen})
+        for name in dict.fromkeys(r.name for r in chosen):
             mine = [r for r in chosen if r.name == name]
-            x = [r.horizon for r in mine]
-            axis.plot(x, [r.formula_worst for r in mine], color=f"C{colour}", lw=1)
-            error = [2 * r.worst_error for r in mine]
-            axis.errorbar(x, [r.worst for r in mine], error, fmt="o", ms=4, color=f"C{colour}", label=name, capsize=2)
+            axis.plot(horizons, [r.formula_worst for r in mine], color=colours[name], lw=1)
+            points, bars = [r.worst for r in mine], [2 * r.worst_error for r in mine]
+            axis.errorbar(horizons, points, bars, fmt="o", ms=4, color=colours[name], label=name, capsize=2)
         if chosen:
-            horizons = sorted({r.horizon for r in chosen})
             least = [_reference(pure, T)[0] for T in horizons]
             axis.plot(horizons, least, "k--", lw=1, label="best known" if pure else "least possible")
-        axis.set_xscale("log", base=2)
+            axis.legend(fontsize=8)
+            axis.set_xscale("log", base=2)
+            axis.set_xticks(horizons)
         axis.set_ylim(bottom=0)
         axis.set_xlabel("horizon T, ticks")
         axis.set_ylabel("standard deviation, 1/epsilon" if pure else "standard deviation, 1/sqrt(2 rho)")
-        axis.set_title("Laplace: worst tick" if pure else "Gaussian: worst tick")
-        if chosen:
-            axis.legend(fontsize=8)
-    shown = max((r.horizon for r in results if r.horizon <= 2**12), default=0)
-    for colour, r in enumerate([r for r in results if r.horizon == shown and not r.pure]):
-        axes[2].plot(np.arange(1, shown + 1), r.profile, lw=0.6, color=f"C{colour}", label=r.name)
+        axis.set_title("Laplace noise: worst tick" if pure else "Gaussian noise: worst tick")
+    T = min(r.horizon for r in results)
+    formulas = {subject.name: subject.formula for subject in SUBJECTS if not subject.pure}
+    ticks = np.arange(1, T + 1)
+    for r in results:
+        if r.horizon == T and not r.pure and r.name != "tree, best radix":
+            axes[2].plot(ticks, r.profile, ".", ms=3, color=colours[r.name], label=r.name)
+            expected = [formulas[r.name](T).stddev(int(t)) for t in ticks]
+            axes[2].plot(ticks, expected, lw=0.5, color=colours[r.name])
     axes[2].set_ylim(bottom=0)
-    axes[2].set_xlabel(f"tick, T = {shown}")
-    axes[2].set_title("Gaussian: measured at every tick")
-    axes[2].legend(fontsize=8)
+    axes[2].set_xlabel(f"tick, T = {T}")
+    axes[2].set_title("Gaussian noise: every tick, measured and by formula")
     figure.savefig(path, dpi=110)
     plt.close(figure)
 

@@ -264,20 +264,35 @@ def tables(timings: list[Timing]) -> list[Table]:
 
 
 def plot(timings: list[Timing], path: Path) -> None:
-    """Nanoseconds a tick and column, all programs, on one logarithmic axis."""
+    """Nanoseconds a tick and column, all programs on one logarithmic scale, a panel for each number of columns."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.patches import Patch
 
     shown = [t for t in timings if t.kind in ("step", "run") and not math.isnan(t.seconds)]
-    shown.sort(key=lambda t: (t.columns, t.kind, -t.nanoseconds))
-    figure, axis = plt.subplots(figsize=(10, 0.3 * len(shown) + 1.2), constrained_layout=True)
-    colours = ["C0" if t.by == "evertally" else "C1" if t.by.startswith("OpenDP") else "C2" for t in shown]
-    axis.barh(range(len(shown)), [t.nanoseconds for t in shown], color=colours)
-    axis.set_yticks(range(len(shown)), [f"{t.by}: {t.what}, {t.kind}, d = {t.columns:,}" for t in shown], fontsize=8)
-    axis.set_xscale("log")
-    axis.set_xlabel("nanoseconds a tick and column (less is better)")
+    sizes = sorted({t.columns for t in shown})
+    heights = [sum(t.columns == columns for t in shown) for columns in sizes]
+    figure, axes = plt.subplots(
+        len(sizes),
+        1,
+        figsize=(9, 0.27 * sum(heights) + 1.0 * len(sizes)),
+        sharex=True,
+        squeeze=False,
+        height_ratios=heights,
+        constrained_layout=True,
+    )
+    colours = {"evertally": "C0", "OpenDP": "C1", "jax-privacy": "C2"}
+    for axis, columns in zip(axes[:, 0], sizes, strict=True):
+        rows = sorted((t for t in shown if t.columns == columns), key=lambda t: (t.kind, t.nanoseconds), reverse=True)
+        axis.barh(range(len(rows)), [t.nanoseconds for t in rows], color=[colours[t.by.split()[0]] for t in rows])
+        axis.set_yticks(range(len(rows)), [f"{t.kind}: {t.what}" for t in rows], fontsize=8)
+        axis.set_xscale("log")
+        axis.margins(y=0.02)
+        axis.set_title(f"{columns:,} column{'s' if columns > 1 else ''}", fontsize=10)
+    axes[-1, 0].set_xlabel("nanoseconds a tick and column (less is better)")
+    axes[0, 0].legend([Patch(color=c) for c in colours.values()], list(colours), fontsize=8)
     figure.savefig(path, dpi=110)
     plt.close(figure)
 

@@ -5,23 +5,23 @@ Each takes the largest legal change by default; `left` and `right` set the chall
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from evertally.audit.game import Adversary, FloatArray, IntArray, Move, Views
-from evertally.audit.gaussian import closed_form
+from evertally.audit.gaussian import ClosedForm, NodeForm, closed_form, node_form
 from evertally.counting.linear import LinearMechanism
-from evertally.noise import DiscreteLaplace
 from evertally.privacy import Neighbours, PureDP
 
 
 def worst_pair(model: Any) -> tuple[IntArray, IntArray]:
     """The two rows of the largest change that the mechanism's relation allows, as far as its sensitivity says.
 
-    Columns move by `linf` until l2 is used up: for replacement half of them in each direction, so that every total
-    stays what a legal event can make it.
+    Columns move by `linf` until l2 is used up, and one more by what is left: for replacement half of them in each
+    direction, so that every total stays what a legal event can make it.
     """
     columns = model._setting.columns if isinstance(model, LinearMechanism) else 1
     change = getattr(model, "sensitivity", None)
@@ -31,6 +31,9 @@ def worst_pair(model: Any) -> tuple[IntArray, IntArray]:
         return left, right
     cells = min(columns, change.l2_squared // change.linf**2, change.l1 // change.linf)
     left[:cells] = change.linf
+    rest = min(change.l1 - cells * change.linf, math.isqrt(change.l2_squared - cells * change.linf**2))
+    if rest and cells < columns:
+        left[cells] = rest
     if model.neighbours is Neighbours.REPLACE and columns > 1:
         right[cells // 2 : cells], left[cells // 2 : cells] = change.linf, 0
     return left, right
@@ -44,6 +47,7 @@ class _OneChallenge(Adversary):
     ) -> None:
         self._model = model
         self._left, self._right = left, right
+        self._best = BestScore(model)
 
     def pair(self) -> tuple[IntArray, IntArray]:
         if self._model is not None:
@@ -63,12 +67,14 @@ class _OneChallenge(Adversary):
         return Move(self.zeros(), mask, left, right)
 
     def score(self, views: Views) -> FloatArray | None:
-        return best_score(self._model, views)
+        return self._best(views)
 
 
 class FirstTick(_OneChallenge):
     """Changes the first tick: the worst one for factorizations and for trees (factorization-counting 12, trap 2;
     price-of-continual-release 10.3, pair 1). `tick` moves it."""
+
+    adaptive = False
 
     def __init__(
         self,
@@ -125,6 +131,7 @@ class Differencing(_OneChallenge):
     """Averages all residuals after the challenge (A4): the estimate must not sharpen with repetition."""
 
     name = "averaging"
+    adaptive = False
 
     def move(self, tick: int, releases: FloatArray) -> Move:
         return self.challenge(slice(None)) if tick == 1 else Move(self.zeros())
@@ -138,6 +145,7 @@ class DeleteAndReinsert(_OneChallenge):
     """For signed counters: an item is inserted, deleted and inserted again around the challenge."""
 
     name = "delete and re-insert"
+    adaptive = False
 
     def move(self, tick: int, releases: FloatArray) -> Move:
         if tick == max(1, self.ticks // 2):
@@ -167,10 +175,12 @@ class EdgeStream(_OneChallenge):
 
 
 class RandomSearch(Adversary):
-    """For mechanisms that nobody has analysed: random streams and challenge ticks, the best of which is kept.
+    """For mechanisms that nobody has analysed: a random stream with a random challenge, by number.
 
-    `candidates(seed)` streams are tried by `audit.play` on a small number of trials each; this is one candidate.
+    `audit.strongest` tries several and plays the most promising one to the end.
     """
+
+    adaptive = False
 
     def __init__(self, seed: int, largest: int = 1) -> None:
         self.seed, self.largest = seed, largest
@@ -200,31 +210,33 @@ class RandomSearch(Adversary):
         return Move(rows, np.ones(self.trials, dtype=bool), left, right)
 
 
+class BestScore:
+    """The most powerful score of a mechanism where it is known, the log-likelihood ratio: for linear mechanisms with
+    Gaussian noise, and with Laplace noise where releases determine the draws. The mechanism is read once."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._forms: dict[int, ClosedForm | NodeForm | None] = {}
+
+    def __call__(self, views: Views) -> FloatArray | None:
+        if not isinstance(self._model, LinearMechanism) or not views.challenged.all():
+            return None
+        form = self._form(views.releases.shape[1])
+        if form is None:
+            return None
+        residuals, score = views.residuals, np.empty(len(views.challenged))
+        for tick in np.unique(views.challenged):
+            now = np.flatnonzero(views.challenged == tick)
+            score[now] = form.log_ratio(residuals[now], int(tick), views.shift[now])
+        return score
+
+    def _form(self, ticks: int) -> ClosedForm | NodeForm | None:
+        if ticks not in self._forms:
+            pure = isinstance(self._model.charge, PureDP)
+            self._forms[ticks] = node_form(self._model, ticks) if pure else closed_form(self._model, ticks)
+        return self._forms[ticks]
+
+
 def best_score(model: Any, views: Views) -> FloatArray | None:
-    """The most powerful score where it is known: Gaussian linear mechanisms, and trees with Laplace noise."""
-    if not isinstance(model, LinearMechanism) or not views.challenged.all():
-        return None
-    ticks = views.releases.shape[1]
-    if not isinstance(model.charge, PureDP):
-        directions = closed_form(model, ticks).directions[:, views.challenged - 1]  # (ticks, trials)
-        return np.asarray(np.einsum("ntc,tn,nc->n", views.residuals, directions, views.shift))
-    if model.mechanism == "tree":
-        return _laplace_score(model, views)
-    return None
-
-
-def _laplace_score(model: Any, views: Views) -> FloatArray:
-    """Sum over the blocks that contain the challenge of the log-likelihood ratio of the block's noise."""
-    process = model._noise
-    law: DiscreteLaplace = process.law
-    scale = float(law.scale)
-    score = np.zeros(len(views.challenged))
-    residuals = np.concatenate([np.zeros_like(views.residuals[:, :1]), views.residuals], axis=1)
-    for tick in range(1, residuals.shape[1]):
-        blocks = process._blocks(tick)
-        start = blocks[1] if len(blocks) > 1 else 0  # the block of this tick covers start+1 .. tick
-        inside = (start < views.challenged) & (views.challenged <= tick)
-        noise = residuals[:, tick] - residuals[:, start]
-        ratio = (np.abs(noise) - np.abs(noise - views.shift)).sum(axis=1) / scale
-        score += np.where(inside, ratio, 0.0)
-    return score
+    """The most powerful score of these views, if it is known."""
+    return BestScore(model)(views)

@@ -7,7 +7,9 @@ of the trials and judged on another.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from flint import arb, ctx
@@ -40,10 +42,10 @@ def _beta_quantile(a: int, b: int, p: float, up: bool) -> float:
         target = arb(p)
         while high - low > 1e-9:
             middle = (low + high) / 2
-            if arb(middle).beta_lower(a, b, True) < target:
-                low = middle
-            else:
-                high = middle
+            mass = arb(middle).beta_lower(a, b, True)
+            # Where the ball cannot tell, the limit is widened.
+            above = bool(mass > target) if up else not mass < target
+            low, high = (low, middle) if above else (middle, high)
     return high if up else low
 
 
@@ -78,25 +80,30 @@ def threshold_bound(left: FloatArray, right: FloatArray, delta: float, error: fl
     """The event {score > c} or {score <= c}, c chosen on the first half of the trials and judged on the second."""
     n = min(left.size, right.size)
     half = n // 2
-    train_left, train_right = np.sort(left[:half]), np.sort(right[:half])
-    candidates = np.unique(np.quantile(np.concatenate([train_left, train_right]), np.linspace(0.001, 0.999, 400)))
-    best: tuple[float, float, bool, bool] = (-math.inf, 0.0, True, False)
-    for c in candidates:
-        left_above = half - int(np.searchsorted(train_left, c, side="right"))
-        right_above = half - int(np.searchsorted(train_right, c, side="right"))
-        for above in (True, False):
-            a, b = (left_above, right_above) if above else (half - left_above, half - right_above)
-            for swapped in (False, True):
-                hits, other = (b, a) if swapped else (a, b)
-                value = _rough_bound(hits, other, half, delta, error)
-                if value > best[0]:
-                    best = (value, float(c), above, swapped)
-    _, c, above, swapped = best
+    _, c, above, swapped = _choose_event(np.sort(left[:half]), np.sort(right[:half]), delta, error)
     test_left, test_right = left[half:n], right[half:n]
     a, b = (int(np.sum(test > c if above else test <= c)) for test in (test_left, test_right))
     hits, other = (b, a) if swapped else (a, b)
     m = n - half
     return EventBound(epsilon_bound(hits, other, m, delta, error), delta, error, c, above, swapped, (a / m, b / m))
+
+
+def _choose_event(left: FloatArray, right: FloatArray, delta: float, error: float) -> tuple[float, float, bool, bool]:
+    """The most promising event of two sorted samples: its rough bound, threshold, above, swapped."""
+    n = left.size
+    candidates = np.unique(np.quantile(np.concatenate([left, right]), np.linspace(0.001, 0.999, 400)))
+    best: tuple[float, float, bool, bool] = (-math.inf, 0.0, True, False)
+    for c in candidates:
+        left_above = n - int(np.searchsorted(left, c, side="right"))
+        right_above = n - int(np.searchsorted(right, c, side="right"))
+        for above in (True, False):
+            a, b = (left_above, right_above) if above else (n - left_above, n - right_above)
+            for swapped in (False, True):
+                hits, other = (b, a) if swapped else (a, b)
+                value = _rough_bound(hits, other, n, delta, error)
+                if value > best[0]:
+                    best = (value, float(c), above, swapped)
+    return best
 
 
 def _rough_bound(hits: int, other: int, n: int, delta: float, error: float) -> float:
@@ -106,6 +113,76 @@ def _rough_bound(hits: int, other: int, n: int, delta: float, error: float) -> f
     p -= z * math.sqrt(max(p * (1 - p), 0) / n) + delta
     q += z * math.sqrt(max(q * (1 - q), 0) / n) + z * z / (3 * n)
     return math.log(p / q) if p > 0 else -math.inf
+
+
+def separation_bound(left: FloatArray, right: FloatArray, error: float) -> float:
+    """A lower confidence bound on mu, the separation of normal laws, from one event: Phi^-1(hits) - Phi^-1(alarms).
+
+    It assumes nothing of the score: a mechanism that hides a change as well as normal laws of separation mu do allows
+    no event beyond this (price-of-continual-release 10.3), so adaptive scores may be judged by it. The event
+    {score > c} is chosen on the first half and judged on the second.
+    """
+    half = min(left.size, right.size) // 2
+    a, b = np.sort(left[:half]), np.sort(right[:half])
+    candidates = np.unique(np.quantile(np.concatenate([a, b]), np.linspace(0.05, 0.95, 181)))
+
+    def bound(hits: int, alarms: int, trials: int) -> float:
+        p, q = lower_limit(hits, trials, error / 2), upper_limit(alarms, trials, error / 2)
+        return _probit(p) - _probit(q) if p > 0 and q < 1 else 0.0
+
+    def rough(c: float) -> float:
+        p, q = (1 - np.searchsorted(side, c, side="right") / half for side in (a, b))
+        if not (0 < p < 1 and 0 < q < 1):
+            return -math.inf
+        z, width = math.sqrt(2 * math.log(2 / error)), 0.0
+        for rate in (p, q):
+            width += z * math.sqrt(rate * (1 - rate) / half) / _NORMAL.pdf(_probit(rate))
+        return _probit(p) - _probit(q) - width
+
+    c = max(candidates, key=rough)
+    m = min(left.size, right.size) - half
+    return max(0.0, bound(int(np.sum(left[half : half + m] > c)), int(np.sum(right[half : half + m] > c)), m))
+
+
+_NORMAL = NormalDist()
+
+
+def _probit(p: float) -> float:
+    return _NORMAL.inv_cdf(p)
+
+
+def trained_scores(left: FloatArray, right: FloatArray, delta: float = 0.0) -> tuple[FloatArray, FloatArray]:
+    """Scores of all trials from their features (trials, k), by the best of a few trained rules.
+
+    Everything is learned from the first half: each rule from its first quarter, the best rule on its second, and that
+    one anew from both. So bounds that judge by the second half stay honest.
+    """
+    half = min(len(left), len(right)) // 2
+    shapes = [_as_they_are, _with_shape] if left.shape[1] <= _MOST_SHAPED else [_as_they_are]
+
+    def value(shape: Callable[[FloatArray], FloatArray]) -> float:
+        a, b = shape(left[:half]), shape(right[:half])
+        weights = trained_score(a, b)
+        judged = [np.sort((side @ weights)[half // 2 :]) for side in (a, b)]
+        return _choose_event(judged[0], judged[1], delta, 1e-3)[0]
+
+    best = max(shapes, key=value) if len(shapes) > 1 else shapes[0]
+    a, b = best(left), best(right)
+    weights = trained_score(a, b)
+    return a @ weights, b @ weights
+
+
+_MOST_SHAPED = 128  # features: beyond, five times as many would be learned from too few trials
+
+
+def _as_they_are(features: FloatArray) -> FloatArray:
+    return features
+
+
+def _with_shape(features: FloatArray) -> FloatArray:
+    """Signs, sizes and coincidences: what is linear for Laplace noise, for missing noise and for noise used twice."""
+    repeated = np.diff(features, axis=1, prepend=np.nan) == 0
+    return np.concatenate([features, np.sign(features), np.abs(features), features == 0, repeated], axis=1)
 
 
 def trained_score(left: FloatArray, right: FloatArray) -> FloatArray:

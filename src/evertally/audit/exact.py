@@ -1,8 +1,8 @@
 """The exact audit: on tiny instances, the whole law of the releases on both sides, and its true loss.
 
 Every combination of draws in a box is one column of the product's own process, fed by a planted source; so the program
-is run once on all of them. The box leaves out a tail of stated mass: outcomes that the tail could touch are left out
-of the maximum, which therefore never exceeds the truth.
+is run once on all of them. The box leaves out a tail of stated mass, which is counted against every ratio: what is
+reported never exceeds the truth.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import product
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from flint import arb, ctx
 from numpy.typing import NDArray
 
-from evertally.audit.gaussian import ImpulseSource
-from evertally.counting.choose import Setting, build
+from evertally.audit.gaussian import ImpulseSource, widened
+from evertally.counting.choose import build
 from evertally.counting.linear import LinearMechanism
 from evertally.errors import ConfigurationError
 from evertally.noise import Law
@@ -31,16 +31,33 @@ _LARGEST_BOX = 4_000_000
 
 @dataclass(frozen=True)
 class ExactLoss:
-    """The true loss between two streams, up to the tail that was left out."""
+    """The true loss between two streams: everything here is at most the truth, and close to it.
 
-    epsilon: float  # largest |ln P_left/P_right| over the outcomes that the tail cannot touch
-    tail: float  # mass outside of the box
+    The probabilities in `left` and `right` lack the mass of the box's outside, at most `tail` in all. So p is at least
+    what it says and q at most `tail` more.
+    """
+
+    tail: float
     left: dict[Outcome, float]
     right: dict[Outcome, float]
 
+    @cached_property
+    def log_ratios(self) -> tuple[float, float]:
+        """Largest ln P_left/P_right, and largest ln P_right/P_left, over all outcomes."""
+        first, second = (
+            max((math.log(p / (b.get(o, 0.0) + self.tail)) for o, p in a.items() if p > 0), default=0.0)
+            for a, b in ((self.left, self.right), (self.right, self.left))
+        )
+        return max(0.0, first), max(0.0, second)
+
+    @property
+    def epsilon(self) -> float:
+        """Largest |ln P_left/P_right|."""
+        return max(self.log_ratios)
+
     def delta(self, epsilon: float) -> float:
-        """Hockey-stick divergence, the larger of the two directions: never above the truth, and less than
-        (1 + e^epsilon) * tail below it. (Mass missing on one side can feign up to e^epsilon * tail.)"""
+        """Hockey-stick divergence, the larger of the two directions: less than (1 + e^epsilon) * tail below the truth.
+        (Mass missing on one side can feign up to e^epsilon * tail.)"""
         outcomes = self.left.keys() | self.right.keys()
         seen = max(
             math.fsum(max(0.0, a.get(o, 0.0) - math.exp(epsilon) * b.get(o, 0.0)) for o in outcomes)
@@ -49,12 +66,33 @@ class ExactLoss:
         return max(0.0, seen - math.exp(epsilon) * self.tail)
 
     def renyi(self, order: float) -> float:
-        """Renyi divergence of the given order, the larger of the two directions, over the outcomes of both boxes."""
-        both = self.left.keys() & self.right.keys()
-        return max(
-            math.log(math.fsum(a[o] ** order * b[o] ** (1 - order) for o in both)) / (order - 1)
+        """Renyi divergence of the given order, the larger of the two directions."""
+        return max(self.renyi_of_directions(order))
+
+    def renyi_of_directions(self, order: float) -> tuple[float, float]:
+        """Of left from right, and of right from left."""
+        # A smaller p and a larger q both lower p^order q^(1-order); outcomes outside of the box are left out.
+        first, second = (
+            math.log(math.fsum(p**order * (b.get(o, 0.0) + self.tail) ** (1 - order) for o, p in a.items()))
+            / (order - 1)
             for a, b in ((self.left, self.right), (self.right, self.left))
         )
+        return max(0.0, first), max(0.0, second)
+
+
+@dataclass(frozen=True)
+class JointLoss:
+    """The loss of several independent columns: log-ratios and Renyi divergences of each direction add up."""
+
+    columns: tuple[ExactLoss, ...]
+
+    @property
+    def epsilon(self) -> float:
+        return max(math.fsum(loss.log_ratios[i] for loss in self.columns) for i in (0, 1))
+
+    def renyi(self, order: float) -> float:
+        directions = [loss.renyi_of_directions(order) for loss in self.columns]
+        return max(math.fsum(pair[i] for pair in directions) for i in (0, 1))
 
 
 class PlantedSource:
@@ -82,41 +120,82 @@ def exact_loss(mechanism: LinearMechanism, left: Sequence[int], right: Sequence[
     >>> round(loss.epsilon, 6)
     1.0
     """
-    if mechanism._setting.columns != 1 or len(left) != len(right):
-        raise ConfigurationError("the exact audit plays scalar mechanisms on two streams of the same length")
-    ticks = len(left)
-    setting = mechanism._setting
+    if mechanism._setting.columns != 1:
+        raise ConfigurationError("the mechanism has several columns: use exact_columns")
+    return exact_columns(mechanism, [[x] for x in left], [[x] for x in right], tail).columns[0]
+
+
+def exact_columns(
+    mechanism: LinearMechanism, left: Sequence[Sequence[int]], right: Sequence[Sequence[int]], tail: float = 1e-9
+) -> JointLoss:
+    """The exact loss between two short streams of rows. Columns have independent noise of the same law, so each is
+    enumerated on its own; columns that do not differ lose nothing."""
+    streams = np.array([left, right], dtype=np.int64)
+    if streams.ndim != 3 or streams.shape[2] != mechanism._setting.columns:
+        raise ConfigurationError("the exact audit plays two streams of rows of the same length")
+    ticks = streams.shape[1]
+    noise, weights = _all_paths(mechanism, ticks, tail)
+    known: dict[bytes, ExactLoss] = {}
+    losses = []
+    for column in range(streams.shape[2]):
+        pair = streams[:, :, column]
+        if streams.shape[2] > 1 and (pair[0] == pair[1]).all():
+            continue
+        if pair.tobytes() not in known:
+            sides = [_law(noise + np.cumsum(stream)[:, None], weights) for stream in pair]
+            known[pair.tobytes()] = ExactLoss(tail, *sides)
+        losses.append(known[pair.tobytes()])
+    return JointLoss(tuple(losses))
+
+
+def combinations_of(mechanism: LinearMechanism, ticks: int, tail: float = 1e-9) -> int:
+    """How many combinations of draws an exact audit would enumerate; a cheap question."""
+    draws = _draws(mechanism, ticks)
+    return math.prod(2 * _reach(law, tail / len(draws)) + 1 for _, law in draws)
+
+
+def _draws(mechanism: LinearMechanism, ticks: int) -> list[tuple[tuple[str, int], Law]]:
+    """Addresses and laws of all draws of one column."""
     probe = ImpulseSource()
-    wide = Setting(setting.change, setting.horizon, 6 * ticks + 64, 2**62, setting.radix)
-    build(mechanism._choice, wide, probe).advance(ticks)
-    used = list(probe.columns)
-    laws = [probe.laws[lane] for lane, _ in used]
-    boxes = [_box(law, tail / len(laws)) for law in laws]
+    build(mechanism._choice, widened(mechanism._setting, 6 * ticks + 64), probe).advance(ticks)
+    return [((lane, node), probe.laws[lane]) for lane, node in probe.columns]
+
+
+def _all_paths(mechanism: LinearMechanism, ticks: int, tail: float) -> tuple[NDArray[np.int64], FloatArray]:
+    """The noise path of every combination of draws in the box, shape (ticks, combinations), and its probability."""
+    draws = _draws(mechanism, ticks)
+    boxes = [_box(law, tail / len(draws)) for _, law in draws]
     size = math.prod(len(values) for values, _ in boxes)
     if size > _LARGEST_BOX:
         raise ConfigurationError(f"{size} combinations are too many to enumerate; use fewer ticks or a larger tail")
-    combinations = np.array(list(product(*(values for values, _ in boxes))), dtype=np.int64).T
+    combinations = np.stack(np.meshgrid(*(values for values, _ in boxes), indexing="ij")).reshape(len(boxes), -1)
     weights = np.array([1.0])
     for _, probabilities in boxes:
         weights = np.outer(weights, probabilities).ravel()
-    source = PlantedSource(combinations, probe.columns)
-    columns = Setting(setting.change, setting.horizon, size, 2**62, setting.radix)
-    noise = build(mechanism._choice, columns, source).advance(ticks)
-    laws_of_sides = [_law(noise + np.cumsum(stream)[:, None], weights) for stream in (left, right)]
-    return _compare(laws_of_sides[0], laws_of_sides[1], tail)
+    source = PlantedSource(combinations, {address: i for i, (address, _) in enumerate(draws)})
+    return build(mechanism._choice, widened(mechanism._setting, size), source).advance(ticks), weights
 
 
-def _box(law: Law, tail: float) -> tuple[list[int], FloatArray]:
-    """Values -k..k with all but `tail` of the mass, and their probabilities."""
+def _reach(law: Law, tail: float) -> int:
+    """The smallest k with less than `tail` of the mass beyond -k..k."""
     with ctx.workprec(128):
-        k = 0
-        while not law.tail(k + 1) < tail:
-            k = 2 * k + 1
-        while k > 0 and law.tail(k) < tail:
-            k -= 1
+        high = 1
+        while not law.tail(high + 1) < tail:
+            high *= 2
+        low = -1
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if law.tail(middle + 1) < tail else (middle, high)
+    return high
+
+
+def _box(law: Law, tail: float) -> tuple[NDArray[np.int64], FloatArray]:
+    """Values -k..k with all but `tail` of the mass, and their probabilities."""
+    k = _reach(law, tail)
+    with ctx.workprec(128):
         tails = [law.tail(j) for j in range(k + 2)]
         mass = [float(tails[0] - tails[1])] + [float((tails[j] - tails[j + 1]) / 2) for j in range(1, k + 1)]
-    return list(range(-k, k + 1)), np.array(mass[:0:-1] + mass)
+    return np.arange(-k, k + 1), np.array(mass[:0:-1] + mass)
 
 
 def _law(releases: NDArray[np.int64], weights: FloatArray) -> dict[Outcome, float]:
@@ -125,14 +204,7 @@ def _law(releases: NDArray[np.int64], weights: FloatArray) -> dict[Outcome, floa
     new = np.any(np.diff(sorted_releases, axis=1) != 0, axis=0)
     starts = np.concatenate([[0], np.flatnonzero(new) + 1])
     sums = np.add.reduceat(sorted_weights, starts)
-    return {tuple(int(x) for x in sorted_releases[:, i]): float(p) for i, p in zip(starts, sums, strict=True)}
-
-
-def _compare(left: dict[Outcome, float], right: dict[Outcome, float], tail: float) -> ExactLoss:
-    # An outcome's probability may lack up to `tail`: where that matters by more than a part in 10^4, leave it out.
-    clear = [o for o in left.keys() & right.keys() if min(left[o], right[o]) > 1e4 * tail]
-    epsilon = max((abs(math.log(left[o] / right[o])) for o in clear), default=0.0)
-    return ExactLoss(epsilon, tail, left, right)
+    return dict(zip(map(tuple, sorted_releases[:, starts].T.tolist()), sums.tolist(), strict=True))
 
 
 def gaussian_renyi(sigma_squared: Any, shift: int, order: int) -> float:

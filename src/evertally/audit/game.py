@@ -7,6 +7,9 @@ adversary does, what it sees under the two sides is close.
 Many games are played at once, along a first axis of `trials`. Mechanisms of the linear engine play them as columns of
 one process (`ReplicaArena`: the product's own noise code, one column for each trial); any other mechanism is made anew
 for each trial (`ObjectArena`). All of it is reproducible: trial i of a seed has its own simulation key.
+
+A promise that is made against oblivious adversaries only (`guarantee.adversary`, design decision 9) is tested against
+those only: the adversary then hands over its whole stream before anything is released.
 """
 
 from __future__ import annotations
@@ -19,7 +22,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from evertally.counting.choose import Setting, build
+from evertally.audit.gaussian import widened
+from evertally.counting.choose import build
 from evertally.counting.linear import LinearMechanism
 from evertally.errors import ConfigurationError
 from evertally.noise import NoiseKey, simulation
@@ -52,21 +56,31 @@ class Views:
     challenge (0: none); `shift` is left minus right.
     """
 
-    releases: FloatArray  # (trials, ticks, columns)
+    releases: FloatArray  # (trials, ticks, numbers released in a tick)
     rows: IntArray  # (trials, ticks, columns)
     challenged: IntArray  # (trials,)
     shift: IntArray  # (trials, columns)
 
     @property
     def residuals(self) -> FloatArray:
-        """Releases minus what they would be without noise on the right: noise, plus the shift on the left."""
+        """Releases minus what they would be without noise on the right: noise, plus the shift on the left.
+
+        A mechanism that does not release one number for each column is no counter; then these are its releases.
+        """
+        if self.releases.shape != self.rows.shape:
+            return self.releases
         return self.releases - np.cumsum(self.rows, axis=1)
 
 
 class Adversary(ABC):
-    """Plays the game. A subclass says what to do in each tick, and may say how to judge the views at the end."""
+    """Plays the game. A subclass says what to do in each tick, and may say how to judge the views at the end.
+
+    `adaptive` says whether its moves use the releases. An adversary that is not adaptive never gets to see any before
+    the end, so it cannot say so wrongly.
+    """
 
     name: str = "adversary"
+    adaptive: bool = True
 
     def begin(self, trials: int, ticks: int, columns: int) -> None:
         """Called before the first tick."""
@@ -74,7 +88,10 @@ class Adversary(ABC):
 
     @abstractmethod
     def move(self, tick: int, releases: FloatArray) -> Move:
-        """The move of a tick, from the releases of the ticks before it: shape (trials, tick - 1, columns)."""
+        """The move of a tick, from the releases of the ticks before it: shape (trials, tick - 1, numbers).
+
+        If the adversary is not adaptive the shape is (trials, 0, numbers) in every tick.
+        """
 
     def score(self, views: Views) -> FloatArray | None:
         """A number for each trial, large when the left side looks likely; None: let the auditor train one."""
@@ -105,6 +122,12 @@ class Game:
         self.adversary = adversary
         self.side = side
         self.model = mechanism_factory(simulation(0))
+        claimed = getattr(getattr(self.model, "guarantee", None), "adversary", "adaptive")
+        if adversary.adaptive and claimed == "oblivious":
+            raise ConfigurationError(
+                f"the promise is made for streams fixed beforehand (adversary='oblivious'), and {adversary.name!r} "
+                "chooses its rows after seeing releases; play an adversary with adaptive=False"
+            )
         horizon: int | None = getattr(self.model, "horizon", None)
         length = horizon if ticks is None else ticks
         if length is None:
@@ -116,24 +139,28 @@ class Game:
         """Plays `trials` games and returns what the adversary saw."""
         arena = arena_for(self.factory, self.model, trials, seed)
         self.adversary.begin(trials, self.ticks, self.columns)
-        releases = np.zeros((trials, self.ticks, self.columns))
+        releases = np.zeros((trials, self.ticks, 0))
         rows = np.zeros((trials, self.ticks, self.columns), dtype=np.int64)
         challenged = np.zeros(trials, dtype=np.int64)
         shift = np.zeros((trials, self.columns), dtype=np.int64)
         for tick in range(1, self.ticks + 1):
-            move = self.adversary.move(tick, releases[:, : tick - 1])
+            move = self.adversary.move(tick, releases[:, : tick - 1 if self.adversary.adaptive else 0])
             fed = move.rows.copy()
             rows[:, tick - 1] = move.rows
             if move.challenge is not None and move.challenge.any():
                 now = move.challenge
-                assert move.left is not None
-                assert move.right is not None
+                if move.left is None or move.right is None:
+                    raise ConfigurationError("a challenge is a pair of rows: give left and right")
                 check_pair(self.model, move.left[now], move.right[now], challenged[now])
                 fed[now] = (move.left if self.side == "left" else move.right)[now]
                 rows[now, tick - 1] = move.right[now]
                 challenged[now] = tick
                 shift[now] = move.left[now] - move.right[now]
-            releases[:, tick - 1] = arena.step(fed)
+            check_rows(self.model, fed)
+            released = arena.step(fed)
+            if tick == 1:
+                releases = np.zeros((trials, self.ticks, released.shape[1]))
+            releases[:, tick - 1] = released
         return Views(releases, rows, challenged, shift)
 
 
@@ -153,6 +180,12 @@ def check_pair(model: Any, left: IntArray, right: IntArray, challenged: IntArray
         raise ConfigurationError(
             f"the pair differs by more than one step of the relation {model.neighbours.value!r} allows ({allowed})"
         )
+
+
+def check_rows(model: Any, rows: IntArray) -> None:
+    """Refuses totals that no legal events add up to: they would be clipped, and the residuals would be wrong."""
+    if isinstance(model, LinearMechanism) and not model._signed and (rows < 0).any():
+        raise ConfigurationError("an adversary handed over a negative total to a mechanism that is not signed")
 
 
 # -- where games are played ------------------------------------------------------------------------------------------
@@ -176,7 +209,7 @@ class ReplicaArena:
 
     def __init__(self, model: LinearMechanism, trials: int, seed: int) -> None:
         setting = model._setting
-        wide = Setting(setting.change, setting.horizon, setting.columns * trials, 2**62, setting.radix)
+        wide = widened(setting, setting.columns * trials)
         self._process = build(model._choice, wide, simulation(seed).source("audit"))
         self._sums = np.zeros((trials, setting.columns), dtype=np.int64)
 
@@ -186,12 +219,14 @@ class ReplicaArena:
         return np.asarray(self._sums + noise, dtype=np.float64)
 
 
+# As they were when the auditor was loaded: an engine that was changed afterwards is noticed too.
+_ENGINE = {part: getattr(LinearMechanism, part) for part in ("step", "_step", "_clip", "_release")}
+
+
 def arena_for(factory: Factory, model: Any, trials: int, seed: int) -> ObjectArena | ReplicaArena:
-    """The quickest faithful arena. A subclass that changes `step` or its parts is played as it is."""
+    """The quickest faithful arena. A mechanism that changes `step` or its parts is played as it is."""
     linear = isinstance(model, LinearMechanism)
-    if linear and all(
-        getattr(type(model), part) is getattr(LinearMechanism, part) for part in ("step", "_step", "_clip", "_release")
-    ):
+    if linear and all(getattr(type(model), part) is original for part, original in _ENGINE.items()):
         return ReplicaArena(model, trials, seed)
     return ObjectArena(factory, trials, seed)
 

@@ -1,10 +1,13 @@
-"""The closed-form audit of linear mechanisms: their noise, read off the program, and the most powerful test.
+"""The white-box audit of linear mechanisms: their noise, read off the program, and the most powerful test.
 
 A linear mechanism releases prefix sums plus W Z with independent draws Z. `impulse_response` finds W by feeding the
 product's own process a planted source in which every draw is an impulse in a column of its own; so it sees what the
 program does, not what a formula says. With C the covariance of the noise path, the change of tick j by a unit shifts
 the path by A e_j, and the most powerful test is <C^-1 A e_j, path>, normal with separation
 mu_j = sqrt((A e_j)' C^-1 (A e_j)). The claim is mu <= sqrt(2 rho)/|v| for every j.
+
+With Laplace noise and as many draws as ticks, W^-1 gives the draws themselves back, and the test adds up their
+log-likelihood ratios (`node_form`).
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from numpy.typing import NDArray
 
 from evertally.counting.choose import Setting, build
 from evertally.counting.linear import LinearMechanism
-from evertally.noise import DiscreteGaussian, Law
+from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law
 
 FloatArray = NDArray[np.float64]
 
@@ -48,11 +51,16 @@ class ImpulseSource:
         return message
 
 
+def widened(setting: Setting, columns: int) -> Setting:
+    """The same configuration with more columns. The memory limit grows along, since processes decide by it."""
+    memory = setting.memory_limit * columns // setting.columns
+    return Setting(setting.change, setting.horizon, columns, memory, setting.radix)
+
+
 def impulse_response(mechanism: LinearMechanism, ticks: int) -> tuple[FloatArray, list[Law]]:
     """W (ticks x draws), and the law of each draw."""
     source = ImpulseSource()
-    setting = mechanism._setting
-    wide = Setting(setting.change, setting.horizon, 6 * ticks + 64, 2**62, setting.radix)
+    wide = widened(mechanism._setting, 6 * ticks + 64)
     response = build(mechanism._choice, wide, source).advance(ticks) / _HEIGHT
     if len(source.columns) > wide.columns:
         raise ValueError("the process drew more than six values a tick; the closed-form audit does not cover it")
@@ -70,6 +78,11 @@ class ClosedForm:
     @property
     def worst_tick(self) -> int:
         return int(np.argmax(self.mu)) + 1
+
+    def log_ratio(self, paths: FloatArray, tick: int, shift: NDArray[np.int64]) -> FloatArray:
+        """ln P(changed)/P(not changed) for each of the paths (trials, ticks, columns); `shift` is (trials, columns)."""
+        projected = np.einsum("ntc,t->nc", paths, self.directions[:, tick - 1])
+        return np.asarray((projected * shift).sum(axis=1) - self.mu[tick - 1] ** 2 * (shift**2).sum(axis=1) / 2)
 
 
 def closed_form(mechanism: LinearMechanism, ticks: int | None = None) -> ClosedForm:
@@ -89,6 +102,33 @@ def closed_form(mechanism: LinearMechanism, ticks: int | None = None) -> ClosedF
     directions = np.linalg.solve(C, A)
     mu = np.sqrt(np.einsum("ij,ij->j", A, directions))
     return ClosedForm(mu, directions)
+
+
+@dataclass(frozen=True)
+class NodeForm:
+    """Draws from paths: z = inverse @ path; a unit change of tick j moves z by moved[:, j-1]; `scales` of the draws."""
+
+    inverse: FloatArray
+    moved: FloatArray
+    scales: FloatArray
+
+    def log_ratio(self, paths: FloatArray, tick: int, shift: NDArray[np.int64]) -> FloatArray:
+        """ln P(changed)/P(not changed) for each of the paths (trials, ticks, columns); `shift` is (trials, columns)."""
+        touched = np.flatnonzero(self.moved[:, tick - 1])
+        z = np.rint(np.einsum("it,ntc->nic", self.inverse[touched], paths, optimize=True))
+        ratio = np.abs(z) - np.abs(z - self.moved[touched, tick - 1][:, None] * shift[:, None, :])
+        return np.asarray(np.einsum("nic,i->n", ratio, 1 / self.scales[touched]))
+
+
+def node_form(mechanism: LinearMechanism, ticks: int) -> NodeForm | None:
+    """The draws behind a path of Laplace noise, if the path determines them: trees do, refined trees do not."""
+    W, laws = impulse_response(mechanism, ticks)
+    if W.shape[1] != ticks or not all(isinstance(law, DiscreteLaplace) for law in laws):
+        return None
+    inverse: FloatArray = np.linalg.inv(W).astype(np.float64)
+    moved = np.rint(inverse @ np.tril(np.ones((ticks, ticks))))
+    scales = np.array([float(law.scale) for law in laws if isinstance(law, DiscreteLaplace)])
+    return NodeForm(inverse, moved, scales)
 
 
 def _sigma_squared(law: Law) -> float:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,24 +15,27 @@ from evertally.audit.estimators import (
     EventBound,
     lower_limit,
     mu_bound,
+    separation_bound,
     threshold_bound,
-    trained_score,
+    trained_scores,
     upper_limit,
 )
-from evertally.audit.game import Adversary, Factory, Game, Views
+from evertally.audit.game import Adversary, Factory, Game, Side, Views
 from evertally.errors import ConfigurationError
-from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP, epsilon_of_rho
+from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 
 FloatArray = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]
+_SIDES: tuple[Side, Side] = ("left", "right")
 
 
 @dataclass(frozen=True)
 class Report:
     """What an audit found: at least `audited` is lost (except with probability `error`), `claimed` is promised.
 
-    `unit` says in what: "epsilon" (at `delta`) or "mu", the separation of two normal laws. `scores` are the judged
-    scores of both sides, for pictures.
+    `unit` says in what: "epsilon" (at `delta`), "rho" (Renyi divergence over its order), or "mu", the separation of two
+    normal laws. `method` says how: "event", "separation", "closed form" or "exact law" (these two play no games and
+    their error is 0). `scores` are the scores of both sides, for pictures.
     """
 
     mechanism: str
@@ -45,6 +49,7 @@ class Report:
     error: float
     trials: int
     stopped: str = ""
+    seconds: float = 0.0
     scores: tuple[FloatArray, FloatArray] | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -64,8 +69,8 @@ def claimed_epsilon(guarantee: Guarantee, delta: float) -> float:
         return guarantee.epsilon
     if isinstance(guarantee, ApproxDP) and delta >= guarantee.delta:
         return guarantee.epsilon
-    if isinstance(guarantee, ZCDP) and delta > 0:
-        return float(epsilon_of_rho(guarantee.exact_rho, delta))
+    if not isinstance(guarantee, ApproxDP) and delta > getattr(guarantee, "delta", 0.0):
+        return guarantee.to_approx(delta).epsilon
     raise ConfigurationError(f"{guarantee} promises no finite epsilon at delta={delta}; audit at a larger delta")
 
 
@@ -73,7 +78,9 @@ def default_delta(guarantee: Guarantee) -> float:
     """Where to audit: 0 for pure promises, the promised delta, or one that games can resolve."""
     if isinstance(guarantee, PureDP):
         return 0.0
-    return guarantee.delta if isinstance(guarantee, ApproxDP) else 1e-3
+    if isinstance(guarantee, ApproxDP):
+        return guarantee.delta
+    return getattr(guarantee, "delta", 0.0) + 1e-3
 
 
 def play(
@@ -92,7 +99,7 @@ def play(
 
     Games come in batches that double; after each the bound is judged with its part of the error, and the audit ends
     early when it is clear: the claim is broken, or the best event's own upper limit is below the claim and its lower
-    limit above nine tenths of it. The score is the adversary's if it knows one, otherwise a linear one, trained on the
+    limit above nine tenths of it. The score is the adversary's if it knows one, otherwise one that is trained on the
     half that is not judged.
 
     `mechanism_factory(key)` makes a mechanism with `step`; its `guarantee` is the claim unless `claim` is given.
@@ -104,8 +111,9 @@ def play(
     >>> report.passed, report.fraction > 0.85
     (True, True)
     """
-    left_game, right_game = (Game(mechanism_factory, adversary, side, ticks=ticks) for side in ("left", "right"))
-    guarantee = claim or left_game.model.guarantee
+    started = time.perf_counter()
+    games = [Game(mechanism_factory, adversary, side, ticks=ticks) for side in _SIDES]
+    guarantee = claim or games[0].model.guarantee
     delta = default_delta(guarantee) if delta is None else delta
     claimed = claimed_epsilon(guarantee, delta)
     error = 1 - confidence
@@ -116,9 +124,7 @@ def play(
         if progress:
             progress(adversary.name, n, trials)
         # fresh games for each stage: judged trials are never used to choose
-        left = left_game.play(n, seed=hash_seed(seed, stage, 0))
-        right = right_game.play(n, seed=hash_seed(seed, stage, 1))
-        scores = judge(adversary, left, right)
+        scores, _ = play_scores(games, n, hash_seed(seed, stage), delta)
         bound = threshold_bound(*scores, delta, error / stages)
         stopped = _clear(bound, n - n // 2, claimed, error / stages)
         if best is None or bound.epsilon > best[0].epsilon or stopped:
@@ -128,7 +134,7 @@ def play(
     assert best is not None
     bound, n, scores, stopped = best
     return Report(
-        mechanism=describe(left_game.model),
+        mechanism=describe(games[0].model),
         guarantee=guarantee,
         adversary=adversary.name,
         method="event",
@@ -139,6 +145,7 @@ def play(
         error=error,
         trials=n,
         stopped=stopped,
+        seconds=time.perf_counter() - started,
         scores=scores,
     )
 
@@ -153,26 +160,35 @@ def measure_mu(
     seed: int = 0,
     claim: Guarantee | None = None,
 ) -> Report:
-    """The separation of the adversary's score, for mechanisms whose noise is (nearly) normal: claim sqrt(2 rho)."""
-    games = [Game(mechanism_factory, adversary, side, ticks=ticks) for side in ("left", "right")]
+    """The separation of the adversary's score, for mechanisms whose noise is (nearly) normal: claim sqrt(2 rho).
+
+    The known scores of adversaries that are not adaptive are linear in the noise, hence normal, and their separation
+    is measured. Others are judged by an event (`separation_bound`): mean over deviation of a score that is not normal
+    can exceed mu without any loss. For the same reason noise of standard deviation below 1 cannot be judged here.
+    """
+    started = time.perf_counter()
+    games = [Game(mechanism_factory, adversary, side, ticks=ticks) for side in _SIDES]
     guarantee = claim or games[0].model.charge
     if not isinstance(guarantee, ZCDP):
         raise ConfigurationError("mu is measured against a zCDP claim")
-    left, right = (game.play(trials, seed=hash_seed(seed, 9, i)) for i, game in enumerate(games))
-    scores = judge(adversary, left, right)
-    unseen = 0 if adversary.score(left) is not None else trials // 2  # a trained score has seen the first half
-    bound = mu_bound(scores[0][unseen:], scores[1][unseen:], 1 - confidence)
+    scores, trained = play_scores(games, trials, hash_seed(seed, 9))
+    error = 1 - confidence
+    if adversary.adaptive or trained:
+        method, audited = "event", separation_bound(*scores, error)
+    else:
+        method, audited = "separation", mu_bound(*scores, error).lower
     return Report(
         mechanism=describe(games[0].model),
         guarantee=guarantee,
         adversary=adversary.name,
-        method="separation",
+        method=method,
         unit="mu",
         claimed=math.sqrt(2 * guarantee.rho),
-        audited=bound.lower,
+        audited=audited,
         delta=0.0,
-        error=1 - confidence,
+        error=error,
         trials=trials,
+        seconds=time.perf_counter() - started,
         scores=scores,
     )
 
@@ -199,14 +215,47 @@ def strongest(
     return play(mechanism_factory, adversary, trials, seed=hash_seed(seed, len(tries)), **options)
 
 
-def judge(adversary: Adversary, left: Views, right: Views) -> tuple[FloatArray, FloatArray]:
+def judge(adversary: Adversary, left: Views, right: Views, delta: float = 0.0) -> tuple[FloatArray, FloatArray]:
     """Scores of all trials; a trained score has seen the first half only."""
     known = adversary.score(left), adversary.score(right)
     if known[0] is not None and known[1] is not None:
         return known[0], known[1]
-    features = [views.residuals.reshape(len(views.residuals), -1) for views in (left, right)]
-    weights = trained_score(*features)
-    return features[0] @ weights, features[1] @ weights
+    return trained_scores(_features(left), _features(right), delta)
+
+
+def play_scores(
+    games: Sequence[Game], trials: int, seed: int, delta: float = 0.0
+) -> tuple[tuple[FloatArray, FloatArray], bool]:
+    """Plays both sides, in batches that fit into memory, and scores them; whether the score was trained."""
+    known: list[list[FloatArray]] = [[], []]
+    features: list[list[FloatArray]] = [[], []]
+    for side, game in enumerate(games):
+        for number, size in enumerate(_batches(trials, game)):
+            views = game.play(size, seed=hash_seed(seed, side, number))
+            score = game.adversary.score(views)
+            if score is None:
+                features[side].append(_features(views))
+            else:
+                known[side].append(score)
+    if features[0] or features[1]:
+        if known[0] or known[1]:
+            raise ConfigurationError(f"{games[0].adversary.name!r} scores some of its views and not others")
+        return trained_scores(np.concatenate(features[0]), np.concatenate(features[1]), delta), True
+    return (np.concatenate(known[0]), np.concatenate(known[1])), False
+
+
+_NUMBERS_AT_ONCE = 1 << 22
+
+
+def _batches(trials: int, game: Game) -> Iterator[int]:
+    largest = max(1, _NUMBERS_AT_ONCE // (game.ticks * game.columns))
+    while trials > 0:
+        yield min(trials, largest)
+        trials -= largest
+
+
+def _features(views: Views) -> FloatArray:
+    return views.residuals.reshape(len(views.residuals), -1)
 
 
 def _clear(bound: EventBound, trials: int, claimed: float, error: float) -> str:

@@ -148,8 +148,8 @@ def hybrid_shares(rho: Fraction) -> tuple[Fraction, Fraction]:
 
 KINDS: dict[str, Kind] = {
     "sqrt": Kind(True, False, lambda s: 8 * s.columns * _horizon(s), _sqrt),
-    "honaker": Kind(True, True, lambda s: 64 * s.columns * _horizon(s).bit_length(), _honaker),
     "tree": Kind(True, True, lambda s: 8 * s.columns, _tree),
+    "honaker": Kind(True, True, lambda s: 64 * s.columns * _horizon(s).bit_length(), _honaker),
     "epoch-hybrid": Kind(False, False, lambda s: 8 * s.columns * (EPOCHS + HYBRID_LONGEST_SQRT), _epoch_hybrid),
     "epoch-tree": Kind(False, True, lambda s: 8 * s.columns, _epoch_tree),
 }
@@ -208,7 +208,7 @@ def _misfit(name: str, charge: Budget, setting: Setting) -> str | None:
     if needed > setting.memory_limit:
         return (
             f'mechanism "{name}" needs {needed} bytes, above memory_limit={setting.memory_limit}; '
-            'raise the limit or use "tree"'
+            f'raise the limit or use "{"tree" if kind.bounded else "epoch-tree"}"'
         )
     return None
 
@@ -217,4 +217,6 @@ def _worst(name: str, charge: Budget, setting: Setting) -> float:
     # Spread does not depend on the number of columns; one keeps the trial small.
     trial = Setting(setting.change, setting.horizon, 1, setting.memory_limit, setting.radix)
     process = KINDS[name].build(charge, trial, ZeroNoise().source())
-    return process.spread(2 * HYBRID_TARGET - 1).stddev if setting.horizon is None else process.worst().stddev
+    if isinstance(process, EpochProcess):
+        return process.worst_in_epoch(HYBRID_TARGET.bit_length() - 1).stddev
+    return process.worst().stddev

@@ -79,15 +79,22 @@ class EpochProcess:
 
     def spread(self, tick: int) -> Spread:
         k = tick.bit_length() - 1
-        spread = self._model(k).spread(tick + 1 - 2**k)
+        return self._with_held(self._model(k).spread(tick + 1 - 2**k), k)
+
+    def worst(self) -> Spread:
+        return self.worst_in_epoch(EPOCHS - 1)
+
+    def worst_in_epoch(self, k: int) -> Spread:
+        """The widest spread over the ticks of epoch k."""
+        return self._with_held(self._model(k).worst(), k)
+
+    def _with_held(self, spread: Spread, k: int) -> Spread:
+        """An inner spread of epoch k plus that of what the closed epochs hold."""
         if self._outer is not None:
             return spread + self._outer.spread(k) if k > 0 else spread
         for closed in range(k):
             spread = spread + self._model(closed).spread(2**closed)
         return spread
-
-    def worst(self) -> Spread:
-        return self.spread(LAST_TICK)
 
     def window_spread(self, tick: int, window: int) -> Spread:
         return window_bound(self, tick, window)

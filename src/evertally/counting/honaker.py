@@ -125,6 +125,8 @@ class HonakerProcess:
 
     def _draws(self, h: int, first: int, last: int) -> IntArray:
         """Noise of the nodes of height h with (1-based) numbers first+1 .. last."""
+        if first == last:
+            return np.empty((0, self.columns), dtype=np.int64)
         return self._source.draws(f"{self._lane}-{h}", self.law, range(first + 1, last + 1), self.columns)
 
     def _exact(self, tick: int, column: int) -> int:

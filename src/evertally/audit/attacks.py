@@ -1,0 +1,342 @@
+"""Attacks on the system around the noise: replay, restore, fork, second streams, forms and bits of releases.
+
+None of them guesses from one honest stream of releases (that is the game, `audit.play`). Each does what an outsider,
+or a careless operator, might do, and reports a `Finding` whose evidence consists of releases and nothing else.
+Restarts of real processes (kill -9 between any two writes) are attacked in tests/runtime/test_crash.py.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evertally.audit.estimators import threshold_bound
+from evertally.audit.game import Factory, public
+from evertally.audit.report import claimed_epsilon, default_delta
+from evertally.counting import restore
+from evertally.errors import EvertallyError, HorizonExceeded, ReplayRefused
+from evertally.noise import simulation
+from evertally.privacy import Guarantee
+
+FloatArray = NDArray[np.float64]
+
+# A rank correlation of n independent pairs times sqrt(n - 1) is nearly standard normal; beyond this there are 2e-9.
+_ALARM = 6.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What an attack achieved. `evidence` says it in terms of releases."""
+
+    name: str
+    leaked: bool
+    evidence: str
+
+
+# -- the same tick again ---------------------------------------------------------------------------------------------
+
+
+def replay_attack(make: Factory, first: Any = 1, other: Any = 0) -> Finding:
+    """Asks for a released tick again, with the same input and with another one, of a live and of a restored mechanism.
+
+    The noise of a tick is fixed, so an answer for another input would differ by exactly what the inputs differ.
+
+    >>> import evertally as et
+    >>> replay_attack(lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=4, key=key)).leaked
+    False
+    """
+    name, key = "replay", simulation(0)
+    mechanism = make(key)
+    released = public(mechanism.step(first, tick=1))
+    for copy in (mechanism, restore(mechanism.snapshot(), key=key)):
+        if not np.array_equal(public(copy.step(first, tick=1)), released):
+            return Finding(name, True, "the same tick with the same input was released in two versions")
+        try:
+            again = public(copy.step(other, tick=1))
+        except ReplayRefused:
+            continue
+        if not np.array_equal(again, released):
+            return Finding(name, True, f"tick 1 for another input differs by {again - released}, free of noise")
+    return Finding(name, False, "another input for a released tick is refused, or changes nothing")
+
+
+def restore_attack(make: Factory, inputs: Sequence[Any] = (3, 1, 2, 0, 1, 2), copies: int = 16) -> Finding:
+    """Restores one snapshot many times and lets every copy go on with the same input, beside the original.
+
+    All copies must release what the original releases. If they differ, their average has less noise than one release;
+    the shrinkage that is reported is measured: error of the average over error of a single copy.
+
+    >>> import evertally as et
+    >>> restore_attack(lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=8, key=key)).leaked
+    False
+    """
+    name, key = "restore", simulation(1)
+    half = len(inputs) // 2
+    original = make(key)
+    for x in inputs[:half]:
+        original.step(x)
+    blob = original.snapshot()
+    rest = [public(original.step(x)) for x in inputs[half:]]
+    releases = np.array([[public(copy.step(x)) for x in inputs[half:]] for copy in _restored(blob, key, copies)])
+    if (releases == np.array(rest)).all():
+        return Finding(name, False, f"{copies} restored copies and the original released the same")
+    spread = releases.std(axis=0)
+    if not spread.any():
+        return Finding(name, True, "restored copies release other values than the original: a tick in two versions")
+    truth = np.array([public(x) for x in np.cumsum(np.array(inputs), axis=0)[half:]])
+    single, average = releases - truth, releases.mean(axis=0) - truth
+    shrinkage = math.sqrt(float(np.mean(average**2)) / float(np.mean(single**2)))
+    return Finding(name, True, f"averaging {copies} copies leaves {shrinkage:.2f} of the error of one release")
+
+
+def _restored(blob: bytes, key: Any, copies: int) -> list[Any]:
+    return [restore(blob, key=key) for _ in range(copies)]
+
+
+FORK_TEXT = (
+    "a documented sharp edge of the library, which cannot see its copies; the runtime fences it (a lock, and a "
+    "generation number beside the key, refuse a second live copy and a state that forked)"
+)
+
+
+def fork_attack(make: Factory, left: Sequence[Any] = (1, 0, 2), right: Sequence[Any] = (0, 0, 1)) -> Finding:
+    """Lets two copies of one snapshot live on with different data: their noise is the same, and cancels out.
+
+    >>> import evertally as et
+    >>> fork_attack(lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=8, key=key)).leaked
+    True
+    """
+    key = simulation(2)
+    original = make(key)
+    original.step(left[0])
+    copy = restore(original.snapshot(), key=key)
+    pairs = [(public(original.step(a)), public(copy.step(b))) for a, b in zip(left, right, strict=True)]
+    seen = np.array([a - b for a, b in pairs])
+    truth = np.cumsum(np.array(left), axis=0) - np.cumsum(np.array(right), axis=0)
+    exact = np.array_equal(seen.ravel(), truth.ravel())
+    told = "the releases of two live copies differ by exactly what their data differ: " if exact else "nothing exact; "
+    return Finding("fork", exact, told + FORK_TEXT)
+
+
+def horizon_attack(make: Factory, x: Any = 0) -> Finding:
+    """Keeps calling after the last tick: by step, by events, by run, and on a restored copy.
+
+    >>> import evertally as et
+    >>> horizon_attack(lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=4, key=key)).leaked
+    False
+    """
+    name, key = "horizon", simulation(3)
+    mechanism = make(key)
+    if mechanism.horizon is None:
+        return Finding(name, False, "there is no horizon")
+    for _ in range(mechanism.horizon):
+        mechanism.step(x)
+    calls: dict[str, Callable[[Any], Any]] = {
+        "step": lambda m: m.step(x),
+        "step_events": lambda m: m.step_events([]),
+        "run": lambda m: m.run([x]),
+    }
+    for copy, whose in ((mechanism, ""), (restore(mechanism.snapshot(), key=key), " of a restored copy")):
+        for call, more in calls.items():
+            try:
+                more(copy)
+            except HorizonExceeded:
+                continue
+            return Finding(name, True, f"{call}{whose} released a tick after the horizon {mechanism.horizon}")
+    return Finding(name, False, f"nothing is released after tick {mechanism.horizon}")
+
+
+# -- the same noise elsewhere ----------------------------------------------------------------------------------------
+
+
+def second_stream_attack(make: Factory, other: Factory, keys: int = 240, ticks: int = 3) -> Finding:
+    """Looks for shared noise between two mechanisms under one key, by rank correlation over many keys.
+
+    Ranks see the same bits at another scale, or behind another law, as well as the same numbers: every draw is a
+    monotone function of its bits. The two must differ in stream name, mechanism name or a parameter; without any
+    difference they are one stream on purpose, and this attack succeeds.
+
+    >>> import evertally as et
+    >>> def counter(stream):
+    ...     return lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=4, stream=stream, key=key)
+    >>> second_stream_attack(counter("a"), counter("b")).leaked
+    False
+    >>> second_stream_attack(counter("a"), counter("a")).leaked
+    True
+    """
+    ones, others = _noises(make, keys, ticks), _noises(other, keys, ticks)
+    columns = min(ones.shape[2], others.shape[2])
+    found = [(_rank_correlation(ones[:, t, j], others[:, t, j]), t, j) for t in range(ticks) for j in range(columns)]
+    return _correlation_finding("second stream", found, keys, "the noise of two mechanisms")
+
+
+def column_attack(make: Factory, keys: int = 240, ticks: int = 3) -> Finding:
+    """Looks for noise shared by the columns of one mechanism: then differences of columns are less noisy, or exact.
+
+    >>> import evertally as et
+    >>> column_attack(lambda key: et.VectorCounter(3, guarantee=et.PureDP(1.0), horizon=4, key=key)).leaked
+    False
+    """
+    noise = _noises(make, keys, ticks)
+    pairs = [(j, k) for k in range(noise.shape[2]) for j in range(k)]
+    found = [(_rank_correlation(noise[:, t, j], noise[:, t, k]), t, k) for t in range(ticks) for j, k in pairs]
+    return _correlation_finding("columns", found, keys, "the noise of two columns")
+
+
+def _noises(make: Factory, keys: int, ticks: int) -> FloatArray:
+    """Releases without data, shape (keys, ticks, numbers)."""
+    mechanisms = map(make, map(simulation, range(keys)))
+    return np.array([[public(mechanism.step_events([])) for _ in range(ticks)] for mechanism in mechanisms])
+
+
+def _rank_correlation(x: FloatArray, y: FloatArray) -> float:
+    """Spearman's, ties sharing their mean rank; 0 where one side is constant."""
+    ranks = []
+    for values in (x, y):
+        _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+        ranks.append((np.cumsum(counts) - (counts - 1) / 2)[inverse])
+    a, b = (r - r.mean() for r in ranks)
+    length = math.sqrt(float(a @ a) * float(b @ b))
+    return float(a @ b) / length if length else 0.0
+
+
+def _correlation_finding(name: str, found: list[tuple[float, int, int]], keys: int, what: str) -> Finding:
+    largest, tick, column = max(found, key=lambda entry: abs(entry[0]), default=(0.0, 0, 0))
+    text = f"{what} has rank correlation {largest:+.2f} over {keys} keys (tick {tick + 1}, column {column + 1})"
+    return Finding(name, abs(largest) * math.sqrt(keys - 1) > _ALARM, text)
+
+
+# -- what a release looks like ---------------------------------------------------------------------------------------
+
+
+def form(release: Any) -> str:
+    """Everything of a release but its numbers, as a reader gets it: tick, labels in their order, types, error bars.
+
+    >>> import evertally as et
+    >>> counter = et.Counter(guarantee=et.PureDP(1.0), horizon=1, key=et.simulation(0))
+    >>> json.loads(form(counter.step(5)))["radius"], form(counter.step(5, tick=1))[:26]
+    ([3.0, 3.0], '{"tick": 1, "value": "int"')
+    """
+    lower, upper = (public(side) for side in release.interval(0.05))
+    value = public(release.value)
+    # An error bar around an integer has a public radius; one around a ratio may depend on the released sums.
+    whole = bool((value == np.rint(value)).all()) and (lower == np.rint(lower)).all()
+    radius = [float(x) for x in (*(value - lower), *(upper - value))] if whole else "any"
+    fields = {"tick": release.tick, "value": _shape(release.value), "stddev": release.stddev}
+    return json.dumps(fields | {"private": release.private, "radius": radius})
+
+
+def _shape(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(label): _shape(number) for label, number in value.items()}
+    return [str(value.dtype), *value.shape] if isinstance(value, np.ndarray) else type(value).__name__
+
+
+def metadata_attack(make: Factory, left: Sequence[Any], right: Sequence[Any], name: str = "metadata") -> Finding:
+    """Compares the forms of releases on two streams of event batches: labels, their order, types and error bars.
+
+    >>> import evertally as et
+    >>> wards = lambda key: et.Histogram(categories=["a", "b"], guarantee=et.PureDP(1.0), horizon=4, key=key)
+    >>> metadata_attack(wards, [["b"], ["a"]], [[], ["a"]]).leaked
+    False
+    """
+    mechanisms = [make(simulation(4)) for _ in range(2)]
+    for tick, batches in enumerate(zip(left, right, strict=True), start=1):
+        forms = []
+        for mechanism, events in zip(mechanisms, batches, strict=True):
+            try:
+                forms.append(form(mechanism.step_events(events)))
+            except (EvertallyError, ValueError, TypeError, KeyError, ArithmeticError, AttributeError) as error:
+                return Finding(name, True, f"the content of a record raised {type(error).__name__} at tick {tick}")
+        if forms[0] != forms[1]:
+            return Finding(name, True, f"tick {tick} looks like {forms[0]} on one side, like {forms[1]} on the other")
+    return Finding(name, False, f"the releases of {len(left)} ticks look alike")
+
+
+_GARBAGE: tuple[Any, ...] = (
+    [None],
+    ["x", b"\xff", "", object()],
+    [float("nan"), float("inf"), -(10**30), 10**30],
+    [[], {}, ("a", "b"), {"a": "b"}, {None: 1}, {"a": float("nan")}],
+    [[["a"]], {("a",): 2}],
+    np.array([np.nan, np.inf, -3.5]),
+)
+
+
+def bad_record_attack(make: Factory, garbage: Sequence[Any] = _GARBAGE) -> Finding:
+    """Sends records that nobody can count, beside a stream without events: no error, and the same form.
+
+    >>> import evertally as et
+    >>> bad_record_attack(lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=9, key=key)).leaked
+    False
+    """
+    return metadata_attack(make, garbage, [[] for _ in garbage], "bad record")
+
+
+def unknown_item_attack(make: Factory, label: str = "never declared", ticks: int = 3) -> Finding:
+    """Sends a label that was not declared, beside a stream without events: nothing may change, not even a number.
+
+    (Where labels go to a declared `other`, that number may change; its form may not.)
+
+    >>> import evertally as et
+    >>> wards = lambda key: et.Histogram(categories=["a", "b"], guarantee=et.PureDP(1.0), horizon=4, key=key)
+    >>> unknown_item_attack(wards).leaked
+    False
+    """
+    name = "unknown item"
+    looks = metadata_attack(make, [[label]] * ticks, [[]] * ticks, name)
+    if looks.leaked:
+        return looks
+    first, second = make(simulation(5)), make(simulation(5))
+    pairs = [(public(first.step_events([label])), public(second.step_events([]))) for _ in range(ticks)]
+    moved = int(np.count_nonzero(np.any([a != b for a, b in pairs], axis=0)))
+    allowed = int(first._options.get("other") is not None) if hasattr(first, "_options") else 0
+    text = f"an undeclared label changed {moved} numbers of each release, where {allowed} may change"
+    return Finding(name, moved > allowed, text)
+
+
+# -- the bits of a release -------------------------------------------------------------------------------------------
+
+
+def float_support_attack(
+    mechanism_factory: Factory, trials: int = 4000, claim: Guarantee | None = None, error: float = 1e-6
+) -> Finding:
+    """Mironov's attack: which doubles can come out at all depends on the count to which float noise was added.
+
+    A sum 1 + noise is rounded to the grid of numbers near 1, so a small result of it is a multiple of 2^-53; noise
+    alone is on a finer grid. The attack scores each first release of the streams 0 and 1 by the lowest bit that it
+    uses, chooses an event on half of the trials and judges it on the other half.
+
+    >>> import evertally as et
+    >>> float_support_attack(lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=1, key=key)).leaked
+    False
+    """
+    guarantee = claim or mechanism_factory(simulation(0)).guarantee
+    delta = default_delta(guarantee)
+    releases = [
+        np.array([public(mechanism_factory(simulation(6).derive(f"{x}/{i}")).step(x))[0] for i in range(trials)])
+        for x in (0, 1)
+    ]
+    bound = threshold_bound(*(_lowest_bit(values) for values in releases), delta, error)
+    claimed = claimed_epsilon(guarantee, delta)
+    on_grid = all(bool((values == np.rint(values)).all()) for values in releases)
+    text = (
+        f"{'all' if on_grid else 'not all'} releases are integers; the event 'lowest bit "
+        f"{'above' if bound.above else 'at most'} 2^{bound.threshold:.0f}' has rates {bound.rates[0]:.3f} on the count 0 "
+        f"and {bound.rates[1]:.3f} on 1: epsilon at least {bound.epsilon:.2f}, claimed {claimed:.2f}"
+    )
+    return Finding("float support", bound.epsilon > claimed, text)
+
+
+def _lowest_bit(values: FloatArray) -> FloatArray:
+    """k such that the double is an odd multiple of 2^k; 1100, beyond all others, for 0."""
+    mantissa, exponent = np.frexp(values)
+    whole = np.abs(mantissa * 2.0**53).astype(np.int64)
+    trailing = np.log2(np.maximum(whole & -whole, 1))
+    return np.where(whole == 0, 1100.0, trailing + exponent - 53)

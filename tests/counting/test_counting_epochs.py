@@ -1,0 +1,149 @@
+"""Streams without a horizon: epoch borders, what closed epochs hold, variances, restarts."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from counting_reference import inverse_factor
+
+import evertally as et
+from evertally.counting.choose import Setting, build, choose
+from evertally.counting.epochs import EPOCHS, LAST_TICK, EpochProcess
+from evertally.errors import ConfigurationError
+from evertally.noise import ZeroNoise, simulation
+from evertally.privacy import Change
+
+CASES = [  # mechanism, budget, bytes of memory for each column
+    ("epoch-tree", et.PureDP(1), 2**20),
+    ("epoch-tree", et.ZCDP(0.5), 2**20),
+    ("epoch-tree", et.ZCDP(0.5), 30),  # noise drawn again, not kept
+    ("epoch-hybrid", et.ZCDP(0.5), 2**20),
+    ("epoch-hybrid", et.ZCDP(0.5), 900),  # trees from epoch 6 on
+]
+
+
+def process(case: tuple[str, Any, int], columns: int = 1, seed: int = 0) -> EpochProcess:
+    name, budget, memory = case
+    setting = Setting(Change(1, 1, 1), None, columns, memory * columns)
+    made = build(choose(budget, setting, name), setting, simulation(seed).source("epochs", name))
+    assert isinstance(made, EpochProcess)
+    return made
+
+
+@pytest.mark.parametrize("case", CASES, ids=repr)
+def test_across_borders(case: tuple[str, Any, int]) -> None:
+    whole = process(case).advance(300)
+    for start in (1, 2, 3, 4, 62, 63, 64, 126, 127, 128, 254, 255, 256):
+        mover = process(case)
+        mover.seek(start)
+        assert mover.tick == start
+        assert np.array_equal(mover.advance(300 - start), whole[start:])
+        mover.seek(start - 1)
+        assert np.array_equal(mover.advance(2), whole[start - 1 : start + 1])
+
+
+@pytest.mark.parametrize("case", CASES[:3], ids=repr)
+def test_epoch_tree_is_the_sum_of_roots_and_a_prefix(case: tuple[str, Any, int]) -> None:
+    """price-of-continual-release 9.1, from the draws themselves."""
+    p = process(case)
+    path = p.advance(255)[:, 0]
+    held = 0
+    for k in range(8):
+        law = p._model(k).law  # type: ignore[attr-defined]
+        scale = (k + 1) / 1 if isinstance(case[1], et.PureDP) else (k + 1) / (2 * 0.5)
+        assert float(getattr(law, "scale", None) or law.sigma_squared) == pytest.approx(scale)
+
+        def z(i: int, k: int = k, law: Any = law) -> int:
+            return int(p._make_inner(k, 1)._source.draws(f"epoch-{k}", law, [i])[0, 0])  # type: ignore[attr-defined]
+
+        for i in range(1, 2**k + 1):
+            prefix, rest = 0, i
+            while rest:
+                prefix += z(rest)
+                rest &= rest - 1
+            assert path[2**k - 1 + i - 1] == held + prefix
+        held += z(2**k)
+
+
+@pytest.mark.parametrize("case", CASES[:2], ids=repr)
+def test_variance_of_the_epoch_tree(case: tuple[str, Any, int]) -> None:
+    """sum over closed epochs of sigma_e'^2, plus popcount sigma_e^2."""
+    p = process(case)
+
+    def square(k: int) -> float:
+        return float(p._model(k).law.stddev() ** 2)  # type: ignore[attr-defined]
+
+    for t in [1, 2, 3, 4, 7, 8, 100, 127, 128, 1000, 2**20, LAST_TICK]:
+        k = t.bit_length() - 1
+        expected = sum(square(e) for e in range(k)) + (t + 1 - 2**k).bit_count() * square(k)
+        assert p.spread(t).variance == pytest.approx(expected)
+    assert p.worst() == p.spread(LAST_TICK)
+
+
+def test_variance_of_the_epoch_hybrid() -> None:
+    p = process(CASES[3])
+    inverse = inverse_factor(64)
+    outer = p._outer
+    assert outer is not None
+    for t in (1, 2, 3, 5, 31, 40, 63):
+        k = t.bit_length() - 1
+        inner = float(p._model(k).law.sigma_squared)  # type: ignore[attr-defined]
+        expected = inner * sum(float(v) ** 2 for v in inverse[: t + 1 - 2**k])
+        expected += float(outer.law.sigma_squared) * sum(float(v) ** 2 for v in inverse[:k])  # type: ignore[attr-defined]
+        assert p.spread(t).variance == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("case", CASES, ids=repr)
+def test_deviation_agrees_with_simulation(case: tuple[str, Any, int]) -> None:
+    """2000 independent columns, relative deviation of a mean square at most sqrt(5/2000) = 0.05; 0.3 is six of them."""
+    p = process(case, columns=2000, seed=3)
+    paths = p.advance(130).astype(float)
+    for t in (1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 63, 64, 65, 127, 128, 130):
+        assert abs(float(np.mean(paths[t - 1] ** 2)) / p.spread(t).stddev ** 2 - 1) < 0.3, t
+
+
+def test_exact_without_noise_across_borders() -> None:
+    for name, guarantee in (("epoch-tree", et.PureDP(1)), ("epoch-hybrid", et.ZCDP(0.5))):
+        c = et.Counter(guarantee=guarantee, horizon=None, mechanism=name, key=ZeroNoise())
+        assert c.run(np.arange(600)).tolist() == np.cumsum(np.arange(600)).tolist()
+        again = et.restore(c.snapshot(), key=ZeroNoise())
+        assert again.step(1).value == c.step(1).value == 600 * 599 // 2 + 1
+
+
+def test_error_bound_needs_a_tick_and_shares_beta_among_all() -> None:
+    c = et.Counter(guarantee=et.ZCDP(0.5), horizon=None, key=et.simulation(0))
+    with pytest.raises(ConfigurationError, match="t="):
+        c.error_bound(0.1)
+    bounds = [c.error_bound(0.1, t=t) for t in (1, 10, 100, 1000)]
+    assert bounds == sorted(bounds)
+    # the shares 6/(pi^2 t^2) add up to one: no tick may get more
+    for t in (1, 7, 1000):
+        assert c.error_bound(0.1, t=t) == c._noise.spread(t).radius(6 * 0.1 / (math.pi**2 * t**2))
+    for t in (0, LAST_TICK + 1):
+        with pytest.raises(ConfigurationError):
+            c.error_bound(0.1, t=t)
+
+
+@pytest.mark.parametrize("case", [CASES[0], CASES[3]], ids=repr)
+def test_error_bound_holds_for_all_ticks_at_once(case: tuple[str, Any, int]) -> None:
+    """400 columns as runs of their own, 63 ticks, beta = 0.2: Binomial(400, 0.2) above its mean by 6 deviations has
+    probability below 1e-6."""
+    columns, beta = 400, 0.2
+    c = et.Counter(guarantee=case[1], horizon=None, mechanism=case[0], key=et.simulation(1))
+    bound = np.array([c.error_bound(beta, t=t) for t in range(1, 64)])
+    paths = np.abs(process(case, columns=columns, seed=8).advance(63))
+    failures = int(np.sum(np.any(paths > bound[:, None], axis=0)))
+    assert failures <= beta * columns + 6 * math.sqrt(columns * beta * (1 - beta))
+
+
+def test_the_last_epoch() -> None:
+    """2^32 - 1 ticks, then nothing; going there takes no time."""
+    assert LAST_TICK == 2**EPOCHS - 1
+    for case in (CASES[0], CASES[4]):
+        p = process(case)
+        p.seek(LAST_TICK - 3)
+        assert p.advance(3).shape == (3, 1)
+        assert p.tick == LAST_TICK
