@@ -118,7 +118,9 @@ def test_refused_additions_change_nothing(options: dict[str, Any]) -> None:
     s.add(et.Counter, share=0.8)
 
 
-@pytest.mark.parametrize("option", ["guarantee", "horizon", "key", "stream", "neighbours", "unit", "max_events_per_user"])
+@pytest.mark.parametrize(
+    "option", ["guarantee", "horizon", "key", "stream", "neighbours", "unit", "max_events_per_user"]
+)
 def test_what_belongs_to_the_stream_is_reserved(option: str) -> None:
     with pytest.raises(ConfigurationError, match=option):
         stream().add(et.Counter, share=0.1, **{option: None})
@@ -196,7 +198,10 @@ def test_mechanisms_of_one_stream_have_independent_noise() -> None:
     again = stream(et.ZCDP(0.5), key=et.simulation(3)).add(et.Counter, share=0.5, name="first")
     path = again.run([0] * 50).tolist()
     assert path != namesake.run([0] * 50).tolist()
-    assert path == stream(et.ZCDP(0.5), key=et.simulation(3)).add(et.Counter, share=0.5, name="first").run([0] * 50).tolist()
+    assert (
+        path
+        == stream(et.ZCDP(0.5), key=et.simulation(3)).add(et.Counter, share=0.5, name="first").run([0] * 50).tolist()
+    )
 
 
 def test_a_stream_without_key_draws_one_for_all() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -81,7 +81,7 @@ def ticks_of(cell: tuple[int, int], r: int) -> range:
 # -- the square root, factorization-counting 2.1 and 11 ----------------------------------------------------------------
 
 
-@lru_cache(maxsize=None)
+@cache
 def integer_factor(T: int) -> tuple[int, ...]:
     """r_k = round(2^16 f(k)), half up, f(k) = binom(2k, k)/4^k, in integers."""
     found, binomial = [], 1
@@ -91,7 +91,7 @@ def integer_factor(T: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=None)
+@cache
 def inverse_factor(T: int) -> tuple[Fraction, ...]:
     """l_0..l_{T-1}, the series of 1/((1 - z) r(z))."""
     r = integer_factor(T)
@@ -161,10 +161,10 @@ def sqrt_sums(T: int, lane: str = "sqrt") -> Statistic:
 
 
 def epoch_sums(T: int, inner: dict[int, Statistic], outer: bool) -> Statistic:
-    """Epoch k covers the ticks 2^k .. 2^(k+1) - 1; T must end an epoch."""
+    """Epoch k covers the ticks 2^k .. 2^(k+1) - 1."""
     found: Statistic = {}
     last = T.bit_length()
-    assert T + 1 == 2**last
+    assert 2**last == T + 1, "T must end an epoch"
     for k in range(last):
         for address, coefficients in inner[k].items():
             before = 2**k - 1

@@ -90,8 +90,8 @@ GAUSSIAN = [et.ZCDP(60), et.ZCDP(1.5), et.ZCDP(0.1), et.ZCDP(0.001)]
 
 @pytest.mark.parametrize("budget", LAPLACE + GAUSSIAN, ids=repr)
 def test_tails_of_the_refined_tree(budget: Any) -> None:
-    """Powers of two are the hard case for Laplace noise: little variance, but several draws. They were once taken for
-    a single one, whose tail is lighter near the middle: at beta = 0.7 the radius was exceeded with probability 0.713."""
+    """Powers of two are the hard case for Laplace noise: little variance, but several draws. Taken for a single one,
+    whose tail is lighter near the middle, the radius of beta = 0.7 is exceeded with probability 0.713."""
     p = honaker(budget, 7)
     for t in range(1, 8):
         if t > 3 and isinstance(budget, et.PureDP) and budget.epsilon < 0.1:

@@ -3,8 +3,8 @@
 The laws and addresses are those that the running process really asked its source for (a recording). An event of l1-size
 D1 and squared l2-size D2^2 that moves a sum by the coefficient a loses a D1/b there under Laplace noise, (a D2)^2/(2
 sigma^2) under Gaussian noise. The total must not exceed the charge at any tick, and at the worst tick it must come near
-it: the only slack allowed is the rounding of scales to 40 bits, 2^-39 of the charge. (Ticks other than the worst have slack by
-nature: late ticks lie in fewer sums.)
+it: the only slack allowed is the rounding of scales to 40 bits, 2^-39 of the charge. (Ticks other than the worst have
+slack by nature: late ticks lie in fewer sums.)
 """
 
 from __future__ import annotations
@@ -136,8 +136,9 @@ def test_epoch_hybrid(budget: Any, memory: int) -> None:
     T = 511
     setting = Setting(CHANGE, None, 1, memory)
     recording = recorded(budget, setting, "epoch-hybrid", T)
-    trees = dict(radix_from=6, radix=lambda k: choose_radix(2**k, "exact", pure=False)) if memory == 900 else {}
-    sums = epoch_hybrid_sums(T, **trees)
+    # in 900 bytes the square roots of epochs 0 to 5 find room; from epoch 6 on there are trees
+    first_tree = 6 if memory == 900 else None
+    sums = epoch_hybrid_sums(T, first_tree, lambda k: choose_radix(2**k, "exact", pure=False))
     # The outer square root is drawn ahead for all 32 epochs: count what ticks up to T will lose there one day.
     r = integer_factor(EPOCHS)
     for e in range(10, EPOCHS + 1):

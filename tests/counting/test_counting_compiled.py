@@ -22,11 +22,16 @@ def process(name: str, columns: int, budget: et.PureDP | et.ZCDP) -> NoiseProces
 @pytest.mark.parametrize("columns", [1, 3, 200])
 @pytest.mark.parametrize(
     ("name", "budget"),
-    [(name, budget) for name, kind in KINDS.items() for budget in (et.ZCDP(0.5), et.PureDP(1)) if kind.pure or isinstance(budget, et.ZCDP)],
+    [
+        (name, budget)
+        for name, kind in KINDS.items()
+        for budget in (et.ZCDP(0.5), et.PureDP(1))
+        if kind.pure or isinstance(budget, et.ZCDP)
+    ],
     ids=repr,
 )
 def test_one_by_one_or_all_at_once(name: str, budget: et.PureDP | et.ZCDP, columns: int) -> None:
-    """One tick of few columns is interpreted, 150 ticks or 200 columns are compiled; 63, 64 and 65 are at the border."""
+    """One tick of few columns is interpreted, 150 ticks or 200 columns are compiled; the border is at 64."""
     whole = process(name, columns, budget).advance(N)
     single = process(name, columns, budget)
     assert np.array_equal(np.concatenate([single.advance(1) for _ in range(N)]), whole)

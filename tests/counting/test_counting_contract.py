@@ -1,4 +1,4 @@
-"""The corners of the contract: refusals before the stream starts, silent bounding afterwards, one address for each noise."""
+"""The corners of the contract: refusals before the stream starts, silent bounding afterwards, addresses of noise."""
 
 from __future__ import annotations
 
@@ -242,7 +242,22 @@ def test_integers_of_every_type() -> None:
     assert counter().run(np.array([3, 200], dtype=np.uint8)).tolist() == [3, 203], "never add in the row's type"
 
 
-WRONG = ["7", b"7", 1.5, 2.0, None, float("nan"), [1], [1, 2], {"a": 1}, (), object(), 1j, np.array([1.0]), np.float64(3)]
+WRONG = [
+    "7",
+    b"7",
+    1.5,
+    2.0,
+    None,
+    float("nan"),
+    [1],
+    [1, 2],
+    {"a": 1},
+    (),
+    object(),
+    1j,
+    np.array([1.0]),
+    np.float64(3),
+]
 
 
 @pytest.mark.parametrize("x", WRONG, ids=repr)
@@ -316,6 +331,18 @@ def test_replay_compares_what_was_counted() -> None:
     assert c.tick == 1
 
 
+@pytest.mark.parametrize("tick", [1.0, "1", True, [1], np.float64(1)], ids=repr)
+def test_a_tick_is_a_whole_number(tick: Any) -> None:
+    c = counter(key=et.simulation(1), unit="user", max_events_per_user=1)
+    before = c.snapshot()
+    for call in (lambda: c.step(1, tick=tick), lambda: c.step_events([1], users=["ann"], tick=tick)):
+        with pytest.raises(TypeError, match="tick"):
+            call()
+    assert c.snapshot() == before
+    assert c.step_events([1], users=["ann"], tick=np.int64(1)).tick == 1
+    assert et.restore(c.snapshot(), key=et.simulation(1)).tick == 1
+
+
 def test_the_end_of_an_unbounded_stream() -> None:
     c = counter(horizon=None, mechanism="epoch-tree")
     c._noise.seek(LAST_TICK - 1)
@@ -332,7 +359,11 @@ def test_the_end_of_an_unbounded_stream() -> None:
 
 
 @settings(deadline=None, max_examples=50, derandomize=True)
-@given(st.lists(st.lists(st.one_of(st.integers(-3, 20), st.none(), st.floats(), st.text(max_size=2)), max_size=8), max_size=8))
+@given(
+    st.lists(
+        st.lists(st.one_of(st.integers(-3, 20), st.none(), st.floats(), st.text(max_size=2)), max_size=8), max_size=8
+    )
+)
 def test_step_events_is_step_of_the_bounded_total(ticks: list[list[Any]]) -> None:
     def bounded(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):

@@ -80,7 +80,22 @@ def test_variance_of_the_epoch_tree(case: tuple[str, Any, int]) -> None:
         k = t.bit_length() - 1
         expected = sum(square(e) for e in range(k)) + (t + 1 - 2**k).bit_count() * square(k)
         assert p.spread(t).variance == pytest.approx(expected)
-    assert p.worst() == p.spread(LAST_TICK)
+
+
+@pytest.mark.parametrize("case", CASES, ids=repr)
+def test_worst_tick_of_every_epoch(case: tuple[str, Any, int]) -> None:
+    """Not its last: that one closes the epoch's tree and has a single node."""
+    p = process(case)
+    for k in range(10):
+        assert p.worst_in_epoch(k).variance == max(p.spread(t).variance for t in range(2**k, 2 ** (k + 1)))
+    widest = [p.worst_in_epoch(k).variance for k in range(EPOCHS if case[0] == "epoch-tree" else 12)]
+    assert widest == sorted(widest), "later epochs are wider, so the last one holds the worst tick"
+
+
+def test_the_worst_tick_of_all_is_in_the_last_epoch() -> None:
+    p = process(CASES[0])
+    assert p.worst() == p.worst_in_epoch(EPOCHS - 1)
+    assert p.worst().variance > p.spread(LAST_TICK).variance
 
 
 def test_variance_of_the_epoch_hybrid() -> None:

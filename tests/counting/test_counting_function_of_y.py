@@ -1,8 +1,8 @@
 """The heart of exactness: a release depends on the stream only through the noisy sums y.
 
 Two worlds with streams x and x' and noise Z and Z' = Z + A(x - x') have the same y = A x + Z. Whatever is released must
-then be the same, tick by tick: only then is the law of the releases a post-processing of the law of y, which is what the
-privacy theorems are about. A rounding that looks at noise and data separately fails here.
+then be the same, tick by tick: only then is the law of the releases a post-processing of the law of y, and that is what
+the privacy theorems are about. A rounding that looks at noise and data separately fails here.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evertally.counting.sqrt as sqrt_module
+import evertally.counting.sqrt_factor as sqrt_factor_module
 from evertally.counting.fourier import Spectrum, convolve, error_factor, norm, twiddles
 from evertally.counting.process import round_half_up
 from evertally.counting.sqrt import SqrtProcess
@@ -83,7 +84,7 @@ def many_digits(c: list[int]) -> list[Fraction]:
     return [Fraction(int(v), 1 << (bits - GRID_BITS)) for v in g.coeffs()]
 
 
-@pytest.mark.parametrize("T", [1, 2, 3, 5, 17, 64, 100, 257, 1000, 1024, 4095, 4096])
+@pytest.mark.parametrize("T", [1, 2, 3, 5, 17, 64, 100, 257, 1000, 1024, 4095, 4096, 2**15])
 def test_certified_inverse_against_many_digits(T: int) -> None:
     factor = sqrt_factor(T)
     truth = many_digits(np.diff(factor.r, prepend=0).tolist())
@@ -223,7 +224,7 @@ def test_exact_rounding_on_ties_and_beside_them(t: int, k: int, off: int) -> Non
 
 
 def test_exact_rounding_meets_a_tie_that_no_ball_excludes() -> None:
-    """A tie made of many terms, with l not dyadic-short: the ball never excludes 1/2, the multiple of 2^-16t decides."""
+    """A tie of two huge terms: no ball of few bits excludes 1/2, the multiple of 2^(-16 t) decides in the end."""
     t = 12
     scaled = [value * GRID ** (k + 1) for k, value in enumerate(inverse_factor(64))]
     assert all(value.denominator == 1 for value in scaled)
@@ -234,6 +235,22 @@ def test_exact_rounding_meets_a_tie_that_no_ball_excludes() -> None:
     total = inverse_factor(64)[t - 1] * z[0] + Fraction(z[-1], GRID)
     assert total - total.__floor__() == Fraction(1, 2)
     assert exact_rounding(np.array(z, dtype=object)) == total.__floor__() + 1
+
+
+def test_a_tie_in_a_ball_that_never_gets_sharp(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Balls around short dyadic numbers happen to be exact. Where they are not, the boundary is never excluded, and the
+    grid of multiples of 2^(-16 t) must decide: half up, and without an endless loop."""
+
+    def blurred(value: int) -> arb:
+        return arb(0, 1e-200) if value == 0 else arb(value)
+
+    monkeypatch.setattr(sqrt_factor_module, "arb", blurred)
+    for t in (1, 2, 10, 30):
+        for k in (-3, 0, 5):
+            for off in (-1, 0, 1):
+                z = np.zeros(t, dtype=np.int64)
+                z[-1] = k * GRID + GRID // 2 + off
+                assert exact_rounding(z) == k + (0 if off < 0 else 1)
 
 
 def test_forcing_the_fallback_everywhere_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

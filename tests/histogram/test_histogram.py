@@ -38,7 +38,7 @@ def test_every_category_is_there_at_every_tick_in_the_declared_order() -> None:
 def test_zero_categories_carry_noise_like_any_other() -> None:
     h = et.Histogram(categories=range(500), guarantee=et.PureDP(1.0), horizon=4, key=et.simulation(3))
     values = np.array(list(h.step({"0": 10}).value.values()))
-    assert np.count_nonzero(values[1:]) > 400
+    assert np.count_nonzero(values[1:]) > 290  # 377 expected, deviation 10
 
 
 @pytest.mark.parametrize(
@@ -65,11 +65,17 @@ def test_totals_by_label(tick: Any, counts: list[int]) -> None:
 
 def test_labels_in_several_spellings_are_one_label() -> None:
     h = histogram(categories=["caf\u00e9", "7"], other="rest")
-    assert h.step({"cafe\u0301": 2, "caf\u00e9": 3, 7: 1, 7.0: 0, "Cafe": 1}).value == {"caf\u00e9": 5, "7": 1, "rest": 1}
-    assert h.step_events(["cafe\u0301", 7, np.int64(7), b"7"]).value == {"caf\u00e9": 6, "7": 4, "rest": 1}
+    assert h.step({"cafe\u0301": 2, "caf\u00e9": 3, 7: 1, "7": 1, "Cafe": 1}).value == {
+        "caf\u00e9": 5,
+        "7": 2,
+        "rest": 1,
+    }
+    assert h.step_events(["cafe\u0301", 7, np.int64(7), b"7"]).value == {"caf\u00e9": 6, "7": 5, "rest": 1}
 
 
-@pytest.mark.parametrize("categories", ["abc", 5, [], ["a", "a"], [None], ["a", 1.5], ["caf\u00e9", "cafe\u0301"]], ids=repr)
+@pytest.mark.parametrize(
+    "categories", ["abc", 5, [], ["a", "a"], [None], ["a", 1.5], ["caf\u00e9", "cafe\u0301"]], ids=repr
+)
 def test_bad_categories_are_refused(categories: Any) -> None:
     with pytest.raises(ConfigurationError):
         histogram(categories=categories)
@@ -129,9 +135,7 @@ def test_removing_or_replacing_an_event_moves_what_is_charged(ticks: Any, b: int
     replaced = [list(tick) for tick in ticks]
     replaced[t][i] = data.draw(Event)
     difference = base - rows(replaced, max_per_event=b)
-    charge = histogram(
-        categories=["a", "b", "c", "d"], other="rest", max_per_event=b, neighbours="replace"
-    ).sensitivity
+    charge = histogram(categories=["a", "b", "c", "d"], other="rest", max_per_event=b, neighbours="replace").sensitivity
     assert np.abs(difference).sum() <= charge.l1 == min(2 * b, 5)
     assert (difference**2).sum() <= charge.l2_squared
 

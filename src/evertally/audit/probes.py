@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -166,7 +166,7 @@ def _() -> Verdict:
 def _() -> Verdict:
     with coarse_grid(1):
         mechanism = counter(ZCDP(1), 3, "sqrt")(KEY)
-        return concentrated_verdict(exact_loss(mechanism, [1, 0, 0], [0, 0, 0], tail=1e-7), 1)
+        return concentrated_verdict(exact_loss(mechanism, [1, 0, 0], [0, 0, 0], tail=1e-5), 1)
 
 
 @probe("exact law", "square-root counter on a coarse grid, one tick, little budget")
@@ -223,19 +223,19 @@ def _() -> Verdict:
 
 @probe("exact law", "one event with repeated labels")
 def _() -> Verdict:
-    make = histogram(PureDP(1), max_per_event=2)
-    moved = max((shift(make, [e], []) for e in (["a", "a"], {"a": 5}, ["a", "b"])), key=lambda row: float(row.sum()))
-    return _row_verdict(make, moved, 1)
+    verdicts = []
+    for most in (1, 2):
+        make = histogram(PureDP(1), max_per_event=most)
+        verdicts += [_row_verdict(make, shift(make, [e], []), 1) for e in (["a", "a", "a"], {"a": 5}, ["a", "b", "b"])]
+    return max(verdicts)
 
 
 @probe("exact law", "two mechanisms of one stream")
 def _() -> Verdict:
     stream = Stream("s", guarantee=PureDP(1), horizon=1, key=KEY)
     added = [stream.add(Counter, share=Fraction(2, 3), name="first")]
-    try:
+    with suppress(BudgetExceeded):
         added.append(stream.add(Counter, share=Fraction(2, 3), name="second"))
-    except BudgetExceeded:
-        pass
     # Their noise is independent: the losses of one event that both see add up.
     return pure_verdict(JointLoss(tuple(exact_loss(mechanism, [1], [0]) for mechanism in added)), 1)
 
@@ -322,6 +322,22 @@ def _() -> Verdict:
     return separation(make, 0.5, _length(shift(make, [1] * 4, [], (["ann"] * 4, []))))
 
 
+@probe("closed form", "one user's event moved to another tick")
+def _() -> Verdict:
+    make = counter(ZCDP(0.5), 3, radix=2, unit="user", max_events_per_user=1, neighbours="replace")
+    directions = closed_form(make(KEY)).directions
+    moved = np.array([1.0, 0.0, -1.0])
+    mu = math.sqrt(np.cumsum(moved) @ directions @ moved)
+    return mu > 1 + _ROUNDING, f"the most powerful test separates by mu {mu:.6g}, claimed 1"
+
+
+@probe("closed form", "every column changed by independent events")
+def _() -> Verdict:
+    promise = ZCDP(0.5, adversary="oblivious")
+    make = histogram(promise, 8, neighbours="independent", max_per_event=3, mechanism="tree", radix=2)
+    return separation(make, 0.5, _length(shift(make, [["a", "b", "c"]], [])))
+
+
 @probe("closed form", "one value of a mean")
 def _() -> Verdict:
     def make(key: NoiseKey) -> RunningMean:
@@ -341,6 +357,12 @@ def _length(row: IntArray) -> float:
 def _() -> Verdict:
     make = counter(PureDP(1), 1)
     return verdict(play(make, FirstTick(make(KEY)), 20_000))
+
+
+@probe("game", "one tick, pure, by the release itself")
+def _() -> Verdict:
+    # The most powerful score is flat in the tails of the law that ought to be; this one sees every outcome.
+    return verdict(play(counter(PureDP(1), 1), Differencing(), 20_000))
 
 
 @probe("game", "binary tree of seven ticks, averaging")
@@ -419,6 +441,11 @@ def _() -> Verdict:
     return first_leak(attacks.column_attack(make))
 
 
+@probe("attack", "draws at all addresses")
+def _() -> Verdict:
+    return first_leak(attacks.repeat_attack(counter(PureDP(0.01), 512, radix=2)))
+
+
 @probe("attack", "form of releases")
 def _() -> Verdict:
     make = histogram(PureDP(1), 9, other="rest")
@@ -443,7 +470,7 @@ def _() -> Verdict:
 
 @probe("attack", "bits of releases")
 def _() -> Verdict:
-    return first_leak(attacks.float_support_attack(counter(PureDP(1), 1), trials=3000))
+    return first_leak(attacks.float_support_attack(counter(PureDP(1), 1), trials=2000))
 
 
 # -- conformance -----------------------------------------------------------------------------------------------------
@@ -451,11 +478,12 @@ def _() -> Verdict:
 
 def _conforms(name: str) -> Verdict:
     subject = next(subject for subject in checks.MECHANISMS if subject.name.startswith(name))
-    try:
-        passed = checks.check(subject)
-    except AssertionError as error:
-        return True, str(error)
-    return False, f"{passed} checks passed"
+    for check in checks.CHECKS:
+        try:
+            check(subject)
+        except Exception as error:  # a check fails by assertion, or by whatever the mechanism raised in it
+            return True, f"{check.__name__}: {error or type(error).__name__}"
+    return False, f"{len(checks.CHECKS)} checks passed"
 
 
 @probe("conformance", "pure counter")

@@ -34,8 +34,9 @@ class Report:
     """What an audit found: at least `audited` is lost (except with probability `error`), `claimed` is promised.
 
     `unit` says in what: "epsilon" (at `delta`), "rho" (Renyi divergence over its order), or "mu", the separation of two
-    normal laws. `method` says how: "event", "separation", "closed form" or "exact law" (these two play no games and
-    their error is 0). `scores` are the scores of both sides, for pictures.
+    normal laws. `method` says how: "event", "separation" (games), "closed form" or "exact law" (no games, error 0).
+    Reports of the door ("l1 change", "l2 change") and of attacks ("leak", 0 or 1) are no losses. `scores` are the
+    scores of both sides, for pictures; `stopped` says why games ended early, or what an attack saw.
     """
 
     mechanism: str
@@ -60,7 +61,12 @@ class Report:
     @property
     def fraction(self) -> float:
         """How much of the claim the audit found: near 1, the mechanism adds no more noise than it must."""
-        return self.audited / self.claimed if self.claimed else math.inf
+        return self.audited / self.claimed if self.claimed else (math.inf if self.audited else 0.0)
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether the numbers say how much privacy is lost, as those of games, laws and closed forms do."""
+        return self.unit in ("epsilon", "mu", "rho")
 
 
 def claimed_epsilon(guarantee: Guarantee, delta: float) -> float:
@@ -164,7 +170,7 @@ def measure_mu(
 
     The known scores of adversaries that are not adaptive are linear in the noise, hence normal, and their separation
     is measured. Others are judged by an event (`separation_bound`): mean over deviation of a score that is not normal
-    can exceed mu without any loss. For the same reason noise of standard deviation below 1 cannot be judged here.
+    can exceed mu without any loss. For the same reason noise of a standard deviation well below 1 is not for this.
     """
     started = time.perf_counter()
     games = [Game(mechanism_factory, adversary, side, ticks=ticks) for side in _SIDES]

@@ -104,3 +104,53 @@ def demo_command(
         from evertally.cli.demo import demo
 
         demo(output)
+
+
+@app.command("audit")
+def audit_command(
+    subject: Annotated[
+        str,
+        typer.Argument(metavar="SUBJECT", help="SPEC.toml, or counter, histogram, mean, or all.", show_default=False),
+    ],
+    epsilon: Annotated[float | None, typer.Option(help="Claimed epsilon.", show_default=False)] = None,
+    delta: Annotated[float | None, typer.Option(help="Claimed delta, with --epsilon.", show_default=False)] = None,
+    rho: Annotated[float | None, typer.Option(help="Claimed rho (zCDP).", show_default=False)] = None,
+    horizon: Annotated[
+        int | None, typer.Option(help="Number of ticks. Default: no horizon.", show_default=False)
+    ] = None,
+    mechanism: Annotated[str, typer.Option(help="Noise process.")] = "auto",
+    neighbours: Annotated[str, typer.Option(help="add_remove or replace.")] = "add_remove",
+    categories: Annotated[int | None, typer.Option(help="Of a histogram, how many.", show_default=False)] = None,
+    max_per_event: Annotated[int | None, typer.Option(help="Of a histogram.", show_default=False)] = None,
+    max_weight: Annotated[int | None, typer.Option(help="Of a counter or histogram.", show_default=False)] = None,
+    lower: Annotated[float | None, typer.Option(help="Of a mean. Default: 0.", show_default=False)] = None,
+    upper: Annotated[float | None, typer.Option(help="Of a mean. Default: 1.", show_default=False)] = None,
+    max_events_per_user: Annotated[
+        int | None, typer.Option(help="Protects users instead of events.", show_default=False)
+    ] = None,
+    effort: Annotated[str, typer.Option(help="short (seconds) or long (minutes).")] = "short",
+    seed: Annotated[int, typer.Option(help="Another seed plays other games.")] = 0,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE.png", help="Draw the two laws and the ROC curve.", show_default=False)
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="With all: write the table there.", show_default=False)
+    ] = None,
+) -> None:
+    """Try to break the promise: exact laws, closed forms and games. Exit status 1 if one is broken."""
+    with _readable_errors():
+        from evertally.cli import audit as auditor
+
+        settings = {
+            "mechanism": mechanism if mechanism != "auto" else None,
+            "neighbours": neighbours if neighbours != "add_remove" else None,
+            "categories": categories,
+            "max_per_event": max_per_event,
+            "max_weight": max_weight,
+            "lower": lower,
+            "upper": upper,
+            "max_events_per_user": max_events_per_user,
+        }
+        passed = auditor.command(subject, (epsilon, delta, rho), horizon, settings, effort, seed, picture, output)
+        if not passed:
+            raise typer.Exit(1)

@@ -214,8 +214,9 @@ def _misfit(name: str, charge: Budget, setting: Setting) -> str | None:
 
 
 def _worst(name: str, charge: Budget, setting: Setting) -> float:
-    # Spread does not depend on the number of columns; one keeps the trial small.
-    trial = Setting(setting.change, setting.horizon, 1, setting.memory_limit, setting.radix)
+    # One column with its part of the memory has the same spread, and keeps the trial small.
+    memory = max(1, setting.memory_limit // setting.columns)
+    trial = Setting(setting.change, setting.horizon, 1, memory, setting.radix)
     process = KINDS[name].build(charge, trial, ZeroNoise().source())
     if isinstance(process, EpochProcess):
         return process.worst_in_epoch(HYBRID_TARGET.bit_length() - 1).stddev

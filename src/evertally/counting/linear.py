@@ -187,13 +187,16 @@ class LinearMechanism(ABC):
         """One tick: its total goes in, the release of the running sum comes out.
 
         The total counts events that the caller has bounded; `step_events` does the bounding itself. Mistakes in the
-        call raise before the tick is used; totals out of range are clipped silently. With `tick`, the same call for
-        the last tick gives the same release again, and any other total for it is refused.
+        call raise before the tick is used; totals out of range (below 0 where nothing is signed, beyond 2^61/horizon)
+        are clipped silently. With `tick`, the same call for the last tick gives the same release again, and any other
+        total for it is refused.
         """
+        tick = _tick(tick)
         return self._step(self._clip(self._row(x)[None, :])[0], tick)
 
     def step_events(self, events: Any, *, users: Any = None, tick: int | None = None) -> Release:
         """One tick from raw events. Whatever is not legal in a record is bounded silently and never raises."""
+        tick = _tick(tick)
         number = self.tick + 1 if tick is None else tick
         if (users is None) != (self._users is None):
             raise TypeError(
@@ -377,6 +380,12 @@ def _whole(name: str, value: Any, low: int, high: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
         raise ConfigurationError(f"{name} must be an integer from {low} to {high}; got {value!r}")
     return int(value)
+
+
+def _tick(tick: Any) -> int | None:
+    if tick is not None and (isinstance(tick, bool) or not isinstance(tick, int | np.integer)):
+        raise TypeError(f"tick is a whole number, not {type(tick).__name__}")
+    return None if tick is None else int(tick)
 
 
 def _charge_text(charge: Budget) -> str:

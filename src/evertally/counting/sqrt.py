@@ -13,7 +13,8 @@ a path that involves no data. It must be *correctly* rounded to be a function of
 bound decide almost every tick, ball arithmetic the rest, ties included.
 
 Error: variance sigma^2 sum_{k<t} l_k^2, worst S_T/sqrt(2 rho) at t = T with S_T = ln(T)/pi + 1.066. Time O(log T)
-amortised per tick and column: noise needs no data, so it is made ahead in blocks that double. Memory 8 d T bytes at most.
+amortised per tick and column: noise needs no data, so it is made ahead in blocks that double. Memory 8 d T bytes of
+noise, and up to 250 T bytes while the factor and a block are made, whatever d is.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The integer square-root factor and its certified inverse: public numbers that depend on the horizon alone.
 
-factorization-counting 2.1, 2.2 and 11. The prefix-sum matrix is L R with R Toeplitz, coefficients r_k = round(2^q f(k)),
+factorization-counting 2.1, 2.2 and 11. The prefix-sum matrix is L R, R Toeplitz with r_k = round(2^q f(k)),
 f(k) = binom(2k, k)/4^k, and L Toeplitz with the power series l of 1/((1 - z) r(z)). R is an integer matrix, so noise
 on R x can be integer noise; L is applied to what is already private.
 """

@@ -46,11 +46,11 @@ def whole(value: object, limit: int) -> int:
     >>> whole(float("nan"), 10), whole(float("inf"), 10), whole("3", 10), whole(None, 10)
     (0, 0, 0, 0)
     """
-    if isinstance(value, np.generic):
-        value = value.item()
     try:
+        if isinstance(value, np.generic):
+            value = value.item()
         return _cut_and_clipped(value, limit) if isinstance(value, Real | Decimal) else 0
-    except Exception:  # an object from outside may do anything when it is compared
+    except Exception:  # an object from outside may do anything when it is compared, or asked for its class
         return 0
 
 
@@ -120,8 +120,9 @@ def _numeric(events: Any) -> NDArray[Any] | None:
 
 def _clipped(numbers: NDArray[Any], low: int, high: int) -> Row:
     if numbers.dtype.kind == "f":
-        finite = np.where(np.isfinite(numbers), numbers, 0).astype(np.float64)
-        clipped: Row = np.clip(np.trunc(finite), low, high).astype(np.int64)
+        finite = np.where(np.isfinite(numbers), numbers, 0)
+        with np.errstate(over="ignore"):  # a long double may be too large for float64, and must not be heard
+            clipped: Row = np.clip(np.trunc(finite.astype(np.float64)), low, high).astype(np.int64)
     elif numbers.dtype == np.uint64:  # the only integers that do not fit int64
         clipped = np.minimum(numbers, np.uint64(high)).astype(np.int64)
     else:

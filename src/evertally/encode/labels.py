@@ -34,7 +34,9 @@ def canonical(value: object) -> str | None:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, str):
-        return value if value.isascii() else unicodedata.normalize("NFC", value)
+        # A subclass may hash and compare as it likes: two spellings of one user would be two users.
+        text = value if type(value) is str else str.__str__(value)
+        return text if text.isascii() else unicodedata.normalize("NFC", text)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):

@@ -95,17 +95,31 @@ def _owners(users: Any) -> tuple[Codes, list[str]]:
     if plain is None:
         values = as_list(users)
         nested = is_arrow(users) and _is_nested(users)
-        if nested or any(isinstance(value, list | tuple | set | frozenset | dict | np.ndarray) for value in values):
+        if nested or any(map(_is_collection, values)):
             raise TypeError("users must hold one user per event; an event owned by several users is refused")
         plain = np.arange(len(values)), values
     codes, values = plain
     number: dict[str, int] = {}
     recoded = np.full(len(values) + 1, -1, np.int64)  # the last entry is where code -1 points
     for i, value in enumerate(values):
-        name = canonical(value)
+        name = _user(value)
         if name is not None:
             recoded[i] = number.setdefault(name, len(number))
     return recoded[codes], list(number)
+
+
+def _user(value: object) -> str | None:
+    try:
+        return canonical(value)
+    except Exception:  # an object from outside may do anything when it is read
+        return None
+
+
+def _is_collection(value: object) -> bool:
+    try:
+        return isinstance(value, list | tuple | set | frozenset | dict | np.ndarray)
+    except Exception:  # or when it is asked for its class
+        return False
 
 
 def _is_nested(users: Any) -> bool:

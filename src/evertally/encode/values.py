@@ -63,14 +63,15 @@ def _floats(events: Any) -> NDArray[np.float64]:
             array = column.to_numpy() if chunked else column.to_numpy(zero_copy_only=False)
             return np.asarray(array, dtype=np.float64)
     if isinstance(events, np.ndarray) and events.dtype.kind in "iuf":
-        return events.astype(np.float64)
+        with np.errstate(over="ignore"):  # a long double may be too large for float64, and must not be heard
+            return events.astype(np.float64)
     return np.array([_float(value) for value in as_list(events)], dtype=np.float64)
 
 
 def _float(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real | Decimal):
-        return math.nan
     try:
+        if isinstance(value, bool) or not isinstance(value, Real | Decimal):
+            return math.nan
         return float(value)
     except Exception:  # an object from outside may do anything when it is read
         return math.nan

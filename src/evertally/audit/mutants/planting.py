@@ -1,0 +1,83 @@
+"""What a planted bug is, and the ways to plant one."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+from unittest import mock
+
+from evertally.audit.probes import PROBES, Probe
+from evertally.counting import sqrt_factor
+from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law
+
+Patch = Callable[[], AbstractContextManager[None]]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A planted bug: where the trap lists warn of it, how to plant it, and the probe that must find it."""
+
+    name: str
+    trap: str
+    patch: Patch
+    detect: Probe
+
+
+MUTANTS: list[Mutant] = []
+
+
+def plant(name: str, trap: str, probe: str) -> Callable[[Patch], Patch]:
+    """Registers a function that makes the patch of a bug; `probe` names what must find it."""
+
+    def register(patch: Patch) -> Patch:
+        MUTANTS.append(Mutant(name, trap, patch, PROBES[probe]))
+        return patch
+
+    return register
+
+
+@contextmanager
+def replaced(target: Any, **attributes: Any) -> Iterator[None]:
+    """Attributes of a module or class, replaced for the time of a `with` block. Factors are kept by horizon alone, so
+    they are forgotten before and after."""
+    sqrt_factor.sqrt_factor.cache_clear()
+    with ExitStack() as stack:
+        for name, value in attributes.items():
+            stack.enter_context(mock.patch.object(target, name, value))
+        try:
+            yield
+        finally:
+            sqrt_factor.sqrt_factor.cache_clear()
+
+
+@contextmanager
+def all_of(*patches: AbstractContextManager[None]) -> Iterator[None]:
+    """Several patches as one bug."""
+    with ExitStack() as stack:
+        for patch in patches:
+            stack.enter_context(patch)
+        yield
+
+
+def recalibrated(process: type, law: Callable[[Any], Law]) -> AbstractContextManager[None]:
+    """The process with the law that `law(process)` says, once it is made."""
+    original = process.__init__  # type: ignore[misc]
+
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **options: Any) -> None:
+        original(self, *args, **options)
+        self.law = law(self)
+
+    return replaced(process, __init__=init)
+
+
+def scaled(law: Law, factor: Fraction | float | int) -> Law:
+    """The law with its Laplace scale, or its Gaussian variance, multiplied."""
+    if isinstance(law, DiscreteLaplace):
+        return DiscreteLaplace(law.scale * Fraction(factor))
+    assert isinstance(law, DiscreteGaussian)
+    return DiscreteGaussian(law.sigma_squared * Fraction(factor))

@@ -1,0 +1,305 @@
+"""The plan of an audit: which adversaries, which methods, how many games.
+
+It depends on what is known about the mechanism:
+
+* Linear mechanisms with Laplace noise: the exact law of a tiny instance of the same configuration, and events of the
+  log-likelihood ratio in games of the real one.
+* Linear mechanisms with Gaussian noise: the closed form read off the program, the measured separation of the most
+  powerful score, and the exact Renyi divergences of a tiny instance where that can be enumerated.
+* Any other object with `step` and a `guarantee`: random streams, changes of single ticks and the adaptive adversaries,
+  with a trained score; the most promising one is played to the end on fresh games.
+
+Adversaries are those of the claimed class: none that is adaptive against a promise for oblivious streams.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from evertally.audit.adversaries import (
+    DeleteAndReinsert,
+    Differencing,
+    EdgeStream,
+    Feedback,
+    FirstTick,
+    LateTrigger,
+    RandomSearch,
+)
+from evertally.audit.game import Adversary, Factory
+from evertally.audit.report import Progress, Report, describe, hash_seed, measure_mu, play, strongest
+from evertally.audit.whitebox import (
+    again,
+    closed_form_report,
+    door_report,
+    exact_report,
+    nearly_normal,
+    smaller,
+    tiny,
+    worst_tick,
+)
+from evertally.counting import RunningMean, VectorCounter
+from evertally.counting.linear import LinearMechanism
+from evertally.errors import ConfigurationError
+from evertally.noise import simulation
+from evertally.privacy import ZCDP, ApproxDP
+
+Effort = Literal["short", "long"]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much of everything. The number of games follows from how many numbers (games x ticks x columns) are drawn."""
+
+    horizon: int  # longer ones are audited on a copy of this length
+    numbers: int  # drawn on each side by the strongest adversary; each of the others draws a fifth
+    trials: int  # of the strongest, at most
+    combinations: int  # enumerated by an exact law
+    objects: int  # games with one Python object each
+
+    def games(self, ticks: int, columns: int, main: bool) -> int:
+        games = min(self.trials, self.numbers // (ticks * columns))
+        return max(2000, games if main else games // 5)
+
+
+SIZES: dict[str, Sizes] = {
+    "short": Sizes(64, 1_000_000, 40_000, 30_000, 2_000),
+    "long": Sizes(1024, 60_000_000, 400_000, 100_000, 20_000),
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One part of an audit."""
+
+    name: str
+    run: Callable[[], Report]
+
+
+def audit_mechanism(
+    factory: Factory,
+    effort: Effort = "short",
+    *,
+    ticks: int | None = None,
+    seed: int = 0,
+    confidence: float = 1 - 1e-6,
+    progress: Progress | None = None,
+) -> list[Report]:
+    """Audits a mechanism in every way that applies to it; one report for each. The promise is broken if one of them has
+    not `passed`; `best(reports)` is the strongest.
+
+    `factory(key)` makes the mechanism: one of this library, or any object with `step(x)`, a `guarantee` and a `horizon`
+    (otherwise give `ticks`). It must take all its randomness from the key, or from a generator that the key seeds.
+
+    >>> import evertally as et
+    >>> reports = audit_mechanism(lambda key: et.Counter(guarantee=et.ZCDP(0.5), horizon=16, mechanism="tree", key=key))
+    >>> all(report.passed for report in reports), round(best(reports).fraction, 2)
+    (True, 1.0)
+    """
+    steps = plan(factory, effort, ticks=ticks, seed=seed, confidence=confidence)
+    reports = []
+    for number, step in enumerate(steps):
+        if progress:
+            progress(step.name, number, len(steps))
+        reports.append(run(step))
+    return reports
+
+
+def run(step: Step) -> Report:
+    """Runs one part of an audit and takes the time."""
+    started = time.perf_counter()
+    report = step.run()
+    return replace(report, seconds=time.perf_counter() - started)
+
+
+def best(reports: Iterable[Report]) -> Report:
+    """The report that decides: a broken promise if there is one, otherwise the largest part of the claimed loss."""
+    return max(reports, key=lambda report: (not report.passed, report.is_loss, report.fraction))
+
+
+def plan(
+    factory: Factory,
+    effort: Effort = "short",
+    *,
+    ticks: int | None = None,
+    seed: int = 0,
+    confidence: float = 1 - 1e-6,
+) -> list[Step]:
+    """The parts of an audit, in the order in which they are run."""
+    if effort not in SIZES:
+        raise ConfigurationError('effort is "short" or "long"')
+    sizes = SIZES[effort]
+    model = factory(simulation(0))
+    if not isinstance(model, LinearMechanism):
+        return _unknown_steps(factory, model, sizes, ticks, seed, confidence)
+    door = door_report(model)
+    steps = [Step("the door", lambda: door)] if door is not None else []
+    whole_epochs = sizes.horizon - 1  # 2^k - 1 ticks are k epochs
+    length = ticks or model.horizon or whole_epochs
+    if model.horizon is None:
+        length = min(length, whole_epochs)
+    if model.horizon is not None and length > sizes.horizon:
+        # Nothing about a longer stream is different in kind, and the closed form of T ticks is a matrix of T^2 numbers.
+        small = smaller(model, sizes.horizon)
+        steps += _linear_steps(again(small), small, sizes, sizes.horizon, seed, confidence)
+        steps += _first_ticks_steps(factory, model, sizes, seed, confidence)
+    else:
+        steps += _linear_steps(factory, model, sizes, length, seed, confidence)
+    return steps + _attack_steps(factory, model)
+
+
+# -- linear mechanisms -----------------------------------------------------------------------------------------------
+
+
+def _linear_steps(
+    factory: Factory, model: LinearMechanism, sizes: Sizes, ticks: int, seed: int, confidence: float
+) -> list[Step]:
+    columns = model._setting.columns
+    gaussian = isinstance(model.charge, ZCDP)
+    steps: list[Step] = []
+    enumerable = tiny(model, sizes.combinations)
+    if enumerable is not None:
+        steps.append(Step("exact law", lambda: exact_report(*enumerable)))
+    if gaussian:
+        steps.append(Step("closed form", lambda: closed_form_report(model, ticks)))
+    measure = measure_mu if gaussian and nearly_normal(model) else play
+
+    def game(adversary: Adversary, main: bool = False, ticks: int = ticks, measure: Any = measure) -> None:
+        # An epoch is a process of its own: many small transforms make the hybrid slow.
+        trials = sizes.games(ticks * (4 if model.mechanism == "epoch-hybrid" else 1), columns, main)
+        options = {"ticks": ticks, "seed": hash_seed(seed, len(steps)), "confidence": confidence}
+        steps.append(Step(adversary.name, lambda: measure(factory, adversary, trials, **options)))
+
+    worst, enough = worst_tick(model, ticks)
+    game(FirstTick(model, tick=worst), True, enough)
+    for tick in sorted({1, 2, ticks // 2, ticks - 1, ticks} - {worst}):
+        if 1 <= tick <= ticks:
+            game(FirstTick(model, tick=tick))
+    game(Differencing(model))
+    if model._signed and not isinstance(model, RunningMean):
+        game(DeleteAndReinsert(model))
+    if model.guarantee.adversary == "adaptive":
+        for adversary in (LateTrigger(model), Feedback(model), EdgeStream(model)):
+            game(adversary)
+    if isinstance(model.guarantee, ApproxDP) and gaussian:
+        game(FirstTick(model, tick=worst), measure=play)  # at the promised delta
+    if isinstance(model, RunningMean):
+        shown, few, seen = _shown(factory), min(ticks, 4), FirstTick()
+        seen.name = "change of tick 1, the mean alone"
+        own = hash_seed(seed, len(steps))
+        steps.append(
+            Step(seen.name, lambda: play(shown, seen, sizes.objects, ticks=few, seed=own, confidence=confidence))
+        )
+    return steps
+
+
+def _first_ticks_steps(
+    factory: Factory, model: LinearMechanism, sizes: Sizes, seed: int, confidence: float
+) -> list[Step]:
+    """The real, long configuration for its first ticks: less is seen of it, so less is found."""
+    ticks = sizes.horizon
+    adversary = FirstTick(model)
+    adversary.name += ", first ticks of the full horizon"
+    trials = sizes.games(ticks, model._setting.columns, False)
+    measure: Any = measure_mu if isinstance(model.charge, ZCDP) and nearly_normal(model) else play
+    options = {"ticks": ticks, "seed": hash_seed(seed, 98), "confidence": confidence}
+    return [Step(adversary.name, lambda: measure(factory, adversary, trials, **options))]
+
+
+class _ShownMean:
+    """A running mean as its users see it: x values at the upper end go in, one number comes out."""
+
+    def __init__(self, mean: RunningMean) -> None:
+        self._mean = mean
+        self.guarantee, self.horizon, self.mechanism = mean.guarantee, mean.horizon, mean.mechanism
+
+    def step(self, x: int) -> Any:
+        events = [self._mean.upper] * x
+        return self._mean.step(events)
+
+
+def _shown(factory: Factory) -> Factory:
+    return lambda key: _ShownMean(factory(key))
+
+
+# -- mechanisms of which nothing is known ----------------------------------------------------------------------------
+
+
+def _unknown_steps(
+    factory: Factory, model: Any, sizes: Sizes, ticks: int | None, seed: int, confidence: float
+) -> list[Step]:
+    horizon: int | None = getattr(model, "horizon", None)
+    length = ticks or (None if horizon is None else min(horizon, sizes.horizon))
+    if length is None:
+        raise ConfigurationError("a mechanism without a horizon is audited for a number of ticks: give ticks=...")
+    guarantee = getattr(model, "guarantee", None)
+    if guarantee is None:
+        raise ConfigurationError("the mechanism makes no promise: give it a guarantee, e.g. et.PureDP(1.0)")
+    candidates: list[Adversary] = [FirstTick(model, tick=tick) for tick in sorted({1, (length + 1) // 2, length})]
+    candidates += [RandomSearch(number) for number in range(1, 5)]
+    if guarantee.adversary == "adaptive":
+        candidates += [LateTrigger(model), Feedback(model), EdgeStream(model)]
+    options: dict[str, Any] = {"ticks": length, "confidence": confidence}
+
+    def alone(number: int, adversary: Adversary) -> Step:
+        seeded = hash_seed(seed, number)
+        return Step(adversary.name, lambda: play(factory, adversary, sizes.objects, seed=seeded, **options))
+
+    steps = [alone(number, adversary) for number, adversary in enumerate(candidates)]
+    last = Step(
+        "the most promising one",
+        lambda: strongest(factory, candidates, 4 * sizes.objects, seed=hash_seed(seed, 99), **options),
+    )
+    return [*steps, last]
+
+
+# -- attacks on the system around the noise --------------------------------------------------------------------------
+
+
+def _attack_steps(factory: Factory, model: LinearMechanism) -> list[Step]:
+    from evertally.audit import attacks
+
+    short = factory if model.horizon is None else again(smaller(model, 8))  # long enough for every attack
+    inputs = [_totals(model, n) for n in (3, 1, 2, 0, 1, 2)]
+    found: list[tuple[str, Callable[[], attacks.Finding]]] = [
+        ("replay", lambda: attacks.replay_attack(short, inputs[1], inputs[3])),
+    ]
+    mean = isinstance(model, RunningMean)
+    if not mean:  # these attacks compare integers
+        found.append(("restore", lambda: attacks.restore_attack(short, inputs)))
+    if model._options["unit"] == "event":  # otherwise events would need their users
+        found.append(("horizon", lambda: attacks.horizon_attack(short, inputs[3])))
+        if not mean:
+            found.append(("bad record", lambda: attacks.bad_record_attack(short)))
+        if isinstance(model, VectorCounter):
+            found.append(("unknown item", lambda: attacks.unknown_item_attack(short)))
+            found.append(("columns", lambda: attacks.column_attack(short)))
+    return [Step(name, lambda run=run: _as_report(model, run())) for name, run in found]  # type: ignore[misc]
+
+
+def _totals(model: LinearMechanism, n: int) -> Any:
+    """An input of `step`, another one for each n."""
+    if isinstance(model, RunningMean):
+        return [model.lower + (model.upper - model.lower) * n / 3]
+    columns = model._setting.columns
+    return n if columns == 1 and not isinstance(model, VectorCounter) else np.full(columns, n)
+
+
+def _as_report(model: LinearMechanism, finding: Any) -> Report:
+    return Report(
+        mechanism=describe(model),
+        guarantee=model.guarantee,
+        adversary=finding.name,
+        method="attack",
+        unit="leak",
+        claimed=0.0,
+        audited=float(finding.leaked),
+        delta=0.0,
+        error=0.0,
+        trials=0,
+        stopped=finding.evidence,
+    )

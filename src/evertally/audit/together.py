@@ -1,0 +1,68 @@
+"""All mechanisms of one stream at once: the promise of a stream is about everything that is released."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from evertally.audit.adversaries import FirstTick
+from evertally.audit.game import Factory, FloatArray, public
+from evertally.audit.report import play
+from evertally.audit.suite import SIZES, Effort, Step
+from evertally.counting import RunningMean, VectorCounter
+from evertally.counting.linear import LinearMechanism
+from evertally.noise import simulation
+from evertally.privacy import Guarantee
+
+_TICKS = 4
+
+
+class Together:
+    """A stream as one mechanism: x events go through the doors of all its queries, and all releases come out.
+
+    Each mechanism draws its noise under the stream's one key, as in production: noise that two of them shared would
+    show here, and nowhere else.
+
+    >>> import evertally as et
+    >>> stream = et.Stream("visits", guarantee=et.PureDP(1.0), horizon=4, key=et.simulation(0))
+    >>> both = {name: stream.add(et.Counter, share=0.5, name=name) for name in ("all", "again")}
+    >>> Together(both, stream.guarantee, stream.horizon).step(1).shape
+    (2,)
+    """
+
+    columns = 1
+
+    def __init__(self, mechanisms: Mapping[str, LinearMechanism], guarantee: Guarantee, horizon: int | None) -> None:
+        self._mechanisms = list(mechanisms.values())
+        self.guarantee, self.horizon = guarantee, horizon
+
+    def step(self, x: int) -> FloatArray:
+        return np.concatenate([public(_fed(mechanism, x)) for mechanism in self._mechanisms])
+
+
+def _fed(mechanism: LinearMechanism, x: int) -> Any:
+    cap = mechanism._options["max_events_per_user"]
+    if cap is None:
+        return mechanism.step_events([_event(mechanism)] * x)
+    events = [_event(mechanism)] * (x * cap)
+    return mechanism.step_events(events, users=["one"] * len(events))
+
+
+def _event(mechanism: LinearMechanism) -> Any:
+    """The event with the largest row."""
+    if isinstance(mechanism, RunningMean):
+        return mechanism.upper
+    weight = mechanism._options["max_weight"]
+    if not isinstance(mechanism, VectorCounter):
+        return weight
+    return dict.fromkeys(mechanism.columns[: mechanism._options["max_per_event"]], weight)
+
+
+def together_plan(factory: Factory, effort: Effort = "short", *, seed: int = 0) -> list[Step]:
+    """One game: an event is there in the first tick or not; the score is trained on all releases of a few ticks."""
+    adversary = FirstTick()
+    adversary.name += ", all queries"
+    ticks = min(_TICKS, factory(simulation(0)).horizon or _TICKS)
+    return [Step(adversary.name, lambda: play(factory, adversary, SIZES[effort].objects, ticks=ticks, seed=seed))]

@@ -1,0 +1,205 @@
+"""Audits that play no games: exact laws, closed forms and the door, all read off the program that is audited."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from evertally.audit.adversaries import worst_pair
+from evertally.audit.exact import combinations_of, exact_columns
+from evertally.audit.game import Factory, IntArray
+from evertally.audit.gaussian import claimed_mu, closed_form, impulse_response, node_form
+from evertally.audit.report import Report, describe
+from evertally.counting import Counter, RunningMean, VectorCounter
+from evertally.counting.linear import LinearMechanism
+from evertally.errors import ConfigurationError
+from evertally.noise import simulation
+from evertally.privacy import ZCDP, Neighbours, PureDP
+
+RENYI_ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0)
+
+
+def _tail(model: LinearMechanism) -> float:
+    """Mass outside of the box of an exact law: Gaussian tails are cheap, and divergences of high order need them."""
+    return 1e-7 if isinstance(model.charge, PureDP) else 1e-12
+
+
+def smaller(model: LinearMechanism, horizon: int, **changed: Any) -> LinearMechanism:
+    """The same configuration with another horizon: class, guarantee, process, relation, weights."""
+    options = model._options | {"guarantee": model.guarantee, "horizon": horizon} | changed
+    made = type(model)(**options, key=simulation(0))
+    if type(made.charge) is not type(model.charge):  # an (epsilon, delta) promise may be paid in either way
+        made = type(model)(**(options | {"guarantee": model.charge}), key=simulation(0))
+    return made
+
+
+def again(model: LinearMechanism) -> Factory:
+    """A factory of mechanisms with the same configuration."""
+    return lambda key: type(model)(**(model._options | {"guarantee": model.guarantee}), key=key)
+
+
+# -- the whole law of a tiny instance --------------------------------------------------------------------------------
+
+
+def tiny(model: LinearMechanism, most: int) -> tuple[LinearMechanism, int] | None:
+    """The longest instance of three ticks or less with at most so many combinations of draws, or None."""
+    _, laws = impulse_response(model, 1)
+    if any(law.stddev() > 1e5 for law in laws):
+        return None  # the square-root factor lives on a fine grid: its draws have too many values
+    # Binary trees: the default radix for three ticks makes one level, and several are to be seen.
+    changed = {"radix": 2} if model.mechanism == "tree" else {}
+    for ticks in (3, 2, 1):
+        try:
+            small = model if model.horizon is None else smaller(model, ticks, **changed)
+        except ConfigurationError:  # a noise scale out of range: large budgets need long horizons
+            continue
+        if combinations_of(small, ticks, _tail(model)) <= most:
+            return small, ticks
+    return None
+
+
+def exact_report(model: LinearMechanism, ticks: int) -> Report:
+    """The true loss of a tiny instance, for the change of its worst tick: epsilon for Laplace noise, for Gaussian noise
+    the largest Renyi divergence over its order, which rho-zCDP bounds by rho."""
+    left, right = worst_pair(model)
+    found: list[tuple[float, str]] = []
+    for tick in range(1, ticks + 1):
+        streams = np.zeros((2, ticks, left.size), dtype=np.int64)
+        streams[:, tick - 1] = left, right
+        loss = exact_columns(model, streams[0].tolist(), streams[1].tolist(), _tail(model))
+        if isinstance(model.charge, PureDP):
+            found.append((loss.epsilon, f"change of tick {tick}"))
+        else:
+            curve = [(loss.renyi(order) / order, f"change of tick {tick}, order {order:g}") for order in RENYI_ORDERS]
+            found.append(max(curve))
+    audited, adversary = max(found)
+    charge = model.charge
+    pure = isinstance(charge, PureDP)
+    claimed = charge.epsilon if isinstance(charge, PureDP) else charge.rho
+    return _report(model, adversary, "exact law", "epsilon" if pure else "rho", claimed, audited)
+
+
+# -- the closed form -------------------------------------------------------------------------------------------------
+
+
+def closed_form_report(model: LinearMechanism, ticks: int) -> Report:
+    """The separation of the most powerful test against the largest change, from the program's own noise matrix."""
+    if not isinstance(model.charge, ZCDP):
+        raise ConfigurationError("the closed form is for Gaussian noise")
+    left, right = worst_pair(model)
+    try:
+        form = closed_form(model, ticks)
+        adversary = f"change of tick {form.worst_tick}"
+        audited = float(form.mu.max()) * math.sqrt(int(((left - right) ** 2).sum()))
+    except np.linalg.LinAlgError:
+        adversary, audited = "a combination of releases that carries no noise", math.inf
+    return _report(model, adversary, "closed form", "mu", claimed_mu(model.charge.rho), audited)
+
+
+def worst_tick(model: LinearMechanism, ticks: int) -> tuple[int, int]:
+    """The tick whose change shows most, and how many ticks it takes to see all of that."""
+    try:
+        if isinstance(model.charge, ZCDP):
+            return closed_form(model, ticks).worst_tick, ticks
+        form = node_form(model, ticks)
+    except np.linalg.LinAlgError:
+        form = None
+    if form is None:
+        return 1, ticks
+    loss = (np.abs(form.moved) / form.scales[:, None]).sum(axis=0)
+    # Among equally bad ticks the one in the fewest blocks: the event "all blocks look changed" is likeliest there.
+    touched = (form.moved != 0).sum(axis=0)
+    worst = min(range(ticks), key=lambda j: (-round(float(loss[j]), 9), touched[j], j))
+    rows = form.inverse[np.flatnonzero(form.moved[:, worst])]
+    return worst + 1, int(np.flatnonzero(np.abs(rows).sum(axis=0) > 1e-9).max()) + 1
+
+
+def nearly_normal(model: LinearMechanism) -> bool:
+    """Whether the noise is so wide that one does not see that it is discrete (see `measure_mu`): its variance is then
+    that of the continuous law up to a factor 1 - 1e-4."""
+    _, laws = impulse_response(model, min(4, model.horizon or 4))
+    return all(law.stddev() >= 0.9 for law in laws) and model._noise.spread(1).stddev >= 0.9
+
+
+# -- the door --------------------------------------------------------------------------------------------------------
+
+
+def door_report(model: LinearMechanism) -> Report | None:
+    """How far the neighbouring relation moves a tick's row, tried with events at the mechanism's own door, against the
+    change that its noise is made for. (The other audits take that change for granted.)"""
+    if not isinstance(model, Counter | VectorCounter | RunningMean):
+        return None
+    pure = isinstance(model.charge, PureDP)
+    order = 1 if pure else 2
+    moved = max(float(np.linalg.norm(row.astype(np.float64), order)) for row in _changes(model))
+    claimed = float(model.sensitivity.l1) if pure else math.sqrt(model.sensitivity.l2_squared)
+    return _report(model, "events at the door", "door", f"l{order} change", claimed, moved)
+
+
+def _changes(model: LinearMechanism) -> Iterator[IntArray]:
+    """Differences of rows between neighbours, for a list of telling events. One tick only: a user whose events lie in
+    several ticks changes no more (factorization-counting 2.4)."""
+    events = _events(model)
+    cap: int | None = model._options["max_events_per_user"]
+    rows = [_row(model, [event] * (1 if cap is None else cap + 2), cap is not None) for event in events]
+    if model.neighbours is Neighbours.INDEPENDENT:
+        yield np.array([max(abs(int(a[c] - b[c])) for a in rows for b in rows) for c in range(rows[0].size)])
+    elif model._options.get("protects") == "item":
+        for i, j in combinations(range(len(events)), 2):
+            if _one_item_apart(events[i], events[j], model.neighbours is Neighbours.REPLACE):
+                yield rows[i] - rows[j]
+    elif model.neighbours is Neighbours.REPLACE:
+        yield from (a - b for a, b in combinations(rows, 2))
+    else:
+        yield from rows
+
+
+def _events(model: LinearMechanism) -> list[Any]:
+    if isinstance(model, RunningMean):
+        return [None, model.lower, model.upper, (model.lower + model.upper) / 2, 1e300, -1e300]
+    w = int(model._options["max_weight"])
+    weights = [w, -w] if model._signed else [w]
+    if not isinstance(model, VectorCounter):
+        return [None, 0, 1, 0.5, 10**30, -(10**30), *weights]
+    labels = [*model.columns[: 5 if len(weights) == 1 else 4], "evertally-undeclared"]
+    longest = min(len(labels), int(model._options["max_per_event"]) + 1)
+    events: list[dict[str, int]] = [{}]
+    for _ in range(longest):
+        longer = [{**e, label: v} for e in events for label in labels if label not in e for v in weights]
+        events += [e for e in longer if list(e) == sorted(e, key=labels.index) and e not in events]
+    return events
+
+
+def _one_item_apart(a: dict[str, int], b: dict[str, int], replaced: bool) -> bool:
+    """One item more or less; or, for replacement, one item in place of another, or with another weight."""
+    only = [{label: v for label, v in x.items() if y.get(label) != v} for x, y in ((a, b), (b, a))]
+    return sorted(map(len, only)) == [0, 1] or (replaced and list(map(len, only)) == [1, 1])
+
+
+def _row(model: LinearMechanism, events: list[Any], owned: bool) -> IntArray:
+    """The row that the door makes of a tick's events: under one key, the noise of two first ticks cancels."""
+    sums = []
+    for batch in (events, []):
+        copy = again(model)(simulation(0))
+        copy.step_events(batch, users=["one"] * len(batch)) if owned else copy.step_events(batch)
+        sums.append(copy._history[-1])
+    return np.asarray(sums[0] - sums[1])
+
+
+def _report(model: LinearMechanism, adversary: str, method: str, unit: str, claimed: float, audited: float) -> Report:
+    return Report(
+        mechanism=describe(model),
+        guarantee=model.charge,
+        adversary=adversary,
+        method=method,
+        unit=unit,
+        claimed=claimed,
+        audited=audited,
+        delta=0.0,
+        error=0.0,
+        trials=0,
+    )

@@ -1,0 +1,243 @@
+"""`evertally audit`: plays the auditor against a configuration, shows what it found, and exits accordingly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from evertally.audit.game import Factory
+from evertally.audit.report import Report
+from evertally.audit.subjects import SUBJECTS
+from evertally.audit.suite import Effort, Step, best, plan, run
+from evertally.audit.tables import markdown, shown_claim, shown_loss
+from evertally.audit.together import Together, together_plan
+from evertally.counting import Counter, RunningMean
+from evertally.errors import ConfigurationError
+from evertally.histogram import Histogram
+from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
+from evertally.runtime import load_spec
+from evertally.runtime.mechanisms import build
+
+KINDS: dict[str, Any] = {"counter": Counter, "histogram": Histogram, "mean": RunningMean}
+
+
+def command(
+    subject: str,
+    promise: tuple[float | None, float | None, float | None],
+    horizon: int | None,
+    options: Mapping[str, Any],
+    effort: str,
+    seed: int,
+    picture: Path | None,
+    output: Path | None,
+) -> bool:
+    """What the command does; True if no promise was broken."""
+    if effort not in ("short", "long"):
+        raise ConfigurationError("--effort is short or long")
+    how: Effort = "short" if effort == "short" else "long"
+    if picture is not None and picture.suffix != ".png":
+        raise ConfigurationError("--picture names a .png file")
+    if subject in KINDS:
+        made = subject_of_kind(subject, guarantee_of(*promise), horizon, options)
+        return audit({subject: plan(made, how, seed=seed)}, picture)
+    if (*promise, horizon) != (None,) * 4 or any(value is not None for value in options.values()):
+        raise ConfigurationError(f"the options of a mechanism go with {', '.join(KINDS)}; a spec has its own")
+    if subject == "all":
+        return audit_everything(how, seed, output)
+    if not subject.endswith(".toml"):
+        raise ConfigurationError(f"{subject!r} is neither a SPEC.toml nor one of {', '.join(KINDS)}, all")
+    return audit(plans_of_spec(Path(subject), how, seed), picture)
+
+
+def guarantee_of(epsilon: float | None, delta: float | None, rho: float | None) -> Guarantee:
+    """The promise that the options name."""
+    if rho is not None and epsilon is None and delta is None:
+        return ZCDP(rho)
+    if epsilon is not None and rho is None:
+        return PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)
+    raise ConfigurationError("a guarantee is --epsilon, or --epsilon and --delta, or --rho")
+
+
+def subject_of_kind(kind: str, guarantee: Guarantee, horizon: int | None, options: Mapping[str, Any]) -> Factory:
+    """A mechanism by kind; options that were not given are left to its defaults."""
+    given = {name: value for name, value in options.items() if value is not None}
+    known = {
+        "counter": {"max_weight", "signed"},
+        "histogram": {"categories", "max_per_event", "max_weight", "signed", "protects"},
+        "mean": {"lower", "upper", "resolution"},
+    }[kind] | {"mechanism", "neighbours", "max_events_per_user"}
+    strange = sorted(set(given) - known)
+    if strange:
+        raise ConfigurationError(f"a {kind} has no option --{strange[0].replace('_', '-')}")
+    if kind == "histogram":
+        given["categories"] = [str(i) for i in range(given.get("categories", 3))]
+    if kind == "mean":
+        given = {"lower": 0.0, "upper": 1.0} | given
+    if "max_events_per_user" in given:
+        given["unit"] = "user"
+    return lambda key: KINDS[kind](guarantee=guarantee, horizon=horizon, key=key, **given)
+
+
+def plans_of_spec(path: Path, effort: Effort, seed: int) -> dict[str, list[Step]]:
+    """The queries of a spec, each with its share of the guarantee, and all of them together. No file but the spec is
+    touched."""
+    spec = load_spec(path)
+
+    def one(name: str) -> Factory:
+        return lambda key: build(spec, key)[name]  # type: ignore[arg-type]
+
+    plans = {query.name: plan(one(query.name), effort, seed=seed) for query in spec.queries}
+    if len(plans) > 1:
+        plans[f"{spec.name} (all queries)"] = together_plan(
+            lambda key: Together(build(spec, key), spec.guarantee, spec.horizon),  # type: ignore[arg-type]
+            effort,
+            seed=seed,
+        )
+    return plans
+
+
+def audit(plans: Mapping[str, Sequence[Step]], picture: Path | None) -> bool:
+    """Audits, shows the tables, draws the picture; True if no promise was broken."""
+    found = _run(plans)
+    console = _console()
+    for name, reports in found.items():
+        console.print(_table(name, reports))
+    _verdict(console, found)
+    if picture is not None:
+        from evertally.audit.picture import draw
+
+        played = {name: [r for r in reports if r.scores is not None] for name, reports in found.items()}
+        draw({name: best(reports) for name, reports in played.items() if reports}, picture)
+        console.print(f"The two laws of the strongest score and the ROC curve: {picture}")
+    return all(report.passed for reports in found.values() for report in reports)
+
+
+def audit_everything(effort: Effort, seed: int, output: Path | None) -> bool:
+    """Audits every mechanism of the library; one line each, and a table in Markdown in `output`."""
+    plans = {subject.name: plan(subject.make, effort, ticks=subject.ticks, seed=seed) for subject in SUBJECTS}
+    found = _run(plans)
+    console = _console()
+    console.print(_summary(found))
+    _verdict(console, found)
+    if output is not None:
+        output.mkdir(parents=True, exist_ok=True)
+        (output / "audit.md").write_text(markdown(found), encoding="utf-8")
+        console.print(f"The same as a table with all details: {output / 'audit.md'}")
+    return all(report.passed for reports in found.values() for report in reports)
+
+
+def _run(plans: Mapping[str, Sequence[Step]]) -> dict[str, list[Report]]:
+    """Runs the plans under a progress bar; a pipe sees nothing of it."""
+    found: dict[str, list[Report]] = {}
+    console = Console(stderr=True)
+    bar = Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console
+    )
+    bar.disable = not console.is_terminal
+    with bar:
+        task = bar.add_task("audit", total=sum(map(len, plans.values())))
+        for name, steps in plans.items():
+            found[name] = []
+            for step in steps:
+                bar.update(task, description=f"{_cut(name, 40)}: {_cut(step.name, 24)}")
+                found[name].append(run(step))
+                bar.advance(task)
+    return found
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 3] + "..."
+
+
+def _console() -> Console:
+    console = Console(highlight=False, soft_wrap=True)
+    if not console.is_terminal:
+        console.width = max(console.width, 130)
+    return console
+
+
+def _table(name: str, reports: Sequence[Report]) -> Table:
+    table = Table(title=f"{name}: {reports[0].mechanism}", title_justify="left")
+    for heading in (
+        "audit",
+        "adversary",
+        "instance",
+        "claimed",
+        "lost at least",
+        "fraction",
+        "confidence",
+        "games",
+        "verdict",
+    ):
+        table.add_column(heading, justify="right" if heading in ("fraction", "games") else "left")
+    strongest = best(reports)
+    for report in reports:
+        row = [
+            report.method,
+            report.adversary,
+            _instance(report),
+            shown_claim(report),
+            shown_loss(report),
+            f"{report.fraction:.3f}" if report.unit != "leak" else "",
+            _confidence(report),
+            f"{report.trials:,}" if report.trials else "",
+            "ok" if report.passed else "BROKEN",
+        ]
+        table.add_row(*row, style="bold" if report is strongest else None)
+    return table
+
+
+def _summary(found: Mapping[str, Sequence[Report]]) -> Table:
+    table = Table()
+    for heading in (
+        "mechanism",
+        "claimed",
+        "lost at least",
+        "fraction",
+        "confidence",
+        "strongest adversary",
+        "verdict",
+    ):
+        table.add_column(heading, justify="right" if heading == "fraction" else "left", overflow="fold")
+    for name, reports in found.items():
+        report = best(reports)
+        table.add_row(
+            name,
+            shown_claim(report),
+            shown_loss(report),
+            f"{report.fraction:.3f}",
+            _confidence(report),
+            f"{report.method}: {report.adversary}",
+            "ok" if all(r.passed for r in reports) else "BROKEN",
+        )
+    return table
+
+
+def _instance(report: Report) -> str:
+    """ "tree, T=64" for "Counter(mechanism=tree, horizon=64)"."""
+    inside = report.mechanism.partition("(")[2].rstrip(")")
+    return inside.replace("mechanism=", "").replace("horizon=", "T=")
+
+
+def _confidence(report: Report) -> str:
+    if report.method in ("event", "separation"):
+        return f"1 - {report.error:.0e}".replace("e-0", "e-")
+    return "computed"
+
+
+def _verdict(console: Console, found: Mapping[str, Sequence[Report]]) -> None:
+    broken = [(name, report) for name, reports in found.items() for report in reports if not report.passed]
+    for name, report in broken:
+        what = (
+            report.stopped if report.unit == "leak" else f"{shown_loss(report)} is lost, {shown_claim(report)} claimed"
+        )
+        console.print(f"[bold]{name} breaks its promise[/bold]: {report.method}, {report.adversary}: {what}")
+    if not broken:
+        console.print(
+            "No promise was broken. That is evidence, not a proof: docs/auditing.md says what each audit can show."
+        )

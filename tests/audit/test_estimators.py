@@ -1,0 +1,234 @@
+"""The estimators: right against references, and never above the truth more often than they say."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+
+import evertally as et
+from evertally.audit import FirstTick, epsilon_bound, lower_limit, mu_bound, play, threshold_bound, upper_limit
+from evertally.audit.estimators import separation_bound, trained_score, trained_scores
+from evertally.audit.report import claimed_epsilon, default_delta, judge
+from evertally.errors import ConfigurationError
+
+RNG = np.random.default_rng(20240)
+
+
+@pytest.mark.parametrize(
+    ("hits", "trials"),
+    [
+        (0, 10),
+        (10, 10),
+        (1, 10),
+        (50, 100),
+        (3, 10_000),
+        (9_997, 10_000),
+        (30_000, 100_000),
+        (5, 10**6),
+        (4 * 10**6, 10**7),
+    ],
+)
+@pytest.mark.parametrize("error", [0.05, 1e-3, 1e-7])
+def test_clopper_pearson_against_scipy(hits, trials, error):
+    """Within a hundredth of a standard error of scipy's, on the safe side."""
+    low, high = lower_limit(hits, trials, error), upper_limit(hits, trials, error)
+    reference = beta.ppf(error, hits, trials - hits + 1) if hits else 0.0
+    other = beta.isf(error, hits + 1, trials - hits) if hits < trials else 1.0
+    deviation = math.sqrt((hits + 1) * (trials - hits + 1) / trials**3)
+    assert reference - deviation / 100 <= low <= reference + 1e-12
+    assert other - 1e-12 <= high <= other + deviation / 100
+
+
+def test_clopper_pearson_covers():
+    """Exactly: the probability that the limit misses p is at most the stated error, for every p."""
+    trials, error = 40, 0.05
+    limits = [lower_limit(hits, trials, error) for hits in range(trials + 1)]
+    for p in np.linspace(0.01, 0.99, 25):
+        mass = [math.comb(trials, k) * p**k * (1 - p) ** (trials - k) for k in range(trials + 1)]
+        assert sum(m for m, limit in zip(mass, limits, strict=True) if limit > p) <= error
+
+
+def randomised_response(epsilon, n, rng):
+    """Scores of an event whose true loss is exactly epsilon."""
+    p = math.exp(epsilon) / (1 + math.exp(epsilon))
+    return (rng.random(n) < p).astype(float), (rng.random(n) < 1 - p).astype(float)
+
+
+def test_epsilon_bound_covers():
+    """At error 0.1 the bound exceeds the truth in at most 10 % of repetitions; 600 repetitions, 99 allowed (4.6 sd)."""
+    missed = 0
+    for _ in range(600):
+        left, right = randomised_response(1.0, 300, RNG)
+        missed += epsilon_bound(int(left.sum()), int(right.sum()), 300, 0.0, 0.1) > 1.0
+    assert missed <= 95
+
+
+def test_threshold_bound_covers_and_is_not_idle():
+    bounds = [threshold_bound(*randomised_response(1.0, 2000, RNG), 0.0, 0.1).epsilon for _ in range(300)]
+    assert sum(bound > 1.0 for bound in bounds) <= 55
+    assert np.median(bounds) > 0.7
+
+
+def test_threshold_bound_on_equal_sides():
+    """The null: whatever event was picked on one half, the other half does not confirm it."""
+    false_alarms = 0
+    for _ in range(400):
+        left, right = RNG.normal(size=(2, 500))
+        false_alarms += threshold_bound(left, right, 0.0, 0.1).epsilon > 0
+    assert false_alarms <= 65
+    assert threshold_bound(*RNG.normal(size=(2, 20_000)), 0.0, 1e-6).epsilon == 0.0
+
+
+def test_threshold_bound_finds_either_direction():
+    left, right = RNG.normal(size=(2, 20_000)) + np.array([[0.0], [1.0]])
+    for a, b in ((left, right), (right, left), (-left, -right)):
+        assert threshold_bound(a, b, 0.0, 1e-6).epsilon > 1.0
+
+
+def test_threshold_bound_at_delta():
+    """A mechanism that shows everything with probability 0.01 and is perfect otherwise is (0, 0.01)-DP."""
+    shown = RNG.random(40_000) < 0.01
+    left, right = np.where(shown, 1.0, 0.0), np.where(RNG.random(40_000) < 0.01, -1.0, 0.0)
+    assert threshold_bound(left, right, 0.0, 1e-6).epsilon > 2
+    assert threshold_bound(left, right, 0.02, 1e-6).epsilon == 0.0
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.3, 1.0, 3.0])
+def test_mu_bound_covers(mu):
+    """Both limits at error 0.1 (5 % on each side): 400 repetitions, 6 sd around 20."""
+    below = above = 0
+    for _ in range(400):
+        left, right = RNG.normal(size=(2, 400))
+        bound = mu_bound(left * 2.5 + 2.5 * mu, right * 2.5, 0.1)
+        below += bound.lower > mu
+        above += bound.upper < mu
+    assert below <= 47
+    assert above <= 47
+
+
+def test_mu_bound_is_near_with_many_trials():
+    left, right = RNG.normal(size=(2, 100_000))
+    bound = mu_bound(left + 1, right, 1e-6)
+    assert 0.96 < bound.lower < 1.0 < bound.upper < 1.04
+
+
+def test_mu_bound_without_noise():
+    assert mu_bound(np.ones(9), np.zeros(9), 0.1).lower == math.inf
+    assert mu_bound(np.ones(9), np.ones(9), 0.1).estimate == 0.0
+
+
+@pytest.mark.parametrize("mu", [0.0, 1.0])
+def test_separation_bound_covers(mu):
+    bounds = [separation_bound(*(RNG.normal(size=(2, 1000)) + np.array([[mu], [0.0]])), 0.1) for _ in range(300)]
+    assert sum(bound > mu for bound in bounds) <= 55
+
+
+def test_separation_bound_does_not_depend_on_the_shape_of_the_score():
+    """A score that is not normal: mean over deviation exceeds mu, the bound from events does not (error 1e-6)."""
+    left, right = (np.tanh(1.5 * (x - 1.5)) for x in RNG.normal(size=(2, 100_000)) + np.array([[3.0], [0.0]]))
+    assert mu_bound(left, right, 1e-6).lower > 3.2
+    assert 2.8 < separation_bound(left, right, 1e-6) <= 3.0
+
+
+def test_trained_score_finds_the_direction():
+    direction = np.array([1.0, -2.0, 0.5])
+    left = RNG.normal(size=(20_000, 3)) + direction
+    right = RNG.normal(size=(20_000, 3))
+    weights = trained_score(left, right)
+    assert np.dot(weights, direction) / np.linalg.norm(weights) / np.linalg.norm(direction) > 0.99
+
+
+def test_trained_scores_see_more_than_means():
+    """Noise that is missing where nothing happened: the means are equal, the zeros are not."""
+    left = RNG.laplace(size=(8000, 3))
+    right = np.where(RNG.random((8000, 3)) < 0.5, 0.0, RNG.laplace(size=(8000, 3)) * math.sqrt(2))
+    scores = trained_scores(left, right)
+    assert threshold_bound(*scores, 0.0, 1e-6).epsilon > 1.5
+
+
+def test_trained_scores_are_honest_on_equal_sides():
+    alarms = 0
+    for _ in range(60):
+        scores = trained_scores(*RNG.normal(size=(2, 400, 5)))
+        alarms += threshold_bound(*scores, 0.0, 0.1).epsilon > 0
+    assert alarms <= 20
+
+
+# -- sequential stopping ---------------------------------------------------------------------------------------------
+
+
+class Loud:
+    """Loses 3, claims 1."""
+
+    guarantee = et.PureDP(1.0)
+    horizon = 1
+
+    def __init__(self, key):
+        self.noise = key.source("loud")
+
+    def step(self, x):
+        return x + int(self.noise.draws("sum", et.noise.DiscreteLaplace("1/3"), [1])[0, 0])
+
+
+def test_a_clear_failure_ends_early():
+    report = play(Loud, FirstTick(), 64_000)
+    assert (report.passed, report.stopped) == (False, "broken")
+    assert report.trials <= 8000
+    assert report.audited < 3.0
+
+
+def test_a_clear_pass_ends_early():
+    make = lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=1, key=key)  # noqa: E731
+    report = play(make, FirstTick(make(et.simulation(0))), 1_280_000, claim=et.PureDP(1.05))
+    assert (report.passed, report.stopped) == (True, "clear")
+    assert report.trials < 1_280_000
+
+
+def test_stopping_keeps_the_error():
+    """The stages share the error: at error 0.2 the final bound exceeds the truth in at most 20 % of the audits."""
+    make = lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=1, key=key)  # noqa: E731
+    adversary = FirstTick(make(et.simulation(0)))
+    reports = [play(make, adversary, 8000, confidence=0.8, seed=seed, claim=et.PureDP(2.0)) for seed in range(60)]
+    assert sum(report.audited > 1.0 for report in reports) <= 26
+
+
+def test_stages_share_the_error(monkeypatch):
+    errors = []
+    real = threshold_bound
+
+    def spy(left, right, delta, error):
+        errors.append(error)
+        return real(left, right, delta, error)
+
+    monkeypatch.setattr("evertally.audit.report.threshold_bound", spy)
+    play(Loud, FirstTick(), 16_000, claim=et.PureDP(9.0), confidence=0.99)
+    assert len(errors) > 1
+    assert sum(errors) <= 0.01 * (1 + 1e-9)
+
+
+# -- claims ----------------------------------------------------------------------------------------------------------
+
+
+def test_claims():
+    assert claimed_epsilon(et.PureDP(1.5), 0.0) == 1.5
+    assert claimed_epsilon(et.ApproxDP(1.0, 1e-6), 1e-3) == 1.0
+    assert claimed_epsilon(et.ZCDP(0.5), 1e-3) == et.ZCDP(0.5).to_approx(1e-3).epsilon
+    assert claimed_epsilon(et.ApproxZCDP(0.5, 1e-6), 1e-3) > claimed_epsilon(et.ZCDP(0.5), 1e-3)
+    for guarantee, delta in ((et.ZCDP(0.5), 0.0), (et.ApproxDP(1.0, 1e-6), 1e-9), (et.ApproxZCDP(0.5, 1e-3), 1e-4)):
+        with pytest.raises(ConfigurationError, match="larger delta"):
+            claimed_epsilon(guarantee, delta)
+    for guarantee in (et.PureDP(1.0), et.ZCDP(0.5), et.ApproxDP(1.0, 1e-6), et.ApproxZCDP(0.5, 1e-3)):
+        assert claimed_epsilon(guarantee, default_delta(guarantee)) > 0
+
+
+def test_judge_trains_where_nothing_is_known():
+    make = lambda key: et.Counter(guarantee=et.ZCDP(2.0), horizon=3, key=key)  # noqa: E731
+    from evertally.audit import Game
+
+    views = [Game(make, FirstTick(), side).play(4000, seed=i) for i, side in enumerate(("left", "right"))]
+    scores = judge(FirstTick(), *views)
+    assert NormalDist().inv_cdf(0.9) < mu_bound(*scores, 0.1).estimate < 2.2
