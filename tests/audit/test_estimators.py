@@ -15,7 +15,10 @@ from evertally.audit.estimators import separation_bound, trained_score, trained_
 from evertally.audit.report import claimed_epsilon, default_delta, judge
 from evertally.errors import ConfigurationError
 
-RNG = np.random.default_rng(20240)
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20240)
 
 
 @pytest.mark.parametrize(
@@ -58,60 +61,60 @@ def randomised_response(epsilon, n, rng):
     return (rng.random(n) < p).astype(float), (rng.random(n) < 1 - p).astype(float)
 
 
-def test_epsilon_bound_covers():
+def test_epsilon_bound_covers(rng):
     """At error 0.1 the bound exceeds the truth in at most 10 % of repetitions; 600 repetitions, 99 allowed (4.6 sd)."""
     missed = 0
     for _ in range(600):
-        left, right = randomised_response(1.0, 300, RNG)
+        left, right = randomised_response(1.0, 300, rng)
         missed += epsilon_bound(int(left.sum()), int(right.sum()), 300, 0.0, 0.1) > 1.0
     assert missed <= 95
 
 
-def test_threshold_bound_covers_and_is_not_idle():
-    bounds = [threshold_bound(*randomised_response(1.0, 2000, RNG), 0.0, 0.1).epsilon for _ in range(300)]
+def test_threshold_bound_covers_and_is_not_idle(rng):
+    bounds = [threshold_bound(*randomised_response(1.0, 2000, rng), 0.0, 0.1).epsilon for _ in range(300)]
     assert sum(bound > 1.0 for bound in bounds) <= 55
     assert np.median(bounds) > 0.7
 
 
-def test_threshold_bound_on_equal_sides():
+def test_threshold_bound_on_equal_sides(rng):
     """The null: whatever event was picked on one half, the other half does not confirm it."""
     false_alarms = 0
     for _ in range(400):
-        left, right = RNG.normal(size=(2, 500))
+        left, right = rng.normal(size=(2, 500))
         false_alarms += threshold_bound(left, right, 0.0, 0.1).epsilon > 0
     assert false_alarms <= 65
-    assert threshold_bound(*RNG.normal(size=(2, 20_000)), 0.0, 1e-6).epsilon == 0.0
+    assert threshold_bound(*rng.normal(size=(2, 20_000)), 0.0, 1e-6).epsilon == 0.0
 
 
-def test_threshold_bound_finds_either_direction():
-    left, right = RNG.normal(size=(2, 20_000)) + np.array([[0.0], [1.0]])
+def test_threshold_bound_finds_either_direction(rng):
+    left, right = rng.normal(size=(2, 20_000)) + np.array([[0.0], [1.0]])
     for a, b in ((left, right), (right, left), (-left, -right)):
         assert threshold_bound(a, b, 0.0, 1e-6).epsilon > 1.0
 
 
-def test_threshold_bound_at_delta():
+def test_threshold_bound_at_delta(rng):
     """A mechanism that shows everything with probability 0.01 and is perfect otherwise is (0, 0.01)-DP."""
-    shown = RNG.random(40_000) < 0.01
-    left, right = np.where(shown, 1.0, 0.0), np.where(RNG.random(40_000) < 0.01, -1.0, 0.0)
+    shown = rng.random(40_000) < 0.01
+    left, right = np.where(shown, 1.0, 0.0), np.where(rng.random(40_000) < 0.01, -1.0, 0.0)
     assert threshold_bound(left, right, 0.0, 1e-6).epsilon > 2
     assert threshold_bound(left, right, 0.02, 1e-6).epsilon == 0.0
 
 
 @pytest.mark.parametrize("mu", [0.0, 0.3, 1.0, 3.0])
-def test_mu_bound_covers(mu):
-    """Both limits at error 0.1 (5 % on each side): 400 repetitions, 6 sd around 20."""
+def test_mu_bound_covers(mu, rng):
+    """Each limit at error 0.1: 400 repetitions, at most 40 misses expected, 6 sd more allowed."""
     below = above = 0
     for _ in range(400):
-        left, right = RNG.normal(size=(2, 400))
+        left, right = rng.normal(size=(2, 400))
         bound = mu_bound(left * 2.5 + 2.5 * mu, right * 2.5, 0.1)
         below += bound.lower > mu
         above += bound.upper < mu
-    assert below <= 47
-    assert above <= 47
+    assert below <= 76
+    assert above <= 76
 
 
-def test_mu_bound_is_near_with_many_trials():
-    left, right = RNG.normal(size=(2, 100_000))
+def test_mu_bound_is_near_with_many_trials(rng):
+    left, right = rng.normal(size=(2, 100_000))
     bound = mu_bound(left + 1, right, 1e-6)
     assert 0.96 < bound.lower < 1.0 < bound.upper < 1.04
 
@@ -122,38 +125,38 @@ def test_mu_bound_without_noise():
 
 
 @pytest.mark.parametrize("mu", [0.0, 1.0])
-def test_separation_bound_covers(mu):
-    bounds = [separation_bound(*(RNG.normal(size=(2, 1000)) + np.array([[mu], [0.0]])), 0.1) for _ in range(300)]
+def test_separation_bound_covers(mu, rng):
+    bounds = [separation_bound(*(rng.normal(size=(2, 1000)) + np.array([[mu], [0.0]])), 0.1) for _ in range(300)]
     assert sum(bound > mu for bound in bounds) <= 55
 
 
-def test_separation_bound_does_not_depend_on_the_shape_of_the_score():
+def test_separation_bound_does_not_depend_on_the_shape_of_the_score(rng):
     """A score that is not normal: mean over deviation exceeds mu, the bound from events does not (error 1e-6)."""
-    left, right = (np.tanh(1.5 * (x - 1.5)) for x in RNG.normal(size=(2, 100_000)) + np.array([[3.0], [0.0]]))
+    left, right = (np.tanh(1.5 * (x - 1.5)) for x in rng.normal(size=(2, 100_000)) + np.array([[3.0], [0.0]]))
     assert mu_bound(left, right, 1e-6).lower > 3.2
     assert 2.8 < separation_bound(left, right, 1e-6) <= 3.0
 
 
-def test_trained_score_finds_the_direction():
+def test_trained_score_finds_the_direction(rng):
     direction = np.array([1.0, -2.0, 0.5])
-    left = RNG.normal(size=(20_000, 3)) + direction
-    right = RNG.normal(size=(20_000, 3))
+    left = rng.normal(size=(20_000, 3)) + direction
+    right = rng.normal(size=(20_000, 3))
     weights = trained_score(left, right)
     assert np.dot(weights, direction) / np.linalg.norm(weights) / np.linalg.norm(direction) > 0.99
 
 
-def test_trained_scores_see_more_than_means():
+def test_trained_scores_see_more_than_means(rng):
     """Noise that is missing where nothing happened: the means are equal, the zeros are not."""
-    left = RNG.laplace(size=(8000, 3))
-    right = np.where(RNG.random((8000, 3)) < 0.5, 0.0, RNG.laplace(size=(8000, 3)) * math.sqrt(2))
+    left = rng.laplace(size=(8000, 3))
+    right = np.where(rng.random((8000, 3)) < 0.5, 0.0, rng.laplace(size=(8000, 3)) * math.sqrt(2))
     scores = trained_scores(left, right)
     assert threshold_bound(*scores, 0.0, 1e-6).epsilon > 1.5
 
 
-def test_trained_scores_are_honest_on_equal_sides():
+def test_trained_scores_are_honest_on_equal_sides(rng):
     alarms = 0
     for _ in range(60):
-        scores = trained_scores(*RNG.normal(size=(2, 400, 5)))
+        scores = trained_scores(*rng.normal(size=(2, 400, 5)))
         alarms += threshold_bound(*scores, 0.0, 0.1).epsilon > 0
     assert alarms <= 20
 

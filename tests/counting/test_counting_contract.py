@@ -260,7 +260,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("x", WRONG, ids=repr)
+@pytest.mark.parametrize("x", WRONG, ids=lambda x: type(x).__name__)
 def test_wrong_types_use_no_tick(x: Any) -> None:
     c = counter(key=et.simulation(1))
     before = c.snapshot()

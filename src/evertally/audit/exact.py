@@ -72,12 +72,13 @@ class ExactLoss:
     def renyi_of_directions(self, order: float) -> tuple[float, float]:
         """Of left from right, and of right from left."""
         # A smaller p and a larger q both lower p^order q^(1-order); outcomes outside of the box are left out.
-        first, second = (
-            math.log(math.fsum(p**order * (b.get(o, 0.0) + self.tail) ** (1 - order) for o, p in a.items()))
-            / (order - 1)
-            for a, b in ((self.left, self.right), (self.right, self.left))
-        )
-        return max(0.0, first), max(0.0, second)
+        found = []
+        for a, b in ((self.left, self.right), (self.right, self.left)):
+            p = np.array([mass for mass in a.values() if mass > 0])
+            q = np.array([b.get(o, 0.0) for o, mass in a.items() if mass > 0]) + self.tail
+            moment = float(np.logaddexp.reduce(order * np.log(p) + (1 - order) * np.log(q)))
+            found.append(max(0.0, moment / (order - 1)))
+        return found[0], found[1]
 
 
 @dataclass(frozen=True)
@@ -164,10 +165,10 @@ def _draws(mechanism: LinearMechanism, ticks: int) -> list[tuple[tuple[str, int]
 def _all_paths(mechanism: LinearMechanism, ticks: int, tail: float) -> tuple[NDArray[np.int64], FloatArray]:
     """The noise path of every combination of draws in the box, shape (ticks, combinations), and its probability."""
     draws = _draws(mechanism, ticks)
-    boxes = [_box(law, tail / len(draws)) for _, law in draws]
-    size = math.prod(len(values) for values, _ in boxes)
+    size = combinations_of(mechanism, ticks, tail)
     if size > _LARGEST_BOX:
         raise ConfigurationError(f"{size} combinations are too many to enumerate; use fewer ticks or a larger tail")
+    boxes = [_box(law, tail / len(draws)) for _, law in draws]
     combinations = np.stack(np.meshgrid(*(values for values, _ in boxes), indexing="ij")).reshape(len(boxes), -1)
     weights = np.array([1.0])
     for _, probabilities in boxes:

@@ -147,6 +147,7 @@ def hybrid_shares(rho: Fraction) -> tuple[Fraction, Fraction]:
 
 
 KINDS: dict[str, Kind] = {
+    # the noise made ahead; the factor and its transforms take about 250 T bytes of work space besides
     "sqrt": Kind(True, False, lambda s: 8 * s.columns * _horizon(s), _sqrt),
     "tree": Kind(True, True, lambda s: 8 * s.columns, _tree),
     "honaker": Kind(True, True, lambda s: 64 * s.columns * _horizon(s).bit_length(), _honaker),

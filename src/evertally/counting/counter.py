@@ -20,7 +20,8 @@ class Counter(LinearMechanism):
     """The running total of a stream: how many events so far, or how much.
 
     An event adds an integer from 0 to `max_weight` (from -max_weight if `signed`). After every tick the total of all
-    ticks so far is released, with integer noise.
+    ticks so far is released, with integer noise. The noise follows from key, `stream`, `name` and parameters: a second
+    counter on *other* data needs another key or another name, or their difference is published exactly.
 
     Theorem (factorization-counting 4 and 11, price-of-continual-release 3.2): all releases together keep `guarantee`
     under `neighbours`, also when the stream is chosen after seeing earlier releases. With the square-root process the

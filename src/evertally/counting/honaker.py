@@ -15,6 +15,7 @@ Time O(d), two draws per tick and column, memory O(d log T). Going to a tick aft
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -100,7 +101,12 @@ class HonakerProcess:
         # T itself, or T with one bit cleared and all lower bits set.
         T = self.horizon
         ticks = [T] + [((T >> h) - 1 << h) | ((1 << h) - 1) for h in range(self.levels) if T >> h & 1]
-        return max((self.spread(t) for t in ticks), key=lambda spread: spread.variance)
+        if T == 1:
+            return self.spread(1)
+        # An envelope of all ticks: the widest sum with the largest weight of any. A hair above one draw, so that the
+        # sharper tail of a single draw (tick 1 alone) is not taken for all.
+        widest = spread_of(self.law, max(self._weights(t) for t in ticks), weight(0), roundings=1)
+        return replace(widest, proxy=widest.proxy * (1 + 1e-9))
 
     def window_spread(self, tick: int, window: int) -> Spread:
         return window_bound(self, tick, window)

@@ -83,6 +83,8 @@ class LinearMechanism(ABC):
                 'e.g. ZCDP(0.5, adversary="oblivious")'
             )
         self.name = name or type(self).__name__.lower()
+        if not isinstance(stream, str) or not isinstance(self.name, str):
+            raise ConfigurationError("stream and name are texts: they are part of the address of the noise")
         self.stream = stream
         self.max_window = _whole("max_window", max_window, 0, LONGEST_HORIZON)
         memory_limit = _whole("memory_limit", memory_limit, 1, 2**62)

@@ -77,6 +77,12 @@ class RunningMean(LinearMechanism):
             neighbours=neighbours,
             **common,
         )
+        # Beyond this many values in one tick the two sums would be clipped, and their ratio with them.
+        if self._tick_limit // A < 2**16:
+            raise ConfigurationError(
+                f"with this resolution and horizon only {self._tick_limit // A} values fit into a tick; "
+                "choose a coarser resolution, or a (shorter) horizon"
+            )
 
     def _row(self, x: Any) -> IntArray:
         return self._door.totals(x, self.tick + 1)
