@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test lint types bench wheel lock clean
+.PHONY: help demo test audit lint types bench wheel lock clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
@@ -21,6 +21,9 @@ demo: $(VENV)/ready-demo  ## a year of flight departures, released hour by hour;
 
 test: $(VENV)/ready-dev  ## all tests, doctests included
 	$(BIN)/python -m pytest -n auto
+
+audit: $(VENV)/ready-dev  ## tries to break the promise of every mechanism, at length; writes audit-output/
+	$(BIN)/evertally audit all --effort long --jobs 2 --output audit-output
 
 lint: $(VENV)/ready-dev  ## style, and which room imports which
 	$(BIN)/ruff format --check .
@@ -45,4 +48,4 @@ lock:  ## pins all packages again (needs uv)
 	  --extra demo --group build --group bench pyproject.toml -o requirements/bench.txt
 
 clean:  ## removes what the other commands made
-	rm -rf $(VENV) dist demo-output benchmarks/out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) dist demo-output audit-output benchmarks/out .mypy_cache .ruff_cache .pytest_cache .hypothesis

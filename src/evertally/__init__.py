@@ -8,6 +8,9 @@
 True
 """
 
+from importlib import import_module
+from typing import Any
+
 from evertally.counting import Counter, Release, RunningMean, VectorCounter, restore
 from evertally.errors import (
     BudgetExceeded,
@@ -47,3 +50,10 @@ __all__ = [
     "restore",
     "simulation",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`et.audit`, `et.bounds` and `et.checks` are there when asked for; counting does not wait for them."""
+    if name in ("audit", "bounds", "checks"):
+        return import_module(f"evertally.{name}")
+    raise AttributeError(f"module 'evertally' has no attribute {name!r}")

@@ -62,7 +62,7 @@ def test_one_tick_against_the_formulas():
 @pytest.mark.parametrize("rho", [0.05, 0.5])
 def test_gaussian_renyi_divergence_is_at_most_order_times_rho_and_close_to_it(order, rho):
     loss = exact_loss(counter(et.ZCDP(rho), 2), [1, 0], [0, 0], tail=1e-25)
-    assert 0.97 * order * rho < loss.renyi(order) <= order * rho
+    assert 0.97 * order * rho < loss.renyi(order) <= order * rho * (1 + 1e-12)
 
 
 def test_gaussian_renyi_divergence_against_ball_arithmetic():

@@ -10,13 +10,23 @@ from evertally.audit.adversaries import (
     RandomSearch,
     worst_pair,
 )
-from evertally.audit.estimators import epsilon_bound, lower_limit, mu_bound, threshold_bound, upper_limit
-from evertally.audit.exact import ExactLoss, exact_loss
+from evertally.audit.estimators import (
+    epsilon_bound,
+    lower_limit,
+    mu_bound,
+    separation_bound,
+    threshold_bound,
+    upper_limit,
+)
+from evertally.audit.exact import ExactLoss, JointLoss, exact_columns, exact_loss
 from evertally.audit.game import Adversary, Game, Move, Views
 from evertally.audit.gaussian import closed_form
 from evertally.audit.report import Report, measure_mu, play, strongest
+from evertally.audit.subjects import SUBJECTS, audit_all
+from evertally.audit.suite import audit_mechanism, best
 
 __all__ = [
+    "SUBJECTS",
     "Adversary",
     "DeleteAndReinsert",
     "Differencing",
@@ -25,18 +35,24 @@ __all__ = [
     "Feedback",
     "FirstTick",
     "Game",
+    "JointLoss",
     "LateTrigger",
     "Move",
     "RandomSearch",
     "Report",
     "Views",
+    "audit_all",
+    "audit_mechanism",
+    "best",
     "closed_form",
     "epsilon_bound",
+    "exact_columns",
     "exact_loss",
     "lower_limit",
     "measure_mu",
     "mu_bound",
     "play",
+    "separation_bound",
     "strongest",
     "threshold_bound",
     "upper_limit",

@@ -233,7 +233,10 @@ class BestScore:
     def _form(self, ticks: int) -> ClosedForm | NodeForm | None:
         if ticks not in self._forms:
             pure = isinstance(self._model.charge, PureDP)
-            self._forms[ticks] = node_form(self._model, ticks) if pure else closed_form(self._model, ticks)
+            try:
+                self._forms[ticks] = node_form(self._model, ticks) if pure else closed_form(self._model, ticks)
+            except np.linalg.LinAlgError:  # releases without noise: nothing is more powerful than looking at them
+                self._forms[ticks] = None
         return self._forms[ticks]
 
 

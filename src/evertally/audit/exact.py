@@ -169,7 +169,8 @@ def _all_paths(mechanism: LinearMechanism, ticks: int, tail: float) -> tuple[NDA
     if size > _LARGEST_BOX:
         raise ConfigurationError(f"{size} combinations are too many to enumerate; use fewer ticks or a larger tail")
     boxes = [_box(law, tail / len(draws)) for _, law in draws]
-    combinations = np.stack(np.meshgrid(*(values for values, _ in boxes), indexing="ij")).reshape(len(boxes), -1)
+    grid = np.meshgrid(*(values for values, _ in boxes), indexing="ij")
+    combinations = np.array(grid, dtype=np.int64).reshape(len(boxes), size)
     weights = np.array([1.0])
     for _, probabilities in boxes:
         weights = np.outer(weights, probabilities).ravel()

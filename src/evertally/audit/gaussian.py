@@ -125,7 +125,10 @@ def node_form(mechanism: LinearMechanism, ticks: int) -> NodeForm | None:
     W, laws = impulse_response(mechanism, ticks)
     if W.shape[1] != ticks or not all(isinstance(law, DiscreteLaplace) for law in laws):
         return None
-    inverse: FloatArray = np.linalg.inv(W).astype(np.float64)
+    try:
+        inverse: FloatArray = np.linalg.inv(W).astype(np.float64)
+    except np.linalg.LinAlgError:  # some draw is not there; a trained score will find out
+        return None
     moved = np.rint(inverse @ np.tril(np.ones((ticks, ticks))))
     scales = np.array([float(law.scale) for law in laws if isinstance(law, DiscreteLaplace)])
     return NodeForm(inverse, moved, scales)

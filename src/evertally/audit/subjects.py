@@ -6,8 +6,11 @@ it is False, `why` says what is charged and not shown.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import repeat
+from multiprocessing import get_context
 from typing import Any
 
 from evertally.audit.game import Factory
@@ -76,7 +79,6 @@ SUBJECTS: tuple[Subject, ...] = (
     _counter(CONCENTRATED, 1000, "tree", _TREE),
     _counter(CONCENTRATED, 1024, "tree", _TREE, radix=2),
     _counter(CONCENTRATED, 243, "tree", _TREE, radix=3),
-    _counter(CONCENTRATED, 250, "tree", _TREE, memory_limit=16),
     _counter(PURE, 250, "honaker", "factorization-counting 8.3", why=_REFINED),
     _counter(CONCENTRATED, 250, "honaker", "factorization-counting 8.3", why=_REFINED),
     _counter(CONCENTRATED, 1, "sqrt", _SQRT),
@@ -114,20 +116,36 @@ SUBJECTS: tuple[Subject, ...] = (
         max_per_event=3,
         neighbours="independent",
     ),
+    _other(VectorCounter, CONCENTRATED, 250, _TREE, columns=3, mechanism="tree", memory_limit=60),
     _other(VectorCounter, PURE, 100, _TABLE, columns=3, max_weight=2, signed=True, neighbours="replace"),
     _other(RunningMean, CONCENTRATED, 100, "factorization-counting 6.2", lower=0, upper=10),
     _other(RunningMean, PURE, 100, "factorization-counting 6.2", lower=0, upper=10, neighbours="replace"),
 )
 
 
-def audit_all(effort: Effort = "short", *, seed: int = 0, progress: Progress | None = None) -> dict[str, list[Report]]:
-    """Audits every mechanism; the reports by the name of the subject.
+def audit_all(
+    effort: Effort = "short", *, seed: int = 0, jobs: int = 1, progress: Progress | None = None
+) -> dict[str, list[Report]]:
+    """Audits every mechanism; the reports by the name of the subject, without their scores. `make audit` is the long
+    version; `jobs` processes share the work."""
+    names = [subject.name for subject in SUBJECTS]
+    if jobs == 1:
+        done = map(_audited, range(len(SUBJECTS)), repeat(effort), repeat(seed))
+        return _collected(names, done, progress)
+    # Spawned, not forked: a forked child would inherit compiled code and threads in an unknown state.
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        return _collected(names, pool.map(_audited, range(len(SUBJECTS)), repeat(effort), repeat(seed)), progress)
 
-    `make audit` is the long version.
-    """
+
+def _audited(number: int, effort: Effort, seed: int) -> list[Report]:
+    subject = SUBJECTS[number]
+    return [replace(r, scores=None) for r in audit_mechanism(subject.make, effort, ticks=subject.ticks, seed=seed)]
+
+
+def _collected(names: list[str], done: Iterable[list[Report]], progress: Progress | None) -> dict[str, list[Report]]:
     found: dict[str, list[Report]] = {}
-    for number, subject in enumerate(SUBJECTS):
+    for number, (name, reports) in enumerate(zip(names, done, strict=True), start=1):
+        found[name] = reports
         if progress:
-            progress(subject.name, number, len(SUBJECTS))
-        found[subject.name] = audit_mechanism(subject.make, effort, ticks=subject.ticks, seed=seed)
+            progress(name, number, len(names))
     return found

@@ -25,7 +25,7 @@ RENYI_ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0)
 
 def _tail(model: LinearMechanism) -> float:
     """Mass outside of the box of an exact law: Gaussian tails are cheap, and divergences of high order need them."""
-    return 1e-7 if isinstance(model.charge, PureDP) else 1e-12
+    return 1e-7 if isinstance(model.charge, PureDP) else 1e-20
 
 
 def smaller(model: LinearMechanism, horizon: int, **changed: Any) -> LinearMechanism:
@@ -102,12 +102,12 @@ def closed_form_report(model: LinearMechanism, ticks: int) -> Report:
 
 def worst_tick(model: LinearMechanism, ticks: int) -> tuple[int, int]:
     """The tick whose change shows most, and how many ticks it takes to see all of that."""
-    try:
-        if isinstance(model.charge, ZCDP):
+    if isinstance(model.charge, ZCDP):
+        try:
             return closed_form(model, ticks).worst_tick, ticks
-        form = node_form(model, ticks)
-    except np.linalg.LinAlgError:
-        form = None
+        except np.linalg.LinAlgError:
+            return 1, ticks
+    form = node_form(model, ticks)
     if form is None:
         return 1, ticks
     loss = (np.abs(form.moved) / form.scales[:, None]).sum(axis=0)

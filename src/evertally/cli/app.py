@@ -136,6 +136,7 @@ def audit_command(
     output: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="With all: write the table there.", show_default=False)
     ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="With all: processes that share the work.")] = 1,
 ) -> None:
     """Try to break the promise: exact laws, closed forms and games. Exit status 1 if one is broken."""
     with _readable_errors():
@@ -151,6 +152,6 @@ def audit_command(
             "upper": upper,
             "max_events_per_user": max_events_per_user,
         }
-        passed = auditor.command(subject, (epsilon, delta, rho), horizon, settings, effort, seed, picture, output)
+        passed = auditor.command(subject, (epsilon, delta, rho), horizon, settings, effort, seed, picture, output, jobs)
         if not passed:
             raise typer.Exit(1)

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from evertally.audit.game import Factory
 from evertally.audit.report import Report
-from evertally.audit.subjects import SUBJECTS
+from evertally.audit.subjects import audit_all
 from evertally.audit.suite import Effort, Step, best, plan, run
 from evertally.audit.tables import markdown, shown_claim, shown_loss
 from evertally.audit.together import Together, together_plan
@@ -35,6 +35,7 @@ def command(
     seed: int,
     picture: Path | None,
     output: Path | None,
+    jobs: int,
 ) -> bool:
     """What the command does; True if no promise was broken."""
     if effort not in ("short", "long"):
@@ -48,7 +49,7 @@ def command(
     if (*promise, horizon) != (None,) * 4 or any(value is not None for value in options.values()):
         raise ConfigurationError(f"the options of a mechanism go with {', '.join(KINDS)}; a spec has its own")
     if subject == "all":
-        return audit_everything(how, seed, output)
+        return audit_everything(how, seed, jobs, output)
     if not subject.endswith(".toml"):
         raise ConfigurationError(f"{subject!r} is neither a SPEC.toml nor one of {', '.join(KINDS)}, all")
     return audit(plans_of_spec(Path(subject), how, seed), picture)
@@ -117,29 +118,28 @@ def audit(plans: Mapping[str, Sequence[Step]], picture: Path | None) -> bool:
     return all(report.passed for reports in found.values() for report in reports)
 
 
-def audit_everything(effort: Effort, seed: int, output: Path | None) -> bool:
-    """Audits every mechanism of the library; one line each, and a table in Markdown in `output`."""
-    plans = {subject.name: plan(subject.make, effort, ticks=subject.ticks, seed=seed) for subject in SUBJECTS}
-    found = _run(plans)
+def audit_everything(effort: Effort, seed: int, jobs: int, output: Path | None) -> bool:
+    """Audits every mechanism of the library; one line each, and a document in `output`."""
+    with _bar() as bar:
+        task = bar.add_task("audit", total=None)
+
+        def progress(name: str, done: int, total: int) -> None:
+            bar.update(task, description=_cut(name, 60), completed=done, total=total)
+
+        found = audit_all(effort, seed=seed, jobs=jobs, progress=progress)
     console = _console()
     console.print(_summary(found))
     _verdict(console, found)
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
         (output / "audit.md").write_text(markdown(found), encoding="utf-8")
-        console.print(f"The same as a table with all details: {output / 'audit.md'}")
+        console.print(f"The same with all details: {output / 'audit.md'}")
     return all(report.passed for reports in found.values() for report in reports)
 
 
 def _run(plans: Mapping[str, Sequence[Step]]) -> dict[str, list[Report]]:
-    """Runs the plans under a progress bar; a pipe sees nothing of it."""
     found: dict[str, list[Report]] = {}
-    console = Console(stderr=True)
-    bar = Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=console
-    )
-    bar.disable = not console.is_terminal
-    with bar:
+    with _bar() as bar:
         task = bar.add_task("audit", total=sum(map(len, plans.values())))
         for name, steps in plans.items():
             found[name] = []
@@ -148,6 +148,19 @@ def _run(plans: Mapping[str, Sequence[Step]]) -> dict[str, list[Report]]:
                 found[name].append(run(step))
                 bar.advance(task)
     return found
+
+
+def _bar() -> Progress:
+    """A progress bar on a terminal; a pipe sees nothing of it."""
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        disable=not console.is_terminal,
+    )
 
 
 def _cut(text: str, length: int) -> str:

@@ -128,7 +128,7 @@ def tails_cut() -> Bug:
 
 @plant(
     "sampler drops the sign bit",
-    "parameterized-histograms 8.4: a random sign",
+    "parameterized-histograms 8 (item 4 of its privacy defects): a random sign",
     "one tick, pure",
 )
 def sign_dropped() -> Bug:
@@ -137,7 +137,7 @@ def sign_dropped() -> Bug:
 
 @plant(
     "sampler counts zero twice",
-    "parameterized-histograms 8.4: reject minus zero",
+    "parameterized-histograms 8 (item 4 of its privacy defects): reject minus zero",
     "one tick, pure",
 )
 def zero_twice() -> Bug:

@@ -1,0 +1,11 @@
+"""The battery: small, quick audits of the product, of every kind that the auditor knows.
+
+A probe plays one instance and says whether it found a broken promise. On the product none may find one; each planted
+bug (`audit.mutants`) must be found by at least one. Pairs of neighbours are made from raw events by the product's own
+door, not from its own idea of sensitivity: what one event, one item or one user can change is what the adversary does.
+"""
+
+from evertally.audit.probes import closed_forms, exact_laws, games, system
+from evertally.audit.probes.probing import PROBES, Detection, Family, Probe
+
+__all__ = ["PROBES", "Detection", "Family", "Probe", "closed_forms", "exact_laws", "games", "system"]

@@ -1,0 +1,142 @@
+"""Probes by attacks on the system around the noise, and by the conformance suite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from evertally import checks
+from evertally.audit import attacks
+from evertally.audit.probes.probing import (
+    Verdict,
+    counter,
+    first_leak,
+    histogram,
+    probe,
+)
+from evertally.counting import VectorCounter
+from evertally.noise import NoiseKey
+from evertally.privacy import ZCDP, ApproxDP, PureDP
+
+
+@probe("attack", "replay, restore, horizon")
+def _() -> Verdict:
+    found: list[attacks.Finding] = []
+    for make in (counter(PureDP(1), 6, radix=2), counter(ZCDP(0.5), 6, "sqrt"), counter(PureDP(1), None, "epoch-tree")):
+        for attack in (attacks.replay_attack, attacks.restore_attack, attacks.horizon_attack):
+            found.append(attack(make))
+            if found[-1].leaked:
+                return first_leak(found[-1])
+    return first_leak(*found)
+
+
+@probe("attack", "horizon of a tree that keeps no noise")
+def _() -> Verdict:
+    return first_leak(attacks.horizon_attack(counter(PureDP(1), 5, radix=2, memory_limit=8)))
+
+
+@probe("attack", "a second stream under the same key")
+def _() -> Verdict:
+    one = counter(PureDP(1), 4, stream="visits")
+    return first_leak(
+        attacks.second_stream_attack(one, counter(PureDP(1), 4, stream="orders")),
+        attacks.second_stream_attack(
+            lambda key: one(_derived(key, "visits")), lambda key: one(_derived(key, "orders"))
+        ),
+    )
+
+
+@probe("attack", "a second mechanism on the same stream")
+def _() -> Verdict:
+    return first_leak(
+        attacks.second_stream_attack(counter(PureDP(1), 4, name="one"), counter(PureDP(1), 4, name="two")),
+        attacks.second_stream_attack(
+            counter(PureDP(1), 4, name="one"),
+            lambda key: VectorCounter(1, guarantee=PureDP(1), horizon=4, mechanism="tree", name="one", key=key),
+        ),
+    )
+
+
+@probe("attack", "the same names with other parameters")
+def _() -> Verdict:
+    one = counter(PureDP(1), 4)
+    others = [
+        counter(PureDP(0.25), 4),
+        counter(PureDP(1), 400),
+        counter(PureDP(1), 4, max_weight=9),
+        counter(ZCDP(0.5), 4),
+        counter(ApproxDP(1, 1e-6), 4, "tree"),
+    ]
+    return first_leak(*(attacks.second_stream_attack(one, other) for other in others))
+
+
+@probe("attack", "columns")
+def _() -> Verdict:
+    def make(key: NoiseKey) -> VectorCounter:
+        return VectorCounter(4, guarantee=PureDP(1), horizon=4, key=key)
+
+    return first_leak(attacks.column_attack(make))
+
+
+@probe("attack", "draws at all addresses")
+def _() -> Verdict:
+    return first_leak(attacks.repeat_attack(counter(PureDP(0.01), 512, radix=2)))
+
+
+@probe("attack", "form of releases")
+def _() -> Verdict:
+    make = histogram(PureDP(1), 9, other="rest")
+    plain = histogram(PureDP(1), 9)
+    batches: Sequence[Any] = ([], ["c"], ["a"], ["b", "b"], [])
+    return first_leak(
+        attacks.metadata_attack(make, batches, [["b"], *batches[1:]]),
+        attacks.metadata_attack(make, batches, [[] for _ in batches]),
+        attacks.metadata_attack(counter(ZCDP(0.5), 9), [[1], [1, 1]], [[], [1]]),
+        attacks.unknown_item_attack(plain),
+        attacks.unknown_item_attack(make),
+    )
+
+
+@probe("attack", "records that nobody can count")
+def _() -> Verdict:
+    return first_leak(
+        attacks.bad_record_attack(counter(PureDP(1), 9, max_weight=4)),
+        attacks.bad_record_attack(histogram(PureDP(1), 9, max_per_event=2)),
+    )
+
+
+@probe("attack", "bits of releases")
+def _() -> Verdict:
+    return first_leak(attacks.float_support_attack(counter(PureDP(1), 1), trials=2000))
+
+
+def _derived(key: NoiseKey, name: str) -> NoiseKey:
+    return key.derive(name)  # type: ignore[attr-defined, no-any-return]
+
+
+# -- conformance -----------------------------------------------------------------------------------------------------
+
+
+def _conforms(name: str) -> Verdict:
+    subject = next(subject for subject in checks.MECHANISMS if subject.name.startswith(name))
+    for check in checks.CHECKS:
+        try:
+            check(subject)
+        except Exception as error:  # a check fails by assertion, or by whatever the mechanism raised in it
+            return True, f"{check.__name__}: {error or type(error).__name__}"
+    return False, f"{len(checks.CHECKS)} checks passed"
+
+
+@probe("conformance", "pure counter")
+def _() -> Verdict:
+    return _conforms("Counter(tree, PureDP(epsilon=1.0), T=20")
+
+
+@probe("conformance", "square-root counter")
+def _() -> Verdict:
+    return _conforms("Counter(sqrt, ZCDP(rho=0.5), T=20")
+
+
+@probe("conformance", "histogram")
+def _() -> Verdict:
+    return _conforms("Histogram(zCDP, other)")

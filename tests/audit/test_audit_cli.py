@@ -1,0 +1,178 @@
+"""`evertally audit`: tables, picture, and an exit status that a build server can use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import evertally as et
+from evertally.audit import FirstTick, picture, play, subjects, suite
+from evertally.audit.suite import Sizes
+from evertally.cli import audit as auditor
+from evertally.cli.app import app
+from evertally.errors import ConfigurationError
+
+SPEC = """\
+[stream]
+name = "visits"
+horizon = 24
+
+[guarantee]
+epsilon = 1.0
+
+[clock]
+column = "time"
+start = 2013-01-01
+tick = "1h"
+
+[key]
+file = "visits.key"
+
+[state]
+file = "visits.state"
+
+[output]
+file = "visits.csv"
+
+[[query]]
+name = "all"
+kind = "counter"
+
+[[query]]
+name = "wards"
+kind = "histogram"
+column = "ward"
+categories = ["a", "b"]
+"""
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setitem(suite.SIZES, "short", Sizes(8, 20_000, 2_000, 10_000, 200, 200))
+
+
+def call(*arguments: object) -> Any:
+    return CliRunner().invoke(app, ["audit", *map(str, arguments)])
+
+
+def test_a_counter(tmp_path: Path) -> None:
+    png = tmp_path / "audit.png"
+    result = call("counter", "--epsilon", 1, "--horizon", 1024, "--picture", png)
+    assert result.exit_code == 0, result.output
+    for words in ("exact law", "change of tick 1", "late trigger", "epsilon 1", "1 - 1e-6", "replay", "No promise"):
+        assert words in result.output
+    assert "BROKEN" not in result.output
+    assert png.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_spec_touches_nothing_but_the_spec(tmp_path: Path) -> None:
+    spec = tmp_path / "visits.toml"
+    spec.write_text(SPEC)
+    result = call(spec, "--picture", tmp_path / "audit.png")
+    assert result.exit_code == 0, result.output
+    assert "all: Counter" in result.output
+    assert "wards: Histogram" in result.output
+    assert "epsilon 0.5" in result.output  # each query is held to its share
+    assert "visits (all queries)" in result.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["audit.png", "visits.toml"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["histogram", "--rho", 0.5, "--horizon", 20, "--categories", 4, "--max-per-event", 2], "histogram: Histogram"),
+        (["mean", "--rho", 0.5, "--horizon", 20, "--upper", 10], "RunningMean(mechanism=sqrt"),
+        (["counter", "--epsilon", 1, "--delta", 1e-6, "--horizon", 20, "--max-events-per-user", 3], "l1 change 3"),
+        (["counter", "--rho", 0.5], "epoch-hybrid"),
+        (["counter", "--epsilon", 1, "--horizon", 9, "--mechanism", "honaker", "--seed", 4], "honaker, T=9"),
+    ],
+)
+def test_kinds_and_options(arguments: list[object], words: str) -> None:
+    result = call(*arguments)
+    assert result.exit_code == 0, result.output
+    assert words in result.output
+
+
+def test_a_leak_is_exit_status_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Quiet(et.Counter):
+        """Half of the noise is forgotten."""
+
+        def _step(self, row, tick):
+            super()._step(row, tick)
+            halved = (self._history[-1] + self._sums) // 2
+            return self._release(halved, self._noise.spread(self.tick))
+
+    monkeypatch.setitem(auditor.KINDS, "counter", Quiet)
+    result = call("counter", "--epsilon", 2, "--horizon", 1)
+    assert result.exit_code == 1, result.output
+    assert "BROKEN" in result.output
+    assert "breaks its promise" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["counter"], "a guarantee is"),
+        (["counter", "--rho", 1, "--epsilon", 1], "a guarantee is"),
+        (["counter", "--delta", 1e-6], "a guarantee is"),
+        (["counter", "--epsilon", -1], "epsilon"),
+        (["counter", "--epsilon", 1, "--upper", 3], "no option --upper"),
+        (["counter", "--epsilon", 1, "--horizon", 4, "--effort", "endless"], "short or long"),
+        (["counter", "--epsilon", 1, "--horizon", 4, "--picture", "x.jpg"], ".png"),
+        (["counter", "--epsilon", 1, "--horizon", 4, "--mechanism", "sqrt"], "never pure"),
+        (["nothing"], "neither"),
+        (["missing.toml"], "missing.toml"),
+        (["missing.toml", "--epsilon", 1], "a spec has its own"),
+        (["all", "--horizon", 3], "a spec has its own"),
+    ],
+)
+def test_bad_calls_are_exit_status_2(arguments: list[object], words: str) -> None:
+    result = call(*arguments)
+    assert result.exit_code == 2, result.output
+    assert words in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = (subjects.SUBJECTS[0], next(s for s in subjects.SUBJECTS if s.why))
+    monkeypatch.setattr(subjects, "SUBJECTS", few)
+    result = call("all", "--output", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    document = (tmp_path / "out" / "audit.md").read_text()
+    for subject in few:
+        assert subject.name in document
+        assert subject.section in document
+    assert few[1].why in document
+    assert document.count("### ") == 2
+    widths = {line.count("|") for line in document.splitlines() if line.startswith("|")}
+    assert widths == {8, 9}
+
+
+def test_a_progress_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    result = call("counter", "--epsilon", 1, "--horizon", 2)
+    assert result.exit_code == 0, result.output
+    assert "counter: " in result.stderr
+
+
+# -- the picture -----------------------------------------------------------------------------------------------------
+
+
+def test_the_roc_curve_and_what_is_allowed() -> None:
+    make = lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=1, key=key)  # noqa: E731
+    report = play(make, FirstTick(make(et.simulation(0))), 20_000)
+    alarms, hits = picture.roc(*report.scores)
+    assert (alarms[0], hits[0], alarms[-1], hits[-1]) == (0, 0, 1, 1)
+    assert (np.diff(alarms) >= 0).all()
+    assert (hits <= picture.allowed(report, alarms) + 0.02).all()
+    assert picture.allowed(report, np.array([0.1]))[0] == pytest.approx(0.1 * np.e)
+
+
+def test_nothing_to_draw(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="no games"):
+        picture.draw({}, tmp_path / "x.png")

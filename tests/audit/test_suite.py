@@ -1,0 +1,308 @@
+"""The short audit of every mechanism, and audits of mechanisms that somebody else wrote."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import evertally as et
+from evertally.audit import suite
+from evertally.audit.subjects import SUBJECTS
+from evertally.audit.suite import Sizes, audit_mechanism, best, plan
+from evertally.audit.together import Together, together_plan
+from evertally.audit.whitebox import closed_form_report, door_report, exact_report, nearly_normal, smaller, tiny
+from evertally.checks import MECHANISMS
+from evertally.errors import ConfigurationError
+from evertally.noise import DiscreteLaplace
+from evertally.privacy import PureDP
+
+KEY = et.simulation(0)
+QUICK = Sizes(horizon=16, numbers=80_000, trials=5_000, combinations=100_000, objects=400, least=500)
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    monkeypatch.setitem(suite.SIZES, "short", QUICK)
+
+
+# -- every mechanism -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
+def test_every_mechanism_keeps_its_promise_and_adds_no_more_noise_than_it_must(subject, quick):
+    """All games together raise a false alarm with probability below 1e-5; seeds are fixed."""
+    reports = audit_mechanism(subject.make, ticks=subject.ticks)
+    for report in reports:
+        assert report.passed, report
+    found = {report.method: report for report in reports if report.method in ("closed form", "exact law")}
+    assert found, "no audit without sampling applies to it"
+    if subject.tight:
+        assert max(report.fraction for report in found.values()) >= 0.95
+        for report in found.values():
+            assert report.fraction >= 0.9
+    else:
+        assert subject.why
+    played = [report for report in reports if report.is_loss and report.trials]
+    assert len(played) >= 5
+    assert best(reports).is_loss
+
+
+def test_everything_that_is_built_is_on_the_list():
+    def traits(mechanism):
+        return type(mechanism).__name__, mechanism.mechanism, type(mechanism.charge).__name__
+
+    audited = {traits(subject.make(KEY)) for subject in SUBJECTS}
+    built = {traits(subject.make(KEY)) for subject in MECHANISMS}
+    assert built <= audited
+
+
+def test_the_claimed_class_is_played():
+    oblivious = next(s for s in SUBJECTS if "oblivious" in s.name)
+    names = [step.name for step in plan(oblivious.make)]
+    assert "change of tick 1" in names
+    assert not {"late trigger", "feedback", "edge stream"} & set(names)
+    signed = next(s for s in SUBJECTS if "signed=True" in s.name)
+    assert "delete and re-insert" in [step.name for step in plan(signed.make)]
+
+
+def test_long_horizons_are_audited_on_a_copy_and_on_their_first_ticks(quick):
+    make = lambda key: et.Counter(guarantee=et.ZCDP(0.5), horizon=10**5, mechanism="tree", key=key)  # noqa: E731
+    reports = audit_mechanism(make)
+    assert {report.mechanism for report in reports if report.method == "closed form"} == {
+        "Counter(mechanism=tree, horizon=16)"
+    }
+    full = [report for report in reports if "full horizon" in report.adversary]
+    assert len(full) == 1
+    assert "horizon=100000" in full[0].mechanism
+
+
+def test_reproducible(quick):
+    make = lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=4, key=key)  # noqa: E731
+    first, again, other = ([r.audited for r in audit_mechanism(make, seed=seed)] for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+def test_efforts():
+    with pytest.raises(ConfigurationError, match="effort"):
+        plan(lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=4, key=key), "endless")
+
+
+# -- the parts -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=4, max_weight=5, key=key), 5),
+        (lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=4, unit="user", max_events_per_user=3, key=key), 3),
+        (lambda key: et.VectorCounter(4, guarantee=et.ZCDP(0.5), horizon=4, max_per_event=3, key=key), math.sqrt(3)),
+        (
+            lambda key: et.VectorCounter(4, guarantee=et.ZCDP(0.5), horizon=4, neighbours="replace", key=key),
+            math.sqrt(2),
+        ),
+        (
+            lambda key: et.VectorCounter(4, guarantee=et.ZCDP(0.5), horizon=4, protects="item", key=key),
+            math.sqrt(2),
+        ),
+        (
+            lambda key: et.RunningMean(lower=0, upper=1, resolution=0.1, guarantee=et.PureDP(1.0), horizon=4, key=key),
+            10,
+        ),
+    ],
+)
+def test_the_door_reaches_the_declared_change(make, expected):
+    report = door_report(make(KEY))
+    assert report.audited == pytest.approx(expected)
+    assert report.fraction == pytest.approx(1.0)
+
+
+def test_the_door_shows_a_wrong_sensitivity(monkeypatch):
+    """The declared change is what everything else is judged by, so it is judged by events."""
+    model = et.VectorCounter(4, guarantee=et.ZCDP(0.5), horizon=4, neighbours="replace", key=KEY)
+    monkeypatch.setattr(model, "sensitivity", et.privacy.Change(1, 1, 1))
+    assert not door_report(model).passed
+
+
+def test_exact_and_closed_form_reports():
+    model = et.Counter(guarantee=et.ZCDP(0.5), horizon=100, mechanism="tree", key=KEY)
+    small, ticks = tiny(model, 30_000)
+    assert ticks == 3
+    exact = exact_report(small, ticks)
+    assert (exact.unit, exact.method, exact.trials) == ("rho", "exact law", 0)
+    assert 0.99 < exact.fraction <= 1 + 1e-9
+    assert closed_form_report(model, 100).fraction == pytest.approx(1.0)
+    pure = et.Counter(guarantee=et.PureDP(1.0), horizon=100, key=KEY)
+    with pytest.raises(ConfigurationError):
+        closed_form_report(pure, 100)
+
+
+def test_what_cannot_be_enumerated_is_not():
+    assert tiny(et.Counter(guarantee=et.ZCDP(0.5), horizon=9, mechanism="sqrt", key=KEY), 10**6) is None
+
+
+def test_a_combination_without_noise_is_a_broken_promise(monkeypatch):
+    model = et.Counter(guarantee=et.ZCDP(0.5), horizon=4, mechanism="tree", key=KEY)
+    monkeypatch.setattr(type(model._noise), "advance", lambda self, count=1: np.zeros((count, self.columns), dtype=int))
+    report = closed_form_report(model, 4)
+    assert (report.passed, report.audited) == (False, math.inf)
+
+
+def test_narrow_noise_is_not_judged_as_normal():
+    """rho = 20: integers show more than sqrt(2 rho), although the promise of rho holds; the audit must not cry wolf."""
+    make = lambda key: et.Counter(guarantee=et.ZCDP(20), horizon=1, mechanism="tree", key=key)  # noqa: E731
+    assert not nearly_normal(make(KEY))
+    assert all(report.passed for report in audit_mechanism(make))
+    assert nearly_normal(et.Counter(guarantee=et.ZCDP(0.5), horizon=1, mechanism="tree", key=KEY))
+
+
+def test_a_smaller_copy_keeps_everything_else():
+    model = et.Histogram(
+        categories=["a", "b"],
+        guarantee=et.ApproxDP(1.0, 1e-6),
+        horizon=500,
+        max_weight=3,
+        neighbours="replace",
+        key=KEY,
+    )
+    copy = smaller(model, 7)
+    assert (copy.horizon, copy.mechanism, copy.sensitivity) == (7, model.mechanism, model.sensitivity)
+    assert type(copy.charge) is type(model.charge)
+    assert copy.neighbours is model.neighbours
+
+
+# -- mechanisms that somebody else wrote -----------------------------------------------------------------------------
+
+
+class NoisyTotals:
+    """Fresh noise for each of four totals: an event is in up to four of them, so each gets a quarter of epsilon."""
+
+    guarantee = et.PureDP(1.0)
+    horizon = 4
+    scale = 4
+
+    def __init__(self, key):
+        self.noise, self.total, self.tick = key.source("noisy-totals"), 0, 0
+
+    def step(self, x):
+        self.tick += 1
+        self.total += x
+        return self.total + int(self.noise.draws("total", DiscreteLaplace(self.scale), [self.tick])[0, 0])
+
+
+class LeakyTotals(NoisyTotals):
+    """Forgets that an event stays in every later total: loses 4, claims 1."""
+
+    scale = 1
+
+
+class Parrot(NoisyTotals):
+    """Adds noise only when something happened."""
+
+    def step(self, x):
+        released = super().step(x)
+        return released if x else self.total
+
+
+def test_a_private_mechanism_of_ten_lines_passes(quick):
+    reports = audit_mechanism(NoisyTotals)
+    assert all(report.passed for report in reports)
+    assert best(reports).fraction > 0.15
+    assert best(reports).trials == 10 * QUICK.objects
+
+
+@pytest.mark.parametrize("leaky", [LeakyTotals, Parrot])
+def test_a_leaky_mechanism_of_ten_lines_is_caught(leaky, quick):
+    worst = best(audit_mechanism(leaky))
+    assert not worst.passed
+    assert worst.audited > 1.2
+
+
+def test_an_oblivious_promise_of_others_is_not_played_adaptively(quick):
+    class Oblivious(NoisyTotals):
+        guarantee = PureDP(1.0, adversary="oblivious")
+
+    names = {step.name for step in plan(Oblivious)}
+    assert "late trigger" not in names
+    assert "random stream 1" in names
+
+
+def test_what_is_missing_is_said():
+    class NoPromise:
+        horizon = 4
+
+        def __init__(self, key):
+            pass
+
+    class NoHorizon(NoPromise):
+        horizon = None
+        guarantee = et.PureDP(1.0)
+
+    with pytest.raises(ConfigurationError, match="promise"):
+        plan(NoPromise)
+    with pytest.raises(ConfigurationError, match="ticks"):
+        plan(NoHorizon)
+
+
+# -- a whole stream --------------------------------------------------------------------------------------------------
+
+
+def stream(key):
+    made = et.Stream("visits", guarantee=et.PureDP(2.0), horizon=4, key=key)
+    queries = {
+        "all": made.add(et.Counter, share=0.5, name="all"),
+        "wards": made.add(et.Histogram, share=0.5, name="wards", categories=["a", "b"]),
+    }
+    return Together(queries, made.guarantee, made.horizon)
+
+
+def test_all_queries_of_a_stream_together(quick):
+    (step,) = together_plan(stream)
+    report = step.run()
+    assert report.passed
+    assert report.claimed == 2.0
+
+
+def test_noise_that_two_queries_share_is_caught(monkeypatch):
+    """The same noise in two queries that see an event differently: their difference shows it without noise."""
+
+    def shared(key):
+        made = stream(key)
+        counter, histogram = made._mechanisms
+        counter._noise, histogram._noise = _Echo(key), _Echo(key, 2)
+        return made
+
+    monkeypatch.setitem(suite.SIZES, "short", QUICK)
+    (step,) = together_plan(shared)
+    assert not step.run().passed
+
+
+class _Echo:
+    """The noise of the first column of everything that has the same key."""
+
+    def __init__(self, key, columns=1):
+        self._source, self._columns, self.tick = key.source("echo"), columns, 0
+        self.spread = lambda tick: et.Counter(guarantee=et.PureDP(1.0), horizon=4, key=KEY)._noise.spread(tick)
+
+    def advance(self, count=1):
+        self.tick += count
+        noise = self._source.draws("echo", DiscreteLaplace(4), [self.tick])
+        return np.repeat(noise, self._columns, axis=1)
+
+
+@pytest.mark.parametrize("guarantee", [et.PureDP(1.0), et.ZCDP(0.5)])
+def test_a_counter_without_noise_is_caught_in_every_way(guarantee, quick, monkeypatch):
+    from evertally.counting.tree import TreeProcess
+
+    def silent(self, count=1):
+        self.tick += count
+        return np.zeros((count, self.columns), dtype=np.int64)
+
+    monkeypatch.setattr(TreeProcess, "advance", silent)
+    make = lambda key: et.Counter(guarantee=guarantee, horizon=4, mechanism="tree", key=key)  # noqa: E731
+    reports = audit_mechanism(make)
+    broken = {report.method for report in reports if not report.passed}
+    assert broken & {"event", "separation"}
+    assert broken & {"exact law", "closed form"}
