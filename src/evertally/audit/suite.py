@@ -58,7 +58,7 @@ class Sizes:
     """How much of everything. The number of games follows from how many numbers (games x ticks x columns) are drawn."""
 
     horizon: int  # longer ones are audited on a copy of this length
-    numbers: int  # drawn on each side by the strongest adversary; each of the others draws a fifth
+    numbers: int  # drawn on each side by the strongest adversary; each of the others draws a tenth
     trials: int  # of the strongest, at most
     combinations: int  # enumerated by an exact law
     objects: int  # games with one Python object each; ten times as many by the most promising adversary
@@ -66,7 +66,7 @@ class Sizes:
 
     def games(self, ticks: int, columns: int, main: bool) -> int:
         games = min(self.trials, self.numbers // (ticks * columns))
-        return max(self.least, games if main else games // 5)
+        return max(self.least, games if main else games // 10)
 
 
 SIZES: dict[str, Sizes] = {

@@ -76,7 +76,8 @@ def laplace_radius(proxy: float, peak: float, beta: float) -> float:
     """
     n = proxy / peak**2
     if abs(n - 1) <= 1e-12:
-        # One draw (several draws below the peak are not one): P(|Z| > k) <= exp(-k/b) at integers k only (price-of-continual-release 2.2).
+        # One draw (several draws below the peak are not one):
+        # P(|Z| > k) <= exp(-k/b) at integers k only (price-of-continual-release 2.2).
         return float(math.ceil(peak * math.log(1 / beta)))
 
     def bound(theta: float) -> float:

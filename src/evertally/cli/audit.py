@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,8 @@ def audit_everything(effort: Effort, seed: int, jobs: int, output: Path | None) 
 
         def progress(name: str, done: int, total: int) -> None:
             bar.update(task, description=_cut(name, 60), completed=done, total=total)
+            if bar.disable:  # minutes of work: a log wants to know that it goes on
+                print(f"audited {done} of {total}: {name}", file=sys.stderr, flush=True)
 
         found = audit_all(effort, seed=seed, jobs=jobs, progress=progress)
     console = _console()
