@@ -11,7 +11,7 @@ from scipy.stats import beta
 
 import evertally as et
 from evertally.audit import FirstTick, epsilon_bound, lower_limit, mu_bound, play, threshold_bound, upper_limit
-from evertally.audit.estimators import separation_bound, trained_score, trained_scores
+from evertally.audit.estimators import coin_rho, rho_bound, separation_bound, trained_score, trained_scores
 from evertally.audit.report import claimed_epsilon, default_delta, judge
 from evertally.errors import ConfigurationError
 
@@ -135,6 +135,39 @@ def test_separation_bound_does_not_depend_on_the_shape_of_the_score(rng):
     left, right = (np.tanh(1.5 * (x - 1.5)) for x in rng.normal(size=(2, 100_000)) + np.array([[3.0], [0.0]]))
     assert mu_bound(left, right, 1e-6).lower > 3.2
     assert 2.8 < separation_bound(left, right, 1e-6) <= 3.0
+
+
+@pytest.mark.parametrize("mu", [0.0, 1.0, 2.0])
+def test_rho_bound_covers(mu, rng):
+    """Normal laws of separation mu lose exactly rho = mu^2/2; a single event shows less, so the bound stays below."""
+    for _ in range(100):
+        assert rho_bound(*(rng.normal(size=(2, 1000)) + np.array([[mu], [0.0]])), 0.1) <= mu**2 / 2 + 1e-9 or mu == 0.0
+    bound = rho_bound(*(rng.normal(size=(2, 100_000)) + np.array([[mu], [0.0]])), 1e-6)
+    assert 0.55 * mu**2 / 2 <= bound <= mu**2 / 2
+
+
+def test_rho_bound_covers_where_an_event_is_all_there_is(rng):
+    """Randomised response: its one event has the whole loss, so here the bound can err, and must not too often."""
+    p = math.e / (1 + math.e)
+    truth = float(coin_rho(np.array([p]), np.array([1 - p]))[0])
+    bounds = [rho_bound(*randomised_response(1.0, 2000, rng), 0.1) for _ in range(300)]
+    assert sum(bound > truth for bound in bounds) <= 55
+    assert np.median(bounds) > 0.6 * truth
+    assert truth <= 0.5  # pure epsilon is epsilon^2/2-zCDP
+
+
+def test_rho_bound_on_equal_sides(rng):
+    assert rho_bound(*rng.normal(size=(2, 20_000)), 1e-6) == 0.0
+
+
+def test_events_of_narrow_integer_noise():
+    """Discrete Gaussian noise of variance 1 keeps rho = 1/2; its middle event is beyond normal laws of mu = 1."""
+    weights = {z: math.exp(-z * z / 2) for z in range(-12, 13)}
+    total = sum(weights.values())
+    p, q = (sum(w for z, w in weights.items() if z >= k) / total for k in (0, 1))
+    normal = NormalDist()
+    assert 1.04 < normal.inv_cdf(p) - normal.inv_cdf(q) < 1.05
+    assert coin_rho(np.array([p]), np.array([q]))[0] < 0.5
 
 
 def test_trained_score_finds_the_direction(rng):

@@ -22,11 +22,8 @@ def counter(guarantee, horizon, mechanism="tree", **options):
     return et.Counter(guarantee=guarantee, horizon=horizon, mechanism=mechanism, key=KEY, **options)
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
-@pytest.mark.parametrize("ticks", [1, 2, 3])
+@pytest.mark.parametrize(("epsilon", "ticks"), [(0.5, 1), (1.0, 1), (3.0, 1), (0.5, 2), (1.0, 2), (3.0, 2), (3.0, 3)])
 def test_a_laplace_tree_loses_its_epsilon_and_no_more(epsilon, ticks):
-    if combinations_of(counter(et.PureDP(epsilon), ticks), ticks, 1e-6) > 400_000:
-        pytest.skip("too many combinations for a quick test")
     loss = exact_loss(counter(et.PureDP(epsilon), ticks), [1] + [0] * (ticks - 1), [0] * ticks, tail=1e-6)
     assert 0.999 * epsilon < loss.epsilon <= epsilon * (1 + 1e-12)
 

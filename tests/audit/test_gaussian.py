@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 
 import evertally as et
-from evertally.audit import Differencing, Feedback, FirstTick, Game, LateTrigger, closed_form, measure_mu, mu_bound
+from evertally.audit import (
+    Differencing,
+    Feedback,
+    FirstTick,
+    Game,
+    LateTrigger,
+    closed_form,
+    measure_mu,
+    measure_rho,
+    mu_bound,
+)
 from evertally.audit.adversaries import BestScore
 from evertally.audit.gaussian import claimed_mu, impulse_response, node_form, widened
 from evertally.bounds.square_root import S
@@ -176,7 +186,17 @@ def test_measured_mu_agrees_with_the_closed_form():
     assert bound.lower < closed_form(model).mu[0] * math.sqrt(2) < bound.upper
 
 
-def test_mu_needs_a_concentrated_claim():
+def test_mu_and_rho_need_a_concentrated_claim():
     make = lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=2, key=key)  # noqa: E731
-    with pytest.raises(ConfigurationError, match="zCDP"):
-        measure_mu(make, FirstTick(), 100)
+    for measure in (measure_mu, measure_rho):
+        with pytest.raises(ConfigurationError, match="zCDP"):
+            measure(make, FirstTick(), 100)
+
+
+@pytest.mark.parametrize("adversary", [LateTrigger, Feedback, FirstTick])
+def test_narrow_noise_is_judged_by_rho(adversary):
+    make = lambda key: et.Counter(guarantee=et.ZCDP(0.5), horizon=1, mechanism="tree", key=key)  # noqa: E731
+    report = measure_rho(make, adversary(make(KEY)), 200_000)
+    assert report.passed
+    assert (report.unit, report.claimed) == ("rho", 0.5)
+    assert report.fraction > 0.6

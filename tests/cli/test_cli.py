@@ -162,7 +162,6 @@ def test_missing_requirements_are_named(monkeypatch: pytest.MonkeyPatch, capsys:
 
 def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole demo on its first month: the spec it writes runs, the picture is drawn, a second demo starts afresh."""
-    pytest.importorskip("matplotlib")
     month = demo_module.SPEC.replace("end = 2014-01-01T05", "end = 2013-02-01T05")
     monkeypatch.setattr(demo_module, "SPEC", month)
     flights = demo_module._departures()

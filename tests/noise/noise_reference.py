@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 FALSE_ALARM = 1e-6
 Z_BOUND = 6.0  # a standard normal exceeds it in absolute value with probability 2e-9
 
-mp.prec = 256
+mp.prec = 256  # one precision for all tests: the setting is global, and files share a process
 
 
 def real(value: Fraction | int) -> mpf:

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from mpmath import exp, log, mp, mpf, sqrt
 
-mp.dps = 60
+mp.prec = 256  # one precision for all tests: the setting is global, and files share a process
 
 
 def number(value: Fraction | float) -> mpf:

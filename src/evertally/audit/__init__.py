@@ -14,6 +14,7 @@ from evertally.audit.estimators import (
     epsilon_bound,
     lower_limit,
     mu_bound,
+    rho_bound,
     separation_bound,
     threshold_bound,
     upper_limit,
@@ -21,7 +22,7 @@ from evertally.audit.estimators import (
 from evertally.audit.exact import ExactLoss, JointLoss, exact_columns, exact_loss
 from evertally.audit.game import Adversary, Game, Move, Views
 from evertally.audit.gaussian import closed_form
-from evertally.audit.report import Report, measure_mu, play, strongest
+from evertally.audit.report import Report, measure_mu, measure_rho, play, strongest
 from evertally.audit.subjects import SUBJECTS, audit_all
 from evertally.audit.suite import audit_mechanism, best
 
@@ -50,8 +51,10 @@ __all__ = [
     "exact_loss",
     "lower_limit",
     "measure_mu",
+    "measure_rho",
     "mu_bound",
     "play",
+    "rho_bound",
     "separation_bound",
     "strongest",
     "threshold_bound",

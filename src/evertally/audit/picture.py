@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evertally.audit.estimators import coin_rho
 from evertally.audit.report import Report
 from evertally.errors import ConfigurationError
 
@@ -97,6 +98,10 @@ def allowed(report: Report, alarms: FloatArray) -> FloatArray:
     if report.unit == "mu":
         normal = NormalDist()
         return np.array([normal.cdf(normal.inv_cdf(x) + report.claimed) if x < 1 else 1.0 for x in alarms])
+    if report.unit == "rho":
+        hits = np.linspace(0, 1, 401)
+        lost = [np.maximum(coin_rho(hits, np.full(401, x)), coin_rho(np.full(401, 1 - x), 1 - hits)) for x in alarms]
+        return np.array([float(hits[loss <= report.claimed].max()) for loss in lost])
     grown = math.exp(report.claimed) * alarms + report.delta
     mirrored = 1 - math.exp(-report.claimed) * (1 - alarms - report.delta)
     return np.minimum(np.minimum(grown, mirrored), 1.0)

@@ -15,6 +15,7 @@ from evertally.audit.estimators import (
     EventBound,
     lower_limit,
     mu_bound,
+    rho_bound,
     separation_bound,
     threshold_bound,
     trained_scores,
@@ -169,8 +170,9 @@ def measure_mu(
     """The separation of the adversary's score, for mechanisms whose noise is (nearly) normal: claim sqrt(2 rho).
 
     The known scores of adversaries that are not adaptive are linear in the noise, hence normal, and their separation
-    is measured. Others are judged by an event (`separation_bound`): mean over deviation of a score that is not normal
-    can exceed mu without any loss. For the same reason noise of a standard deviation well below 1 is not for this.
+    is measured; this needs noise of standard deviation 0.9 or more. Others are judged by an event (`separation_bound`):
+    mean over deviation of a score that is not normal can exceed mu without any loss. This needs wide noise; there is
+    `measure_rho` for narrow noise.
     """
     started = time.perf_counter()
     games = [Game(mechanism_factory, adversary, side, ticks=ticks) for side in _SIDES]
@@ -193,6 +195,39 @@ def measure_mu(
         audited=audited,
         delta=0.0,
         error=error,
+        trials=trials,
+        seconds=time.perf_counter() - started,
+        scores=scores,
+    )
+
+
+def measure_rho(
+    mechanism_factory: Factory,
+    adversary: Adversary,
+    trials: int = 20_000,
+    *,
+    confidence: float = 1 - 1e-6,
+    ticks: int | None = None,
+    seed: int = 0,
+    claim: Guarantee | None = None,
+) -> Report:
+    """A lower bound on rho from one event, for any mechanism with a zCDP promise; see `rho_bound`."""
+    started = time.perf_counter()
+    games = [Game(mechanism_factory, adversary, side, ticks=ticks) for side in _SIDES]
+    guarantee = claim or getattr(games[0].model, "charge", games[0].model.guarantee)
+    if not isinstance(guarantee, ZCDP):
+        raise ConfigurationError("rho is measured against a zCDP claim")
+    scores, _ = play_scores(games, trials, hash_seed(seed, 8))
+    return Report(
+        mechanism=describe(games[0].model),
+        guarantee=guarantee,
+        adversary=adversary.name,
+        method="event",
+        unit="rho",
+        claimed=guarantee.rho,
+        audited=rho_bound(*scores, 1 - confidence),
+        delta=0.0,
+        error=1 - confidence,
         trials=trials,
         seconds=time.perf_counter() - started,
         scores=scores,

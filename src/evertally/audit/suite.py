@@ -33,12 +33,13 @@ from evertally.audit.adversaries import (
 from evertally.audit.estimators import threshold_bound
 from evertally.audit.game import Adversary, Factory
 from evertally.audit.gaussian import node_form
-from evertally.audit.report import Progress, Report, describe, hash_seed, measure_mu, play
+from evertally.audit.report import Progress, Report, describe, hash_seed, measure_mu, measure_rho, play
 from evertally.audit.whitebox import (
     again,
     closed_form_report,
     door_report,
     exact_report,
+    nearly_continuous,
     nearly_normal,
     smaller,
     tiny,
@@ -169,17 +170,18 @@ def _linear_steps(
         steps.append(Step("exact law", lambda: exact_report(*enumerable)))
     if gaussian:
         steps.append(Step("closed form", lambda: closed_form_report(model, ticks)))
-    measure = measure_mu if gaussian and nearly_normal(model) else play
+    linear_measure, measure = _measures(model)
 
     # An epoch is a process of its own: many small transforms make the hybrid slow. A score that must be trained needs
     # all releases of all games in memory.
     trained = not gaussian and node_form(model, min(ticks, 4)) is None
     costly = 4 if model.mechanism == "epoch-hybrid" or trained else 1
 
-    def game(adversary: Adversary, main: bool = False, ticks: int = ticks, measure: Any = measure) -> None:
+    def game(adversary: Adversary, main: bool = False, ticks: int = ticks, how: Any = None) -> None:
         trials = sizes.games(ticks * costly, columns, main)
         options = {"ticks": ticks, "seed": hash_seed(seed, len(steps)), "confidence": confidence}
-        steps.append(Step(adversary.name, lambda: measure(factory, adversary, trials, **options)))
+        how = how or (measure if adversary.adaptive else linear_measure)
+        steps.append(Step(adversary.name, lambda: how(factory, adversary, trials, **options)))
 
     worst, enough = worst_tick(model, ticks)
     game(FirstTick(model, tick=worst), True, enough)
@@ -193,15 +195,22 @@ def _linear_steps(
         for adversary in (LateTrigger(model), Feedback(model), EdgeStream(model)):
             game(adversary)
     if isinstance(model.guarantee, ApproxDP) and gaussian:
-        game(FirstTick(model, tick=worst), measure=play)  # at the promised delta
+        game(FirstTick(model, tick=worst), how=play)  # at the promised delta
     if isinstance(model, RunningMean):
         shown, few, seen = _shown(factory), min(ticks, 4), FirstTick()
         seen.name = "change of tick 1, the mean alone"
-        own = hash_seed(seed, len(steps))
-        steps.append(
-            Step(seen.name, lambda: play(shown, seen, sizes.objects, ticks=few, seed=own, confidence=confidence))
-        )
+        judged: Any = measure_rho if isinstance(model.guarantee, ZCDP) else play
+        options = {"ticks": few, "seed": hash_seed(seed, len(steps)), "confidence": confidence}
+        steps.append(Step(seen.name, lambda: judged(shown, seen, sizes.objects, **options)))
     return steps
+
+
+def _measures(model: LinearMechanism) -> tuple[Any, Any]:
+    """How to judge scores that are linear in the noise, and others."""
+    if not isinstance(model.charge, ZCDP):
+        return play, play
+    linear = measure_mu if nearly_normal(model) else measure_rho
+    return linear, measure_mu if nearly_continuous(model) else measure_rho
 
 
 def _first_ticks_steps(
@@ -212,7 +221,7 @@ def _first_ticks_steps(
     adversary = FirstTick(model)
     adversary.name += ", first ticks of the full horizon"
     trials = sizes.games(ticks, model._setting.columns, False)
-    measure: Any = measure_mu if isinstance(model.charge, ZCDP) and nearly_normal(model) else play
+    measure, _ = _measures(model)
     options = {"ticks": ticks, "seed": hash_seed(seed, 98), "confidence": confidence}
     return [Step(adversary.name, lambda: measure(factory, adversary, trials, **options))]
 
@@ -253,9 +262,11 @@ def _unknown_steps(
     options: dict[str, Any] = {"ticks": length, "confidence": confidence}
     tried: list[tuple[float, int]] = []
 
+    judged: Any = measure_rho if isinstance(guarantee, ZCDP) else play
+
     def alone(number: int, adversary: Adversary) -> Step:
         def played() -> Report:
-            report = play(factory, adversary, sizes.objects, seed=hash_seed(seed, number), **options)
+            report: Report = judged(factory, adversary, sizes.objects, seed=hash_seed(seed, number), **options)
             assert report.scores is not None
             # What it promises, not what it proves: a loose bound, so that few games are enough to choose.
             tried.append((threshold_bound(*report.scores, report.delta, 0.1).epsilon, number))
@@ -266,7 +277,8 @@ def _unknown_steps(
     def to_the_end() -> Report:
         # Fresh games: those that chose the adversary would flatter it.
         chosen = candidates[max(tried)[1]]
-        return play(factory, chosen, 10 * sizes.objects, seed=hash_seed(seed, len(candidates)), **options)
+        report: Report = judged(factory, chosen, 10 * sizes.objects, seed=hash_seed(seed, len(candidates)), **options)
+        return report
 
     steps = [alone(number, adversary) for number, adversary in enumerate(candidates)]
     return [*steps, Step("the most promising one", to_the_end)]

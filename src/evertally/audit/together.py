@@ -9,12 +9,12 @@ import numpy as np
 
 from evertally.audit.adversaries import FirstTick
 from evertally.audit.game import Factory, FloatArray, public
-from evertally.audit.report import play
+from evertally.audit.report import measure_rho, play
 from evertally.audit.suite import SIZES, Effort, Step
 from evertally.counting import RunningMean, VectorCounter
 from evertally.counting.linear import LinearMechanism
 from evertally.noise import simulation
-from evertally.privacy import Guarantee
+from evertally.privacy import ZCDP, Guarantee
 
 _TICKS = 4
 
@@ -64,5 +64,7 @@ def together_plan(factory: Factory, effort: Effort = "short", *, seed: int = 0) 
     """One game: an event is there in the first tick or not; the score is trained on all releases of a few ticks."""
     adversary = FirstTick()
     adversary.name += ", all queries"
-    ticks = min(_TICKS, factory(simulation(0)).horizon or _TICKS)
-    return [Step(adversary.name, lambda: play(factory, adversary, SIZES[effort].objects, ticks=ticks, seed=seed))]
+    model = factory(simulation(0))
+    measure: Any = measure_rho if isinstance(model.guarantee, ZCDP) else play
+    ticks = min(_TICKS, model.horizon or _TICKS)
+    return [Step(adversary.name, lambda: measure(factory, adversary, SIZES[effort].objects, ticks=ticks, seed=seed))]

@@ -118,11 +118,21 @@ def worst_tick(model: LinearMechanism, ticks: int) -> tuple[int, int]:
     return worst + 1, int(np.flatnonzero(np.abs(rows).sum(axis=0) > 1e-9).max()) + 1
 
 
-def nearly_normal(model: LinearMechanism) -> bool:
-    """Whether the noise is so wide that one does not see that it is discrete (see `measure_mu`): its variance is then
-    that of the continuous law up to a factor 1 - 1e-4."""
+def least_deviation(model: LinearMechanism) -> float:
+    """The smallest standard deviation of a draw, in the unit in which it is drawn."""
     _, laws = impulse_response(model, min(4, model.horizon or 4))
-    return all(law.stddev() >= 0.9 for law in laws) and model._noise.spread(1).stddev >= 0.9
+    return min((law.stddev() for law in laws), default=0.0)
+
+
+def nearly_normal(model: LinearMechanism) -> bool:
+    """Whether draws and releases are so wide that their variance is that of normal laws up to a factor 1 - 1e-4: what
+    the separation of a linear score needs (see `measure_mu`)."""
+    return least_deviation(model) >= 0.9 and model._noise.spread(1).stddev >= 0.9
+
+
+def nearly_continuous(model: LinearMechanism) -> bool:
+    """Whether draws are so fine that events tell them from normal laws by less than a factor 1 + 1e-4 of mu."""
+    return least_deviation(model) >= 20
 
 
 # -- the door --------------------------------------------------------------------------------------------------------
