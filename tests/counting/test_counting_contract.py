@@ -500,3 +500,15 @@ def test_full_runs_show_what_steps_show() -> None:
                 rows.append((release.tick, release.value, low, high))
         assert [tuple(row.values()) for row in table] == rows
     assert counter().run([], full=True).num_rows == 0
+
+
+@pytest.mark.parametrize("mechanism", ["tree", "honaker", "sqrt"])
+def test_a_process_fails_closed_at_its_horizon(mechanism: str) -> None:
+    """The engine refuses first; a process that is asked all the same must not invent noise, loop or write elsewhere."""
+    noise = counter(horizon=10, mechanism=mechanism, guarantee=ZC)._noise
+    noise.advance(9)
+    with pytest.raises(et.HorizonExceeded):
+        noise.advance(2)
+    assert noise.advance(1).shape == (1, 1)
+    with pytest.raises(et.HorizonExceeded):
+        noise.advance(1)

@@ -179,7 +179,7 @@ def coin_rho(p: FloatArray, q: FloatArray) -> FloatArray:
     """Largest Renyi divergence over order of a coin with probability p from one with q < p; 0 where p <= q.
 
     >>> coin_rho(np.array([0.5, 0.73]), np.array([0.5, 0.27])).round(2).tolist()
-    [0.0, 0.42]
+    [0.0, 0.46]
     """
     p, q = (np.clip(x, 1e-12, 1 - 1e-12)[:, None] for x in (p, q))
     a = _ORDERS

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from evertally.audit.gaussian import widened
 from evertally.counting.choose import build
+from evertally.counting.counter import VectorCounter
 from evertally.counting.linear import LinearMechanism
 from evertally.errors import ConfigurationError
 from evertally.noise import NoiseKey, simulation
@@ -200,7 +201,10 @@ class ObjectArena:
 
     def step(self, rows: IntArray) -> FloatArray:
         return np.stack(
-            [public(mechanism.step(as_input(row))) for mechanism, row in zip(self._mechanisms, rows, strict=True)]
+            [
+                public(mechanism.step(as_input(mechanism, row)))
+                for mechanism, row in zip(self._mechanisms, rows, strict=True)
+            ]
         )
 
 
@@ -239,9 +243,9 @@ def width(model: Any) -> int:
     return columns if isinstance(columns, int) else len(columns)
 
 
-def as_input(row: IntArray) -> Any:
-    """A row as the argument of `step`."""
-    return int(row[0]) if row.size == 1 else row
+def as_input(mechanism: Any, row: IntArray) -> Any:
+    """A row as the argument of `step`: one column is a plain integer, unless the mechanism takes rows."""
+    return int(row[0]) if row.size == 1 and not isinstance(mechanism, VectorCounter) else row
 
 
 def public(release: Any) -> FloatArray:

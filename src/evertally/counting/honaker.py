@@ -26,6 +26,7 @@ from evertally.counting.process import (
     Budget,
     FloatArray,
     IntArray,
+    check_horizon,
     node_law,
     round_half_up,
     spread_of,
@@ -77,6 +78,7 @@ class HonakerProcess:
     def advance(self, count: int = 1) -> IntArray:
         parts = []
         stop = self.tick + count
+        check_horizon(self, stop)
         while self.tick < stop:
             parts.append(self._piece(min(stop - self.tick, _PIECE)))
         return np.concatenate(parts) if parts else np.empty((0, self.columns), dtype=np.int64)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evertally.bounds.tails import Spread
+from evertally.errors import HorizonExceeded
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law, round_up
 from evertally.privacy import ZCDP, Change, PureDP
 
@@ -43,6 +44,12 @@ class NoiseProcess(Protocol):
 
     def window_spread(self, tick: int, window: int) -> Spread:
         """The law of noise(tick) - noise(tick - window) of one coordinate, or a bound on it."""
+
+
+def check_horizon(process: NoiseProcess, tick: int) -> None:
+    """A process fails closed at its horizon; its noise was made for no tick beyond. (Mechanisms refuse before.)"""
+    if process.horizon is not None and tick > process.horizon:
+        raise HorizonExceeded(f"tick {tick} is beyond the horizon {process.horizon} that the noise was made for")
 
 
 def node_law(charge: Budget, change: Change, nodes: int) -> Law:

@@ -25,7 +25,7 @@ import numpy as np
 
 from evertally.bounds.tails import Spread
 from evertally.counting.fourier import Spectrum, error_factor
-from evertally.counting.process import IntArray, round_half_up, spread_of
+from evertally.counting.process import IntArray, check_horizon, round_half_up, spread_of
 from evertally.counting.sqrt_factor import GRID_BITS, exact_rounding, sqrt_factor
 from evertally.noise import DiscreteGaussian, Source, round_up
 from evertally.privacy import ZCDP, Change
@@ -59,6 +59,7 @@ class SqrtProcess:
 
     def advance(self, count: int = 1) -> IntArray:
         start, stop = self.tick, self.tick + count
+        check_horizon(self, stop)
         out = np.empty((count, self.columns), dtype=np.int64)
         done = start
         while done < stop:

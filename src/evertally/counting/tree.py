@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from evertally.bounds.tails import Spread
-from evertally.counting.process import Budget, IntArray, node_law, spread_of
+from evertally.counting.process import Budget, IntArray, check_horizon, node_law, spread_of
 from evertally.errors import ConfigurationError
 from evertally.noise import Law, Source
 from evertally.privacy import Change, PureDP
@@ -116,6 +116,7 @@ class TreeProcess:
         self._latest = np.zeros((self.levels if keep else 0, columns), dtype=np.int64)
 
     def advance(self, count: int = 1) -> IntArray:
+        check_horizon(self, self.tick + count)
         if not len(self._latest):
             out = np.stack([self._noise(t) for t in range(self.tick + 1, self.tick + count + 1)])
             self.tick += count
