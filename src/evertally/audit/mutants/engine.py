@@ -12,7 +12,7 @@ from unittest import mock
 import numpy as np
 
 from evertally.audit.mutants.planting import all_of, plant, replaced
-from evertally.counting import Counter, LinearMechanism, VectorCounter, choose, linear, snapshot
+from evertally.counting import Counter, LinearMechanism, VectorCounter, choose, linear, snapshot, tree
 from evertally.counting.process import IntArray
 from evertally.counting.tree import TreeProcess
 from evertally.encode.labels import as_list
@@ -120,7 +120,11 @@ def horizon_overrun() -> Bug:
         if tick not in (self.tick, self.tick + 1) or tick < 1:
             raise ReplayRefused("this tick cannot be released now")
 
-    return replaced(LinearMechanism, _check_tick=check_tick)
+    # The engine and the process each refuse on their own: the bug is that neither does.
+    return all_of(
+        replaced(LinearMechanism, _check_tick=check_tick),
+        replaced(tree, check_horizon=lambda process, tick: None),
+    )
 
 
 @plant(
