@@ -144,12 +144,12 @@ def test_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.exit_code == 0, result.output
     document = (tmp_path / "out" / "audit.md").read_text()
     for subject in few:
-        assert subject.name in document
+        assert f"### {subject.name}" in document
         assert subject.section in document
     assert few[1].why in document
     assert document.count("### ") == 2
     widths = {line.count("|") for line in document.splitlines() if line.startswith("|")}
-    assert widths == {8, 9}
+    assert widths == {7, 9}
 
 
 def test_a_progress_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

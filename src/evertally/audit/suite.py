@@ -181,6 +181,8 @@ def _linear_steps(
         trials = sizes.games(ticks * costly, columns, main)
         options = {"ticks": ticks, "seed": hash_seed(seed, len(steps)), "confidence": confidence}
         how = how or (measure if adversary.adaptive else linear_measure)
+        if how is measure_mu:
+            trials = min(trials, sizes.trials // 3)  # a mean needs fewer games than an event of small probability
         steps.append(Step(adversary.name, lambda: how(factory, adversary, trials, **options)))
 
     worst, enough = worst_tick(model, ticks)
