@@ -224,7 +224,7 @@ class ReplicaArena:
 
 
 # As they were when the auditor was loaded: an engine that was changed afterwards is noticed too.
-_ENGINE = {part: getattr(LinearMechanism, part) for part in ("step", "_step", "_clip", "_release")}
+_ENGINE = {part: getattr(LinearMechanism, part) for part in ("step", "_step", "_advance", "_clip", "_release")}
 
 
 def arena_for(factory: Factory, model: Any, trials: int, seed: int) -> ObjectArena | ReplicaArena:

@@ -179,12 +179,12 @@ class VectorCounter(LinearMechanism):
         if isinstance(x, Mapping):
             return self._row_of_mapping(x)
         row = as_integers(x)
-        if row.shape != self._sums.shape:
-            raise TypeError(f"step takes {self._sums.size} integers, one for each column, not shape {row.shape}")
+        if row.shape != (self._columns,):
+            raise TypeError(f"step takes {self._columns} integers, one for each column, not shape {row.shape}")
         return row
 
     def _row_of_mapping(self, totals: Mapping[Any, Any]) -> IntArray:
-        row = [0] * self._sums.size
+        row = [0] * self._columns
         numbers = as_integers(list(totals.values())) if totals else np.zeros(0, dtype=np.int64)
         for label, number in zip(totals, numbers.tolist(), strict=True):
             # An undeclared label is content, not a mistake in the call: it goes to `other` or nowhere, silently.

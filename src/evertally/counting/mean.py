@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from evertally.bounds.tails import Spread
 from evertally.counting.linear import LinearMechanism
+from evertally.counting.mechanism import Accuracy
 from evertally.counting.process import IntArray
 from evertally.encode import ValueDoor
 from evertally.errors import ConfigurationError
@@ -109,16 +109,16 @@ class RunningMean(LinearMechanism):
     def _show_run(self, values: IntArray) -> NDArray[Any]:
         return np.array([self._show(row) for row in values])
 
-    def _interval(self, values: IntArray, spread: Spread, beta: float) -> tuple[float, float]:
+    def _interval(self, values: IntArray, accuracy: Accuracy, beta: float) -> tuple[float, float]:
         # Both sums are within the radius with probability 1 - beta; the ratio is monotone in each of them. Rounding the
         # values to the grid has moved their mean by half a step at most.
-        radius = spread.radius(beta / 2)
+        radius = accuracy.radius(beta / 2)
         total, count = float(values[0]), float(values[1])
         corners = [self._mean(total + a * radius, count + b * radius) for a in (-1, 1) for b in (-1, 1)]
         half = self._door.grid / 2
         return max(self.lower, min(corners) - half), min(self.upper, max(corners) + half)
 
-    def _deviation(self, spread: Spread) -> None:
+    def _deviation(self, accuracy: Accuracy) -> None:
         return None  # a ratio of two noisy sums has no fixed variance
 
     def error_bound(self, beta: float = 0.05, t: int | None = None, *, count: int = 0) -> float:

@@ -18,7 +18,7 @@ from evertally.errors import StateError
 from evertally.noise import NoiseKey
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Guarantee, PureDP
 
-_MAGIC = b"evertally-snapshot-1\n"
+_MAGIC = b"evertally-snapshot-2\n"
 _MAC_BYTES = 32
 _PARAMETERS = ("epsilon", "rho", "delta")
 

@@ -12,7 +12,7 @@ from unittest import mock
 import numpy as np
 
 from evertally.audit.mutants.planting import all_of, plant, replaced
-from evertally.counting import Counter, LinearMechanism, VectorCounter, choose, linear, snapshot, tree
+from evertally.counting import Counter, LinearMechanism, VectorCounter, choose, mechanism, snapshot, tree
 from evertally.counting.process import IntArray
 from evertally.counting.tree import TreeProcess
 from evertally.encode.labels import as_list
@@ -86,7 +86,7 @@ def blocks_forgotten() -> Bug:
     "replay, restore, horizon",
 )
 def tick_forgotten() -> Bug:
-    return replaced(linear, pack=lambda header, parts, key: snapshot.pack(header | {"tick": 0}, parts, key))
+    return replaced(mechanism, pack=lambda header, parts, key: snapshot.pack(header | {"tick": 0}, parts, key))
 
 
 @plant(

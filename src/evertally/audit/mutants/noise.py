@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evertally.audit.mutants.planting import all_of, plant, replaced
-from evertally.counting import linear
+from evertally.counting import mechanism
 from evertally.noise import DiscreteLaplace, Key, KeyedSource, Keystream, Law, Source, source
 from evertally.noise.sampler import draw
 
@@ -31,7 +31,7 @@ def address_without(*parts: int, options: Iterable[str] = ()) -> Bug:
     def dumps(value: Any, **how: Any) -> str:
         return json.dumps({name: v for name, v in value.items() if name not in options}, **how)
 
-    return all_of(replaced(Key, source=shorter), replaced(linear, json=SimpleNamespace(dumps=dumps)))
+    return all_of(replaced(Key, source=shorter), replaced(mechanism, json=SimpleNamespace(dumps=dumps)))
 
 
 @plant(

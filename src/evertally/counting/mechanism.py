@@ -1,0 +1,388 @@
+"""The contract that every running mechanism keeps: step, run, replay, horizon, snapshot.
+
+A subclass says how a tick's input becomes an integer row (the door), how rows become released numbers (the engine:
+exact sums plus noise, a partition, a recomputation), and how a released row is shown. What is here never looks at more
+than the row of the tick, and adds nothing to what the engine releases.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from abc import ABC, abstractmethod
+from collections import deque
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evertally.counting.epochs import LAST_TICK
+from evertally.counting.inputs import as_integers, keep_events
+from evertally.counting.process import IntArray
+from evertally.counting.release import Release
+from evertally.counting.rows import Rows, SparseRows, dense
+from evertally.counting.snapshot import guarantee_from_json, guarantee_to_json, pack, restorable
+from evertally.encode import UserCap, require_column
+from evertally.errors import ConfigurationError, HorizonExceeded, ReplayRefused
+from evertally.noise import Key, NoiseKey
+from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Contribution, Guarantee, Neighbours, PureDP
+
+LONGEST_HORIZON = 2**40
+_PIECE = 1 << 22  # numbers handled at once by run
+
+Options = dict[str, Any]
+_Kept = tuple[NDArray[Any], IntArray | None]  # rows, and for how many ticks each of them stands (None: one each)
+
+
+class Accuracy(Protocol):
+    """How far a released number may be off, from public numbers only."""
+
+    @property
+    def stddev(self) -> float | None:
+        """Standard deviation of the noise, None where none is defined."""
+
+    def radius(self, beta: float) -> float:
+        """A number that the error exceeds with probability at most `beta`."""
+
+
+class Mechanism(ABC):
+    """The contract. Not used directly; see its subclasses."""
+
+    exactness: ClassVar[str] = "exact"
+
+    def __init__(
+        self,
+        *,
+        columns: int,
+        width: int,
+        contribution: Contribution,
+        options: Options,
+        guarantee: Guarantee,
+        charge: Guarantee,
+        horizon: int | None,
+        mechanism: str,
+        key: NoiseKey | None,
+        neighbours: Neighbours,
+        stream: str,
+        name: str | None,
+        max_window: int = 0,
+    ) -> None:
+        self.guarantee = guarantee
+        self.charge = charge
+        self.horizon = horizon
+        self.mechanism = mechanism
+        self.neighbours = neighbours
+        self.name = name or type(self).__name__.lower()
+        if not isinstance(stream, str) or not isinstance(self.name, str):
+            raise ConfigurationError("stream and name are texts: they are part of the address of the noise")
+        self.stream = stream
+        self._columns = columns
+        self._options = options | {
+            "guarantee": guarantee_to_json(guarantee),
+            "horizon": horizon,
+            "mechanism": mechanism,
+            "neighbours": neighbours.value,
+            "stream": stream,
+            "name": self.name,
+        }
+        self._key = key if key is not None else Key.generate()
+        # The address of all noise (design decision 1): version, stream, mechanism, digest of every public parameter.
+        digest = hashlib.sha256(json.dumps(self._options, sort_keys=True).encode()).digest()
+        self._source = self._key.source(stream, self.name, type(self).__name__, _charge_text(charge), digest)
+        self._tick_limit = 2**61 // (horizon or LAST_TICK)
+        if contribution.max_weight > self._tick_limit:
+            raise ConfigurationError(
+                f"totals of a tick are kept below 2^61/horizon = {self._tick_limit} to fit 64 bits, and one event may "
+                f"weigh {contribution.max_weight}; choose a shorter horizon or a coarser unit"
+            )
+        self._signed = contribution.signed
+        self._users = (
+            UserCap(contribution.max_events_per_user) if contribution.max_events_per_user is not None else None
+        )
+        self._last_input = b""
+        self._history: deque[IntArray] = deque([np.zeros(width, dtype=np.int64)], maxlen=max_window + 1)
+
+    # -- what the subclasses say -----------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def tick(self) -> int:
+        """Ticks released so far."""
+
+    @abstractmethod
+    def _row(self, x: Any) -> IntArray:
+        """One tick's totals as an integer row; raises TypeError for what is not one."""
+
+    @abstractmethod
+    def _event_row(self, events: Any, tick: int) -> IntArray:
+        """The bounded sum of one tick's events: the door."""
+
+    @abstractmethod
+    def _advance(self, rows: Rows) -> tuple[IntArray, IntArray | None]:
+        """The engine: released rows of the next ticks, and for how many ticks each of them stands (None: one each)."""
+
+    @abstractmethod
+    def _accuracy(self, tick: int) -> Accuracy:
+        """How far each number that is released at a tick may be off."""
+
+    @abstractmethod
+    def error_bound(self, beta: float = 0.05, t: int | None = None) -> float:
+        """With probability at least 1 - beta no number of any tick is further off than this."""
+
+    @abstractmethod
+    def _state(self) -> list[bytes]:
+        """The engine's state; what follows from key and address is left out."""
+
+    @abstractmethod
+    def _load(self, tick: int, parts: list[bytes]) -> None:
+        """The way back to the state after `tick`."""
+
+    def _rows(self, x: Any) -> Rows:
+        """Many ticks' totals, shape (ticks, columns)."""
+        rows: Rows = x if isinstance(x, SparseRows) else as_integers(x)
+        if len(rows.shape) != 2 or rows.shape[1] != self._columns:
+            raise TypeError(f"run takes integers of shape (ticks, {self._columns}), not of shape {rows.shape}")
+        return rows
+
+    def _show(self, values: IntArray) -> Any:
+        """A row of released integers as the public value."""
+        return values.copy()
+
+    def _show_run(self, values: IntArray) -> NDArray[Any]:
+        return values
+
+    def _interval(self, values: IntArray, accuracy: Accuracy, beta: float) -> tuple[Any, Any]:
+        radius = math.floor(accuracy.radius(beta))  # releases and truth are integers
+        return self._show(values - radius), self._show(values + radius)
+
+    def _deviation(self, accuracy: Accuracy) -> float | None:
+        """The standard deviation to show for noise of this accuracy."""
+        return accuracy.stddev
+
+    def _labels(self) -> list[str] | None:
+        """Names of the shown numbers, if `run(full=True)` should show one line for each."""
+        return [str(j) for j in range(self._columns)]
+
+    # -- the contract ----------------------------------------------------------------------------------------------
+
+    @property
+    def key(self) -> NoiseKey:
+        """The key in use. One that was drawn here must be saved if the stream is to be restored."""
+        return self._key
+
+    def step(self, x: Any, *, tick: int | None = None) -> Release:
+        """One tick: its total goes in, the release comes out.
+
+        The total counts events that the caller has bounded; `step_events` does the bounding itself. Mistakes in the
+        call raise before the tick is used; totals out of range (below 0 where nothing is signed, beyond 2^61/horizon)
+        are clipped silently. With `tick`, the same call for the last tick gives the same release again, and any other
+        total for it is refused.
+        """
+        tick = _tick(tick)
+        return self._step(self._clip(self._row(x)[None, :])[0], tick)
+
+    def step_events(self, events: Any, *, users: Any = None, tick: int | None = None) -> Release:
+        """One tick from raw events. Whatever is not legal in a record is bounded silently and never raises."""
+        tick = _tick(tick)
+        number = self.tick + 1 if tick is None else tick
+        if (users is None) != (self._users is None):
+            raise TypeError(
+                "users go with unit='user' and with nothing else: "
+                + ("give one user for each event" if users is None else "this mechanism protects single events")
+            )
+        self._check_tick(number)
+        require_column(events, "events")
+        if self._users is not None:
+            # Every mistake in the call must have raised by now: `keep` counts this tick against its users.
+            require_column(users, "users")
+            if len(users) != len(events):
+                raise TypeError("users and events differ in length; give exactly one user for each event")
+            events = keep_events(events, self._users.keep(users, number))
+        return self._step(self._clip(self._event_row(events, number)[None, :])[0], tick)
+
+    def run(self, x: Any, *, full: bool = False, at: Any = None) -> Any:
+        """Many ticks at once: an array of releases, bit-identical to repeated `step`.
+
+        With `full=True` an Arrow table with tick, (column,) value and the 95 % interval of each value. With `at`, an
+        increasing list of ticks of this run, only the releases at those ticks are kept; all ticks are played.
+        """
+        rows = self._rows(x)
+        first, count = self.tick + 1, len(rows)
+        if self.tick + count > (self.horizon or LAST_TICK):
+            raise self._over(count)
+        wanted = _wanted(at, first, count)
+        kept: list[_Kept] = []
+        piece = max(1, _PIECE // rows.shape[1])
+        for start in range(0, count, piece):
+            part = self._clip(rows[start : start + piece])
+            values, lasts = self._advance(part)
+            if wanted is not None:
+                ends = np.arange(1, len(values) + 1) if lasts is None else np.cumsum(lasts)
+                inside = wanted[(wanted >= start) & (wanted < start + len(part))] - start
+                lasts = np.bincount(np.searchsorted(ends, inside, side="right"), minlength=len(values))
+            kept.append((values, lasts))
+        if count:
+            self._last_input = _digest(dense(self._clip(rows[count - 1 :]))[0])
+        else:
+            kept.append((np.empty((0, self._history[-1].size), dtype=np.int64), None))
+        if full:
+            ticks = np.arange(first, first + count) if wanted is None else wanted + first
+            return self._table(ticks, _joined(kept))
+        # Shown before they are repeated: a released row may stand for many ticks.
+        return _joined([(self._show_run(values), lasts) for values, lasts in kept])
+
+    def snapshot(self) -> bytes:
+        """The state as bytes for `evertally.restore`. They contain exact sums: keep them as secret as the key."""
+        header = {
+            "kind": type(self).__name__,
+            "options": self._options,
+            "tick": self.tick,
+            "last_input": self._last_input.hex(),
+        }
+        history = np.stack(list(self._history))
+        users = self._users.to_bytes() if self._users is not None else b""
+        return pack(header, [to_bytes(history), users, *self._state()], self._key)
+
+    # -- machinery -------------------------------------------------------------------------------------------------
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        restorable(cls.__name__, cls._restore)
+
+    @classmethod
+    def _restore(cls, header: dict[str, Any], parts: list[bytes], key: NoiseKey) -> Self:
+        options = dict(header["options"])
+        options["guarantee"] = guarantee_from_json(options["guarantee"])
+        self = cls(**options, key=key)
+        self._history.extend(from_bytes(parts[0]).reshape(-1, self._history[-1].size))
+        if self._users is not None:
+            self._users = UserCap.from_bytes(parts[1])
+        self._last_input = bytes.fromhex(header["last_input"])
+        self._load(header["tick"], parts[2:])
+        return self
+
+    def _step(self, row: IntArray, tick: int | None) -> Release:
+        self._check_tick(self.tick + 1 if tick is None else tick)
+        if tick is not None and tick == self.tick:
+            if _digest(row) != self._last_input:
+                raise ReplayRefused(
+                    f"tick {tick} was already released for another input; releasing it again would reveal the "
+                    "difference. Late events go into the current tick."
+                )
+        else:
+            self._advance(row[None, :])
+            self._last_input = _digest(row)
+        return self._release(self._history[-1], self._accuracy(self.tick))
+
+    def _check_tick(self, tick: int) -> None:
+        if tick not in (self.tick, self.tick + 1) or tick < 1:
+            raise ReplayRefused(
+                f"tick {tick} cannot be released now: the last one was {self.tick}, the next is {self.tick + 1}"
+            )
+        if tick > (self.horizon or LAST_TICK):
+            raise self._over(1)
+
+    def _over(self, count: int) -> HorizonExceeded:
+        return HorizonExceeded(
+            f"{count} more ticks after tick {self.tick} exceed the horizon {self.horizon or LAST_TICK} that the noise "
+            "was made for; start a new stream with its own budget"
+        )
+
+    def _clip(self, rows: Any) -> Any:
+        # 1-Lipschitz in every total, hence free; keeps the sums far from the end of int64.
+        low = -self._tick_limit if self._signed else 0
+        return rows.clip(low, self._tick_limit)
+
+    def _release(self, values: IntArray, accuracy: Accuracy) -> Release:
+        return Release(
+            self.tick,
+            self._show(values),
+            self._deviation(accuracy),
+            self._key.private,
+            lambda beta: self._interval(values, accuracy, beta),
+        )
+
+    def _table(self, ticks: IntArray, values: IntArray) -> Any:
+        import pyarrow as pa
+
+        labels = self._labels()
+        shown, lower, upper = [], [], []
+        for t, row in zip(ticks.tolist(), values, strict=True):
+            low, high = self._interval(row, self._accuracy(t), 0.05)
+            shown.append(flat(self._show(row)))
+            lower.append(flat(low))
+            upper.append(flat(high))
+        table: dict[str, Any] = {"tick": np.repeat(ticks, len(labels)) if labels else ticks}
+        if labels:
+            table["column"] = pa.array(labels * len(values), type=pa.string())
+        for name, numbers in (("value", shown), ("lower", lower), ("upper", upper)):
+            table[name] = np.concatenate(numbers) if numbers else np.empty(0, dtype=np.int64)
+        return pa.table(table)
+
+
+def check_guarantee(guarantee: Any) -> None:
+    """Refuses what is no guarantee."""
+    if not isinstance(guarantee, PureDP | ZCDP | ApproxDP | ApproxZCDP):
+        raise ConfigurationError("guarantee is a PureDP, ZCDP, ApproxDP or ApproxZCDP object, e.g. et.PureDP(1.0)")
+
+
+def check_horizon_option(horizon: Any) -> int | None:
+    """A horizon in range, or None."""
+    return whole("horizon", horizon, 1, LONGEST_HORIZON) if horizon is not None else None
+
+
+def flat(value: Any) -> NDArray[Any]:
+    """A public value as a flat array, in column order."""
+    return np.atleast_1d(np.array(list(value.values()) if isinstance(value, dict) else value))
+
+
+def to_bytes(array: IntArray) -> bytes:
+    """Integers as bytes that mean the same everywhere."""
+    return np.ascontiguousarray(array, dtype="<i8").tobytes()
+
+
+def from_bytes(data: bytes) -> IntArray:
+    """The way back."""
+    return np.frombuffer(data, dtype="<i8").astype(np.int64)
+
+
+def whole(name: str, value: Any, low: int, high: int) -> int:
+    """An integer option in range."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
+        raise ConfigurationError(f"{name} must be an integer from {low} to {high}; got {value!r}")
+    return int(value)
+
+
+def _digest(row: IntArray) -> bytes:
+    return hashlib.sha256(to_bytes(row)).digest()
+
+
+def _tick(tick: Any) -> int | None:
+    if tick is not None and (isinstance(tick, bool) or not isinstance(tick, int | np.integer)):
+        raise TypeError(f"tick is a whole number, not {type(tick).__name__}")
+    return None if tick is None else int(tick)
+
+
+def _wanted(at: Any, first: int, count: int) -> IntArray | None:
+    """The ticks of a run that are kept, counted from 0."""
+    if at is None:
+        return None
+    ticks = as_integers(at)
+    inside = (ticks >= first) & (ticks < first + count)
+    if ticks.ndim != 1 or not inside.all() or (np.diff(ticks) <= 0).any():
+        raise TypeError(f"at is an increasing list of ticks from {first} to {first + count - 1}")
+    return ticks - first
+
+
+def _joined(kept: list[_Kept]) -> NDArray[Any]:
+    pieces = [values if lasts is None else np.repeat(values, lasts, axis=0) for values, lasts in kept]
+    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+
+
+def _charge_text(charge: Guarantee) -> str:
+    if isinstance(charge, PureDP):
+        return f"PureDP:{charge.exact_epsilon}"
+    if isinstance(charge, ZCDP):
+        return f"ZCDP:{charge.exact_rho}"
+    return repr(sorted(guarantee_to_json(charge).items()))
