@@ -120,6 +120,31 @@ def simple_rho_of_epsilon_delta(epsilon: Number, delta: Number) -> Fraction:
     return round_down(enclose(bound))
 
 
+def pure_epsilon_of_rho(rho: Number) -> Fraction:
+    """The largest epsilon that a pure mechanism may have under a promise of rho: sqrt(2 rho), rounded down.
+
+    Theorem (Bun and Steinke; price-of-continual-release 2): eps-DP implies eps^2/2-zCDP.
+
+    >>> pure_epsilon_of_rho(0.5)
+    Fraction(1, 1)
+    """
+    r = positive(rho, "rho")
+    root = round_down(enclose(lambda: (2 * ball(r)).sqrt()))
+    # Rounding down loses a perfect square; the next float is kept where it is one.
+    above = round_up(enclose(lambda: (2 * ball(r)).sqrt()))
+    return above if above * above == 2 * r else root
+
+
+def discounted_delta(delta: Number, epsilon: Number) -> Fraction:
+    """delta e^-epsilon, rounded down: what a step may spend whose delta is multiplied by e^epsilon on the way.
+
+    >>> float(discounted_delta(0.1, 1))
+    0.036787944117144235
+    """
+    d, e = probability(delta, "delta"), non_negative(epsilon, "epsilon")
+    return round_down(enclose(lambda: ball(d) * (-ball(e)).exp()))
+
+
 def group_delta(epsilon: Fraction, delta: Fraction, size: int) -> Fraction:
     """`delta (e^{k epsilon} - 1)/(e^epsilon - 1)` for a group of k, rounded up, at most 1.
 

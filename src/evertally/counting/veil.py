@@ -1,0 +1,76 @@
+"""Engines that are no linear noise: secret rows in, released rows out, behind the same contract.
+
+A veil is the only place where a secret row becomes public. `VeiledMechanism` is the contract around one.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from evertally.counting.epochs import LAST_TICK
+from evertally.counting.mechanism import Accuracy, Mechanism, whole
+from evertally.counting.process import IntArray
+from evertally.counting.rows import Rows
+from evertally.errors import ConfigurationError
+
+
+class Veil(Protocol):
+    """Rows of `columns` totals in, released rows of `width` numbers out."""
+
+    tick: int
+
+    def advance(self, rows: Rows) -> tuple[IntArray, IntArray | None]:
+        """Released rows of the next ticks, and for how many ticks each of them stands (None: one each)."""
+
+    def accuracy(self, tick: int) -> Accuracy:
+        """How far the answer that is released at a tick may be off."""
+
+    def error_bound(self, beta: float, tick: int | None) -> float:
+        """A bound on the error of all ticks together (with `tick`: at that tick), failing with probability beta."""
+
+    def state(self) -> list[bytes]:
+        """Secret bytes; what follows from key and address is left out."""
+
+    def load(self, tick: int, parts: list[bytes]) -> None:
+        """The way back."""
+
+
+class VeiledMechanism(Mechanism):
+    """The contract around a veil. A subclass sets `_veil` last in its constructor."""
+
+    _veil: Veil
+
+    @property
+    def tick(self) -> int:
+        """Ticks released so far."""
+        return self._veil.tick
+
+    def stddev(self, t: int) -> float | None:
+        """Standard deviation of the noise at tick t; None where none is defined (partitions, selection)."""
+        return self._deviation(self._veil.accuracy(whole("t", t, 1, self.horizon or LAST_TICK)))
+
+    def error_bound(self, beta: float = 0.05, t: int | None = None) -> float:
+        """With probability at least 1 - beta no answer of any tick is further off than this.
+
+        With `t`, the bound for that tick, all ticks together still failing with probability at most beta; without a
+        horizon `t` is needed.
+        """
+        if not 0 < beta < 1:
+            raise ConfigurationError("beta is a probability between 0 and 1")
+        if t is None and self.horizon is None:
+            raise ConfigurationError("without a horizon the error grows for ever: ask for error_bound(beta, t=...)")
+        return self._veil.error_bound(beta, None if t is None else whole("t", t, 1, self.horizon or LAST_TICK))
+
+    def _advance(self, rows: Rows) -> tuple[IntArray, IntArray | None]:
+        values, lasts = self._veil.advance(rows)
+        self._history.append(values[-1].copy())
+        return values, lasts
+
+    def _accuracy(self, tick: int) -> Accuracy:
+        return self._veil.accuracy(tick)
+
+    def _state(self) -> list[bytes]:
+        return self._veil.state()
+
+    def _load(self, tick: int, parts: list[bytes]) -> None:
+        self._veil.load(tick, parts)

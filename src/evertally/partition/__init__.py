@@ -1,0 +1,31 @@
+"""Partitions: sparse vector over time, and the one engine that all of parameterized-histograms is made of."""
+
+from evertally.partition.budget import Noise, Split, noise_of
+from evertally.partition.engine import PartitionedRelease
+from evertally.partition.plan import Configuration, Terms, bounded, doubling, intervals, noisy_ladders, rebased
+from evertally.partition.rules import Intervals, Ladder, NoisyLadders, Queries, Rebased, Rule
+from evertally.partition.two_level import TwoLevelPlan, TwoLevelRelease
+from evertally.partition.veil import PartitionVeil
+
+__all__ = [
+    "Configuration",
+    "Intervals",
+    "Ladder",
+    "Noise",
+    "NoisyLadders",
+    "PartitionVeil",
+    "PartitionedRelease",
+    "Queries",
+    "Rebased",
+    "Rule",
+    "Split",
+    "Terms",
+    "TwoLevelPlan",
+    "TwoLevelRelease",
+    "bounded",
+    "doubling",
+    "intervals",
+    "noise_of",
+    "noisy_ladders",
+    "rebased",
+]

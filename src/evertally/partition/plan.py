@@ -1,0 +1,257 @@
+"""Configurations of the engine: every algorithm of parameterized-histograms as public numbers and a rule.
+
+A configuration is calibrated from public parameters before the stream starts, and holds no data. Thresholds, the number
+of intervals and beta steer accuracy only; the privacy is that of `noise`, whatever they are (2.2 there, tested).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from evertally.counting.process import IntArray
+from evertally.errors import ConfigurationError
+from evertally.noise import Source, ZeroNoise
+from evertally.partition.budget import Noise, Split, noise_of
+from evertally.partition.engine import PartitionedRelease
+from evertally.partition.histograms import make_histogram
+from evertally.partition.rules import Intervals, Ladder, NoisyLadders, Queries, Rebased, Rise, Rule
+from evertally.partition.tails import Tails
+from evertally.privacy import ApproxDP, Change, PureDP
+
+_MOST_INTERVALS = 2**30
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is asked for, all of it public.
+
+    `largest` is a guess at the largest answer (c_max), None if there is none; `growth` the most that an answer grows in
+    one tick, for accuracy only; `beta` the failure probability that thresholds are made for. `promise` and `change` are
+    those of one event. `base_error` bounds the error of the vector that the engine starts from.
+    """
+
+    promise: PureDP | ApproxDP
+    change: Change
+    horizon: int | None
+    columns: int
+    queries: Queries
+    largest: int | None = None
+    beta: float = 0.05
+    growth: int = 1
+    split: Split | None = None
+    base_error: int = 0
+
+    @property
+    def unlimited(self) -> bool:
+        """Whether H must take any number of inserts."""
+        return self.largest is None or self.horizon is None
+
+    def noise(self, split: Split) -> Noise:
+        """The noise of one engine."""
+        return noise_of(self.promise, self.split or split, queries=self.queries.count, linf=self.change.linf)
+
+    def tails(self, noise: Noise, histogram: str, n: int | None) -> Tails:
+        """How large that noise gets, with n inserts into H; from a model with one column."""
+        model = make_histogram(histogram, noise.histogram, self.change, n, 1, ZeroNoise().source())
+        return Tails(noise, model, self.columns, self.horizon, self.queries.count)
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One engine, ready to be built.
+
+    The error in interval j at tick t is at most `rise(j, t) + a alpha_SV + b err + c alpha_U` with (a, b, c) =
+    `weights`, while the true answer stays below `largest` (which keeps the number of closes below n).
+    """
+
+    name: str
+    terms: Terms
+    noise: Noise
+    histogram: str  # how H's noise is made, a name of HISTOGRAMS
+    intervals: int | None  # n, the most closes
+    make_rule: Callable[[], Rule]
+    rise: Callable[[int, int], int]
+    weights: tuple[int, int, int]
+
+    def engine(self, source: Source, base: IntArray | None = None) -> PartitionedRelease:
+        """The engine itself."""
+        terms = self.terms
+        process = make_histogram(
+            self.histogram, self.noise.histogram, terms.change, self.intervals, terms.columns, source
+        )
+        return PartitionedRelease(self.noise.tau, self.noise.mu, process, self.make_rule(), source, base=base)
+
+    def error(self, beta: float, tick: int | None = None, interval: int | None = None) -> float:
+        """A bound on the error that fails with probability beta: for all ticks and intervals, or (where there is no
+        limit to them) for a tick and an interval, all together still failing with probability beta."""
+        tails = self.terms.tails(self.noise, self.histogram, self.intervals)
+        j, t = interval or self.intervals or 1, tick or self.terms.horizon or 1
+        a, b, c = self.weights
+        return float(
+            self.rise(j, t)
+            + a * tails.sparse_vector(beta, t, j)
+            + b * (tails.histogram(beta, j) + self.terms.base_error)
+            + (c * tails.update(beta) if c else 0)
+        )
+
+
+def bounded(terms: Terms) -> Configuration:
+    """Algorithms 2, 3 and 7: a ladder of equal steps K = 3 alpha, alpha = err + alpha_mu + alpha_tau (4.2, 5.3).
+
+    n is the smallest number of closes that suffices for `largest`, each interval growing by at least alpha - 1
+    (calibration of 4.2 [D][R]). Error at most K + 2 alpha_SV + 3 err <= 2K. Without `largest` or a horizon the steps
+    grow with the public tick and the number of the interval, and H is an epoch tree (5.5 [D][R]).
+    """
+    noise, beta = terms.noise(Split.halves()), terms.beta
+
+    def alpha(tails: Tails, j: int | None = None, t: int | None = None) -> int:
+        return max(3, tails.histogram(beta, j) + terms.base_error + tails.sparse_vector(beta, t, j))
+
+    if terms.unlimited:
+        tails = terms.tails(noise, "epoch-tree", None)
+        rise = lru_cache(maxsize=4096)(lambda j, t: 3 * alpha(tails, j, t))
+        rule = lambda: Ladder(terms.queries, _moving(rise))  # noqa: E731
+        return Configuration("bounded", terms, noise, "epoch-tree", None, rule, rise, (2, 3, 0))
+    n = _fewest(lambda n: n * (alpha(terms.tails(noise, "binary-tree", n)) - 1) >= _largest(terms))
+    step = 3 * alpha(terms.tails(noise, "binary-tree", n))
+    rule = lambda: Ladder(terms.queries, lambda j, ticks: step)  # noqa: E731
+    return Configuration("bounded", terms, noise, "binary-tree", n, rule, lambda j, t: step, (2, 3, 0))
+
+
+def noisy_ladders(terms: Terms) -> Configuration:
+    """Algorithms 8, 12, 13 and 17: a ladder for each query, steps K = 3 (C + err), C = alpha_SV + alpha_U (4.3, 4.4).
+
+    n as in the calibration of 4.3 [D][R]. Error at most K + C + 3 err + alpha_SV + alpha_U <= 2K + 1: the threshold in
+    force was set by a look that found the query above K_old - C - alpha_U - err, and no close means that it is below
+    K_old + K + alpha_SV + err.
+    """
+    noise, beta = terms.noise(Split.thirds()), terms.beta
+    law = noise.update
+    assert law is not None
+    if terms.unlimited:
+        raise ConfigurationError('noisy ladders need a horizon and `largest`; without them use "rebased"')
+
+    def parts(n: int) -> tuple[int, int, int]:
+        tails = terms.tails(noise, "binary-tree", n)
+        return tails.sparse_vector(beta), tails.update(beta), tails.histogram(beta) + terms.base_error
+
+    def enough(n: int) -> bool:
+        sparse, _, histogram = parts(n)
+        return n * (max(3, sparse + histogram) - 1) >= terms.queries.count * _largest(terms)
+
+    n = _fewest(enough)
+    sparse, update, histogram = parts(n)
+    C = sparse + update
+    K = 3 * (C + histogram)
+    rule = lambda: NoisyLadders(terms.queries, K, C, law)  # noqa: E731
+    return Configuration("noisy-ladders", terms, noise, "binary-tree", n, rule, lambda j, t: K + C, (1, 3, 1))
+
+
+def doubling(terms: Terms, start: int | None = None) -> Configuration:
+    """Algorithms 5, 10 and 15: thresholds K_1, 2 K_1, 4 K_1, ... and noise that piles up (5.1, 5.2).
+
+    `start` is K_1; None takes alpha_mu + alpha_tau, below which every close is noise (5.1 [D][R]). The answer is
+    repeated between closes, so its error is of the size of the answer itself: this is the outer level of the two-level
+    scheme. J = ceil(log2 T) + 1 closes, no limit without a horizon.
+    """
+    noise = terms.noise(Split.halves())
+    J = None if terms.horizon is None else (terms.horizon * terms.growth - 1).bit_length() + 1
+    K_1 = start
+    if K_1 is None:
+        K_1 = max(1, terms.tails(noise, "pile", J).sparse_vector(terms.beta, 1, 1))
+
+    def rise(j: int, t: int) -> int:
+        return K_1 if j == 1 else K_1 << (j - 2)  # K_j - K_(j-1)
+
+    rule = lambda: Ladder(terms.queries, lambda j, ticks: rise(j, 0))  # noqa: E731
+    return Configuration("doubling", terms, noise, "pile", J, rule, rise, (2, 3, 0))
+
+
+def rebased(terms: Terms) -> Configuration:
+    """Variants V1, V3 and V4: thresholds are the released answers plus kappa = alpha_SV + 2 err + gamma (7.2 [D][R]).
+
+    Error at most 2 alpha_SV + 3 err + gamma. Each close means that some answer has grown by gamma, so n = k c_max/gamma
+    closes suffice; gamma is chosen for the smallest bound. Without `largest` or a horizon H is an epoch tree, which has
+    no limit (V3; V4 with a delta), and gamma = 2.
+    """
+    return _rebased(terms, "rebased", lambda kappa: Rebased(terms.queries, kappa), looks_at_histogram=2)
+
+
+def intervals(terms: Terms) -> Configuration:
+    """Variant V2, for linear queries: the open interval alone is tested, kappa = alpha_SV + gamma (7.2 [D][R]).
+
+    Error at most 2 alpha_SV + err + gamma. For all columns at once this is a histogram whose partition never looks at
+    H; for one column it is the partition of Dwork, Naor, Reingold and Rothblum (4.5).
+    """
+    return _rebased(terms, "intervals", lambda kappa: Intervals(terms.queries, kappa), looks_at_histogram=0)
+
+
+def _rebased(terms: Terms, name: str, rule: Callable[[Rise], Rule], looks_at_histogram: int) -> Configuration:
+    noise, beta = terms.noise(Split.halves()), terms.beta
+
+    def kappa(tails: Tails, gamma: int, j: int | None = None, t: int | None = None) -> int:
+        # The base of the histogram stays the same within the life of an engine, so its error does not count here.
+        return tails.sparse_vector(beta, t, j) + looks_at_histogram * tails.histogram(beta, j) + gamma
+
+    if terms.unlimited:
+        unlimited = terms.tails(noise, "epoch-tree", None)
+        rise = lru_cache(maxsize=4096)(lambda j, t: kappa(unlimited, 2, j, t))
+        moving = _moving(rise)
+        return Configuration(name, terms, noise, "epoch-tree", None, lambda: rule(moving), rise, (1, 1, 0))
+
+    def bound(n: int) -> tuple[int, int, int]:
+        tails = terms.tails(noise, "best", n)
+        gamma = max(2, math.ceil(Fraction(terms.queries.count * _largest(terms), n)))
+        step = kappa(tails, gamma)
+        return step + tails.sparse_vector(beta) + tails.histogram(beta), n, step
+
+    most = max(1, terms.queries.count * _largest(terms) // 2)
+    _, n, step = min(bound(n) for n in _grid(min(most, terms.horizon or most)))
+    fixed: Rise = lambda j, ticks: step  # noqa: E731
+    return Configuration(name, terms, noise, "best", n, lambda: rule(fixed), lambda j, t: step, (1, 1, 0))
+
+
+def _moving(rise: Callable[[int, int], int]) -> Rise:
+    """A rise that grows with ln t, asked at few ticks: t is rounded up to four significant bits."""
+
+    def at(j: int, ticks: IntArray) -> IntArray:
+        shift = np.maximum(0, np.frexp(ticks.astype(np.float64))[1] - 4)  # frexp is exact, log2 need not be
+        places, where = np.unique(-(-ticks >> shift) << shift, return_inverse=True)
+        return np.array([rise(j, int(t)) for t in places], dtype=np.int64)[where]
+
+    return at
+
+
+def _largest(terms: Terms) -> int:
+    assert terms.largest is not None
+    return terms.largest
+
+
+def _fewest(enough: Callable[[int], bool]) -> int:
+    """The smallest n that is enough; enough stays enough."""
+    high = 1
+    while not enough(high):
+        high *= 2
+        if high > _MOST_INTERVALS:
+            raise ConfigurationError("more than 2^30 intervals would be needed: `largest` is too large")
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _grid(most: int) -> list[int]:
+    """1, 2, 3, 4, 6, 8, 12, 16, ... up to `most`."""
+    sizes = {most}
+    size = 1
+    while size < most:
+        sizes |= {size, min(most, size + size // 2)}
+        size *= 2
+    return sorted(sizes)

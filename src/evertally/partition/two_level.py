@@ -1,0 +1,149 @@
+"""Two levels: segments that double, and inside each a partition of its own. parameterized-histograms 2.5 and 5.4.
+
+For streams whose largest answer nobody can guess: Algorithms 6, 11 and 16. The outer level (doubling) never reads
+anything from the inner one, and the inner one knows of the outer only what is released. Every number that the paper
+computes from the true largest answer is replaced by one of the public segment index (8.6: the printed ones leak).
+
+Privacy [R]: each level keeps half of the promise, and a tick lies in one inner piece, so the sum is the promise. The
+row that closes a segment goes to no inner instance: it is already counted (slip 7, PRIV). With a delta this is proved
+for oblivious streams only; the adaptive case is [U].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evertally.counting.process import IntArray
+from evertally.counting.rows import Rows
+from evertally.errors import ConfigurationError
+from evertally.noise import Law, Source
+from evertally.partition.engine import PARTS, PartitionedRelease
+from evertally.partition.plan import Configuration, Terms, bounded, doubling, noisy_ladders, rebased
+from evertally.privacy import ApproxDP, PureDP
+
+
+class Lanes:
+    """A part of a source: the same noise under lanes of its own. Levels must not share randomness (2.5)."""
+
+    def __init__(self, source: Source, prefix: str) -> None:
+        self._source, self._prefix = source, prefix
+
+    def draws(
+        self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0
+    ) -> NDArray[np.int64]:
+        return self._source.draws(f"{self._prefix}/{lane}", law, nodes, coordinates, first)
+
+    def order(self, message: bytes) -> bytes:
+        return self._source.order(message)
+
+
+class TwoLevelPlan:
+    """The configurations of both levels, from public numbers: the outer one, and the inner one of each segment.
+
+    >>> from evertally.privacy import Change
+    >>> class Maximum:
+    ...     count = 1
+    ...     def values(self, v):
+    ...         return np.array([v.max()])
+    >>> plan = TwoLevelPlan(Terms(PureDP(2.0), Change(3, 3, 1), 1000, 3, Maximum()))
+    >>> plan.outer.noise.tau.scale, plan.inner(1).noise.mu.scale
+    (Fraction(4, 1), Fraction(8, 1))
+    """
+
+    name = "two-level"
+
+    def __init__(self, terms: Terms, start: int | None = None) -> None:
+        promise = terms.promise
+        if isinstance(promise, ApproxDP):
+            if promise.adversary != "oblivious":
+                raise ConfigurationError(
+                    "two levels with a delta are proved for oblivious streams only; say so in the guarantee, e.g. "
+                    'ApproxDP(1.0, 1e-6, adversary="oblivious"), or use a pure guarantee or "rebased"'
+                )
+            half: PureDP | ApproxDP = ApproxDP(
+                promise.exact_epsilon / 2, promise.exact_delta / 2, adversary=promise.adversary
+            )
+        else:
+            half = PureDP(promise.exact_epsilon / 2, adversary=promise.adversary)
+        self.terms = replace(terms, promise=half, beta=terms.beta / 2)
+        self.outer = doubling(self.terms, start)
+        self._tails = self.terms.tails(self.outer.noise, "pile", self.outer.intervals)
+
+    def inner(self, segment: int) -> Configuration:
+        """The partition inside segment number `segment`, which starts from `segment - 1` piles of outer noise.
+
+        alpha_DM(j) = alpha_mu + alpha_tau + alpha_Gamma(j - 1) + j, Delta_j = K_j + 2 alpha_DM(j) bounds the growth of
+        the answer in the segment, beta_j = beta/(J + 1) (5.4 [D][R]).
+        """
+        beta, J = self.terms.beta, self.outer.intervals
+        gamma = self._tails.histogram(beta, segment - 1) if segment > 1 else 0
+        share = 6 / (np.pi * segment) ** 2 if J is None else 1 / (J + 1)
+        terms = replace(self.terms, beta=float(beta * share), base_error=gamma)
+        if self.terms.horizon is None:
+            return bounded(terms) if terms.queries.count == 1 else rebased(terms)
+        alpha_dm = self._tails.sparse_vector(beta) + gamma + segment * terms.growth
+        threshold = sum(self.outer.rise(j, 0) for j in range(1, segment + 1))
+        terms = replace(terms, largest=threshold + 2 * alpha_dm)
+        return bounded(terms) if terms.queries.count == 1 else noisy_ladders(terms)
+
+    def error(self, beta: float, tick: int | None = None, segment: int | None = None) -> float:
+        """A bound on the error in a segment (default: the last one): that of its partition, with beta_j."""
+        J = self.outer.intervals
+        j = segment or J or 1
+        share = 6 / (np.pi * j) ** 2 if J is None else 1 / (J + 1)
+        return self.inner(j).error(float(beta / 2 * share), tick)
+
+
+class TwoLevelRelease:
+    """Both engines together: what they release is either a new segment's histogram or the inner partition's."""
+
+    def __init__(self, plan: TwoLevelPlan, source: Source) -> None:
+        self._plan = plan
+        self._source = source
+        self._outer = plan.outer.engine(Lanes(source, "outer"))
+        self._inner = self._start(1, self._outer.released)
+
+    def _start(self, segment: int, base: IntArray) -> PartitionedRelease:
+        return self._plan.inner(segment).engine(Lanes(self._source, f"segment-{segment}"), base=base)
+
+    @property
+    def closes(self) -> int:
+        """Segments closed so far."""
+        return self._outer.closes
+
+    @property
+    def released(self) -> IntArray:
+        """The histogram in force."""
+        return self._inner.released
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether nothing new can be released."""
+        return self._outer.exhausted and self._inner.exhausted
+
+    def play(self, rows: Rows, first: int) -> list[tuple[int, IntArray]]:
+        """Plays ticks first, first + 1, ...; gives the ticks at which something was released, and what."""
+        releases: list[tuple[int, IntArray]] = []
+        start, segment = 0, self._outer.closes + 1
+        # The outer level runs ahead of the inner one: it depends on nothing that the inner one does.
+        for tick, released in self._outer.play(rows, first):
+            releases += self._inner.play(rows[start : tick - first], first + start)
+            segment += 1
+            self._inner = self._start(segment, released)
+            releases.append((tick, released))
+            start = tick - first + 1
+        return releases + self._inner.play(rows[start:], first + start)
+
+    def state(self) -> list[bytes]:
+        """Secret bytes of both levels."""
+        return self._outer.state() + self._inner.state()
+
+    def load(self, parts: list[bytes]) -> None:
+        """The way back."""
+        self._outer.load(parts[:PARTS])
+        self._inner = self._start(self._outer.closes + 1, self._outer.released)
+        self._inner.load(parts[PARTS:])

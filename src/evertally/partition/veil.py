@@ -1,0 +1,97 @@
+"""A partition behind the common contract: it repeats what it released last until an interval closes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from evertally.counting.process import IntArray
+from evertally.counting.rows import Rows
+
+# Once H is full the answer is frozen, and nothing bounds how far the truth has moved on.
+NO_BOUND = 2.0**61
+
+
+class Partition(Protocol):
+    """An engine, or two of them."""
+
+    @property
+    def released(self) -> IntArray:
+        """The histogram in force."""
+
+    @property
+    def closes(self) -> int:
+        """Intervals closed (two levels: segments)."""
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether nothing new can be released."""
+
+    def play(self, rows: Rows, first: int) -> list[tuple[int, IntArray]]:
+        """The ticks at which something is released, and what."""
+
+    def state(self) -> list[bytes]:
+        """Secret bytes."""
+
+    def load(self, parts: list[bytes]) -> None:
+        """The way back."""
+
+
+class ErrorFormula(Protocol):
+    """The public error of a configuration."""
+
+    def error(self, beta: float, tick: int | None = None, interval: int | None = None, /) -> float:
+        """A bound that fails with probability beta."""
+
+
+class PartitionVeil:
+    """The veil: released rows are whole histograms; the answers are queries of them."""
+
+    def __init__(self, partition: Partition, formula: ErrorFormula) -> None:
+        self.partition = partition
+        self._formula = formula
+        self.tick = 0
+
+    def advance(self, rows: Rows) -> tuple[IntArray, IntArray]:
+        values, lasts = [self.partition.released], [0]
+        done = 0
+        for tick, released in self.partition.play(rows, self.tick + 1):
+            offset = tick - self.tick - 1
+            lasts[-1] += offset - done
+            values.append(released)
+            lasts.append(1)
+            done = offset + 1
+        lasts[-1] += len(rows) - done
+        self.tick += len(rows)
+        return np.stack(values), np.array(lasts, dtype=np.int64)
+
+    def accuracy(self, tick: int) -> PartitionAccuracy:
+        # The number of closes only grows, and the bound with it: for an earlier tick it is still a bound.
+        return PartitionAccuracy(self._formula, tick, self.partition.closes + 1, self.partition.exhausted)
+
+    def error_bound(self, beta: float, tick: int | None) -> float:
+        return self._formula.error(beta, tick)
+
+    def state(self) -> list[bytes]:
+        return self.partition.state()
+
+    def load(self, tick: int, parts: list[bytes]) -> None:
+        self.tick = tick
+        self.partition.load(parts)
+
+
+@dataclass(frozen=True)
+class PartitionAccuracy:
+    """No standard deviation: staleness is no noise."""
+
+    formula: ErrorFormula
+    tick: int
+    interval: int
+    exhausted: bool
+    stddev: None = None
+
+    def radius(self, beta: float) -> float:
+        """A bound that holds for all ticks at once, hence for this one."""
+        return NO_BOUND if self.exhausted else self.formula.error(beta, self.tick, self.interval)
