@@ -11,7 +11,7 @@ True
 from importlib import import_module
 from typing import Any
 
-from evertally.counting import Counter, Release, RunningMean, VectorCounter, restore
+from evertally.counting import Counter, Release, RunningMean, SparseRows, VectorCounter, restore
 from evertally.errors import (
     BudgetExceeded,
     ConfigurationError,
@@ -20,7 +20,19 @@ from evertally.errors import (
     ReplayRefused,
     StateError,
 )
-from evertally.histogram import Histogram
+from evertally.histogram import (
+    Histogram,
+    MaxSum,
+    MinSum,
+    MonotoneQuery,
+    Quantile,
+    SparseCounter,
+    SparseHistogram,
+    SumSelect,
+    TopK,
+    TopKSelect,
+    expressions,
+)
 from evertally.noise import Key, simulation
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Ledger, Neighbours, PureDP
 from evertally.stream import Stream
@@ -39,21 +51,32 @@ __all__ = [
     "HorizonExceeded",
     "Key",
     "Ledger",
+    "MaxSum",
+    "MinSum",
+    "MonotoneQuery",
     "Neighbours",
     "PureDP",
+    "Quantile",
     "Release",
     "ReplayRefused",
     "RunningMean",
+    "SparseCounter",
+    "SparseHistogram",
+    "SparseRows",
     "StateError",
     "Stream",
+    "SumSelect",
+    "TopK",
+    "TopKSelect",
     "VectorCounter",
+    "expressions",
     "restore",
     "simulation",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """`et.audit`, `et.bounds` and `et.checks` are there when asked for; counting does not wait for them."""
-    if name in ("audit", "bounds", "checks"):
+    """`et.audit`, `et.bounds`, `et.checks`, `et.theory` are there when asked for; counting does not wait for them."""
+    if name in ("audit", "bounds", "checks", "theory"):
         return import_module(f"evertally.{name}")
     raise AttributeError(f"module 'evertally' has no attribute {name!r}")

@@ -1,5 +1,10 @@
-"""Bounds: pure formulas. Error of each process, certified floors, tables of optimal factors."""
+"""Bounds: pure formulas. Error of each process, certified floors, tables of optimal factors.
 
+The formulas for queries on column sums have modules of their own, with the letters of their specifications:
+`partition_blocks`, `partition`, `partition_levels`, `partition_paper`, `recompute` and `column_floors`.
+"""
+
+from evertally.bounds import column_floors, partition, partition_blocks, partition_levels, partition_paper, recompute
 from evertally.bounds.counting import (
     EpochHybridFormula,
     EpochTreeFormula,
@@ -37,6 +42,7 @@ __all__ = [
     "TreeFormula",
     "best_radix",
     "coefficients",
+    "column_floors",
     "f",
     "f_exact",
     "g_exact",
@@ -49,6 +55,11 @@ __all__ = [
     "optimal_rms_factor",
     "paper_C",
     "paper_psi",
+    "partition",
+    "partition_blocks",
+    "partition_levels",
+    "partition_paper",
     "pure_frontier",
+    "recompute",
     "unbounded_frontier",
 ]

@@ -5,6 +5,7 @@ from evertally.counting.counter import Counter, VectorCounter
 from evertally.counting.linear import LinearMechanism
 from evertally.counting.mean import RunningMean
 from evertally.counting.release import Release
+from evertally.counting.rows import SparseRows
 from evertally.counting.snapshot import restore
 
-__all__ = ["KINDS", "Counter", "LinearMechanism", "Release", "RunningMean", "VectorCounter", "restore"]
+__all__ = ["KINDS", "Counter", "LinearMechanism", "Release", "RunningMean", "SparseRows", "VectorCounter", "restore"]

@@ -174,7 +174,7 @@ def choose(guarantee: Guarantee, setting: Setting, mechanism: str = "auto") -> C
     best: tuple[float, Choice] | None = None
     for charge in budgets(guarantee):
         for name in names:
-            reason = _misfit(name, charge, setting)
+            reason = misfit(name, charge, setting)
             if reason:
                 reasons.append(reason)
                 continue
@@ -195,7 +195,8 @@ def build(choice: Choice, setting: Setting, source: Source) -> NoiseProcess:
     return KINDS[choice.mechanism].build(choice.charge, setting, source)
 
 
-def _misfit(name: str, charge: Budget, setting: Setting) -> str | None:
+def misfit(name: str, charge: Budget, setting: Setting) -> str | None:
+    """Why a process cannot be used, or None."""
     kind = KINDS[name]
     if kind.bounded and setting.horizon is None:
         return f'mechanism "{name}" needs a horizon; without one use "epoch-tree" or "epoch-hybrid"'

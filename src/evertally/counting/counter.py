@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evertally.counting.column_input import ColumnInput, Columns
 from evertally.counting.inputs import as_integers
 from evertally.counting.linear import LinearMechanism
 from evertally.counting.process import IntArray
-from evertally.encode import AmountDoor, CategoryDoor
-from evertally.errors import ConfigurationError
+from evertally.encode import AmountDoor
 from evertally.privacy import Contribution, Guarantee, Neighbours, change
 
 
@@ -94,7 +93,7 @@ class Counter(LinearMechanism):
         return None
 
 
-class VectorCounter(LinearMechanism):
+class VectorCounter(ColumnInput, LinearMechanism):
     """Several running totals of one stream, released together: one column each.
 
     An event touches at most `max_per_event` columns and adds an integer from 0 to `max_weight` to each. All columns
@@ -115,7 +114,7 @@ class VectorCounter(LinearMechanism):
 
     def __init__(
         self,
-        columns: int | Sequence[str],
+        columns: Columns,
         *,
         guarantee: Guarantee,
         horizon: int | None,
@@ -129,20 +128,9 @@ class VectorCounter(LinearMechanism):
         max_events_per_user: int | None = None,
         **common: Any,
     ) -> None:
-        if isinstance(columns, int) and not 1 <= columns <= 2**31:
-            raise ConfigurationError(f"columns must be a list of names or a number from 1 to 2^31; got {columns!r}")
-        names = range(columns) if isinstance(columns, int) else columns
-        self._door = CategoryDoor(
-            names,
-            other,
-            max_per_event,
-            max_weight,
-            signed,
-            order=self._rank,
-            rank_by_label=protects == "item",
+        kept = self._open_door(
+            columns, other, max_per_event, max_weight, signed=signed, rank_by_label=protects == "item"
         )
-        self.columns: tuple[str, ...] = self._door.labels
-        self._index = {label: j for j, label in enumerate(self.columns)}
         contribution = Contribution(
             max_per_event=max_per_event,
             max_weight=max_weight,
@@ -157,7 +145,7 @@ class VectorCounter(LinearMechanism):
             change=change(neighbours, contribution, len(self.columns)),
             contribution=contribution,
             options={
-                "columns": columns if isinstance(columns, int) else list(self.columns[: len(names)]),
+                "columns": kept,
                 "other": other,
                 "max_per_event": max_per_event,
                 "max_weight": max_weight,
@@ -171,30 +159,3 @@ class VectorCounter(LinearMechanism):
             neighbours=neighbours,
             **common,
         )
-
-    def _rank(self, message: bytes) -> bytes:
-        return self._source.order(message)
-
-    def _row(self, x: Any) -> IntArray:
-        if isinstance(x, Mapping):
-            return self._row_of_mapping(x)
-        row = as_integers(x)
-        if row.shape != (self._columns,):
-            raise TypeError(f"step takes {self._columns} integers, one for each column, not shape {row.shape}")
-        return row
-
-    def _row_of_mapping(self, totals: Mapping[Any, Any]) -> IntArray:
-        row = [0] * self._columns
-        numbers = as_integers(list(totals.values())) if totals else np.zeros(0, dtype=np.int64)
-        for label, number in zip(totals, numbers.tolist(), strict=True):
-            # An undeclared label is content, not a mistake in the call: it goes to `other` or nowhere, silently.
-            column = self._door.column(label)
-            if column is not None:
-                row[column] += number
-        return as_integers([max(-self._tick_limit, min(self._tick_limit, total)) for total in row])
-
-    def _event_row(self, events: Any, tick: int) -> IntArray:
-        return self._door.totals(events, tick)
-
-    def _labels(self) -> list[str]:
-        return list(self.columns)

@@ -252,15 +252,19 @@ class Mechanism(ABC):
 
     @classmethod
     def _restore(cls, header: dict[str, Any], parts: list[bytes], key: NoiseKey) -> Self:
-        options = dict(header["options"])
-        options["guarantee"] = guarantee_from_json(options["guarantee"])
-        self = cls(**options, key=key)
+        options = header["options"] | {"guarantee": guarantee_from_json(header["options"]["guarantee"])}
+        self = cls(**cls._decoded(options), key=key)
         self._history.extend(from_bytes(parts[0]).reshape(-1, self._history[-1].size))
         if self._users is not None:
             self._users = UserCap.from_bytes(parts[1])
         self._last_input = bytes.fromhex(header["last_input"])
         self._load(header["tick"], parts[2:])
         return self
+
+    @classmethod
+    def _decoded(cls, options: Options) -> Options:
+        """Arguments of the constructor from the options of a snapshot, which are JSON."""
+        return options
 
     def _step(self, row: IntArray, tick: int | None) -> Release:
         self._check_tick(self.tick + 1 if tick is None else tick)

@@ -71,7 +71,7 @@ class SparseRows:
 
     def clip(self, low: int, high: int) -> SparseRows:
         """The cells merged, then bounded: as `numpy.clip` on the dense table."""
-        if len(self.weights) and np.abs(self.weights).max() > 2**61 // len(self.weights):
+        if len(self.weights) and max(-int(self.weights.min()), int(self.weights.max())) > 2**61 // len(self.weights):
             # Cells this large could wrap around when they are added up; whole numbers of any size cannot.
             cells: dict[tuple[int, int], int] = {}
             for t, j, w in zip(self.ticks.tolist(), self.columns.tolist(), self.weights.tolist(), strict=True):

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import numpy as np
+
 from evertally.counting.epochs import LAST_TICK
 from evertally.counting.mechanism import Accuracy, Mechanism, whole
 from evertally.counting.process import IntArray
@@ -15,9 +17,11 @@ from evertally.errors import ConfigurationError
 
 
 class Veil(Protocol):
-    """Rows of `columns` totals in, released rows of `width` numbers out."""
+    """Rows of totals in, rows of released numbers out."""
 
-    tick: int
+    @property
+    def tick(self) -> int:
+        """Ticks released so far."""
 
     def advance(self, rows: Rows) -> tuple[IntArray, IntArray | None]:
         """Released rows of the next ticks, and for how many ticks each of them stands (None: one each)."""
@@ -33,6 +37,17 @@ class Veil(Protocol):
 
     def load(self, tick: int, parts: list[bytes]) -> None:
         """The way back."""
+
+
+def stairs(before: IntArray, changes: list[tuple[int, IntArray]], count: int) -> tuple[IntArray, IntArray]:
+    """Releases that stand until the next one: rows, and for how many of `count` ticks each stands.
+
+    >>> values, lasts = stairs(np.array([0]), [(2, np.array([5]))], count=4)
+    >>> values.tolist(), lasts.tolist()
+    ([[0], [5]], [2, 2])
+    """
+    starts = np.array([0, *(offset for offset, _ in changes), count], dtype=np.int64)
+    return np.stack([before, *(row for _, row in changes)]), np.diff(starts)
 
 
 class VeiledMechanism(Mechanism):

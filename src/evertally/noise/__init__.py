@@ -1,10 +1,11 @@
-"""Noise: the secret key, addressed random bits, and exact integer draws. Nothing here ever sees data."""
+"""Noise: the secret key, addressed random bits, exact integer draws and real variates. Nothing here ever sees data."""
 
 from evertally.noise.key import Key, NoiseKey, Recording, ZeroNoise, encode_path, simulation
 from evertally.noise.keystream import FORMAT_VERSION, Keystream
 from evertally.noise.laws import DiscreteGaussian, DiscreteLaplace, Law
 from evertally.noise.sampler import round_up
-from evertally.noise.source import KeyedSource, Source
+from evertally.noise.source import KeyedSource, Source, VariateSource
+from evertally.noise.variates import VariateKind, Variates
 
 __all__ = [
     "FORMAT_VERSION",
@@ -17,6 +18,9 @@ __all__ = [
     "NoiseKey",
     "Recording",
     "Source",
+    "VariateKind",
+    "VariateSource",
+    "Variates",
     "ZeroNoise",
     "encode_path",
     "round_up",

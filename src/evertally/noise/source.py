@@ -1,4 +1,4 @@
-"""Where mechanisms get their noise: integers at addresses. A source never receives data."""
+"""Where mechanisms get their noise: integers at addresses, and real variates to compare. No source receives data."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from evertally.noise.keystream import Keystream
 from evertally.noise.laws import Law
 from evertally.noise.sampler import draw
+from evertally.noise.variates import AddressedVariates, VariateKind, Variates, ZeroVariates
 
 # Draws are made in pieces of this many: their random bits stay in the processor's cache, and the buffers stay
 # below the 128 KiB from which the C library fetches fresh pages from the kernel for each of them (three times
@@ -36,6 +37,16 @@ class Source(Protocol):
         """A keyed hash: an order that nobody without the key can predict, for truncation at the door."""
 
 
+class VariateSource(Source, Protocol):
+    """The noise of a mechanism that selects: integer draws, and real variates."""
+
+    def variates(self, lane: str, kind: VariateKind, node: int, coordinates: int) -> Variates:
+        """Independent variates for the coordinates of one node; one selection uses one node.
+
+        The same address gives the same variates for ever. A lane has one kind of variates, or one law of draws.
+        """
+
+
 class KeyedSource:
     """Noise from a subkey: a pure function of (subkey, lane, node, coordinate).
 
@@ -48,7 +59,7 @@ class KeyedSource:
 
     def __init__(self, subkey: bytes) -> None:
         self._subkey = subkey
-        self._lanes: dict[str, tuple[Keystream, Law]] = {}
+        self._lanes: dict[str, tuple[Keystream, Law | VariateKind]] = {}
 
     def draws(
         self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0
@@ -67,10 +78,18 @@ class KeyedSource:
             out[start : start + rows] = self._piece(stream, law, nodes[start : start + rows], first, coordinates)
         return out
 
+    def variates(self, lane: str, kind: VariateKind, node: int, coordinates: int) -> Variates:
+        stream = self._stream(lane, kind)
+
+        def more(i: int, round_: int) -> tuple[int, int]:
+            return _two_words(stream, node, i, round_)
+
+        return AddressedVariates(kind, stream.words([node], 0, coordinates)[0], more)
+
     def order(self, message: bytes) -> bytes:
         return hashlib.blake2b(message, key=self._subkey, digest_size=16, person=b"evertally:order").digest()
 
-    def _stream(self, lane: str, law: Law) -> Keystream:
+    def _stream(self, lane: str, law: Law | VariateKind) -> Keystream:
         known = self._lanes.get(lane)
         if known is None:
             known = (Keystream(self._subkey, lane), law)
@@ -84,13 +103,17 @@ class KeyedSource:
         stream: Keystream, law: Law, nodes: range | NDArray[np.int64], first: int, count: int
     ) -> NDArray[np.int64]:
         def more(i: int, round_: int) -> tuple[int, int]:
-            words = stream.words([int(nodes[i // count])], first + i % count, 1, round_)[0, 0]
-            return int(words[0]), int(words[1])
+            return _two_words(stream, int(nodes[i // count]), first + i % count, round_)
 
         # numpy reads a range number by number; its ends and step are ten times quicker.
         index = np.arange(nodes.start, nodes.stop, nodes.step) if isinstance(nodes, range) else nodes
         words = stream.words(index, first, count).reshape(-1, 2)
         return draw(law, words, more).reshape(len(nodes), count)
+
+
+def _two_words(stream: Keystream, node: int, coordinate: int, round_: int) -> tuple[int, int]:
+    words = stream.words([node], coordinate, 1, round_)[0, 0]
+    return int(words[0]), int(words[1])
 
 
 def _countable(nodes: Iterable[int]) -> range | NDArray[np.int64]:
@@ -106,25 +129,28 @@ class ZeroSource:
     ) -> NDArray[np.int64]:
         return np.zeros((len(_countable(nodes)), coordinates), dtype=np.int64)
 
+    def variates(self, lane: str, kind: VariateKind, node: int, coordinates: int) -> Variates:
+        return ZeroVariates(coordinates)
+
     def order(self, message: bytes) -> bytes:
         return hashlib.blake2b(message, digest_size=16).digest()
 
 
 @dataclass(frozen=True)
 class Recorder:
-    """One call to a recording source."""
+    """One call to a recording source. For variates the kind stands in the place of the law."""
 
     lane: str
-    law: Law
+    law: Law | VariateKind
     nodes: tuple[int, ...]
     coordinates: int
     first: int = 0
 
 
 class RecordingSource:
-    """Passes draws on and notes them; see Recording."""
+    """Passes draws and variates on and notes them; see Recording."""
 
-    def __init__(self, inner: Source, log: list[Recorder]) -> None:
+    def __init__(self, inner: VariateSource, log: list[Recorder]) -> None:
         self._inner = inner
         self._log = log
 
@@ -134,6 +160,10 @@ class RecordingSource:
         index = [int(node) for node in nodes]
         self._log.append(Recorder(lane, law, tuple(index), coordinates, first))
         return self._inner.draws(lane, law, index, coordinates, first)
+
+    def variates(self, lane: str, kind: VariateKind, node: int, coordinates: int) -> Variates:
+        self._log.append(Recorder(lane, kind, (int(node),), coordinates))
+        return self._inner.variates(lane, kind, node, coordinates)
 
     def order(self, message: bytes) -> bytes:
         return self._inner.order(message)

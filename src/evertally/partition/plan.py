@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -67,7 +67,8 @@ class Configuration:
     """One engine, ready to be built.
 
     The error in interval j at tick t is at most `rise(j, t) + a alpha_SV + b err + c alpha_U` with (a, b, c) =
-    `weights`, while the true answer stays below `largest` (which keeps the number of closes below n).
+    `weights`, while the true answer stays below `largest` (which keeps the number of closes below n); `factor` times that
+    where an answer compares two of them.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Configuration:
     make_rule: Callable[[], Rule]
     rise: Callable[[int, int], int]
     weights: tuple[int, int, int]
+    factor: int = 1
 
     def engine(self, source: Source, base: IntArray | None = None) -> PartitionedRelease:
         """The engine itself."""
@@ -90,15 +92,19 @@ class Configuration:
     def error(self, beta: float, tick: int | None = None, interval: int | None = None) -> float:
         """A bound on the error that fails with probability beta: for all ticks and intervals, or (where there is no
         limit to them) for a tick and an interval, all together still failing with probability beta."""
-        tails = self.terms.tails(self.noise, self.histogram, self.intervals)
-        j, t = interval or self.intervals or 1, tick or self.terms.horizon or 1
+        tails, t = self._tails, tick or self.terms.horizon or 1
+        j = interval or self.intervals or t  # at most one interval closes in a tick
         a, b, c = self.weights
-        return float(
+        return self.factor * float(
             self.rise(j, t)
             + a * tails.sparse_vector(beta, t, j)
             + b * (tails.histogram(beta, j) + self.terms.base_error)
             + (c * tails.update(beta) if c else 0)
         )
+
+    @cached_property
+    def _tails(self) -> Tails:
+        return self.terms.tails(self.noise, self.histogram, self.intervals)
 
 
 def bounded(terms: Terms) -> Configuration:
@@ -106,8 +112,11 @@ def bounded(terms: Terms) -> Configuration:
 
     n is the smallest number of closes that suffices for `largest`, each interval growing by at least alpha - 1
     (calibration of 4.2 [D][R]). Error at most K + 2 alpha_SV + 3 err <= 2K. Without `largest` or a horizon the steps
-    grow with the public tick and the number of the interval, and H is an epoch tree (5.5 [D][R]).
+    grow with the public tick and the number of the interval, and H is an epoch tree (5.5 [D][R]). One query only: a
+    column that is not the largest can grow unseen (7.1).
     """
+    if terms.queries.count > 1:
+        raise ConfigurationError('one ladder watches one query; for several use "rebased" or "noisy-ladders"')
     noise, beta = terms.noise(Split.halves()), terms.beta
 
     def alpha(tails: Tails, j: int | None = None, t: int | None = None) -> int:
@@ -115,9 +124,9 @@ def bounded(terms: Terms) -> Configuration:
 
     if terms.unlimited:
         tails = terms.tails(noise, "epoch-tree", None)
-        rise = lru_cache(maxsize=4096)(lambda j, t: 3 * alpha(tails, j, t))
-        rule = lambda: Ladder(terms.queries, _moving(rise))  # noqa: E731
-        return Configuration("bounded", terms, noise, "epoch-tree", None, rule, rise, (2, 3, 0))
+        moving = _moving(lambda j, t: 3 * alpha(tails, j, t))
+        rule = lambda: Ladder(terms.queries, moving)  # noqa: E731
+        return Configuration("bounded", terms, noise, "epoch-tree", None, rule, _at_one_tick(moving), (2, 3, 0))
     n = _fewest(lambda n: n * (alpha(terms.tails(noise, "binary-tree", n)) - 1) >= _largest(terms))
     step = 3 * alpha(terms.tails(noise, "binary-tree", n))
     rule = lambda: Ladder(terms.queries, lambda j, ticks: step)  # noqa: E731
@@ -166,11 +175,15 @@ def doubling(terms: Terms, start: int | None = None) -> Configuration:
     if K_1 is None:
         K_1 = max(1, terms.tails(noise, "pile", J).sparse_vector(terms.beta, 1, 1))
 
-    def rise(j: int, t: int) -> int:
+    def step(j: int) -> int:
         return K_1 if j == 1 else K_1 << (j - 2)  # K_j - K_(j-1)
 
-    rule = lambda: Ladder(terms.queries, lambda j, ticks: rise(j, 0))  # noqa: E731
-    return Configuration("doubling", terms, noise, "pile", J, rule, rise, (2, 3, 0))
+    def growth(j: int, t: int) -> int:
+        # Only the largest query is watched: another one may have grown from 0 to K_j.
+        return step(j) if terms.queries.count == 1 else K_1 << (j - 1)
+
+    rule = lambda: Ladder(terms.queries, lambda j, ticks: step(j))  # noqa: E731
+    return Configuration("doubling", terms, noise, "pile", J, rule, growth, (2, 3, 0))
 
 
 def rebased(terms: Terms) -> Configuration:
@@ -201,8 +214,8 @@ def _rebased(terms: Terms, name: str, rule: Callable[[Rise], Rule], looks_at_his
 
     if terms.unlimited:
         unlimited = terms.tails(noise, "epoch-tree", None)
-        rise = lru_cache(maxsize=4096)(lambda j, t: kappa(unlimited, 2, j, t))
-        moving = _moving(rise)
+        moving = _moving(lambda j, t: kappa(unlimited, 2, j, t))
+        rise = _at_one_tick(moving)
         return Configuration(name, terms, noise, "epoch-tree", None, lambda: rule(moving), rise, (1, 1, 0))
 
     def bound(n: int) -> tuple[int, int, int]:
@@ -219,6 +232,7 @@ def _rebased(terms: Terms, name: str, rule: Callable[[Rise], Rule], looks_at_his
 
 def _moving(rise: Callable[[int, int], int]) -> Rise:
     """A rise that grows with ln t, asked at few ticks: t is rounded up to four significant bits."""
+    rise = lru_cache(maxsize=4096)(rise)
 
     def at(j: int, ticks: IntArray) -> IntArray:
         shift = np.maximum(0, np.frexp(ticks.astype(np.float64))[1] - 4)  # frexp is exact, log2 need not be
@@ -226,6 +240,11 @@ def _moving(rise: Callable[[int, int], int]) -> Rise:
         return np.array([rise(j, int(t)) for t in places], dtype=np.int64)[where]
 
     return at
+
+
+def _at_one_tick(moving: Rise) -> Callable[[int, int], int]:
+    """The rise that is in force at a tick, rounding and all."""
+    return lambda j, t: int(np.max(moving(j, np.array([t]))))
 
 
 def _largest(terms: Terms) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from evertally.counting.epochs import EpochProcess
 from evertally.counting.process import NoiseProcess, spread_of
 from evertally.noise import Law
 from evertally.partition.budget import Noise
@@ -61,13 +62,23 @@ class Tails:
         return math.ceil(spread_of(self.noise.update, 1.0, 1.0).radius(beta / (3 * self.queries * n)))
 
     def histogram(self, beta: float, interval: int | None = None) -> int:
-        """|noise of H| in every column after every insert (err); without a limit on inserts, after `interval` many."""
+        """|noise of H| in every column after every insert (err); without a limit on inserts, after up to `interval`
+        many. It never falls with `interval`, although the noise of a tree may: thresholds lean on that."""
         n = self.model.horizon
         if n is not None:
             return math.ceil(self.model.worst().radius(beta / (3 * self.columns * n)))
-        if not interval:
+        if isinstance(self.model, EpochProcess):
+            assert interval is not None, "without a limit the bound is for one place"
+            widest = self.model.worst_in_epoch(interval.bit_length() - 1)
+            return math.ceil(widest.radius(beta / (3 * self.columns) * _part(None, interval)))
+        return self.piled(beta, interval or 0)
+
+    def piled(self, beta: float, inserts: int) -> int:
+        """|noise of H| after so many inserts, where noise piles up: alpha_Gamma (parameterized-histograms 3.1)."""
+        if not inserts:
             return 0
-        return math.ceil(self.model.spread(interval).radius(beta / (3 * self.columns) * _part(None, interval)))
+        share = beta / (3 * self.columns) * _part(self.model.horizon, inserts)
+        return math.ceil(self.model.spread(inserts).radius(share))
 
 
 def _part(count: int | None, index: int | None) -> float:

@@ -11,6 +11,7 @@ for oblivious streams only; the adaptive case is [U].
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -72,6 +73,7 @@ class TwoLevelPlan:
         self.terms = replace(terms, promise=half, beta=terms.beta / 2)
         self.outer = doubling(self.terms, start)
         self._tails = self.terms.tails(self.outer.noise, "pile", self.outer.intervals)
+        self._inner: dict[int, Configuration] = {}
 
     def inner(self, segment: int) -> Configuration:
         """The partition inside segment number `segment`, which starts from `segment - 1` piles of outer noise.
@@ -79,23 +81,46 @@ class TwoLevelPlan:
         alpha_DM(j) = alpha_mu + alpha_tau + alpha_Gamma(j - 1) + j, Delta_j = K_j + 2 alpha_DM(j) bounds the growth of
         the answer in the segment, beta_j = beta/(J + 1) (5.4 [D][R]).
         """
-        beta, J = self.terms.beta, self.outer.intervals
-        gamma = self._tails.histogram(beta, segment - 1) if segment > 1 else 0
-        share = 6 / (np.pi * segment) ** 2 if J is None else 1 / (J + 1)
-        terms = replace(self.terms, beta=float(beta * share), base_error=gamma)
+        if segment not in self._inner:
+            self._inner[segment] = self._calibrate(segment)
+        return self._inner[segment]
+
+    def _calibrate(self, segment: int) -> Configuration:
+        beta = self.terms.beta
+        gamma = self._tails.piled(beta, segment - 1)
+        terms = replace(self.terms, beta=beta * self._share(segment), base_error=gamma)
         if self.terms.horizon is None:
             return bounded(terms) if terms.queries.count == 1 else rebased(terms)
         alpha_dm = self._tails.sparse_vector(beta) + gamma + segment * terms.growth
-        threshold = sum(self.outer.rise(j, 0) for j in range(1, segment + 1))
-        terms = replace(terms, largest=threshold + 2 * alpha_dm)
+        terms = replace(terms, largest=self._threshold(segment) + 2 * alpha_dm)
         return bounded(terms) if terms.queries.count == 1 else noisy_ladders(terms)
+
+    def _threshold(self, segment: int) -> int:
+        return sum(self.outer.rise(j, 0) for j in range(1, segment + 1))
+
+    def _share(self, segment: int) -> float:
+        J = self.outer.intervals
+        return 6 / (math.pi * segment) ** 2 if J is None else 1 / (J + 1)
 
     def error(self, beta: float, tick: int | None = None, segment: int | None = None) -> float:
         """A bound on the error in a segment (default: the last one): that of its partition, with beta_j."""
+        j = segment or self._last_segment(beta / 2, tick or 1)
+        # The thresholds were made for the beta of the plan, but the noise that they start from is bounded for this one.
+        inner = self.inner(j)
+        inner = replace(inner, terms=replace(inner.terms, base_error=self._tails.piled(beta / 2, j - 1)))
+        return inner.error(beta / 2 * self._share(j), tick)
+
+    def _last_segment(self, beta: float, tick: int) -> int:
+        """The largest number that a segment can have: J + 1, or without a horizon what answers of that tick reach."""
         J = self.outer.intervals
-        j = segment or J or 1
-        share = 6 / (np.pi * j) ** 2 if J is None else 1 / (J + 1)
-        return self.inner(j).error(float(beta / 2 * share), tick)
+        if J is not None:
+            return J + 1
+        j = 1
+        while self._threshold(j) <= (
+            tick * self.terms.growth + self._tails.sparse_vector(beta, tick, j) + self._tails.piled(beta, j - 1)
+        ):
+            j += 1
+        return j
 
 
 class TwoLevelRelease:
@@ -122,8 +147,8 @@ class TwoLevelRelease:
 
     @property
     def exhausted(self) -> bool:
-        """Whether nothing new can be released."""
-        return self._outer.exhausted and self._inner.exhausted
+        """Whether the inner level takes no more intervals: the answer is frozen, at least until the next segment."""
+        return self._inner.exhausted
 
     def play(self, rows: Rows, first: int) -> list[tuple[int, IntArray]]:
         """Plays ticks first, first + 1, ...; gives the ticks at which something was released, and what."""

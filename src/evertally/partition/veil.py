@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-
 from evertally.counting.process import IntArray
 from evertally.counting.rows import Rows
+from evertally.counting.veil import stairs
 
 # Once H is full the answer is frozen, and nothing bounds how far the truth has moved on.
 NO_BOUND = 2.0**61
@@ -55,17 +54,10 @@ class PartitionVeil:
         self.tick = 0
 
     def advance(self, rows: Rows) -> tuple[IntArray, IntArray]:
-        values, lasts = [self.partition.released], [0]
-        done = 0
-        for tick, released in self.partition.play(rows, self.tick + 1):
-            offset = tick - self.tick - 1
-            lasts[-1] += offset - done
-            values.append(released)
-            lasts.append(1)
-            done = offset + 1
-        lasts[-1] += len(rows) - done
+        before, first = self.partition.released, self.tick + 1
+        closes = [(tick - first, released) for tick, released in self.partition.play(rows, first)]
         self.tick += len(rows)
-        return np.stack(values), np.array(lasts, dtype=np.int64)
+        return stairs(before, closes, len(rows))
 
     def accuracy(self, tick: int) -> PartitionAccuracy:
         # The number of closes only grows, and the bound with it: for an earlier tick it is still a bound.

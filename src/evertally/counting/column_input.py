@@ -1,0 +1,58 @@
+"""Input by column: what mechanisms with one number for each column or category take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from evertally.counting.inputs import as_integers
+from evertally.counting.mechanism import Mechanism
+from evertally.counting.process import IntArray
+from evertally.encode import CategoryDoor
+from evertally.errors import ConfigurationError
+
+Columns = int | Sequence[str]
+
+
+class ColumnInput(Mechanism):
+    """Rows, mappings from labels and raw events become one integer for each column. Not used directly."""
+
+    def _open_door(
+        self, columns: Columns, other: str | None, max_per_event: int, max_weight: int, **options: Any
+    ) -> Columns:
+        """Makes the door and the labels; returns the columns in the form that a snapshot keeps."""
+        if isinstance(columns, int) and not 1 <= columns <= 2**31:
+            raise ConfigurationError(f"columns must be a list of names or a number from 1 to 2^31; got {columns!r}")
+        names = range(columns) if isinstance(columns, int) else columns
+        self._door = CategoryDoor(names, other, max_per_event, max_weight, order=self._rank, **options)
+        self.columns: tuple[str, ...] = self._door.labels
+        return columns if isinstance(columns, int) else list(self.columns[: len(names)])
+
+    def _rank(self, message: bytes) -> bytes:
+        return self._source.order(message)
+
+    def _row(self, x: Any) -> IntArray:
+        if isinstance(x, Mapping):
+            return self._row_of_mapping(x)
+        row = as_integers(x)
+        if row.shape != (self._columns,):
+            raise TypeError(f"step takes {self._columns} integers, one for each column, not shape {row.shape}")
+        return row
+
+    def _row_of_mapping(self, totals: Mapping[Any, Any]) -> IntArray:
+        row = [0] * self._columns
+        numbers = as_integers(list(totals.values())) if totals else np.zeros(0, dtype=np.int64)
+        for label, number in zip(totals, numbers.tolist(), strict=True):
+            # An undeclared label is content, not a mistake in the call: it goes to `other` or nowhere, silently.
+            column = self._door.column(label)
+            if column is not None:
+                row[column] += number
+        return as_integers([max(-self._tick_limit, min(self._tick_limit, total)) for total in row])
+
+    def _event_row(self, events: Any, tick: int) -> IntArray:
+        return self._door.totals(events, tick)
+
+    def _labels(self) -> list[str] | None:
+        return list(self.columns)

@@ -1,0 +1,296 @@
+"""Every way to answer a question about column sums, with the budget it pays and the error it promises.
+
+`"auto"` takes the way with the smallest predicted error among those that fit. The choice is made from public numbers
+before the stream starts, so it costs nothing (price-of-continual-release 3.8, M7; running several ways and publishing
+the best afterwards would be another, unproved procedure, trap P4).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from evertally.bounds.recompute import best_period, releases
+from evertally.counting.choose import KINDS, Choice, Setting, budgets, build, misfit
+from evertally.counting.process import Budget, IntArray, node_law
+from evertally.counting.veil import Veil
+from evertally.errors import ConfigurationError
+from evertally.histogram.tasks import Task
+from evertally.histogram.veils import CounterVeil, RecomputeVeil, TrivialVeil, noise_radius, noisy_answers
+from evertally.noise import VariateSource, ZeroNoise
+from evertally.partition import (
+    Configuration,
+    PartitionVeil,
+    Terms,
+    TwoLevelPlan,
+    TwoLevelRelease,
+    bounded,
+    doubling,
+    intervals,
+    noisy_ladders,
+    rebased,
+)
+from evertally.privacy import ZCDP, ApproxDP, Guarantee, Neighbours, PureDP
+from evertally.privacy.conversions import pure_epsilon_of_rho
+from evertally.selection import ExponentialMechanism, PermuteAndFlip
+
+PARTITIONS: dict[str, Callable[[Terms], Configuration]] = {
+    "rebased": rebased,
+    "intervals": intervals,
+    "bounded": bounded,
+    "noisy-ladders": noisy_ladders,
+    "doubling": doubling,
+}
+NAMES = (*KINDS, *PARTITIONS, "two-level", "recompute", "trivial")
+
+# No guarantee can say 0; this is as near as none is needed to be.
+_NOTHING = PureDP(2.0**-1000)
+
+
+@dataclass(frozen=True)
+class Approach:
+    """One way. `bound` holds at all ticks with probability 1 - beta of the task. `answers`: the veil releases the
+    answers themselves, not the column sums that they are taken from."""
+
+    name: str
+    charge: Guarantee
+    bound: float
+    build: Callable[[VariateSource], Veil]
+    width: int
+    answers: bool = False
+
+
+def choose_approach(task: Task, mechanism: str) -> Approach:
+    """The named way, or the best one."""
+    found, reasons = survey(task, mechanism)
+    if not found:
+        raise ConfigurationError("; ".join(dict.fromkeys(reasons)))
+    return found[0]
+
+
+def survey(task: Task, mechanism: str = "auto") -> tuple[list[Approach], list[str]]:
+    """All ways that fit, best first, and why the others do not."""
+    if mechanism != "auto" and mechanism not in NAMES:
+        raise ConfigurationError(f'unknown mechanism {mechanism!r}; choose "auto" or one of {", ".join(NAMES)}')
+    found: list[Approach] = []
+    reasons: list[str] = []
+    for name in NAMES if mechanism == "auto" else (mechanism,):
+        try:
+            found.extend(_ways(task, name))
+        except ConfigurationError as error:
+            reasons.append(f'mechanism "{name}": {error}')
+    return sorted(found, key=lambda approach: approach.bound), reasons
+
+
+def _ways(task: Task, name: str) -> Iterator[Approach]:
+    if name in KINDS:
+        return _counters(task, name)
+    if task.neighbours is Neighbours.INDEPENDENT:
+        # parameterized-histograms 1.2: d intervals could each contain a difference
+        raise ConfigurationError('independent neighbours are proved for counters only, e.g. "tree"')
+    if name == "recompute":
+        return _recompute(task)
+    if name == "trivial":
+        return iter([_trivial(task)])
+    return _partitions(task, name)
+
+
+# -- counters ----------------------------------------------------------------------------------------------------------
+
+
+def _counters(task: Task, name: str) -> Iterator[Approach]:
+    setting = Setting(task.change, task.horizon, task.columns, task.memory_limit)
+    reasons = []
+    for charge in budgets(task.guarantee):
+        reason = misfit(name, charge, setting)
+        if reason:
+            reasons.append(reason)
+            continue
+        yield _counter(task, Choice(name, charge), setting)
+    if reasons and len(reasons) == len(budgets(task.guarantee)):
+        raise ConfigurationError("; ".join(dict.fromkeys(reasons)))
+
+
+def _counter(task: Task, choice: Choice, setting: Setting) -> Approach:
+    factor = 2 if task.selects else 1
+    # One column with its part of the memory has the same spread, and keeps the trial small.
+    trial = replace(setting, columns=1, memory_limit=max(1, setting.memory_limit // setting.columns))
+    model = build(choice, trial, ZeroNoise().source())
+    if task.horizon is not None:
+        bound = factor * model.worst().radius(task.beta / (task.columns * task.horizon))
+    else:
+        bound = factor * model.spread(2**16).radius(task.beta / (task.columns * 2**16))
+    return Approach(
+        choice.mechanism,
+        choice.charge,
+        bound,
+        lambda source: CounterVeil(build(choice, setting, source), factor),
+        task.columns,
+    )
+
+
+# -- partitions --------------------------------------------------------------------------------------------------------
+
+
+def _partitions(task: Task, name: str) -> Iterator[Approach]:
+    if name == "intervals" and not task.linear:
+        raise ConfigurationError(
+            'only queries that are weighted sums of columns can be tested by interval; use "rebased"'
+        )
+    reasons = []
+    for charge in _partition_charges(task.guarantee):
+        try:
+            yield _partition(task, name, charge)
+        except ConfigurationError as error:
+            reasons.append(str(error))
+    if len(reasons) == len(_partition_charges(task.guarantee)):
+        raise ConfigurationError("; ".join(dict.fromkeys(reasons)))
+
+
+def _partition(task: Task, name: str, charge: PureDP | ApproxDP) -> Approach:
+    promise: PureDP | ApproxDP = charge
+    if task.group > 1:
+        # The lemma covers one event; a unit of several pays for each (groups in the adaptive game, price 2 [R]).
+        if isinstance(charge, ApproxDP):
+            raise ConfigurationError("several events of a user are covered by pure partitions only")
+        promise = PureDP(charge.exact_epsilon / task.group, adversary=charge.adversary)
+    terms = Terms(
+        promise, task.event, task.horizon, task.columns, task.queries, task.largest, task.beta, task.growth, task.split
+    )
+    at = 2**16 if task.horizon is None else None
+    if name == "two-level":
+        plan = TwoLevelPlan(terms)
+        return Approach(
+            name,
+            charge,
+            plan.error(task.beta, at),
+            lambda source: PartitionVeil(TwoLevelRelease(plan, source), plan),
+            task.columns,
+        )
+    configuration = PARTITIONS[name](terms)
+    if task.selects:
+        # The chosen column and the best one are both off by err, the largest sum besides by its staleness (7.1 [D][R]).
+        a, b, c = configuration.weights
+        configuration = replace(configuration, weights=(a, b + 1, c))
+    chosen = configuration
+    return Approach(
+        name,
+        charge,
+        chosen.error(task.beta, at, expected_interval(task, chosen)),
+        lambda source: PartitionVeil(chosen.engine(source), chosen),
+        task.columns,
+    )
+
+
+def expected_interval(task: Task, configuration: Configuration) -> int | None:
+    """How many intervals a stream with the declared largest answer closes, where n is not fixed: each takes a rise."""
+    if configuration.intervals is not None or math.isinf(task.ceiling):
+        return None
+    j = 1
+    reached = 0
+    while reached < task.ceiling and j < 2**20:
+        reached += configuration.rise(j, task.horizon or 2**16)
+        j += max(1, j // 8)
+    return j
+
+
+def _partition_charges(guarantee: Guarantee) -> list[PureDP | ApproxDP]:
+    """A partition is pure, or approximate in its own right; under a zCDP promise it must be pure (eps^2/2 = rho)."""
+    if isinstance(guarantee, PureDP):
+        return [guarantee]
+    if isinstance(guarantee, ApproxDP):
+        return [guarantee, PureDP(guarantee.exact_epsilon, adversary=guarantee.adversary)]
+    return [_pure_within(guarantee)]
+
+
+def _pure_within(guarantee: Guarantee) -> PureDP:
+    rho = guarantee.to_zcdp().exact_rho
+    return PureDP(pure_epsilon_of_rho(rho), adversary=guarantee.adversary)
+
+
+# -- recomputation -----------------------------------------------------------------------------------------------------
+
+
+def _recompute(task: Task) -> Iterator[Approach]:
+    if task.horizon is None:
+        raise ConfigurationError("recomputation divides its budget by the number of releases, so it needs a horizon")
+    if task.selects and task.queries.count > 1:
+        raise ConfigurationError("recomputation selects one column")
+    charges: list[Budget] = budgets(task.guarantee)
+    if isinstance(task.guarantee, ZCDP):
+        charges.append(_pure_within(task.guarantee))
+    for charge in charges:
+        yield _selection(task, charge) if task.selects else _answers(task, charge)
+
+
+def _answers(task: Task, charge: Budget) -> Approach:
+    """M4, M5: Laplace scale D1 m/eps or Gaussian variance D2^2 m/(2 rho) (price-of-continual-release 3.5, 3.6 [R])."""
+    T, k = _horizon(task), task.queries.count
+
+    def alpha(r: int, beta: float = task.beta) -> float:
+        m = releases(T, r)
+        return task.growth * (r - 1) + noise_radius(node_law(charge, task.shift, m), m * k, beta)
+
+    period = best_period(T, alpha)
+    law = node_law(charge, task.shift, period.m)
+
+    def made(source: VariateSource) -> Veil:
+        answer = noisy_answers(task.queries, law, source)
+        return RecomputeVeil(task.columns, k, T, period.r, answer, lambda beta: alpha(period.r, beta))
+
+    return Approach("recompute", charge, period.alpha, made, k, answers=True)
+
+
+def _selection(task: Task, charge: Budget) -> Approach:
+    """M6: permute-and-flip under a pure budget, the exponential mechanism with its /8 under zCDP (3.7 there [R])."""
+    T, d = _horizon(task), task.columns
+    kind = PermuteAndFlip if isinstance(charge, PureDP) else ExponentialMechanism
+
+    def alpha(r: int, beta: float = task.beta) -> float:
+        m = releases(T, r)
+        select = kind.within(charge.share(_part(m)), task.change.linf)
+        return task.growth * (r - 1) + (float(select.scale) * math.log(d * m / beta) if d > 1 else 0)
+
+    period = best_period(T, alpha)
+    select = kind.within(charge.share(_part(period.m)), task.change.linf)
+
+    def made(source: VariateSource) -> Veil:
+        def answer(sums: IntArray, number: int) -> IntArray:
+            return np.array([select.select(sums, source, "select", number)], dtype=np.int64)
+
+        return RecomputeVeil(d, 1, T, period.r, answer, lambda beta: alpha(period.r, beta))
+
+    return Approach("recompute", charge, period.alpha, made, 1, answers=True)
+
+
+def _part(m: int) -> str:
+    return f"1/{m}"
+
+
+def _horizon(task: Task) -> int:
+    assert task.horizon is not None
+    return task.horizon
+
+
+# -- no data -----------------------------------------------------------------------------------------------------------
+
+
+def _trivial(task: Task) -> Approach:
+    """M0 (3.1 there): half of the largest possible answer, or the first column."""
+    if math.isinf(task.ceiling):
+        raise ConfigurationError("without a horizon or `largest` a constant answer has no error bound")
+    limit = int(task.ceiling)
+    if task.selects:
+        width = task.columns if task.queries.count > 1 else 1
+        return Approach("trivial", _NOTHING, limit if task.columns > 1 else 0.0,
+                        lambda source: TrivialVeil(width, lambda t: 0, limit), width, answers=width == 1)  # fmt: skip
+
+    def value(t: int) -> int:
+        return min(t * task.growth, limit) // 2
+
+    k = task.queries.count
+    error = (limit + 1) / 2
+    return Approach("trivial", _NOTHING, error, lambda source: TrivialVeil(k, value, error), k, answers=True)

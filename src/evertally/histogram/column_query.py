@@ -1,0 +1,156 @@
+"""The mechanism around a question about column sums: the door, the chosen way, and how an answer is shown."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evertally.counting.column_input import ColumnInput, Columns
+from evertally.counting.mechanism import Accuracy, Options, check_guarantee, check_horizon_option, whole
+from evertally.counting.process import IntArray
+from evertally.counting.veil import VeiledMechanism
+from evertally.errors import ConfigurationError
+from evertally.histogram.approaches import choose_approach
+from evertally.histogram.tasks import Task
+from evertally.noise import NoiseKey
+from evertally.partition import Queries, Split
+from evertally.partition.veil import PartitionVeil
+from evertally.privacy import Contribution, Guarantee, Neighbours, change
+
+Shares = tuple[str | Fraction, str | Fraction, str | Fraction]
+
+
+class ColumnQuery(ColumnInput, VeiledMechanism):
+    """Not used directly; see `MaxSum`, `MinSum`, `Quantile`, `TopK`, `SumSelect`, `TopKSelect`, `MonotoneQuery`.
+
+    An event touches at most `max_per_event` columns (default: all) and adds an integer from 0 to `max_weight` to each.
+    `largest` is a public guess at the largest answer: it steers accuracy, never privacy. `max_events_per_tick` is used
+    for error bounds only. `split` divides the budget of a partition between tau, mu and the histogram.
+    """
+
+    def __init__(
+        self,
+        columns: Columns,
+        *,
+        queries: Queries,
+        options: Options,
+        guarantee: Guarantee,
+        horizon: int | None,
+        linear: bool = False,
+        selects: bool = False,
+        mechanism: str = "auto",
+        largest: int | None = None,
+        max_per_event: int | None = None,
+        max_weight: int = 1,
+        max_events_per_tick: int = 1,
+        other: str | None = None,
+        neighbours: str | Neighbours = "add_remove",
+        unit: Literal["event", "user"] = "event",
+        max_events_per_user: int | None = None,
+        beta: float = 0.05,
+        split: Shares | None = None,
+        memory_limit: int = 2**30,
+        key: NoiseKey | None = None,
+        stream: str = "stream",
+        name: str | None = None,
+    ) -> None:
+        check_guarantee(guarantee)
+        horizon = check_horizon_option(horizon)
+        relation = Neighbours.parse(neighbours)
+        if relation is Neighbours.INDEPENDENT and guarantee.adversary != "oblivious":
+            raise ConfigurationError(
+                "independent neighbours are proved for oblivious streams only; say so in the guarantee, "
+                'e.g. ZCDP(0.5, adversary="oblivious")'
+            )
+        largest = None if largest is None else whole("largest", largest, 1, 2**60)
+        growth = whole("max_events_per_tick", max_events_per_tick, 1, 2**40) * whole("max_weight", max_weight, 1, 2**40)
+        if not 0 < beta < 1:
+            raise ConfigurationError("beta is a probability between 0 and 1")
+        d = (columns if isinstance(columns, int) else len(list(columns))) + (other is not None)
+        per_event = d if max_per_event is None else max_per_event
+        kept = self._open_door(columns, other, per_event, max_weight)
+        contribution = Contribution(
+            max_per_event=per_event,
+            max_weight=max_weight,
+            unit=unit,
+            max_events_per_user=max_events_per_user,
+        )
+        one_event = Contribution(max_per_event=per_event, max_weight=max_weight)
+        self.sensitivity = change(relation, contribution, d)
+        event = change(relation, one_event, d)
+        self._queries = queries
+        self._task = Task(
+            guarantee,
+            relation,
+            self.sensitivity,
+            event,
+            self.sensitivity.linf // event.linf,
+            horizon,
+            d,
+            queries,
+            linear=linear,
+            selects=selects,
+            largest=largest,
+            growth=growth,
+            beta=beta,
+            split=None if split is None else Split.of(*split),
+            memory_limit=whole("memory_limit", memory_limit, 1, 2**62),
+        )
+        approach = choose_approach(self._task, mechanism)
+        self._answers = approach.answers
+        super().__init__(
+            columns=d,
+            width=approach.width,
+            contribution=contribution,
+            options=options
+            | {
+                "columns": kept,
+                "largest": largest,
+                "max_per_event": max_per_event,
+                "max_weight": max_weight,
+                "max_events_per_tick": max_events_per_tick,
+                "other": other,
+                "unit": unit,
+                "max_events_per_user": max_events_per_user,
+                "beta": beta,
+                "split": None if split is None else [str(Fraction(share)) for share in split],
+                "memory_limit": memory_limit,
+            },
+            guarantee=guarantee,
+            charge=approach.charge,
+            horizon=horizon,
+            mechanism=approach.name,
+            key=key,
+            neighbours=relation,
+            stream=stream,
+            name=name,
+        )
+        self._veil = approach.build(self._source)
+
+    @property
+    def status(self) -> Literal["ok", "exhausted"]:
+        """ "exhausted": a partition has used up its intervals, and the answer is frozen (private, without a bound)."""
+        frozen = isinstance(self._veil, PartitionVeil) and self._veil.partition.exhausted
+        return "exhausted" if frozen else "ok"
+
+    # -- how an answer is shown: post-processing of what was released ------------------------------------------------
+
+    def _numbers(self, values: IntArray) -> IntArray:
+        """The integer answers behind a released row."""
+        return values if self._answers else self._queries.values(values)
+
+    def _show(self, values: IntArray) -> Any:
+        return int(self._numbers(values)[0])
+
+    def _show_run(self, values: IntArray) -> NDArray[Any]:
+        return np.array([self._show(row) for row in values], dtype=np.int64)
+
+    def _interval(self, values: IntArray, accuracy: Accuracy, beta: float) -> tuple[Any, Any]:
+        radius, shown = int(accuracy.radius(beta)), self._show(values)
+        return shown - radius, shown + radius
+
+    def _labels(self) -> list[str] | None:
+        return None

@@ -1,0 +1,94 @@
+"""What can be asked of column sums: integer-valued queries, and the public parameters around them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evertally.counting.process import IntArray
+from evertally.histogram.expressions import Expression
+from evertally.partition import Queries, Split
+from evertally.privacy import Change, Guarantee, Neighbours
+
+
+class AllColumns:
+    """Every column is a query of its own: the histogram."""
+
+    def __init__(self, columns: int) -> None:
+        self.count = columns
+
+    def values(self, v: IntArray) -> IntArray:
+        """The row itself."""
+        return v
+
+
+class Largest:
+    """The k largest columns, in falling order: order statistics, each of sensitivity 1 (parameterized-histograms 7.1).
+
+    >>> Largest(2).values(np.array([3, 1, 9, 4])).tolist()
+    [9, 4]
+    """
+
+    def __init__(self, k: int) -> None:
+        self.count = k
+
+    def values(self, v: IntArray) -> IntArray:
+        """The k largest entries."""
+        if self.count == 1:
+            return np.array([v.max()])
+        top: IntArray = np.sort(np.partition(v, v.size - self.count)[v.size - self.count :])[::-1]
+        return top
+
+
+class Expressions:
+    """Certified expressions, rounded up to integers: the ceiling is as insensitive as the query (1.5 and 2.3 there)."""
+
+    def __init__(self, expressions: Sequence[Expression]) -> None:
+        self.expressions = tuple(expressions)
+        self.count = len(self.expressions)
+
+    def values(self, v: IntArray) -> IntArray:
+        """One integer for each expression."""
+        return np.array([expression.ceiling(v) for expression in self.expressions], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A question about column sums; everything here is public.
+
+    `change` is what one protected unit moves a row by, `event` what one event does, and `group` how many events a unit
+    has. `selects`: the answer is a column, not a number. `linear`: every query is a weighted sum of columns. `largest`
+    guesses the largest answer, `growth` bounds how much an answer grows in a tick: for accuracy only.
+    """
+
+    guarantee: Guarantee
+    neighbours: Neighbours
+    change: Change
+    event: Change
+    group: int
+    horizon: int | None
+    columns: int
+    queries: Queries
+    linear: bool = False
+    selects: bool = False
+    largest: int | None = None
+    growth: int = 1
+    beta: float = 0.05
+    split: Split | None = None
+    memory_limit: int = 2**30
+
+    @property
+    def shift(self) -> Change:
+        """How far one unit moves the vector of all answers."""
+        k, linf = self.queries.count, self.change.linf
+        if isinstance(self.queries, AllColumns):
+            return self.change
+        return Change(k * linf, k * linf * linf, linf)
+
+    @property
+    def ceiling(self) -> float:
+        """The largest answer that is expected, or possible: what the constant 0 would be off by."""
+        reachable = float("inf") if self.horizon is None else float(self.horizon * self.growth)
+        return min(reachable, float("inf") if self.largest is None else float(self.largest))

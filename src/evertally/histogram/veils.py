@@ -1,0 +1,168 @@
+"""Other ways than a partition to answer from column sums: d counters, recomputation, and no data at all.
+
+price-of-continual-release 3: M1-M3 (counters, then any query of them), M4 and M5 (the answer anew every r ticks), M6 (a
+private selection every r ticks), M0 (a public function of the tick).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from evertally.counting.mechanism import Accuracy, from_bytes, to_bytes
+from evertally.counting.process import IntArray, NoiseProcess, spread_of
+from evertally.counting.rows import Rows, dense, total
+from evertally.counting.veil import stairs
+from evertally.noise import Law, Source
+from evertally.partition import Queries
+
+
+@dataclass(frozen=True)
+class Bound:
+    """An error bound as a function of beta, with no standard deviation: the answer is no single noise."""
+
+    of: Callable[[float], float]
+    stddev: None = None
+
+    def radius(self, beta: float) -> float:
+        """The bound."""
+        return self.of(beta)
+
+
+class CounterVeil:
+    """d counters with one noise process: a query of the noisy sums is off by at most their largest noise.
+
+    M1-M3 of price-of-continual-release 3.2-3.4, for every noise process of the counting room. `factor` is 2 where the
+    answer is a column: the chosen and the best column may both be off.
+    """
+
+    def __init__(self, process: NoiseProcess, factor: int = 1) -> None:
+        self._noise = process
+        self._factor = factor
+        self._sums = np.zeros(process.columns, dtype=np.int64)
+
+    @property
+    def tick(self) -> int:
+        """Ticks released so far."""
+        return self._noise.tick
+
+    def advance(self, rows: Rows) -> tuple[IntArray, None]:
+        values = np.cumsum(dense(rows), axis=0)
+        values += self._sums
+        self._sums = values[-1].copy()
+        values += self._noise.advance(len(values))
+        return values, None
+
+    def accuracy(self, tick: int) -> Accuracy:
+        return Bound(lambda beta: self._factor * self._noise.spread(tick).radius(beta / self._noise.columns))
+
+    def error_bound(self, beta: float, tick: int | None) -> float:
+        share = beta / self._noise.columns
+        if self._noise.horizon is not None:
+            spread = self._noise.worst() if tick is None else self._noise.spread(tick)
+            return self._factor * spread.radius(share / self._noise.horizon)
+        assert tick is not None
+        return self._factor * self._noise.spread(tick).radius(6 * share / (math.pi * tick) ** 2)
+
+    def state(self) -> list[bytes]:
+        return [to_bytes(self._sums)]
+
+    def load(self, tick: int, parts: list[bytes]) -> None:
+        self._sums = from_bytes(parts[0])
+        self._noise.seek(tick)
+
+
+class RecomputeVeil:
+    """The answer anew at ticks 1, r + 1, 2r + 1, ...: m = ceil(T/r) times, whatever the horizon's remainder (trap P1).
+
+    `answer(sums, k)` is the k-th release. Between releases the last one is repeated.
+    """
+
+    def __init__(
+        self,
+        columns: int,
+        width: int,
+        horizon: int,
+        period: int,
+        answer: Callable[[IntArray, int], IntArray],
+        error: Callable[[float], float],
+    ) -> None:
+        self.tick = 0
+        self.period = period
+        self.releases = -(-horizon // period)
+        self._answer = answer
+        self._error = error
+        self._sums = np.zeros(columns, dtype=np.int64)
+        self._last = np.zeros(width, dtype=np.int64)
+
+    def advance(self, rows: Rows) -> tuple[IntArray, IntArray]:
+        before, changes, start = self._last, [], 0
+        for offset in range(-self.tick % self.period, len(rows), self.period):
+            self._sums = self._sums + total(rows[start : offset + 1])
+            start = offset + 1
+            number = (self.tick + offset) // self.period + 1
+            assert number <= self.releases, "the noise was made for fewer releases"
+            self._last = self._answer(self._sums, number)
+            changes.append((offset, self._last))
+        self._sums = self._sums + total(rows[start:])
+        self.tick += len(rows)
+        return stairs(before, changes, len(rows))
+
+    def accuracy(self, tick: int) -> Accuracy:
+        return Bound(self._error)
+
+    def error_bound(self, beta: float, tick: int | None) -> float:
+        return self._error(beta)
+
+    def state(self) -> list[bytes]:
+        return [to_bytes(self._sums), to_bytes(self._last)]
+
+    def load(self, tick: int, parts: list[bytes]) -> None:
+        self.tick = tick
+        self._sums, self._last = map(from_bytes, parts)
+
+
+def noisy_answers(queries: Queries, law: Law, source: Source) -> Callable[[IntArray, int], IntArray]:
+    """M4 and M5: the queries of the exact sums, each with a draw of its own."""
+
+    def answer(sums: IntArray, number: int) -> IntArray:
+        noisy: IntArray = queries.values(sums) + source.draws("recompute", law, [number], queries.count)[0]
+        return noisy
+
+    return answer
+
+
+def noise_radius(law: Law, draws: int, beta: float) -> float:
+    """What none of `draws` draws exceeds, up to probability beta."""
+    return math.ceil(spread_of(law, 1.0, 1.0).radius(beta / draws))
+
+
+class TrivialVeil:
+    """M0: half of what the answer could be by now, or a fixed column. It never looks at a row."""
+
+    def __init__(self, width: int, value: Callable[[int], int], error: float) -> None:
+        self.tick = 0
+        self._width = width
+        self._value = value
+        self._error = error
+
+    def advance(self, rows: Rows) -> tuple[IntArray, None]:
+        ticks = range(self.tick + 1, self.tick + len(rows) + 1)
+        self.tick += len(rows)
+        answers = np.fromiter((self._value(t) for t in ticks), dtype=np.int64, count=len(ticks))
+        return np.repeat(answers[:, None], self._width, axis=1), None
+
+    def accuracy(self, tick: int) -> Accuracy:
+        return Bound(lambda beta: self._error)
+
+    def error_bound(self, beta: float, tick: int | None) -> float:
+        return self._error
+
+    def state(self) -> list[bytes]:
+        return []
+
+    def load(self, tick: int, parts: list[bytes]) -> None:
+        self.tick = tick
