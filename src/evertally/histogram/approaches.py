@@ -162,7 +162,7 @@ def _partition(task: Task, name: str, charge: PureDP | ApproxDP) -> Approach:
     )
     at = 2**16 if task.horizon is None else None
     if name == "two-level":
-        plan = TwoLevelPlan(terms)
+        plan = TwoLevelPlan(terms, factor=2 if task.selects else 1)
         return Approach(
             name,
             charge,
@@ -171,8 +171,10 @@ def _partition(task: Task, name: str, charge: PureDP | ApproxDP) -> Approach:
             task.columns,
         )
     configuration = PARTITIONS[name](terms)
-    if task.selects:
-        # The chosen column and the best one are both off by err, the largest sum besides by its staleness (7.1 [D][R]).
+    if task.selects and task.queries.count > 1:
+        configuration = replace(configuration, factor=2)  # the chosen and the right column are both off
+    elif task.selects:
+        # One column: the largest sum is off by its staleness and err, the chosen one by err (7.1 [D][R]).
         a, b, c = configuration.weights
         configuration = replace(configuration, weights=(a, b + 1, c))
     chosen = configuration

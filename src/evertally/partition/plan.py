@@ -67,8 +67,8 @@ class Configuration:
     """One engine, ready to be built.
 
     The error in interval j at tick t is at most `rise(j, t) + a alpha_SV + b err + c alpha_U` with (a, b, c) =
-    `weights`, while the true answer stays below `largest` (which keeps the number of closes below n); `factor` times that
-    where an answer compares two of them.
+    `weights`, while the true answer stays below `largest` (which keeps the number of closes below n), and `factor`
+    times that where an answer compares two columns.
     """
 
     name: str
@@ -167,13 +167,17 @@ def doubling(terms: Terms, start: int | None = None) -> Configuration:
 
     `start` is K_1; None takes alpha_mu + alpha_tau, below which every close is noise (5.1 [D][R]). The answer is
     repeated between closes, so its error is of the size of the answer itself: this is the outer level of the two-level
-    scheme. J = ceil(log2 T) + 1 closes, no limit without a horizon.
+    scheme. J = ceil(log2(T/K_1)) + 1 closes, so that the last threshold is as large as any answer; no limit without a
+    horizon.
     """
     noise = terms.noise(Split.halves())
-    J = None if terms.horizon is None else (terms.horizon * terms.growth - 1).bit_length() + 1
+    most = None if terms.horizon is None else terms.horizon * terms.growth
+    J = None if most is None else (most - 1).bit_length() + 1
     K_1 = start
     if K_1 is None:
         K_1 = max(1, terms.tails(noise, "pile", J).sparse_vector(terms.beta, 1, 1))
+    if most is not None:
+        J = (-(-most // K_1) - 1).bit_length() + 1
 
     def step(j: int) -> int:
         return K_1 if j == 1 else K_1 << (j - 2)  # K_j - K_(j-1)

@@ -57,7 +57,7 @@ class TwoLevelPlan:
 
     name = "two-level"
 
-    def __init__(self, terms: Terms, start: int | None = None) -> None:
+    def __init__(self, terms: Terms, start: int | None = None, factor: int = 1) -> None:
         promise = terms.promise
         if isinstance(promise, ApproxDP):
             if promise.adversary != "oblivious":
@@ -73,6 +73,8 @@ class TwoLevelPlan:
         self.terms = replace(terms, promise=half, beta=terms.beta / 2)
         self.outer = doubling(self.terms, start)
         self._tails = self.terms.tails(self.outer.noise, "pile", self.outer.intervals)
+        self._K_1 = self.outer.rise(1, 0)
+        self._factor = factor
         self._inner: dict[int, Configuration] = {}
 
     def inner(self, segment: int) -> Configuration:
@@ -92,11 +94,12 @@ class TwoLevelPlan:
         if self.terms.horizon is None:
             return bounded(terms) if terms.queries.count == 1 else rebased(terms)
         alpha_dm = self._tails.sparse_vector(beta) + gamma + segment * terms.growth
-        terms = replace(terms, largest=self._threshold(segment) + 2 * alpha_dm)
+        most = self.terms.horizon * terms.growth
+        terms = replace(terms, largest=min(self._threshold(segment) + 2 * alpha_dm, most))
         return bounded(terms) if terms.queries.count == 1 else noisy_ladders(terms)
 
     def _threshold(self, segment: int) -> int:
-        return sum(self.outer.rise(j, 0) for j in range(1, segment + 1))
+        return self._K_1 << (segment - 1)
 
     def _share(self, segment: int) -> float:
         J = self.outer.intervals
@@ -108,7 +111,7 @@ class TwoLevelPlan:
         # The thresholds were made for the beta of the plan, but the noise that they start from is bounded for this one.
         inner = self.inner(j)
         inner = replace(inner, terms=replace(inner.terms, base_error=self._tails.piled(beta / 2, j - 1)))
-        return inner.error(beta / 2 * self._share(j), tick)
+        return self._factor * inner.error(beta / 2 * self._share(j), tick)
 
     def _last_segment(self, beta: float, tick: int) -> int:
         """The largest number that a segment can have: J + 1, or without a horizon what answers of that tick reach."""
