@@ -11,7 +11,7 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 def test_readme_python_runs_as_printed(capsys):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     names: dict[str, object] = {}
     for block in blocks:
         exec(compile(block, "README.md", "exec"), names)
@@ -19,6 +19,16 @@ def test_readme_python_runs_as_printed(capsys):
     assert "±" in printed
     assert "Ledger" in printed
     assert names["visits"].tick == 24
+    assert names["busiest"].mechanism in printed
+
+
+def test_column_queries_page_runs_as_printed():
+    text = (ROOT / "docs" / "column-queries.md").read_text()
+    names: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", text, flags=re.S):
+        exec(compile(block, "column-queries.md", "exec"), names)
+    assert names["top"].tick == 104
+    assert set(names["several"].step([1] * 8).value) == {"largest", "upper quartile"}
 
 
 def test_quickstart_is_five_lines():
