@@ -29,7 +29,7 @@ def make(kind, seed, coordinates, node=0, lane="lane"):
 
 
 def true_ends(kind, prefix, bits):
-    """The variate at both ends of the interval of U, smaller first; mpmath has 256 bits."""
+    """The variate at both ends of the interval of U, smaller first, in the precision of mpmath."""
     at = [-mp.log(mpf(prefix + k) / mpf(2) ** bits) if prefix + k else mp.inf for k in (1, 0)]
     if kind == "exponential":
         return at[0], at[1]
@@ -143,16 +143,16 @@ def test_a_ball_holds_the_number_that_its_address_defines(kind):
     stream = Keystream(source._subkey, "lane")
     for i in range(40):
         prefix = 0
-        for r in range(2):
+        for r in range(4):
             a, b = (int(word) for word in stream.words([77], i, 1, r)[0, 0])
             prefix = prefix << 128 | a << 64 | b
-        for bits in (1, 128, 129, 256):
-            low, high = as_mpf(found.refine(i, bits))
-            at = true_ends(kind, prefix, 256)
-            assert low - mpf(2) ** -230 <= at[0]
-            assert at[1] <= high + mpf(2) ** -230
-            width = mpf(2) ** (-100 if bits <= 128 else -220)
-            assert high - low < width
+        with mp.workprec(640):
+            at = true_ends(kind, prefix, 512)
+            for bits, width in ((1, -100), (128, -100), (129, -220), (256, -220), (512, -480)):
+                low, high = as_mpf(found.refine(i, bits))
+                assert low <= at[0]
+                assert at[1] <= high
+                assert high - low < mpf(2) ** width
 
 
 @pytest.mark.parametrize("kind", KINDS)

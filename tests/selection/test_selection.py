@@ -44,6 +44,15 @@ class Useless:
         return self._inner.refine(i, bits)
 
 
+class Blurred(Useless):
+    """The same variates with bounds of very different quality."""
+
+    def __init__(self, inner, rng):
+        super().__init__(inner)
+        widths = rng.choice([0, 1e-3, 0.3, 2, 9], (2, inner.lower.size))
+        self.lower, self.upper = inner.lower - widths[0], inner.upper + widths[1]
+
+
 # -- the argmax --------------------------------------------------------------------------------------------------------
 
 
@@ -92,12 +101,12 @@ def test_floats_and_balls_give_the_same_answers(kind):
     for node in range(60):
         scores = rng.integers(-50, 50, 40)
         variates = source.variates("pick", kind, node, 40)
-        slow = Useless(variates)
+        slow, mixed = Useless(variates), Blurred(variates, rng)
         for count in (1, 5, 40):
-            assert noisy_argmax(scores, Fraction(7, 2), variates, count) == noisy_argmax(
-                scores, Fraction(7, 2), slow, count
-            )
-        assert slow.refined > 100
+            answer = noisy_argmax(scores, Fraction(7, 2), variates, count)
+            assert answer == noisy_argmax(scores, Fraction(7, 2), slow, count)
+            assert answer == noisy_argmax(scores, Fraction(7, 2), mixed, count)
+        assert slow.refined > mixed.refined > 0
 
 
 def test_floats_decide_almost_always(monkeypatch):
@@ -144,6 +153,22 @@ def test_near_ties_between_different_scores(step, base):
     variates = planted("exponential", [[zero], [one]])
     scores = np.array([base - 1, base])
     assert noisy_argmax(scores, scale, variates) == [0 if step < 0 else 1]
+
+
+def test_near_ties_far_out_where_the_gap_itself_is_rounded():
+    """E_0 = about 1477 ln 2 (just below 1024) and E_1 = 2^-60 are both known to the last bits of a float; gap/scale is
+    their difference up to 2^-55. Smaller margins than the code's answer wrongly here."""
+    rng = np.random.default_rng(510)
+    for tail in rng.integers(2**59, 2**59 + 2**50, 8).tolist():
+        variates = planted("exponential", [[0] * 11 + [tail], [(2**60 - 1) << 68]])
+        assert (variates.upper - variates.lower).max() < 1e-12
+        far = -mp.log(tail * mpf(2) ** -1536) + mp.log(1 - mpf(2) ** -60)
+        difference = Fraction(int(far * mpf(2) ** 200), 2**200)
+        for gap in rng.integers(2**62, 2**62 + 2**56, 200).tolist():
+            for side in (-1, 1):
+                scale = gap / (difference + Fraction(side, 2**55))
+                answer = noisy_argmax(np.array([-(2**62), gap - 2**62]), scale, variates)
+                assert answer == [0 if side < 0 else 1], "a larger scale favours candidate 0, which lives on its noise"
 
 
 def test_a_source_that_repeats_itself_is_found_out():
@@ -365,6 +390,9 @@ def test_wrong_parameters_are_refused():
         for sensitivity in (0, -1, 1.0, Fraction(1, 2)):
             with pytest.raises(ConfigurationError, match="sensitivity"):
                 mechanism(Fraction(1), sensitivity)
+        for epsilon in (Fraction(1, 2**70), 1e-320, 2**70):
+            with pytest.raises(ConfigurationError, match="scale"):
+                mechanism(epsilon)
 
 
 @pytest.mark.parametrize(("mechanism", "kind"), [(ExponentialMechanism, "gumbel"), (PermuteAndFlip, "exponential")])

@@ -29,6 +29,14 @@ LARGEST_SCALE = Fraction(2**64)
 _ROUNDING = 2.0**-50  # relative; pays for four roundings of a gap in units of the scale
 
 
+def require_scale(scale: Fraction) -> None:
+    """Refuses a scale at which floats could overflow."""
+    if not SMALLEST_SCALE <= scale <= LARGEST_SCALE:
+        raise ConfigurationError(
+            "the scale of a selection lies in [2^-64, 2^64]; choose another epsilon or sensitivity"
+        )
+
+
 def noisy_argmax(scores: IntArray, scale: Fraction, variates: Variates, count: int = 1) -> list[int]:
     """The indices of the `count` largest values scores[j] + scale * variate[j], largest first.
 
@@ -45,10 +53,7 @@ def noisy_argmax(scores: IntArray, scale: Fraction, variates: Variates, count: i
         raise TypeError("scores are a vector of int64, one for each variate")
     if not 1 <= count <= scores.size:
         raise ValueError(f"count lies between 1 and the number of scores, {scores.size}, and is {count}")
-    if not SMALLEST_SCALE <= scale <= LARGEST_SCALE:
-        raise ConfigurationError(
-            f"the selection scale {float(scale):.3g} is outside [2^-64, 2^64]; choose another epsilon or sensitivity"
-        )
+    require_scale(scale)
     # Unsigned, so that no pair of int64 overflows; in integers, so that large scores lose nothing.
     gaps = scores.max(keepdims=True).view(np.uint64) - scores.view(np.uint64)
     if isinstance(variates, ZeroVariates):

@@ -16,7 +16,7 @@ from typing import ClassVar, Self
 from evertally.errors import ConfigurationError
 from evertally.noise import VariateKind, VariateSource
 from evertally.privacy import ZCDP, PureDP
-from evertally.selection.noisy_max import IntArray, noisy_argmax
+from evertally.selection.noisy_max import IntArray, noisy_argmax, require_scale
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class _OneShot:
             raise ConfigurationError(
                 f"sensitivity is a whole number from 1 (how far one record moves a score), not {self.sensitivity!r}"
             )
+        require_scale(self.scale)
 
     @classmethod
     def within(cls, charge: PureDP | ZCDP, sensitivity: int = 1) -> Self:
