@@ -18,13 +18,15 @@ _CITATION = re.compile(
 
 
 def sections(text: str) -> set[str]:
-    """Numbers of headings, and n.m for item m of a numbered list in section n."""
+    """Numbers of headings, of items that begin with their number in bold, and n.m for item m of a list in section n."""
     found: set[str] = set()
     current = ""
     for line in (THEORY / f"{text}.md").read_text(encoding="utf-8").splitlines():
         if heading := re.match(rf"#+ ({_NUMBER})\b", line):
             current = heading[1]
             found.add(current)
+        elif trap := re.match(rf"- \*\*({_NUMBER})\b", line):
+            found.add(trap[1])
         elif item := re.match(r"(\d+)\. ", line):
             found.add(f"{current}.{item[1]}")
     return found

@@ -119,7 +119,8 @@ class PartitionedRelease:
 
         A tick closes iff mu - tau - rise > slack(s). The slack never rises within an interval (queries are monotone and
         rows are not negative), so a stretch of ticks has no close if its largest left side is at most the slack at its
-        end. That decides most ticks without looking at them one by one, and gives the same answer.
+        end. That decides most ticks without looking at them one by one, and gives the same answer. A query that can
+        fall would break more than accuracy here: a tick would be judged by later rows of the same call.
         """
         if self.exhausted:
             return None
