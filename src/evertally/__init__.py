@@ -35,6 +35,7 @@ from evertally.histogram import (
 )
 from evertally.noise import Key, simulation
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Ledger, Neighbours, PureDP
+from evertally.selection import StreamingTopK, UnknownHistogram, UnknownTopK
 from evertally.stream import Stream
 
 __version__ = "0.1.0"
@@ -65,9 +66,12 @@ __all__ = [
     "SparseRows",
     "StateError",
     "Stream",
+    "StreamingTopK",
     "SumSelect",
     "TopK",
     "TopKSelect",
+    "UnknownHistogram",
+    "UnknownTopK",
     "VectorCounter",
     "expressions",
     "restore",
@@ -76,7 +80,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """`et.audit`, `et.bounds`, `et.checks`, `et.theory` are there when asked for; counting does not wait for them."""
-    if name in ("audit", "bounds", "checks", "theory"):
+    """`et.audit`, `et.bounds`, `et.checks`, `et.oneshot`, `et.theory` come when asked for; counting does not wait."""
+    if name in ("audit", "bounds", "checks", "oneshot", "theory"):
         return import_module(f"evertally.{name}")
     raise AttributeError(f"module 'evertally' has no attribute {name!r}")

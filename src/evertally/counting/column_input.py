@@ -16,6 +16,13 @@ from evertally.errors import ConfigurationError
 Columns = int | Sequence[str]
 
 
+def column_count(columns: Any, other: str | None = None) -> int:
+    """How many columns there are, with the one for undeclared labels; refuses what is neither a number nor a list."""
+    if isinstance(columns, bool) or not isinstance(columns, int | Sequence):
+        raise ConfigurationError(f"columns are a number or a list of names, not {type(columns).__name__}")
+    return (columns if isinstance(columns, int) else len(columns)) + (other is not None)
+
+
 class ColumnInput(Mechanism):
     """Rows, mappings from labels and raw events become one integer for each column. Not used directly."""
 

@@ -11,8 +11,6 @@ bounded by 1-Lipschitz functions of each tick's total (clip), which cannot raise
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, ClassVar
 
 import numpy as np
 
@@ -42,16 +40,6 @@ class LinearMechanism(Mechanism):
     """The engine. Not used directly; see its subclasses."""
 
     charge: Budget
-    # Engines that are no linear noise, by the name that `mechanism=` gives them: rooms above register theirs here.
-    other_engines: ClassVar[dict[str, Callable[..., Any]]] = {}
-
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        super().__init_subclass__(**keywords)
-        cls.other_engines = {}
-
-    def __new__(cls, *arguments: Any, mechanism: str = "auto", **options: Any) -> Any:
-        engine = cls.other_engines.get(mechanism)
-        return super().__new__(cls) if engine is None else engine(*arguments, **options)
 
     def __init__(
         self,

@@ -1,8 +1,9 @@
 """The contract that every running mechanism keeps: step, run, replay, horizon, snapshot.
 
-A subclass says how a tick's input becomes an integer row (the door), how rows become released numbers (the engine:
-exact sums plus noise, a partition, a recomputation), and how a released row is shown. What is here never looks at more
-than the row of the tick, and adds nothing to what the engine releases.
+`Contract` is what holds whatever a tick's input is: addresses of noise, replay, the cap of users, snapshots.
+`Mechanism` is the contract for integer rows. A subclass says how a tick's input becomes a row (the door), how rows
+become released numbers (the engine: exact sums plus noise, a partition, a recomputation), and how a released row is
+shown. What is here never looks at more than the input of the tick, and adds nothing to what the engine releases.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -46,16 +48,20 @@ class Accuracy(Protocol):
         """A number that the error exceeds with probability at most `beta`."""
 
 
-class Mechanism(ABC):
-    """The contract. Not used directly; see its subclasses."""
+class Contract(ABC):
+    """The contract, whatever a tick's input is. Not used directly; see its subclasses."""
 
     exactness: ClassVar[str] = "exact"
+    # Other engines, by the name that `mechanism=` gives them: rooms above register theirs here, class by class.
+    other_engines: ClassVar[dict[str, Callable[..., Any]]] = {}
+
+    def __new__(cls, *arguments: Any, mechanism: str = "auto", **options: Any) -> Any:
+        engine = cls.other_engines.get(mechanism)
+        return super().__new__(cls) if engine is None else engine(*arguments, **options)
 
     def __init__(
         self,
         *,
-        columns: int,
-        width: int,
         contribution: Contribution,
         options: Options,
         guarantee: Guarantee,
@@ -66,7 +72,6 @@ class Mechanism(ABC):
         neighbours: Neighbours,
         stream: str,
         name: str | None,
-        max_window: int = 0,
     ) -> None:
         self.guarantee = guarantee
         self.charge = charge
@@ -77,7 +82,6 @@ class Mechanism(ABC):
         if not isinstance(stream, str) or not isinstance(self.name, str):
             raise ConfigurationError("stream and name are texts: they are part of the address of the noise")
         self.stream = stream
-        self._columns = columns
         self._options = options | {
             "guarantee": guarantee_to_json(guarantee),
             "horizon": horizon,
@@ -96,12 +100,11 @@ class Mechanism(ABC):
                 f"totals of a tick are kept below 2^61/horizon = {self._tick_limit} to fit 64 bits, and one event may "
                 f"weigh {contribution.max_weight}; choose a shorter horizon or a coarser unit"
             )
-        self._signed = contribution.signed
         self._users = (
             UserCap(contribution.max_events_per_user) if contribution.max_events_per_user is not None else None
         )
-        self._last_input = b""
-        self._history: deque[IntArray] = deque([np.zeros(width, dtype=np.int64)], maxlen=max_window + 1)
+        self._last_totals: Any = None
+        self._last_digest = b""
 
     # -- what the subclasses say -----------------------------------------------------------------------------------
 
@@ -109,6 +112,159 @@ class Mechanism(ABC):
     @abstractmethod
     def tick(self) -> int:
         """Ticks released so far."""
+
+    @abstractmethod
+    def _totals(self, x: Any, tick: int) -> Any:
+        """What `step` was given for a tick, in range; raises TypeError for what is no input."""
+
+    @abstractmethod
+    def _event_totals(self, events: Any, tick: int) -> Any:
+        """The bounded sum of a tick's events: the door."""
+
+    @abstractmethod
+    def _digest(self, totals: Any) -> bytes:
+        """A hash of one tick's totals that says whether two inputs are the same."""
+
+    @abstractmethod
+    def _play(self, totals: Any) -> None:
+        """The engine: one tick further."""
+
+    @abstractmethod
+    def _last_release(self) -> Release:
+        """What was released at the last tick."""
+
+    @abstractmethod
+    def error_bound(self, beta: float = 0.05, t: int | None = None) -> float:
+        """With probability at least 1 - beta no number of any tick is further off than this."""
+
+    @abstractmethod
+    def run(self, x: Any, *, full: bool = False, at: Any = None) -> Any:
+        """Many ticks at once."""
+
+    @abstractmethod
+    def _saved(self) -> list[bytes]:
+        """The state for a snapshot; what follows from key and address is left out."""
+
+    @abstractmethod
+    def _load_saved(self, tick: int, parts: list[bytes]) -> None:
+        """The way back to the state after `tick`."""
+
+    # -- the contract ----------------------------------------------------------------------------------------------
+
+    @property
+    def key(self) -> NoiseKey:
+        """The key in use. One that was drawn here must be saved if the stream is to be restored."""
+        return self._key
+
+    def step(self, x: Any, *, tick: int | None = None) -> Release:
+        """One tick: its total goes in, the release comes out.
+
+        The total counts events that the caller has bounded; `step_events` does the bounding itself. Mistakes in the
+        call raise before the tick is used; totals out of range (below 0 where nothing is signed, beyond 2^61/horizon)
+        are clipped silently. With `tick`, the same call for the last tick gives the same release again, and any other
+        total for it is refused.
+        """
+        tick = _tick(tick)
+        return self._step(self._totals(x, self.tick + 1 if tick is None else tick), tick)
+
+    def step_events(self, events: Any, *, users: Any = None, tick: int | None = None) -> Release:
+        """One tick from raw events. Whatever is not legal in a record is bounded silently and never raises."""
+        tick = _tick(tick)
+        number = self.tick + 1 if tick is None else tick
+        if (users is None) != (self._users is None):
+            raise TypeError(
+                "users go with unit='user' and with nothing else: "
+                + ("give one user for each event" if users is None else "this mechanism protects single events")
+            )
+        self._check_tick(number)
+        require_column(events, "events")
+        if self._users is not None:
+            # Every mistake in the call must have raised by now: `keep` counts this tick against its users.
+            require_column(users, "users")
+            if len(users) != len(events):
+                raise TypeError("users and events differ in length; give exactly one user for each event")
+            events = keep_events(events, self._users.keep(users, number))
+        return self._step(self._event_totals(events, number), tick)
+
+    def snapshot(self) -> bytes:
+        """The state as bytes for `evertally.restore`. They contain exact sums: keep them as secret as the key."""
+        header = {
+            "kind": type(self).__name__,
+            "options": self._options,
+            "tick": self.tick,
+            "last_input": self._last_input().hex(),
+        }
+        users = self._users.to_bytes() if self._users is not None else b""
+        return pack(header, [users, *self._saved()], self._key)
+
+    # -- machinery -------------------------------------------------------------------------------------------------
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        cls.other_engines = {}
+        restorable(cls.__name__, cls._restore)
+
+    @classmethod
+    def _restore(cls, header: dict[str, Any], parts: list[bytes], key: NoiseKey) -> Self:
+        options = header["options"] | {"guarantee": guarantee_from_json(header["options"]["guarantee"])}
+        self: Self = cls(**cls._decoded(options), key=key)
+        if self._users is not None:
+            self._users = UserCap.from_bytes(parts[0])
+        self._last_digest = bytes.fromhex(header["last_input"])
+        self._load_saved(header["tick"], parts[1:])
+        return self
+
+    @classmethod
+    def _decoded(cls, options: Options) -> Options:
+        """Arguments of the constructor from the options of a snapshot, which are JSON."""
+        return options
+
+    def _step(self, totals: Any, tick: int | None) -> Release:
+        self._check_tick(self.tick + 1 if tick is None else tick)
+        if tick is not None and tick == self.tick:
+            if self._digest(totals) != self._last_input():
+                raise ReplayRefused(
+                    f"tick {tick} was already released for another input; releasing it again would reveal the "
+                    "difference. Late events go into the current tick."
+                )
+        else:
+            self._play(totals)
+            self._last_totals = totals
+        return self._last_release()
+
+    def _last_input(self) -> bytes:
+        """The digest of the last tick's totals. Made when it is first asked for: of a million labels it takes long."""
+        if self._last_totals is not None:
+            self._last_digest, self._last_totals = self._digest(self._last_totals), None
+        return self._last_digest
+
+    def _check_tick(self, tick: int) -> None:
+        if tick not in (self.tick, self.tick + 1) or tick < 1:
+            raise ReplayRefused(
+                f"tick {tick} cannot be released now: the last one was {self.tick}, the next is {self.tick + 1}"
+            )
+        if tick > (self.horizon or LAST_TICK):
+            raise self._over(1)
+
+    def _over(self, count: int) -> HorizonExceeded:
+        return HorizonExceeded(
+            f"{count} more ticks after tick {self.tick} exceed the horizon {self.horizon or LAST_TICK} that the noise "
+            "was made for; start a new stream with its own budget"
+        )
+
+
+class Mechanism(Contract):
+    """The contract for integer rows. Not used directly; see its subclasses."""
+
+    def __init__(
+        self, *, columns: int, width: int, contribution: Contribution, max_window: int = 0, **common: Any
+    ) -> None:
+        super().__init__(contribution=contribution, **common)
+        self._columns = columns
+        self._signed = contribution.signed
+        self._history: deque[IntArray] = deque([np.zeros(width, dtype=np.int64)], maxlen=max_window + 1)
+
+    # -- what the subclasses say -----------------------------------------------------------------------------------
 
     @abstractmethod
     def _row(self, x: Any) -> IntArray:
@@ -125,10 +281,6 @@ class Mechanism(ABC):
     @abstractmethod
     def _accuracy(self, tick: int) -> Accuracy:
         """How far each number that is released at a tick may be off."""
-
-    @abstractmethod
-    def error_bound(self, beta: float = 0.05, t: int | None = None) -> float:
-        """With probability at least 1 - beta no number of any tick is further off than this."""
 
     @abstractmethod
     def _state(self) -> list[bytes]:
@@ -166,41 +318,6 @@ class Mechanism(ABC):
 
     # -- the contract ----------------------------------------------------------------------------------------------
 
-    @property
-    def key(self) -> NoiseKey:
-        """The key in use. One that was drawn here must be saved if the stream is to be restored."""
-        return self._key
-
-    def step(self, x: Any, *, tick: int | None = None) -> Release:
-        """One tick: its total goes in, the release comes out.
-
-        The total counts events that the caller has bounded; `step_events` does the bounding itself. Mistakes in the
-        call raise before the tick is used; totals out of range (below 0 where nothing is signed, beyond 2^61/horizon)
-        are clipped silently. With `tick`, the same call for the last tick gives the same release again, and any other
-        total for it is refused.
-        """
-        tick = _tick(tick)
-        return self._step(self._clip(self._row(x)[None, :])[0], tick)
-
-    def step_events(self, events: Any, *, users: Any = None, tick: int | None = None) -> Release:
-        """One tick from raw events. Whatever is not legal in a record is bounded silently and never raises."""
-        tick = _tick(tick)
-        number = self.tick + 1 if tick is None else tick
-        if (users is None) != (self._users is None):
-            raise TypeError(
-                "users go with unit='user' and with nothing else: "
-                + ("give one user for each event" if users is None else "this mechanism protects single events")
-            )
-        self._check_tick(number)
-        require_column(events, "events")
-        if self._users is not None:
-            # Every mistake in the call must have raised by now: `keep` counts this tick against its users.
-            require_column(users, "users")
-            if len(users) != len(events):
-                raise TypeError("users and events differ in length; give exactly one user for each event")
-            events = keep_events(events, self._users.keep(users, number))
-        return self._step(self._clip(self._event_row(events, number)[None, :])[0], tick)
-
     def run(self, x: Any, *, full: bool = False, at: Any = None) -> Any:
         """Many ticks at once: an array of releases, bit-identical to repeated `step`.
 
@@ -211,7 +328,7 @@ class Mechanism(ABC):
         first, count = self.tick + 1, len(rows)
         if self.tick + count > (self.horizon or LAST_TICK):
             raise self._over(count)
-        wanted = _wanted(at, first, count)
+        wanted = wanted_ticks(at, first, count)
         kept: list[_Kept] = []
         piece = max(1, _PIECE // rows.shape[1])
         for start in range(0, count, piece):
@@ -223,7 +340,7 @@ class Mechanism(ABC):
                 lasts = np.bincount(np.searchsorted(ends, inside, side="right"), minlength=len(values))
             kept.append((values, lasts))
         if count:
-            self._last_input = _digest(dense(self._clip(rows[count - 1 :]))[0])
+            self._last_totals = dense(self._clip(rows[count - 1 :]))[0]
         else:
             kept.append((np.empty((0, self._history[-1].size), dtype=np.int64), None))
         if full:
@@ -232,66 +349,33 @@ class Mechanism(ABC):
         # Shown before they are repeated: a released row may stand for many ticks.
         return _joined([(self._show_run(values), lasts) for values, lasts in kept])
 
-    def snapshot(self) -> bytes:
-        """The state as bytes for `evertally.restore`. They contain exact sums: keep them as secret as the key."""
-        header = {
-            "kind": type(self).__name__,
-            "options": self._options,
-            "tick": self.tick,
-            "last_input": self._last_input.hex(),
-        }
-        history = np.stack(list(self._history))
-        users = self._users.to_bytes() if self._users is not None else b""
-        return pack(header, [to_bytes(history), users, *self._state()], self._key)
-
     # -- machinery -------------------------------------------------------------------------------------------------
 
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        super().__init_subclass__(**keywords)
-        restorable(cls.__name__, cls._restore)
+    def _totals(self, x: Any, tick: int) -> IntArray:
+        return self._in_range(self._row(x))
 
-    @classmethod
-    def _restore(cls, header: dict[str, Any], parts: list[bytes], key: NoiseKey) -> Self:
-        options = header["options"] | {"guarantee": guarantee_from_json(header["options"]["guarantee"])}
-        self = cls(**cls._decoded(options), key=key)
-        self._history.extend(from_bytes(parts[0]).reshape(-1, self._history[-1].size))
-        if self._users is not None:
-            self._users = UserCap.from_bytes(parts[1])
-        self._last_input = bytes.fromhex(header["last_input"])
-        self._load(header["tick"], parts[2:])
-        return self
+    def _event_totals(self, events: Any, tick: int) -> IntArray:
+        return self._in_range(self._event_row(events, tick))
 
-    @classmethod
-    def _decoded(cls, options: Options) -> Options:
-        """Arguments of the constructor from the options of a snapshot, which are JSON."""
-        return options
+    def _in_range(self, row: IntArray) -> IntArray:
+        clipped: IntArray = self._clip(row[None, :])[0]
+        return clipped
 
-    def _step(self, row: IntArray, tick: int | None) -> Release:
-        self._check_tick(self.tick + 1 if tick is None else tick)
-        if tick is not None and tick == self.tick:
-            if _digest(row) != self._last_input:
-                raise ReplayRefused(
-                    f"tick {tick} was already released for another input; releasing it again would reveal the "
-                    "difference. Late events go into the current tick."
-                )
-        else:
-            self._advance(row[None, :])
-            self._last_input = _digest(row)
+    def _digest(self, totals: IntArray) -> bytes:
+        return hashlib.sha256(to_bytes(totals)).digest()
+
+    def _play(self, totals: IntArray) -> None:
+        self._advance(totals[None, :])
+
+    def _last_release(self) -> Release:
         return self._release(self._history[-1], self._accuracy(self.tick))
 
-    def _check_tick(self, tick: int) -> None:
-        if tick not in (self.tick, self.tick + 1) or tick < 1:
-            raise ReplayRefused(
-                f"tick {tick} cannot be released now: the last one was {self.tick}, the next is {self.tick + 1}"
-            )
-        if tick > (self.horizon or LAST_TICK):
-            raise self._over(1)
+    def _saved(self) -> list[bytes]:
+        return [to_bytes(np.stack(list(self._history))), *self._state()]
 
-    def _over(self, count: int) -> HorizonExceeded:
-        return HorizonExceeded(
-            f"{count} more ticks after tick {self.tick} exceed the horizon {self.horizon or LAST_TICK} that the noise "
-            "was made for; start a new stream with its own budget"
-        )
+    def _load_saved(self, tick: int, parts: list[bytes]) -> None:
+        self._history.extend(from_bytes(parts[0]).reshape(-1, self._history[-1].size))
+        self._load(tick, parts[1:])
 
     def _clip(self, rows: Any) -> Any:
         # 1-Lipschitz in every total, hence free; keeps the sums far from the end of int64.
@@ -312,7 +396,9 @@ class Mechanism(ABC):
 
         labels = self._labels()
         shown, lower, upper = [], [], []
-        for t, row in zip(ticks.tolist(), values, strict=True):
+        # Without any tick, one made-up row says which types the columns have.
+        rows = values if len(values) else np.zeros_like(self._history[-1])[None, :]
+        for t, row in zip(ticks.tolist() or [1], rows, strict=True):
             low, high = self._interval(row, self._accuracy(t), 0.05)
             shown.append(flat(self._show(row)))
             lower.append(flat(low))
@@ -321,7 +407,7 @@ class Mechanism(ABC):
         if labels:
             table["column"] = pa.array(labels * len(values), type=pa.string())
         for name, numbers in (("value", shown), ("lower", lower), ("upper", upper)):
-            table[name] = np.concatenate(numbers) if numbers else np.empty(0, dtype=np.int64)
+            table[name] = np.concatenate(numbers)[: len(table["tick"])]
         return pa.table(table)
 
 
@@ -358,17 +444,13 @@ def whole(name: str, value: Any, low: int, high: int) -> int:
     return int(value)
 
 
-def _digest(row: IntArray) -> bytes:
-    return hashlib.sha256(to_bytes(row)).digest()
-
-
 def _tick(tick: Any) -> int | None:
     if tick is not None and (isinstance(tick, bool) or not isinstance(tick, int | np.integer)):
         raise TypeError(f"tick is a whole number, not {type(tick).__name__}")
     return None if tick is None else int(tick)
 
 
-def _wanted(at: Any, first: int, count: int) -> IntArray | None:
+def wanted_ticks(at: Any, first: int, count: int) -> IntArray | None:
     """The ticks of a run that are kept, counted from 0."""
     if at is None:
         return None

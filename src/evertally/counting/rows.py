@@ -70,7 +70,7 @@ class SparseRows:
         return rows
 
     def clip(self, low: int, high: int) -> SparseRows:
-        """The cells merged, then bounded: as `numpy.clip` on the dense table."""
+        """The cells merged, then bounded, low <= 0 <= high: as `numpy.clip` on the dense table."""
         if len(self.weights) and max(-int(self.weights.min()), int(self.weights.max())) > 2**61 // len(self.weights):
             # Cells this large could wrap around when they are added up; whole numbers of any size cannot.
             cells: dict[tuple[int, int], int] = {}

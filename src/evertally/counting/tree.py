@@ -48,6 +48,28 @@ def levels(horizon: int, radix: int) -> int:
     return len(digits(horizon, radix))
 
 
+def level(t: int, radix: int) -> int:
+    """v, the number of trailing zero digits of t >= 1: the block that ends at t has length r^v.
+
+    >>> level(18, 3), level(7, 2)
+    (2, 0)
+    """
+    return next(v for v, digit in enumerate(digits(t, radix)) if digit)
+
+
+def blocks(t: int, radix: int) -> list[int]:
+    """The blocks that tile 1..t, each by the tick that completes it, shortest first.
+
+    >>> blocks(7, 2), blocks(11, 3)
+    ([7, 6, 4], [11, 10, 9])
+    """
+    found = []
+    while t > 0:
+        found.append(t)
+        t -= radix ** level(t, radix)
+    return found
+
+
 def largest_digit_sum(horizon: int, radix: int) -> int:
     """max digitsum(t) over t <= T: T itself, or T with one digit lowered and all later ones raised to r - 1."""
     ds = digits(horizon, radix)
@@ -132,8 +154,7 @@ class TreeProcess:
         self.tick = tick
         if len(self._latest):
             for t in reversed(self._blocks(tick)):  # the latest of each level is written last
-                level = next(v for v, digit in enumerate(digits(t, self.radix)) if digit)
-                self._latest[level] = self._noise(t)
+                self._latest[level(t, self.radix)] = self._noise(t)
 
     def spread(self, tick: int) -> Spread:
         return spread_of(self.law, sum(digits(tick, self.radix)), 1.0)
@@ -150,15 +171,7 @@ class TreeProcess:
         return noise
 
     def _blocks(self, tick: int) -> list[int]:
-        """The blocks that tile 1..tick, each by the tick that completes it, shortest first."""
-        blocks = []
-        while tick > 0:
-            blocks.append(tick)
-            step = 1
-            while tick % (step * self.radix) == 0:
-                step *= self.radix
-            tick -= step
-        return blocks
+        return blocks(tick, self.radix)
 
 
 def climb(z: IntArray, tick: int, radix: int, latest: IntArray) -> None:

@@ -1,8 +1,9 @@
 """Events to bounded integer rows: the door, and the lifetime cap of users. Draws no noise."""
 
 from evertally.encode.door import AmountDoor, CategoryDoor
+from evertally.encode.items import ItemDoor, ItemTotals
 from evertally.encode.labels import require_column
 from evertally.encode.users import UserCap
 from evertally.encode.values import ValueDoor
 
-__all__ = ["AmountDoor", "CategoryDoor", "UserCap", "ValueDoor", "require_column"]
+__all__ = ["AmountDoor", "CategoryDoor", "ItemDoor", "ItemTotals", "UserCap", "ValueDoor", "require_column"]

@@ -16,11 +16,12 @@ parameter) raise.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from decimal import Decimal
 from numbers import Real
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,7 @@ _TOTAL_LIMIT = 2**62
 
 Row = NDArray[np.int64]
 Order = Callable[[bytes], bytes]
+Item = TypeVar("Item", int, str)
 
 
 def whole(value: object, limit: int) -> int:
@@ -136,20 +138,68 @@ def _exact_sum(numbers: Row, largest: int) -> int:
     return sum(int(numbers[i : i + piece].sum()) for i in range(0, len(numbers), piece))
 
 
-class CategoryDoor:
-    """Events that name categories become integer rows with one column per declared category (and one for
-    `other`).
+class EventDoor(ABC, Generic[Item]):
+    """One event that names items becomes a bounded set of items with weights. Not used directly; see its subclasses.
 
-    An event is a label, a collection of labels, or a mapping from labels to integer weights. Its row is made
-    in this order, which matters (a rule applied earlier or later has another sensitivity): labels are
-    canonicalised, what is invalid or undeclared is dropped (undeclared labels go to `other` if there is one),
-    duplicates are merged by adding, weights are clipped to `max_weight`, and the event is cut to
+    An event is a label, a collection of labels, or a mapping from labels to integer weights. It is bounded in this
+    order, which matters (a rule applied earlier or later has another sensitivity): labels are canonicalised, what is
+    no item is dropped, duplicates are merged by adding, weights are clipped to `max_weight`, and the event is cut to
     `max_per_event` distinct items.
 
     Which items survive the cut is decided by `order`, a secret keyed hash, of the tick, the event's own
     content and the label: not by arrival, so that removing one event cannot re-cut another, and not by
     popularity, which is private. With `rank_by_label` the event's content plays no part: where single items
     are protected, one item more must not re-rank the others (privacy.neighbours, `Contribution`).
+    """
+
+    def __init__(
+        self, max_per_event: int, max_weight: int, signed: bool, *, order: Order, rank_by_label: bool = False
+    ) -> None:
+        self.max_per_event = _checked("max_per_event", max_per_event, 2**31)
+        self.max_weight = _checked("max_weight", max_weight, _MAX_WEIGHT_LIMIT)
+        self.signed = bool(signed)
+        self._order = order
+        self._rank_by_label = rank_by_label
+
+    @abstractmethod
+    def _item(self, value: object) -> Item | None:
+        """The item that a label names, None if it names none."""
+
+    @abstractmethod
+    def _label_bytes(self, item: Item) -> bytes:
+        """The canonical label of an item."""
+
+    def row(self, event: object, tick: int) -> dict[Item, int]:
+        """What one single event contributes: item -> weight, at most `max_per_event` of them."""
+        try:
+            items = self._items(event)
+        except Exception:  # an object from outside may do anything when it is read
+            return {}
+        return self._cut(items, tick)
+
+    def _items(self, event: object) -> dict[Item, int]:
+        items: dict[Item, int] = {}
+        for value, count in _pairs(event):
+            item, weight = self._item(value), whole(count, _TOTAL_LIMIT)
+            if item is not None and (weight > 0 or self.signed):
+                items[item] = items.get(item, 0) + weight
+        low, high = -self.max_weight, self.max_weight
+        return {item: max(low, min(high, weight)) for item, weight in items.items() if weight}
+
+    def _cut(self, items: dict[Item, int], tick: int) -> dict[Item, int]:
+        if len(items) <= self.max_per_event:
+            return items
+        content = b"".join(_framed(self._label_bytes(item), items[item]) for item in sorted(items))
+        event = self._order(b"event" + _framed(b"" if self._rank_by_label else content, tick))
+        ranked = sorted(items, key=lambda item: (self._order(b"item" + event + self._label_bytes(item)), item))
+        return {item: items[item] for item in ranked[: self.max_per_event]}
+
+
+class CategoryDoor(EventDoor[int]):
+    """Events that name categories become integer rows with one column per declared category (and one for
+    `other`).
+
+    Events are bounded as `EventDoor` says; undeclared labels are dropped, or go to `other` if there is one.
 
     >>> from hashlib import blake2b
     >>> secret_order = lambda message: blake2b(message, key=b"secret").digest()
@@ -171,12 +221,8 @@ class CategoryDoor:
         order: Order,
         rank_by_label: bool = False,
     ) -> None:
+        super().__init__(max_per_event, max_weight, signed, order=order, rank_by_label=rank_by_label)
         self.labels = _declared(categories, other)
-        self.max_per_event = _checked("max_per_event", max_per_event, 2**31)
-        self.max_weight = _checked("max_weight", max_weight, _MAX_WEIGHT_LIMIT)
-        self.signed = bool(signed)
-        self._order = order
-        self._rank_by_label = rank_by_label
         self._other = len(self.labels) - 1 if other is not None else -1
         self._index = {label: i for i, label in enumerate(self.labels)}
 
@@ -200,25 +246,6 @@ class CategoryDoor:
             row[column] = max(-_TOTAL_LIMIT, min(_TOTAL_LIMIT, total))
         return row
 
-    def row(self, event: object, tick: int) -> dict[int, int]:
-        """The bounded row of one single event, sparse: column -> weight, at most `max_per_event` of them."""
-        try:
-            items = self._items(event)
-        except Exception:  # an object from outside may do anything when it is read
-            return {}
-        if len(items) > self.max_per_event:
-            items = self._cut(items, tick)
-        return items
-
-    def _items(self, event: object) -> dict[int, int]:
-        items: dict[int, int] = {}
-        for value, count in _pairs(event):
-            column, weight = self.column(value), whole(count, _TOTAL_LIMIT)
-            if column is not None and (weight > 0 or self.signed):
-                items[column] = items.get(column, 0) + weight
-        low, high = -self.max_weight, self.max_weight
-        return {column: max(low, min(high, weight)) for column, weight in items.items() if weight}
-
     def column(self, value: object) -> int | None:
         """The column that a label counts in, None if it counts nowhere."""
         label = canonical(value)
@@ -227,14 +254,11 @@ class CategoryDoor:
         column = self._index.get(label, self._other)
         return None if column < 0 else column
 
-    def _cut(self, items: dict[int, int], tick: int) -> dict[int, int]:
-        content = b"".join(_framed(self._label_bytes(column), items[column]) for column in sorted(items))
-        event = self._order(b"event" + _framed(b"" if self._rank_by_label else content, tick))
-        ranked = sorted(items, key=lambda column: (self._order(b"item" + event + self._label_bytes(column)), column))
-        return {column: items[column] for column in ranked[: self.max_per_event]}
+    def _item(self, value: object) -> int | None:
+        return self.column(value)
 
-    def _label_bytes(self, column: int) -> bytes:
-        return label_bytes(self.labels[column])
+    def _label_bytes(self, item: int) -> bytes:
+        return label_bytes(self.labels[item])
 
     def _totals_of_labels(self, codes: NDArray[np.int64], values: list[object]) -> Row:
         # A plain label is one item of weight 1, which no bound touches: counting each distinct label once is

@@ -88,8 +88,12 @@ def as_list(column: Any) -> list[object]:
         return list(column.tolist())
     if not is_arrow(column):
         return list(column)
+    import pyarrow as pa
+
+    # Only what may hold maps is asked about maps: Arrow then looks at each entry, ten times slower.
+    maps = pa.types.is_nested(column.type) or pa.types.is_dictionary(column.type)
     try:
-        values = column.to_pylist(maps_as_pydicts="lossy")
+        values = column.to_pylist(maps_as_pydicts="lossy") if maps else column.to_pylist()
     except Exception:
         values = [_python_form(scalar) for scalar in column]
     return list(values)
@@ -110,7 +114,8 @@ def coded(column: Any) -> tuple[Codes, list[object]] | None:
     so the fast path cannot disagree with the slow one.
     """
     if is_arrow(column):
-        return _coded_arrow(column)
+        encoded = coded_arrow(column)
+        return None if encoded is None else (encoded[0], as_list(encoded[1]))
     if isinstance(column, np.ndarray) and column.dtype.kind in "iubfU":
         distinct, codes = np.unique(column, return_inverse=True)
         return codes.astype(np.int64, copy=False), list(distinct)
@@ -122,19 +127,21 @@ def coded(column: Any) -> tuple[Codes, list[object]] | None:
     return np.fromiter((number[value] for value in values), np.int64, len(values)), list(number)
 
 
-def _coded_arrow(column: Any) -> tuple[Codes, list[object]] | None:
+def coded_arrow(column: Any) -> tuple[Codes, Any] | None:
+    """As `coded` for an Arrow column, the values (distinct, unless the column came with a dictionary of its own) as an
+    Arrow array."""
     import pyarrow as pa
 
     if pa.types.is_nested(column.type):
         return None
     if pa.types.is_null(column.type):
-        return np.full(len(column), -1, np.int64), []
+        return np.full(len(column), -1, np.int64), column[:0]
     try:
         encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
         if isinstance(encoded, pa.ChunkedArray):
             encoded = encoded.unify_dictionaries().combine_chunks()
             if isinstance(encoded, pa.ChunkedArray):  # no chunk at all, in some versions
-                return np.empty(0, np.int64), []
+                return np.empty(0, np.int64), pa.array([], column.type)
         indices = encoded.indices
         if indices.null_count:
             indices = indices.cast(pa.int64()).fill_null(-1)
@@ -151,4 +158,4 @@ def _coded_arrow(column: Any) -> tuple[Codes, list[object]] | None:
         missing = int(used.size > 0 and used[0] < 0)
         dictionary = dictionary.take(pa.array(used[missing:]))
         codes = codes - missing
-    return codes, as_list(dictionary)
+    return codes, dictionary

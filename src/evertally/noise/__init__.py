@@ -4,13 +4,14 @@ from evertally.noise.key import Key, NoiseKey, Recording, ZeroNoise, encode_path
 from evertally.noise.keystream import FORMAT_VERSION, Keystream
 from evertally.noise.laws import DiscreteGaussian, DiscreteLaplace, Law
 from evertally.noise.sampler import round_up
-from evertally.noise.source import KeyedSource, Source, VariateSource
+from evertally.noise.source import ItemSource, KeyedSource, Source, VariateSource, item_addresses
 from evertally.noise.variates import VariateKind, Variates
 
 __all__ = [
     "FORMAT_VERSION",
     "DiscreteGaussian",
     "DiscreteLaplace",
+    "ItemSource",
     "Key",
     "KeyedSource",
     "Keystream",
@@ -23,6 +24,7 @@ __all__ = [
     "Variates",
     "ZeroNoise",
     "encode_path",
+    "item_addresses",
     "round_up",
     "simulation",
 ]

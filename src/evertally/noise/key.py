@@ -14,7 +14,7 @@ from typing import NoReturn, Protocol
 
 from evertally.errors import ConfigurationError, StateError
 from evertally.noise.keystream import FORMAT_VERSION
-from evertally.noise.source import KeyedSource, Recorder, RecordingSource, VariateSource, ZeroSource
+from evertally.noise.source import ItemSource, KeyedSource, Recorder, RecordingSource, ZeroSource
 
 KEY_BYTES = 32
 
@@ -39,7 +39,7 @@ class NoiseKey(Protocol):
     def private(self) -> bool:
         """Whether releases under this key are private."""
 
-    def source(self, *path: str | bytes) -> VariateSource:
+    def source(self, *path: str | bytes) -> ItemSource:
         """The addressed noise of one mechanism; the path names stream, mechanism and parameters."""
 
     def mac(self, purpose: str, data: bytes) -> bytes:
@@ -119,7 +119,7 @@ class Key:
         """The key of a further stream: independent of this one for everybody who does not hold it."""
         return Key(self._hash("derive", encode_path(name)), private=self._private)
 
-    def source(self, *path: str | bytes) -> VariateSource:
+    def source(self, *path: str | bytes) -> ItemSource:
         return KeyedSource(self._hash("noise", encode_path(str(FORMAT_VERSION), *path)))
 
     def mac(self, purpose: str, data: bytes) -> bytes:
@@ -183,7 +183,7 @@ class ZeroNoise(_TestKey):
     [0, 0, 0]
     """
 
-    def source(self, *path: str | bytes) -> VariateSource:
+    def source(self, *path: str | bytes) -> ItemSource:
         return ZeroSource()
 
     def fingerprint(self) -> str:
@@ -204,7 +204,7 @@ class Recording(_TestKey):
         self._key = key
         self.draws: list[Recorder] = []
 
-    def source(self, *path: str | bytes) -> VariateSource:
+    def source(self, *path: str | bytes) -> ItemSource:
         return RecordingSource(self._key.source(*path), self.draws)
 
     def fingerprint(self) -> str:

@@ -1,9 +1,15 @@
-"""Addressed random bits: a pure function of (subkey, lane, node, coordinate, round), 128 bits each.
+"""Addressed random bits: a pure function of (subkey, lane, node, coordinate or item, round), 128 bits each.
 
 Derivation, version 1 (frozen by test vectors; any change is a new version: a changed bit redraws noise):
 
     page key  = BLAKE2b-256(key = subkey, person = "evertally:page", lane, node >> 16, coordinate >> 16)
     bits      = AES-256(page key, node : 8 bytes | coordinate : 4 bytes | round : 4 bytes), all little-endian
+
+By item, where labels are not known in advance and noise must not depend on the order in which they arrive:
+
+    address   = first 12 bytes of BLAKE2b-128(key = subkey, person = "evertally:label", label in UTF-8)
+    item key  = BLAKE2b-256(key = subkey, person = "evertally:items", lane, node)
+    bits      = AES-256(item key, address : 12 bytes | round : 4 bytes)
 
 Domain separation (docs/theory/samplers.md, section 5). The path that led to the subkey, the lane and the page
 enter BLAKE2b under an injective encoding; inside a page the block is the full address, and AES is a
@@ -41,7 +47,7 @@ class Keystream:
     def __init__(self, subkey: bytes, lane: str) -> None:
         self._subkey = subkey
         self._lane = lane
-        self._pages: OrderedDict[tuple[int, int], Any] = OrderedDict()
+        self._pages: OrderedDict[tuple[bytes | int, ...], Any] = OrderedDict()
 
     def words(
         self, nodes: NDArray[np.int64] | list[int], first: int, count: int, round_: int = 0
@@ -60,18 +66,28 @@ class Keystream:
                 left = max(first, page << PAGE_BITS) - first
                 right = min(first + count, (page + 1) << PAGE_BITS) - first
                 part = words[start:stop, left:right]
-                encrypted = self._cipher(int(pages[start]), page).update(part.tobytes())
+                encrypted = self._cipher(b"evertally:page", int(pages[start]), page).update(part.tobytes())
                 part[...] = np.frombuffer(encrypted, dtype="<u8").reshape(part.shape)
         return words
 
-    def _cipher(self, node_page: int, coordinate_page: int) -> Any:
-        page = (node_page, coordinate_page)
+    def item_words(self, node: int, items: NDArray[np.uint64], round_: int = 0) -> NDArray[np.uint64]:
+        """Two 64-bit words for each item, given by its address (`item_addresses`): shape (items, 2)."""
+        if items.dtype != np.uint64 or items.ndim != 2 or items.shape[1] != 2:
+            raise TypeError("addresses of items are uint64 of shape (items, 2); use item_addresses")
+        if (items[:, 1] >> np.uint64(32)).any() or not 0 <= round_ < 1 << 32:
+            raise ValueError("an address of an item has 96 bits, a round 32: nothing must reach into the other's place")
+        blocks = items.astype("<u8")
+        blocks[:, 1] |= np.uint64(round_ << 32)
+        encrypted = self._cipher(b"evertally:items", node).update(blocks.tobytes())
+        return np.frombuffer(encrypted, dtype="<u8").reshape(blocks.shape)
+
+    def _cipher(self, person: bytes, *numbers: int) -> Any:
+        page: tuple[bytes | int, ...] = (person, *numbers)
         cipher = self._pages.get(page)
         if cipher is None:
             lane = self._lane.encode()
             message = len(lane).to_bytes(8, "little") + lane
-            message += node_page.to_bytes(8, "little") + coordinate_page.to_bytes(8, "little")
-            person = b"evertally:page"
+            message += b"".join(number.to_bytes(8, "little") for number in numbers)
             key = hashlib.blake2b(message, key=self._subkey, digest_size=32, person=person).digest()
             # One block per address and no block twice: this is counter mode with our own counter, not ECB of
             # a text.

@@ -1,11 +1,15 @@
-"""Where mechanisms get their noise: integers at addresses, and real variates to compare. No source receives data."""
+"""Where mechanisms get their noise: integers at addresses, and real variates to compare. No source receives data.
+
+Addresses are numbers (node, coordinate), or names of items. A label is data; what noise gets of it is a keyed digest,
+made by `item_addresses`, so that the noise of an item is a function of its name and never of when it arrived.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +51,46 @@ class VariateSource(Source, Protocol):
         """
 
 
+class ItemSource(VariateSource, Protocol):
+    """The noise of a mechanism whose items are named, not numbered."""
+
+    def item_draws(self, lane: str, law: Law, node: int, items: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Independent draws for the items (see `item_addresses`) at one node: shape (items,).
+
+        The same lane, node and label give the same draw for ever, whatever other items there are.
+        """
+
+    def item_variates(self, lane: str, kind: VariateKind, node: int, items: NDArray[np.uint64]) -> Variates:
+        """Independent variates for the items at one node; one selection uses one node."""
+
+    def item_hash(self) -> Any:
+        """A keyed BLAKE2b object, to be copied for each label; see `item_addresses`."""
+
+
+def item_addresses(source: ItemSource, labels: Sequence[str | None]) -> NDArray[np.uint64]:
+    """Keyed digests of labels, 64 and 32 bits in two words: where the noise of these items lies. Shape (labels, 2).
+
+    None stands for no item at all (the threshold of an unknown domain) and has an address of its own. Among n labels
+    two share an address, hence their noise, with probability below n^2/2^97 (docs/theory/samplers.md, section 5).
+
+    >>> from evertally.noise import simulation
+    >>> source = simulation(1).source("doc")
+    >>> alone, other = item_addresses(source, ["pear"]), item_addresses(source, ["fig", "pear", None])
+    >>> bool((alone[0] == other[1]).all()), other.shape
+    (True, (3, 2))
+    """
+    keyed = source.item_hash()
+    digests = bytearray()
+    for label in labels:
+        one = keyed.copy()
+        # No label's bytes contain 0xff, not even those of a lone surrogate.
+        one.update(b"\xff" if label is None else label.encode("utf-8", "surrogatepass"))
+        digests += one.digest()
+    addresses = np.frombuffer(digests, dtype="<u8").reshape(-1, 2).astype(np.uint64)
+    addresses[:, 1] &= np.uint64(0xFFFFFFFF)
+    return addresses
+
+
 class KeyedSource:
     """Noise from a subkey: a pure function of (subkey, lane, node, coordinate).
 
@@ -86,6 +130,21 @@ class KeyedSource:
 
         return AddressedVariates(kind, stream.words([node], 0, coordinates)[0], more)
 
+    def item_draws(self, lane: str, law: Law, node: int, items: NDArray[np.uint64]) -> NDArray[np.int64]:
+        stream = self._stream(lane, law)
+        out = np.empty(len(items), dtype=np.int64)
+        for start in range(0, len(items), _PIECE):
+            piece = items[start : start + _PIECE]
+            out[start : start + _PIECE] = draw(law, stream.item_words(node, piece), _more_by_item(stream, node, piece))
+        return out
+
+    def item_variates(self, lane: str, kind: VariateKind, node: int, items: NDArray[np.uint64]) -> Variates:
+        stream = self._stream(lane, kind)
+        return AddressedVariates(kind, stream.item_words(node, items), _more_by_item(stream, node, items))
+
+    def item_hash(self) -> Any:
+        return hashlib.blake2b(key=self._subkey, digest_size=16, person=b"evertally:label")
+
     def order(self, message: bytes) -> bytes:
         return hashlib.blake2b(message, key=self._subkey, digest_size=16, person=b"evertally:order").digest()
 
@@ -116,6 +175,14 @@ def _two_words(stream: Keystream, node: int, coordinate: int, round_: int) -> tu
     return int(words[0]), int(words[1])
 
 
+def _more_by_item(stream: Keystream, node: int, items: NDArray[np.uint64]) -> Callable[[int, int], tuple[int, int]]:
+    def more(i: int, round_: int) -> tuple[int, int]:
+        words = stream.item_words(node, items[i : i + 1], round_)[0]
+        return int(words[0]), int(words[1])
+
+    return more
+
+
 def _countable(nodes: Iterable[int]) -> range | NDArray[np.int64]:
     # A range stays one until its piece is drawn: a million nodes need no array of their own.
     return nodes if isinstance(nodes, range | np.ndarray) else np.fromiter(nodes, dtype=np.int64)
@@ -132,25 +199,38 @@ class ZeroSource:
     def variates(self, lane: str, kind: VariateKind, node: int, coordinates: int) -> Variates:
         return ZeroVariates(coordinates)
 
+    def item_draws(self, lane: str, law: Law, node: int, items: NDArray[np.uint64]) -> NDArray[np.int64]:
+        return np.zeros(len(items), dtype=np.int64)
+
+    def item_variates(self, lane: str, kind: VariateKind, node: int, items: NDArray[np.uint64]) -> Variates:
+        return ZeroVariates(len(items))
+
+    def item_hash(self) -> Any:
+        return hashlib.blake2b(digest_size=16, person=b"evertally:label")
+
     def order(self, message: bytes) -> bytes:
         return hashlib.blake2b(message, digest_size=16).digest()
 
 
 @dataclass(frozen=True)
 class Recorder:
-    """One call to a recording source. For variates the kind stands in the place of the law."""
+    """One call to a recording source. For variates the kind stands in the place of the law.
+
+    A call by item has the addresses of its items, and their number as `coordinates`.
+    """
 
     lane: str
     law: Law | VariateKind
     nodes: tuple[int, ...]
     coordinates: int
     first: int = 0
+    items: tuple[tuple[int, ...], ...] | None = None
 
 
 class RecordingSource:
     """Passes draws and variates on and notes them; see Recording."""
 
-    def __init__(self, inner: VariateSource, log: list[Recorder]) -> None:
+    def __init__(self, inner: ItemSource, log: list[Recorder]) -> None:
         self._inner = inner
         self._log = log
 
@@ -165,5 +245,20 @@ class RecordingSource:
         self._log.append(Recorder(lane, kind, (int(node),), coordinates))
         return self._inner.variates(lane, kind, node, coordinates)
 
+    def item_draws(self, lane: str, law: Law, node: int, items: NDArray[np.uint64]) -> NDArray[np.int64]:
+        self._note(lane, law, node, items)
+        return self._inner.item_draws(lane, law, node, items)
+
+    def item_variates(self, lane: str, kind: VariateKind, node: int, items: NDArray[np.uint64]) -> Variates:
+        self._note(lane, kind, node, items)
+        return self._inner.item_variates(lane, kind, node, items)
+
+    def item_hash(self) -> Any:
+        return self._inner.item_hash()
+
     def order(self, message: bytes) -> bytes:
         return self._inner.order(message)
+
+    def _note(self, lane: str, law: Law | VariateKind, node: int, items: NDArray[np.uint64]) -> None:
+        addresses = tuple(tuple(address) for address in items.tolist())
+        self._log.append(Recorder(lane, law, (int(node),), len(addresses), items=addresses))

@@ -1,0 +1,101 @@
+"""Many labels in one piece of memory: a million of them without a million Python objects."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evertally.encode.labels import label_bytes
+
+# In bytes. Longer ones are no labels: they would be kept for ever, by whoever sends them.
+LONGEST_LABEL = 1024
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Labels in UTF-8, one behind the other: label i is data[offsets[i] : offsets[i + 1]]. Secret, and never shown.
+
+    >>> texts = Texts.of(["pear", "fig", "lime"])
+    >>> len(texts), texts[1], texts.take(np.array([2, 0])).list()
+    (3, 'fig', ['lime', 'pear'])
+    """
+
+    data: NDArray[np.uint8] = field(repr=False)
+    offsets: NDArray[np.int64] = field(repr=False)
+
+    @classmethod
+    def of(cls, labels: Sequence[str]) -> Texts:
+        """The labels of a list."""
+        return cls.of_bytes([label_bytes(label) for label in labels])
+
+    @classmethod
+    def of_bytes(cls, names: Sequence[bytes]) -> Texts:
+        """The labels of a list, in UTF-8."""
+        offsets = np.fromiter(accumulate(map(len, names), initial=0), np.int64, len(names) + 1)
+        return cls(np.frombuffer(b"".join(names), dtype=np.uint8), offsets)
+
+    @classmethod
+    def of_arrow(cls, column: Any) -> Texts | None:
+        """The values of an Arrow array without nulls, if each of them is a label as it stands; otherwise None.
+
+        Whole numbers and texts are, as long as texts are in ASCII or normalised (see `canonical`).
+        """
+        import pyarrow as pa
+
+        if pa.types.is_integer(column.type):
+            column = column.cast(pa.string())
+        if not any(kind(column.type) for kind in (pa.types.is_string, pa.types.is_large_string)) or column.null_count:
+            return None
+        if not len(column):
+            return cls.of([])  # an empty array may have no buffers
+        column = column.cast(pa.large_binary())
+        _, offsets, data = column.buffers()
+        ends = np.frombuffer(offsets, dtype=np.int64)[column.offset : column.offset + len(column) + 1]
+        texts = cls(np.frombuffer(data or b"", dtype=np.uint8), ends)
+        return texts if texts._canonical() else None
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, i: int) -> str:
+        return self.data[self.offsets[i] : self.offsets[i + 1]].tobytes().decode("utf-8", "surrogatepass")
+
+    def names(self) -> list[bytes]:
+        """All labels in UTF-8."""
+        first, last = self.offsets[0], self.offsets[-1]
+        joined = self.data[first:last].tobytes()
+        return [joined[start:stop] for start, stop in pairwise((self.offsets - first).tolist())]
+
+    def list(self) -> list[str]:
+        """All labels."""
+        return [name.decode("utf-8", "surrogatepass") for name in self.names()]
+
+    def take(self, numbers: NDArray[np.int64]) -> Texts:
+        """Some of the labels."""
+        starts, lengths = self.offsets[numbers], self.lengths[numbers]
+        offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+        return Texts(self.data[np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])], offsets)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """In bytes."""
+        return np.diff(self.offsets)
+
+    def _canonical(self) -> bool:
+        first, last = self.offsets[0], self.offsets[-1]
+        if self.lengths.max() > LONGEST_LABEL:
+            return False
+        foreign = np.flatnonzero(self.data[first:last] >= 128)
+        if not foreign.size:
+            return True
+        labels = self.take(np.unique(np.searchsorted(self.offsets, foreign + first, side="right") - 1))
+        try:
+            return all(unicodedata.is_normalized("NFC", name.decode()) for name in labels.names())
+        except UnicodeDecodeError:  # Arrow does not look at what it is told to be text
+            return False

@@ -1,0 +1,192 @@
+"""Three engines that name k columns and their counts, behind the common contract.
+
+A released row has four parts of k integers: the named columns, their noisy counts, and, for MetaAlgo, how many blocks
+did not release that column and the sum of the smallest counts that those blocks did release (0 for the others).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evertally.counting.mechanism import from_bytes, to_bytes
+from evertally.counting.process import IntArray, NoiseProcess, spread_of
+from evertally.counting.rows import Rows, dense
+from evertally.counting.tree import digits
+from evertally.noise import Law
+from evertally.selection.meta import MetaAlgo
+from evertally.selection.sparse_gumbel import SparseGumbel
+
+
+@dataclass(frozen=True)
+class TopKAccuracy:
+    """How far the counts of one release may be off. No standard deviation: the named columns depend on the noise.
+
+    `noise(beta)` bounds the noise of all its counts; `lost(beta)` what one block may have lost beyond the smallest
+    count that it released.
+    """
+
+    noise: Callable[[float], float]
+    lost: Callable[[float], float] | None = None
+    stddev: None = None
+
+    def radius(self, beta: float) -> float:
+        """A bound on the noise of all counts of the release."""
+        return self.noise(beta if self.lost is None else beta / 2)
+
+    def loss(self, beta: float) -> float:
+        """A bound on what a block lost, above its smallest released count."""
+        return 0.0 if self.lost is None else self.lost(beta / 2)
+
+
+def picks(columns: IntArray, counts: IntArray) -> IntArray:
+    """Released rows of an engine that loses nothing."""
+    nothing = np.zeros_like(columns)
+    return np.hstack([columns, counts, nothing, nothing])
+
+
+class SwitchingVeil:
+    """sparseGumb. Counts are off by their own noise; which columns are named has a theorem under assumptions only
+    (streaming-selection 6.3)."""
+
+    def __init__(self, engine: SparseGumbel, counters: int, horizon: int) -> None:
+        self.engine = engine
+        # Every counter that may ever run: which of them is in force at a tick depends on their noise.
+        self._counters = counters
+        self._horizon = horizon
+
+    @property
+    def tick(self) -> int:
+        """Ticks released so far."""
+        return self.engine.tick
+
+    def advance(self, rows: Rows) -> tuple[IntArray, None]:
+        return picks(*self.engine.advance(rows)), None
+
+    def accuracy(self, tick: int) -> TopKAccuracy:
+        return TopKAccuracy(lambda beta: self.engine.spread(tick).radius(beta / self._counters))
+
+    def error_bound(self, beta: float, tick: int | None) -> float:
+        return self.engine.spread(tick).radius(beta / (self._counters * self._horizon))
+
+    def state(self) -> list[bytes]:
+        return self.engine.state()
+
+    def load(self, tick: int, parts: list[bytes]) -> None:
+        self.engine.load(tick, parts)
+
+
+class CountersVeil:
+    """KnownBase (streaming-selection 3.4): a counter for every column, and the k largest of what they released."""
+
+    def __init__(self, process: NoiseProcess, labels: Sequence[str], k: int) -> None:
+        self._noise = process
+        self._sums = np.zeros(process.columns, dtype=np.int64)
+        self._by_name = np.array(sorted(range(len(labels)), key=lambda j: labels[j]), dtype=np.int64)
+        self._k = k
+
+    @property
+    def tick(self) -> int:
+        """Ticks released so far."""
+        return self._noise.tick
+
+    def advance(self, rows: Rows) -> tuple[IntArray, None]:
+        values = np.cumsum(dense(rows), axis=0)
+        values += self._sums
+        self._sums = values[-1].copy()
+        values += self._noise.advance(len(values))
+        # A stable order of the columns by name leaves ties to the name.
+        best = np.argsort(-values[:, self._by_name], axis=1, kind="stable")[:, : self._k]
+        columns = self._by_name[best]
+        return picks(columns, np.take_along_axis(values, columns, axis=1)), None
+
+    def accuracy(self, tick: int) -> TopKAccuracy:
+        return TopKAccuracy(lambda beta: self._noise.spread(tick).radius(beta / self._noise.columns))
+
+    def error_bound(self, beta: float, tick: int | None) -> float:
+        assert self._noise.horizon is not None
+        spread = self._noise.worst() if tick is None else self._noise.spread(tick)
+        return spread.radius(beta / (self._noise.columns * self._noise.horizon))
+
+    def state(self) -> list[bytes]:
+        return [to_bytes(self._sums)]
+
+    def load(self, tick: int, parts: list[bytes]) -> None:
+        self._sums = from_bytes(parts[0])
+        self._noise.seek(tick)
+
+
+@dataclass(frozen=True)
+class BlockNoise:
+    """The noise of one block: the law of its counts, and the scale of its selection (None: all are released)."""
+
+    law: Law
+    gumbel: float | None
+
+    def radius(self, blocks: int, beta: float) -> float:
+        """What the noise of a sum over so many blocks exceeds with probability at most beta."""
+        return spread_of(self.law, blocks, 1.0).radius(beta)
+
+
+class MetaVeil:
+    """MetaAlgo over a known domain, and the k largest of its sums.
+
+    A column u that a block did not release has v_u <= v_j for every column j that it released, v the count plus Gumbel
+    noise. So the block's count of u is at most the smallest released count, plus the noise of that count, plus the
+    largest difference of two Gumbel variates: this bounds what is lost, from released numbers. [D], accuracy only.
+    """
+
+    def __init__(
+        self, engine: MetaAlgo, labels: Sequence[str], k: int, noise: BlockNoise, horizon: int, growth: int
+    ) -> None:
+        self._engine = engine
+        self._labels = labels
+        self._column = {label: j for j, label in enumerate(labels)}
+        self._k = k
+        self._noise = noise
+        self._horizon = horizon
+        self._growth = growth
+
+    @property
+    def tick(self) -> int:
+        """Ticks released so far."""
+        return self._engine.tick
+
+    def advance(self, rows: Rows) -> tuple[IntArray, None]:
+        values = np.empty((len(rows), 4, self._k), dtype=np.int64)
+        for i, row in enumerate(dense(rows)):
+            self._engine.step(row)
+            for place, (label, count) in enumerate(self._engine.top(self._k)):
+                values[i, :, place] = self._column[label], count, *self._engine.missed(label)
+        return values.reshape(len(values), -1), None
+
+    def accuracy(self, tick: int) -> TopKAccuracy:
+        cells, d = sum(digits(tick, self._engine.radix)), len(self._labels)
+
+        def noise(beta: float) -> float:
+            return self._noise.radius(cells, beta / d)
+
+        def lost(beta: float) -> float:
+            assert self._noise.gumbel is not None
+            events = 3 * d * cells / beta
+            highest, lowest = math.log(events), math.log(math.log(events))
+            return self._noise.radius(1, 1 / events) + self._noise.gumbel * (highest + lowest)
+
+        return TopKAccuracy(noise, lost if self._noise.gumbel is not None else None)
+
+    def error_bound(self, beta: float, tick: int | None) -> float:
+        worst = self._horizon if tick is None else tick
+        d, r = len(self._labels), self._engine.radix
+        cells = (r - 1) * len(digits(worst, r)) if tick is None else sum(digits(tick, r))
+        noise = self._noise.radius(cells, beta / (d * self._horizon))
+        # Before any data nothing is known about what blocks lose, except that it was counted.
+        return noise + (worst * self._growth if self._noise.gumbel is not None else 0)
+
+    def state(self) -> list[bytes]:
+        return self._engine.state()
+
+    def load(self, tick: int, parts: list[bytes]) -> None:
+        self._engine.load(tick, parts)

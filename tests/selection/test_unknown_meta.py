@@ -1,0 +1,111 @@
+"""Unknown items by blocks: MetaAlgo with UnkGumb and UnkGauss behind the contract (streaming-selection 5.1, 1.3)."""
+
+from fractions import Fraction
+
+import pytest
+
+import evertally as et
+from evertally.counting.tree import choose_radix, levels
+from evertally.noise import Recording, ZeroNoise, simulation
+from evertally.selection import BlockHistogram, BlockTopK
+
+PROMISE = et.ApproxZCDP(rho=8.0, delta=0.01)
+TICKS = [[["tea", "milk"]] * 400 + [["tea"]] * 300 + [["rare"]], [], [["milk"]] * 500, [["tea", "sugar"]] * 700] * 2
+
+
+def top(**options):
+    return et.UnknownTopK(
+        2, **({"mechanism": "meta", "guarantee": PROMISE, "horizon": 8, "key": simulation(1)} | options)
+    )
+
+
+def histogram(**options):
+    common = {"mechanism": "meta", "guarantee": PROMISE, "horizon": 8, "max_per_event": 2, "key": simulation(1)}
+    return et.UnknownHistogram(**(common | options))
+
+
+@pytest.mark.parametrize("make", [top, histogram])
+def test_blocks_together_cost_the_promise(make):
+    made = make()
+    depth = levels(8, choose_radix(8, "formula", pure=False))
+    block = made._one_shot.charge
+    assert depth * block.exact_rho <= PROMISE.exact_rho
+    assert depth * block.exact_delta <= PROMISE.exact_delta
+    assert depth * block.exact_rho > PROMISE.exact_rho * Fraction(999, 1000), "nothing is given away"
+    assert made.guarantee.covers(made.charge)
+
+
+@pytest.mark.parametrize(("neighbours", "blocks"), [("add_remove", 3), ("replace", 6)])
+def test_a_user_pays_delta_for_every_block_that_can_hold_an_event(neighbours, blocks):
+    made = top(unit="user", max_events_per_user=3, neighbours=neighbours)
+    depth = levels(8, choose_radix(8, "formula", pure=False))
+    assert blocks * depth * made._one_shot.charge.exact_delta <= PROMISE.exact_delta
+    assert depth * made._one_shot.charge.exact_rho <= PROMISE.exact_rho
+    assert made._one_shot.reach.events == 3
+
+
+@pytest.mark.parametrize("make", [top, histogram])
+def test_one_look_at_a_block_in_every_tick(make):
+    recording = Recording(simulation(3))
+    made = make(key=recording)
+    for events in TICKS:
+        made.step(events)
+    assert {entry.nodes for entry in recording.draws} == {(t,) for t in range(1, 9)}
+    for lane in {entry.lane for entry in recording.draws}:
+        assert len({str(entry.law) for entry in recording.draws if entry.lane == lane}) == 1
+
+
+@pytest.mark.parametrize("make", [top, histogram])
+def test_snapshot_at_every_tick_and_run(make):
+    key = simulation(5)
+    whole = make(key=key)
+    values = whole.run(TICKS)
+    stepping = make(key=key)
+    for t, events in enumerate(TICKS, start=1):
+        release = stepping.step(events)
+        assert release.value == values[t - 1]
+        stepping = et.restore(stepping.snapshot(), key=key)
+        assert stepping.tick == t
+        assert stepping.step(events, tick=t).value == release.value
+        with pytest.raises(et.ReplayRefused):
+            stepping.step([["other"]], tick=t)
+    with pytest.raises(et.HorizonExceeded):
+        stepping.step([])
+
+
+def test_without_noise_frequent_items_are_counted_and_rare_ones_never_shown():
+    made = histogram(key=ZeroNoise())
+    for events in TICKS[:4]:
+        release = made.step(events)
+    assert "rare" not in release.value
+    truth = {"tea": 1400, "milk": 900, "sugar": 700}
+    lower, upper = release.interval(0.05)
+    for label, count in release.value.items():
+        assert count <= truth[label], "blocks lose counts and never invent them"
+        assert lower[label] <= count
+        assert truth[label] <= upper[label] or truth[label] - count > 4, "the bound knows max_events_per_tick=1 only"
+    wide = histogram(key=ZeroNoise(), max_events_per_tick=1000)
+    for events in TICKS[:4]:
+        release = wide.step(events)
+    _, upper = release.interval(0.05)
+    assert all(truth[label] <= upper[label] for label in release.value)
+
+
+def test_order_is_by_count_and_label_and_arrival_leaves_no_trace():
+    backwards = [events[::-1] for events in TICKS]
+    assert top().run(TICKS) == top().run(backwards)
+    assert [list(v) for v in top().run(TICKS)] == [list(v) for v in top().run(backwards)]
+    for value in top().run(TICKS):
+        assert list(value.items()) == sorted(value.items(), key=lambda pair: (-pair[1], pair[0]))
+        assert len(value) <= 2
+
+
+def test_refused():
+    with pytest.raises(et.ConfigurationError, match="no delta"):
+        top(guarantee=et.ZCDP(0.5))
+    with pytest.raises(et.ConfigurationError, match="kbar"):
+        top(kbar=1)
+    with pytest.raises(et.ConfigurationError, match="neighbours"):
+        top(neighbours="independent")
+    assert isinstance(top(), BlockTopK)
+    assert isinstance(histogram(), BlockHistogram)
