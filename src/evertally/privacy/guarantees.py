@@ -195,6 +195,21 @@ class ApproxDP(Promise):
         """The given part of the rho that keeps this promise: parts of rho add up, those of epsilon do not."""
         return self.to_zcdp().share(fraction)
 
+    def with_bad_event(self, part: Fraction | str | float = "1/2") -> ApproxZCDP:
+        """A stronger promise in the currency of unknown items: `part` of delta for a bad event, rho from the rest.
+
+        Theorem: streaming-selection 2.3, one conversion at the end. Shares of it have a delta, which shares of this
+        promise have not: a stream whose mechanisms need one is opened with it.
+
+        >>> promise = ApproxDP(1.0, 1e-6).with_bad_event()
+        >>> round(promise.rho, 6), promise.delta, ApproxDP(1.0, 1e-6).covers(promise)
+        (0.022937, 5e-07, True)
+        """
+        bad = self.exact_delta * read_share(part)
+        if bad == self.exact_delta:
+            raise ConfigurationError("a part of delta below 1: the conversion of rho needs some of it")
+        return ApproxZCDP(self._rho_beside(bad), bad, adversary=self.adversary)
+
     def group(self, size: int) -> ApproxDP:
         """The guarantee for `size` events at once, delta rounded up; refused where it would be empty."""
         delta = group_delta(self.exact_epsilon, self.exact_delta, group_size(size))

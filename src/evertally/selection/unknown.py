@@ -16,7 +16,6 @@ from evertally.encode import ItemTotals
 from evertally.errors import ConfigurationError
 from evertally.noise import DiscreteGaussian, NoiseKey
 from evertally.privacy import ApproxDP, ApproxZCDP, Contribution, Guarantee, Neighbours, change
-from evertally.privacy.conversions import rho_of_epsilon_delta
 from evertally.selection.item_index import grown
 from evertally.selection.item_mechanism import ItemMechanism
 from evertally.selection.item_table import ItemTable
@@ -236,15 +235,12 @@ def charge_of(guarantee: Guarantee) -> ApproxZCDP:
     if isinstance(guarantee, ApproxZCDP):
         return guarantee
     if isinstance(guarantee, ApproxDP):
-        half = guarantee.exact_delta / 2
-        rho = rho_of_epsilon_delta(guarantee.exact_epsilon, half)
-        charge = ApproxZCDP(rho, half, adversary=guarantee.adversary)
-        assert guarantee.covers(charge)
-        return charge
+        return guarantee.with_bad_event()
     raise ConfigurationError(
         f"{guarantee} has no delta: an item that only one person brought can always show up, with a small probability, "
-        "where items are not listed beforehand. Use ApproxDP(epsilon, delta) or ApproxZCDP(rho, delta) (a stream with "
-        "several mechanisms: ApproxZCDP, whose shares have a delta), or declare the items and use a Histogram."
+        "where items are not listed beforehand. Use ApproxDP(epsilon, delta) or ApproxZCDP(rho, delta) (for a stream with "
+        "several mechanisms ApproxDP(...).with_bad_event(), whose shares have a delta), or declare the items and use a "
+        "Histogram."
     )
 
 
