@@ -138,8 +138,8 @@ def pure_epsilon_of_rho(rho: Number) -> Fraction:
 def discounted_delta(delta: Number, epsilon: Number) -> Fraction:
     """delta e^-epsilon, rounded down: what a step may spend whose delta is multiplied by e^epsilon on the way.
 
-    >>> float(discounted_delta(0.1, 1))
-    0.036787944117144235
+    >>> round(float(discounted_delta(0.1, 1)), 6)
+    0.036788
     """
     d, e = probability(delta, "delta"), non_negative(epsilon, "epsilon")
     return round_down(enclose(lambda: ball(d) * (-ball(e)).exp()))

@@ -238,9 +238,9 @@ def charge_of(guarantee: Guarantee) -> ApproxZCDP:
         return guarantee.with_bad_event()
     raise ConfigurationError(
         f"{guarantee} has no delta: an item that only one person brought can always show up, with a small probability, "
-        "where items are not listed beforehand. Use ApproxDP(epsilon, delta) or ApproxZCDP(rho, delta) (for a stream with "
-        "several mechanisms ApproxDP(...).with_bad_event(), whose shares have a delta), or declare the items and use a "
-        "Histogram."
+        "where items are not listed beforehand. Use ApproxDP(epsilon, delta) or ApproxZCDP(rho, delta) (for a stream "
+        "of several mechanisms ApproxDP(...).with_bad_event(), whose shares have a delta), or declare the items and "
+        "use a Histogram."
     )
 
 
