@@ -1,24 +1,26 @@
-"""Every way to answer a question about column sums, with the budget it pays and the error it promises.
+"""Every way to answer a question about column sums, with the budget it pays and the error that it makes.
 
-`"auto"` takes the way with the smallest predicted error among those that fit. The choice is made from public numbers
-before the stream starts, so it costs nothing (price-of-continual-release 3.8, M7; running several ways and publishing
-the best afterwards would be another, unproved procedure, trap P4).
+`"auto"` takes the way with the smallest predicted error (`predict`) among those that fit. The choice is made from
+public numbers before the stream starts, so it costs nothing (price-of-continual-release 3.8, M7; running several ways
+and publishing the best afterwards would be another, unproved procedure, trap P4).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from evertally.bounds.recompute import best_period, releases
+from evertally.bounds.recompute import Period, best_period, period_from, releases
 from evertally.counting.choose import KINDS, Choice, Setting, budgets, build, misfit
 from evertally.counting.process import Budget, IntArray, node_law
 from evertally.counting.veil import Veil
 from evertally.errors import ConfigurationError
-from evertally.histogram.tasks import Task
+from evertally.histogram import predict
+from evertally.histogram.tasks import AllColumns, Largest, Task
 from evertally.histogram.veils import CounterVeil, RecomputeVeil, TrivialVeil, noise_radius, noisy_answers
 from evertally.noise import VariateSource, ZeroNoise
 from evertally.partition import (
@@ -29,22 +31,21 @@ from evertally.partition import (
     TwoLevelRelease,
     bounded,
     doubling,
-    intervals,
     noisy_ladders,
-    rebased,
+    tuned,
 )
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, Neighbours, PureDP
 from evertally.privacy.conversions import pure_epsilon_of_rho
 from evertally.selection import ExponentialMechanism, PermuteAndFlip
 
-PARTITIONS: dict[str, Callable[[Terms], Configuration]] = {
-    "rebased": rebased,
-    "intervals": intervals,
+LADDERS: dict[str, Callable[[Terms], Configuration]] = {
     "bounded": bounded,
     "noisy-ladders": noisy_ladders,
     "doubling": doubling,
 }
-NAMES = (*KINDS, *PARTITIONS, "two-level", "recompute", "trivial")
+NAMES = (*KINDS, "intervals", "rebased", *LADDERS, "two-level", "recompute", "trivial")
+
+_ALL_PERIODS = 2**12  # ticks up to which every period is tried
 
 # No guarantee can say 0; this is as near as none is needed to be.
 _NOTHING = PureDP(2.0**-1000)
@@ -52,15 +53,22 @@ _NOTHING = PureDP(2.0**-1000)
 
 @dataclass(frozen=True)
 class Approach:
-    """One way. `bound` holds at all ticks with probability 1 - beta of the task. `answers`: the veil releases the
-    answers themselves, not the column sums that they are taken from."""
+    """One way. `predicted` is what the largest error of any tick typically is (`predict`); `bound` holds at all ticks
+    with probability 1 - beta of the task (without a horizon: at tick 2^16 of a stream that reaches `largest` evenly).
+    `answers`: the veil releases the answers themselves, not the column sums that they are taken from."""
 
     name: str
     charge: Guarantee
-    bound: float
+    predicted: float
+    promise: Callable[[], float]
     build: Callable[[VariateSource], Veil]
     width: int
     answers: bool = False
+
+    @cached_property
+    def bound(self) -> float:
+        """The error bound; it takes longer than the prediction, and few ask for it."""
+        return self.promise()
 
 
 def choose_approach(task: Task, mechanism: str) -> Approach:
@@ -82,7 +90,7 @@ def survey(task: Task, mechanism: str = "auto") -> tuple[list[Approach], list[st
             found.extend(_ways(task, name))
         except ConfigurationError as error:
             reasons.append(f'mechanism "{name}": {error}')
-    return sorted(found, key=lambda approach: approach.bound), reasons
+    return sorted(found, key=lambda approach: approach.predicted), reasons
 
 
 def _ways(task: Task, name: str) -> Iterator[Approach]:
@@ -118,15 +126,21 @@ def _counter(task: Task, choice: Choice, setting: Setting) -> Approach:
     factor = 2 if task.selects else 1
     # One column with its part of the memory has the same spread, and keeps the trial small.
     trial = replace(setting, columns=1, memory_limit=max(1, setting.memory_limit // setting.columns))
-    model = build(choice, trial, ZeroNoise().source())
-    if task.horizon is not None:
-        bound = factor * model.worst().radius(task.beta / (task.columns * task.horizon))
+    if choice.mechanism == "sqrt":
+        assert isinstance(choice.charge, ZCDP)
+        model: predict.Spreads = predict.SquareRoot(choice.charge, setting.change, _horizon(task))
     else:
-        bound = factor * model.spread(2**16).radius(task.beta / (task.columns * 2**16))
+        model = build(choice, trial, ZeroNoise().source())
+
+    def promise() -> float:
+        spread = model.spread(predict.SOMEWHERE) if task.horizon is None else model.worst()
+        return factor * spread.radius(task.beta / (task.columns * (task.horizon or predict.SOMEWHERE)))
+
     return Approach(
         choice.mechanism,
         choice.charge,
-        bound,
+        predict.counter_error(task, model),
+        promise,
         lambda source: CounterVeil(build(choice, setting, source), factor),
         task.columns,
     )
@@ -160,17 +174,21 @@ def _partition(task: Task, name: str, charge: PureDP | ApproxDP) -> Approach:
     terms = Terms(
         promise, task.event, task.horizon, task.columns, task.queries, task.largest, task.beta, task.growth, task.split
     )
-    at = 2**16 if task.horizon is None else None
+    at = predict.SOMEWHERE if task.horizon is None else None
     if name == "two-level":
         plan = TwoLevelPlan(terms, factor=2 if task.selects else 1)
         return Approach(
             name,
             charge,
-            plan.error(task.beta, at),
+            predict.two_level_error(task, plan),
+            lambda: plan.error(task.beta, at),
             lambda source: PartitionVeil(TwoLevelRelease(plan, source), plan),
             task.columns,
         )
-    configuration = PARTITIONS[name](terms)
+    if name in LADDERS:
+        configuration = LADDERS[name](terms)
+    else:
+        configuration = tuned(terms, name, predict.course_of(task), _reach(task, name))
     if task.selects and task.queries.count > 1:
         configuration = replace(configuration, factor=2)  # the chosen and the right column are both off
     elif task.selects:
@@ -181,22 +199,27 @@ def _partition(task: Task, name: str, charge: PureDP | ApproxDP) -> Approach:
     return Approach(
         name,
         charge,
-        chosen.error(task.beta, at, expected_interval(task, chosen)),
+        predict.partition_error(task, chosen),
+        lambda: chosen.error(task.beta, at, None if at is None else predict.intervals_reached(task, chosen)),
         lambda source: PartitionVeil(chosen.engine(source), chosen),
         task.columns,
     )
 
 
-def expected_interval(task: Task, configuration: Configuration) -> int | None:
-    """How many intervals a stream with the declared largest answer closes, where n is not fixed: each takes a rise."""
-    if configuration.intervals is not None or math.isinf(task.ceiling):
-        return None
-    j = 1
-    reached = 0
-    while reached < task.ceiling and j < 2**20:
-        reached += configuration.rise(j, task.horizon or 2**16)
-        j += max(1, j // 8)
-    return j
+def _reach(task: Task, name: str) -> int:
+    """How much the test values can grow in total while the answers stay below `largest`.
+
+    By interval a test value is the growth of a query itself. Otherwise it is that of a query of noisy sums, and grows
+    no more than some column does; columns are bounded by the answer where it shows the largest of them.
+    """
+    everything = (task.horizon or predict.SOMEWHERE) * task.growth
+    if task.largest is None:
+        return everything
+    if name == "intervals":
+        return min(everything, task.queries.count * task.largest)
+    if isinstance(task.queries, AllColumns | Largest):
+        return min(everything, task.columns * task.largest)
+    return everything
 
 
 def _partition_charges(guarantee: Guarantee) -> list[PureDP | ApproxDP]:
@@ -236,14 +259,15 @@ def _answers(task: Task, charge: Budget) -> Approach:
         m = releases(T, r)
         return task.growth * (r - 1) + noise_radius(node_law(charge, task.shift, m), m * k, beta)
 
-    period = best_period(T, alpha)
+    period = _period(T, alpha)
     law = node_law(charge, task.shift, period.m)
 
     def made(source: VariateSource) -> Veil:
         answer = noisy_answers(task.queries, law, source)
         return RecomputeVeil(task.columns, k, T, period.r, answer, lambda beta: alpha(period.r, beta))
 
-    return Approach("recompute", charge, period.alpha, made, k, answers=True)
+    typical = predict.recompute_error(task, law, period.r, period.m)
+    return Approach("recompute", charge, typical, lambda: period.alpha, made, k, answers=True)
 
 
 def _selection(task: Task, charge: Budget) -> Approach:
@@ -256,7 +280,7 @@ def _selection(task: Task, charge: Budget) -> Approach:
         select = kind.within(charge.share(_part(m)), task.change.linf)
         return task.growth * (r - 1) + (float(select.scale) * math.log(d * m / beta) if d > 1 else 0)
 
-    period = best_period(T, alpha)
+    period = _period(T, alpha)
     select = kind.within(charge.share(_part(period.m)), task.change.linf)
 
     def made(source: VariateSource) -> Veil:
@@ -265,7 +289,21 @@ def _selection(task: Task, charge: Budget) -> Approach:
 
         return RecomputeVeil(d, 1, T, period.r, answer, lambda beta: alpha(period.r, beta))
 
-    return Approach("recompute", charge, period.alpha, made, 1, answers=True)
+    typical = predict.selection_error(task, float(select.scale), period.r, period.m)
+    return Approach("recompute", charge, typical, lambda: period.alpha, made, 1, answers=True)
+
+
+def _period(T: int, alpha: Callable[[int], float]) -> Period:
+    """The period with the least bound; for long horizons the best of about a hundred, first far apart and then near."""
+    if T <= _ALL_PERIODS:
+        return best_period(T, alpha)
+
+    def best(wished: Iterable[float]) -> Period:
+        tried = {period_from(T, math.ceil(m)) for m in wished}
+        return min((Period(r, m, alpha(r)) for r, m in tried), key=lambda period: (period.alpha, period.m))
+
+    coarse = best(1.25**i for i in range(math.ceil(math.log(T, 1.25)) + 1))
+    return best(coarse.m * 1.25 ** (i / 24) for i in range(-24, 25))
 
 
 def _part(m: int) -> str:
@@ -287,7 +325,8 @@ def _trivial(task: Task) -> Approach:
     limit = int(task.ceiling)
     if task.selects:
         width = task.columns if task.queries.count > 1 else 1
-        return Approach("trivial", _NOTHING, limit if task.columns > 1 else 0.0,
+        deficit = float(limit) if task.columns > 1 else 0.0
+        return Approach("trivial", _NOTHING, deficit, lambda: deficit,
                         lambda source: TrivialVeil(width, lambda t: 0, limit), width, answers=width == 1)  # fmt: skip
 
     def value(t: int) -> int:
@@ -295,4 +334,6 @@ def _trivial(task: Task) -> Approach:
 
     k = task.queries.count
     error = (limit + 1) / 2
-    return Approach("trivial", _NOTHING, error, lambda source: TrivialVeil(k, value, error), k, answers=True)
+    return Approach(
+        "trivial", _NOTHING, error, lambda: error, lambda source: TrivialVeil(k, value, error), k, answers=True
+    )

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evertally.counting.column_input import ColumnInput, Columns
+from evertally.counting.column_input import ColumnInput, Columns, column_count
 from evertally.counting.mechanism import Accuracy, Options, check_guarantee, check_horizon_option, whole
 from evertally.counting.process import IntArray
 from evertally.counting.veil import VeiledMechanism
 from evertally.errors import ConfigurationError
 from evertally.histogram.approaches import choose_approach
+from evertally.histogram.expressions import exact_number
 from evertally.histogram.tasks import Task
 from evertally.noise import NoiseKey
 from evertally.partition import Queries, Split
 from evertally.partition.veil import PartitionVeil
 from evertally.privacy import Contribution, Guarantee, Neighbours, change
 
-Shares = tuple[str | Fraction, str | Fraction, str | Fraction]
+Share = str | float | Fraction
 
 
 class ColumnQuery(ColumnInput, VeiledMechanism):
@@ -47,11 +49,12 @@ class ColumnQuery(ColumnInput, VeiledMechanism):
         max_weight: int = 1,
         max_events_per_tick: int = 1,
         other: str | None = None,
+        signed: bool = False,
         neighbours: str | Neighbours = "add_remove",
         unit: Literal["event", "user"] = "event",
         max_events_per_user: int | None = None,
         beta: float = 0.05,
-        split: Shares | None = None,
+        split: Sequence[Share] | None = None,
         memory_limit: int = 2**30,
         key: NoiseKey | None = None,
         stream: str = "stream",
@@ -69,8 +72,16 @@ class ColumnQuery(ColumnInput, VeiledMechanism):
         growth = whole("max_events_per_tick", max_events_per_tick, 1, 2**40) * whole("max_weight", max_weight, 1, 2**40)
         if not 0 < beta < 1:
             raise ConfigurationError("beta is a probability between 0 and 1")
-        d = (columns if isinstance(columns, int) else len(list(columns))) + (other is not None)
+        if signed:
+            raise ConfigurationError(
+                "queries on column sums need counts that only grow; signed amounts are for Counter, VectorCounter and "
+                "Histogram with linear noise"
+            )
+        d = column_count(columns, other)
         per_event = d if max_per_event is None else max_per_event
+        shares = None if split is None else [exact_number(share, "a part of the split") for share in split]
+        if shares is not None and len(shares) != 3:
+            raise ConfigurationError("a split has three parts: for tau, for mu and for the histogram")
         kept = self._open_door(columns, other, per_event, max_weight)
         contribution = Contribution(
             max_per_event=per_event,
@@ -96,7 +107,7 @@ class ColumnQuery(ColumnInput, VeiledMechanism):
             largest=largest,
             growth=growth,
             beta=beta,
-            split=None if split is None else Split.of(*split),
+            split=None if shares is None else Split.of(*shares),
             memory_limit=whole("memory_limit", memory_limit, 1, 2**62),
         )
         approach = choose_approach(self._task, mechanism)
@@ -116,7 +127,7 @@ class ColumnQuery(ColumnInput, VeiledMechanism):
                 "unit": unit,
                 "max_events_per_user": max_events_per_user,
                 "beta": beta,
-                "split": None if split is None else [str(Fraction(share)) for share in split],
+                "split": None if shares is None else [str(share) for share in shares],
                 "memory_limit": memory_limit,
             },
             guarantee=guarantee,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evertally.counting.column_input import Columns
+from evertally.counting.column_input import Columns, column_count
 from evertally.counting.mechanism import Accuracy, Options, whole
 from evertally.counting.process import IntArray
 from evertally.errors import ConfigurationError
@@ -101,7 +101,7 @@ class TopK(ColumnQuery):
     """
 
     def __init__(self, k: int, columns: Columns, *, guarantee: Guarantee, horizon: int | None, **options: Any) -> None:
-        self.k = _top(k, columns)
+        self.k = _top(k, columns, options)
         super().__init__(
             columns, queries=Largest(self.k), options={"k": self.k}, guarantee=guarantee, horizon=horizon, **options
         )
@@ -162,9 +162,8 @@ class TopKSelect(ColumnQuery):
     """
 
     def __init__(self, k: int, columns: Columns, *, guarantee: Guarantee, horizon: int | None, **options: Any) -> None:
-        self.k = _top(k, columns)
-        d = columns if isinstance(columns, int) else len(list(columns))
-        queries = AllColumns(d + (options.get("other") is not None))
+        self.k = _top(k, columns, options)
+        queries = AllColumns(column_count(columns, options.get("other")))
         super().__init__(
             columns,
             queries=queries,
@@ -219,11 +218,13 @@ class MonotoneQuery(ColumnQuery):
         horizon: int | None,
         **options: Any,
     ) -> None:
-        d = (columns if isinstance(columns, int) else len(list(columns))) + (options.get("other") is not None)
+        d = column_count(columns, options.get("other"))
         self._names = list(query) if isinstance(query, Mapping) else None
         given: list[Expression | Callable[[Any], Any]] = list(query.values()) if isinstance(query, Mapping) else [query]
         if not given:
             raise ConfigurationError("give at least one query")
+        if not all(isinstance(name, str) for name in self._names or ()):
+            raise ConfigurationError("several queries have names, which are texts")
         proved = [certified(one, d) for one in given]
         kept = [expression.to_json() for expression in proved]
         super().__init__(
@@ -247,7 +248,8 @@ class MonotoneQuery(ColumnQuery):
         return dict(zip(self._names, numbers, strict=True)) if self._names else numbers[0]
 
     def _show_run(self, values: IntArray) -> NDArray[np.int64]:
-        answers = np.array([self._numbers(row) for row in values], dtype=np.int64).reshape(len(values), -1)
+        count = self._queries.count
+        answers = np.array([self._numbers(row) for row in values], dtype=np.int64).reshape(len(values), count)
         return answers if self._names else answers[:, 0]
 
     def _interval(self, values: IntArray, accuracy: Accuracy, beta: float) -> tuple[Any, Any]:
@@ -261,5 +263,5 @@ class MonotoneQuery(ColumnQuery):
         return self._names
 
 
-def _top(k: int, columns: Columns) -> int:
-    return whole("k", k, 1, columns if isinstance(columns, int) else len(list(columns)))
+def _top(k: int, columns: Columns, options: Options) -> int:
+    return whole("k", k, 1, column_count(columns, options.get("other")))

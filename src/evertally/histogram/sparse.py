@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evertally.counting import Counter
+from evertally.counting import Counter, SparseRows
 from evertally.counting.inputs import as_integers
-from evertally.counting.mechanism import Accuracy
+from evertally.counting.mechanism import Accuracy, Options
 from evertally.counting.process import IntArray
 from evertally.encode import AmountDoor
 from evertally.errors import ConfigurationError
@@ -21,6 +21,8 @@ from evertally.histogram.column_query import ColumnQuery
 from evertally.histogram.histogram import Histogram
 from evertally.histogram.tasks import AllColumns
 from evertally.privacy import Guarantee
+
+_OF_COLUMNS = {"columns", "max_per_event", "other"}
 
 
 class SparseCounter(ColumnQuery):
@@ -52,6 +54,9 @@ class SparseCounter(ColumnQuery):
         mechanism: str = "intervals",
         **options: Any,
     ) -> None:
+        foreign = sorted(_OF_COLUMNS & set(options))
+        if foreign:
+            raise TypeError(f"a counter has no columns, and no option {foreign[0]!r}")
         self._amounts = AmountDoor(max_weight, signed=False)
         super().__init__(
             1,
@@ -62,8 +67,12 @@ class SparseCounter(ColumnQuery):
             max_weight=max_weight,
             linear=True,
             mechanism=mechanism,
-            **{name: value for name, value in options.items() if name not in ("columns", "max_per_event", "other")},
+            **options,
         )
+
+    @classmethod
+    def _decoded(cls, options: Options) -> Options:
+        return {name: value for name, value in options.items() if name not in _OF_COLUMNS}
 
     def _row(self, x: Any) -> IntArray:
         row = as_integers(x)
@@ -72,6 +81,8 @@ class SparseCounter(ColumnQuery):
         return row.reshape(1)
 
     def _rows(self, x: Any) -> Any:
+        if isinstance(x, SparseRows):
+            return super()._rows(x)
         rows = as_integers(x)
         if rows.ndim != 1:
             raise TypeError(f"run takes a sequence of integers, one for each tick, not an array of shape {rows.shape}")

@@ -4,6 +4,7 @@ from evertally.partition.budget import Noise, Split, noise_of
 from evertally.partition.engine import PartitionedRelease
 from evertally.partition.plan import Configuration, Terms, bounded, doubling, intervals, noisy_ladders, rebased
 from evertally.partition.rules import Intervals, Ladder, NoisyLadders, Queries, Rebased, Rule
+from evertally.partition.tuning import tuned
 from evertally.partition.two_level import TwoLevelPlan, TwoLevelRelease
 from evertally.partition.veil import PartitionVeil
 
@@ -28,4 +29,5 @@ __all__ = [
     "noise_of",
     "noisy_ladders",
     "rebased",
+    "tuned",
 ]

@@ -58,7 +58,8 @@ class Terms:
 
     def tails(self, noise: Noise, histogram: str, n: int | None) -> Tails:
         """How large that noise gets, with n inserts into H; from a model with one column."""
-        model = make_histogram(histogram, noise.histogram, self.change, n, 1, ZeroNoise().source())
+        zero = ZeroNoise().source()
+        model = make_histogram(histogram, noise.histogram, self.change, n, self.columns, zero, width=1)
         return Tails(noise, model, self.columns, self.horizon, self.queries.count)
 
 
@@ -75,11 +76,13 @@ class Configuration:
     terms: Terms
     noise: Noise
     histogram: str  # how H's noise is made, a name of HISTOGRAMS
-    intervals: int | None  # n, the most closes
+    intervals: int | None  # n, the most closes; with blocks, those that the first block takes
     make_rule: Callable[[], Rule]
     rise: Callable[[int, int], int]
     weights: tuple[int, int, int]
     factor: int = 1
+    # Where H is never full: how many closes there are but for a failure probability, on streams up to `largest`.
+    closes: Callable[[float], int] | None = None
 
     def engine(self, source: Source, base: IntArray | None = None) -> PartitionedRelease:
         """The engine itself."""
@@ -93,7 +96,10 @@ class Configuration:
         """A bound on the error that fails with probability beta: for all ticks and intervals, or (where there is no
         limit to them) for a tick and an interval, all together still failing with probability beta."""
         tails, t = self._tails, tick or self.terms.horizon or 1
-        j = interval or self.intervals or t  # at most one interval closes in a tick
+        if interval is None and self.closes is not None:
+            beta, interval = 0.9 * beta, min(t, self.closes(0.1 * beta))
+        # at most one interval closes in a tick
+        j = interval or (t if self.histogram == "blocks" else self.intervals or t)
         a, b, c = self.weights
         return self.factor * float(
             self.rise(j, t)
@@ -101,6 +107,12 @@ class Configuration:
             + b * (tails.histogram(beta, j) + self.terms.base_error)
             + (c * tails.update(beta) if c else 0)
         )
+
+    def typical(self, tick: int, interval: int) -> float:
+        """What the error is about in a long interval, where the rise is well above the noise: the rise, and each noise
+        once, at its median. For ladders; `typical.typical_error` is for thresholds near the noise."""
+        noise = self._tails.sparse_vector(0.5, tick, interval) + self._tails.histogram(0.5, interval)
+        return self.factor * float(self.rise(interval, tick) + noise)
 
     @cached_property
     def _tails(self) -> Tails:
@@ -124,9 +136,9 @@ def bounded(terms: Terms) -> Configuration:
 
     if terms.unlimited:
         tails = terms.tails(noise, "epoch-tree", None)
-        moving = _moving(lambda j, t: 3 * alpha(tails, j, t))
+        moving = moving_rise(lambda j, t: 3 * alpha(tails, j, t))
         rule = lambda: Ladder(terms.queries, moving)  # noqa: E731
-        return Configuration("bounded", terms, noise, "epoch-tree", None, rule, _at_one_tick(moving), (2, 3, 0))
+        return Configuration("bounded", terms, noise, "epoch-tree", None, rule, at_one_tick(moving), (2, 3, 0))
     n = _fewest(lambda n: n * (alpha(terms.tails(noise, "binary-tree", n)) - 1) >= _largest(terms))
     step = 3 * alpha(terms.tails(noise, "binary-tree", n))
     rule = lambda: Ladder(terms.queries, lambda j, ticks: step)  # noqa: E731
@@ -142,7 +154,8 @@ def noisy_ladders(terms: Terms) -> Configuration:
     """
     noise, beta = terms.noise(Split.thirds()), terms.beta
     law = noise.update
-    assert law is not None
+    if law is None:
+        raise ConfigurationError("noisy ladders pay for updates, and a split of three parts has none; leave it out")
     if terms.unlimited:
         raise ConfigurationError('noisy ladders need a horizon and `largest`; without them use "rebased"')
 
@@ -218,8 +231,8 @@ def _rebased(terms: Terms, name: str, rule: Callable[[Rise], Rule], looks_at_his
 
     if terms.unlimited:
         unlimited = terms.tails(noise, "epoch-tree", None)
-        moving = _moving(lambda j, t: kappa(unlimited, 2, j, t))
-        rise = _at_one_tick(moving)
+        moving = moving_rise(lambda j, t: kappa(unlimited, 2, j, t))
+        rise = at_one_tick(moving)
         return Configuration(name, terms, noise, "epoch-tree", None, lambda: rule(moving), rise, (1, 1, 0))
 
     def bound(n: int) -> tuple[int, int, int]:
@@ -234,7 +247,7 @@ def _rebased(terms: Terms, name: str, rule: Callable[[Rise], Rule], looks_at_his
     return Configuration(name, terms, noise, "best", n, lambda: rule(fixed), lambda j, t: step, (1, 1, 0))
 
 
-def _moving(rise: Callable[[int, int], int]) -> Rise:
+def moving_rise(rise: Callable[[int, int], int]) -> Rise:
     """A rise that grows with ln t, asked at few ticks: t is rounded up to four significant bits."""
     rise = lru_cache(maxsize=4096)(rise)
 
@@ -246,7 +259,7 @@ def _moving(rise: Callable[[int, int], int]) -> Rise:
     return at
 
 
-def _at_one_tick(moving: Rise) -> Callable[[int, int], int]:
+def at_one_tick(moving: Rise) -> Callable[[int, int], int]:
     """The rise that is in force at a tick, rounding and all."""
     return lambda j, t: int(np.max(moving(j, np.array([t]))))
 

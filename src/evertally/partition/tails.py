@@ -3,7 +3,8 @@
 What can go wrong: the mu of some tick, the tau of some interval, the update noise of some close, the noise of H in some
 column after some insert. Each gets a third of beta, or mu and tau a sixth where there is an update. With a horizon T or
 a number n of intervals the failures are shared evenly; without, tick t gets the part 6/(pi^2 t^2) and interval j the
-part 6/(pi^2 j^2) (parameterized-histograms 5.5). Accuracy only: no privacy depends on these numbers (2.2 there).
+part 6/(pi^2 j^2) (parameterized-histograms 5.5), or its part of its block where H comes in blocks. Accuracy only: no
+privacy depends on these numbers (2.2 there).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from evertally.counting.epochs import EpochProcess
 from evertally.counting.process import NoiseProcess, spread_of
 from evertally.noise import Law
+from evertally.partition.blocks import BlockProcess
 from evertally.partition.budget import Noise
 
 
@@ -45,6 +47,9 @@ class Tails:
 
     def tau(self, beta: float, interval: int | None = None) -> int:
         """|tau| in every interval (alpha_tau)."""
+        if isinstance(self.model, BlockProcess):
+            assert interval is not None, "without a limit the bound is for one place"
+            return _one_draw(self.noise.tau, self._test_share(beta) * self.model.share(interval))
         return _one_draw(self.noise.tau, self._test_share(beta) * _part(self.model.horizon, interval))
 
     def sparse_vector(self, beta: float, tick: int | None = None, interval: int | None = None) -> int:
@@ -67,6 +72,10 @@ class Tails:
         n = self.model.horizon
         if n is not None:
             return math.ceil(self.model.worst().radius(beta / (3 * self.columns * n)))
+        if isinstance(self.model, BlockProcess):
+            assert interval is not None, "without a limit the bound is for one place"
+            widest = self.model.worst_in_block(self.model.block_of(interval))
+            return math.ceil(widest.radius(beta / (3 * self.columns) * self.model.share(interval)))
         if isinstance(self.model, EpochProcess):
             assert interval is not None, "without a limit the bound is for one place"
             widest = self.model.worst_in_epoch(interval.bit_length() - 1)

@@ -12,39 +12,22 @@ for oblivious streams only; the adaptive case is [U].
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import replace
-
-import numpy as np
-from numpy.typing import NDArray
 
 from evertally.counting.process import IntArray
 from evertally.counting.rows import Rows
 from evertally.errors import ConfigurationError
-from evertally.noise import Law, Source
+from evertally.noise import Source
 from evertally.partition.engine import PARTS, PartitionedRelease
+from evertally.partition.lanes import Lanes
 from evertally.partition.plan import Configuration, Terms, bounded, doubling, noisy_ladders, rebased
 from evertally.privacy import ApproxDP, PureDP
-
-
-class Lanes:
-    """A part of a source: the same noise under lanes of its own. Levels must not share randomness (2.5)."""
-
-    def __init__(self, source: Source, prefix: str) -> None:
-        self._source, self._prefix = source, prefix
-
-    def draws(
-        self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0
-    ) -> NDArray[np.int64]:
-        return self._source.draws(f"{self._prefix}/{lane}", law, nodes, coordinates, first)
-
-    def order(self, message: bytes) -> bytes:
-        return self._source.order(message)
 
 
 class TwoLevelPlan:
     """The configurations of both levels, from public numbers: the outer one, and the inner one of each segment.
 
+    >>> import numpy as np
     >>> from evertally.privacy import Change
     >>> class Maximum:
     ...     count = 1
@@ -76,6 +59,8 @@ class TwoLevelPlan:
         self._K_1 = self.outer.rise(1, 0)
         self._factor = factor
         self._inner: dict[int, Configuration] = {}
+        if self.outer.intervals is not None:
+            self.inner(self.outer.intervals + 1)  # what cannot be calibrated is refused now, not in mid-stream
 
     def inner(self, segment: int) -> Configuration:
         """The partition inside segment number `segment`, which starts from `segment - 1` piles of outer noise.
@@ -112,6 +97,13 @@ class TwoLevelPlan:
         inner = self.inner(j)
         inner = replace(inner, terms=replace(inner.terms, base_error=self._tails.piled(beta / 2, j - 1)))
         return self._factor * inner.error(beta / 2 * self._share(j), tick)
+
+    def segment_of(self, answer: float) -> int:
+        """The segment in which an answer of this size lies, noise aside."""
+        j = 1
+        while self._threshold(j) < answer:
+            j += 1
+        return j
 
     def _last_segment(self, beta: float, tick: int) -> int:
         """The largest number that a segment can have: J + 1, or without a horizon what answers of that tick reach."""

@@ -1,0 +1,152 @@
+"""The error that each way typically makes: what "auto" compares.
+
+Error bounds are promises, and some are looser than others: recomputation stays near its bound, a partition at half of
+it. So a choice by bounds would be wrong where the ways are close. What is predicted here is the median over runs of the
+largest error of any tick, on a stream on which one column grows evenly and reaches `largest` at the end of the horizon
+while the others stay empty. If `largest` is not declared, it reaches what it can: horizon times growth. Where a query
+looks at all columns their noise counts in full; for order statistics in the middle that is more than happens, by the
+same factor for all ways.
+
+All from public numbers, before the stream starts (price-of-continual-release 3.8): a prediction may be poor, but it can
+cost no privacy.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+
+from evertally.bounds.extremes import Tails, largest_where
+from evertally.bounds.square_root import S
+from evertally.bounds.tails import Spread
+from evertally.counting.process import spread_of
+from evertally.histogram.tasks import AllColumns, Largest, Task
+from evertally.noise import Law
+from evertally.partition import Configuration, TwoLevelPlan
+from evertally.partition.typical import Course, Floats, Scales, typical_error
+from evertally.privacy import ZCDP, Change
+
+# Without a horizon errors are compared at this tick.
+SOMEWHERE = 2**16
+
+_LN2 = math.log(2)
+_TICKS = 512  # ticks at which the noise of a counter is looked at
+_GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+def course_of(task: Task) -> Course:
+    """The synthetic stream of a task."""
+    T = task.horizon or SOMEWHERE
+    largest = max(1, int(min(task.ceiling, T * task.growth)))
+    narrow = isinstance(task.queries, Largest) and task.queries.count == 1
+    return Course(T, largest, task.growth, task.columns, wide=not narrow, selects=task.selects)
+
+
+class Spreads(Protocol):
+    """What is asked of the noise of a counter."""
+
+    def spread(self, tick: int, /) -> Spread:
+        """The law of the noise at a tick."""
+
+    def worst(self) -> Spread:
+        """The widest one."""
+
+
+class SquareRoot:
+    """The spreads of a square-root counter by formula: its factor takes seconds to prepare, and may not be chosen."""
+
+    def __init__(self, charge: ZCDP, change: Change, horizon: int) -> None:
+        self._horizon = horizon
+        self._unit = change.l2_squared / (2 * float(charge.exact_rho))
+
+    def spread(self, tick: int) -> Spread:
+        """The noise at a tick, rounded once."""
+        variance = self._unit * S(self._horizon) * S(tick)
+        return Spread("gaussian", variance, variance, math.sqrt(variance), math.sqrt(self._unit), roundings=1)
+
+    def worst(self) -> Spread:
+        """That of the last tick."""
+        return self.spread(self._horizon)
+
+
+def counter_error(task: Task, process: Spreads) -> float:
+    """d counters: `process` is the noise of one of them."""
+    course = course_of(task)
+    T, d = course.horizon, course.columns
+    if course.selects and d == 1:
+        return 0.0
+    # Few ticks in place of all, spread so that no digit of a tree is favoured.
+    count = min(T, _TICKS)
+    ticks = np.arange(1, T + 1) if T <= _TICKS else 1 + np.floor(T * (np.arange(count) * _GOLDEN % 1)).astype(np.int64)
+    tails = Tails([process.spread(int(t)) for t in ticks])
+    many = tails.theta * T / count
+    height: Floats = np.zeros(count) if course.wide else course.rate * ticks.astype(np.float64)
+    sides = 2 if isinstance(task.queries, AllColumns) else 1
+
+    def expected(x: float) -> float:
+        if course.selects:  # the noise of two columns decides
+            return many * (d - 1) * float(tails.above(np.maximum(x, height) / math.sqrt(2)).sum())
+        one = 2 * float(tails.above(np.full(count, x)).sum())
+        return many * (one + sides * (d - 1) * float(tails.above(x + height).sum()))
+
+    return largest_where(expected, _LN2, high=4 * process.spread(T).stddev)
+
+
+def recompute_error(task: Task, law: Law, period: int, releases: int) -> float:
+    """The answer anew every `period` ticks: stale at the end of a period, noisy at its start."""
+    stale = course_of(task).rate * (period - 1)
+    tails = Tails([spread_of(law, 1.0, 1.0)])
+
+    def expected(x: float) -> float:
+        fresh, late = (float(tails.above(np.array([y]))[0]) for y in (x, x - stale))
+        return releases * (fresh + late + 2 * (task.queries.count - 1) * fresh)
+
+    return largest_where(expected, _LN2, high=stale + 4 * law.stddev())
+
+
+def selection_error(task: Task, scale: float, period: int, releases: int) -> float:
+    """A selection every `period` ticks: a column that is x behind is taken with probability of about exp(-x/scale)."""
+    course = course_of(task)
+    height = course.largest * np.arange(1, releases + 1) / releases
+
+    def expected(x: float) -> float:
+        return (course.columns - 1) * float(np.exp(-np.maximum(x, height) / scale).sum())
+
+    return course.rate * (period - 1) + largest_where(expected, _LN2, high=4 * scale)
+
+
+def partition_error(task: Task, configuration: Configuration) -> float:
+    """Rebased thresholds and intervals: simulated. Ladders: one step, and each noise once."""
+    course = course_of(task)
+    if configuration.histogram == "blocks":
+        scales = Scales.of(configuration.noise, configuration.terms.change)
+        kappa = configuration.rise(1, course.horizon)
+        return _simulated(course, scales, kappa, configuration.intervals)
+    if configuration.rise(1, course.horizon) >= course.largest:
+        return float(course.largest)  # nothing ever closes
+    return configuration.typical(course.horizon, intervals_reached(task, configuration))
+
+
+def intervals_reached(task: Task, configuration: Configuration) -> int:
+    """About how many intervals the synthetic stream closes, each growing by its rise."""
+    course, j, reached = course_of(task), 1, 0
+    while reached < course.largest:
+        step = max(1, j // 8)
+        reached += step * configuration.rise(j, course.horizon)
+        j += step
+    return j if configuration.histogram == "blocks" else min(j, configuration.intervals or j)
+
+
+@lru_cache(maxsize=512)
+def _simulated(course: Course, scales: Scales, kappa: int, n: int | None) -> float:
+    return typical_error(course, scales, kappa, "blocks", n)
+
+
+def two_level_error(task: Task, plan: TwoLevelPlan) -> float:
+    """The partition of the last segment that is reached."""
+    course = course_of(task)
+    inner = plan.inner(plan.segment_of(course.largest))
+    return min(float(course.largest), inner.typical(course.horizon, inner.intervals or 1))

@@ -1,0 +1,25 @@
+"""A part of a source: the same noise under lanes of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evertally.noise import Law, Source
+
+
+class Lanes:
+    """Engines that must not share randomness get lanes with different prefixes (parameterized-histograms 2.5)."""
+
+    def __init__(self, source: Source, prefix: str) -> None:
+        self._source, self._prefix = source, prefix
+
+    def draws(
+        self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0
+    ) -> NDArray[np.int64]:
+        return self._source.draws(f"{self._prefix}/{lane}", law, nodes, coordinates, first)
+
+    def order(self, message: bytes) -> bytes:
+        return self._source.order(message)

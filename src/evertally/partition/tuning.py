@@ -1,0 +1,150 @@
+"""Thresholds, splits and the number of intervals of the variants V1 and V2, tuned for the error that typically happens.
+
+parameterized-histograms 7.2 with other numbers. The text calibrates for the worst case: no close by noise alone, hence
+a threshold kappa above the largest of all noise. But such a close does little harm: H gets an insert that is nearly
+empty. Letting some of them happen lowers kappa, and the error with it. What is chosen, by simulation of two synthetic
+streams (`typical`), is how many intervals to plan for and how to divide epsilon between the test and H. H comes in
+blocks, so that more closes than planned cost some accuracy and never end the stream.
+
+Public numbers only. Any split, any kappa and any number of intervals are private (2.2 and 2.4), so nothing here can
+weaken a promise, and nothing here is tuned in hindsight.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache, lru_cache, partial
+
+from evertally.partition.budget import Split, noise_of
+from evertally.partition.closes import most_closes
+from evertally.partition.plan import Configuration, Terms, at_one_tick, moving_rise
+from evertally.partition.rules import Intervals, Rebased, Rise, Rule
+from evertally.partition.typical import Course, Scales, mean_growth, typical_error
+from evertally.privacy import ApproxDP, Change, PureDP
+
+_MOST_INTERVALS = 2**12  # of the first block; more follow
+_HISTOGRAM_SHARES = tuple(Fraction(i, 10) for i in range(3, 10))
+_TAU_SHARE = Fraction(2, 5)  # of what the test gets; the rest is for mu
+_LATE = 4
+_NEVER = 40  # scales of mu that no tick of any stream reaches
+
+
+def tuned(terms: Terms, name: str, course: Course, reach: int) -> Configuration:
+    """V1 ("rebased") or V2 ("intervals") for streams like `course`.
+
+    `reach` bounds how much the test values of all queries together can grow while the answers stay below `largest`: it
+    bounds the number of closes, and so enters the error bound.
+    """
+    rule = partial(Intervals if name == "intervals" else Rebased, terms.queries)
+    if terms.unlimited:
+        return _unlimited(terms, name, course, rule)
+    T = terms.horizon
+    assert T is not None
+    split, n, kappa = best(terms.promise, terms.change, course, terms.split)
+    noise = terms.noise(split)
+    return Configuration(
+        name,
+        terms,
+        noise,
+        "blocks",
+        n,
+        lambda: rule(lambda j, ticks: kappa),
+        lambda j, t: kappa,
+        (1, 1, 0),
+        closes=lambda beta: most_closes(noise, kappa, T, reach, beta),
+    )
+
+
+def _unlimited(terms: Terms, name: str, course: Course, rule: Callable[[Rise], Rule]) -> Configuration:
+    """V3 and V4: kappa grows with ln t, so that noise alone closes a few intervals in every order of magnitude of t.
+
+    An empty tick closes with probability of about 1/(2 _LATE t). Split and blocks are those of the answer in the middle
+    between 1 and all that is possible, on a logarithmic scale.
+    """
+    middle = replace(course, largest=max(1, math.isqrt(course.horizon * course.growth)))
+    split, n, _ = best(terms.promise, terms.change, middle, terms.split)
+    noise = terms.noise(split)
+    scale = float(noise.mu.scale)
+    moving = moving_rise(lambda j, t: math.ceil(scale * math.log(_LATE * t)))
+    # n is no limit here: blocks follow one another for ever
+    return Configuration(name, terms, noise, "blocks", n, lambda: rule(moving), at_one_tick(moving), (1, 1, 0))
+
+
+# -- the search --------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=512)
+def best(
+    promise: PureDP | ApproxDP, change: Change, course: Course, split: Split | None = None
+) -> tuple[Split, int, int]:
+    """The split, the number n of intervals that H is made for, and kappa: the least typical error.
+
+    The mean of the steady stream and the burst, for what is best on one of them alone is bad on the other. A descent:
+    n for a middling split, then the split, then n again. Time: some ten milliseconds.
+
+    >>> split, n, kappa = best(PureDP(1), Change(1, 1, 1), Course(2**20, 1000, 1, 1))
+    >>> 20 < n < 200, 50 < kappa < 120
+    (True, True)
+    """
+    sizes = _grid(min(_MOST_INTERVALS, course.horizon, course.largest))
+    shares = (split.histogram,) if split is not None else _HISTOGRAM_SHARES
+
+    @cache
+    def cost(share: int, size: int) -> tuple[float, int]:
+        return _cost(promise, change, course, split or _split(shares[share]), sizes[size])
+
+    share, size = len(shares) // 2, len(sizes) // 2
+    for _ in range(2):
+        size = _descend(lambda i: cost(share, i)[0], size, len(sizes))  # noqa: B023
+        share = _descend(lambda i: cost(i, size)[0], share, len(shares))  # noqa: B023
+    error, kappa = cost(share, size)
+    chosen = split or _split(shares[share])
+    if error > course.largest:
+        # Any release is noisier than what it tells: rather none before the answer is larger than declared.
+        kappa = course.largest + math.ceil(_NEVER * noise_of(promise, chosen, linf=change.linf).mu.scale)
+    return chosen, sizes[size], kappa
+
+
+def _split(histogram: Fraction) -> Split:
+    tau = (1 - histogram) * _TAU_SHARE
+    return Split.of(tau, 1 - histogram - tau, histogram)
+
+
+def _cost(promise: PureDP | ApproxDP, change: Change, course: Course, split: Split, n: int) -> tuple[float, int]:
+    scales = Scales.of(noise_of(promise, split, linf=change.linf), change)
+    kappa = threshold(course, scales, n)
+    both = [typical_error(course, scales, kappa, "blocks", n, replicas=24, burst=burst) for burst in (False, True)]
+    return sum(both) / 2, kappa
+
+
+def threshold(course: Course, scales: Scales, n: int) -> int:
+    """The kappa at which the steady stream closes about n intervals, and hardly ever more."""
+    wanted = n - 1.5 * math.sqrt(n) if n > 4 else 0.8 * n
+    low, high = 0.0, 60 * scales.mu + 2 * course.largest
+    for _ in range(24):
+        middle = (low + high) / 2
+        if course.largest > wanted * mean_growth(middle, scales, course.rate):
+            low = middle
+        else:
+            high = middle
+    return math.ceil(high)
+
+
+def _descend(cost: Callable[[int], float], start: int, count: int) -> int:
+    """A place where `cost` is least within two steps, from `start` on; one step could be a ripple of the simulation."""
+    here = start
+    while True:
+        around = [i for i in range(here - 2, here + 3) if 0 <= i < count]
+        least = min(around, key=cost)
+        if least == here:
+            return here
+        here = least
+
+
+def _grid(most: int) -> list[int]:
+    """1, 2, 3, 4, 6, 8, 12, 16, ... up to `most`."""
+    sizes = {1 << i for i in range(most.bit_length())} | {3 << i for i in range(most.bit_length() - 1)}
+    return sorted(size for size in sizes if size <= most)

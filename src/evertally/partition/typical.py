@@ -1,0 +1,216 @@
+"""How large the error of a partition typically gets: a simulation of two synthetic streams, from public numbers only.
+
+Error bounds add up the worst of every noise; what happens is about half of that. Here one column reaches the largest
+answer c_max, the others stay empty, and the column grows either evenly over the whole horizon ("steady") or as fast as
+it can at the end ("burst"). The largest error over all ticks is simulated many times at once.
+
+Nothing is played tick by tick. While an interval is open, x = kappa + tau - (growth so far) falls at a steady rate, and
+the interval survives a tick with probability 1 - P(mu > x). So the sum of -ln(1 - P(mu > x)) over its ticks, an
+integral, is a standard exponential variable when it closes: one variable for tau, one for the close. Growths of
+intervals are independent of each other and of the noise of H, which is that of the product under simulation keys, made
+once at a fixed scale. So a million ticks take a millisecond.
+
+Deterministic, and for accuracy only: thresholds and splits are chosen by it, and whatever it says is private (2.2).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evertally.bounds.extremes import Tails, largest_where
+from evertally.counting.process import Budget, NoiseProcess
+from evertally.noise import DiscreteLaplace, ZeroNoise, simulation
+from evertally.partition.budget import Noise
+from evertally.partition.histograms import make_histogram
+from evertally.privacy import ZCDP, Change, PureDP
+
+Floats = NDArray[np.float64]
+
+_UNIT = 1024  # scale of the simulated noise of H, so that rounding to integers does not show
+_FINE = 2**20
+_MOST_INTERVALS = 2**13
+_MOST_DRAWS = 2**15  # intervals times replicas
+_PLACES = 48  # inserts that are looked at for the noise of idle columns
+_INTERPRETED = 32  # inserts at once; longer pieces would compile the tree, which takes longer than they do
+
+
+@dataclass(frozen=True)
+class Course:
+    """A synthetic stream: c_max within T ticks, at most `growth` in one of them, one of `columns` columns.
+
+    `wide`: the answers show every column, and not only the largest.
+    """
+
+    horizon: int
+    largest: int
+    growth: int
+    columns: int
+    wide: bool = False
+    selects: bool = False
+
+    @property
+    def rate(self) -> float:
+        """Growth in a tick, if it is even."""
+        return self.largest / self.horizon
+
+
+@dataclass(frozen=True)
+class Scales:
+    """The noise of a partition in floats: scales of tau and mu, and the unit of H (an insert moved by one event)."""
+
+    tau: float
+    mu: float
+    unit: float
+    pure: bool
+
+    @classmethod
+    def of(cls, noise: Noise, change: Change) -> Scales:
+        """Of the real noise."""
+        return cls(float(noise.tau.scale), float(noise.mu.scale), *_unit_of(noise.histogram, change))
+
+
+def _unit_of(charge: Budget, change: Change) -> tuple[float, bool]:
+    if isinstance(charge, PureDP):
+        return change.l1 / float(charge.exact_epsilon), True
+    return math.sqrt(change.l2_squared / (2 * float(charge.exact_rho))), False
+
+
+# -- how an interval closes --------------------------------------------------------------------------------------------
+
+_X = np.linspace(-80.0, 80.0, 4001)  # in units of the scale of mu
+
+
+def _survival_integral(x: Floats) -> Floats:
+    """F(x): the integral of -ln(1 - P(Lap(1) > y)) over y > x. For x >= 0 it is the dilogarithm of exp(-x)/2."""
+    z = 0.5 * np.exp(-np.maximum(x, 0.0))
+    dilogarithm = sum(z**k / k**2 for k in range(1, 25))
+    below = np.minimum(x, 0.0)
+    return np.asarray(dilogarithm - math.log(2) * below + below * below / 2)
+
+
+_LOG_F = np.log(_survival_integral(_X))
+
+
+def growths(kappa: float, scales: Scales, rate: float, tau: Floats, patience: Floats) -> Floats:
+    """How much the answer grows in intervals with these tau (standard Laplace) and exponential variables."""
+    start = (kappa + scales.tau * tau) / scales.mu
+    used = np.exp(np.interp(start, _X, _LOG_F)) + patience * rate / scales.mu
+    end = np.interp(-np.log(used), -_LOG_F, _X)
+    return np.asarray(np.maximum(scales.mu * (start - end), rate))
+
+
+def mean_growth(kappa: float, scales: Scales, rate: float) -> float:
+    """The mean growth of an interval: quantiles in place of draws."""
+    return float(growths(kappa, scales, rate, *_QUANTILES).mean())
+
+
+def _quantiles(count: int) -> tuple[Floats, Floats]:
+    u = (np.arange(count) + 0.5) / count
+    tau = np.where(u < 0.5, np.log(2 * u), -np.log(2 * (1 - u)))
+    return tau[:, None], -np.log(u)[None, :]
+
+
+_QUANTILES = _quantiles(24)
+
+
+# -- the simulated noise -----------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=64)
+def _standard(lane: str, intervals: int, replicas: int) -> Floats:
+    source = simulation(4).source("typical", "test")
+    return source.draws(lane, DiscreteLaplace(_FINE), range(1, intervals + 1), replicas) / _FINE
+
+
+def _unit_histogram(pure: bool, kind: str, n: int | None, columns: int) -> NoiseProcess:
+    charge: Budget = PureDP(Fraction(1, _UNIT)) if pure else ZCDP(Fraction(1, 2 * _UNIT**2))
+    source = simulation(4).source("typical", kind, str(n))
+    return make_histogram(kind, charge, Change(1, 1, 1), n, columns, source if columns > 1 else ZeroNoise().source())
+
+
+@lru_cache(maxsize=128)
+def _histogram_paths(pure: bool, kind: str, n: int | None, intervals: int, replicas: int) -> Floats:
+    process = _unit_histogram(pure, kind, n, replicas)
+    pieces = [process.advance(min(_INTERPRETED, intervals - i)) for i in range(0, intervals, _INTERPRETED)]
+    return np.concatenate([np.zeros((1, replicas)), *pieces]) / _UNIT
+
+
+@lru_cache(maxsize=512)
+def _histogram_tails(pure: bool, kind: str, n: int | None, inserts: int) -> tuple[Floats, Tails]:
+    places = np.unique(np.linspace(1, inserts, min(inserts, _PLACES)).astype(np.int64))
+    model = _unit_histogram(pure, kind, n, 1)
+    return places.astype(np.float64), Tails([model.spread(int(j)) for j in places])
+
+
+# -- the error ---------------------------------------------------------------------------------------------------------
+
+
+def typical_error(
+    course: Course, scales: Scales, kappa: float, kind: str, n: int | None, *, replicas: int = 64, burst: bool = False
+) -> float:
+    """The median over runs of the largest error of any tick, on the steady stream or on the burst.
+
+    `kind` and `n` say how H is made. Time: milliseconds.
+
+    >>> course = Course(horizon=10**6, largest=1000, growth=1, columns=1)
+    >>> 40 < typical_error(course, Scales(4.0, 8.0, 2.0, True), 94, "blocks", 48) < 60
+    True
+    """
+    rate = float(course.growth) if burst else course.rate
+    expected = course.largest / mean_growth(kappa, scales, rate)
+    # Before a burst the thresholds are passed by noise alone.
+    idle = int(min(_MOST_INTERVALS, course.horizon * noise_closes(kappa, scales))) if burst else 0
+    intervals = _rounded(min(1.25 * expected + 8, _MOST_INTERVALS, course.horizon))
+    replicas = max(4, min(replicas, _MOST_DRAWS // (intervals + idle)))
+    tau, patience = _standard("tau", intervals, replicas), np.abs(_standard("patience", intervals, replicas))
+    grown = growths(kappa, scales, rate, tau, patience)
+    after = np.cumsum(grown, axis=0)
+    before, alive = after - grown, after - grown < course.largest
+    noise = scales.unit * _histogram_paths(scales.pure, kind, n, _rounded(intervals + idle), replicas)
+    released = np.maximum(0.0, before + noise[idle : idle + intervals])
+    staleness = np.minimum(after, course.largest) - released
+    largest = (np.maximum(np.abs(released - before), np.abs(staleness)) * alive).max(axis=0)
+    others = _other_columns(course, scales, kind, n, _rounded(min(expected + idle, _MOST_INTERVALS), least=1), idle)
+    if course.selects:
+        return float(np.median((np.minimum(grown, course.largest - before) * alive).max(axis=0)) + others)
+    return max(float(np.median(largest)), others)
+
+
+def _other_columns(course: Course, scales: Scales, kind: str, n: int | None, inserts: int, idle: int) -> float:
+    """How far the noise of empty columns typically leads astray, at any insert.
+
+    For the maximum it counts where it is above the true answer; for a selection where a column with less is preferred,
+    and then by how much less.
+    """
+    if course.columns == 1:
+        return 0.0
+    places, tails = _histogram_tails(scales.pure, kind, n, inserts)
+    many = tails.theta * (course.columns - 1) * inserts / len(places)
+    height = np.zeros_like(places) if course.wide else course.largest * np.maximum(0, places - idle) / inserts
+    unit = scales.unit * (math.sqrt(2) if course.selects else 1.0)
+
+    def expected(x: float) -> float:
+        level = np.maximum(x, height) if course.selects else x + height
+        return many * float(tails.above(_UNIT * level / unit).sum())
+
+    return largest_where(expected, math.log(2), high=4 * unit)
+
+
+def noise_closes(kappa: float, scales: Scales) -> float:
+    """The probability that an empty tick closes an interval: P(mu > kappa + tau), averaged over tau."""
+    tau = scales.tau * _QUANTILES[0].ravel()
+    x = (kappa + tau) / scales.mu
+    return float(np.where(x > 0, 0.5 * np.exp(-np.maximum(x, 0)), 1 - 0.5 * np.exp(np.minimum(x, 0))).mean())
+
+
+def _rounded(count: float, least: int = 8) -> int:
+    """Up to two significant bits, so that few different sizes are simulated."""
+    size = max(least, math.ceil(count))
+    shift = max(0, size.bit_length() - 2)
+    return -(-size >> shift) << shift
