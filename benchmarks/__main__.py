@@ -1,6 +1,7 @@
 """All benchmarks in one run: `python -m benchmarks` prints one report and writes it, with plots, to benchmarks/out.
 
 `--short` takes less than a minute and is what the tests run: the square-root counter's error and speed, and the door.
+`columns`: queries on column sums alone (which the short run of everything leaves out).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 from benchmarks.report import Table
 
-from benchmarks import error, noise, speed
+from benchmarks import columns, error, noise, speed
 
 
 def machine() -> str:
@@ -55,8 +56,23 @@ def plain(result: Any) -> dict[str, Any]:
     return {name: None if value != value else value for name, value in numbers.items()}  # JSON has no NaN
 
 
+def only_columns(short: bool, out: Path, start: float) -> int:
+    results = columns.measure(short)
+    tables = columns.tables(results)
+    for table in tables:
+        print(table.text(), flush=True)
+    columns.plot(results, out / "columns.png")
+    heading = f"# Column sums\n\n{machine()}. One run of {time.perf_counter() - start:.0f} s.\n"
+    (out / "columns.md").write_text("\n".join([heading, *(table.markdown() for table in tables)]))
+    cells = {room: [plain(cell) for cell in getattr(results, room)] for room in ("cells", "crossover", "speed")}
+    (out / "columns.json").write_text(json.dumps(cells, indent=1) + "\n")
+    print(f"written: {out}/columns.md, columns.json, columns.png")
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("only", nargs="?", choices=["columns"], help="leave out all the others")
     parser.add_argument("--short", action="store_true", help="less than a minute")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="directory of the results")
     parser.add_argument("--jax-python", help="an interpreter that has jax-privacy, if this one has not")
@@ -65,6 +81,8 @@ def main() -> int:
     (options.out / ".gitignore").write_text("*\n")
 
     start = time.perf_counter()
+    if options.only == "columns":
+        return only_columns(options.short, options.out, start)
     tables: list[Table] = []
     sampled: list[noise.Row] = []
     if options.short:
@@ -83,6 +101,13 @@ def main() -> int:
     for table in error.tables(errors):
         tables.append(table)
         print(table.text(), flush=True)
+
+    if not options.short:
+        sums = columns.measure()
+        for table in columns.tables(sums):
+            tables.append(table)
+            print(table.text(), flush=True)
+        columns.plot(sums, options.out / "columns.png")
 
     speed.plot(timings, options.out / "speed.png")
     error.plot(errors, options.out / "error.png")

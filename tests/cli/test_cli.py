@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import csv
 import importlib.util
 import json
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 import evertally.cli
+from evertally.audit import suite
 from evertally.cli import app as app_module
 from evertally.cli import demo as demo_module
 from evertally.cli.app import app
@@ -55,6 +57,46 @@ upper = 60
 """
 
 
+COLUMN_QUERIES = """
+[[query]]
+name = "busiest"
+kind = "max"
+column = "ward"
+categories = ["north", "south"]
+mechanism = "rebased"
+
+[[query]]
+name = "none"
+kind = "min"
+column = "ward"
+categories = ["north", "south"]
+mechanism = "trivial"
+
+[[query]]
+name = "first"
+kind = "leader"
+column = "ward"
+categories = ["[/north]", "south"]
+mechanism = "tree"
+
+[[query]]
+name = "best"
+kind = "top"
+k = 2
+column = "ward"
+categories = ["north", "south"]
+"""
+
+
+@pytest.fixture
+def columns(tmp_path: Path) -> Path:
+    path = tmp_path / "visits.toml"
+    path.write_text(SPEC.replace("horizon = 24", "horizon = 24\nmax_events_per_tick = 60") + COLUMN_QUERIES)
+    rows = "".join(f"2013-01-01T03:00:00Z,30,{'north' if i % 3 else 'south'}\n" for i in range(50))
+    (tmp_path / "events.csv").write_text("time,minutes,ward\n" + rows)
+    return path
+
+
 @pytest.fixture
 def spec(tmp_path: Path) -> Path:
     path = tmp_path / "visits.toml"
@@ -73,6 +115,55 @@ def test_plan_shows_what_will_be_released_and_touches_nothing(spec: Path) -> Non
     for words in ("visits", "epsilon=1.0", "24 ticks", "all", "counter", "1/2", "rho", "2013-01-02T00:00:00Z", "±"):
         assert words in result.output
     assert sorted(path.name for path in spec.parent.iterdir()) == ["events.csv", "visits.toml"]
+
+
+def test_plan_of_column_queries(columns: Path) -> None:
+    result = call("plan", columns)
+    assert result.exit_code == 0, result.output
+    lines = {line.split("│")[1].strip(): line for line in result.output.splitlines() if line.startswith("│")}
+    assert list(lines) == ["all", "stay", "busiest", "none", "first", "best"]
+    assert "rebased, exact" in lines["busiest"]
+    assert "delta" in lines["busiest"] or "epsilon" in lines["busiest"]
+    assert "nothing" in lines["none"]
+    assert "≤" in lines["first"]
+    assert "*" in lines["stay"]
+    assert all("*" not in lines[name] and "±" in lines[name] for name in ("busiest", "none", "best"))
+
+
+def test_run_of_column_queries_on_a_terminal(columns: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setenv("COLUMNS", "120")
+    result = call("run", columns, "--input", columns.parent / "events.csv")
+    assert result.exit_code == 0, result.output + result.stderr
+    assert "24/24" in result.output
+    assert "≤" in result.output
+    with open(columns.parent / "visits.csv", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["tick"] == "24"]
+    assert [(row["query"], row["category"]) for row in rows[2:]] == [
+        ("busiest", ""),
+        ("none", ""),
+        ("first", ""),
+        ("best", "1"),
+        ("best", "2"),
+    ]
+    assert rows[4]["value"] in ("[/north]", "south")
+    assert rows[4]["value"] in result.output, "a label is shown as it is, not as markup"
+
+
+def test_audit_says_what_it_does_not_audit(columns: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(suite.SIZES, "short", suite.Sizes(8, 20_000, 2_000, 10_000, 200, 200))
+    result = call("audit", columns)
+    assert result.exit_code == 0, result.output + result.stderr
+    for name in ("busiest", "none", "first", "best"):
+        assert f"not audited: {name!r}" in result.stderr
+    assert "all: Counter" in result.output
+    assert "visits (all audited queries)" in result.output
+    assert not (columns.parent / "visits.key").exists()
+    columns.write_text(columns.read_text().replace(SPEC[SPEC.index("[[query]]") :], ""))
+    alone = call("audit", columns)
+    assert alone.exit_code == 2
+    assert "is audited" in alone.stderr
 
 
 def test_run_and_run_again(spec: Path) -> None:

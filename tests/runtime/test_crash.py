@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -10,12 +11,13 @@ import sys
 import time
 from pathlib import Path
 
-from visit_stream import WriteSpec, save, visits
+from visit_stream import COLUMN_QUERIES, WITH_COLUMN_QUERIES, WriteSpec, save, visits
 
 from evertally.noise import Key
 from evertally.runtime import load_spec, run
 
 USER = ("horizon = 48", 'horizon = 600\nunit = "user"\nmax_events_per_user = 9\nuser_column = "patient"')
+NINEFOLD = ("rho = 250", "rho = 20250")  # as much for nine events of a user as for one
 
 # Forks runs of one stream; each child kills itself at its n-th call that moves bytes to the disk, before or
 # after it.
@@ -59,7 +61,11 @@ print(killed)
 
 
 def twins(write_spec: WriteSpec) -> tuple[Path, Path]:
-    calm, killed = write_spec(USER, folder="calm"), write_spec(USER, folder="killed")
+    """Counters, a histogram, partitions and selections, under one key."""
+    calm, killed = (
+        write_spec(*WITH_COLUMN_QUERIES, USER, NINEFOLD, append=COLUMN_QUERIES, folder=folder)
+        for folder in ("calm", "killed")
+    )
     key = Key.generate()
     for path in (calm, killed):
         key.save(path.parent / "visits.key")
@@ -80,6 +86,9 @@ def test_killed_at_every_step_of_the_first_commits_and_at_random_later(write_spe
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 40
     assert same_output(calm, killed)
+    released = [json.loads(line) for line in (calm.parent / "visits.jsonl").read_text().splitlines()]
+    for query in ("busiest", "order", "middle", "rare"):  # partitions that closed: there was something to lose
+        assert len({(row["category"], row["value"]) for row in released if row["query"] == query}) > 1, query
 
 
 def test_killed_from_outside_at_random_moments(write_spec: WriteSpec, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from visit_stream import WriteSpec, save, visits
+from visit_stream import COLUMN_QUERIES, WITH_COLUMN_QUERIES, WriteSpec, save, visits
 
 from evertally.errors import ConfigurationError, StateError
 from evertally.noise import Key, ZeroNoise
@@ -98,8 +98,11 @@ def test_the_formats_give_identical_releases(write_spec: WriteSpec, tmp_path: Pa
     assert output_of(shuffled) == output_of(specs[0])
 
 
-def test_csv_output_says_the_same(write_spec: WriteSpec, tmp_path: Path) -> None:
-    lines, table = write_spec(folder="a"), write_spec(("visits.jsonl", "visits.csv"), folder="b")
+@pytest.mark.parametrize("changes", [(), WITH_COLUMN_QUERIES], ids=["counts", "queries"])
+def test_csv_output_says_the_same(write_spec: WriteSpec, tmp_path: Path, changes: Any) -> None:
+    append = COLUMN_QUERIES if changes else ""
+    lines = write_spec(*changes, append=append, folder="a")
+    table = write_spec(*changes, ("visits.jsonl", "visits.csv"), append=append, folder="b")
     same_key(lines, table)
     for path in (lines, table):
         run(load_spec(path), save(visits(0, 48), tmp_path / "v.csv"))
@@ -108,8 +111,11 @@ def test_csv_output_says_the_same(write_spec: WriteSpec, tmp_path: Path) -> None
     assert rows == [{k: "" if v is None else str(v) for k, v in row.items()} for row in released(lines)]
 
 
-def test_two_files_equal_one(write_spec: WriteSpec, tmp_path: Path) -> None:
-    one, two = write_spec(*ROOM, append=RICH, folder="one"), write_spec(*ROOM, append=RICH, folder="two")
+@pytest.mark.parametrize(
+    ("changes", "append"), [(ROOM, RICH), (WITH_COLUMN_QUERIES, COLUMN_QUERIES)], ids=["counts", "queries"]
+)
+def test_two_files_equal_one(write_spec: WriteSpec, tmp_path: Path, changes: Any, append: str) -> None:
+    one, two = (write_spec(*changes, append=append, folder=name) for name in ("one", "two"))
     same_key(one, two)
     run(load_spec(one), save(visits(0, 48), tmp_path / "all.csv"))
     first = run(load_spec(two), save(visits(0, 24), tmp_path / "day1.jsonl"), until="2013-01-02")
@@ -262,6 +268,83 @@ def test_what_a_mechanism_refuses_is_reported_at_the_query_and_leaves_no_key(
     path = write_spec(("share = 0.25", 'share = 0.25\nmechanism = "magic"'))
     with pytest.raises(ConfigurationError, match=r"query 'all': .*magic"):
         plan(load_spec(path))
+
+
+# -- queries on column sums --------------------------------------------------------------------------------------------
+
+
+def test_releases_of_column_queries_are_numbers_labels_and_lists(write_spec: WriteSpec, tmp_path: Path) -> None:
+    path = write_spec(*WITH_COLUMN_QUERIES, append=COLUMN_QUERIES)
+    run(load_spec(path), save(visits(0, 48), tmp_path / "v.csv"))
+    last = [row for row in released(path) if row["tick"] == 48]
+    assert [(row["query"], row["category"]) for row in last[4:]] == [
+        ("busiest", None),
+        ("first", None),
+        ("order", "1"),
+        ("order", "2"),
+        ("middle", "mean"),
+        ("middle", "south"),
+        ("rare", None),
+    ]
+    values = {(row["query"], row["category"]): row["value"] for row in last}
+    assert values["first", None] in ("north", "south", "elsewhere")
+    assert {values["order", "1"], values["order", "2"]} == {"north", "south"}
+    assert all(isinstance(values[query, None], int) for query in ("busiest", "rare"))
+    assert all(row["stddev"] is None for row in last[4:])
+    for row in last[4:]:
+        if isinstance(row["value"], str):
+            assert row["lower"] == 0 <= row["upper"]
+        else:
+            assert row["lower"] < row["value"] < row["upper"]
+
+
+@pytest.mark.usefixtures("no_noise")
+def test_column_queries_without_noise_are_nearly_the_truth(write_spec: WriteSpec, tmp_path: Path) -> None:
+    path = write_spec(*WITH_COLUMN_QUERIES, append=COLUMN_QUERIES)
+    records = visits(0, 48)
+    run(load_spec(path), save(records, tmp_path / "v.csv"))
+    last = {(row["query"], row["category"]): row for row in released(path) if row["tick"] == 48}
+    wards = [record["ward"] for record in records]
+    north, south = wards.count("north"), wards.count("south")
+    assert north > south
+    assert last["first", None]["value"] == last["order", "1"]["value"] == "north"
+    truth = {("busiest", None): north, ("middle", "south"): south, ("rare", None): len(records)}
+    for key, exact in truth.items():
+        row = last[key]
+        assert row["lower"] <= exact <= row["upper"]
+        assert exact / 2 < row["value"] <= exact  # stale, not noisy
+
+
+def test_plan_of_column_queries(write_spec: WriteSpec) -> None:
+    planned = {
+        query.name: query for query in plan(load_spec(write_spec(*WITH_COLUMN_QUERIES, append=COLUMN_QUERIES))).queries
+    }
+    assert [query.numbers for query in planned.values()] == [1, 3, 1, 1, 2, 2, 1]
+    assert planned["busiest"].mechanism == "rebased"
+    assert planned["rare"].mechanism == "intervals"
+    for name in ("busiest", "first", "order", "middle", "rare"):
+        assert planned[name].stddev is None
+        assert planned[name].error_bound is not None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('mechanism = "rebased"', 'mechanism = "sqr"', "unknown mechanism"),
+        ('mechanism = "rebased"', 'mechanism = "intervals"', "weighted sums"),
+        ('{column = "south"}', '{column = "attic"}', "no category 'attic'"),
+        ('{column = "south"}', "{column = 2}", "needs at least 3 columns"),
+        ('{column = "south"}', '{constant = "0", plus = [[2, {column = 0}]]}', "Counterexample"),
+        ('{column = "south"}', '{constant = "1", plus = [[1, {column = 0}]]}', "1 at zero"),
+        ("k = 2", "k = 3", "from 1 to 2"),
+    ],
+)
+def test_refused_column_queries_name_the_query(write_spec: WriteSpec, old: str, new: str, words: str) -> None:
+    assert old in COLUMN_QUERIES
+    path = write_spec(*WITH_COLUMN_QUERIES, append=COLUMN_QUERIES.replace(old, new, 1))
+    with pytest.raises(ConfigurationError, match=r"visits\.toml:\d+: query '\w+': ") as refusal:
+        plan(load_spec(path))
+    assert words in str(refusal.value)
 
 
 class StoppedError(Exception):

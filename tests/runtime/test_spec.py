@@ -7,11 +7,12 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from visit_stream import SPEC, WriteSpec
+from visit_stream import COLUMN_QUERIES, SPEC, WITH_COLUMN_QUERIES, WriteSpec
 
 from evertally.errors import ConfigurationError
 from evertally.privacy import ZCDP, ApproxDP, PureDP
-from evertally.runtime.spec import load_spec
+from evertally.runtime import load_spec, plan, run
+from evertally.runtime.spec_options import KINDS
 
 
 def test_a_good_spec(write_spec: WriteSpec, tmp_path: Path) -> None:
@@ -64,6 +65,8 @@ def test_the_digest_covers_what_is_public_and_not_the_places(write_spec: WriteSp
         ('column = "ward"', 'column = "room"'),
         ("share = 0.25", "share = 0.2"),
         ('file = "visits.jsonl"', 'file = "visits.jsonl"\nbeta = 0.1'),
+        ("horizon = 48", "horizon = 48\nmax_events_per_tick = 7"),
+        ("horizon = 48", "horizon = 48\nmax_events_per_tick = 8"),
     ]
     digests = {load_spec(write_spec(change)).digest for change in different}
     assert len(digests) == len(different)
@@ -121,6 +124,27 @@ MISTAKES = [
     ('other = "elsewhere"', "other = 1.5", 'other = "elsewhere"', "label"),
     ('name = "ward"', 'name = "all"', 'name = "ward"', "is taken"),
     ('kind = "histogram"', 'kind = "mean"', 'categories = ["north", "south"]', "no option 'categories'"),
+    ("share = 0.25", "share = 0.25\nlargest = 9", "", 'goes with mechanism = "sparse"'),
+    ('column = "ward"', 'column = "ward"\nsplit = ["1/3", "1/3", "1/3"]', "", 'goes with mechanism = "sparse"'),
+    ('other = "elsewhere"', 'signed = true\nmechanism = "sparse"', 'other = "elsewhere"', "only grow"),
+    ('kind = "histogram"', 'kind = "top"', 'name = "ward"', "needs 'k' for a top"),
+    ('kind = "histogram"', 'kind = "leaders"\nk = 0', "", "at least 1"),
+    ('kind = "histogram"', 'kind = "quantile"\nq = 0', "", "above 0"),
+    ('kind = "histogram"', 'kind = "quantile"\nq = "half"', "", "fraction"),
+    ('kind = "histogram"', 'kind = "max"\nsplit = ["1/3", "1/3"]', "", "three shares"),
+    ('kind = "histogram"', 'kind = "max"\nsplit = ["1/3", "1/3", "1/2"]', "", "add up to 1"),
+    ('kind = "histogram"', 'kind = "max"\nbeta = 1', "", "between 0 and 1"),
+    ('kind = "histogram"', 'kind = "max"\nsigned = true', "", "no option 'signed'"),
+    ('kind = "histogram"', 'kind = "max"', "[stream]", "needs 'max_events_per_tick' for a max"),
+    ('kind = "histogram"', 'kind = "query"', 'name = "ward"', "either 'expression' (one) or 'expressions'"),
+    ('kind = "histogram"', 'kind = "query"\nexpression = "max"', "", "must be a table"),
+    ('kind = "histogram"', 'kind = "query"\nexpression = {columm = 1}', "", "not the JSON form"),
+    ('kind = "histogram"', 'kind = "query"\nexpression = {column = 1.5}', "", "not the JSON form"),
+    ('kind = "histogram"', 'kind = "query"\nexpression = {column = -1}', "", "from 0 on"),
+    ('kind = "histogram"', 'kind = "query"\nexpression = {constant = "0", plus = [1]}', "", "not the JSON form"),
+    ('kind = "histogram"', 'kind = "query"\nexpression = {ranks = [5, 5], of = [{column = 0}]}', "", "do not exist"),
+    ('kind = "histogram"', 'kind = "query"\nexpressions = {}', "", "table of names"),
+    ('kind = "histogram"', 'kind = "query"\nexpressions = {"a b" = {column = 0}}', "", "letters"),
     ("[state]", "[sate]", "[state]", ""),
     ("[stream]", "[stream", "[stream]", "TOML"),
 ]
@@ -175,3 +199,34 @@ def test_the_documented_spec_is_a_good_one(tmp_path: Path) -> None:
     spec = load_spec(tmp_path / "documented.toml")
     assert [query.kind for query in spec.queries] == ["counter", "counter", "histogram", "mean"]
     assert sum(query.share for query in spec.queries) == 1
+
+
+def test_queries_on_column_sums(write_spec: WriteSpec) -> None:
+    spec = load_spec(write_spec(*WITH_COLUMN_QUERIES, append=COLUMN_QUERIES))
+    assert spec.max_events_per_tick == 4
+    assert [query.kind for query in spec.queries[2:]] == ["max", "leader", "leaders", "query", "counter"]
+    assert spec.queries[5].parameters["expressions"]["south"] == {"column": "south"}
+    changed = COLUMN_QUERIES.replace('south = {column = "south"}', 'south = {column = "north"}')
+    assert load_spec(write_spec(*WITH_COLUMN_QUERIES, append=changed)).digest != spec.digest
+
+
+def test_a_quantile_is_read_as_written(write_spec: WriteSpec) -> None:
+    for q, read in (("0.07", "7/100"), ('"1/3"', "1/3"), ("1", "1")):
+        change = ('kind = "histogram"', f'kind = "quantile"\nq = {q}')
+        spec = load_spec(write_spec(change, ("horizon = 48", "max_events_per_tick = 1")))
+        assert spec.queries[1].parameters["q"] == read
+
+
+def test_the_documented_queries_on_column_sums_run(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
+    path = tmp_path / "wards.toml"
+    path.write_text(page.split("```toml\n")[2].split("```")[0])
+    spec = load_spec(path)
+    assert {query.kind for query in spec.queries} == set(KINDS) - {"histogram", "mean", "min"}
+    assert len(plan(spec).queries) == len(spec.queries)
+    events = "".join(
+        f"2013-01-0{1 + i // 40}T{i % 24:02d}:00:00Z,{('north', 'south')[i % 3 // 2]}\n" for i in range(200)
+    )
+    (tmp_path / "events.csv").write_text("time,ward\n" + events)
+    run(spec, tmp_path / "events.csv")
+    assert len((tmp_path / "wards.jsonl").read_text().splitlines()) == 168 * (1 + 1 + 2 + 1 + 2 + 3 + 1)

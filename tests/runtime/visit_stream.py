@@ -47,6 +47,57 @@ categories = ["north", "south"]
 other = "elsewhere"
 """
 
+# Queries on column sums beside them, with budgets so large that partitions close within a few hundred visits.
+COLUMN_QUERIES = """
+[[query]]
+name = "busiest"
+kind = "max"
+share = 0.2
+column = "ward"
+categories = ["north", "south"]
+mechanism = "rebased"
+largest = 60
+
+[[query]]
+name = "first"
+kind = "leader"
+share = 0.2
+column = "ward"
+categories = ["north", "south"]
+other = "elsewhere"
+mechanism = "recompute"
+
+[[query]]
+name = "order"
+kind = "leaders"
+k = 2
+share = 0.2
+column = "ward"
+categories = ["north", "south"]
+mechanism = "intervals"
+
+[[query]]
+name = "middle"
+kind = "query"
+share = 0.2
+column = "ward"
+categories = ["north", "south"]
+mechanism = "two-level"
+expressions = {mean = {ranks = [1, -1], of = "all"}, south = {column = "south"}}
+
+[[query]]
+name = "rare"
+kind = "counter"
+share = 0.1
+mechanism = "sparse"
+"""
+WITH_COLUMN_QUERIES = (
+    ("horizon = 48", "horizon = 48\nmax_events_per_tick = 4"),
+    ("rho = 0.5", "rho = 250"),
+    ("share = 0.25", "share = 0.005"),
+    ("share = 0.75", "share = 0.005"),
+)
+
 WriteSpec = Callable[..., Path]
 
 

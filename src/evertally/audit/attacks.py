@@ -141,7 +141,7 @@ def horizon_attack(make: Factory, x: Any = 0) -> Finding:
         mechanism.step(x)
     calls: dict[str, Callable[[Any], Any]] = {
         "step": lambda m: m.step(x),
-        "step_events": lambda m: m.step_events([]),
+        "step_events": lambda m: through_door(m, []),
         "run": lambda m: m.run([x]),
     }
     broken = ""
@@ -205,7 +205,7 @@ def repeat_attack(make: Factory, ticks: int = 512) -> Finding:
     False
     """
     mechanism = make(simulation(7))
-    releases = np.array([public(mechanism.step_events([]))[0] for _ in range(ticks)])
+    releases = np.array([public(through_door(mechanism, []))[0] for _ in range(ticks)])
     steps = np.diff(releases, prepend=0.0)
     rates = [float(np.mean(steps[lag:] == steps[:-lag])) for lag in range(1, ticks // 2 + 1)]
     lag, chance = int(np.argmax(rates)) + 1, float(np.median(rates))
@@ -213,10 +213,16 @@ def repeat_attack(make: Factory, ticks: int = 512) -> Finding:
     return Finding("repeat", max(rates) > 0.2 + 2 * chance, text)
 
 
+def through_door(mechanism: Any, events: Any) -> Any:
+    """One tick of events, each of its own user where users are protected."""
+    users = {} if getattr(mechanism, "_users", None) is None else {"users": list(range(len(events)))}
+    return mechanism.step_events(events, **users)
+
+
 def _noises(make: Factory, keys: int, ticks: int) -> FloatArray:
     """Releases without data, shape (keys, ticks, numbers)."""
     mechanisms = map(make, map(simulation, range(keys)))
-    return np.array([[public(mechanism.step_events([])) for _ in range(ticks)] for mechanism in mechanisms])
+    return np.array([[public(through_door(mechanism, [])) for _ in range(ticks)] for mechanism in mechanisms])
 
 
 def _rank_correlation(x: FloatArray, y: FloatArray) -> float:
@@ -277,7 +283,7 @@ def metadata_attack(make: Factory, left: Sequence[Any], right: Sequence[Any], na
         forms = []
         for mechanism, events in zip(mechanisms, batches, strict=True):
             try:
-                forms.append(form(mechanism.step_events(events)))
+                forms.append(form(through_door(mechanism, events)))
             except Exception as error:  # whatever it is, a reader sees that it happened
                 return Finding(name, True, f"the content of a record raised {type(error).__name__} at tick {tick}")
         if forms[0] != forms[1]:
@@ -320,7 +326,7 @@ def unknown_item_attack(make: Factory, label: str = "never declared", ticks: int
     if looks.leaked:
         return looks
     first, second = make(simulation(5)), make(simulation(5))
-    pairs = [(public(first.step_events([label])), public(second.step_events([]))) for _ in range(ticks)]
+    pairs = [(public(through_door(first, [label])), public(through_door(second, []))) for _ in range(ticks)]
     moved = int(np.count_nonzero(np.any([a != b for a, b in pairs], axis=0)))
     allowed = int(first._options.get("other") is not None) if hasattr(first, "_options") else 0
     text = f"an undeclared label changed {moved} numbers of each release, where {allowed} may change"

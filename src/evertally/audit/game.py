@@ -14,6 +14,7 @@ those only: the adversary then hands over its whole stream before anything is re
 
 from __future__ import annotations
 
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -249,6 +250,11 @@ def as_input(mechanism: Any, row: IntArray) -> Any:
 
 
 def public(release: Any) -> FloatArray:
-    """A release, or a bare value, as a flat array of numbers."""
+    """A release, or a bare value, as a flat array of numbers; a label is a number that no other label has."""
     value = getattr(release, "value", release)
-    return np.atleast_1d(np.array(list(value.values()) if isinstance(value, dict) else value, dtype=np.float64)).ravel()
+    parts = list(value.values()) if isinstance(value, dict) else np.atleast_1d(np.array(value)).ravel().tolist()
+    return np.array([_code(part) if isinstance(part, str) else part for part in parts], dtype=np.float64)
+
+
+def _code(label: str) -> int:
+    return zlib.crc32(label.encode("utf-8", "surrogatepass"))

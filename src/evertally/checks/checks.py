@@ -9,20 +9,15 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evertally.checks.subject import Subject
+from evertally.checks.subject import Subject, numbers
 from evertally.counting import Release, restore
 from evertally.errors import HorizonExceeded, ReplayRefused, StateError
 from evertally.noise import Key, Recording, ZeroNoise, simulation
+from evertally.noise.source import Recorder
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Neighbours, PureDP
 
 Check = Callable[[Subject], None]
-
-
-def numbers(value: Any) -> NDArray[np.float64]:
-    """A public value as a flat array."""
-    return np.atleast_1d(np.array(list(value.values()) if isinstance(value, dict) else value, dtype=np.float64))
 
 
 def stepped(mechanism: Any, inputs: list[Any]) -> list[Any]:
@@ -30,9 +25,23 @@ def stepped(mechanism: Any, inputs: list[Any]) -> list[Any]:
     return [mechanism.step(x).value for x in inputs]
 
 
+def labels(value: Any) -> list[str] | None:
+    """The labels of a public value that consists of labels, None where it consists of numbers."""
+    found = [value] if isinstance(value, str) else list(value) if isinstance(value, list | np.ndarray) else []
+    return found if found and all(isinstance(label, str) for label in found) else None
+
+
 def same(a: Any, b: Any) -> bool:
-    """Whether two public values are equal, number by number."""
+    """Whether two public values are equal, number by number, or label by label."""
+    if labels(a) is not None or labels(b) is not None:
+        return labels(a) == labels(b)
     return np.array_equal(numbers(a), numbers(b))
+
+
+def batch(subject: Subject, events: Any) -> dict[str, Any]:
+    """The arguments of `step_events`."""
+    users: dict[str, Any] = {"users": [(None, "x", 7, float("nan"))[i % 4] for i in range(len(events))]}
+    return {"events": events} | (users if subject.users else {})
 
 
 def check_declares_its_promise(subject: Subject) -> None:
@@ -104,10 +113,10 @@ def check_without_noise_it_is_exact(subject: Subject) -> None:
     """With zero noise the releases are the truth, up to the stated staleness."""
     mechanism = subject.make(ZeroNoise())
     inputs = subject.feed(subject.length(mechanism))
-    values, truth = stepped(mechanism, inputs), subject.truth(inputs)
-    for tick, (value, exact) in enumerate(zip(values, truth, strict=True), start=1):
-        gap = float(np.max(np.abs(numbers(value) - numbers(exact))))
-        assert gap <= subject.tolerance, f"off by {gap} at tick {tick} without noise"
+    for tick, (x, exact) in enumerate(zip(inputs, subject.truth(inputs), strict=True), start=1):
+        value = mechanism.step(x).value
+        gap = float(np.max(np.abs(subject.error(value, exact))))
+        assert gap <= subject.slack(mechanism), f"off by {gap} at tick {tick} without noise"
 
 
 def check_horizon_is_final(subject: Subject) -> None:
@@ -126,7 +135,7 @@ def check_horizon_is_final(subject: Subject) -> None:
     mechanism.step(inputs[-1])
     for _ in range(2):
         _expect(HorizonExceeded, lambda: mechanism.step(inputs[-1]))
-        _expect(HorizonExceeded, lambda: mechanism.step_events([]))
+        _expect(HorizonExceeded, lambda: mechanism.step_events(**batch(subject, [])))
         _expect(HorizonExceeded, lambda: mechanism.run(inputs[-1:]))
     assert mechanism.tick == mechanism.horizon
 
@@ -159,18 +168,23 @@ def check_content_never_raises(subject: Subject) -> None:
     """Whatever records contain, the door takes it silently, one tick for each batch."""
     mechanism = subject.make(simulation(6))
     for tick, events in enumerate(subject.garbage[: subject.length(mechanism)], start=1):
-        assert mechanism.step_events(events).tick == tick
+        assert mechanism.step_events(**batch(subject, events)).tick == tick
 
 
 def check_release_form(subject: Subject) -> None:
-    """Releases are finite numbers in a fixed form; counts are integers in range; intervals surround them."""
+    """Releases are finite numbers in a fixed form; counts are integers in range; intervals surround them.
+
+    Of labels, the interval is the range of their error, which is at least 0.
+    """
     for key, private in ((simulation(7), False), (Key.generate(), True)):
         mechanism = subject.make(key)
         forms = set()
         for x in subject.feed(subject.length(mechanism)):
             release = mechanism.step(x)
             assert release.private is private, "the label must follow the key"
-            flat = numbers(release.value)
+            named = labels(release.value)
+            assert named is None or set(named) <= set(mechanism.columns), "a label that nobody declared"
+            flat = np.zeros(len(named)) if named is not None else numbers(release.value)
             assert np.all(np.isfinite(flat))
             assert np.all(np.abs(flat) < 2.0**62)
             lower, upper = release.interval(beta=0.05)
@@ -178,46 +192,100 @@ def check_release_form(subject: Subject) -> None:
             assert np.all(numbers(lower) <= flat)
             assert np.all(flat <= numbers(upper))
             assert np.all(numbers(lower) <= numbers(narrow[0]))
+            assert np.all(numbers(narrow[1]) <= numbers(upper))
             forms.add(tuple(release.value) if isinstance(release.value, dict) else flat.shape)
         assert len(forms) == 1, "labels or their order changed during the stream"
 
 
 def check_keys(subject: Subject) -> None:
-    """The same key gives the same noise, another key other noise."""
+    """The same key gives the same noise, another key other noise (unless there is none)."""
     inputs = subject.feed(subject.length(subject.make(simulation(8))))
     runs = [stepped(subject.make(simulation(seed)), inputs) for seed in (8, 8, *range(100, 140))]
     equal = [all(same(x, y) for x, y in zip(runs[0], run, strict=True)) for run in runs]
     assert equal[1], "one key gave two noises"
     # A single small number may agree by chance; forty of them do not.
-    assert not all(equal), "forty keys gave one noise"
+    assert all(equal) == (subject.noise == "none"), "forty keys gave one noise, or there is noise where none is claimed"
 
 
 def check_noise_sees_no_data(subject: Subject) -> None:
-    """Draws are the same addresses with the same laws whatever the data, and no lane has two laws."""
-    logs = []
-    for data in (0, 1):
-        recording = Recording(simulation(10))
-        mechanism = subject.make(recording)
-        inputs = subject.feed(subject.length(mechanism))
-        for x in inputs if data else inputs[::-1]:
-            mechanism.step(x)
-        logs.append(recording.draws)
-    assert logs[0] == logs[1], "which noise is drawn depends on the data"
+    """Which noise is drawn follows from public numbers, or from what was released; no lane has two laws."""
+    inputs = subject.feed(subject.length(subject.make(simulation(10))))
+    values, log = _recorded(subject, inputs)
+    _, of_reversed = _recorded(subject, inputs[::-1])
+    if subject.noise == "transcript":
+        _check_test_noise(log)
+        _check_test_noise(of_reversed)
+        others, of_others = _recorded(subject, _hoarded(inputs, log))
+        assert all(same(a, b) for a, b in zip(values, others, strict=True)), "hoarding must not show"
+        assert [entry for tick in log for entry in tick] == [entry for tick in of_others for entry in tick], (
+            "the same releases, other draws: which noise is drawn depends on the data"
+        )
+    else:
+        assert log == of_reversed, "which noise is drawn depends on the data"
+    drawn = [entry for tick in (*log, *of_reversed) for entry in tick]
+    assert bool(drawn) == (subject.noise != "none"), "there is noise where none is claimed, or none where it should be"
     laws: dict[str, Any] = {}
-    for entry in logs[0]:
+    for entry in drawn:
         assert laws.setdefault(entry.lane, entry.law) == entry.law, "one lane, two laws: the same bits at two scales"
 
 
-def check_error_formula(subject: Subject, runs: int = 1000) -> None:
+def _recorded(subject: Subject, inputs: list[Any]) -> tuple[list[Any], list[list[Recorder]]]:
+    """The releases, and the draws: before the first tick, then tick by tick."""
+    recording = Recording(simulation(10))
+    mechanism = subject.make(recording)
+    values, ends = [], [len(recording.draws)]
+    for x in inputs:
+        values.append(mechanism.step(x).value)
+        ends.append(len(recording.draws))
+    return values, [recording.draws[start:stop] for start, stop in pairwise([0, *ends])]
+
+
+def _hoarded(inputs: list[Any], log: list[list[Recorder]]) -> list[Any]:
+    """A very different stream with the same transcript: everything since the last close happens at the close.
+
+    Within an interval monotone queries only grow, so a tick that closes nothing closes nothing with fewer events, and a
+    tick that closes has the same sums.
+    """
+    hoarded, held = [], np.zeros_like(np.array(inputs[0]))
+    for tick, (x, draws) in enumerate(zip(inputs, log[1:], strict=True), start=1):
+        held = held + np.array(x)
+        closes = any(_role(entry) != "mu" for entry in draws) or tick == len(inputs)
+        hoarded.append((held if closes else 0 * held).tolist())
+        held = 0 * held if closes else held
+    return hoarded
+
+
+def _check_test_noise(log: list[list[Recorder]]) -> None:
+    """The test of a partition: fresh noise at every tick until no interval is left, a fresh threshold for each."""
+    seen: set[tuple[str, int]] = set()
+    tested = []
+    for tick, entries in enumerate(log):
+        for entry in entries:
+            if _role(entry) == "mu":
+                assert entry.nodes in ((tick,), ()), "the noise of a test has the address of its tick"
+            if _role(entry) in ("mu", "tau", "update"):
+                addresses = {(entry.lane, node) for node in entry.nodes}
+                assert not addresses & seen, "the noise of a test was used twice"
+                seen |= addresses
+        tested.append(any(_role(entry) == "mu" and entry.nodes for entry in entries))
+    assert tested[1], "the first tick was tested without noise"
+    assert sorted(tested[1:], reverse=True) == tested[1:], "a tick was tested without noise"
+
+
+def _role(entry: Recorder) -> str:
+    return entry.lane.rpartition("/")[2]
+
+
+def check_error_formula(subject: Subject) -> None:
     """The public standard deviation agrees with simulation, and the error bound holds. False alarms: below 1e-6."""
     mechanism = subject.make(simulation(0))
-    n = subject.length(mechanism)
+    n, runs = subject.length(mechanism), subject.runs
     inputs = subject.feed(n)
-    truth = [numbers(t) for t in subject.truth(inputs)]
+    truth = subject.truth(inputs)
     errors = []
     for seed in range(runs):
         values = subject.make(simulation(1000 + seed)).run(inputs)
-        errors.append([numbers(v) - t for v, t in zip(values, truth, strict=True)])
+        errors.append([subject.error(v, t) for v, t in zip(values, truth, strict=True)])
     sample = np.array(errors)  # runs, ticks, numbers
     if mechanism.stddev(1) is not None and subject.independent_numbers:
         for tick in range(1, n + 1):

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from evertally.checks.column_mechanisms import COLUMN_MECHANISMS
+from evertally.checks.hostile import GARBAGE
 from evertally.checks.subject import Subject
 from evertally.counting import Counter, RunningMean, VectorCounter
 from evertally.histogram import Histogram
@@ -15,23 +17,6 @@ from evertally.noise import NoiseKey
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 
 PURE, CONCENTRATED, APPROXIMATE = PureDP(1.0), ZCDP(0.5), ApproxDP(1.0, 1e-6)
-
-_JUNK = [
-    None,
-    "x",
-    float("nan"),
-    float("inf"),
-    -(10**30),
-    10**30,
-    [],
-    {},
-    object(),
-    b"\xff",
-    "",
-    ("a", "b"),
-    {"a": "b"},
-]
-_GARBAGE = [_JUNK, [], [_JUNK], [[_JUNK]], [{"a": float("nan"), "b": 10**40, None: 1}], np.array([np.nan, np.inf, 3.0])]
 
 
 def counter(guarantee: Guarantee, horizon: int | None, mechanism: str, ticks: int = 20, **options: Any) -> Subject:
@@ -42,7 +27,7 @@ def counter(guarantee: Guarantee, horizon: int | None, mechanism: str, ticks: in
         make=lambda key: Counter(guarantee=guarantee, horizon=horizon, mechanism=mechanism, key=key, **options),
         feed=lambda n: [(3 * t * t + t) % 7 for t in range(n)],
         truth=lambda inputs: list(accumulate(inputs)),
-        garbage=_GARBAGE,
+        garbage=GARBAGE,
         wrong_calls=["7", 1.5, [1, 2], None, {"a": 1}],
         ticks=ticks,
     )
@@ -62,7 +47,7 @@ def rows(
         make=make,
         feed=lambda n: [[(t * t + 2 * j * t + j) % 5 for j in range(columns)] for t in range(n)],
         truth=truth,
-        garbage=_GARBAGE,
+        garbage=GARBAGE,
         wrong_calls=["abc", 7, [1] * (columns + 1), [0.5] * columns, None],
         ticks=ticks,
     )
@@ -140,9 +125,10 @@ MECHANISMS: tuple[Subject, ...] = (
         make=lambda key: RunningMean(lower=0, upper=10, guarantee=CONCENTRATED, horizon=20, key=key),
         feed=lambda n: [[float((t + i) % 11) for i in range(200)] for t in range(n)],
         truth=_mean_truth,
-        garbage=_GARBAGE,
+        garbage=GARBAGE,
         wrong_calls=[7, None],
         tolerance=0.005,
         independent_numbers=False,
     ),
+    *COLUMN_MECHANISMS,
 )

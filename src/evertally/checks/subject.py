@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evertally.noise import NoiseKey
+
+
+def numbers(value: Any) -> NDArray[np.float64]:
+    """A public value as a flat array."""
+    return np.atleast_1d(np.array(list(value.values()) if isinstance(value, dict) else value, dtype=np.float64))
+
+
+def difference(value: Any, exact: Any) -> NDArray[np.float64]:
+    """The error of released numbers, one by one."""
+    return numbers(value) - numbers(exact)
 
 
 @dataclass(frozen=True)
@@ -16,6 +29,10 @@ class Subject:
     `make(key)` builds it fresh; `feed(n)` gives n legal inputs for `step`, one a tick, always the same; `truth(inputs)`
     gives the exact answers, one a tick, in the form of `Release.value`; `garbage` are event batches for `step_events`
     that a hostile source might send; `wrong_calls` are arguments of `step` that are mistakes of the caller.
+
+    A mechanism that releases labels gives its own `error(value, exact)`, in numbers; `exact` is then whatever `truth`
+    gives. `noise` says what the addresses of draws may depend on: on public numbers alone ("fixed"), on what was
+    released before too ("transcript": partitions), or that there is none ("none").
 
     >>> import evertally as et
     >>> from itertools import accumulate
@@ -37,9 +54,18 @@ class Subject:
     garbage: list[Any] = field(default_factory=list)
     wrong_calls: list[Any] = field(default_factory=list)
     ticks: int = 20  # how many ticks the checks play; the horizon if that is smaller
-    tolerance: float = 0.0  # how far a noiseless release may be from the truth (staleness, grid)
+    # how far a noiseless release may be from the truth (staleness, grid), or how that follows from the mechanism
+    tolerance: float | Callable[[Any], float] = 0.0
     independent_numbers: bool = True  # the numbers of one release carry independent noise of the stated stddev
+    error: Callable[[Any, Any], NDArray[np.float64]] = difference
+    noise: Literal["fixed", "transcript", "none"] = "fixed"
+    users: bool = False  # events have users, which are protected
+    runs: int = 1000  # simulations behind the check of the error formula
 
     def length(self, mechanism: Any) -> int:
         """How many ticks to play."""
         return self.ticks if mechanism.horizon is None else min(self.ticks, mechanism.horizon)
+
+    def slack(self, mechanism: Any) -> float:
+        """How far its next noiseless release may be from the truth."""
+        return self.tolerance(mechanism) if callable(self.tolerance) else self.tolerance

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console, Group
 from rich.live import Live
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from evertally.runtime import Plan, Step, StreamSpec
+from evertally.runtime import Plan, PlannedQuery, Step, StreamSpec
+from evertally.runtime.output import entries
 
 Extra = Callable[[Step, str, str | None], str]  # a further cell for (step, query, category)
 
@@ -69,20 +71,19 @@ class Display:
         return table
 
     def _rows(self, step: Step, query: str, release: Any) -> list[list[str]]:
-        lower, upper = release.interval(beta=self._spec.beta)
-        if not isinstance(release.value, Mapping):
-            return [self._row(step, query, None, release.value, lower, upper)]
-        return [
-            self._row(step, query, label, value, lower[label], upper[label]) for label, value in release.value.items()
-        ]
+        return [self._row(step, query, *entry) for entry in entries(release, self._spec.beta)]
 
-    def _row(self, step: Step, query: str, category: str | None, value: float, lower: float, upper: float) -> list[str]:
+    def _row(self, step: Step, query: str, category: str | None, value: Any, lower: float, upper: float) -> list[str]:
         further = [self._extra[1](step, query, category)] if self._extra else []
-        return [query, category or "", _shown(value), _shown((upper - lower) / 2), *further]
+        # A label has no middle: its sum is at most `upper` below the right one.
+        margin = f"≤ {_shown(upper)}" if isinstance(value, str) else _shown((upper - lower) / 2)
+        return [query, escape(category or ""), escape(_shown(value)), margin, *further]
 
 
-def _shown(number: float) -> str:
-    return f"{number:,.2f}" if isinstance(number, float) and not number.is_integer() else f"{number:,.0f}"
+def _shown(value: float | str) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{value:,.2f}" if isinstance(value, float) and not value.is_integer() else f"{value:,.0f}"
 
 
 def plan_table(spec: StreamSpec, plan: Plan) -> None:
@@ -106,15 +107,22 @@ def plan_table(spec: StreamSpec, plan: Plan) -> None:
             str(planned.numbers),
             str(query.share),
             f"{planned.mechanism}, {planned.exactness}",
-            _paid(planned.charge),
-            "*" if planned.stddev is None else f"{planned.stddev:,.1f}",
-            "*" if planned.error_bound is None else f"± {planned.error_bound:,.0f}",
+            _paid(planned),
+            f"{planned.stddev:,.1f}" if planned.stddev is not None else "*" if planned.error_bound is None else "",
+            "*" if planned.error_bound is None else f"{_sign(planned)} {planned.error_bound:,.0f}",
         )
     console.print(table)
-    if any(planned.stddev is None for planned in plan.queries):
+    if any(planned.error_bound is None for planned in plan.queries):
         console.print("* The error of a mean depends on the number of events; each release has its interval.")
     console.print(f"Releases go to {spec.output_file}")
 
 
-def _paid(charge: Any) -> str:
-    return f"epsilon {charge.epsilon:.4g}" if hasattr(charge, "epsilon") else f"rho {charge.rho:.4g}"
+def _sign(planned: PlannedQuery) -> str:
+    return "≤" if planned.kind in ("leader", "leaders") else "±"
+
+
+def _paid(planned: PlannedQuery) -> str:
+    if planned.mechanism == "trivial":
+        return "nothing"
+    amounts = {name: getattr(planned.charge, name, None) for name in ("epsilon", "rho", "delta")}
+    return ", ".join(f"{name} {amount:.4g}" for name, amount in amounts.items() if amount is not None)

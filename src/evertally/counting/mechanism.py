@@ -195,7 +195,7 @@ class Contract(ABC):
             "last_input": self._last_input().hex(),
         }
         users = self._users.to_bytes() if self._users is not None else b""
-        return pack(header, [users, *self._saved()], self._key)
+        return pack(header, [self._source.laws(), users, *self._saved()], self._key)
 
     # -- machinery -------------------------------------------------------------------------------------------------
 
@@ -208,10 +208,12 @@ class Contract(ABC):
     def _restore(cls, header: dict[str, Any], parts: list[bytes], key: NoiseKey) -> Self:
         options = header["options"] | {"guarantee": guarantee_from_json(header["options"]["guarantee"])}
         self: Self = cls(**cls._decoded(options), key=key)
+        # Laws follow from options, by formulas and planners that another version may have changed.
+        self._source.expect(parts[0])
         if self._users is not None:
-            self._users = UserCap.from_bytes(parts[0])
+            self._users = UserCap.from_bytes(parts[1])
         self._last_digest = bytes.fromhex(header["last_input"])
-        self._load_saved(header["tick"], parts[1:])
+        self._load_saved(header["tick"], parts[2:])
         return self
 
     @classmethod

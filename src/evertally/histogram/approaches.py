@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from evertally.bounds.recompute import Period, best_period, period_from, releases
 from evertally.counting.choose import KINDS, Choice, Setting, budgets, build, misfit
 from evertally.counting.process import Budget, IntArray, node_law
+from evertally.counting.snapshot import guarantee_to_json
 from evertally.counting.veil import Veil
 from evertally.errors import ConfigurationError
 from evertally.histogram import predict
@@ -24,6 +26,7 @@ from evertally.histogram.tasks import AllColumns, Largest, Task
 from evertally.histogram.veils import CounterVeil, RecomputeVeil, TrivialVeil, noise_radius, noisy_answers
 from evertally.noise import VariateSource, ZeroNoise
 from evertally.partition import (
+    Calibration,
     Configuration,
     PartitionVeil,
     Terms,
@@ -55,7 +58,8 @@ _NOTHING = PureDP(2.0**-1000)
 class Approach:
     """One way. `predicted` is what the largest error of any tick typically is (`predict`); `bound` holds at all ticks
     with probability 1 - beta of the task (without a horizon: at tick 2^16 of a stream that reaches `largest` evenly).
-    `answers`: the veil releases the answers themselves, not the column sums that they are taken from."""
+    `answers`: the veil releases the answers themselves, not the column sums that they are taken from. `calibration`:
+    the numbers that were settled for it."""
 
     name: str
     charge: Guarantee
@@ -64,6 +68,12 @@ class Approach:
     build: Callable[[VariateSource], Veil]
     width: int
     answers: bool = False
+    calibration: Calibration = field(default_factory=Calibration)
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """What a task needs to be given (`settled`) to come to this approach again, as JSON."""
+        return self.calibration.numbers | {"charge": guarantee_to_json(self.charge)}
 
     @cached_property
     def bound(self) -> float:
@@ -74,6 +84,8 @@ class Approach:
 def choose_approach(task: Task, mechanism: str) -> Approach:
     """The named way, or the best one."""
     found, reasons = survey(task, mechanism)
+    if task.settled is not None:
+        found = [approach for approach in found if guarantee_to_json(approach.charge) == task.settled["charge"]]
     if not found:
         raise ConfigurationError("; ".join(dict.fromkeys(reasons)))
     return found[0]
@@ -85,12 +97,17 @@ def survey(task: Task, mechanism: str = "auto") -> tuple[list[Approach], list[st
         raise ConfigurationError(f'unknown mechanism {mechanism!r}; choose "auto" or one of {", ".join(NAMES)}')
     found: list[Approach] = []
     reasons: list[str] = []
-    for name in NAMES if mechanism == "auto" else (mechanism,):
+    for name in _all_names(task) if mechanism == "auto" else (mechanism,):
         try:
             found.extend(_ways(task, name))
         except ConfigurationError as error:
             reasons.append(f'mechanism "{name}": {error}')
     return sorted(found, key=lambda approach: approach.predicted), reasons
+
+
+def _all_names(task: Task) -> Iterator[str]:
+    # Where nothing public bounds the answer a constant would look better than it is.
+    return (name for name in NAMES if name != "trivial" or task.declared)
 
 
 def _ways(task: Task, name: str) -> Iterator[Approach]:
@@ -171,8 +188,18 @@ def _partition(task: Task, name: str, charge: PureDP | ApproxDP) -> Approach:
         if isinstance(charge, ApproxDP):
             raise ConfigurationError("several events of a user are covered by pure partitions only")
         promise = PureDP(charge.exact_epsilon / task.group, adversary=charge.adversary)
+    calibration = Calibration(task.settled)
     terms = Terms(
-        promise, task.event, task.horizon, task.columns, task.queries, task.largest, task.beta, task.growth, task.split
+        promise,
+        task.event,
+        task.horizon,
+        task.columns,
+        task.queries,
+        task.largest,
+        task.beta,
+        task.growth,
+        task.split,
+        calibration=calibration,
     )
     at = predict.SOMEWHERE if task.horizon is None else None
     if name == "two-level":
@@ -184,6 +211,7 @@ def _partition(task: Task, name: str, charge: PureDP | ApproxDP) -> Approach:
             lambda: plan.error(task.beta, at),
             lambda source: PartitionVeil(TwoLevelRelease(plan, source), plan),
             task.columns,
+            calibration=calibration,
         )
     if name in LADDERS:
         configuration = LADDERS[name](terms)
@@ -203,6 +231,7 @@ def _partition(task: Task, name: str, charge: PureDP | ApproxDP) -> Approach:
         lambda: chosen.error(task.beta, at, None if at is None else predict.intervals_reached(task, chosen)),
         lambda source: PartitionVeil(chosen.engine(source), chosen),
         task.columns,
+        calibration=calibration,
     )
 
 
@@ -259,7 +288,8 @@ def _answers(task: Task, charge: Budget) -> Approach:
         m = releases(T, r)
         return task.growth * (r - 1) + noise_radius(node_law(charge, task.shift, m), m * k, beta)
 
-    period = _period(T, alpha)
+    calibration = Calibration(task.settled)
+    period = _period(T, alpha, calibration)
     law = node_law(charge, task.shift, period.m)
 
     def made(source: VariateSource) -> Veil:
@@ -267,7 +297,7 @@ def _answers(task: Task, charge: Budget) -> Approach:
         return RecomputeVeil(task.columns, k, T, period.r, answer, lambda beta: alpha(period.r, beta))
 
     typical = predict.recompute_error(task, law, period.r, period.m)
-    return Approach("recompute", charge, typical, lambda: period.alpha, made, k, answers=True)
+    return Approach("recompute", charge, typical, lambda: period.alpha, made, k, True, calibration)
 
 
 def _selection(task: Task, charge: Budget) -> Approach:
@@ -280,7 +310,8 @@ def _selection(task: Task, charge: Budget) -> Approach:
         select = kind.within(charge.share(_part(m)), task.change.linf)
         return task.growth * (r - 1) + (float(select.scale) * math.log(d * m / beta) if d > 1 else 0)
 
-    period = _period(T, alpha)
+    calibration = Calibration(task.settled)
+    period = _period(T, alpha, calibration)
     select = kind.within(charge.share(_part(period.m)), task.change.linf)
 
     def made(source: VariateSource) -> Veil:
@@ -290,11 +321,18 @@ def _selection(task: Task, charge: Budget) -> Approach:
         return RecomputeVeil(d, 1, T, period.r, answer, lambda beta: alpha(period.r, beta))
 
     typical = predict.selection_error(task, float(select.scale), period.r, period.m)
-    return Approach("recompute", charge, typical, lambda: period.alpha, made, 1, answers=True)
+    return Approach("recompute", charge, typical, lambda: period.alpha, made, 1, True, calibration)
 
 
-def _period(T: int, alpha: Callable[[int], float]) -> Period:
-    """The period with the least bound; for long horizons the best of about a hundred, first far apart and then near."""
+def _period(T: int, alpha: Callable[[int], float], calibration: Calibration) -> Period:
+    r = calibration.settle("period", lambda: _best_period(T, alpha).r)
+    return Period(r, releases(T, r), alpha(r))
+
+
+def _best_period(T: int, alpha: Callable[[int], float]) -> Period:
+    """The period with the least bound; for long horizons the best of about a hundred, first far apart and then near.
+    Periods whose noise would be out of range are left out."""
+    alpha = _infinite_where_refused(alpha)
     if T <= _ALL_PERIODS:
         return best_period(T, alpha)
 
@@ -304,6 +342,16 @@ def _period(T: int, alpha: Callable[[int], float]) -> Period:
 
     coarse = best(1.25**i for i in range(math.ceil(math.log(T, 1.25)) + 1))
     return best(coarse.m * 1.25 ** (i / 24) for i in range(-24, 25))
+
+
+def _infinite_where_refused(alpha: Callable[[int], float]) -> Callable[[int], float]:
+    def at(r: int) -> float:
+        try:
+            return alpha(r)
+        except ConfigurationError:
+            return math.inf
+
+    return at
 
 
 def _part(m: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -30,7 +30,9 @@ class ColumnQuery(ColumnInput, VeiledMechanism):
 
     An event touches at most `max_per_event` columns (default: all) and adds an integer from 0 to `max_weight` to each.
     `largest` is a public guess at the largest answer: it steers accuracy, never privacy. `max_events_per_tick` is used
-    for error bounds only. `split` divides the budget of a partition between tau, mu and the histogram.
+    for predictions and error bounds only; left out, they are those of one event in a tick, and "auto" does not choose
+    to ignore the data. `split` divides the budget of a partition between tau, mu and the histogram. `calibration` holds
+    the numbers that a planner settled for this mechanism; a snapshot carries them.
     """
 
     def __init__(
@@ -47,7 +49,7 @@ class ColumnQuery(ColumnInput, VeiledMechanism):
         largest: int | None = None,
         max_per_event: int | None = None,
         max_weight: int = 1,
-        max_events_per_tick: int = 1,
+        max_events_per_tick: int | None = None,
         other: str | None = None,
         signed: bool = False,
         neighbours: str | Neighbours = "add_remove",
@@ -56,6 +58,7 @@ class ColumnQuery(ColumnInput, VeiledMechanism):
         beta: float = 0.05,
         split: Sequence[Share] | None = None,
         memory_limit: int = 2**30,
+        calibration: Mapping[str, Any] | None = None,
         key: NoiseKey | None = None,
         stream: str = "stream",
         name: str | None = None,
@@ -69,7 +72,8 @@ class ColumnQuery(ColumnInput, VeiledMechanism):
                 'e.g. ZCDP(0.5, adversary="oblivious")'
             )
         largest = None if largest is None else whole("largest", largest, 1, 2**60)
-        growth = whole("max_events_per_tick", max_events_per_tick, 1, 2**40) * whole("max_weight", max_weight, 1, 2**40)
+        busiest = 1 if max_events_per_tick is None else whole("max_events_per_tick", max_events_per_tick, 1, 2**40)
+        growth = busiest * whole("max_weight", max_weight, 1, 2**40)
         if not 0 < beta < 1:
             raise ConfigurationError("beta is a probability between 0 and 1")
         if signed:
@@ -109,6 +113,8 @@ class ColumnQuery(ColumnInput, VeiledMechanism):
             beta=beta,
             split=None if shares is None else Split.of(*shares),
             memory_limit=whole("memory_limit", memory_limit, 1, 2**62),
+            declared=largest is not None or max_events_per_tick is not None,
+            settled=calibration,
         )
         approach = choose_approach(self._task, mechanism)
         self._answers = approach.answers
@@ -129,6 +135,7 @@ class ColumnQuery(ColumnInput, VeiledMechanism):
                 "beta": beta,
                 "split": None if shares is None else [str(share) for share in shares],
                 "memory_limit": memory_limit,
+                "calibration": approach.numbers,
             },
             guarantee=guarantee,
             charge=approach.charge,

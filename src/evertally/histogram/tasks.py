@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -78,6 +79,9 @@ class Task:
     beta: float = 0.05
     split: Split | None = None
     memory_limit: int = 2**30
+    declared: bool = True  # whether something public bounds the answer, so that a constant has an error bound
+    # Numbers of an earlier choice (Approach.numbers), to be kept and not found again.
+    settled: Mapping[str, Any] | None = field(default=None, compare=False)
 
     @property
     def shift(self) -> Change:

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from evertally.errors import StateError
 from evertally.noise.keystream import Keystream
 from evertally.noise.laws import Law
 from evertally.noise.sampler import draw
@@ -23,6 +24,7 @@ from evertally.noise.variates import AddressedVariates, VariateKind, Variates, Z
 # below the 128 KiB from which the C library fetches fresh pages from the kernel for each of them (three times
 # slower).
 _PIECE = 1 << 12
+_SHORT = 6  # bytes: among a thousand lanes two hashes agree with probability 2^-29
 
 
 class Source(Protocol):
@@ -66,6 +68,12 @@ class ItemSource(VariateSource, Protocol):
     def item_hash(self) -> Any:
         """A keyed BLAKE2b object, to be copied for each label; see `item_addresses`."""
 
+    def laws(self) -> bytes:
+        """Which lane has been drawn with which law, as bytes to keep beside a state."""
+
+    def expect(self, laws: bytes) -> None:
+        """Refuses, now and later, to draw a lane with another law than `laws` says: one lane, one law, for ever."""
+
 
 def item_addresses(source: ItemSource, labels: Sequence[str | None]) -> NDArray[np.uint64]:
     """Keyed digests of labels, 64 and 32 bits in two words: where the noise of these items lies. Shape (labels, 2).
@@ -104,13 +112,16 @@ class KeyedSource:
     def __init__(self, subkey: bytes) -> None:
         self._subkey = subkey
         self._lanes: dict[str, tuple[Keystream, Law | VariateKind]] = {}
+        self._known_laws: dict[bytes, bytes] = {}  # short hashes of lanes and of their laws
 
     def draws(
         self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0
     ) -> NDArray[np.int64]:
-        stream = self._stream(lane, law)
         nodes = _countable(nodes)
         out = np.empty((len(nodes), coordinates), dtype=np.int64)
+        if not out.size:
+            return out  # nothing was drawn: the lane has no law yet
+        stream = self._stream(lane, law)
         if coordinates > _PIECE:
             for i in range(len(nodes)):
                 for start in range(0, coordinates, _PIECE):
@@ -131,8 +142,10 @@ class KeyedSource:
         return AddressedVariates(kind, stream.words([node], 0, coordinates)[0], more)
 
     def item_draws(self, lane: str, law: Law, node: int, items: NDArray[np.uint64]) -> NDArray[np.int64]:
-        stream = self._stream(lane, law)
         out = np.empty(len(items), dtype=np.int64)
+        if not out.size:
+            return out
+        stream = self._stream(lane, law)
         for start in range(0, len(items), _PIECE):
             piece = items[start : start + _PIECE]
             out[start : start + _PIECE] = draw(law, stream.item_words(node, piece), _more_by_item(stream, node, piece))
@@ -148,9 +161,25 @@ class KeyedSource:
     def order(self, message: bytes) -> bytes:
         return hashlib.blake2b(message, key=self._subkey, digest_size=16, person=b"evertally:order").digest()
 
+    def laws(self) -> bytes:
+        return b"".join(lane + law for lane, law in sorted(self._known_laws.items()))
+
+    def expect(self, laws: bytes) -> None:
+        step = 2 * _SHORT
+        for start in range(0, len(laws), step):
+            self._check_law(laws[start : start + _SHORT], laws[start + _SHORT : start + step])
+
+    def _check_law(self, lane: bytes, law: bytes) -> None:
+        if self._known_laws.setdefault(lane, law) != law:
+            raise StateError(
+                "this stream was begun with noise of another law than this version would draw now; the same random "
+                "bits at two scales reveal data. Continue it with the version that began it, or start a new stream"
+            )
+
     def _stream(self, lane: str, law: Law | VariateKind) -> Keystream:
         known = self._lanes.get(lane)
         if known is None:
+            self._check_law(_short_hash(lane), _short_hash(repr(law)))
             known = (Keystream(self._subkey, lane), law)
             self._lanes[lane] = known
         if known[1] != law:
@@ -168,6 +197,10 @@ class KeyedSource:
         index = np.arange(nodes.start, nodes.stop, nodes.step) if isinstance(nodes, range) else nodes
         words = stream.words(index, first, count).reshape(-1, 2)
         return draw(law, words, more).reshape(len(nodes), count)
+
+
+def _short_hash(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()[:_SHORT]
 
 
 def _two_words(stream: Keystream, node: int, coordinate: int, round_: int) -> tuple[int, int]:
@@ -207,6 +240,12 @@ class ZeroSource:
 
     def item_hash(self) -> Any:
         return hashlib.blake2b(digest_size=16, person=b"evertally:label")
+
+    def laws(self) -> bytes:
+        return b""
+
+    def expect(self, laws: bytes) -> None:
+        """Nothing is drawn, so nothing can be drawn twice."""
 
     def order(self, message: bytes) -> bytes:
         return hashlib.blake2b(message, digest_size=16).digest()
@@ -255,6 +294,12 @@ class RecordingSource:
 
     def item_hash(self) -> Any:
         return self._inner.item_hash()
+
+    def laws(self) -> bytes:
+        return self._inner.laws()
+
+    def expect(self, laws: bytes) -> None:
+        self._inner.expect(laws)
 
     def order(self, message: bytes) -> bytes:
         return self._inner.order(message)

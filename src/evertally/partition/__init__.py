@@ -1,6 +1,7 @@
 """Partitions: sparse vector over time, and the one engine that all of parameterized-histograms is made of."""
 
 from evertally.partition.budget import Noise, Split, noise_of
+from evertally.partition.calibration import Calibration
 from evertally.partition.engine import PartitionedRelease
 from evertally.partition.plan import Configuration, Terms, bounded, doubling, intervals, noisy_ladders, rebased
 from evertally.partition.rules import Intervals, Ladder, NoisyLadders, Queries, Rebased, Rule
@@ -9,6 +10,7 @@ from evertally.partition.two_level import TwoLevelPlan, TwoLevelRelease
 from evertally.partition.veil import PartitionVeil
 
 __all__ = [
+    "Calibration",
     "Configuration",
     "Intervals",
     "Ladder",

@@ -51,7 +51,7 @@ def _most(noise: Noise, kappa: int, gamma: int, ticks: int, late: int, beta: flo
 
     def improbable(J: int) -> bool:
         s = _TILTS * J / ticks
-        M = (p / (np.expm1(np.minimum(s, 50.0))[:, None] + p)) @ weights
+        M = np.maximum((p / (np.expm1(np.minimum(s, 50.0))[:, None] + p)) @ weights, 1e-300)
         exponent = (
             s * ticks + (J - late) * (np.log(M) - math.log1p(-late / J)) - (late * math.log(late / J) if late else 0)
         )

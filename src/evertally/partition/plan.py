@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,11 +19,14 @@ from evertally.counting.process import IntArray
 from evertally.errors import ConfigurationError
 from evertally.noise import Source, ZeroNoise
 from evertally.partition.budget import Noise, Split, noise_of
+from evertally.partition.calibration import Calibration, Scope
 from evertally.partition.engine import PartitionedRelease
 from evertally.partition.histograms import make_histogram
 from evertally.partition.rules import Intervals, Ladder, NoisyLadders, Queries, Rebased, Rise, Rule
 from evertally.partition.tails import Tails
 from evertally.privacy import ApproxDP, Change, PureDP
+
+T = TypeVar("T")
 
 _MOST_INTERVALS = 2**30
 
@@ -33,7 +37,8 @@ class Terms:
 
     `largest` is a guess at the largest answer (c_max), None if there is none; `growth` the most that an answer grows in
     one tick, for accuracy only; `beta` the failure probability that thresholds are made for. `promise` and `change` are
-    those of one event. `base_error` bounds the error of the vector that the engine starts from.
+    those of one event. `base_error` bounds the error of the vector that the engine starts from. `calibration` keeps the
+    numbers that decide laws, where they are to be kept.
     """
 
     promise: PureDP | ApproxDP
@@ -46,11 +51,20 @@ class Terms:
     growth: int = 1
     split: Split | None = None
     base_error: int = 0
+    calibration: Calibration | Scope | None = field(default=None, compare=False)
 
     @property
     def unlimited(self) -> bool:
         """Whether H must take any number of inserts."""
         return self.largest is None or self.horizon is None
+
+    def settle(self, name: str, find: Callable[[], T]) -> T:
+        """A number that decides a law, or goes with one that does: found once, if there is a calibration to keep it."""
+        return find() if self.calibration is None else self.calibration.settle(name, find)
+
+    def within(self, scope: str) -> Terms:
+        """The same terms, with a part of the calibration of its own."""
+        return self if self.calibration is None else replace(self, calibration=self.calibration.within(scope))
 
     def noise(self, split: Split) -> Noise:
         """The noise of one engine."""
@@ -139,8 +153,9 @@ def bounded(terms: Terms) -> Configuration:
         moving = moving_rise(lambda j, t: 3 * alpha(tails, j, t))
         rule = lambda: Ladder(terms.queries, moving)  # noqa: E731
         return Configuration("bounded", terms, noise, "epoch-tree", None, rule, at_one_tick(moving), (2, 3, 0))
-    n = _fewest(lambda n: n * (alpha(terms.tails(noise, "binary-tree", n)) - 1) >= _largest(terms))
-    step = 3 * alpha(terms.tails(noise, "binary-tree", n))
+    settle = terms.settle
+    n = settle("n", lambda: _fewest(lambda n: n * (alpha(terms.tails(noise, "binary-tree", n)) - 1) >= _largest(terms)))
+    step = settle("K", lambda: 3 * alpha(terms.tails(noise, "binary-tree", n)))
     rule = lambda: Ladder(terms.queries, lambda j, ticks: step)  # noqa: E731
     return Configuration("bounded", terms, noise, "binary-tree", n, rule, lambda j, t: step, (2, 3, 0))
 
@@ -167,10 +182,11 @@ def noisy_ladders(terms: Terms) -> Configuration:
         sparse, _, histogram = parts(n)
         return n * (max(3, sparse + histogram) - 1) >= terms.queries.count * _largest(terms)
 
-    n = _fewest(enough)
+    settle = terms.settle
+    n = settle("n", lambda: _fewest(enough))
     sparse, update, histogram = parts(n)
-    C = sparse + update
-    K = 3 * (C + histogram)
+    C = settle("C", lambda: sparse + update)
+    K = settle("K", lambda: 3 * (C + histogram))
     rule = lambda: NoisyLadders(terms.queries, K, C, law)  # noqa: E731
     return Configuration("noisy-ladders", terms, noise, "binary-tree", n, rule, lambda j, t: K + C, (1, 3, 1))
 
@@ -186,9 +202,11 @@ def doubling(terms: Terms, start: int | None = None) -> Configuration:
     noise = terms.noise(Split.halves())
     most = None if terms.horizon is None else terms.horizon * terms.growth
     J = None if most is None else (most - 1).bit_length() + 1
-    K_1 = start
-    if K_1 is None:
-        K_1 = max(1, terms.tails(noise, "pile", J).sparse_vector(terms.beta, 1, 1))
+
+    def above_noise() -> int:
+        return max(1, terms.tails(noise, "pile", J).sparse_vector(terms.beta, 1, 1))
+
+    K_1 = terms.settle("K_1", above_noise) if start is None else start
     if most is not None:
         J = (-(-most // K_1) - 1).bit_length() + 1
 
@@ -242,7 +260,8 @@ def _rebased(terms: Terms, name: str, rule: Callable[[Rise], Rule], looks_at_his
         return step + tails.sparse_vector(beta) + tails.histogram(beta), n, step
 
     most = max(1, terms.queries.count * _largest(terms) // 2)
-    _, n, step = min(bound(n) for n in _grid(min(most, terms.horizon or most)))
+    sizes = _grid(min(most, terms.horizon or most))
+    n, step = terms.settle("n, kappa", lambda: list(min(bound(n) for n in sizes)[1:]))
     fixed: Rise = lambda j, ticks: step  # noqa: E731
     return Configuration(name, terms, noise, "best", n, lambda: rule(fixed), lambda j, t: step, (1, 1, 0))
 

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache, lru_cache, partial
+from typing import Any
 
 from evertally.partition.budget import Split, noise_of
 from evertally.partition.closes import most_closes
@@ -43,7 +44,7 @@ def tuned(terms: Terms, name: str, course: Course, reach: int) -> Configuration:
         return _unlimited(terms, name, course, rule)
     T = terms.horizon
     assert T is not None
-    split, n, kappa = best(terms.promise, terms.change, course, terms.split)
+    split, n, kappa = _settled(terms, course)
     noise = terms.noise(split)
     return Configuration(
         name,
@@ -65,12 +66,23 @@ def _unlimited(terms: Terms, name: str, course: Course, rule: Callable[[Rise], R
     between 1 and all that is possible, on a logarithmic scale.
     """
     middle = replace(course, largest=max(1, math.isqrt(course.horizon * course.growth)))
-    split, n, _ = best(terms.promise, terms.change, middle, terms.split)
+    split, n, _ = _settled(terms, middle)
     noise = terms.noise(split)
     scale = float(noise.mu.scale)
     moving = moving_rise(lambda j, t: math.ceil(scale * math.log(_LATE * t)))
     # n is no limit here: blocks follow one another for ever
     return Configuration(name, terms, noise, "blocks", n, lambda: rule(moving), at_one_tick(moving), (1, 1, 0))
+
+
+def _settled(terms: Terms, course: Course) -> tuple[Split, int, int]:
+    """What the search finds, found once: another version of numpy may simulate another ripple."""
+
+    def find() -> list[Any]:
+        split, n, kappa = best(terms.promise, terms.change, course, terms.split)
+        return [[str(split.tau), str(split.mu), str(split.histogram)], n, kappa]
+
+    shares, n, kappa = terms.settle("split, n, kappa", find)
+    return Split.of(*shares), n, kappa
 
 
 # -- the search --------------------------------------------------------------------------------------------------------
@@ -116,7 +128,7 @@ def _split(histogram: Fraction) -> Split:
 def _cost(promise: PureDP | ApproxDP, change: Change, course: Course, split: Split, n: int) -> tuple[float, int]:
     scales = Scales.of(noise_of(promise, split, linf=change.linf), change)
     kappa = threshold(course, scales, n)
-    both = [typical_error(course, scales, kappa, "blocks", n, replicas=24, burst=burst) for burst in (False, True)]
+    both = [typical_error(course, scales, kappa, "blocks", n, replicas=48, burst=burst) for burst in (False, True)]
     return sum(both) / 2, kappa
 
 

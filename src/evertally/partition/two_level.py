@@ -54,13 +54,15 @@ class TwoLevelPlan:
         else:
             half = PureDP(promise.exact_epsilon / 2, adversary=promise.adversary)
         self.terms = replace(terms, promise=half, beta=terms.beta / 2)
-        self.outer = doubling(self.terms, start)
+        self.outer = doubling(self.terms.within("outer"), start)
         self._tails = self.terms.tails(self.outer.noise, "pile", self.outer.intervals)
         self._K_1 = self.outer.rise(1, 0)
         self._factor = factor
         self._inner: dict[int, Configuration] = {}
         if self.outer.intervals is not None:
-            self.inner(self.outer.intervals + 1)  # what cannot be calibrated is refused now, not in mid-stream
+            # Settled now, all of them: what cannot be calibrated is refused before the stream starts.
+            for segment in range(1, self.outer.intervals + 2):
+                self.inner(segment)
 
     def inner(self, segment: int) -> Configuration:
         """The partition inside segment number `segment`, which starts from `segment - 1` piles of outer noise.
@@ -75,7 +77,7 @@ class TwoLevelPlan:
     def _calibrate(self, segment: int) -> Configuration:
         beta = self.terms.beta
         gamma = self._tails.piled(beta, segment - 1)
-        terms = replace(self.terms, beta=beta * self._share(segment), base_error=gamma)
+        terms = replace(self.terms.within(f"segment-{segment}"), beta=beta * self._share(segment), base_error=gamma)
         if self.terms.horizon is None:
             return bounded(terms) if terms.queries.count == 1 else rebased(terms)
         alpha_dm = self._tails.sparse_vector(beta) + gamma + segment * terms.growth

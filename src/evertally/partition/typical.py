@@ -16,6 +16,7 @@ Deterministic, and for accuracy only: thresholds and splits are chosen by it, an
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -152,7 +153,7 @@ def _histogram_tails(pure: bool, kind: str, n: int | None, inserts: int) -> tupl
 
 
 def typical_error(
-    course: Course, scales: Scales, kappa: float, kind: str, n: int | None, *, replicas: int = 64, burst: bool = False
+    course: Course, scales: Scales, kappa: float, kind: str, n: int | None, *, replicas: int = 256, burst: bool = False
 ) -> float:
     """The median over runs of the largest error of any tick, on the steady stream or on the burst.
 
@@ -176,22 +177,33 @@ def typical_error(
     released = np.maximum(0.0, before + noise[idle : idle + intervals])
     staleness = np.minimum(after, course.largest) - released
     largest = (np.maximum(np.abs(released - before), np.abs(staleness)) * alive).max(axis=0)
-    others = _other_columns(course, scales, kind, n, _rounded(min(expected + idle, _MOST_INTERVALS), least=1), idle)
+    inserts = idle + int(np.median(alive.sum(axis=0))) - 1
+    others = _other_columns(course, scales, kind, n, _rounded(inserts, least=1) if inserts else 0, idle)
     if course.selects:
-        return float(np.median((np.minimum(grown, course.largest - before) * alive).max(axis=0)) + others)
-    return max(float(np.median(largest)), others)
+        stale = (np.minimum(grown, course.largest - before) * alive).max(axis=0)
+        return float(np.median(stale)) + largest_where(others, math.log(2), high=4 * scales.unit)
+    # The largest error is below x if that of the busy column is, and no other column exceeds it: -ln of a probability.
+    ranked = np.sort(largest)
+
+    def exceeded(x: float) -> float:
+        below = float(np.searchsorted(ranked, x, side="right")) / replicas
+        return others(x) - math.log(max(below, 0.5 / replicas))
+
+    return largest_where(exceeded, math.log(2), high=float(ranked[-1]) + 1)
 
 
-def _other_columns(course: Course, scales: Scales, kind: str, n: int | None, inserts: int, idle: int) -> float:
-    """How far the noise of empty columns typically leads astray, at any insert.
+def _other_columns(
+    course: Course, scales: Scales, kind: str, n: int | None, inserts: int, idle: int
+) -> Callable[[float], float]:
+    """How many times the noise of empty columns leads astray by more than x, after any insert.
 
     For the maximum it counts where it is above the true answer; for a selection where a column with less is preferred,
     and then by how much less.
     """
-    if course.columns == 1:
-        return 0.0
+    if course.columns == 1 or inserts == 0:
+        return lambda x: 0.0
     places, tails = _histogram_tails(scales.pure, kind, n, inserts)
-    many = tails.theta * (course.columns - 1) * inserts / len(places)
+    many = (course.columns - 1) * max(1.0, tails.theta * inserts) / len(places)
     height = np.zeros_like(places) if course.wide else course.largest * np.maximum(0, places - idle) / inserts
     unit = scales.unit * (math.sqrt(2) if course.selects else 1.0)
 
@@ -199,7 +211,7 @@ def _other_columns(course: Course, scales: Scales, kind: str, n: int | None, ins
         level = np.maximum(x, height) if course.selects else x + height
         return many * float(tails.above(_UNIT * level / unit).sum())
 
-    return largest_where(expected, math.log(2), high=4 * unit)
+    return expected
 
 
 def noise_closes(kappa: float, scales: Scales) -> float:

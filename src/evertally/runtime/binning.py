@@ -71,9 +71,8 @@ def _prepared(batch: Batch, spec: StreamSpec) -> dict[str, Any]:
     for query in spec.queries:
         if query.column is not None:
             raw = batch[query.column]
-            prepared[query.name] = (
-                columns.labels(raw) if query.kind == "histogram" else columns.amounts(raw, query.column)
-            )
+            amounts = query.kind in ("counter", "mean")
+            prepared[query.name] = columns.amounts(raw, query.column) if amounts else columns.labels(raw)
     if spec.user_column is not None:
         prepared[_USERS] = columns.users(batch[spec.user_column], spec.user_column)
     return prepared

@@ -7,14 +7,27 @@ from typing import Any
 
 from evertally.counting import Counter, RunningMean, restore
 from evertally.errors import EvertallyError, StateError
-from evertally.histogram import Histogram
+from evertally.histogram import Histogram, MaxSum, MinSum, MonotoneQuery, Quantile, SumSelect, TopK, TopKSelect
 from evertally.noise import Key
 from evertally.runtime.spec import QuerySpec, StreamSpec
+from evertally.runtime.spec_expressions import expression
+from evertally.runtime.spec_options import LINEAR
 from evertally.stream import Stream
 
 Mechanisms = dict[str, Any]  # by query name, in the order of the spec
 
-_CLASSES: dict[str, Any] = {"counter": Counter, "histogram": Histogram, "mean": RunningMean}
+_CLASSES: dict[str, Any] = {
+    "counter": Counter,
+    "histogram": Histogram,
+    "mean": RunningMean,
+    "max": MaxSum,
+    "min": MinSum,
+    "quantile": Quantile,
+    "top": TopK,
+    "leader": SumSelect,
+    "leaders": TopKSelect,
+    "query": MonotoneQuery,
+}
 
 
 def build(spec: StreamSpec, key: Key | None) -> Mechanisms:
@@ -37,9 +50,26 @@ def open_stream(spec: StreamSpec, key: Key | None) -> Stream:
 
 def _added(spec: StreamSpec, stream: Stream, query: QuerySpec) -> Any:
     try:
-        return stream.add(_CLASSES[query.kind], share=query.share, name=query.name, **query.parameters)
+        return stream.add(_CLASSES[query.kind], share=query.share, name=query.name, **_options(spec, query))
     except EvertallyError as error:
         spec.refuse(query.line, f"query {query.name!r}: {error}")
+
+
+def _options(spec: StreamSpec, query: QuerySpec) -> dict[str, Any]:
+    """The options of a query as arguments of its class."""
+    options = dict(query.parameters)
+    if spec.max_events_per_tick is not None and (query.kind not in LINEAR or options.get("mechanism") == "sparse"):
+        options["max_events_per_tick"] = spec.max_events_per_tick
+    if query.kind in LINEAR:
+        return options
+    options["columns"] = options.pop("categories")
+    options.setdefault("max_per_event", 1)  # as for a histogram: most events have one label
+    named = [*options["columns"], *([options["other"]] if "other" in options else [])]
+    if "expression" in options:
+        options["query"] = expression(options.pop("expression"), named)
+    elif "expressions" in options:
+        options["query"] = {name: expression(form, named) for name, form in options.pop("expressions").items()}
+    return options
 
 
 def restored(spec: StreamSpec, key: Key, snapshots: Mapping[str, bytes]) -> Mechanisms:

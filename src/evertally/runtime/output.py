@@ -8,21 +8,36 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 FIELDS = ("tick", "time", "query", "category", "value", "stddev", "lower", "upper")
 
 
-def rows(query: str, time: str | int, release: Any, beta: float) -> Iterator[tuple[Any, ...]]:
-    """The rows of one release.
+def entries(release: Any, beta: float) -> Iterator[tuple[str | None, Any, Any, Any]]:
+    """What a release consists of: (category, value, lower, upper), in an order that is public.
 
-    A histogram gives one row per category, in the declared order: the order of arrival is private.
+    A histogram has an entry per category, in the declared order: the order of arrival is private. A list has one per
+    rank. A value is a number or a label; of a label, lower and upper bound how far its sum is from the right one.
     """
-    lower, upper = release.interval(beta=beta)
+    value, (lower, upper) = release.value, release.interval(beta=beta)
+    if isinstance(value, Mapping):
+        yield from ((label, number, lower[label], upper[label]) for label, number in value.items())
+    elif isinstance(value, list | np.ndarray):
+        for rank, one in enumerate(zip(*map(_plain, (value, lower, upper)), strict=True), start=1):
+            yield str(rank), *one
+    else:
+        yield None, value, lower, upper
+
+
+def _plain(values: Any) -> list[Any]:
+    return list(values.tolist() if isinstance(values, np.ndarray) else values)
+
+
+def rows(query: str, time: str | int, release: Any, beta: float) -> Iterator[tuple[Any, ...]]:
+    """The rows of one release."""
     stddev = None if release.stddev is None else float(f"{release.stddev:.6g}")
-    if not isinstance(release.value, Mapping):
-        yield release.tick, time, query, None, release.value, stddev, lower, upper
-        return
-    for label, value in release.value.items():
-        yield release.tick, time, query, label, value, stddev, lower[label], upper[label]
+    for category, value, lower, upper in entries(release, beta):
+        yield release.tick, time, query, category, value, stddev, lower, upper
 
 
 def encode(lines: Iterator[tuple[Any, ...]], suffix: str, header: bool) -> bytes:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from evertally.privacy import Guarantee
 from evertally.runtime.mechanisms import build
-from evertally.runtime.spec import StreamSpec
+from evertally.runtime.spec import QuerySpec, StreamSpec
 
 
 @dataclass(frozen=True)
 class PlannedQuery:
     """One query: the noise that was chosen for it, what it pays, and its error at the last tick of the plan.
 
-    A mean has no error known beforehand: it depends on the number of events. Its releases carry an interval.
+    A mean has no error known beforehand: it depends on the number of events. Its releases carry an interval. Partitions
+    and selections have a bound and no standard deviation.
     """
 
     name: str
@@ -47,7 +49,7 @@ def plan(spec: StreamSpec, ticks: int | None = None) -> Plan:
             PlannedQuery(
                 name=query.name,
                 kind=query.kind,
-                numbers=len(mechanism.columns) if query.kind == "histogram" else 1,
+                numbers=_numbers(query, mechanism),
                 mechanism=mechanism.mechanism,
                 exactness=mechanism.exactness,
                 charge=mechanism.charge,
@@ -56,3 +58,10 @@ def plan(spec: StreamSpec, ticks: int | None = None) -> Plan:
             )
         )
     return Plan(at, spec.beta, tuple(rows))
+
+
+def _numbers(query: QuerySpec, mechanism: Any) -> int:
+    """How many numbers, or labels, a release has."""
+    if query.kind == "histogram":
+        return len(mechanism.columns)
+    return int(query.parameters.get("k", len(query.parameters.get("expressions", "1"))))

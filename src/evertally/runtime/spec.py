@@ -21,7 +21,7 @@ from evertally.errors import ConfigurationError
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from evertally.runtime.clock import Clock
 from evertally.runtime.spec_file import SpecFile, nearest
-from evertally.runtime.spec_options import KINDS, QUERY, REQUIRED, REQUIRED_BY_KIND, SECTIONS
+from evertally.runtime.spec_options import KINDS, LINEAR, QUERY, REQUIRED, REQUIRED_BY_KIND, SECTIONS, TUNING
 
 Unit = Literal["event", "user"]
 
@@ -49,6 +49,7 @@ class StreamSpec:
     unit: Unit
     max_events_per_user: int | None
     user_column: str | None
+    max_events_per_tick: int | None
     guarantee: Guarantee
     clock: Clock
     key_file: Path
@@ -84,6 +85,7 @@ def load_spec(path: str | os.PathLike[str]) -> StreamSpec:
         unit=_unit(file, stream),
         max_events_per_user=stream.get("max_events_per_user"),
         user_column=stream.get("user_column"),
+        max_events_per_tick=stream.get("max_events_per_tick"),
         guarantee=_guarantee(file, sections["guarantee"]),
         clock=clock,
         key_file=file.path.parent / sections["key"]["file"],
@@ -95,6 +97,12 @@ def load_spec(path: str | os.PathLike[str]) -> StreamSpec:
     )
     if len({spec.key_file, spec.state_file, spec.output_file, spec.path}) < 4:
         file.refuse("the spec, key, state and output must be four different files", "state", "file")
+    growing = next((query.kind for query in spec.queries if query.kind not in LINEAR), None)
+    if growing is not None and spec.max_events_per_tick is None:
+        # A default would be a promise that nobody made: error bounds and the choice of a mechanism rest on it.
+        file.refuse(
+            f"[stream] needs 'max_events_per_tick' for a {growing}: a public guess that error bounds rest on", "stream"
+        )
     return replace(spec, digest=_digest(spec, sections["guarantee"]))
 
 
@@ -204,7 +212,26 @@ def _query(file: SpecFile, table: object, number: int) -> dict[str, Any]:
             "max_weight",
             number,
         )
+    _check_together(file, str(kind), values, number)
     return values
+
+
+def _check_together(file: SpecFile, kind: str, values: dict[str, Any], number: int) -> None:
+    """Options that need, or exclude, each other."""
+    if kind == "query" and ("expression" in values) == ("expressions" in values):
+        file.refuse(
+            "[[query]] needs either 'expression' (one) or 'expressions' (several, by name)", "query", None, number
+        )
+    if kind not in LINEAR:
+        return
+    sparse = values.get("mechanism") == "sparse"
+    for option in values:
+        if option in TUNING and not sparse:
+            file.refuse(f'[[query]] {option} of a {kind} goes with mechanism = "sparse"', "query", option, number)
+    if sparse and values.get("signed"):
+        file.refuse(
+            "[[query]] sparse mechanisms need counts that only grow: leave out signed", "query", "signed", number
+        )
 
 
 def _refuse_twins(file: SpecFile, names: list[str]) -> None:
@@ -239,7 +266,7 @@ def _shares(file: SpecFile, given: list[Fraction | None]) -> list[Fraction]:
 
 
 def _digest(spec: StreamSpec, guarantee: Mapping[str, int | float]) -> str:
-    public = {
+    public: dict[str, Any] = {
         "format": 1,
         "stream": [
             spec.name,
@@ -262,4 +289,6 @@ def _digest(spec: StreamSpec, guarantee: Mapping[str, int | float]) -> str:
             [query.name, query.kind, str(query.share), query.column, dict(query.parameters)] for query in spec.queries
         ],
     }
+    if spec.max_events_per_tick is not None:
+        public["max_events_per_tick"] = spec.max_events_per_tick
     return hashlib.sha256(json.dumps(public, sort_keys=True).encode()).hexdigest()

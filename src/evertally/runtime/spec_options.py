@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from evertally.errors import ConfigurationError
+from evertally.runtime.spec_expressions import check_form
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
@@ -70,6 +71,29 @@ def _fraction(text: str) -> Fraction:
         raise ConfigurationError('must be a number or a fraction such as "1/3"') from None
 
 
+def _quantile(value: object) -> str:
+    return str(_share(value))
+
+
+def _split(value: object) -> list[str]:
+    if not isinstance(value, list) or len(value) != 3 or sum(shares := [_share(part) for part in value]) != 1:
+        raise ConfigurationError('must be three shares that add up to 1, for example ["1/4", "1/4", "1/2"]')
+    return [str(share) for share in shares]
+
+
+def _expression(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ConfigurationError('must be a table such as {ranks = [-1, -1], of = "all"}')
+    check_form(value)
+    return value
+
+
+def _expressions(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict) or not value:
+        raise ConfigurationError('must be a table of names, such as {top = {ranks = [-1, -1], of = "all"}}')
+    return {_name(name): _expression(one) for name, one in value.items()}
+
+
 def _probability(value: object) -> float:
     number = float(_number(value))
     if not 0 < number < 1:
@@ -98,6 +122,7 @@ SECTIONS: dict[str, dict[str, Check]] = {
         "unit": _choice("event", "user"),
         "max_events_per_user": _whole,
         "user_column": _text,
+        "max_events_per_tick": _whole,
     },
     "guarantee": {"epsilon": _number, "delta": _number, "rho": _number},
     "clock": {"column": _text, "start": _anything, "tick": _anything, "end": _anything},
@@ -105,23 +130,37 @@ SECTIONS: dict[str, dict[str, Check]] = {
     "state": {"file": _text},
     "output": {"file": _text, "beta": _probability},
 }
+_COLUMNS: dict[str, Check] = {
+    "categories": _labels,
+    "other": _label,
+    "max_per_event": _whole,
+    "max_weight": _whole,
+}
+# Guesses and splits for mechanisms whose error follows the answer: accuracy only, never privacy.
+TUNING: dict[str, Check] = {
+    "largest": _whole,
+    "beta": _probability,
+    "split": _split,
+}
+KINDS: dict[str, dict[str, Check]] = {
+    "counter": {"max_weight": _whole, **TUNING},
+    "histogram": {**_COLUMNS, "signed": _flag, **TUNING},
+    "mean": {"lower": _number, "upper": _number, "resolution": _number},
+    "max": {**_COLUMNS, **TUNING},
+    "min": {**_COLUMNS, **TUNING},
+    "quantile": {"q": _quantile, **_COLUMNS, **TUNING},
+    "top": {"k": _whole, **_COLUMNS, **TUNING},
+    "leader": {**_COLUMNS, **TUNING},
+    "leaders": {"k": _whole, **_COLUMNS, **TUNING},
+    "query": {"expression": _expression, "expressions": _expressions, **_COLUMNS, **TUNING},
+}
+LINEAR = ("counter", "histogram", "mean")  # the other kinds are queries on column sums
 QUERY: dict[str, Check] = {
     "name": _name,
-    "kind": _choice("counter", "histogram", "mean"),
+    "kind": _choice(*KINDS),
     "share": _share,
     "column": _text,
     "mechanism": _text,
-}
-KINDS: dict[str, dict[str, Check]] = {
-    "counter": {"max_weight": _whole},
-    "histogram": {
-        "categories": _labels,
-        "other": _label,
-        "max_per_event": _whole,
-        "max_weight": _whole,
-        "signed": _flag,
-    },
-    "mean": {"lower": _number, "upper": _number, "resolution": _number},
 }
 REQUIRED = {
     "stream": ("name",),
@@ -135,4 +174,11 @@ REQUIRED_BY_KIND = {
     "counter": (),
     "histogram": ("column", "categories"),
     "mean": ("column", "lower", "upper"),
+    "max": ("column", "categories"),
+    "min": ("column", "categories"),
+    "quantile": ("q", "column", "categories"),
+    "top": ("k", "column", "categories"),
+    "leader": ("column", "categories"),
+    "leaders": ("k", "column", "categories"),
+    "query": ("column", "categories"),
 }

@@ -1,0 +1,513 @@
+"""The exact audit of selection: laws of what is released about named items, asked of the program.
+
+Three questions, each answered by running the product's own code on planted noise, so that a bug shows as what it does
+to probabilities. Only the laws of draws are taken for granted.
+
+* `item_loss`: a label of an unknown domain under continual release, over a few ticks. Every combination of draws is a
+  label of its own, and one run of the program plays them all.
+* `item_table`: the noise of a label over many ticks, as a matrix: which draw is in which release. From it, `separation`
+  gives the most powerful test against a change.
+* `one_shot_law`: all outcomes of a mechanism of few labels, by running it on all combinations of draws. Gumbel variates
+  are real numbers, but only their order decides: where two labels change places is looked for by trying, and the
+  probability of an order follows (k exponential mechanisms in a row; docs/theory/samplers.md, section 7).
+
+`sparse_vector_loss` is about the test of sparseGumb, as `audit.partition` is about that of partitions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import permutations, product
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from flint import arb
+from numpy.typing import NDArray
+
+from evertally.audit.exact import ExactLoss, _box, _law, _reach
+from evertally.audit.game import Factory
+from evertally.audit.gaussian import _sigma_squared
+from evertally.audit.partition import _first_true, _log_at_most, _log_minimum
+from evertally.audit.scripts import ALWAYS, NEVER
+from evertally.errors import ConfigurationError
+from evertally.noise import ItemSource, Law, Variates, ZeroNoise
+from evertally.noise.source import ZeroSource
+from evertally.noise.variates import VariateKind
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+Label = str | None  # None: the threshold of an unknown domain
+Draw = tuple[str, int]  # lane and node
+Outcome = tuple[Any, ...]
+
+ABSENT = -(2**62)  # in the place of a count that is not released
+_MOST_RUNS = 300_000
+_FAR = 2.0**30  # a variate that beats every count
+
+
+# -- sources that know what they are asked for -----------------------------------------------------------------------
+
+
+class _Reader:
+    """The hash of `item_addresses`, which notes whose address is whose."""
+
+    def __init__(self, names: dict[tuple[int, int], Label], data: bytes = b"") -> None:
+        self._names, self._data = names, data
+
+    def copy(self) -> _Reader:
+        return _Reader(self._names)
+
+    def update(self, data: bytes) -> None:
+        self._data += data
+
+    def digest(self) -> bytes:
+        digest = hashlib.blake2b(self._data, digest_size=16).digest()
+        words = int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:12], "little")
+        self._names[words] = None if self._data == b"\xff" else self._data.decode("utf-8", "surrogatepass")
+        return digest
+
+
+class _Named(ZeroSource):
+    """A source that reads labels off their addresses."""
+
+    def __init__(self) -> None:
+        self._names: dict[tuple[int, int], Label] = {}
+
+    def item_hash(self) -> Any:
+        return _Reader(self._names)
+
+    def _labels(self, items: NDArray[np.uint64]) -> list[Label]:
+        return [self._names[first, second] for first, second in items.tolist()]
+
+
+class ScriptKey(ZeroNoise):
+    """A key that hands out one source."""
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+
+    def source(self, *path: str | bytes) -> ItemSource:
+        source: ItemSource = self._source
+        return source
+
+
+# -- one label of an unknown domain, under continual release -----------------------------------------------------------
+
+
+class _Columns(_Named):
+    """For every (lane, node), a draw for each of the labels; 0 where nothing was planted. It notes what was asked."""
+
+    def __init__(self, labels: Sequence[str], planted: Mapping[Draw, IntArray]) -> None:
+        super().__init__()
+        self._numbers = {label: i for i, label in enumerate(labels)}
+        self._planted = planted
+        self._last: tuple[bytes, list[int]] = (b"", [])  # the same labels come again at every tick
+        self.asked: dict[Draw, Law] = {}
+
+    def item_draws(self, lane: str, law: Law, node: int, items: NDArray[np.uint64]) -> IntArray:
+        self.asked.setdefault((lane, node), law)
+        draws = self._planted.get((lane, node))
+        if draws is None:
+            return np.zeros(len(items), dtype=np.int64)
+        addresses = items.tobytes()
+        if self._last[0] != addresses:
+            self._last = addresses, [self._numbers[str(label)] for label in self._labels(items)]
+        return draws[self._last[1]]
+
+
+def _played(make: Factory, source: _Columns, stream: Sequence[int], weight: int, unveiled: bool = False) -> IntArray:
+    """What is released about each label, (ticks, labels), if every label occurs `stream[t]` times in tick t."""
+    mechanism = make(ScriptKey(source))
+    if unveiled and hasattr(mechanism, "_threshold"):
+        mechanism._threshold = SimpleNamespace(at=lambda t: ABSENT + 1)
+    labels = list(source._numbers)
+    releases = np.full((len(stream), len(labels)), ABSENT, dtype=np.int64)
+    for t, times in enumerate(stream):
+        events: list[Any] = [label if weight == 1 else {label: weight} for label in labels for _ in range(times)]
+        users = {} if mechanism._users is None else {"users": [label for label in labels for _ in range(times)]}
+        for label, value in mechanism.step_events(events, **users).value.items():
+            releases[t, source._numbers[label]] = value
+    return releases
+
+
+def item_loss(
+    make: Factory, left: Sequence[int], right: Sequence[int], *, weight: int = 1, tail: float = 1e-9
+) -> ExactLoss:
+    """The laws of all releases about one label that occurs `left[t]` or `right[t]` times in tick t, each time with this
+    weight; if users are protected, it is one user who names it. An outcome has a number for each tick, ABSENT where the
+    label is not shown.
+
+    >>> from evertally.privacy import ApproxZCDP
+    >>> from evertally.selection.unknown import UnknownHistogram
+    >>> def make(key):
+    ...     return UnknownHistogram(guarantee=ApproxZCDP(2, 0.1), horizon=2, radix=2, key=key)
+    >>> loss = item_loss(make, [1, 0], [0, 0])
+    >>> round(loss.right[ABSENT, ABSENT], 6), round(shown(loss.left), 4)  # at most delta
+    (1.0, 0.0203)
+    """
+    asked: dict[Draw, Law] = {}
+    for stream in (left, right):
+        source = _Columns(["label"], {})
+        _played(make, source, stream, weight)
+        asked |= source.asked
+    each = tail / len(asked)
+    boxes = [_box(law, each) for law in asked.values()]
+    size = math.prod(len(values) for values, _ in boxes)
+    if size > _MOST_RUNS:
+        raise ConfigurationError(f"{size} combinations of draws are too many; use fewer ticks or a larger tail")
+    grid = np.array(np.meshgrid(*(values for values, _ in boxes), indexing="ij"), dtype=np.int64).reshape(-1, size)
+    weights = np.array([1.0])
+    for _, masses in boxes:
+        weights = np.outer(weights, masses).ravel()
+    labels = [f"label {i}" for i in range(size)]
+    planted = dict(zip(asked, grid, strict=True))
+    laws = [_law(_played(make, _Columns(labels, planted), stream, weight), weights) for stream in (left, right)]
+    return ExactLoss(tail, *laws)
+
+
+def shown(law: Mapping[Outcome, float]) -> float:
+    """The probability that a label is released at any tick."""
+    return math.fsum(mass for outcome, mass in law.items() if any(value != ABSENT for value in outcome))
+
+
+def item_table(make: Factory, stream: Sequence[int], *, weight: int = 1) -> tuple[FloatArray, list[Law]]:
+    """(ticks, draws): what each draw adds to the released counts of a label, if all labels were shown; and the laws.
+
+    The threshold is lifted, which decides about labels and not about rho (streaming-selection 7.2, good part). Over a
+    known domain the mechanism must show all its columns, and have one for each draw.
+    """
+    columns: list[str] | None = getattr(make(ZeroNoise()), "columns", None)
+    source = _Columns(columns or ["label"], {})
+    exact = _played(make, source, stream, weight, unveiled=True)[:, :1]
+    draws = list(source.asked)
+    labels = columns or [f"draw {i}" for i in range(len(draws))]
+    impulses = dict(zip(draws, np.eye(len(draws), len(labels), dtype=np.int64), strict=True))
+    responses = _played(make, _Columns(labels, impulses), stream, weight, unveiled=True) - exact
+    return responses[:, : len(draws)].astype(np.float64), list(source.asked.values())
+
+
+def separation(responses: FloatArray, laws: Sequence[Law], moved: FloatArray) -> float:
+    """mu of the most powerful test against a move of the releases; infinite where a move meets no noise at all."""
+    covariance = (responses * np.array([_sigma_squared(law) for law in laws])) @ responses.T
+    direction = np.linalg.lstsq(covariance, moved, rcond=1e-10)[0]
+    if not np.allclose(covariance @ direction, moved, atol=1e-6):
+        return math.inf
+    return math.sqrt(float(moved @ direction))
+
+
+# -- one release: every combination of draws, every order of variates ------------------------------------------------
+
+
+Place = tuple[str, int, Any]  # lane, node, and a label or a coordinate
+
+
+class _Undecided(Exception):
+    """Draws that were not decided yet."""
+
+    def __init__(self, places: list[Place], law: Law) -> None:
+        super().__init__(places)
+        self.places, self.law = places, law
+
+
+class PlantedVariates:
+    """Real numbers that are known exactly."""
+
+    def __init__(self, values: Sequence[float]) -> None:
+        self.lower = self.upper = np.array(values, dtype=np.float64)
+
+    def refine(self, i: int, bits: int) -> arb:
+        return arb(float(self.lower[i]))
+
+
+class _Branching(_Named):
+    """Gives the draws that are known and stops at the first that are not; gives the variates of its script."""
+
+    def __init__(
+        self, known: Mapping[Place, int], variates: Mapping[Label, float], fixed: Callable[[Place], int | None]
+    ) -> None:
+        super().__init__()
+        self._known, self._variates, self._fixed = known, variates, fixed
+        self.ordered: list[Label] = []  # whose variates were asked for
+
+    def draws(self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
+        places = [(lane, int(node), j) for node in nodes for j in range(first, first + coordinates)]
+        return self._decided(places, law).reshape(-1, coordinates)
+
+    def item_draws(self, lane: str, law: Law, node: int, items: NDArray[np.uint64]) -> IntArray:
+        return self._decided([(lane, node, label) for label in self._labels(items)], law)
+
+    def variates(self, lane: str, kind: VariateKind, node: int, coordinates: int) -> Variates:
+        return self._planted([str(j) for j in range(coordinates)])
+
+    def item_variates(self, lane: str, kind: VariateKind, node: int, items: NDArray[np.uint64]) -> Variates:
+        return self._planted(self._labels(items))
+
+    def _planted(self, labels: list[Label]) -> Variates:
+        self.ordered = labels
+        return PlantedVariates([self._variates.get(label, -_FAR - i) for i, label in enumerate(labels)])
+
+    def _decided(self, places: list[Place], law: Law) -> IntArray:
+        values = [self._fixed(place) if place not in self._known else self._known[place] for place in places]
+        missing = [place for place, value in zip(places, values, strict=True) if value is None]
+        if missing:
+            raise _Undecided(list(dict.fromkeys(missing)), law)
+        return np.array(values, dtype=np.int64)
+
+
+Run = Callable[[Any], Outcome]  # plays a mechanism with a source, and says what is seen of it
+
+
+def free(place: Place) -> int | None:
+    """Fixes no draw."""
+    return None
+
+
+def outcome_law(
+    run: Run,
+    *,
+    tail: float = 1e-9,
+    fixed: Callable[[Place], int | None] = free,
+    variates: Mapping[Label, float] | None = None,
+) -> tuple[dict[Outcome, float], float]:
+    """The law of an outcome over all draws that `fixed` leaves free, under given variates; and the mass left out, at
+    most: `tail` for each draw of the longest run."""
+    law: dict[Outcome, float] = {}
+    waiting: list[tuple[dict[Place, int], float]] = [({}, 1.0)]
+    depth = runs = 0
+    while waiting:
+        known, weight = waiting.pop()
+        runs += 1
+        if runs + len(waiting) > _MOST_RUNS:
+            raise ConfigurationError("too many combinations of draws; use fewer labels or a larger tail")
+        try:
+            outcome = run(_Branching(known, variates or {}, fixed))
+        except _Undecided as undecided:
+            values, masses = _values(undecided.law, tail)
+            for chosen in product(range(len(values)), repeat=len(undecided.places)):
+                more = {place: values[i] for place, i in zip(undecided.places, chosen, strict=True)}
+                waiting.append((known | more, weight * math.prod(masses[i] for i in chosen)))
+            continue
+        law[outcome] = law.get(outcome, 0.0) + weight
+        depth = max(depth, len(known))
+    return law, depth * tail
+
+
+@lru_cache(maxsize=64)
+def _values(law: Any, tail: float) -> tuple[list[int], list[float]]:
+    values, masses = _box(law, tail)
+    return values.tolist(), masses.tolist()
+
+
+def one_shot_law(
+    run: Run, *, tail: float = 1e-9, fixed: Callable[[Place], int | None] = free
+) -> tuple[dict[Outcome, float], float]:
+    """The law of what a one-shot mechanism releases, and the mass left out, at most. `run(source)` plays it; it may ask
+    for the variates of one selection.
+
+    >>> from evertally.selection.histograms import KnownGumbel
+    >>> from evertally.selection.items import Items
+    >>> def run(source):
+    ...     return tuple(KnownGumbel(1, 1).release(Items.of({"a": 1, "b": 0}, source), source, 0))
+    >>> law, _ = one_shot_law(run)
+    >>> round(law[("a", None),], 6)  # e/(1 + e)
+    0.731059
+    """
+
+    def zero(place: Place) -> int:
+        return 0
+
+    def seen(variates: Mapping[Label, float]) -> tuple[Outcome, list[Label]]:
+        source = _Branching({}, variates, zero)
+        return run(source), source.ordered
+
+    _, labels = seen({})
+    if len(labels) < 2:
+        return outcome_law(run, tail=tail, fixed=fixed)
+    heights = _heights(lambda variates: seen(variates)[0], labels)
+    total: dict[Outcome, float] = {}
+    missing = 0.0
+    for order in permutations(labels):
+        # Far apart, so that this is the order of counts and variates together.
+        planted = {label: -heights[label] - rank * 2.0**20 for rank, label in enumerate(order)}
+        law, lost = outcome_law(run, tail=tail, fixed=fixed, variates=planted)
+        chance = _chance_of_order([heights[label] for label in order])
+        for outcome, mass in law.items():
+            total[outcome] = total.get(outcome, 0.0) + chance * mass
+        missing = max(missing, lost)
+    return total, missing
+
+
+def _heights(outcome: Callable[[Mapping[Label, float]], Outcome], labels: Sequence[Label]) -> dict[Label, float]:
+    """How far each label is ahead of one of them (the threshold, if there is one) in units of the selection's scale:
+    minus the variate from which on it comes first, the other's being 0 and those of the others far behind."""
+    base = None if None in labels else labels[0]
+    at = 1 / 3  # of the other's: never in a tie with the numbers that are tried
+    heights = {base: 0.0}
+    for label in labels:
+        if label == base:
+            continue
+        first = outcome({base: at, label: _FAR})
+        low, high = -(2.0**20), 2.0**20
+        if outcome({base: at, label: low}) == first:
+            raise ConfigurationError("a label that comes first whatever its variate: the order does not decide")
+        while high - low > 2.0**-40:
+            middle = (low + high) / 2
+            low, high = (low, middle) if outcome({base: at, label: middle}) == first else (middle, high)
+        heights[label] = at - high
+    return heights
+
+
+def _chance_of_order(heights: Sequence[float]) -> float:
+    """P(x_1 > x_2 > ...) for x_j = height_j + a Gumbel variate."""
+    log = 0.0
+    for i, height in enumerate(heights):
+        log += height - float(np.logaddexp.reduce(heights[i:]))
+    return math.exp(log)
+
+
+# -- the sparse vector of sparseGumb -----------------------------------------------------------------------------------
+
+
+Engine = Callable[[Any], Any]  # makes sparseGumb, naming one column, from a source
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """One request for draws of a lane."""
+
+    law: Law
+    nodes: tuple[int, ...]
+
+
+class _Switching(ZeroSource):
+    """Names columns in a given order; says no to every question and adds no noise, but where a draw was planted."""
+
+    def __init__(self, named: Sequence[int], planted: Mapping[Place, int]) -> None:
+        self._named, self._planted = named, planted
+        self.selections = 0
+        self.asked: dict[str, list[_Asked]] = {"question": [], "threshold": []}
+        self.counted: dict[Place, Law] = {}
+
+    def draws(self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
+        index = [int(node) for node in nodes]
+        if lane in self.asked:
+            self.asked[lane].append(_Asked(law, tuple(index)))
+        else:
+            self.counted |= {(lane, node, j): law for node in index for j in range(coordinates)}
+        nothing = NEVER if lane == "question" else 0
+        values = [self._planted.get((lane, node, j), nothing) for node in index for j in range(coordinates)]
+        return np.array(values, dtype=np.int64).reshape(len(index), coordinates)
+
+    def variates(self, lane: str, kind: VariateKind, node: int, coordinates: int) -> Variates:
+        column = self._named[min(self.selections, len(self._named) - 1)]
+        self.selections += 1
+        return PlantedVariates([_FAR if j == column else -_FAR - j for j in range(coordinates)])
+
+
+class _Vector:
+    """The sparse vector on one stream, led along a transcript: `named[t]` is the column that is named from tick t on.
+    A switch that the program does not make, whatever it is told, is left out."""
+
+    def __init__(self, make: Engine, rows: IntArray, named: Mapping[int, int]) -> None:
+        self._make, self._rows = make, rows
+        self._named = [named[1]]
+        self._forced: dict[Place, int] = {}
+        self._known: dict[int, int] = {}  # levels of the last tick, where those of the next are looked for first
+        self.switches: list[int] = []
+        for tick in sorted(named)[1:]:
+            some = (self._named[-1] + 1) % rows.shape[1]
+            forced: dict[Place, int] = {**self._forced, ("question", tick, some): ALWAYS}
+            if self._selections(forced, tick) > len(self._named):
+                self._named.append(named[tick])
+                self._forced = forced
+                self.switches.append(tick)
+
+    def chance(self, tail: float) -> tuple[float, float]:
+        """ln of the probability that the switches are at these ticks, and how much is missing in it, at most."""
+        source, ends = self._play(self._forced, len(self._rows)), [*self.switches, len(self._rows)]
+        taus = [(node, one.law) for one in source.asked["threshold"] for node in one.nodes]
+        laws = {node: one.law for one in source.asked["question"] for node in one.nodes}
+        logs: dict[int | None, FloatArray] = {}
+        start, missing = 1, 0.0
+        for number, end in enumerate(ends):
+            # The threshold noise in force is the one that was asked for last: a run may share that of another one.
+            node, law = taus[min(number, len(taus) - 1)] if taus else (None, None)
+            values, weights = _log_minimum(law, _reach(law, tail), 1) if law else (np.zeros(1), np.zeros(1))
+            if node not in logs:
+                logs[node] = weights
+                missing += tail
+            for tick in range(start + 1, end + 1):
+                levels = self._levels(tick, None if node is None else ("threshold", node, 0))
+                if levels:
+                    stay = sum(_log_at_most(laws[tick], level + values) for level in levels)
+                    logs[node] = logs[node] + (np.log(-np.expm1(stay)) if tick in self.switches else stay)
+            start = end
+        return math.fsum(float(np.logaddexp.reduce(one)) for one in logs.values()), missing
+
+    def _levels(self, tick: int, threshold: Place | None) -> list[int]:
+        """For every column that is asked about: the largest draw that does not switch, at a threshold noise of 0. That
+        it moves along with the threshold noise is tried."""
+        before = {place: value for place, value in self._forced.items() if place[1] < tick}
+        named = 1 + sum(switch < tick for switch in self.switches)
+
+        def switches(draws: Mapping[int, int], z: int = 0) -> bool:
+            planted = before | {("question", tick, column): draw for column, draw in draws.items()}
+            if threshold is not None:
+                planted[threshold] = z
+            return self._selections(planted, tick) > named
+
+        def right(levels: Mapping[int, int], z: int, columns: Iterable[int]) -> bool:
+            at = {column: level + z for column, level in levels.items()}
+            return not switches(at, z) and all(switches({column: at[column] + 1}, z) for column in columns)
+
+        if not self._known or not right(self._known, 0, self._known):
+            self._known = {}
+            for column in range(self._rows.shape[1]):
+                if switches({column: ALWAYS}):
+                    guess = next(reversed(self._known.values()), 0)
+                    if switches({column: guess}) or not switches({column: guess + 1}):
+                        guess = _first_true(lambda draw, column=column: switches({column: draw})) - 1  # type: ignore[misc]
+                    self._known[column] = guess
+        z = 0 if threshold is None else (-1) ** tick * (4 + tick % 3)
+        if not right(self._known, z, list(self._known)[:1]):
+            raise ConfigurationError("a question that does not move along with the threshold noise")
+        return list(self._known.values())
+
+    def counts(self, planted: Mapping[Place, int]) -> tuple[_Switching, IntArray]:
+        """The released counts of the transcript, with further draws planted."""
+        source = _Switching(self._named, self._forced | planted)
+        counts: IntArray = self._make(source).advance(self._rows)[1][:, 0]
+        return source, counts
+
+    def _selections(self, planted: Mapping[Place, int], tick: int) -> int:
+        return self._play(planted, tick).selections
+
+    def _play(self, planted: Mapping[Place, int], tick: int) -> _Switching:
+        source = _Switching(self._named, planted)
+        self._make(source).advance(self._rows[:tick])
+        return source
+
+
+def sparse_vector_loss(
+    make: Engine, left: Any, right: Any, named: Mapping[int, int], *, tail: float = 1e-30
+) -> float:
+    """ln P_left/P_right of the ticks at which sparseGumb switches, given what it names and counts; never more than it
+    is. `named` says which column is named, from tick 1 and from each switch on. Its count, while it is named, is the
+    same on both streams: this is the loss of the sparse vector alone.
+    """
+    streams = [np.asarray(rows, dtype=np.int64) for rows in (left, right)]
+    (p, _), (q, missing) = (_Vector(make, rows, named).chance(tail) for rows in streams)
+    return p - float(np.logaddexp(q, math.log(missing) if missing else -math.inf))
+
+
+def counter_table(make: Engine, rows: Any, named: Mapping[int, int]) -> tuple[FloatArray, list[Law]]:
+    """(ticks, draws): what each draw adds to the count of the named column; and the laws."""
+    vector = _Vector(make, np.asarray(rows, dtype=np.int64), named)
+    source, exact = vector.counts({})
+    responses = [vector.counts({place: 1})[1] - exact for place in source.counted]
+    return np.array(responses, dtype=np.float64).T, list(source.counted.values())
