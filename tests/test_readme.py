@@ -36,6 +36,15 @@ def test_quickstart_is_five_lines():
     assert len([line for line in first.splitlines() if line.strip()]) <= 5
 
 
+def test_unknown_items_page_runs_as_printed():
+    text = (ROOT / "docs" / "unknown-items.md").read_text()
+    names: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", text, flags=re.S):
+        exec(compile(block, "unknown-items.md", "exec"), names)
+    assert list(names["release"].value) == ["tea", "milk"]
+    assert names["tags"].tick == 1
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_resolve(document):
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", document.read_text()):

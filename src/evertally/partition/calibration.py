@@ -2,7 +2,7 @@
 
 A stream that comes back, on another machine or under a later version, must draw the same noise. So a number that
 decides a law (how many intervals H is made for, how a budget is split, how often an answer is recomputed) is settled
-when the stream is made, kept among its public parameters, and never found again.
+when the stream is made, kept among its public parameters, and never found again (additions 6).
 """
 
 from __future__ import annotations

@@ -40,9 +40,9 @@ def most_closes(noise: Noise, kappa: int, ticks: int, reach: int, beta: float) -
     >>> from evertally.privacy import PureDP
     >>> noise = noise_of(PureDP(1), Split.halves())
     >>> [most_closes(noise, kappa, 10**6, 1000, 0.01) for kappa in (60, 90, 180)]
-    [1739, 266, 23]
+    [1698, 266, 24]
     """
-    gammas = sorted({max(1, round(kappa * i / 16)) for i in range(1, 17)})
+    gammas = sorted({max(1, round(kappa * 2 ** (-i / 2))) for i in range(10)})
     return min(ticks, *(_most(noise, kappa, gamma, ticks, reach // gamma, beta) for gamma in gammas))
 
 
@@ -71,7 +71,7 @@ def _most(noise: Noise, kappa: int, gamma: int, ticks: int, late: int, beta: flo
 def _early(noise: Noise, margin: int) -> tuple[Floats, Floats]:
     """p(tau) = P(mu > margin + tau) for all tau that matter, and how probable they are."""
     reach = math.ceil(_DEPTH * float(noise.tau.scale))
-    step = max(1, reach // 2000)
+    step = max(1, reach // 300)
     tau = np.arange(-reach, reach + 1, step)
     weights = np.exp(-np.abs(tau) / float(noise.tau.scale))
     return _above(noise.mu, margin + tau), weights / weights.sum()

@@ -15,7 +15,7 @@ is wrong (1.3 there).
 
 Replacement of a user with several events is not a row of 1.3, but follows from the same lines: counts, hence the cut,
 move by at most D, so a label that one world shows and the other does not has h_0 <= h_1 + D <= cut_1 + D <= cut_0 + 2D,
-and the sensitivity lemma of 4.3 holds for any two histograms. The tests enumerate it like the other rows.
+and the sensitivity lemma of 4.3 holds for any two histograms (additions 5). The tests enumerate it like the other rows.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ largest change of one count by one protected unit, the engine uses
 zCDP sums are proved for streams that are fixed beforehand. Against adaptive streams the proof exchanges the Gaussian
 and selection factors first, and then each sparse vector at every point: (eps(k/tau^2, delta) + 3 sqrt(s)/(4 tau),
 delta). Under replacement the same two steps give (eps(5k/(2 tau^2), delta) + sqrt(s)/tau, delta), a standard sparse
-vector being (1/tau1)-DP at every point. tau^2 is an exact fraction, every scale is rounded up.
+vector being (1/tau1)-DP at every point (additions 3). tau^2 is an exact fraction, every scale is rounded up.
 """
 
 from __future__ import annotations

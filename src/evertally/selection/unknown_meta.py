@@ -81,7 +81,7 @@ class _Blocks(ItemMechanism):
         depth = levels(T, r)
         charge = charge_of(guarantee)
         # One event meets one block of a level, replaced or not; a user's events, and those of the user who takes their
-        # place, may each meet another, and every block has its own delta.
+        # place, may each meet another, and every block has its own delta (additions 4).
         share = block_share(charge, depth, blocks=1 if unit == "event" else reach.sides * events)
         self._one_shot = self._look(share, reach)
         self._growth = whole("max_events_per_tick", max_events_per_tick, 1, 2**40) * max_weight
