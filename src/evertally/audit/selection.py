@@ -1,17 +1,18 @@
 """The exact audit of selection: laws of what is released about named items, asked of the program.
 
-Three questions, each answered by running the product's own code on planted noise, so that a bug shows as what it does
+Four questions, each answered by running the product's own code on planted noise, so that a bug shows as what it does
 to probabilities. Only the laws of draws are taken for granted.
 
 * `item_loss`: a label of an unknown domain under continual release, over a few ticks. Every combination of draws is a
   label of its own, and one run of the program plays them all.
 * `item_table`: the noise of a label over many ticks, as a matrix: which draw is in which release. From it, `separation`
   gives the most powerful test against a change.
+* `bad_mass`: which labels only one of two histograms can show, among any number of them, and how likely it does.
 * `one_shot_law`: all outcomes of a mechanism of few labels, by running it on all combinations of draws. Gumbel variates
   are real numbers, but only their order decides: where two labels change places is looked for by trying, and the
   probability of an order follows (k exponential mechanisms in a row; docs/theory/samplers.md, section 7).
 
-`sparse_vector_loss` is about the test of sparseGumb, as `audit.partition` is about that of partitions.
+sparseGumb is audited by `audit.switching`.
 """
 
 from __future__ import annotations
@@ -19,9 +20,8 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,10 +29,10 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from evertally.audit.exact import ExactLoss, _box, _law, _reach
+from evertally.audit.exact import ExactLoss, _box, _law
 from evertally.audit.game import Factory
 from evertally.audit.gaussian import _sigma_squared
-from evertally.audit.partition import _first_true, _log_at_most, _log_minimum
+from evertally.audit.partition import _first_true
 from evertally.audit.scripts import ALWAYS, NEVER
 from evertally.errors import ConfigurationError
 from evertally.noise import ItemSource, Law, Variates, ZeroNoise
@@ -47,7 +47,7 @@ Outcome = tuple[Any, ...]
 
 ABSENT = -(2**62)  # in the place of a count that is not released
 _MOST_RUNS = 300_000
-_FAR = 2.0**30  # a variate that beats every count
+FAR = 2.0**30  # a variate that beats every count
 
 
 # -- sources that know what they are asked for -----------------------------------------------------------------------
@@ -148,7 +148,7 @@ def item_loss(
     ...     return UnknownHistogram(guarantee=ApproxZCDP(2, 0.1), horizon=2, radix=2, key=key)
     >>> loss = item_loss(make, [1, 0], [0, 0])
     >>> round(loss.right[ABSENT, ABSENT], 6), round(shown(loss.left), 4)  # at most delta
-    (1.0, 0.0203)
+    (1.0, 0.0207)
     """
     asked: dict[Draw, Law] = {}
     for stream in (left, right):
@@ -249,7 +249,7 @@ class _Branching(_Named):
 
     def _planted(self, labels: list[Label]) -> Variates:
         self.ordered = labels
-        return PlantedVariates([self._variates.get(label, -_FAR - i) for i, label in enumerate(labels)])
+        return PlantedVariates([self._variates.get(label, -FAR - i) for i, label in enumerate(labels)])
 
     def _decided(self, places: list[Place], law: Law) -> IntArray:
         values = [self._fixed(place) if place not in self._known else self._known[place] for place in places]
@@ -287,7 +287,7 @@ def outcome_law(
         try:
             outcome = run(_Branching(known, variates or {}, fixed))
         except _Undecided as undecided:
-            values, masses = _values(undecided.law, tail)
+            values, masses = _values(undecided.law, tail)  # type: ignore[arg-type]
             for chosen in product(range(len(values)), repeat=len(undecided.places)):
                 more = {place: values[i] for place, i in zip(undecided.places, chosen, strict=True)}
                 waiting.append((known | more, weight * math.prod(masses[i] for i in chosen)))
@@ -307,7 +307,7 @@ def one_shot_law(
     run: Run, *, tail: float = 1e-9, fixed: Callable[[Place], int | None] = free
 ) -> tuple[dict[Outcome, float], float]:
     """The law of what a one-shot mechanism releases, and the mass left out, at most. `run(source)` plays it; it may ask
-    for the variates of one selection.
+    for the variates of one selection. (That nothing but their order is released is tried where there is one label.)
 
     >>> from evertally.selection.histograms import KnownGumbel
     >>> from evertally.selection.items import Items
@@ -326,8 +326,10 @@ def one_shot_law(
         return run(source), source.ordered
 
     _, labels = seen({})
-    if len(labels) < 2:
+    if not labels:
         return outcome_law(run, tail=tail, fixed=fixed)
+    if len(labels) == 1:
+        return _over_one_variate(lambda v: outcome_law(run, tail=tail, fixed=fixed, variates={labels[0]: v}))
     heights = _heights(lambda variates: seen(variates)[0], labels)
     total: dict[Outcome, float] = {}
     missing = 0.0
@@ -342,6 +344,26 @@ def one_shot_law(
     return total, missing
 
 
+def _over_one_variate(
+    law_at: Callable[[float], tuple[dict[Outcome, float], float]],
+) -> tuple[dict[Outcome, float], float]:
+    """There is no order of one label: its variate should change nothing. Where it does, the places are looked for."""
+    total: dict[Outcome, float] = {}
+    grid = np.arange(-4.0, 37.0).tolist()  # Gumbel variates are outside with probability 1e-15
+    waiting = list(pairwise((v, law_at(v)) for v in grid))
+    missing = waiting[0][0][1][1] + 1e-15
+    while waiting:
+        (low, at_low), (high, at_high) = waiting.pop()
+        if at_low != at_high and high - low > 2.0**-40:
+            between = (low + high) / 2, law_at((low + high) / 2)
+            waiting += [((low, at_low), between), (between, (high, at_high))]
+            continue
+        chance = math.exp(-math.exp(-high)) - math.exp(-math.exp(-low))
+        for outcome, mass in at_low[0].items():
+            total[outcome] = total.get(outcome, 0.0) + chance * mass
+    return total, missing
+
+
 def _heights(outcome: Callable[[Mapping[Label, float]], Outcome], labels: Sequence[Label]) -> dict[Label, float]:
     """How far each label is ahead of one of them (the threshold, if there is one) in units of the selection's scale:
     minus the variate from which on it comes first, the other's being 0 and those of the others far behind."""
@@ -351,7 +373,7 @@ def _heights(outcome: Callable[[Mapping[Label, float]], Outcome], labels: Sequen
     for label in labels:
         if label == base:
             continue
-        first = outcome({base: at, label: _FAR})
+        first = outcome({base: at, label: FAR})
         low, high = -(2.0**20), 2.0**20
         if outcome({base: at, label: low}) == first:
             raise ConfigurationError("a label that comes first whatever its variate: the order does not decide")
@@ -370,144 +392,51 @@ def _chance_of_order(heights: Sequence[float]) -> float:
     return math.exp(log)
 
 
-# -- the sparse vector of sparseGumb -----------------------------------------------------------------------------------
+# -- a noisy threshold: which labels only one world can show, and how likely ------------------------------------------
 
 
-Engine = Callable[[Any], Any]  # makes sparseGumb, naming one column, from a source
+class _Marked(_Named):
+    """A draw that shows no label and no noise on the threshold, but where another one was planted."""
+
+    def __init__(self, planted: Mapping[Label, int]) -> None:
+        super().__init__()
+        self._planted = planted
+        self.asked: dict[Label, Law] = {}
+
+    def item_draws(self, lane: str, law: Law, node: int, items: NDArray[np.uint64]) -> IntArray:
+        labels = self._labels(items)
+        self.asked |= dict.fromkeys(labels, law)
+        return np.array([self._planted.get(label, 0 if label is None else NEVER) for label in labels], dtype=np.int64)
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """One request for draws of a lane."""
+def bad_mass(left: Run, right: Run, *, tail: float = 1e-12) -> float:
+    """The probability that the left release shows a label which the right one cannot show, whatever the draws.
 
-    law: Law
-    nodes: tuple[int, ...]
-
-
-class _Switching(ZeroSource):
-    """Names columns in a given order; says no to every question and adds no noise, but where a draw was planted."""
-
-    def __init__(self, named: Sequence[int], planted: Mapping[Place, int]) -> None:
-        self._named, self._planted = named, planted
-        self.selections = 0
-        self.asked: dict[str, list[_Asked]] = {"question": [], "threshold": []}
-        self.counted: dict[Place, Law] = {}
-
-    def draws(self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
-        index = [int(node) for node in nodes]
-        if lane in self.asked:
-            self.asked[lane].append(_Asked(law, tuple(index)))
-        else:
-            self.counted |= {(lane, node, j): law for node in index for j in range(coordinates)}
-        nothing = NEVER if lane == "question" else 0
-        values = [self._planted.get((lane, node, j), nothing) for node in index for j in range(coordinates)]
-        return np.array(values, dtype=np.int64).reshape(len(index), coordinates)
-
-    def variates(self, lane: str, kind: VariateKind, node: int, coordinates: int) -> Variates:
-        column = self._named[min(self.selections, len(self._named) - 1)]
-        self.selections += 1
-        return PlantedVariates([_FAR if j == column else -_FAR - j for j in range(coordinates)])
-
-
-class _Vector:
-    """The sparse vector on one stream, led along a transcript: `named[t]` is the column that is named from tick t on.
-    A switch that the program does not make, whatever it is told, is left out."""
-
-    def __init__(self, make: Engine, rows: IntArray, named: Mapping[int, int]) -> None:
-        self._make, self._rows = make, rows
-        self._named = [named[1]]
-        self._forced: dict[Place, int] = {}
-        self._known: dict[int, int] = {}  # levels of the last tick, where those of the next are looked for first
-        self.switches: list[int] = []
-        for tick in sorted(named)[1:]:
-            some = (self._named[-1] + 1) % rows.shape[1]
-            forced: dict[Place, int] = {**self._forced, ("question", tick, some): ALWAYS}
-            if self._selections(forced, tick) > len(self._named):
-                self._named.append(named[tick])
-                self._forced = forced
-                self.switches.append(tick)
-
-    def chance(self, tail: float) -> tuple[float, float]:
-        """ln of the probability that the switches are at these ticks, and how much is missing in it, at most."""
-        source, ends = self._play(self._forced, len(self._rows)), [*self.switches, len(self._rows)]
-        taus = [(node, one.law) for one in source.asked["threshold"] for node in one.nodes]
-        laws = {node: one.law for one in source.asked["question"] for node in one.nodes}
-        logs: dict[int | None, FloatArray] = {}
-        start, missing = 1, 0.0
-        for number, end in enumerate(ends):
-            # The threshold noise in force is the one that was asked for last: a run may share that of another one.
-            node, law = taus[min(number, len(taus) - 1)] if taus else (None, None)
-            values, weights = _log_minimum(law, _reach(law, tail), 1) if law else (np.zeros(1), np.zeros(1))
-            if node not in logs:
-                logs[node] = weights
-                missing += tail
-            for tick in range(start + 1, end + 1):
-                levels = self._levels(tick, None if node is None else ("threshold", node, 0))
-                if levels:
-                    stay = sum(_log_at_most(laws[tick], level + values) for level in levels)
-                    logs[node] = logs[node] + (np.log(-np.expm1(stay)) if tick in self.switches else stay)
-            start = end
-        return math.fsum(float(np.logaddexp.reduce(one)) for one in logs.values()), missing
-
-    def _levels(self, tick: int, threshold: Place | None) -> list[int]:
-        """For every column that is asked about: the largest draw that does not switch, at a threshold noise of 0. That
-        it moves along with the threshold noise is tried."""
-        before = {place: value for place, value in self._forced.items() if place[1] < tick}
-        named = 1 + sum(switch < tick for switch in self.switches)
-
-        def switches(draws: Mapping[int, int], z: int = 0) -> bool:
-            planted = before | {("question", tick, column): draw for column, draw in draws.items()}
-            if threshold is not None:
-                planted[threshold] = z
-            return self._selections(planted, tick) > named
-
-        def right(levels: Mapping[int, int], z: int, columns: Iterable[int]) -> bool:
-            at = {column: level + z for column, level in levels.items()}
-            return not switches(at, z) and all(switches({column: at[column] + 1}, z) for column in columns)
-
-        if not self._known or not right(self._known, 0, self._known):
-            self._known = {}
-            for column in range(self._rows.shape[1]):
-                if switches({column: ALWAYS}):
-                    guess = next(reversed(self._known.values()), 0)
-                    if switches({column: guess}) or not switches({column: guess + 1}):
-                        guess = _first_true(lambda draw, column=column: switches({column: draw})) - 1  # type: ignore[misc]
-                    self._known[column] = guess
-        z = 0 if threshold is None else (-1) ** tick * (4 + tick % 3)
-        if not right(self._known, z, list(self._known)[:1]):
-            raise ConfigurationError("a question that does not move along with the threshold noise")
-        return list(self._known.values())
-
-    def counts(self, planted: Mapping[Place, int]) -> tuple[_Switching, IntArray]:
-        """The released counts of the transcript, with further draws planted."""
-        source = _Switching(self._named, self._forced | planted)
-        counts: IntArray = self._make(source).advance(self._rows)[1][:, 0]
-        return source, counts
-
-    def _selections(self, planted: Mapping[Place, int], tick: int) -> int:
-        return self._play(planted, tick).selections
-
-    def _play(self, planted: Mapping[Place, int], tick: int) -> _Switching:
-        source = _Switching(self._named, planted)
-        self._make(source).advance(self._rows[:tick])
-        return source
-
-
-def sparse_vector_loss(
-    make: Engine, left: Any, right: Any, named: Mapping[int, int], *, tail: float = 1e-30
-) -> float:
-    """ln P_left/P_right of the ticks at which sparseGumb switches, given what it names and counts; never more than it
-    is. `named` says which column is named, from tick 1 and from each switch on. Its count, while it is named, is the
-    same on both streams: this is the loss of the sparse vector alone.
+    For mechanisms that show the labels whose draws pass a noisy threshold, however many: each label has a level, which
+    moves with the noise of the threshold, and given that noise labels are independent. Never more than it is.
     """
-    streams = [np.asarray(rows, dtype=np.int64) for rows in (left, right)]
-    (p, _), (q, missing) = (_Vector(make, rows, named).chance(tail) for rows in streams)
-    return p - float(np.logaddexp(q, math.log(missing) if missing else -math.inf))
+    alone = _showable(left) - _showable(right)
+
+    def shows(label: str, draw: int, z: int = 0) -> bool:
+        return label in dict(left(_Marked({None: z, label: draw})))
+
+    levels = {label: _first_true(lambda draw, label=label: shows(label, draw)) - 1 for label in alone}  # type: ignore[misc]
+    for i, (label, level) in enumerate(sorted(levels.items())):
+        z = (-1) ** i * (3 + i % 4)
+        if shows(label, level + z, z) or not shows(label, level + 1 + z, z):
+            raise ConfigurationError("a label that does not move along with the noise of the threshold")
+    source = _Marked({})
+    left(source)
+    values, masses = _box(source.asked[None], tail)
+    below = np.concatenate([[0.0], np.cumsum(masses) + tail, [1.0]])  # P(draw <= value), at least
+    stay = np.ones(len(values))
+    for level in levels.values():
+        stay *= below[np.clip(values + level - values[0] + 1, 0, len(values) + 1)]
+    return float(masses @ (1 - np.minimum(stay, 1.0)))
 
 
-def counter_table(make: Engine, rows: Any, named: Mapping[int, int]) -> tuple[FloatArray, list[Law]]:
-    """(ticks, draws): what each draw adds to the count of the named column; and the laws."""
-    vector = _Vector(make, np.asarray(rows, dtype=np.int64), named)
-    source, exact = vector.counts({})
-    responses = [vector.counts({place: 1})[1] - exact for place in source.counted]
-    return np.array(responses, dtype=np.float64).T, list(source.counted.values())
+def _showable(run: Run) -> set[str]:
+    """Labels that some draws show: all of them, if all pass."""
+    source = _Marked({})
+    run(source)
+    return set(dict(run(_Marked({label: ALWAYS for label in source.asked if label is not None} | {None: 0}))))

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import numpy as np
 from numpy.typing import NDArray
 
+from evertally.counting.amount_input import AmountInput
 from evertally.counting.column_input import ColumnInput, Columns
-from evertally.counting.inputs import as_integers
 from evertally.counting.linear import LinearMechanism
 from evertally.counting.process import IntArray
 from evertally.encode import AmountDoor
 from evertally.privacy import Contribution, Guarantee, Neighbours, change
 
 
-class Counter(LinearMechanism):
+class Counter(AmountInput, LinearMechanism):
     """The running total of a stream: how many events so far, or how much.
 
     An event adds an integer from 0 to `max_weight` (from -max_weight if `signed`). After every tick the total of all
@@ -51,7 +50,7 @@ class Counter(LinearMechanism):
         contribution = Contribution(
             max_weight=max_weight, signed=signed, unit=unit, max_events_per_user=max_events_per_user
         )
-        self._door = AmountDoor(max_weight, signed)
+        self._amounts = AmountDoor(max_weight, signed)
         super().__init__(
             columns=1,
             change=change(neighbours, contribution, 1),
@@ -68,29 +67,11 @@ class Counter(LinearMechanism):
             **common,
         )
 
-    def _row(self, x: Any) -> IntArray:
-        row = as_integers(x)
-        if row.ndim != 0:
-            raise TypeError("step takes one integer, the total of the tick; many ticks go to run")
-        return row.reshape(1)
-
-    def _rows(self, x: Any) -> IntArray:
-        rows = as_integers(x)
-        if rows.ndim != 1:
-            raise TypeError(f"run takes a sequence of integers, one for each tick, not an array of shape {rows.shape}")
-        return rows.reshape(-1, 1)
-
-    def _event_row(self, events: Any, tick: int) -> IntArray:
-        return np.array([self._door.totals(events, tick)], dtype=np.int64)
-
     def _show(self, values: IntArray) -> int:
         return int(values[0])
 
     def _show_run(self, values: IntArray) -> NDArray[Any]:
         return values[:, 0]
-
-    def _labels(self) -> None:
-        return None
 
 
 class VectorCounter(ColumnInput, LinearMechanism):

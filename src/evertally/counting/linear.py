@@ -23,6 +23,7 @@ from evertally.counting.mechanism import (
     Options,
     check_guarantee,
     check_horizon_option,
+    check_neighbours,
     from_bytes,
     to_bytes,
     whole,
@@ -61,13 +62,7 @@ class LinearMechanism(Mechanism):
     ) -> None:
         check_guarantee(guarantee)
         horizon = check_horizon_option(horizon)
-        relation = Neighbours.parse(neighbours)
-        if relation is Neighbours.INDEPENDENT and guarantee.adversary != "oblivious":
-            # parameterized-histograms 6: the claim is proved for streams fixed beforehand only (design decision 9)
-            raise ConfigurationError(
-                "independent neighbours are proved for oblivious streams only; say so in the guarantee, "
-                'e.g. ZCDP(0.5, adversary="oblivious")'
-            )
+        relation = check_neighbours(neighbours, guarantee)
         self.max_window = whole("max_window", max_window, 0, LONGEST_HORIZON)
         memory_limit = whole("memory_limit", memory_limit, 1, 2**62)
         self.sensitivity = change

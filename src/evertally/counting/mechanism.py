@@ -419,6 +419,18 @@ def check_guarantee(guarantee: Any) -> None:
         raise ConfigurationError("guarantee is a PureDP, ZCDP, ApproxDP or ApproxZCDP object, e.g. et.PureDP(1.0)")
 
 
+def check_neighbours(neighbours: str | Neighbours, guarantee: Guarantee) -> Neighbours:
+    """The relation, if it is proved against the guarantee's adversary."""
+    relation = Neighbours.parse(neighbours)
+    if relation is Neighbours.INDEPENDENT and guarantee.adversary != "oblivious":
+        # parameterized-histograms 6: the claim is proved for streams fixed beforehand only (design decision 9)
+        raise ConfigurationError(
+            "independent neighbours are proved for oblivious streams only; say so in the guarantee, "
+            'e.g. ZCDP(0.5, adversary="oblivious")'
+        )
+    return relation
+
+
 def check_horizon_option(horizon: Any) -> int | None:
     """A horizon in range, or None."""
     return whole("horizon", horizon, 1, LONGEST_HORIZON) if horizon is not None else None

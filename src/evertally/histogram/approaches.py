@@ -216,7 +216,7 @@ def _partition(task: Task, name: str, charge: PureDP | ApproxDP) -> Approach:
     if name in LADDERS:
         configuration = LADDERS[name](terms)
     else:
-        configuration = tuned(terms, name, predict.course_of(task), _reach(task, name))
+        configuration = tuned(terms, name, predict.course_of(task), _reach(task))
     if task.selects and task.queries.count > 1:
         configuration = replace(configuration, factor=2)  # the chosen and the right column are both off
     elif task.selects:
@@ -235,20 +235,16 @@ def _partition(task: Task, name: str, charge: PureDP | ApproxDP) -> Approach:
     )
 
 
-def _reach(task: Task, name: str) -> int:
+def _reach(task: Task) -> int:
     """How much the test values can grow in total while the answers stay below `largest`.
 
-    By interval a test value is the growth of a query itself. Otherwise it is that of a query of noisy sums, and grows
-    no more than some column does; columns are bounded by the answer where it shows the largest of them.
+    A test value grows no more than some column does: queries move by at most as much as every column. In the horizon a
+    column grows by so much at most; and where the answers show the largest column, none of them passes `largest`.
     """
     everything = (task.horizon or predict.SOMEWHERE) * task.growth
-    if task.largest is None:
+    if task.largest is None or not isinstance(task.queries, AllColumns | Largest):
         return everything
-    if name == "intervals":
-        return min(everything, task.queries.count * task.largest)
-    if isinstance(task.queries, AllColumns | Largest):
-        return min(everything, task.columns * task.largest)
-    return everything
+    return min(everything, task.columns * task.largest)
 
 
 def _partition_charges(guarantee: Guarantee) -> list[PureDP | ApproxDP]:

@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evertally.counting.column_input import ColumnInput, Columns, column_count
-from evertally.counting.mechanism import Accuracy, Options, check_guarantee, check_horizon_option, whole
+from evertally.counting.mechanism import (
+    Accuracy,
+    Options,
+    check_guarantee,
+    check_horizon_option,
+    check_neighbours,
+    whole,
+)
 from evertally.counting.process import IntArray
 from evertally.counting.veil import VeiledMechanism
 from evertally.errors import ConfigurationError
@@ -65,12 +72,7 @@ class ColumnQuery(ColumnInput, VeiledMechanism):
     ) -> None:
         check_guarantee(guarantee)
         horizon = check_horizon_option(horizon)
-        relation = Neighbours.parse(neighbours)
-        if relation is Neighbours.INDEPENDENT and guarantee.adversary != "oblivious":
-            raise ConfigurationError(
-                "independent neighbours are proved for oblivious streams only; say so in the guarantee, "
-                'e.g. ZCDP(0.5, adversary="oblivious")'
-            )
+        relation = check_neighbours(neighbours, guarantee)
         largest = None if largest is None else whole("largest", largest, 1, 2**60)
         busiest = 1 if max_events_per_tick is None else whole("max_events_per_tick", max_events_per_tick, 1, 2**40)
         growth = busiest * whole("max_weight", max_weight, 1, 2**40)

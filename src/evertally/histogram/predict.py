@@ -86,9 +86,13 @@ def counter_error(task: Task, process: Spreads) -> float:
     height: Floats = np.zeros(count) if course.wide else course.rate * ticks.astype(np.float64)
     sides = 2 if isinstance(task.queries, AllColumns) else 1
 
+    if course.selects:  # the noise of two columns decides
+        behind, each = course.rivals
+        missing = behind[:, None] * course.rate * ticks
+        mistaken = many * each * tails.above(missing / math.sqrt(2))
+        return largest_where(lambda x: float(mistaken[missing >= x].sum()), _LN2, high=float(course.largest))
+
     def expected(x: float) -> float:
-        if course.selects:  # the noise of two columns decides
-            return many * (d - 1) * float(tails.above(np.maximum(x, height) / math.sqrt(2)).sum())
         one = 2 * float(tails.above(np.full(count, x)).sum())
         return many * (one + sides * (d - 1) * float(tails.above(x + height).sum()))
 
@@ -110,12 +114,14 @@ def recompute_error(task: Task, law: Law, period: int, releases: int) -> float:
 def selection_error(task: Task, scale: float, period: int, releases: int) -> float:
     """A selection every `period` ticks: a column that is x behind is taken with probability of about exp(-x/scale)."""
     course = course_of(task)
-    height = course.largest * np.arange(1, releases + 1) / releases
-
-    def expected(x: float) -> float:
-        return (course.columns - 1) * float(np.exp(-np.maximum(x, height) / scale).sum())
-
-    return course.rate * (period - 1) + largest_where(expected, _LN2, high=4 * scale)
+    if course.columns == 1:
+        return 0.0
+    behind, each = course.rivals
+    places = np.linspace(1, releases, min(releases, _TICKS))
+    missing = behind[:, None] * course.largest * places / releases
+    mistaken = each * releases / len(places) * np.exp(-missing / scale)
+    wrong = largest_where(lambda x: float(mistaken[missing >= x].sum()), _LN2, high=float(course.largest))
+    return course.rate * (period - 1) + wrong
 
 
 def partition_error(task: Task, configuration: Configuration) -> float:

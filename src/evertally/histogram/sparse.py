@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evertally.counting import Counter, SparseRows
-from evertally.counting.inputs import as_integers
+from evertally.counting import Counter
+from evertally.counting.amount_input import AmountInput
 from evertally.counting.mechanism import Accuracy, Options
 from evertally.counting.process import IntArray
 from evertally.encode import AmountDoor
@@ -25,7 +25,7 @@ from evertally.privacy import Guarantee
 _OF_COLUMNS = {"columns", "max_per_event", "other"}
 
 
-class SparseCounter(ColumnQuery):
+class SparseCounter(AmountInput, ColumnQuery):
     """The running total of a stream with few events: the partition of Dwork, Naor, Reingold and Rothblum.
 
     Intervals close when a noisy count inside them passes a noisy threshold; only their totals meet the counter H
@@ -73,23 +73,6 @@ class SparseCounter(ColumnQuery):
     @classmethod
     def _decoded(cls, options: Options) -> Options:
         return {name: value for name, value in options.items() if name not in _OF_COLUMNS}
-
-    def _row(self, x: Any) -> IntArray:
-        row = as_integers(x)
-        if row.ndim != 0:
-            raise TypeError("step takes one integer, the total of the tick; many ticks go to run")
-        return row.reshape(1)
-
-    def _rows(self, x: Any) -> Any:
-        if isinstance(x, SparseRows):
-            return super()._rows(x)
-        rows = as_integers(x)
-        if rows.ndim != 1:
-            raise TypeError(f"run takes a sequence of integers, one for each tick, not an array of shape {rows.shape}")
-        return rows.reshape(-1, 1)
-
-    def _event_row(self, events: Any, tick: int) -> IntArray:
-        return np.array([self._amounts.totals(events, tick)], dtype=np.int64)
 
 
 class SparseHistogram(ColumnQuery):

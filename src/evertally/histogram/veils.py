@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from evertally.counting.mechanism import Accuracy, from_bytes, to_bytes
+from evertally.counting.noisy_sums import NoisySums
 from evertally.counting.process import IntArray, NoiseProcess, spread_of
-from evertally.counting.rows import Rows, dense, total
+from evertally.counting.rows import Rows, total
 from evertally.counting.veil import stairs
 from evertally.noise import Law, Source
 from evertally.partition import Queries
@@ -40,21 +41,17 @@ class CounterVeil:
     """
 
     def __init__(self, process: NoiseProcess, factor: int = 1) -> None:
+        self._sums = NoisySums(process)
         self._noise = process
         self._factor = factor
-        self._sums = np.zeros(process.columns, dtype=np.int64)
 
     @property
     def tick(self) -> int:
         """Ticks released so far."""
-        return self._noise.tick
+        return self._sums.tick
 
     def advance(self, rows: Rows) -> tuple[IntArray, None]:
-        values = np.cumsum(dense(rows), axis=0)
-        values += self._sums
-        self._sums = values[-1].copy()
-        values += self._noise.advance(len(values))
-        return values, None
+        return self._sums.advance(rows), None
 
     def accuracy(self, tick: int) -> Accuracy:
         return Bound(lambda beta: self._factor * self._noise.spread(tick).radius(beta / self._noise.columns))
@@ -68,11 +65,10 @@ class CounterVeil:
         return self._factor * self._noise.spread(tick).radius(6 * share / (math.pi * tick) ** 2)
 
     def state(self) -> list[bytes]:
-        return [to_bytes(self._sums)]
+        return self._sums.state()
 
     def load(self, tick: int, parts: list[bytes]) -> None:
-        self._sums = from_bytes(parts[0])
-        self._noise.seek(tick)
+        self._sums.load(tick, parts)
 
 
 class RecomputeVeil:

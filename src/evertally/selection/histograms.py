@@ -22,7 +22,6 @@ Counts that are released because they passed a noisy test are too high on averag
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -38,6 +37,7 @@ from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Guarantee
 from evertally.selection.items import LARGEST_COUNT, IntArray, Items
 from evertally.selection.noisy_max import LARGEST_SCALE, SMALLEST_SCALE, noisy_argmax
 from evertally.selection.reach import Reach, whole
+from evertally.selection.roots import root_down, root_up
 
 Released = list[tuple[str, int | None]]
 
@@ -349,7 +349,7 @@ class UnknownGumbel:
     def within(cls, charge: ApproxZCDP, k: int, kbar: int, *, counts: bool = True, reach: Reach = _NO_REACH) -> Self:
         """The paper's tau, and the lowest threshold, that `charge` pays for."""
         q = min(charge.exact_delta / kbar, Fraction(1, 4))
-        delta = _root(q / (1 - q), up=False)  # so that 1/(1 + delta^-2) <= q
+        delta = root_down(q / (1 - q))  # so that 1/(1 + delta^-2) <= q
         scale, variance = _tau(charge.exact_rho, k, counts, reach)
         return cls(k, kbar, scale, variance, delta, reach)
 
@@ -432,17 +432,7 @@ def _tau(rho: Fraction, k: int, counts: bool, reach: Reach) -> tuple[Fraction, F
     """(scale, count variance) with scale = tau/2 and variance = tau^2, rho = (sides^2 + 1) k D^2/(2 tau^2)."""
     parts = reach.sides**2 + (1 if counts else 0)
     tau_squared = round_up(parts * k * reach.move**2 / (2 * rho))
-    return _root(tau_squared / 4, up=True), tau_squared if counts else None
-
-
-def _root(square: Fraction, *, up: bool) -> Fraction:
-    """A square root with 64 bits, rounded outwards; exact where it can be."""
-    p, q = square.numerator, square.denominator
-    shift = max(0, 64 + (q.bit_length() - p.bit_length()) // 2 + 1)
-    whole_part, rest = divmod(p << 2 * shift, q)
-    root = math.isqrt(whole_part)
-    exact = root * root == whole_part and not rest
-    return Fraction(root + (1 if up and not exact else 0), 1 << shift)
+    return root_up(tau_squared / 4), tau_squared if counts else None
 
 
 def _set(mechanism: object, **values: object) -> None:

@@ -8,7 +8,6 @@ loss lies in an interval of length epsilon.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
@@ -17,6 +16,7 @@ from evertally.errors import ConfigurationError
 from evertally.noise import VariateKind, VariateSource
 from evertally.privacy import ZCDP, PureDP
 from evertally.selection.noisy_max import IntArray, noisy_argmax, require_scale
+from evertally.selection.roots import root_down
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class _OneShot:
         """The selection with the largest epsilon that `charge` pays for, rounded down to a short fraction."""
         if isinstance(charge, PureDP):
             return cls(charge.exact_epsilon, sensitivity)
-        return cls(_root_down(cls._rho_divisor * charge.exact_rho), sensitivity)
+        return cls(root_down(cls._rho_divisor * charge.exact_rho), sensitivity)
 
     @property
     def scale(self) -> Fraction:
@@ -106,10 +106,3 @@ class PermuteAndFlip(_OneShot):
 
     _kind = "exponential"
     _rho_divisor = 2
-
-
-def _root_down(square: Fraction) -> Fraction:
-    # 64 significant bits; both floors go down, so the charge recomputed from the result never exceeds what was given.
-    p, q = square.numerator, square.denominator
-    shift = max(0, 64 + (q.bit_length() - p.bit_length()) // 2 + 1)
-    return Fraction(math.isqrt((p << 2 * shift) // q), 1 << shift)

@@ -16,7 +16,6 @@ vector being (1/tau1)-DP at every point (additions 3). tau^2 is an exact fractio
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -26,6 +25,7 @@ from evertally.errors import ConfigurationError
 from evertally.noise import DiscreteLaplace, round_up
 from evertally.privacy import ZCDP, ApproxDP, Change, Guarantee, Neighbours, PureDP
 from evertally.privacy.conversions import epsilon_of_rho, rho_of_epsilon_delta
+from evertally.selection.roots import root_up
 
 Accounting = Literal["adaptive", "paper", "standard", "monotone"]
 
@@ -145,7 +145,7 @@ def _largest(epsilon: Fraction, delta: Fraction, rate: Fraction, pure_squared: F
     """The largest x = 1/tau^2 found with eps(rate x, delta) + sqrt(pure_squared x) <= epsilon, certainly."""
 
     def fits(x: Fraction) -> bool:
-        return epsilon_of_rho(rate * x, delta) + _root_up(pure_squared * x) <= epsilon
+        return epsilon_of_rho(rate * x, delta) + root_up(pure_squared * x) <= epsilon
 
     high = rho_of_epsilon_delta(epsilon, delta) / rate
     if not pure_squared:
@@ -163,13 +163,4 @@ def _largest(epsilon: Fraction, delta: Fraction, rate: Fraction, pure_squared: F
 
 def _root(square: Fraction) -> Fraction:
     """A noise scale: the root, rounded up to a short fraction."""
-    return round_up(_root_up(square))
-
-
-def _root_up(square: Fraction) -> Fraction:
-    """The root with 64 significant bits, rounded up; exact where that is possible."""
-    p, q = square.numerator, square.denominator
-    shift = max(0, 64 + (q.bit_length() - p.bit_length()) // 2 + 1)
-    scaled = -((-p << 2 * shift) // q)
-    root = math.isqrt(scaled)
-    return Fraction(root + (root * root < scaled), 1 << shift)
+    return round_up(root_up(square))

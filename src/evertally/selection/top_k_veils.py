@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evertally.counting.mechanism import from_bytes, to_bytes
+from evertally.counting.noisy_sums import NoisySums
 from evertally.counting.process import IntArray, NoiseProcess, spread_of
 from evertally.counting.rows import Rows, dense
 from evertally.counting.tree import digits
@@ -84,7 +84,7 @@ class CountersVeil:
 
     def __init__(self, process: NoiseProcess, labels: Sequence[str], k: int) -> None:
         self._noise = process
-        self._sums = np.zeros(process.columns, dtype=np.int64)
+        self._sums = NoisySums(process)
         self._by_name = np.array(sorted(range(len(labels)), key=lambda j: labels[j]), dtype=np.int64)
         self._k = k
 
@@ -94,10 +94,7 @@ class CountersVeil:
         return self._noise.tick
 
     def advance(self, rows: Rows) -> tuple[IntArray, None]:
-        values = np.cumsum(dense(rows), axis=0)
-        values += self._sums
-        self._sums = values[-1].copy()
-        values += self._noise.advance(len(values))
+        values = self._sums.advance(rows)
         # A stable order of the columns by name leaves ties to the name.
         best = np.argsort(-values[:, self._by_name], axis=1, kind="stable")[:, : self._k]
         columns = self._by_name[best]
@@ -112,11 +109,10 @@ class CountersVeil:
         return spread.radius(beta / (self._noise.columns * self._noise.horizon))
 
     def state(self) -> list[bytes]:
-        return [to_bytes(self._sums)]
+        return self._sums.state()
 
     def load(self, tick: int, parts: list[bytes]) -> None:
-        self._sums = from_bytes(parts[0])
-        self._noise.seek(tick)
+        self._sums.load(tick, parts)
 
 
 @dataclass(frozen=True)
