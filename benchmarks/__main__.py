@@ -56,6 +56,9 @@ def plain(result: Any) -> dict[str, Any]:
     return {name: None if value != value else value for name, value in numbers.items()}  # JSON has no NaN
 
 
+ROOMS = ("cells", "crossover", "ladders", "speed")  # of the results on column sums
+
+
 def only_columns(short: bool, out: Path, start: float) -> int:
     results = columns.measure(short)
     tables = columns.tables(results)
@@ -64,8 +67,8 @@ def only_columns(short: bool, out: Path, start: float) -> int:
     columns.plot(results, out / "columns.png")
     heading = f"# Column sums\n\n{machine()}. One run of {time.perf_counter() - start:.0f} s.\n"
     (out / "columns.md").write_text("\n".join([heading, *(table.markdown() for table in tables)]))
-    cells = {room: [plain(cell) for cell in getattr(results, room)] for room in ("cells", "crossover", "speed")}
-    (out / "columns.json").write_text(json.dumps(cells, indent=1) + "\n")
+    as_json = {room: [plain(cell) for cell in getattr(results, room)] for room in ROOMS}
+    (out / "columns.json").write_text(json.dumps(as_json, indent=1) + "\n")
     print(f"written: {out}/columns.md, columns.json, columns.png")
     return 0
 
@@ -102,18 +105,19 @@ def main() -> int:
         tables.append(table)
         print(table.text(), flush=True)
 
+    results: dict[str, Any] = {"noise": sampled, "speed": timings, "error": errors}
     if not options.short:
         sums = columns.measure()
         for table in columns.tables(sums):
             tables.append(table)
             print(table.text(), flush=True)
         columns.plot(sums, options.out / "columns.png")
+        results |= {f"columns, {room}": getattr(sums, room) for room in ROOMS}
 
     speed.plot(timings, options.out / "speed.png")
     error.plot(errors, options.out / "error.png")
     heading = f"# Benchmarks\n\n{machine()}. One run of {time.perf_counter() - start:.0f} s.\n"
     (options.out / "report.md").write_text("\n".join([heading, *(table.markdown() for table in tables)]))
-    results = {"noise": sampled, "speed": timings, "error": errors}
     as_json = {room: [plain(row) for row in rows] for room, rows in results.items()}
     (options.out / "results.json").write_text(json.dumps(as_json, indent=1) + "\n")
     print(f"written: {options.out}/report.md, results.json, error.png, speed.png")

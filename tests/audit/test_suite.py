@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import evertally as et
 from evertally.audit import suite
+from evertally.audit.adversaries import worst_pair
+from evertally.audit.columns import close_pair, column_audits
 from evertally.audit.subjects import SUBJECTS
 from evertally.audit.suite import Sizes, audit_mechanism, best, plan
 from evertally.audit.together import Together, together_plan
 from evertally.audit.whitebox import closed_form_report, door_report, exact_report, nearly_normal, smaller, tiny
 from evertally.checks import MECHANISMS
+from evertally.counting.linear import LinearMechanism
 from evertally.errors import ConfigurationError
 from evertally.noise import DiscreteLaplace
 from evertally.privacy import PureDP
 
 KEY = et.simulation(0)
+PROMISE = et.PureDP(2.0)
 QUICK = Sizes(horizon=16, numbers=80_000, trials=5_000, combinations=100_000, objects=400, least=500)
 
 
@@ -26,6 +31,9 @@ QUICK = Sizes(horizon=16, numbers=80_000, trials=5_000, combinations=100_000, ob
 def quick(monkeypatch):
     monkeypatch.setitem(suite.SIZES, "short", QUICK)
 
+
+COMPUTED = ("closed form", "exact law", "transcript")
+NOTHING_LOST = "it does not look at data, and loses nothing"
 
 # -- every mechanism -------------------------------------------------------------------------------------------------
 
@@ -36,17 +44,25 @@ def test_every_mechanism_keeps_its_promise_and_adds_no_more_noise_than_it_must(s
     reports = audit_mechanism(subject.make, ticks=subject.ticks)
     for report in reports:
         assert report.passed, report
-    found = {report.method: report for report in reports if report.method in ("closed form", "exact law")}
-    assert found, "no audit without sampling applies to it"
+    found = [report for report in reports if report.method in COMPUTED]
+    losses = [report for report in found if report.is_loss]
     if subject.tight:
-        assert max(report.fraction for report in found.values()) >= 0.95
-        for report in found.values():
+        assert max(report.fraction for report in losses) >= 0.95
+        for report in found:
             assert report.fraction >= 0.9
     else:
         assert subject.why
     played = [report for report in reports if report.is_loss and report.trials]
-    assert len(played) >= 5
-    assert best(reports).is_loss
+    if isinstance(subject.make(KEY), LinearMechanism):
+        assert len(played) >= 5
+        assert losses, "no audit without sampling applies to it"
+    elif subject.why != NOTHING_LOST:
+        assert played
+        # Where no exact audit applies, a report says which audit does.
+        assert losses or any(report.method == "not here" for report in reports)
+    else:
+        assert [report.adversary for report in reports][:1] == ["constant"]
+    assert len({report.adversary for report in reports if report.unit == "leak"}) >= 1 or "unit=user" in subject.name
 
 
 def test_everything_that_is_built_is_on_the_list():
@@ -171,6 +187,129 @@ def test_a_smaller_copy_keeps_everything_else():
     assert (copy.horizon, copy.mechanism, copy.sensitivity) == (7, model.mechanism, model.sensitivity)
     assert type(copy.charge) is type(model.charge)
     assert copy.neighbours is model.neighbours
+
+
+# -- queries on column sums ------------------------------------------------------------------------------------------
+
+
+def wide(mechanism="rebased", guarantee=PROMISE, **options):
+    options = {"columns": 4, "max_per_event": 1, "neighbours": "replace", "largest": 1000} | options
+    return lambda key: et.MaxSum(guarantee=guarantee, horizon=40, mechanism=mechanism, key=key, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "touched"),
+    [
+        ({"neighbours": "add_remove"}, [1, 0, 0, 0]),
+        ({"neighbours": "add_remove", "max_per_event": 3}, [1, 1, 1, 0]),
+        ({"max_per_event": 1}, [1, -1, 0, 0]),
+        ({"max_per_event": 2, "max_weight": 3}, [3, 3, -3, -3]),
+    ],
+)
+def test_the_worst_pair_is_an_event_of_the_mechanism(options, touched):
+    left, right = worst_pair(wide(**options)(KEY))
+    assert (left - right).tolist() == touched
+
+
+def test_a_row_of_the_pair_waits_for_the_threshold():
+    """While the interval waits the answer of the first stream is lower, when it closes it is higher."""
+    model = wide()(KEY)
+    configuration = model._veil._formula
+    one, other = close_pair(model, configuration, 5).streams(5)
+    answers = [np.cumsum(rows, axis=0).max(axis=1) for rows in (one, other)]
+    assert (answers[1] - answers[0]).tolist() == [0, 1, 1, 1, 1, 1, 1, -1]
+    assert answers[0][1] >= configuration.rise(1, 2)
+
+
+def reports_of(make, method):
+    model = make(KEY)
+    return [report for name, report in column_audits(model, 20) if name == method for report in [report()]]
+
+
+def test_a_partition_with_half_of_its_test_noise_is_caught(monkeypatch):
+    from evertally.partition import engine
+
+    original = engine.PartitionedRelease.__init__
+
+    def halved(self, tau, mu, *rest, **options):
+        original(self, DiscreteLaplace(tau.scale / 2), DiscreteLaplace(mu.scale / 2), *rest, **options)
+
+    (honest,) = reports_of(wide(), "transcript")
+    assert honest.passed
+    assert honest.fraction > 0.97
+    monkeypatch.setattr(engine.PartitionedRelease, "__init__", halved)
+    (leaky,) = reports_of(wide(), "transcript")
+    assert not leaky.passed
+
+
+def test_a_partition_that_tests_rows_it_has_released_is_caught(monkeypatch):
+    """E4: the counts of a closed interval must be gone."""
+    from evertally.partition import engine
+
+    def close(self, tick):
+        kept = self._c.copy()
+        original(self, tick)
+        self._c = kept
+
+    original = engine.PartitionedRelease._close
+    monkeypatch.setattr(engine.PartitionedRelease, "_close", close)
+    (report,) = reports_of(wide(), "after a release")
+    assert not report.passed
+
+
+@pytest.mark.parametrize("guarantee", [et.PureDP(2.0), et.ZCDP(0.5)])
+def test_recomputation_that_repeats_its_noise_is_caught(guarantee, monkeypatch):
+    from evertally.histogram import approaches
+
+    original = approaches.noisy_answers
+
+    def repeated(queries, law, source):
+        answer = original(queries, law, source)
+        return lambda sums, number: answer(sums, 1)
+
+    assert reports_of(wide("recompute", guarantee), "exact law")[0].fraction == pytest.approx(1.0)
+    monkeypatch.setattr(approaches, "noisy_answers", repeated)
+    assert not reports_of(wide("recompute", guarantee), "exact law")[0].passed
+
+
+def test_a_selection_with_half_of_its_noise_is_caught(monkeypatch):
+    from evertally.selection.one_shot import _OneShot
+
+    make = lambda key: et.SumSelect(  # noqa: E731
+        3, guarantee=et.PureDP(2.0), horizon=40, mechanism="recompute", max_per_event=1, neighbours="replace", key=key
+    )
+    (honest,) = reports_of(make, "exact law")
+    assert honest.passed
+    assert honest.fraction > 0.99
+    monkeypatch.setattr(_OneShot, "scale", property(lambda self: self.sensitivity / self.epsilon))
+    assert not reports_of(make, "exact law")[0].passed
+
+
+def test_a_constant_that_looks_at_data_is_caught(monkeypatch):
+    from evertally.histogram.veils import TrivialVeil
+
+    original = TrivialVeil.advance
+
+    def peeking(self, rows):
+        values, lasts = original(self, rows)
+        return values + (rows.sum() > 0), lasts
+
+    assert reports_of(wide("trivial"), "constant")[0].passed
+    monkeypatch.setattr(TrivialVeil, "advance", peeking)
+    assert not reports_of(wide("trivial"), "constant")[0].passed
+
+
+def test_counters_with_other_noise_than_those_that_are_audited_are_noticed(monkeypatch):
+    from evertally.histogram import approaches
+
+    assert reports_of(wide("tree"), "same counters")[0].passed
+    original = approaches.build
+    monkeypatch.setattr(
+        approaches,
+        "build",
+        lambda choice, setting, source: original(choice, replace(setting, change=et.privacy.Change(1, 1, 1)), source),
+    )
+    assert not reports_of(wide("tree"), "same counters")[0].passed
 
 
 # -- mechanisms that somebody else wrote -----------------------------------------------------------------------------

@@ -10,12 +10,19 @@ import pytest
 
 from evertally.checks import CHECKS, MECHANISMS, Subject, checks
 from evertally.checks.column_mechanisms import COLUMN_MECHANISMS
+from evertally.checks.selection_mechanisms import LEADING, SELECTION_MECHANISMS, UNKNOWN
 from evertally.histogram.approaches import NAMES
 from evertally.histogram.column_query import ColumnQuery
 from evertally.histogram.veils import RecomputeVeil
 from evertally.noise import ZeroNoise, simulation
 from evertally.partition.engine import PartitionedRelease
 from evertally.partition.veil import PartitionVeil
+from evertally.selection import StreamingTopK, UnknownHistogram, UnknownTopK
+from evertally.selection.item_tree import ItemTree
+from evertally.selection.meta import MetaAlgo, SeenBlocks
+from evertally.selection.sparse_gumbel import SparseGumbel
+from evertally.selection.streaming import MECHANISMS as STREAMING
+from evertally.selection.unknown_meta import BlockHistogram, BlockTopK
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
@@ -30,11 +37,22 @@ def test_the_list_is_complete() -> None:
     made = [subject.make(simulation(0)) for subject in COLUMN_MECHANISMS]
     assert {type(mechanism) for mechanism in made} == set(ColumnQuery.__subclasses__())
     assert {mechanism.mechanism for mechanism in made} == set(NAMES) - {"honaker", "epoch-hybrid"}
+    found = [subject.make(simulation(0)) for subject in UNKNOWN]
+    assert {type(mechanism) for mechanism in found} == {UnknownHistogram, UnknownTopK, BlockHistogram, BlockTopK}
+    assert {mechanism._options.get("threshold") for mechanism in found} == {"sum", "per_tick", "paper", None}
+    chosen = [subject.make(simulation(0)) for subject in LEADING]
+    assert {type(mechanism) for mechanism in chosen} == {StreamingTopK}
+    assert {mechanism.mechanism for mechanism in chosen} == set(STREAMING)
+    assert {mechanism.accounting for mechanism in chosen} == {"adaptive", "paper", "standard", "monotone", None}
     assert all(subject.runs >= 40 for subject in MECHANISMS), "with fewer runs false alarms are above 1e-6"
 
 
 # Left out: those whose error is of the size of the answer.
-STEADY = [s for s in COLUMN_MECHANISMS if s.noise != "none" and not s.name.startswith("TopKSelect(3): doubling")]
+STEADY = [
+    s
+    for s in (*COLUMN_MECHANISMS, *SELECTION_MECHANISMS)
+    if s.noise != "none" and not s.name.startswith("TopKSelect(3): doubling")
+]
 
 
 @pytest.mark.parametrize("subject", STEADY, ids=lambda subject: subject.name)
@@ -46,22 +64,39 @@ def test_the_streams_outgrow_what_is_allowed(subject: Subject) -> None:
     mechanism.run(inputs[1:])
     gap = np.abs(subject.error(first, subject.truth(inputs)[-1])).max()
     assert gap > subject.slack(mechanism)
-    assert gap > mechanism.error_bound(beta=0.1, t=len(inputs))
+    assert gap > subject.bound(mechanism, 0.1, len(inputs))
     if subject.noise == "transcript":
         assert mechanism._veil.partition.closes >= 4
+
+
+@pytest.mark.parametrize("subject", LEADING, ids=lambda subject: subject.name)
+def test_without_noise_the_named_columns_lead(subject: Subject) -> None:
+    """What the checks of errors do not see: that the counted columns are the right ones, up to the margin eta."""
+    mechanism = subject.make(ZeroNoise())
+    inputs = subject.feed(subject.length(mechanism))
+    for x, sums in zip(inputs, subject.truth(inputs), strict=True):
+        named = [mechanism.columns.index(label) for label in mechanism.step(x).value]
+        behind = np.sort(sums)[::-1][: len(named)] - np.sort(sums[named])[::-1]
+        assert np.all(behind >= 0)
+        assert np.all(behind <= (mechanism.eta or 0))
 
 
 # -- planted bugs ------------------------------------------------------------------------------------------------------
 
 
 def subject_named(start: str) -> Subject:
-    return next(subject for subject in COLUMN_MECHANISMS if subject.name.startswith(start))
+    return next(s for s in (*COLUMN_MECHANISMS, *SELECTION_MECHANISMS) if s.name.startswith(start))
 
 
 PARTITION = subject_named("MaxSum: rebased, PureDP")
 LADDERS = subject_named("MaxSum: noisy-ladders, PureDP")
 LEADER = subject_named("SumSelect: rebased")
 RECOMPUTED = subject_named("SumSelect: recompute, ZCDP")
+ITEMS = subject_named("UnknownHistogram: ApproxDP")
+STICKY = next(subject for subject in UNKNOWN if "sticky" in subject.name)
+BLOCKS_OF_ITEMS = subject_named("UnknownTopK: ApproxDP(epsilon=80.0, delta=1e-06), crowds, mechanism=meta")
+SWITCHING = subject_named("StreamingTopK(2): sparse-gumbel, ZCDP")
+BLOCKS = subject_named("StreamingTopK(2): meta, ZCDP")
 
 
 def leaks_the_open_interval(self: PartitionVeil, rows: Any) -> Any:
@@ -105,12 +140,75 @@ def closes_late(self: PartitionedRelease, c: Any) -> int:
     return SLACK(self, c) + 150
 
 
+def noise_by_arrival(self: ItemTree, block: int, addresses: Any) -> Any:
+    return self._source.draws(self._lane, self.law, [block], max(1, len(addresses)))[0, : len(addresses)]
+
+
+def late_items_without_earlier_noise(self: ItemTree, addresses: Any) -> None:
+    first, tick = self._items, self.tick
+    self.tick = 0
+    JOIN(self, addresses)
+    self.tick = tick
+    self._latest[:, first : self._items] = 0
+
+
+def everything_is_shown(self: UnknownHistogram) -> None:
+    noisy = self._table.counts + self._tree.noise
+    self._shown = dict(zip(self._table.labels.list(), noisy.tolist(), strict=True))
+
+
+def in_order_of_arrival(self: UnknownHistogram, pairs: Any) -> Any:
+    return pairs
+
+
+def one_label_too_many(self: UnknownHistogram, pairs: Any) -> Any:
+    return sorted([*pairs, (-7, "nobody said this")])
+
+
+def forgets_what_was_shown(self: UnknownHistogram) -> list[bytes]:
+    return [b"\x00" * len(part) if i == 0 else part for i, part in enumerate(SAVED(self))]
+
+
+def forgets_open_blocks(self: SeenBlocks) -> bytes:
+    return b"[{}, {}, {}, {}, {}]"
+
+
+def one_noise_for_all_blocks(self: MetaAlgo, totals: Any) -> None:
+    shot = self._one_shot
+    self._one_shot = SameNode(shot)  # type: ignore[assignment]
+    try:
+        META_STEP(self, totals)
+    finally:
+        self._one_shot = shot
+
+
+class SameNode:
+    def __init__(self, shot: Any) -> None:
+        self._shot = shot
+
+    def release(self, items: Any, source: Any, node: int) -> Any:
+        return self._shot.release(items, source, 1)
+
+
+def switches_by_exact_counts(self: SparseGumbel, sums: Any, columns: Any, counts: Any) -> None:
+    before = self.switches_left, self.tick
+    SPARSE_PLAY(self, sums, columns, counts)
+    if sums[-1].max() > 5 * sums[-1].min() and before[0] == self.switches_left and before[1] % 2:
+        self._source.draws("busy", self._budget.threshold, [self.tick])
+
+
+def counts_of_the_last_tick(self: SparseGumbel, sums: Any, first: int) -> Any:
+    return COUNTED(self, np.maximum(sums - 1, 0), first)
+
+
 ADVANCE, PLAY, STATE, SLACK = (
     PartitionVeil.advance,
     PartitionedRelease.play,
     PartitionedRelease.state,
     PartitionedRelease._slack,
 )
+JOIN, SAVED, META_STEP = ItemTree._join, UnknownHistogram._saved, MetaAlgo.step
+SPARSE_PLAY, COUNTED = SparseGumbel._play, SparseGumbel._counted
 BUGS = [
     (PARTITION, PartitionVeil, "advance", leaks_the_open_interval, checks.check_noise_sees_no_data),
     (PARTITION, PartitionedRelease, "_draw_mu", noise_of_the_test_by_data, checks.check_noise_sees_no_data),
@@ -124,6 +222,17 @@ BUGS = [
     (LEADER, LEADER.make(ZeroNoise()).__class__, "_place", lambda self, values: 0, checks.check_error_formula),
     (LEADER, LEADER.make(ZeroNoise()).__class__, "_show", lambda self, values: "zebra", checks.check_release_form),
     (RECOMPUTED, RecomputeVeil, "error_bound", lambda self, beta, tick: 1.0, checks.check_error_formula),
+    (ITEMS, ItemTree, "_draws", noise_by_arrival, checks.check_noise_sees_no_data),
+    (ITEMS, ItemTree, "_join", late_items_without_earlier_noise, checks.check_noise_sees_no_data),
+    (ITEMS, UnknownHistogram, "_publish", everything_is_shown, checks.check_noise_sees_no_data),
+    (ITEMS, UnknownHistogram, "_best", in_order_of_arrival, checks.check_release_form),
+    (ITEMS, UnknownHistogram, "_best", one_label_too_many, checks.check_release_form),
+    (ITEMS, UnknownHistogram, "_best", lambda self, pairs: [], checks.check_release_form),
+    (STICKY, UnknownHistogram, "_saved", forgets_what_was_shown, checks.check_snapshot_at_every_tick),
+    (BLOCKS_OF_ITEMS, SeenBlocks, "state", forgets_open_blocks, checks.check_snapshot_at_every_tick),
+    (BLOCKS, MetaAlgo, "step", one_noise_for_all_blocks, checks.check_noise_sees_no_data),
+    (SWITCHING, SparseGumbel, "_play", switches_by_exact_counts, checks.check_noise_sees_no_data),
+    (SWITCHING, SparseGumbel, "_counted", counts_of_the_last_tick, checks.check_without_noise_it_is_exact),
 ]
 
 

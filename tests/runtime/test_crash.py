@@ -11,13 +11,13 @@ import sys
 import time
 from pathlib import Path
 
-from visit_stream import COLUMN_QUERIES, WITH_COLUMN_QUERIES, WriteSpec, save, visits
+from visit_stream import COLUMN_QUERIES, UNKNOWN_QUERIES, WITH_UNKNOWN_QUERIES, WriteSpec, save, visits
 
 from evertally.noise import Key
 from evertally.runtime import load_spec, run
 
 USER = ("horizon = 48", 'horizon = 600\nunit = "user"\nmax_events_per_user = 9\nuser_column = "patient"')
-NINEFOLD = ("rho = 250", "rho = 20250")  # as much for nine events of a user as for one
+NINEFOLD = ("epsilon = 340", "epsilon = 21000")  # in rho as much for nine events of a user as for one
 
 # Forks runs of one stream; each child kills itself at its n-th call that moves bytes to the disk, before or
 # after it.
@@ -61,9 +61,9 @@ print(killed)
 
 
 def twins(write_spec: WriteSpec) -> tuple[Path, Path]:
-    """Counters, a histogram, partitions and selections, under one key."""
+    """Counters, a histogram, partitions, selections and unknown items, under one key."""
     calm, killed = (
-        write_spec(*WITH_COLUMN_QUERIES, USER, NINEFOLD, append=COLUMN_QUERIES, folder=folder)
+        write_spec(*WITH_UNKNOWN_QUERIES, USER, NINEFOLD, append=COLUMN_QUERIES + UNKNOWN_QUERIES, folder=folder)
         for folder in ("calm", "killed")
     )
     key = Key.generate()
@@ -87,7 +87,8 @@ def test_killed_at_every_step_of_the_first_commits_and_at_random_later(write_spe
     assert int(done.stdout) > 40
     assert same_output(calm, killed)
     released = [json.loads(line) for line in (calm.parent / "visits.jsonl").read_text().splitlines()]
-    for query in ("busiest", "order", "middle", "rare"):  # partitions that closed: there was something to lose
+    # partitions that closed, items that were found: there was something to lose
+    for query in ("busiest", "order", "middle", "rare", "found", "most", "ahead"):
         assert len({(row["category"], row["value"]) for row in released if row["query"] == query}) > 1, query
 
 

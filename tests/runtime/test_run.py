@@ -8,12 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from visit_stream import COLUMN_QUERIES, WITH_COLUMN_QUERIES, WriteSpec, save, visits
+from visit_stream import (
+    COLUMN_QUERIES,
+    UNKNOWN_QUERIES,
+    WITH_COLUMN_QUERIES,
+    WITH_UNKNOWN_QUERIES,
+    WriteSpec,
+    save,
+    visits,
+)
 
 from evertally.errors import ConfigurationError, StateError
 from evertally.noise import Key, ZeroNoise
+from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP
 from evertally.runtime import Step, load_spec, plan, run
 from evertally.runtime import runner as runner_module
+from evertally.runtime.mechanisms import build
 
 RICH = """
 [[query]]
@@ -98,9 +108,12 @@ def test_the_formats_give_identical_releases(write_spec: WriteSpec, tmp_path: Pa
     assert output_of(shuffled) == output_of(specs[0])
 
 
-@pytest.mark.parametrize("changes", [(), WITH_COLUMN_QUERIES], ids=["counts", "queries"])
-def test_csv_output_says_the_same(write_spec: WriteSpec, tmp_path: Path, changes: Any) -> None:
-    append = COLUMN_QUERIES if changes else ""
+@pytest.mark.parametrize(
+    ("changes", "append"),
+    [((), ""), (WITH_COLUMN_QUERIES, COLUMN_QUERIES), (WITH_UNKNOWN_QUERIES, UNKNOWN_QUERIES)],
+    ids=["counts", "queries", "unknown"],
+)
+def test_csv_output_says_the_same(write_spec: WriteSpec, tmp_path: Path, changes: Any, append: str) -> None:
     lines = write_spec(*changes, append=append, folder="a")
     table = write_spec(*changes, ("visits.jsonl", "visits.csv"), append=append, folder="b")
     same_key(lines, table)
@@ -112,7 +125,9 @@ def test_csv_output_says_the_same(write_spec: WriteSpec, tmp_path: Path, changes
 
 
 @pytest.mark.parametrize(
-    ("changes", "append"), [(ROOM, RICH), (WITH_COLUMN_QUERIES, COLUMN_QUERIES)], ids=["counts", "queries"]
+    ("changes", "append"),
+    [(ROOM, RICH), (WITH_COLUMN_QUERIES, COLUMN_QUERIES), (WITH_UNKNOWN_QUERIES, UNKNOWN_QUERIES)],
+    ids=["counts", "queries", "unknown"],
 )
 def test_two_files_equal_one(write_spec: WriteSpec, tmp_path: Path, changes: Any, append: str) -> None:
     one, two = (write_spec(*changes, append=append, folder=name) for name in ("one", "two"))
@@ -345,6 +360,152 @@ def test_refused_column_queries_name_the_query(write_spec: WriteSpec, old: str, 
     with pytest.raises(ConfigurationError, match=r"visits\.toml:\d+: query '\w+': ") as refusal:
         plan(load_spec(path))
     assert words in str(refusal.value)
+
+
+# -- unknown items and leading columns ---------------------------------------------------------------------------------
+
+ITEMS = (
+    ("rho = 0.5", "epsilon = 300\ndelta = 1e-6"),
+    ("share = 0.25", "share = 0.1"),
+    ("share = 0.75", "share = 0.9\nmax_per_event = 2"),
+    ('kind = "histogram"', 'kind = "unknown-histogram"'),
+    ('categories = ["north", "south"]\nother = "elsewhere"\n', ""),
+)
+
+
+def baskets() -> list[dict[str, Any]]:
+    """Pairs of items, some of them hostile, some that occur once, and events that are no list."""
+    strange = 'no\rrow,"ends"\nhere\x1b[2J'
+    return [
+        {"time": f"2013-01-01T{i % 20:02d}:00", "ward": ward}
+        for i in range(200)
+        for ward in (["tea", "milk"], ["tea", strange], ["tea", f"only {i}"], [], None)
+    ]
+
+
+@pytest.mark.usefixtures("no_noise")
+def test_only_items_above_the_threshold_have_rows(write_spec: WriteSpec, tmp_path: Path) -> None:
+    path = write_spec(*ITEMS)
+    spec = load_spec(path)
+    run(spec, save(baskets(), tmp_path / "v.jsonl"))
+    rows = [row for row in released(path) if row["query"] == "ward"]
+    threshold = build(spec, None)["ward"].threshold(1)  # the same at all ticks
+    assert threshold > 1
+    truth = {tick: min(10 * tick, 200) for tick in range(1, 49)}
+    expected = {
+        (tick, label): times * truth[tick]
+        for tick in truth
+        for label, times in (("tea", 3), ("milk", 1), ('no\rrow,"ends"\nhere\x1b[2J', 1))
+        if times * truth[tick] > threshold
+    }
+    assert {(row["tick"], row["category"]): row["value"] for row in rows} == expected
+    assert [row["category"] for row in rows[-3:]] == ["tea", "milk", 'no\rrow,"ends"\nhere\x1b[2J']  # ties by label
+    assert not any("only" in str(row["category"]) for row in rows)
+
+
+def test_lists_of_items_in_every_format(write_spec: WriteSpec, tmp_path: Path) -> None:
+    """JSON lines, Parquet and shuffled events give the same releases; CSV output can be read back."""
+    specs = [write_spec(*ITEMS, folder=name) for name in ("jsonl", "parquet", "shuffled")]
+    table = write_spec(*ITEMS, ("visits.jsonl", "visits.csv"), folder="table")
+    same_key(*specs, table)
+    records = baskets()
+    for spec, events in zip(
+        (*specs, table),
+        (
+            save(records, tmp_path / "v.jsonl"),
+            save(records, tmp_path / "v.parquet"),
+            save(records[::-1], tmp_path / "back.jsonl"),
+            save(records, tmp_path / "v.jsonl"),
+        ),
+        strict=True,
+    ):
+        run(load_spec(spec), events)
+    assert output_of(specs[0]) == output_of(specs[1]) == output_of(specs[2])
+    assert len({row["category"] for row in released(specs[0])}) == 4
+    with open(table.parent / "visits.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert rows == [{k: "" if v is None else str(v) for k, v in row.items()} for row in released(specs[0])]
+
+
+def test_plain_items_in_every_format(write_spec: WriteSpec, tmp_path: Path) -> None:
+    specs = [
+        write_spec(*WITH_UNKNOWN_QUERIES, append=UNKNOWN_QUERIES, folder=name) for name in ("csv", "jsonl", "parquet")
+    ]
+    same_key(*specs)
+    for spec in specs:
+        run(load_spec(spec), save(visits(0, 48), tmp_path / f"v.{spec.parent.name}"))
+    assert output_of(specs[0]) == output_of(specs[1]) == output_of(specs[2])
+    last = {(row["query"], row["category"]) for row in released(specs[0]) if row["tick"] == 48}
+    assert {("found", "north"), ("found", "south"), ("found", "attic")} <= last
+
+
+def test_unknown_items_give_every_share_a_delta(write_spec: WriteSpec) -> None:
+    spec = load_spec(write_spec(*ITEMS))
+    assert spec.guarantee == ApproxDP(300, 1e-6)
+    assert spec.shared == ApproxDP(300, 1e-6).with_bad_event()
+    made = build(spec, None)
+    assert made["ward"].guarantee == spec.shared.share("9/10")
+    assert isinstance(made["ward"].charge, ApproxZCDP)
+    assert made["all"].charge == ZCDP(spec.shared.share("1/10").exact_rho)  # type: ignore[union-attr]
+    assert spec.guarantee.covers(spec.shared)
+
+
+LEADING = (
+    ("rho = 0.5", "epsilon = 2\ndelta = 1e-6"),
+    ('kind = "histogram"', 'kind = "streaming-top"\nk = 2\nswitches = 3'),
+)
+ALONE = ('[[query]]\nname = "all"\nkind = "counter"\nshare = 0.25\n', "")
+
+
+def test_sparse_gumbel_alone_gets_the_guarantee_itself(write_spec: WriteSpec, tmp_path: Path) -> None:
+    path = write_spec(*LEADING, ALONE, ("share = 0.75\n", ""))
+    spec = load_spec(path)
+    top = build(spec, None)["ward"]
+    assert (top.mechanism, top.accounting, top.guarantee) == ("sparse-gumbel", "adaptive", ApproxDP(2, 1e-6))
+    assert (top.columns, top.sensitivity.l1) == (("north", "south", "elsewhere"), 3)  # an event may touch every column
+    first = run(spec, save(visits(0, 24), tmp_path / "day1.csv"), until="2013-01-02")
+    second = run(spec, save(visits(24, 48), tmp_path / "day2.csv"))
+    assert (first.last, second.last) == (24, 48)
+    assert [row["tick"] for row in released(path)] == [tick for tick in range(1, 49) for _ in range(2)]
+    with pytest.raises(ConfigurationError, match="takes the whole guarantee: leave out share"):
+        load_spec(write_spec(*LEADING, ALONE))
+
+
+def test_sparse_gumbel_beside_other_queries(write_spec: WriteSpec) -> None:
+    with pytest.raises(ConfigurationError, match=r"visits\.toml:\d+: .*stream of its own.*meta.*oblivious"):
+        load_spec(write_spec(*LEADING))
+    oblivious = ("delta = 1e-6", 'delta = 1e-6\nadversary = "oblivious"')
+    spec = load_spec(write_spec(*LEADING, oblivious))
+    top = build(spec, None)["ward"]
+    assert (top.accounting, top.guarantee) == ("paper", spec.guarantee.share("3/4"))
+    assert spec.guarantee.adversary == "oblivious"
+    assert load_spec(write_spec(*LEADING[:1], oblivious)).digest != load_spec(write_spec(*LEADING[:1])).digest
+    paper = ("switches = 3", 'switches = 3\naccounting = "standard"')
+    assert build(load_spec(write_spec(*LEADING, oblivious, paper)), None)["ward"].accounting == "standard"
+    with pytest.raises(ConfigurationError, match=r"query 'ward': .*adversary=.oblivious"):
+        plan(load_spec(write_spec(*LEADING, paper, ALONE, ("share = 0.75\n", ""))))
+    with pytest.raises(ConfigurationError, match=r"query 'ward': .*switches"):
+        plan(load_spec(write_spec(*LEADING, oblivious, ("switches = 3\n", ""))))
+    meta = ("k = 2\nswitches = 3", 'k = 2\nmechanism = "meta"')
+    rate = ("horizon = 48", "horizon = 48\nmax_events_per_tick = 4")
+    assert build(load_spec(write_spec(*LEADING, meta, rate)), None)["ward"].mechanism == "meta"
+
+
+def test_plan_of_unknown_items(write_spec: WriteSpec) -> None:
+    spec = load_spec(write_spec(*WITH_UNKNOWN_QUERIES, append=UNKNOWN_QUERIES))
+    planned = {query.name: query for query in plan(spec).queries}
+    assert [planned[name].numbers for name in ("found", "most", "ahead")] == [None, 2, 2]
+    discovery = planned["found"].discovery
+    assert discovery is not None
+    mechanism = build(spec, None)["found"]
+    assert discovery.threshold == mechanism.threshold(48)
+    assert discovery.surely - discovery.threshold - 1 == int(mechanism.error_bound(0.05, t=48))
+    assert planned["most"].discovery is planned["ahead"].discovery is planned["ward"].discovery is None
+
+
+def test_unknown_items_need_a_horizon(write_spec: WriteSpec) -> None:
+    with pytest.raises(ConfigurationError, match=r"visits\.toml:\d+: query 'ward': .*need a horizon"):
+        plan(load_spec(write_spec(*ITEMS, ("horizon = 48\n", ""))))
 
 
 class StoppedError(Exception):

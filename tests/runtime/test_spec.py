@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -12,7 +13,7 @@ from visit_stream import COLUMN_QUERIES, SPEC, WITH_COLUMN_QUERIES, WriteSpec
 from evertally.errors import ConfigurationError
 from evertally.privacy import ZCDP, ApproxDP, PureDP
 from evertally.runtime import load_spec, plan, run
-from evertally.runtime.spec_options import KINDS
+from evertally.runtime.spec_options import KINDS, SELECTION
 
 
 def test_a_good_spec(write_spec: WriteSpec, tmp_path: Path) -> None:
@@ -145,6 +146,26 @@ MISTAKES = [
     ('kind = "histogram"', 'kind = "query"\nexpression = {ranks = [5, 5], of = [{column = 0}]}', "", "do not exist"),
     ('kind = "histogram"', 'kind = "query"\nexpressions = {}', "", "table of names"),
     ('kind = "histogram"', 'kind = "query"\nexpressions = {"a b" = {column = 0}}', "", "letters"),
+    ("rho = 0.5", 'rho = 0.5\nadversary = "nobody"', "", "'adaptive', 'oblivious'"),
+    ("rho = 0.5", 'adversary = "oblivious"', "[guarantee]", "exactly one of"),
+    ('kind = "histogram"', 'kind = "unknown-histogram"', 'categories = ["north", "south"]', "no option 'categories'"),
+    ('kind = "counter"', 'kind = "unknown-histogram"', "[[query]]", "needs 'column' for an unknown-histogram"),
+    ('kind = "counter"', 'kind = "unknown-histogram"\ncolumn = "ward"', 'kind = "counter"', "epsilon and delta"),
+    ('kind = "counter"', 'kind = "unknown-top"\ncolumn = "ward"', "[[query]]", "needs 'k'"),
+    ('kind = "counter"', 'kind = "unknown-histogram"\nthreshold = "low"', "", "'sum', 'per_tick', 'paper'"),
+    ('kind = "counter"', 'kind = "unknown-histogram"\nsticky = 1', "", "true or false"),
+    ('kind = "counter"', 'kind = "unknown-histogram"\ncolumn = "a"\nkbar = 5', "+2", 'goes with mechanism = "meta"'),
+    (
+        'kind = "counter"',
+        'kind = "unknown-histogram"\ncolumn = "a"\nsticky = true\nmechanism = "meta"',
+        "+2",
+        'goes with another mechanism than "meta"',
+    ),
+    ('kind = "histogram"', 'kind = "streaming-top"', 'name = "ward"', "needs 'k'"),
+    ('kind = "histogram"', 'kind = "streaming-top"\nswitches = -1', "", "at least 0"),
+    ('kind = "histogram"', 'kind = "streaming-top"\naccounting = "best"', "", "'adaptive', 'paper'"),
+    ('kind = "histogram"', 'kind = "streaming-top"\nk = 1\nmechanism = "meta"', "[stream]", "'max_events_per_tick'"),
+    ('kind = "histogram"', 'kind = "streaming-top"\nk = 1\neta = 3\nmechanism = "meta"', "+2", "another mechanism"),
     ("[state]", "[sate]", "[state]", ""),
     ("[stream]", "[stream", "[stream]", "TOML"),
 ]
@@ -162,10 +183,11 @@ def test_mistakes_are_refused_at_their_line(write_spec: WriteSpec, old: str, new
         assert "[state] is missing" in text
         return
     line = int(re.match(rf"{re.escape(str(path))}:(\d+): ", text)[1])  # type: ignore[index]
-    expected = LINE_OF[blamed] if blamed else LINE_OF[old] + 1  # an added line
+    added = blamed.startswith("+") or not blamed  # a line below the old one
+    expected = LINE_OF[old] + int(blamed or 1) if added else LINE_OF[blamed]
     if blamed == 'name = "ward"' and old != blamed:
         expected = [n for n, text_line in enumerate(path.read_text().splitlines(), 1) if text_line == "[[query]]"][1]
-    elif blamed and LINE_OF[blamed] > LINE_OF.get(old.rstrip("\n"), 99):
+    elif not added and LINE_OF[blamed] > LINE_OF.get(old.rstrip("\n"), 99):
         expected += new.count("\n") - old.count("\n")
     if new.startswith("epsilon = 1\ndelta"):
         expected += 1
@@ -222,7 +244,7 @@ def test_the_documented_queries_on_column_sums_run(tmp_path: Path) -> None:
     path = tmp_path / "wards.toml"
     path.write_text(page.split("```toml\n")[2].split("```")[0])
     spec = load_spec(path)
-    assert {query.kind for query in spec.queries} == set(KINDS) - {"histogram", "mean", "min"}
+    assert {query.kind for query in spec.queries} == set(KINDS) - {"histogram", "mean", "min", *SELECTION}
     assert len(plan(spec).queries) == len(spec.queries)
     events = "".join(
         f"2013-01-0{1 + i // 40}T{i % 24:02d}:00:00Z,{('north', 'south')[i % 3 // 2]}\n" for i in range(200)
@@ -230,3 +252,24 @@ def test_the_documented_queries_on_column_sums_run(tmp_path: Path) -> None:
     (tmp_path / "events.csv").write_text("time,ward\n" + events)
     run(spec, tmp_path / "events.csv")
     assert len((tmp_path / "wards.jsonl").read_text().splitlines()) == 168 * (1 + 1 + 2 + 1 + 2 + 3 + 1)
+
+
+def test_the_documented_selections_run(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
+    path = tmp_path / "searches.toml"
+    path.write_text(page.split("```toml\n")[3].split("```")[0])
+    spec = load_spec(path)
+    assert {query.kind for query in spec.queries} == set(SELECTION)
+    found = {query.name: query.discovery for query in plan(spec).queries}
+    assert found["words"] is not None
+    texts = ["the weather", "weather in Oslo", "cheap flights", "the news", "weather", "maps"]
+    with open(tmp_path / "events.jsonl", "w") as file:
+        for i in range(20_000):
+            words = [*texts[i % 6].split(), f"word {i}"]
+            record = {"time": f"2013-01-01T{i % 24:02d}:00:00Z", "words": words, "country": "no" if i % 3 else "se"}
+            file.write(json.dumps(record) + "\n")
+    run(spec, tmp_path / "events.jsonl", until="2013-01-02")
+    rows = [json.loads(line) for line in (tmp_path / "searches.jsonl").read_text().splitlines()]
+    last = {(row["query"], row["category"]) for row in rows if row["tick"] == 24}
+    assert {("words", "weather"), ("words", "the"), ("tags", "weather"), ("countries", "no")} <= last
+    assert not any("word " in row["category"] for row in rows)

@@ -98,6 +98,33 @@ WITH_COLUMN_QUERIES = (
     ("share = 0.75", "share = 0.005"),
 )
 
+# Wards that nobody declared beside them; the guarantee needs a delta, and rho stays about the same.
+UNKNOWN_QUERIES = """
+[[query]]
+name = "found"
+kind = "unknown-histogram"
+share = 0.05
+column = "ward"
+
+[[query]]
+name = "most"
+kind = "unknown-top"
+k = 2
+share = 0.03
+column = "ward"
+mechanism = "meta"
+
+[[query]]
+name = "ahead"
+kind = "streaming-top"
+k = 2
+share = 0.01
+column = "ward"
+categories = ["north", "south", "attic"]
+mechanism = "meta"
+"""
+WITH_UNKNOWN_QUERIES = (*WITH_COLUMN_QUERIES, ("rho = 250", "epsilon = 340\ndelta = 1e-6"))
+
 WriteSpec = Callable[..., Path]
 
 

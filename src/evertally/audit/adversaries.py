@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from evertally.audit.game import Adversary, FloatArray, IntArray, Move, Views
+from evertally.audit.game import Adversary, FloatArray, IntArray, Move, Views, width
 from evertally.audit.gaussian import ClosedForm, NodeForm, closed_form, node_form
 from evertally.counting.linear import LinearMechanism
 from evertally.privacy import Neighbours, PureDP
@@ -23,7 +23,7 @@ def worst_pair(model: Any) -> tuple[IntArray, IntArray]:
     Columns move by `linf` until l2 is used up, and one more by what is left: for replacement half of them in each
     direction, so that every total stays what a legal event can make it.
     """
-    columns = model._setting.columns if isinstance(model, LinearMechanism) else 1
+    columns = width(model)
     change = getattr(model, "sensitivity", None)
     left, right = np.zeros(columns, dtype=np.int64), np.zeros(columns, dtype=np.int64)
     if change is None:
@@ -89,6 +89,24 @@ class FirstTick(_OneChallenge):
 
     def move(self, tick: int, releases: FloatArray) -> Move:
         return self.challenge(slice(None)) if tick == self.tick else Move(self.zeros())
+
+
+class Scripted(Adversary):
+    """Two streams that somebody has thought of, and nothing else: `left` and `right` differ in one row."""
+
+    adaptive = False
+
+    def __init__(self, name: str, left: IntArray, right: IntArray) -> None:
+        self.name = name
+        self._left, self._right = left, right
+
+    def move(self, tick: int, releases: FloatArray) -> Move:
+        if tick > len(self._left):
+            return Move(self.zeros())
+        left, right = (np.tile(stream[tick - 1], (self.trials, 1)) for stream in (self._left, self._right))
+        if np.array_equal(left, right):
+            return Move(right)
+        return Move(right, np.ones(self.trials, dtype=bool), left, right)
 
 
 class LateTrigger(_OneChallenge):

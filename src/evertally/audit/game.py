@@ -25,9 +25,10 @@ from numpy.typing import NDArray
 
 from evertally.audit.gaussian import widened
 from evertally.counting.choose import build
-from evertally.counting.counter import VectorCounter
+from evertally.counting.column_input import ColumnInput
 from evertally.counting.linear import LinearMechanism
 from evertally.errors import ConfigurationError
+from evertally.histogram import SparseCounter
 from evertally.noise import NoiseKey, simulation
 from evertally.privacy import Change
 
@@ -246,7 +247,12 @@ def width(model: Any) -> int:
 
 def as_input(mechanism: Any, row: IntArray) -> Any:
     """A row as the argument of `step`: one column is a plain integer, unless the mechanism takes rows."""
-    return int(row[0]) if row.size == 1 and not isinstance(mechanism, VectorCounter) else row
+    return row if row.size > 1 or takes_rows(mechanism) else int(row[0])
+
+
+def takes_rows(mechanism: Any) -> bool:
+    """Whether `step` takes a row although there may be one column."""
+    return isinstance(mechanism, ColumnInput) and not isinstance(mechanism, SparseCounter)
 
 
 def public(release: Any) -> FloatArray:

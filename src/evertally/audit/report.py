@@ -322,7 +322,7 @@ def hash_seed(*parts: int) -> int:
 
 def describe(model: Any) -> str:
     """A mechanism in a few words."""
-    words = [type(model).__name__]
+    words = [getattr(model, "audited_as", type(model).__name__)]
     for name in ("mechanism", "horizon"):
         if hasattr(model, name):
             words.append(f"{name}={getattr(model, name)}")

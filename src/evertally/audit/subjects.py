@@ -17,14 +17,34 @@ from evertally.audit.game import Factory
 from evertally.audit.report import Progress, Report
 from evertally.audit.suite import Effort, audit_mechanism
 from evertally.counting import Counter, RunningMean, VectorCounter
-from evertally.histogram import Histogram
+from evertally.histogram import (
+    Histogram,
+    MaxSum,
+    MinSum,
+    MonotoneQuery,
+    Quantile,
+    SparseCounter,
+    SparseHistogram,
+    SumSelect,
+    TopK,
+    TopKSelect,
+    expressions,
+)
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
+from evertally.selection import StreamingTopK, UnknownHistogram, UnknownTopK
 
 PURE, CONCENTRATED, APPROXIMATE = PureDP(1.0), ZCDP(0.5), ApproxDP(1.0, 1e-6)
 
 _REFINED = "charged for all nodes, and the refined estimates show less than the nodes"
 _HYBRID = "its outer process is charged for 2^32 ticks and never shown alone"
 _RATIO = "the two sums are audited; their ratio is post-processing"
+_ONE_SIDED = "the test is charged for answers that move both ways, and an added event moves them one way"
+_MARGIN = "the thresholds climb with a margin, so that their noise decides little"
+_LEVELS = "each level is shown against its half, and no transcript is at the thresholds of both"
+_SEPARATE = "with a delta, closes and Gaussian noise of H are shown apart"
+_ROTATES = "a mean hardly moves when an event is replaced"
+_NOTHING = "it does not look at data, and loses nothing"
+_ELSEWHERE = "which labels are shown is audited by audit.selection and audit.switching"
 
 
 @dataclass(frozen=True)
@@ -53,6 +73,32 @@ def _counter(
     )
 
 
+def _query(
+    kind: Callable[..., Any],
+    guarantee: Guarantee,
+    horizon: int | None,
+    mechanism: str,
+    section: str,
+    why: str = "",
+    first: Any = None,
+    **options: Any,
+) -> Subject:
+    """A mechanism with a way to choose; `first` is its first argument, if it has one that is not a keyword."""
+    shown = {k: len(v) if isinstance(v, list) else v for k, v in options.items()}
+    words = [mechanism, repr(guarantee), f"T={horizon}", *(f"{name}={value}" for name, value in shown.items())]
+    if first is not None:
+        words.insert(0, str(first))
+    arguments = [] if first is None else [first]
+    return Subject(
+        f"{kind.__name__}({', '.join(words)})",
+        lambda key: kind(*arguments, guarantee=guarantee, horizon=horizon, mechanism=mechanism, key=key, **options),
+        section,
+        tight=not why,
+        why=why,
+        ticks=127 if horizon is None else None,
+    )
+
+
 def _other(
     kind: Callable[..., Any], guarantee: Guarantee, horizon: int, section: str, why: str = "", **options: Any
 ) -> Subject:
@@ -70,6 +116,13 @@ def _other(
 _TREE, _SQRT = "streaming-selection 3.1, price-of-continual-release 3.2", "factorization-counting 4 and 11"
 _TABLE = "factorization-counting 6.3"
 _LABELS = ["a", "b", "c", "d", "e"]
+_COUNTERS, _RECOMPUTE = "price-of-continual-release 3.2-3.4", "price-of-continual-release 3.5-3.7"
+_PARTITION, _VARIANT = "parameterized-histograms 2.2, 4", "parameterized-histograms 2.2, 7.2"
+_TWO, _UNKNOWN = "parameterized-histograms 2.5, 5.4", "streaming-selection 4 and 7.2"
+_OBLIVIOUS = ApproxDP(4.0, 1e-6, adversary="oblivious")
+# One of five columns, replaced: then the change of a row can make up for both noises of a test.
+_ONE: dict[str, Any] = {"columns": 5, "max_per_event": 1, "neighbours": "replace"}
+_BUSY: dict[str, Any] = _ONE | {"largest": 10_000, "max_events_per_tick": 100}
 
 SUBJECTS: tuple[Subject, ...] = (
     # every process, with every law that it takes
@@ -120,6 +173,96 @@ SUBJECTS: tuple[Subject, ...] = (
     _other(VectorCounter, PURE, 100, _TABLE, columns=3, max_weight=2, signed=True, neighbours="replace"),
     _other(RunningMean, CONCENTRATED, 100, "factorization-counting 6.2", lower=0, upper=10),
     _other(RunningMean, PURE, 100, "factorization-counting 6.2", lower=0, upper=10, neighbours="replace"),
+    # questions about column sums: counters
+    _query(MaxSum, PURE, 365, "tree", _COUNTERS, **_ONE),
+    _query(MaxSum, CONCENTRATED, 365, "sqrt", _COUNTERS, **_ONE),
+    _query(MaxSum, PURE, None, "epoch-tree", _COUNTERS, **_ONE),
+    _query(
+        MaxSum,
+        ZCDP(0.5, adversary="oblivious"),
+        100,
+        "tree",
+        "parameterized-histograms 1.2",
+        columns=3,
+        neighbours="independent",
+    ),
+    _query(SumSelect, PURE, 100, "tree", _COUNTERS, columns=3, unit="user", max_events_per_user=2),
+    _query(TopKSelect, CONCENTRATED, 100, "sqrt", _COUNTERS, first=2, columns=3, max_per_event=1),
+    # partitions: every rule, with every law that it takes
+    _query(MaxSum, PURE, 1000, "rebased", _VARIANT, **_BUSY),
+    _query(MaxSum, PURE, 1000, "rebased", _VARIANT, why=_ONE_SIDED, **(_BUSY | {"neighbours": "add_remove"})),
+    _query(MaxSum, APPROXIMATE, None, "rebased", _VARIANT, why=_SEPARATE, **_BUSY),
+    _query(MaxSum, CONCENTRATED, 1000, "rebased", _VARIANT, **_BUSY),
+    _query(MaxSum, PURE, 1000, "bounded", _PARTITION, **_BUSY),
+    _query(MaxSum, PURE, 1000, "bounded", _PARTITION, why=_ONE_SIDED, columns=5, unit="user", max_events_per_user=2),
+    _query(MaxSum, PURE, 1000, "noisy-ladders", _PARTITION, why=_MARGIN, **_BUSY),
+    _query(MaxSum, APPROXIMATE, 1000, "noisy-ladders", _PARTITION, why=_SEPARATE, **_BUSY),
+    _query(MaxSum, PURE, 1000, "doubling", "parameterized-histograms 2.2, 5.1", **_BUSY),
+    _query(MaxSum, PureDP(4.0), 1000, "two-level", _TWO, why=_LEVELS, **_BUSY),
+    _query(MaxSum, _OBLIVIOUS, 1000, "two-level", _TWO, why=_SEPARATE, **_BUSY),
+    _query(MinSum, PURE, 1000, "rebased", _VARIANT, **_BUSY),
+    _query(Quantile, PURE, 1000, "rebased", _VARIANT, first="1/2", **_BUSY),
+    _query(TopK, PURE, 1000, "rebased", _VARIANT, first=2, **_BUSY),
+    _query(TopK, PURE, 1000, "noisy-ladders", _PARTITION, why=_MARGIN, first=2, **_BUSY),
+    _query(TopK, PureDP(4.0), 1000, "two-level", _TWO, why=_LEVELS, first=2, **_BUSY),
+    _query(SumSelect, PURE, 1000, "rebased", _VARIANT, **_BUSY),
+    _query(SumSelect, PureDP(4.0), 1000, "two-level", _TWO, why=_LEVELS, **_BUSY),
+    _query(TopKSelect, PURE, 1000, "rebased", _VARIANT, first=2, **_BUSY),
+    _query(TopKSelect, PURE, 1000, "intervals", _VARIANT, first=2, **_BUSY),
+    _query(TopKSelect, PURE, 1000, "noisy-ladders", _PARTITION, why=_MARGIN, first=2, **_BUSY),
+    _query(TopKSelect, PURE, 1000, "doubling", "parameterized-histograms 2.2, 5.1", first=2, **_BUSY),
+    _query(MonotoneQuery, PURE, 1000, "intervals", _VARIANT, why=_ROTATES, first=expressions.Mean(), **_BUSY),
+    _query(MonotoneQuery, PURE, 1000, "rebased", _VARIANT, first=expressions.Maximum(), **_BUSY),
+    _query(SparseCounter, PURE, 1000, "intervals", "parameterized-histograms 4.5", why=_ONE_SIDED, largest=10_000),
+    _query(SparseHistogram, PURE, 1000, "intervals", _VARIANT, categories=_LABELS, largest=1000, neighbours="replace"),
+    # recomputation and constants
+    _query(MaxSum, PURE, 100, "recompute", _RECOMPUTE, **_ONE),
+    _query(TopK, CONCENTRATED, 100, "recompute", _RECOMPUTE, first=2, columns=5),
+    _query(SumSelect, PURE, 100, "recompute", _RECOMPUTE, **_ONE),
+    _query(SumSelect, CONCENTRATED, 100, "recompute", _RECOMPUTE, **_ONE),
+    _query(MaxSum, PURE, 100, "trivial", "price-of-continual-release 3.1", why=_NOTHING, largest=50, columns=5),
+    _query(SumSelect, PURE, 100, "trivial", "price-of-continual-release 3.1", why=_NOTHING, largest=50, columns=5),
+    # labels
+    _query(UnknownHistogram, APPROXIMATE, 365, "tree", _UNKNOWN, why=_ELSEWHERE),
+    _query(UnknownHistogram, APPROXIMATE, 100, "meta", "streaming-selection 5 and 7", why=_ELSEWHERE),
+    _query(UnknownTopK, APPROXIMATE, 365, "tree", _UNKNOWN, why=_ELSEWHERE, first=2),
+    _query(UnknownTopK, APPROXIMATE, 100, "meta", "streaming-selection 5 and 7", why=_ELSEWHERE, first=2),
+    _query(
+        StreamingTopK,
+        APPROXIMATE,
+        100,
+        "sparse-gumbel",
+        "streaming-selection 6",
+        why=_ELSEWHERE,
+        first=2,
+        columns=_LABELS,
+        switches=3,
+    ),
+    _query(
+        StreamingTopK,
+        ZCDP(0.5, adversary="oblivious"),
+        100,
+        "sparse-gumbel",
+        "streaming-selection 6.2",
+        why=_ELSEWHERE,
+        first=2,
+        columns=_LABELS,
+        switches=3,
+    ),
+    _query(StreamingTopK, CONCENTRATED, 100, "meta", "streaming-selection 5", why=_ELSEWHERE, first=2, columns=_LABELS),
+    _query(StreamingTopK, CONCENTRATED, 100, "meta-gauss", "streaming-selection 5", why=_ELSEWHERE, first=2, columns=3),
+    _query(StreamingTopK, CONCENTRATED, 100, "tree", "streaming-selection 3.4", why=_ELSEWHERE, first=2, columns=3),
+    _query(
+        StreamingTopK,
+        PURE,
+        100,
+        "tree",
+        "streaming-selection 3.4",
+        why=_ELSEWHERE,
+        first=2,
+        columns=3,
+        max_per_event=1,
+    ),
 )
 
 

@@ -6,6 +6,8 @@ It depends on what is known about the mechanism:
   log-likelihood ratio in games of the real one.
 * Linear mechanisms with Gaussian noise: the closed form read off the program, the measured separation of the most
   powerful score, and the exact Renyi divergences of a tiny instance where that can be enumerated.
+* Queries on column sums: the exact audit of their engine (`audit.columns`), and games of the pair that is worst for it.
+* Mechanisms that release labels: games, the closed form of their counts, and a report of what is audited elsewhere.
 * Any other object with `step` and a `guarantee`: random streams, changes of single ticks and the adaptive adversaries,
   with a trained score; the most promising one is played to the end on fresh games.
 
@@ -29,10 +31,13 @@ from evertally.audit.adversaries import (
     FirstTick,
     LateTrigger,
     RandomSearch,
+    Scripted,
 )
+from evertally.audit.columns import close_pair_of, column_audits, counters_behind, replicas
 from evertally.audit.estimators import threshold_bound
 from evertally.audit.game import Adversary, Factory
 from evertally.audit.gaussian import node_form
+from evertally.audit.labels import counts_report, elsewhere_report, labelled, releases_labels
 from evertally.audit.report import Progress, Report, describe, hash_seed, measure_mu, measure_rho, play
 from evertally.audit.whitebox import (
     again,
@@ -46,8 +51,12 @@ from evertally.audit.whitebox import (
     worst_tick,
 )
 from evertally.counting import RunningMean, VectorCounter
+from evertally.counting.column_input import ColumnInput
 from evertally.counting.linear import LinearMechanism
 from evertally.errors import ConfigurationError
+from evertally.histogram import SparseCounter
+from evertally.histogram.column_query import ColumnQuery
+from evertally.histogram.veils import CounterVeil, TrivialVeil
 from evertally.noise import simulation
 from evertally.privacy import ZCDP, ApproxDP
 
@@ -64,15 +73,19 @@ class Sizes:
     combinations: int  # enumerated by an exact law
     objects: int  # games with one Python object each; ten times as many by the most promising adversary
     least: int = 2000  # games of any adversary
+    wait: int = 30  # ticks for which an interval of a partition waits
 
     def games(self, ticks: int, columns: int, main: bool) -> int:
         games = min(self.trials, self.numbers // (ticks * columns))
         return max(self.least, games if main else games // 10)
 
 
+_FEW_TICKS = 6  # of a game with one object for each trial
+_LONGEST_ATTACK = 2000  # ticks
+
 SIZES: dict[str, Sizes] = {
     "short": Sizes(64, 1_000_000, 40_000, 30_000, 2_000),
-    "long": Sizes(1024, 60_000_000, 400_000, 100_000, 20_000),
+    "long": Sizes(1024, 60_000_000, 400_000, 100_000, 20_000, wait=300),
 }
 
 
@@ -138,10 +151,24 @@ def plan(
         raise ConfigurationError('effort is "short" or "long"')
     sizes = SIZES[effort]
     model = factory(simulation(0))
+    if isinstance(model, ColumnQuery):
+        return _column_steps(factory, model, sizes, ticks, seed, confidence)
+    if releases_labels(model):
+        return _label_steps(factory, model, sizes, seed, confidence)
     if not isinstance(model, LinearMechanism):
         return _unknown_steps(factory, model, sizes, ticks, seed, confidence)
     door = door_report(model)
     steps = [Step("the door", lambda: door)] if door is not None else []
+    return steps + _counting_steps(factory, model, sizes, ticks, seed, confidence) + _attack_steps(factory, model)
+
+
+# -- linear mechanisms -----------------------------------------------------------------------------------------------
+
+
+def _counting_steps(
+    factory: Factory, model: LinearMechanism, sizes: Sizes, ticks: int | None, seed: int, confidence: float
+) -> list[Step]:
+    """The noise and its games, for the real horizon or for a copy that is short enough."""
     whole_epochs = sizes.horizon - 1  # 2^k - 1 ticks are k epochs
     length = ticks or model.horizon or whole_epochs
     if model.horizon is None:
@@ -149,14 +176,9 @@ def plan(
     if model.horizon is not None and length > sizes.horizon:
         # Nothing about a longer stream is different in kind, and the closed form of T ticks is a matrix of T^2 numbers.
         small = smaller(model, sizes.horizon)
-        steps += _linear_steps(again(small), small, sizes, sizes.horizon, seed, confidence)
-        steps += _first_ticks_steps(factory, model, sizes, seed, confidence)
-    else:
-        steps += _linear_steps(factory, model, sizes, length, seed, confidence)
-    return steps + _attack_steps(factory, model)
-
-
-# -- linear mechanisms -----------------------------------------------------------------------------------------------
+        steps = _linear_steps(again(small), small, sizes, sizes.horizon, seed, confidence)
+        return steps + _first_ticks_steps(factory, model, sizes, seed, confidence)
+    return _linear_steps(factory, model, sizes, length, seed, confidence)
 
 
 def _linear_steps(
@@ -244,6 +266,80 @@ def _shown(factory: Factory) -> Factory:
     return lambda key: _ShownMean(factory(key))
 
 
+# -- queries on column sums, and labels ------------------------------------------------------------------------------
+
+
+def _column_steps(
+    factory: Factory, model: ColumnQuery, sizes: Sizes, ticks: int | None, seed: int, confidence: float
+) -> list[Step]:
+    steps = [Step(name, run) for name, run in column_audits(model, sizes.wait)]
+    if isinstance(model._veil, CounterVeil):
+        counters = counters_behind(model)
+        steps += _counting_steps(again(counters), counters, sizes, ticks, seed, confidence)
+    if not isinstance(model._veil, TrivialVeil):
+        made = replicas(model)
+        played: list[Adversary] = [Scripted("worst pair", *close_pair_of(model))]
+        if model.guarantee.adversary == "adaptive":
+            played.append(Feedback(made(simulation(0))))
+        steps += _object_steps(made, played, sizes.objects // 2, seed, confidence)
+    return steps + _contract_steps(factory, model)
+
+
+def _label_steps(factory: Factory, model: Any, sizes: Sizes, seed: int, confidence: float) -> list[Step]:
+    counts = counts_report(factory, model)
+    steps = [] if counts is None else [Step("closed form", lambda: counts)]
+    made = labelled(factory)
+    played = [FirstTick(made(simulation(0)))]
+    steps += _object_steps(made, played, sizes.objects // 4, seed, confidence)
+    return [*steps, Step("not here", lambda: elsewhere_report(factory)), *_contract_steps(factory, model)]
+
+
+def _object_steps(
+    factory: Factory, adversaries: Iterable[Adversary], trials: int, seed: int, confidence: float
+) -> list[Step]:
+    """Games with one object each, over a few ticks."""
+    model = factory(simulation(0))
+    judged: Any = measure_rho if isinstance(model.guarantee, ZCDP) else play
+    fixed = {
+        "trials": trials,
+        "ticks": min(model.horizon or _FEW_TICKS, _FEW_TICKS),
+        "confidence": confidence,
+        "claim": model.guarantee,
+    }
+
+    def step(number: int, adversary: Adversary) -> Step:
+        return Step(adversary.name, lambda: judged(factory, adversary, seed=hash_seed(seed, 50 + number), **fixed))
+
+    return [step(number, adversary) for number, adversary in enumerate(adversaries)]
+
+
+def _contract_steps(factory: Factory, model: Any) -> list[Step]:
+    """Attacks on what every mechanism keeps, whatever it releases."""
+    from evertally.audit import attacks
+
+    if model._options["unit"] != "event":  # events would need their users
+        return []
+    found: list[tuple[str, Callable[[], attacks.Finding]]] = [
+        ("replay", lambda: attacks.replay_attack(factory, *_inputs(model)[:2])),
+    ]
+    if isinstance(model, ColumnQuery):  # of other mechanisms the labels of a release are its content, not its form
+        found.append(("bad record", lambda: attacks.bad_record_attack(factory)))
+    if model.horizon is not None and model.horizon <= _LONGEST_ATTACK:
+        found.append(("horizon", lambda: attacks.horizon_attack(factory, _inputs(model)[1])))
+    if isinstance(model, ColumnQuery) and not model._task.selects:
+        found.append(("restore", lambda: attacks.restore_attack(factory, _inputs(model), copies=3)))
+    return [Step(name, lambda run=run: _as_report(model, run())) for name, run in found]  # type: ignore[misc]
+
+
+def _inputs(model: Any) -> list[Any]:
+    """Some inputs of `step`, the first two of them different."""
+    if isinstance(model, SparseCounter):
+        return [3, 0, 900, 1]
+    if isinstance(model, ColumnInput):
+        return [np.full(len(model.columns), n) for n in (3, 0, 900, 1)]
+    return [["one"] * n for n in (3, 0, 900, 1)]
+
+
 # -- mechanisms of which nothing is known ----------------------------------------------------------------------------
 
 
@@ -318,7 +414,7 @@ def _totals(model: LinearMechanism, n: int) -> Any:
     return n if columns == 1 and not isinstance(model, VectorCounter) else np.full(columns, n)
 
 
-def _as_report(model: LinearMechanism, finding: Any) -> Report:
+def _as_report(model: Any, finding: Any) -> Report:
     return Report(
         mechanism=describe(model),
         guarantee=model.guarantee,

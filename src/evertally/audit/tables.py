@@ -19,6 +19,8 @@ def shown_claim(report: Report) -> str:
 
 def shown_loss(report: Report) -> str:
     """What a report found, e.g. "epsilon 0.97"."""
+    if report.method == "not here":
+        return "not audited"
     if report.unit == "leak":
         return "a leak" if report.audited else "nothing"
     return f"{report.unit} {report.audited:.4g}"

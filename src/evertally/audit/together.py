@@ -9,14 +9,19 @@ import numpy as np
 
 from evertally.audit.adversaries import FirstTick
 from evertally.audit.game import Factory, FloatArray, public
+from evertally.audit.labels import as_numbers
 from evertally.audit.report import measure_rho, play
 from evertally.audit.suite import SIZES, Effort, Step
-from evertally.counting import RunningMean, VectorCounter
-from evertally.counting.linear import LinearMechanism
+from evertally.counting import RunningMean
+from evertally.counting.column_input import ColumnInput
+from evertally.histogram import SparseCounter
 from evertally.noise import simulation
 from evertally.privacy import ZCDP, Guarantee
+from evertally.selection import StreamingTopK
+from evertally.selection.item_mechanism import ItemMechanism
 
 _TICKS = 4
+_LABEL = "somebody"
 
 
 class Together:
@@ -34,15 +39,23 @@ class Together:
 
     columns = 1
 
-    def __init__(self, mechanisms: Mapping[str, LinearMechanism], guarantee: Guarantee, horizon: int | None) -> None:
+    def __init__(self, mechanisms: Mapping[str, Any], guarantee: Guarantee, horizon: int | None) -> None:
         self._mechanisms = list(mechanisms.values())
         self.guarantee, self.horizon = guarantee, horizon
 
     def step(self, x: int) -> FloatArray:
-        return np.concatenate([public(_fed(mechanism, x)) for mechanism in self._mechanisms])
+        return np.concatenate([_seen(mechanism, _fed(mechanism, x)) for mechanism in self._mechanisms])
 
 
-def _fed(mechanism: LinearMechanism, x: int) -> Any:
+def _seen(mechanism: Any, release: Any) -> FloatArray:
+    if isinstance(mechanism, ItemMechanism):
+        return as_numbers(release.value, [_LABEL])
+    if isinstance(mechanism, StreamingTopK):
+        return as_numbers(release.value, mechanism.columns)
+    return public(release)
+
+
+def _fed(mechanism: Any, x: int) -> Any:
     cap = mechanism._options["max_events_per_user"]
     if cap is None:
         return mechanism.step_events([_event(mechanism)] * x)
@@ -50,12 +63,14 @@ def _fed(mechanism: LinearMechanism, x: int) -> Any:
     return mechanism.step_events(events, users=["one"] * len(events))
 
 
-def _event(mechanism: LinearMechanism) -> Any:
+def _event(mechanism: Any) -> Any:
     """The event with the largest row."""
     if isinstance(mechanism, RunningMean):
         return mechanism.upper
     weight = mechanism._options["max_weight"]
-    if not isinstance(mechanism, VectorCounter):
+    if isinstance(mechanism, ItemMechanism):
+        return {_LABEL: weight}
+    if not isinstance(mechanism, ColumnInput) or isinstance(mechanism, SparseCounter):
         return weight
     return dict.fromkeys(mechanism.columns[: mechanism._options["max_per_event"]], weight)
 

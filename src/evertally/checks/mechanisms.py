@@ -10,6 +10,7 @@ import numpy as np
 
 from evertally.checks.column_mechanisms import COLUMN_MECHANISMS
 from evertally.checks.hostile import GARBAGE
+from evertally.checks.selection_mechanisms import SELECTION_MECHANISMS
 from evertally.checks.subject import Subject
 from evertally.counting import Counter, RunningMean, VectorCounter
 from evertally.histogram import Histogram
@@ -131,4 +132,5 @@ MECHANISMS: tuple[Subject, ...] = (
         independent_numbers=False,
     ),
     *COLUMN_MECHANISMS,
+    *SELECTION_MECHANISMS,
 )

@@ -17,9 +17,29 @@ def numbers(value: Any) -> NDArray[np.float64]:
     return np.atleast_1d(np.array(list(value.values()) if isinstance(value, dict) else value, dtype=np.float64))
 
 
+def labels(value: Any) -> list[str] | None:
+    """The labels of a public value that consists of labels, None where it consists of numbers."""
+    found = [value] if isinstance(value, str) else list(value) if isinstance(value, list | np.ndarray) else []
+    return found if found and all(isinstance(label, str) for label in found) else None
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two public values are equal, number by number, or label by label."""
+    if labels(a) is not None or labels(b) is not None:
+        return labels(a) == labels(b)
+    if isinstance(a, dict) and isinstance(b, dict) and list(a) != list(b):
+        return False
+    return np.array_equal(numbers(a), numbers(b))
+
+
 def difference(value: Any, exact: Any) -> NDArray[np.float64]:
     """The error of released numbers, one by one."""
     return numbers(value) - numbers(exact)
+
+
+def public_bound(mechanism: Any, beta: float, t: int | None) -> float:
+    """What the mechanism says about its error."""
+    return float(mechanism.error_bound(beta=beta, t=t))
 
 
 @dataclass(frozen=True)
@@ -32,7 +52,10 @@ class Subject:
 
     A mechanism that releases labels gives its own `error(value, exact)`, in numbers; `exact` is then whatever `truth`
     gives. `noise` says what the addresses of draws may depend on: on public numbers alone ("fixed"), on what was
-    released before too ("transcript": partitions), or that there is none ("none").
+    released before too ("transcript": partitions, "switches": a new selection now and then, "blocks": a selection in
+    every block), on the labels of items ("items", "items in blocks"), or that there is none ("none").
+
+    A mechanism that finds its labels says which ones it may show (`labels`, from the inputs so far).
 
     >>> import evertally as et
     >>> from itertools import accumulate
@@ -58,7 +81,10 @@ class Subject:
     tolerance: float | Callable[[Any], float] = 0.0
     independent_numbers: bool = True  # the numbers of one release carry independent noise of the stated stddev
     error: Callable[[Any, Any], NDArray[np.float64]] = difference
-    noise: Literal["fixed", "transcript", "none"] = "fixed"
+    noise: Literal["fixed", "transcript", "switches", "blocks", "items", "items in blocks", "none"] = "fixed"
+    labels: Callable[[Any, list[Any]], set[str]] | None = None  # None: all are declared, and shown at every tick
+    bound: Callable[[Any, float, int | None], float] = public_bound  # on the numbers that `error` gives
+    growth: int = 64  # bytes by which one tick may make a snapshot longer
     users: bool = False  # events have users, which are protected
     runs: int = 1000  # simulations behind the check of the error formula
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,9 +45,11 @@ def _options(
 
 @contextmanager
 def _readable_errors() -> Iterator[None]:
-    """One line on stderr and exit code 2 for what is refused; no traceback ever, it could show records."""
+    """One line on stderr and exit code 2 for what is refused; no traceback or warning ever, it could show records."""
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # those of libraries quote the cell that they are about
+            yield
     except EvertallyError as error:
         print(f"evertally: {error}", file=sys.stderr)
         raise typer.Exit(2) from None

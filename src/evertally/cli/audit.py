@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +18,12 @@ from evertally.audit.suite import Effort, Step, best, plan, run
 from evertally.audit.tables import markdown, shown_claim, shown_loss
 from evertally.audit.together import Together, together_plan
 from evertally.counting import Counter, RunningMean
-from evertally.counting.linear import LinearMechanism
 from evertally.errors import ConfigurationError
 from evertally.histogram import Histogram
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
-from evertally.runtime import QuerySpec, StreamSpec, load_spec
+from evertally.runtime import load_spec
 from evertally.runtime.mechanisms import build
 
-_NO_ADVERSARY = "the games of a spec are for counters, histograms and means with linear noise"
 KINDS: dict[str, Any] = {"counter": Counter, "histogram": Histogram, "mean": RunningMean}
 
 
@@ -91,30 +88,19 @@ def subject_of_kind(kind: str, guarantee: Guarantee, horizon: int | None, option
 def plans_of_spec(path: Path, effort: Effort, seed: int) -> dict[str, list[Step]]:
     """The queries of a spec, each with its share of the guarantee, and all of them together. No file but the spec is
     touched."""
-    whole = load_spec(path)
-    spec = replace(whole, queries=tuple(query for query in whole.queries if _has_adversary(whole, query)))
-    if not spec.queries:
-        raise ConfigurationError(f"no query of {path} is audited; {_NO_ADVERSARY}")
+    spec = load_spec(path)
 
     def one(name: str) -> Factory:
         return lambda key: build(spec, key)[name]  # type: ignore[arg-type]
 
     plans = {query.name: plan(one(query.name), effort, seed=seed) for query in spec.queries}
     if len(plans) > 1:
-        plans[f"{spec.name} (all {'' if spec == whole else 'audited '}queries)"] = together_plan(
+        plans[f"{spec.name} (all queries)"] = together_plan(
             lambda key: Together(build(spec, key), spec.guarantee, spec.horizon),  # type: ignore[arg-type]
             effort,
             seed=seed,
         )
     return plans
-
-
-def _has_adversary(spec: StreamSpec, query: QuerySpec) -> bool:
-    alone = build(replace(spec, queries=(query,)), None)[query.name]
-    if isinstance(alone, LinearMechanism):
-        return True
-    print(f"evertally: not audited: {query.name!r}; {_NO_ADVERSARY}", file=sys.stderr)
-    return False
 
 
 def audit(plans: Mapping[str, Sequence[Step]], picture: Path | None) -> bool:
@@ -216,7 +202,7 @@ def _table(name: str, reports: Sequence[Report]) -> Table:
             f"{report.fraction:.3f}" if report.unit != "leak" else "",
             _confidence(report),
             f"{report.trials:,}" if report.trials else "",
-            "ok" if report.passed else "BROKEN",
+            "" if report.method == "not here" else "ok" if report.passed else "BROKEN",
         ]
         table.add_row(*row, style="bold" if report is strongest else None)
     return table
@@ -267,6 +253,10 @@ def _verdict(console: Console, found: Mapping[str, Sequence[Report]]) -> None:
             report.stopped if report.unit == "leak" else f"{shown_loss(report)} is lost, {shown_claim(report)} claimed"
         )
         console.print(f"[bold]{name} breaks its promise[/bold]: {report.method}, {report.adversary}: {what}")
+    for name, reports in found.items():
+        for report in reports:
+            if report.method == "not here":
+                console.print(f"{name}: {report.stopped}", markup=False)
     if not broken:
         console.print(
             "No promise was broken. That is evidence, not a proof: docs/auditing.md says what each audit can show."

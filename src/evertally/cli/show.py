@@ -14,6 +14,9 @@ from rich.table import Table
 
 from evertally.runtime import Plan, PlannedQuery, Step, StreamSpec
 from evertally.runtime.output import entries
+from evertally.runtime.spec_options import UNKNOWN
+
+_LONGEST_SHOWN = 60
 
 Extra = Callable[[Step, str, str | None], str]  # a further cell for (step, query, category)
 
@@ -77,12 +80,18 @@ class Display:
         further = [self._extra[1](step, query, category)] if self._extra else []
         # A label has no middle: its sum is at most `upper` below the right one.
         margin = f"≤ {_shown(upper)}" if isinstance(value, str) else _shown((upper - lower) / 2)
-        return [query, escape(category or ""), escape(_shown(value)), margin, *further]
+        return [query, escape(_printable(category or "")), escape(_shown(value)), margin, *further]
+
+
+def _printable(label: str) -> str:
+    """A label on one line of a terminal: it may be anybody's text, with control sequences in it."""
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in label)
+    return shown if len(shown) <= _LONGEST_SHOWN else shown[: _LONGEST_SHOWN - 1] + "…"
 
 
 def _shown(value: float | str) -> str:
     if isinstance(value, str):
-        return value
+        return _printable(value)
     return f"{value:,.2f}" if isinstance(value, float) and not value.is_integer() else f"{value:,.0f}"
 
 
@@ -104,7 +113,7 @@ def plan_table(spec: StreamSpec, plan: Plan) -> None:
         table.add_row(
             planned.name,
             planned.kind,
-            str(planned.numbers),
+            _counts(planned),
             str(query.share),
             f"{planned.mechanism}, {planned.exactness}",
             _paid(planned),
@@ -114,10 +123,36 @@ def plan_table(spec: StreamSpec, plan: Plan) -> None:
     console.print(table)
     if any(planned.error_bound is None for planned in plan.queries):
         console.print("* The error of a mean depends on the number of events; each release has its interval.")
+    for planned in plan.queries:
+        if planned.kind in UNKNOWN:
+            console.print(_explained(planned, plan.beta, last))
     console.print(f"Releases go to {spec.output_file}")
 
 
+def _explained(planned: PlannedQuery, beta: float, last: str | int) -> str:
+    """What is found among items that nobody declared."""
+    if planned.discovery is None:
+        return (
+            f"{planned.name}: items are looked for in every block of ticks on its own, above a threshold that depends "
+            "on the other items there; counts of blocks that did not show an item are lost."
+        )
+    threshold, surely = planned.discovery.threshold, planned.discovery.surely
+    return (
+        f"{planned.name}: an item is shown if its noisy count is above {threshold:,}; nothing is shown of any other. "
+        f"At {last} one that occurred {surely:,} times is shown with probability {1 - beta:.0%}, "
+        f"one that occurred {threshold + 1:,} times about every second time."
+    )
+
+
+def _counts(planned: PlannedQuery) -> str:
+    if planned.numbers is None:
+        return "found"
+    return f"≤ {planned.numbers}" if planned.kind in UNKNOWN else str(planned.numbers)
+
+
 def _sign(planned: PlannedQuery) -> str:
+    if planned.kind in UNKNOWN and planned.mechanism == "meta":
+        return "at most +"
     return "≤" if planned.kind in ("leader", "leaders") else "±"
 
 

@@ -37,6 +37,7 @@ _UNIT = 1024  # scale of the simulated noise of H, so that rounding to integers 
 _FINE = 2**20
 _MOST_INTERVALS = 2**13
 _MOST_DRAWS = 2**15  # intervals times replicas
+_RIVALS = 32  # distances at which other columns follow the leader
 _PLACES = 48  # inserts that are looked at for the noise of idle columns
 _INTERPRETED = 32  # inserts at once; longer pieces would compile the tree, which takes longer than they do
 
@@ -45,7 +46,8 @@ _INTERPRETED = 32  # inserts at once; longer pieces would compile the tree, whic
 class Course:
     """A synthetic stream: c_max within T ticks, at most `growth` in one of them, one of `columns` columns.
 
-    `wide`: the answers show every column, and not only the largest.
+    `wide`: the answers show every column, and not only the largest. `selects`: the answer is a column, and the others
+    follow the leader at all distances, for among empty ones there would be nothing to confuse it with.
     """
 
     horizon: int
@@ -59,6 +61,12 @@ class Course:
     def rate(self) -> float:
         """Growth in a tick, if it is even."""
         return self.largest / self.horizon
+
+    @property
+    def rivals(self) -> tuple[Floats, float]:
+        """How far other columns are behind, as parts of the leader's height, and for how many each of them stands."""
+        count = min(self.columns - 1, _RIVALS)
+        return (np.arange(count) + 0.5) / count, (self.columns - 1) / count
 
 
 @dataclass(frozen=True)
@@ -197,21 +205,23 @@ def _other_columns(
 ) -> Callable[[float], float]:
     """How many times the noise of empty columns leads astray by more than x, after any insert.
 
-    For the maximum it counts where it is above the true answer; for a selection where a column with less is preferred,
-    and then by how much less.
+    For the maximum it counts where it is above the true answer; for a selection, by how much less the column has that
+    it prefers.
     """
     if course.columns == 1 or inserts == 0:
         return lambda x: 0.0
     places, tails = _histogram_tails(scales.pure, kind, n, inserts)
     many = (course.columns - 1) * max(1.0, tails.theta * inserts) / len(places)
-    height = np.zeros_like(places) if course.wide else course.largest * np.maximum(0, places - idle) / inserts
-    unit = scales.unit * (math.sqrt(2) if course.selects else 1.0)
-
-    def expected(x: float) -> float:
-        level = np.maximum(x, height) if course.selects else x + height
-        return many * float(tails.above(_UNIT * level / unit).sum())
-
-    return expected
+    height = course.largest * np.maximum(0, places - idle) / inserts
+    if course.selects:
+        # The noise of two columns decides: one that is this far behind is taken for the leader.
+        behind, each = course.rivals
+        missing = behind[:, None] * height
+        mistaken = each * tails.above(_UNIT * missing / (scales.unit * math.sqrt(2))) / (course.columns - 1)
+        return lambda x: many * float(mistaken[missing >= x].sum())
+    if course.wide:
+        height = np.zeros_like(height)
+    return lambda x: many * float(tails.above(_UNIT * (x + height) / scales.unit).sum())
 
 
 def noise_closes(kappa: float, scales: Scales) -> float:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from evertally.runtime import columns
 from evertally.runtime.sources import Batch, InputFile
 from evertally.runtime.spec import QuerySpec, StreamSpec
+from evertally.runtime.spec_options import UNKNOWN
 
 _USERS = "users of the stream"  # no query can have this name
 
@@ -71,8 +72,10 @@ def _prepared(batch: Batch, spec: StreamSpec) -> dict[str, Any]:
     for query in spec.queries:
         if query.column is not None:
             raw = batch[query.column]
-            amounts = query.kind in ("counter", "mean")
-            prepared[query.name] = columns.amounts(raw, query.column) if amounts else columns.labels(raw)
+            if query.kind in ("counter", "mean"):
+                prepared[query.name] = columns.amounts(raw, query.column)
+            else:
+                prepared[query.name] = columns.items(raw) if query.kind in UNKNOWN else columns.labels(raw)
     if spec.user_column is not None:
         prepared[_USERS] = columns.users(batch[spec.user_column], spec.user_column)
     return prepared

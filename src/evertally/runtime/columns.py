@@ -226,6 +226,19 @@ def labels(column: Any) -> Any:
     return column.dictionary_encode()
 
 
+def items(column: Any) -> Any:
+    """A column of labels that nobody declared. Not coded: there may be as many of them as events, and a door that gets
+    a tick of them would read the labels of all ticks."""
+    if isinstance(column, np.ndarray):
+        return column
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    # Offsets of 64 bits: a file of long labels is one array in the end.
+    if pa.types.is_string(column.type):
+        return column.cast(pa.large_string())
+    return column.cast(pa.large_binary()) if pa.types.is_binary(column.type) else column
+
+
 def users(column: Any, name: str) -> Any:
     """A column of users; a cell that holds several users is missing, for no rule could charge it."""
     if isinstance(column, np.ndarray):

@@ -11,7 +11,8 @@ from evertally.histogram import Histogram, MaxSum, MinSum, MonotoneQuery, Quanti
 from evertally.noise import Key
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.runtime.spec_expressions import expression
-from evertally.runtime.spec_options import LINEAR
+from evertally.runtime.spec_options import LINEAR, SELECTION, UNKNOWN, rests_on_rate
+from evertally.selection import StreamingTopK, UnknownHistogram, UnknownTopK
 from evertally.stream import Stream
 
 Mechanisms = dict[str, Any]  # by query name, in the order of the spec
@@ -27,6 +28,9 @@ _CLASSES: dict[str, Any] = {
     "leader": SumSelect,
     "leaders": TopKSelect,
     "query": MonotoneQuery,
+    "streaming-top": StreamingTopK,
+    "unknown-histogram": UnknownHistogram,
+    "unknown-top": UnknownTopK,
 }
 
 
@@ -39,7 +43,7 @@ def build(spec: StreamSpec, key: Key | None) -> Mechanisms:
 def open_stream(spec: StreamSpec, key: Key | None) -> Stream:
     return Stream(
         spec.name,
-        guarantee=spec.guarantee,
+        guarantee=spec.shared,
         horizon=spec.horizon,
         key=key,
         neighbours=spec.neighbours,
@@ -49,8 +53,23 @@ def open_stream(spec: StreamSpec, key: Key | None) -> Stream:
 
 
 def _added(spec: StreamSpec, stream: Stream, query: QuerySpec) -> Any:
+    kind = _CLASSES[query.kind]
     try:
-        return stream.add(_CLASSES[query.kind], share=query.share, name=query.name, **_options(spec, query))
+        options = _options(spec, query)
+        if not query.takes_whole(spec.guarantee):
+            return stream.add(kind, share=query.share, name=query.name, **options)
+        # The only query of its stream (the spec was checked): there is nothing to share, and no ledger to keep.
+        return kind(
+            **options,
+            guarantee=spec.guarantee,
+            horizon=stream.horizon,
+            key=stream.key,
+            neighbours=stream.neighbours,
+            unit=stream.unit,
+            max_events_per_user=stream.max_events_per_user,
+            stream=stream.name,
+            name=query.name,
+        )
     except EvertallyError as error:
         spec.refuse(query.line, f"query {query.name!r}: {error}")
 
@@ -58,12 +77,13 @@ def _added(spec: StreamSpec, stream: Stream, query: QuerySpec) -> Any:
 def _options(spec: StreamSpec, query: QuerySpec) -> dict[str, Any]:
     """The options of a query as arguments of its class."""
     options = dict(query.parameters)
-    if spec.max_events_per_tick is not None and (query.kind not in LINEAR or options.get("mechanism") == "sparse"):
+    if spec.max_events_per_tick is not None and rests_on_rate(query.kind, query.mechanism):
         options["max_events_per_tick"] = spec.max_events_per_tick
-    if query.kind in LINEAR:
+    if query.kind in (*LINEAR, *UNKNOWN):
         return options
     options["columns"] = options.pop("categories")
-    options.setdefault("max_per_event", 1)  # as for a histogram: most events have one label
+    if query.kind not in SELECTION:
+        options.setdefault("max_per_event", 1)  # as for a histogram: most events have one label
     named = [*options["columns"], *([options["other"]] if "other" in options else [])]
     if "expression" in options:
         options["query"] = expression(options.pop("expression"), named)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,8 @@ FIELDS = ("tick", "time", "query", "category", "value", "stddev", "lower", "uppe
 def entries(release: Any, beta: float) -> Iterator[tuple[str | None, Any, Any, Any]]:
     """What a release consists of: (category, value, lower, upper), in an order that is public.
 
-    A histogram has an entry per category, in the declared order: the order of arrival is private. A list has one per
+    A histogram has an entry per category, in the declared order: the order of arrival is private. Where labels are
+    found or chosen, there is one for each released label, best first, and none for any other. A list has one per
     rank. A value is a number or a label; of a label, lower and upper bound how far its sum is from the right one.
     """
     value, (lower, upper) = release.value, release.interval(beta=beta)
@@ -40,14 +41,18 @@ def rows(query: str, time: str | int, release: Any, beta: float) -> Iterator[tup
         yield release.tick, time, query, category, value, stddev, lower, upper
 
 
+def _cell(value: Any) -> str:
+    """A CSV cell. Labels may be anybody's text: a carriage return, which csv.writer lets pass, would end the row."""
+    text = "" if value is None else str(value)
+    return '"' + text.replace('"', '""') + '"' if any(sign in text for sign in ',"\r\n') else text
+
+
 def encode(lines: Iterator[tuple[Any, ...]], suffix: str, header: bool) -> bytes:
     """Rows as JSON lines or CSV (`suffix`); the header line only where the file begins."""
     text = io.StringIO()
     if suffix == ".csv":
-        writer = csv.writer(text, lineterminator="\n")
-        if header:
-            writer.writerow(FIELDS)
-        writer.writerows(lines)
+        for line in chain([FIELDS] if header else [], lines):
+            text.write(",".join(map(_cell, line)) + "\n")
     else:
         for line in lines:
             text.write(json.dumps(dict(zip(FIELDS, line, strict=True)), ensure_ascii=False) + "\n")

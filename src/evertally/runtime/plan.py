@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from evertally.privacy import Guarantee
 from evertally.runtime.mechanisms import build
 from evertally.runtime.spec import QuerySpec, StreamSpec
+from evertally.runtime.spec_options import UNKNOWN
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """Which items of an unknown domain show at the last tick of the plan.
+
+    A noisy count must exceed `threshold`. An item that occurred `surely` times is shown with probability at least
+    1 - beta, one that occurred threshold + 1 times in about half of all cases.
+    """
+
+    threshold: int
+    surely: int
 
 
 @dataclass(frozen=True)
@@ -15,17 +29,18 @@ class PlannedQuery:
     """One query: the noise that was chosen for it, what it pays, and its error at the last tick of the plan.
 
     A mean has no error known beforehand: it depends on the number of events. Its releases carry an interval. Partitions
-    and selections have a bound and no standard deviation.
+    and selections have a bound and no standard deviation. `numbers` is None where nobody knows how many there will be.
     """
 
     name: str
     kind: str
-    numbers: int
+    numbers: int | None
     mechanism: str
     exactness: str
     charge: Guarantee
     stddev: float | None
     error_bound: float | None
+    discovery: Discovery | None = None
 
 
 @dataclass(frozen=True)
@@ -55,13 +70,24 @@ def plan(spec: StreamSpec, ticks: int | None = None) -> Plan:
                 charge=mechanism.charge,
                 stddev=None if is_mean else mechanism.stddev(at),
                 error_bound=None if is_mean else mechanism.error_bound(spec.beta, t=None if spec.horizon else at),
+                discovery=_discovery(query, mechanism, spec.beta, at),
             )
         )
     return Plan(at, spec.beta, tuple(rows))
 
 
-def _numbers(query: QuerySpec, mechanism: Any) -> int:
-    """How many numbers, or labels, a release has."""
+def _discovery(query: QuerySpec, mechanism: Any, beta: float, tick: int) -> Discovery | None:
+    """None where all labels are declared, and where the threshold of a block depends on the other items in it."""
+    if query.kind not in UNKNOWN or mechanism.mechanism == "meta":
+        return None
+    threshold = mechanism.threshold(tick)
+    return Discovery(threshold, threshold + math.floor(mechanism.error_bound(beta, t=tick)) + 1)
+
+
+def _numbers(query: QuerySpec, mechanism: Any) -> int | None:
+    """How many numbers, or labels, a release has; of found ones, how many at most."""
+    if query.kind == "unknown-histogram":
+        return None
     if query.kind == "histogram":
         return len(mechanism.columns)
     return int(query.parameters.get("k", len(query.parameters.get("expressions", "1"))))

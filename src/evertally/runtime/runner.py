@@ -14,7 +14,7 @@ from evertally.runtime import output
 from evertally.runtime.binning import BinnedEvents
 from evertally.runtime.mechanisms import Mechanisms, build, restored
 from evertally.runtime.sources import InputFile
-from evertally.runtime.spec import StreamSpec
+from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.runtime.store import RunInProgress, State, Store, fence, keep_key, obtain_key
 
 
@@ -167,7 +167,7 @@ class _Run:
 
     def _batch_ticks(self) -> int:
         # Public numbers only: how often a stream commits must not depend on its events.
-        rows = sum(len(query.parameters.get("categories", "1")) for query in self._spec.queries)
+        rows = sum(_rows(query) for query in self._spec.queries)
         return max(1, min((self._run.last - self._run.first) // 64, 4096, 65536 // rows))
 
     def _tick_rows(self, tick: int, steps: list[Step]) -> Iterator[tuple[Any, ...]]:
@@ -181,3 +181,10 @@ class _Run:
         return chain.from_iterable(
             output.rows(name, time, release, self._spec.beta) for name, release in releases.items()
         )
+
+
+def _rows(query: QuerySpec) -> int:
+    """About how many rows a tick has, from public numbers: how many labels an unknown histogram will show is none."""
+    if query.kind == "unknown-histogram":
+        return 1000
+    return query.parameters["k"] if query.kind == "unknown-top" else len(query.parameters.get("categories", "1"))

@@ -21,7 +21,19 @@ from evertally.errors import ConfigurationError
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from evertally.runtime.clock import Clock
 from evertally.runtime.spec_file import SpecFile, nearest
-from evertally.runtime.spec_options import KINDS, LINEAR, QUERY, REQUIRED, REQUIRED_BY_KIND, SECTIONS, TUNING
+from evertally.runtime.spec_options import (
+    KINDS,
+    LINEAR,
+    QUERY,
+    REQUIRED,
+    REQUIRED_BY_KIND,
+    SECTIONS,
+    SELECTION,
+    TUNING,
+    UNKNOWN,
+    WITH_META,
+    rests_on_rate,
+)
 
 Unit = Literal["event", "user"]
 
@@ -37,6 +49,16 @@ class QuerySpec:
     parameters: Mapping[str, Any]
     line: int
 
+    @property
+    def mechanism(self) -> str | None:
+        """The mechanism that the spec names."""
+        return self.parameters.get("mechanism")
+
+    def takes_whole(self, guarantee: Guarantee) -> bool:
+        """Whether its mechanism pays in epsilon and delta themselves, of which there are no shares."""
+        switching = self.kind == "streaming-top" and self.mechanism in (None, "sparse-gumbel")
+        return switching and isinstance(guarantee, ApproxDP) and guarantee.adversary == "adaptive"
+
 
 @dataclass(frozen=True)
 class StreamSpec:
@@ -51,6 +73,7 @@ class StreamSpec:
     user_column: str | None
     max_events_per_tick: int | None
     guarantee: Guarantee
+    shared: Guarantee  # what the queries get shares of: it suffices for the guarantee
     clock: Clock
     key_file: Path
     state_file: Path
@@ -77,6 +100,7 @@ def load_spec(path: str | os.PathLike[str]) -> StreamSpec:
         if name not in SECTIONS and name != "query":
             file.refuse(f"there is no section [{name}].{nearest(name, [*SECTIONS, 'query'])}", name)
     stream, clock = sections["stream"], _clock(file, sections["clock"])
+    guarantee, queries = _guarantee(file, sections["guarantee"]), _queries(file)
     spec = StreamSpec(
         path=file.path,
         name=stream["name"],
@@ -86,18 +110,19 @@ def load_spec(path: str | os.PathLike[str]) -> StreamSpec:
         max_events_per_user=stream.get("max_events_per_user"),
         user_column=stream.get("user_column"),
         max_events_per_tick=stream.get("max_events_per_tick"),
-        guarantee=_guarantee(file, sections["guarantee"]),
+        guarantee=guarantee,
+        shared=_shared(file, guarantee, queries),
         clock=clock,
         key_file=file.path.parent / sections["key"]["file"],
         state_file=file.path.parent / sections["state"]["file"],
         output_file=_output(file, sections["output"]["file"]),
         beta=sections["output"].get("beta", 0.05),
-        queries=_queries(file),
+        queries=queries,
         digest="",
     )
     if len({spec.key_file, spec.state_file, spec.output_file, spec.path}) < 4:
         file.refuse("the spec, key, state and output must be four different files", "state", "file")
-    growing = next((query.kind for query in spec.queries if query.kind not in LINEAR), None)
+    growing = next((q.kind for q in queries if q.kind not in LINEAR and rests_on_rate(q.kind, q.mechanism)), None)
     if growing is not None and spec.max_events_per_tick is None:
         # A default would be a promise that nobody made: error bounds and the choice of a mechanism rest on it.
         file.refuse(
@@ -153,7 +178,7 @@ def _guarantee(file: SpecFile, values: dict[str, Any]) -> Guarantee:
         frozenset({"rho"}): ZCDP,
         frozenset({"epsilon", "delta"}): ApproxDP,
     }
-    form = forms.get(frozenset(values))
+    form = forms.get(frozenset(values) - {"adversary"})
     if form is None:
         file.refuse("[guarantee] needs exactly one of: epsilon; epsilon and delta; rho", "guarantee")
     try:
@@ -161,6 +186,38 @@ def _guarantee(file: SpecFile, values: dict[str, Any]) -> Guarantee:
     except ConfigurationError as error:
         named = next((option for option in values if option in str(error)), None)
         file.refuse(f"[guarantee] {error}", "guarantee", named)
+
+
+def _shared(file: SpecFile, guarantee: Guarantee, queries: tuple[QuerySpec, ...]) -> Guarantee:
+    """Shares of (epsilon, delta) are zCDP, without a delta; queries about unknown items need one."""
+    for number, query in enumerate(queries, 1):
+        if query.takes_whole(guarantee) and len(queries) > 1:
+            file.refuse(
+                '[[query]] mechanism "sparse-gumbel" pays in epsilon and delta, which have no shares: give it a stream '
+                'of its own, or use mechanism = "meta"; if events do not depend on what was released, '
+                '[guarantee] adversary = "oblivious" works too',
+                "query",
+                "kind",
+                number,
+            )
+        if query.takes_whole(guarantee) and query.share < 1:
+            file.refuse(
+                '[[query]] mechanism "sparse-gumbel" takes the whole guarantee: leave out share',
+                "query",
+                "share",
+                number,
+            )
+        if query.kind in UNKNOWN and not isinstance(guarantee, ApproxDP):
+            file.refuse(
+                f"[[query]] {_a(query.kind)} needs a [guarantee] of epsilon and delta: what only one event brought may "
+                "show up, with a small probability, where labels are not declared",
+                "query",
+                "kind",
+                number,
+            )
+    if isinstance(guarantee, ApproxDP) and any(query.kind in UNKNOWN for query in queries):
+        return guarantee.with_bad_event()
+    return guarantee
 
 
 def _output(file: SpecFile, name: str) -> Path:
@@ -203,7 +260,7 @@ def _query(file: SpecFile, table: object, number: int) -> dict[str, Any]:
         )
     for option in ("name", "kind", *REQUIRED_BY_KIND.get(str(kind), ())):
         if option not in values:
-            suffix = "" if option in ("name", "kind") else f" for a {kind}"
+            suffix = "" if option in ("name", "kind") else f" for {_a(str(kind))}"
             file.refuse(f"[[query]] needs {option!r}{suffix}", "query", None, number)
     if kind == "counter" and "max_weight" in values and "column" not in values:
         file.refuse(
@@ -216,12 +273,22 @@ def _query(file: SpecFile, table: object, number: int) -> dict[str, Any]:
     return values
 
 
+def _a(kind: str) -> str:
+    return f"{'an' if kind.startswith('u') else 'a'} {kind}"
+
+
 def _check_together(file: SpecFile, kind: str, values: dict[str, Any], number: int) -> None:
     """Options that need, or exclude, each other."""
     if kind == "query" and ("expression" in values) == ("expressions" in values):
         file.refuse(
             "[[query]] needs either 'expression' (one) or 'expressions' (several, by name)", "query", None, number
         )
+    if kind in SELECTION:
+        meta = values.get("mechanism") == "meta"
+        for option in values:
+            if WITH_META.get(option, meta) != meta:
+                other = 'mechanism = "meta"' if not meta else 'another mechanism than "meta"'
+                file.refuse(f"[[query]] {option} of {_a(kind)} goes with {other}", "query", option, number)
     if kind not in LINEAR:
         return
     sparse = values.get("mechanism") == "sparse"
@@ -265,7 +332,7 @@ def _shares(file: SpecFile, given: list[Fraction | None]) -> list[Fraction]:
     return shares
 
 
-def _digest(spec: StreamSpec, guarantee: Mapping[str, int | float]) -> str:
+def _digest(spec: StreamSpec, guarantee: Mapping[str, int | float | str]) -> str:
     public: dict[str, Any] = {
         "format": 1,
         "stream": [
@@ -276,7 +343,9 @@ def _digest(spec: StreamSpec, guarantee: Mapping[str, int | float]) -> str:
             spec.max_events_per_user,
             spec.user_column,
         ],
-        "guarantee": {option: str(Fraction(value)) for option, value in guarantee.items()},
+        "guarantee": {
+            option: value if isinstance(value, str) else str(Fraction(value)) for option, value in guarantee.items()
+        },
         "clock": [
             spec.clock.column,
             spec.clock.start,

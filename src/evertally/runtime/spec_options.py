@@ -33,6 +33,12 @@ def _whole(value: object) -> int:
     return value
 
 
+def _natural(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ConfigurationError("must be an integer of at least 0")
+    return value
+
+
 def _number(value: object) -> int | float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ConfigurationError("must be a number")
@@ -124,7 +130,12 @@ SECTIONS: dict[str, dict[str, Check]] = {
         "user_column": _text,
         "max_events_per_tick": _whole,
     },
-    "guarantee": {"epsilon": _number, "delta": _number, "rho": _number},
+    "guarantee": {
+        "epsilon": _number,
+        "delta": _number,
+        "rho": _number,
+        "adversary": _choice("adaptive", "oblivious"),
+    },
     "clock": {"column": _text, "start": _anything, "tick": _anything, "end": _anything},
     "key": {"file": _text},
     "state": {"file": _text},
@@ -142,6 +153,14 @@ TUNING: dict[str, Check] = {
     "beta": _probability,
     "split": _split,
 }
+_TREE_OF_ITEMS: dict[str, Check] = {"threshold": _choice("sum", "per_tick", "paper"), "sticky": _flag}
+_ITEMS: dict[str, Check] = {"max_per_event": _whole, "max_weight": _whole, **_TREE_OF_ITEMS, "kbar": _whole}
+_SWITCHES: dict[str, Check] = {
+    "switches": _natural,
+    "eta": _natural,
+    "accounting": _choice("adaptive", "paper", "standard", "monotone"),
+    "reuse": _flag,
+}
 KINDS: dict[str, dict[str, Check]] = {
     "counter": {"max_weight": _whole, **TUNING},
     "histogram": {**_COLUMNS, "signed": _flag, **TUNING},
@@ -153,8 +172,15 @@ KINDS: dict[str, dict[str, Check]] = {
     "leader": {**_COLUMNS, **TUNING},
     "leaders": {"k": _whole, **_COLUMNS, **TUNING},
     "query": {"expression": _expression, "expressions": _expressions, **_COLUMNS, **TUNING},
+    "streaming-top": {"k": _whole, **_SWITCHES, **_COLUMNS},
+    "unknown-histogram": _ITEMS,
+    "unknown-top": {"k": _whole, **_ITEMS},
 }
-LINEAR = ("counter", "histogram", "mean")  # the other kinds are queries on column sums
+LINEAR = ("counter", "histogram", "mean")
+UNKNOWN = ("unknown-histogram", "unknown-top")  # of labels that nobody declared
+SELECTION = (*UNKNOWN, "streaming-top")  # labels and counts; the kinds that are left are queries on column sums
+# Options that go with one mechanism of their kind: with "meta" (True), or with any other (False).
+WITH_META: dict[str, bool] = {**dict.fromkeys((*_TREE_OF_ITEMS, *_SWITCHES), False), "kbar": True}
 QUERY: dict[str, Check] = {
     "name": _name,
     "kind": _choice(*KINDS),
@@ -181,4 +207,14 @@ REQUIRED_BY_KIND = {
     "leader": ("column", "categories"),
     "leaders": ("k", "column", "categories"),
     "query": ("column", "categories"),
+    "streaming-top": ("k", "column", "categories"),
+    "unknown-histogram": ("column",),
+    "unknown-top": ("k", "column"),
 }
+
+
+def rests_on_rate(kind: str, mechanism: str | None) -> bool:
+    """Whether an error bound, or the choice of a mechanism, rests on the public guess `max_events_per_tick`."""
+    if kind in LINEAR:
+        return mechanism == "sparse"
+    return kind not in SELECTION or mechanism == "meta"

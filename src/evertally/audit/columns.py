@@ -1,0 +1,529 @@
+"""Audits of queries on column sums, from the program itself: one for each engine behind such a query.
+
+* partitions: the probability of a transcript on two streams (`audit.partition`), with rows that are searched for such
+  that the answer moves one way while the interval waits and the other way when it closes (parameterized-histograms 9.3,
+  A1); and the noise of H, read off the program for all its inserts.
+* counters: they are those of `VectorCounter` (`counters_behind`), and audited as that.
+* recomputation: what a change does to each of the m releases, and the law of the draw or of the selection behind it.
+* constants: the same releases on two streams.
+
+A partition is audited on a copy with few intervals: thresholds and their number decide nothing about privacy (2.2).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from evertally.audit.adversaries import worst_pair
+from evertally.audit.game import Factory, FloatArray, IntArray
+from evertally.audit.gaussian import _HEIGHT, ImpulseSource, claimed_mu
+from evertally.audit.partition import close_loss, histogram_loss, levels_after, transcript_loss
+from evertally.audit.report import Report, describe
+from evertally.audit.scripts import Address, Make, Script
+from evertally.audit.selection import PlantedVariates
+from evertally.counting import VectorCounter
+from evertally.counting.choose import build
+from evertally.errors import ConfigurationError
+from evertally.histogram.approaches import Approach, choose_approach
+from evertally.histogram.column_query import ColumnQuery
+from evertally.histogram.veils import CounterVeil, RecomputeVeil, TrivialVeil
+from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law, NoiseKey, Variates, simulation
+from evertally.noise.source import ZeroSource
+from evertally.noise.variates import VariateKind
+from evertally.partition import Configuration, PartitionVeil, TwoLevelPlan
+from evertally.partition.histograms import make_histogram
+from evertally.privacy import ZCDP, ApproxDP, Neighbours, PureDP
+
+Audit = tuple[str, Callable[[], Report]]
+
+_MOST_CLOSES = 8  # intervals of the copy
+_MOST_INSERTS = 128  # of an H, whose noise is a matrix
+_UNLIMITED_INSERTS = 63  # of an H without a limit: six epochs
+_MOST_PARTS = 4  # of a row, in the search for a pair: 3^4 rows before the change and 4^4 after it
+_TAIL = 1e-20
+_MOST_UNLIKELY = 200.0
+_ORDERS = (1.01, 1.25, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0)
+_FAR = 2.0**30  # a variate that beats every count
+
+
+def approach_of(model: ColumnQuery) -> Approach:
+    """The way that the mechanism has chosen, once more."""
+    return choose_approach(replace(model._task, settled=model._options["calibration"]), model.mechanism)
+
+
+def column_audits(model: ColumnQuery, wait: int) -> list[Audit]:
+    """The audits that play no games; `wait` is how many ticks an interval waits in the transcripts that are judged."""
+    approach, veil = approach_of(model), model._veil
+    if isinstance(veil, PartitionVeil):
+        return _partition_audits(model, approach, wait)
+    if isinstance(veil, RecomputeVeil):
+        judged = _selection_report if model._task.selects else _answers_report
+        return [("exact law", lambda: judged(model, approach))]
+    if isinstance(veil, TrivialVeil):
+        return [("constant", lambda: _constant_report(model, approach))]
+    assert isinstance(veil, CounterVeil)
+    return [("same counters", lambda: _same_counters_report(model, approach))]
+
+
+# -- games -----------------------------------------------------------------------------------------------------------
+
+
+class Replica:
+    """The engine of a mechanism and its answers, without the door: what many games need of it."""
+
+    def __init__(self, model: ColumnQuery, approach: Approach, key: NoiseKey) -> None:
+        self._model, self._veil = model, approach.build(key.source("audit"))
+        self.guarantee, self.charge, self.horizon = model.guarantee, model.charge, model.horizon
+        self.mechanism, self.columns = model.mechanism, len(model.columns)
+        self.audited_as = type(model).__name__
+        self.sensitivity, self.neighbours = model.sensitivity, model.neighbours
+
+    def step(self, row: Any) -> Any:
+        values, _ = self._veil.advance(np.asarray(row, dtype=np.int64).reshape(1, -1))
+        return self._model._show(values[-1])
+
+
+def replicas(model: ColumnQuery) -> Factory:
+    """A factory of replicas: nothing is chosen or calibrated anew for each of them."""
+    approach = approach_of(model)
+    return lambda key: Replica(model, approach, key)
+
+
+def close_pair_of(model: ColumnQuery, wait: int = 2) -> tuple[IntArray, IntArray]:
+    """Two streams that are bad for the mechanism: for a partition those of `close_pair`, otherwise a change at once."""
+    veil = model._veil
+    if isinstance(veil, PartitionVeil):
+        plan = veil._formula
+        outer = plan.outer if isinstance(plan, TwoLevelPlan) else plan
+        assert isinstance(outer, Configuration)
+        return close_pair(model, outer, wait).streams(wait)
+    left, right = worst_pair(model)
+    return left[None], right[None]
+
+
+# -- pairs of streams ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two streams: `before`, then `one` or `other`, a wait, and `after`; closing only then is likelier with `one`."""
+
+    before: IntArray
+    one: IntArray
+    other: IntArray
+    after: IntArray
+
+    def streams(self, wait: int, rest: int = 0) -> tuple[IntArray, IntArray]:
+        """Both streams, with so many empty ticks before `after` and behind it."""
+        one, other = (
+            np.concatenate([self.before[None], row[None], self._empty(wait), self.after[None], self._empty(rest)])
+            for row in (self.one, self.other)
+        )
+        return one, other
+
+    def _empty(self, ticks: int) -> IntArray:
+        return np.zeros((ticks, self.before.size), dtype=np.int64)
+
+
+def close_pair(model: ColumnQuery, made: Configuration, wait: int) -> Pair:
+    """The worst of some thousand pairs for the first interval, with the answer at the threshold.
+
+    If the answer of `other` is higher by dw while the interval waits, and that of `one` by dc when it closes, then tau
+    has to make up for dw and mu for dw + dc: together dw/b_tau + (dw + dc)/b_mu (the core lemma, 2.2).
+    """
+    rule, noise = made.make_rule(), made.noise
+    rule.start(np.zeros(len(model.columns), dtype=np.int64))
+
+    def height(row: IntArray) -> int:
+        return -rule.slack(row)
+
+    ones = np.ones(len(model.columns), dtype=np.int64)
+    threshold = int(np.max(rule.rise(1, np.arange(2, wait + 4))))  # some rise with the tick
+    level = _first(lambda n: height(n * ones) >= threshold) * ones
+    tau, mu, w = float(noise.tau.scale), float(noise.mu.scale), model.sensitivity.linf
+    pair = worst_pair(model)
+    most = w / tau + (2 * w if model.neighbours is Neighbours.REPLACE else w) / mu
+    ends = list(_patterns(pair, (0, 1, 2 * w + 1, 8 * w)))
+    best: tuple[tuple[float, int], Pair] | None = None
+    for offsets in _patterns(pair, (0, w, 8 * w)):
+        before = level + offsets
+        for one, other in (pair, pair[::-1]):
+            waiting = height(before + one)
+            dw = height(before + other) - waiting
+            if dw < 0 or (best and dw / tau + (dw + w) / mu < best[0][0]):
+                continue
+            for after in ends:
+                dc = height(before + one + after) - height(before + other + after)
+                worth = dw / tau + (dw + dc) / mu, -waiting
+                if best is None or worth > best[0]:
+                    best = worth, Pair(before, one, other, after)
+                if best[0][0] >= most:
+                    return best[1]
+    assert best is not None
+    return best[1]
+
+
+def _patterns(pair: tuple[IntArray, IntArray], values: tuple[int, ...]) -> Iterator[IntArray]:
+    """Rows that are constant on groups of columns: those that only one of the pair touches, and each half of the rest;
+    the first column of a group may differ from the others."""
+    left, right = pair
+    rest = np.flatnonzero(left == right)
+    groups = [np.flatnonzero(left > right), np.flatnonzero(left < right), rest[::2], rest[1::2]]
+    parts = [part for group in groups for part in (group[:1], group[1:]) if part.size]
+    parts = [*parts[: _MOST_PARTS - 1], np.concatenate(parts[_MOST_PARTS - 1 :])] if len(parts) > _MOST_PARTS else parts
+    for chosen in product(values, repeat=len(parts)):
+        row = np.zeros(left.size, dtype=np.int64)
+        for part, value in zip(parts, chosen, strict=True):
+            row[part] = value
+        yield row
+
+
+def _first(test: Callable[[int], bool]) -> int:
+    """The smallest positive number from which on the test holds."""
+    low, high = 0, 1
+    while not test(high):
+        low, high = high, 2 * high
+        if high > 2**60:
+            raise ConfigurationError("an answer that never reaches its threshold")
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if test(middle) else (middle, high)
+    return high
+
+
+# -- partitions ------------------------------------------------------------------------------------------------------
+
+
+def _partition_audits(model: ColumnQuery, approach: Approach, wait: int) -> list[Audit]:
+    veil = model._veil
+    assert isinstance(veil, PartitionVeil)
+    plan = veil._formula
+    if isinstance(plan, TwoLevelPlan):
+        levels = {"outer level": plan.outer, "inner level": plan.inner(1)}
+        audits: list[Audit] = [("transcript", lambda: _two_level_report(model, approach, plan, wait))]
+        for name, level in levels.items():
+            audits.append((name, lambda c=level, n=name: _level_report(model, c, wait, n)))  # type: ignore[misc]
+    else:
+        assert isinstance(plan, Configuration)
+        levels, few = {"": plan}, _few(plan, _MOST_CLOSES)
+        audits = [("transcript", lambda: _transcript_report(model, few, wait))]
+        if isinstance(model.charge, PureDP):  # with Gaussian noise H cannot be led to a given release
+            audits.append(("after a release", lambda: _after_report(model, few)))
+    for name, level in levels.items():
+        audits.append(("noise of H", lambda c=level, n=name: _histogram_report(model, _few(c, _MOST_INSERTS), n)))  # type: ignore[misc]
+    return audits
+
+
+def _few(plan: Configuration, most: int) -> Configuration:
+    """The configuration with few intervals, if its noise can be made for so few."""
+    if plan.intervals is None or plan.intervals <= most:
+        return plan
+    few = replace(plan, intervals=most)
+    try:
+        few.engine(Script({}))
+    except ConfigurationError:  # a scale out of range: large budgets need many intervals
+        return plan
+    return few
+
+
+def _transcript_report(model: ColumnQuery, made: Configuration, wait: int) -> Report:
+    adversary, lost = _transcript(model, made, wait)
+    return _report(model, adversary, "transcript", "epsilon", _epsilon(model), lost)
+
+
+def _level_report(model: ColumnQuery, made: Configuration, wait: int, name: str) -> Report:
+    """One of two levels, against its half."""
+    adversary, lost = _transcript(model, _few(made, _MOST_CLOSES), wait)
+    return _report(model, f"{name}, {adversary}", "transcript", "epsilon of a level", _epsilon(model) / 2, lost)
+
+
+def _transcript(model: ColumnQuery, made: Configuration, wait: int) -> tuple[str, float]:
+    """One interval that waits and closes against the odds, then enough closes to see its row in all of H."""
+    pair = close_pair(model, made, wait)
+    one, other = pair.streams(wait)
+    if isinstance(model.charge, ApproxDP):
+        # Gaussian noise has no worst outcome: the closes here, H in a report of its own.
+        return "times of closes alone", close_loss(made.engine, one, other, tail=_TAIL).epsilon
+    climbs = (True,) if made.noise.update is None else (True, False)
+    found = max(
+        (transcript_loss(made.engine, one, other, [len(one)], climb=climb, tail=_TAIL) for climb in climbs),
+        key=lambda loss: loss.epsilon,
+    )
+    # What comes after the release of the row does not depend on it (`_after_report`), but shows more of H.
+    closes = min(made.intervals or _MOST_CLOSES, _MOST_CLOSES)
+    x, y = pair.streams(1, closes - 1)
+    shown = histogram_loss(made.engine, x, y, range(len(x) - closes + 1, len(x) + 1))
+    return f"a wait of {wait} ticks", found.closes + found.updates + max(found.histograms, shown)
+
+
+def _two_level_report(model: ColumnQuery, approach: Approach, plan: TwoLevelPlan, wait: int) -> Report:
+    """The inner level closes, and at the next tick the outer one, against the odds."""
+    one, other = close_pair(model, plan.outer, wait).streams(wait, 1)
+    closes: list[int | Address] = [("segment-1/mu", len(one) - 1), ("outer/mu", len(one))]
+    # At the outer threshold the inner one is far away: what is left out has to be rarer than such a close.
+    ticks = np.arange(1, len(one) + 1)
+    rises = [int(np.max(level.make_rule().rise(1, ticks))) for level in (plan.inner(1), plan.outer)]
+    unlikely = max(0, rises[0] - rises[1]) / float(plan.inner(1).noise.mu.scale)
+    tail = _TAIL * math.exp(-min(unlikely, _MOST_UNLIKELY))
+    loss = transcript_loss(_partition(approach), one, other, closes, tail=tail)
+    if isinstance(model.charge, ApproxDP):
+        adversary, lost = "times of closes alone", loss.closes
+    else:
+        adversary, lost = f"a wait of {wait} ticks", loss.epsilon
+    return _report(model, f"both levels, {adversary}", "transcript", "epsilon", _epsilon(model), lost)
+
+
+def _after_report(model: ColumnQuery, made: Configuration) -> Report:
+    """Once a row is released nothing may depend on it any more (parameterized-histograms 2.2, E4)."""
+    one, other = close_pair(model, made, 1).streams(1, 3)
+    laws = levels_after(made.engine, one, other, [4, 5])
+    told = f"{len(laws[0])} tests after the release are the same on both streams"
+    if laws[0] != laws[1]:
+        told = "a test after the release depends on the released row"
+    return _attack(model, "after a release", laws[0] != laws[1], told)
+
+
+def _histogram_report(model: ColumnQuery, made: Configuration, level: str) -> Report:
+    """What the noise of H hides of the insert that it shows best, against H's share of the budget."""
+    change, charge, group = made.terms.change, made.noise.histogram, model._task.group
+    n = min(made.intervals or _UNLIMITED_INSERTS, _MOST_INSERTS)
+    source = ImpulseSource()
+    process = make_histogram(
+        made.histogram, charge, change, made.intervals, made.terms.columns, source, width=8 * n + 64
+    )
+    response = process.advance(n) / _HEIGHT
+    laws = [source.laws[lane] for lane, _ in source.columns]
+    W, A = response[:, : len(laws)], np.tril(np.ones((n, n)))
+    adversary = f"{level + ', ' if level else ''}{n} inserts into H"
+    if isinstance(charge, ZCDP):
+        variances = np.array([float(law.sigma_squared) for law in laws if isinstance(law, DiscreteGaussian)])
+        C = (W * variances) @ W.T + process.spread(n).roundings / 12 * np.eye(n)
+        mu = math.sqrt(change.l2_squared * float(np.einsum("ij,ij->j", A, np.linalg.solve(C, A)).max()))
+        return _report(model, adversary, "closed form", "mu of H", claimed_mu(charge.rho), mu)
+    # The draws that a unit insert moves: the one solution where releases determine draws, as in trees and piles.
+    moved = np.abs(np.linalg.solve(W, A))
+    scales = np.array([float(law.scale) for law in laws if isinstance(law, DiscreteLaplace)])
+    lost = change.l1 * float((moved / scales[:, None]).sum(axis=0).max())
+    return _report(model, adversary, "closed form", "epsilon of H", group * charge.epsilon, group * lost)
+
+
+def _partition(approach: Approach) -> Make:
+    def make(source: Any) -> Any:
+        veil = approach.build(source)
+        assert isinstance(veil, PartitionVeil)
+        return veil.partition
+
+    return make
+
+
+# -- recomputation ---------------------------------------------------------------------------------------------------
+
+
+def _answers_report(model: ColumnQuery, approach: Approach) -> Report:
+    """The change of the first tick in all releases, each with a draw of its own."""
+    ticks = model.horizon or 1
+    laws = _fresh_draws(approach, ticks, len(model.columns))
+    if laws is None:
+        return _report(model, "noise that comes twice, or not at all", "exact law", *_claim(model), math.inf)
+    pair, best = worst_pair(model), 0.0
+    rest = np.zeros((ticks - 1, len(model.columns)), dtype=np.int64)
+    for offsets in _patterns(pair, (0, model.sensitivity.linf, 8 * model.sensitivity.linf)):
+        sides = [_played(approach, np.concatenate([(offsets + row)[None], rest]), Script({})) for row in pair]
+        moved = np.abs(sides[0] - sides[1]).astype(np.float64)
+        best = max(best, math.fsum(_loss(law, moved[t]) for t, law in laws))
+    return _report(model, "change of tick 1", "exact law", *_claim(model), best)
+
+
+def _fresh_draws(approach: Approach, ticks: int, columns: int) -> list[tuple[int, Law]] | None:
+    """The ticks of the releases and the law of each one's draws, if every release is its answer plus a draw that no
+    other release has."""
+    rows = np.zeros((ticks, columns), dtype=np.int64)
+    script = Script({})
+    quiet = _played(approach, rows, script)
+    found = []
+    for asked in script.asked:
+        for node in asked.nodes:
+            planted = {asked.lane: {node: 1000 * (1 + np.arange(asked.coordinates))}}
+            moved = _played(approach, rows, Script(planted)) - quiet
+            # a release stands until the next one
+            starts = np.flatnonzero((np.diff(moved, axis=0, prepend=0) != 0).any(axis=1))
+            if not starts.size or not np.array_equal(moved[starts[0]], planted[asked.lane][node]):
+                return None
+            ends = starts[1] if starts.size > 1 else ticks
+            if moved[ends:].any():
+                return None
+            found.append((int(starts[0]), asked.law))
+    changes = {t for t, _ in found}
+    return found if len(changes) == len(found) else None
+
+
+def _played(approach: Approach, rows: IntArray, source: Any) -> IntArray:
+    values, lasts = approach.build(source).advance(rows)
+    return values if lasts is None else np.repeat(values, lasts, axis=0)
+
+
+def _loss(law: Law, moved: FloatArray) -> float:
+    """What the shift of some draws loses: epsilon, or rho."""
+    if isinstance(law, DiscreteLaplace):
+        return float(moved.sum()) / float(law.scale)
+    assert isinstance(law, DiscreteGaussian)
+    return float((moved**2).sum()) / (2 * float(law.sigma_squared))
+
+
+class _Variates(ZeroSource):
+    """Planted variates for the first two columns, all others far behind; it notes what was asked."""
+
+    def __init__(self, first: float) -> None:
+        self._first = first
+        self.asked: list[tuple[str, int]] = []
+        self.kinds: set[VariateKind] = set()
+
+    def variates(self, lane: str, kind: VariateKind, node: int, coordinates: int) -> Variates:
+        self.asked.append((lane, node))
+        self.kinds.add(kind)
+        return PlantedVariates([self._first, 1 / 3, *(-_FAR - i for i in range(coordinates - 2))])
+
+
+def _selection_report(model: ColumnQuery, approach: Approach) -> Report:
+    """The first two columns race, the others are far behind: how likely the first wins all m selections.
+
+    Its lead in units of the noise is looked for in the program. It wins with probability 1/(1 + e^-lead) under Gumbel
+    variates, and with e^lead/2 (or 1 - e^-lead/2 from 0 on) under exponential ones.
+    """
+    ticks, d, w = model.horizon or 1, len(model.columns), model.sensitivity.linf
+    if d < 2:
+        raise ConfigurationError("a selection among one column reveals nothing")
+    source = _Variates(0.0)
+    _played(approach, np.zeros((ticks, d), dtype=np.int64), source)
+    if len(set(source.asked)) < len(source.asked):
+        return _report(model, "variates that come twice", "exact law", *_claim(model), math.inf)
+    releases, (kind,) = len(source.asked), source.kinds
+    # One column in place of another moves the lead by 2 w; one more event by w. Events of many columns move it less.
+    one, other = np.zeros((2, d), dtype=np.int64)
+    one[0] = w
+    other[1] = w if model.neighbours is Neighbours.REPLACE else 0
+    scale = 1 / _lead_per_event(approach, ticks, d)
+    best = 0.0
+    for gap in {0, w, 2 * w, math.ceil(4 * scale), math.ceil(30 * scale)}:
+        before = np.zeros(d, dtype=np.int64)
+        before[1] = gap
+        sides = [_wins(kind, _lead(approach, before + row, ticks)) for row in (one, other)]
+        for p, q in (sides, sides[::-1]):
+            best = max(best, releases * _coin_loss(p, q, isinstance(model.charge, ZCDP)))
+    return _report(model, f"{releases} selections", "exact law", *_claim(model), best)
+
+
+def _lead_per_event(approach: Approach, ticks: int, d: int) -> float:
+    far = 1000
+    row = np.zeros(d, dtype=np.int64)
+    row[0] = far
+    return _lead(approach, row, ticks) / far
+
+
+def _lead(approach: Approach, row: IntArray, ticks: int) -> float:
+    """How far the first column is ahead of the second, in units of the noise, in the last selection."""
+    rows = np.zeros((ticks, row.size), dtype=np.int64)
+    rows[0] = row
+
+    def wins(first: float) -> bool:
+        return int(_played(approach, rows, _Variates(first))[-1, 0]) == 0
+
+    low, high = -(2.0**20), 2.0**20
+    while high - low > 2.0**-40:
+        middle = (low + high) / 2
+        low, high = (low, middle) if wins(middle) else (middle, high)
+    return 1 / 3 - high
+
+
+def _wins(kind: VariateKind, lead: float) -> tuple[float, float]:
+    """The probabilities that the first wins, and that it does not."""
+    if kind == "gumbel":
+        return 1 / (1 + math.exp(-lead)), 1 / (1 + math.exp(lead))
+    behind = math.exp(-abs(lead)) / 2
+    return (1 - behind, behind) if lead > 0 else (behind, 1 - behind)
+
+
+def _coin_loss(p: tuple[float, float], q: tuple[float, float], concentrated: bool) -> float:
+    if not concentrated:
+        return max(math.log(a / b) for a, b in zip(p, q, strict=True))
+    return max(
+        math.log(math.fsum(a**order * b ** (1 - order) for a, b in zip(p, q, strict=True))) / (order - 1) / order
+        for order in _ORDERS
+    )
+
+
+# -- constants and counters ------------------------------------------------------------------------------------------
+
+
+def _constant_report(model: ColumnQuery, approach: Approach) -> Report:
+    ticks = min(model.horizon or 64, 64)
+    streams = [np.full((ticks, len(model.columns)), n, dtype=np.int64) for n in (0, 1000)]
+    streams[1][:, 0] = 0
+    released = [_played(approach, rows, simulation(number).source()) for number, rows in enumerate(streams)]
+    same = np.array_equal(released[0], released[1])
+    told = "the same releases on two streams" if same else "the releases of two streams differ"
+    return _attack(model, "constant", not same, told)
+
+
+def counters_behind(model: ColumnQuery) -> VectorCounter:
+    """The counters of which the answers are taken."""
+    options = model._options
+    return VectorCounter(
+        len(model.columns),
+        guarantee=model.charge,
+        horizon=model.horizon,
+        mechanism=model.mechanism,
+        max_per_event=options["max_per_event"] or len(model.columns),
+        max_weight=options["max_weight"],
+        neighbours=model.neighbours,
+        unit=options["unit"],
+        max_events_per_user=options["max_events_per_user"],
+        memory_limit=options["memory_limit"],
+        key=simulation(0),
+    )
+
+
+def _same_counters_report(model: ColumnQuery, approach: Approach) -> Report:
+    """That the counters which are audited in its place have the noise of the mechanism, draw by draw."""
+    twin, ticks = counters_behind(model), min(model.horizon or 63, 64)
+    scripts = [Script({}), Script({})]
+    rows = np.ones((ticks, len(model.columns)), dtype=np.int64)
+    released = [
+        approach.build(scripts[0]).advance(rows)[0],  # type: ignore[arg-type]
+        np.cumsum(rows, axis=0) + build(twin._choice, twin._setting, scripts[1]).advance(ticks),
+    ]
+    asked = [[(a.lane, a.law, a.nodes, a.coordinates) for a in script.asked] for script in scripts]
+    same = np.array_equal(released[0], released[1]) and asked[0] == asked[1]
+    told = f"the same {len(asked[0])} requests for noise" if same else "its noise is not that of the counters"
+    return _attack(model, "same counters", not same, told)
+
+
+# -- reports ---------------------------------------------------------------------------------------------------------
+
+
+def _epsilon(model: ColumnQuery) -> float:
+    assert isinstance(model.charge, PureDP | ApproxDP)
+    return model.charge.epsilon
+
+
+def _claim(model: ColumnQuery) -> tuple[str, float]:
+    charge = model.charge
+    return ("rho", charge.rho) if isinstance(charge, ZCDP) else ("epsilon", _epsilon(model))
+
+
+def _report(model: ColumnQuery, adversary: str, method: str, unit: str, claimed: float, audited: float) -> Report:
+    delta = model.charge.delta if isinstance(model.charge, ApproxDP) else 0.0
+    found = max(0.0, audited)  # the mass that an exact law leaves out can make a small loss look negative
+    return Report(describe(model), model.charge, adversary, method, unit, claimed, found, delta, 0.0, 0)
+
+
+def _attack(model: ColumnQuery, name: str, leaked: bool, told: str) -> Report:
+    return Report(
+        describe(model), model.guarantee, name, "attack", "leak", 0.0, float(leaked), 0.0, 0.0, 0, stopped=told
+    )

@@ -1,0 +1,108 @@
+"""Mechanisms that release labels with counts (`UnknownHistogram`, `UnknownTopK`, `StreamingTopK`), as games see them.
+
+A game hands over rows of integers and sees as many numbers in every tick. So a row says how often each of a few labels
+occurs, and a release becomes three numbers for each label: whether it is shown, in which place, and its count. Which
+labels are shown is decided near a threshold that is made for a small delta, and games resolve little of that: the exact
+laws of these mechanisms (labels, thresholds, switches) are those of `audit.selection` and `audit.switching`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from evertally.audit.game import Factory, FloatArray
+from evertally.audit.report import Report, describe
+from evertally.audit.selection import item_table, separation
+from evertally.noise import simulation
+from evertally.privacy import ApproxZCDP
+from evertally.selection import StreamingTopK, UnknownHistogram
+from evertally.selection.item_mechanism import ItemMechanism
+
+ELSEWHERE = (
+    "which labels are shown, and when, is audited by the exact laws of audit.selection and audit.switching, in the "
+    "probes of the mutation test; no audit of this list covers it"
+)
+_LABELS = ("left", "right", "third")
+_MOST_TICKS = 64
+
+
+def releases_labels(model: Any) -> bool:
+    """Whether these audits are for the mechanism."""
+    return isinstance(model, ItemMechanism | StreamingTopK)
+
+
+class Labelled:
+    """A mechanism that releases labels, with rows and releases of fixed length."""
+
+    def __init__(self, mechanism: Any) -> None:
+        self._mechanism = mechanism
+        self._labels = mechanism.columns if isinstance(mechanism, StreamingTopK) else _LABELS
+        self.guarantee, self.charge, self.horizon = mechanism.guarantee, mechanism.charge, mechanism.horizon
+        self.mechanism, self.columns = mechanism.mechanism, len(self._labels)
+        self.audited_as = type(mechanism).__name__
+        # Mechanisms of blocks do not say how far an event moves a row; one label more or less is always legal.
+        self.sensitivity, self.neighbours = getattr(mechanism, "sensitivity", None), mechanism.neighbours
+
+    def step(self, row: Any) -> FloatArray:
+        if isinstance(self._mechanism, StreamingTopK):
+            value = self._mechanism.step(row).value
+        else:
+            value = self._mechanism.step(self._events(row)).value
+        return as_numbers(value, self._labels)
+
+    def _events(self, row: Any) -> list[Any]:
+        """Events with these totals, each of one label: an event may always name fewer than it is allowed to."""
+        w = self._mechanism._options["max_weight"]
+        events: list[Any] = []
+        for label, total in zip(self._labels, np.asarray(row).tolist(), strict=True):
+            events += [{label: w}] * (total // w) + ([{label: total % w}] if total % w else [])
+        return events
+
+
+def as_numbers(value: Mapping[str, int], labels: Sequence[str]) -> FloatArray:
+    """What is released about each of these labels: whether it is shown, its place, its count."""
+    places = {label: place for place, label in enumerate(value, start=1)}
+    rows = [[label in value, places.get(label, 0), value.get(label, 0)] for label in labels]
+    return np.array(rows, dtype=np.float64).ravel()
+
+
+def labelled(factory: Factory) -> Factory:
+    """A factory of the same mechanisms with rows and releases of fixed length."""
+    return lambda key: Labelled(factory(key))
+
+
+def counts_report(factory: Factory, model: Any) -> Report | None:
+    """The noise of the counts of a label, all shown: the most powerful test against a change in its worst tick; None
+    where not all labels can be shown, or their noise is no fixed matrix of draws."""
+    charge = model.charge
+    if type(model) is not UnknownHistogram or not isinstance(charge, ApproxZCDP):
+        return None
+    ticks = min(model.horizon or 0, _MOST_TICKS)
+    w = int(model._options["max_weight"])
+    responses, laws = item_table(factory, [1] + [0] * (ticks - 1), weight=w)
+    changed = [(np.arange(1, ticks + 1) >= t).astype(np.float64) for t in range(1, ticks + 1)]
+    mu = max(separation(responses, laws, moved) for moved in changed)
+    return Report(
+        mechanism=describe(model),
+        guarantee=charge,
+        adversary=f"counts of labels, {ticks} ticks",
+        method="closed form",
+        unit="mu",
+        claimed=math.sqrt(2 * charge.rho),
+        audited=mu * math.sqrt(model.sensitivity.l2_squared),
+        delta=charge.delta,
+        error=0.0,
+        trials=0,
+    )
+
+
+def elsewhere_report(factory: Factory) -> Report:
+    """Says what no report of the suite shows."""
+    model = factory(simulation(0))
+    return Report(
+        describe(model), model.guarantee, "see the note", "not here", "leak", 0, 0, 0, 0, 0, stopped=ELSEWHERE
+    )
