@@ -264,3 +264,13 @@ def test_wrong_containers_are_call_mistakes(wrong: object) -> None:
 def test_bad_parameters_are_refused(parameters: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):
         CategoryDoor(**parameters, order=secret_order)
+
+
+def test_a_map_with_a_repeated_key_is_read_in_silence(recwarn):
+    import pyarrow as pa
+
+    from evertally.encode.labels import as_list
+
+    column = pa.array([[("a secret", 1), ("a secret", 2)], [("b", 3)], None], type=pa.map_(pa.string(), pa.int64()))
+    assert as_list(column) == [{"a secret": 2}, {"b": 3}, None]
+    assert not recwarn.list, "a warning would quote the key"

@@ -93,7 +93,7 @@ def as_list(column: Any) -> list[object]:
     # Only what may hold maps is asked about maps: Arrow then looks at each entry, ten times slower.
     maps = pa.types.is_nested(column.type) or pa.types.is_dictionary(column.type)
     try:
-        values = column.to_pylist(maps_as_pydicts="lossy") if maps else column.to_pylist()
+        values = column.to_pylist(maps_as_pydicts="strict") if maps else column.to_pylist()
     except Exception:
         values = [_python_form(scalar) for scalar in column]
     return list(values)
@@ -101,7 +101,15 @@ def as_list(column: Any) -> list[object]:
 
 def _python_form(scalar: Any) -> object:
     try:
-        return scalar.as_py(maps_as_pydicts="lossy")
+        return scalar.as_py(maps_as_pydicts="strict")
+    except Exception:
+        # A map with a repeated key; Arrow's own lossy way would warn, with the key in the text.
+        return _last_of_repeated(scalar)
+
+
+def _last_of_repeated(scalar: Any) -> object:
+    try:
+        return dict(scalar.as_py())
     except Exception:
         return None
 
