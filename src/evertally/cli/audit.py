@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ from evertally.audit.together import Together, together_plan
 from evertally.counting import Counter, RunningMean
 from evertally.errors import ConfigurationError
 from evertally.histogram import Histogram
+from evertally.histogram.column_query import ColumnQuery
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
-from evertally.runtime import load_spec
+from evertally.runtime import QuerySpec, StreamSpec, load_spec
 from evertally.runtime.mechanisms import build
 
 KINDS: dict[str, Any] = {"counter": Counter, "histogram": Histogram, "mean": RunningMean}
@@ -88,7 +90,7 @@ def subject_of_kind(kind: str, guarantee: Guarantee, horizon: int | None, option
 def plans_of_spec(path: Path, effort: Effort, seed: int) -> dict[str, list[Step]]:
     """The queries of a spec, each with its share of the guarantee, and all of them together. No file but the spec is
     touched."""
-    spec = load_spec(path)
+    spec = _settled(load_spec(path))
 
     def one(name: str) -> Factory:
         return lambda key: build(spec, key)[name]  # type: ignore[arg-type]
@@ -101,6 +103,21 @@ def plans_of_spec(path: Path, effort: Effort, seed: int) -> dict[str, list[Step]
             seed=seed,
         )
     return plans
+
+
+def _settled(spec: StreamSpec) -> StreamSpec:
+    """The spec with what its queries on column sums have chosen and calibrated: games make thousands of them."""
+    made = build(spec, None)
+
+    def settled(query: QuerySpec) -> QuerySpec:
+        mechanism = made[query.name]
+        if not isinstance(mechanism, ColumnQuery):
+            return query
+        chosen = {} if query.kind in KINDS else {"mechanism": mechanism.mechanism}  # there it is "sparse"
+        numbers = {"calibration": mechanism._options["calibration"]}
+        return replace(query, parameters={**query.parameters, **chosen, **numbers})
+
+    return replace(spec, queries=tuple(settled(query) for query in spec.queries))
 
 
 def audit(plans: Mapping[str, Sequence[Step]], picture: Path | None) -> bool:
