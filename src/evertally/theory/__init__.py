@@ -1,7 +1,15 @@
-"""Theory: what researchers call. Error floors, the price of continual release, hard streams, predicted errors."""
+"""Theory: what researchers call. Error floors, the price of continual release, hard streams, predicted errors.
 
+`selection` has the thresholds of unknown items, how soon an item is found, and rules for switches, eta and kbar:
+
+>>> import evertally as et
+>>> et.theory.selection.switches_rule(3), round(et.theory.selection.eta_rule(1000, 100, 1, tau=1.0))
+(5, 46)
+"""
+
+from evertally.bounds import selection
 from evertally.theory import reductions, streams
 from evertally.theory.floors import floor, price
 from evertally.theory.plan import plan
 
-__all__ = ["floor", "plan", "price", "reductions", "streams"]
+__all__ = ["floor", "plan", "price", "reductions", "selection", "streams"]
