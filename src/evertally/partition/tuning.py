@@ -19,6 +19,8 @@ from fractions import Fraction
 from functools import cache, lru_cache, partial
 from typing import Any
 
+from evertally.counting.process import node_law
+from evertally.errors import ConfigurationError
 from evertally.partition.budget import Split, noise_of
 from evertally.partition.closes import most_closes
 from evertally.partition.plan import Configuration, Terms, at_one_tick, moving_rise
@@ -102,7 +104,7 @@ def best(
     (True, True)
     """
     sizes = _grid(min(_MOST_INTERVALS, course.horizon, course.largest))
-    shares = (split.histogram,) if split is not None else _HISTOGRAM_SHARES
+    shares = (split.histogram,) if split is not None else _possible_shares(promise, change)
 
     @cache
     def cost(share: int, size: int) -> tuple[float, int]:
@@ -118,6 +120,19 @@ def best(
         # Any release is noisier than what it tells: rather none before the answer is larger than declared.
         kappa = course.largest + math.ceil(_NEVER * noise_of(promise, chosen, linf=change.linf).mu.scale)
     return chosen, sizes[size], kappa
+
+
+def _possible_shares(promise: PureDP | ApproxDP, change: Change) -> tuple[Fraction, ...]:
+    """Shares whose noise can be drawn: under a large epsilon some of it would be too small for the samplers."""
+
+    def possible(share: Fraction) -> bool:
+        try:
+            node_law(noise_of(promise, _split(share), linf=change.linf).histogram, change, 1)
+        except ConfigurationError:
+            return False
+        return True
+
+    return tuple(share for share in _HISTOGRAM_SHARES if possible(share)) or _HISTOGRAM_SHARES[:1]
 
 
 def _split(histogram: Fraction) -> Split:
