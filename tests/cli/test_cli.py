@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 import evertally.cli
 from evertally.audit import suite
 from evertally.cli import app as app_module
-from evertally.cli import demo as demo_module
 from evertally.cli.app import app
+from evertally.cli.demo import story
 
 SPEC = """\
 [stream]
@@ -154,6 +154,62 @@ def test_plan_shows_what_will_be_released_and_touches_nothing(spec: Path) -> Non
     for words in ("visits", "epsilon=1.0", "24 ticks", "all", "counter", "1/2", "rho", "2013-01-02T00:00:00Z", "±"):
         assert words in result.output
     assert sorted(path.name for path in spec.parent.iterdir()) == ["events.csv", "visits.toml"]
+
+
+def test_plan_shows_where_things_go(spec: Path) -> None:
+    result = call("plan", spec)
+    assert f"Releases go to {spec.parent / 'visits.csv'}" in result.output
+    assert "keeps the last 100,000 ticks, then every 60th" in result.output
+    assert "Files: ticks by their time stamps" in result.output
+    assert (
+        "ticks close every hour, published 0.5 s later; at http://127.0.0.1:8321, readers need a token" in result.output
+    )
+    spec.write_text(
+        SPEC.replace("horizon = 24", 'horizon = 24\nunit = "user"\nuser_column = "who"\nmax_events_per_user = 3')
+        .replace('column = "time"\n', "")
+        .replace("start = 2013-01-01", 'start = "first serve"')
+        .replace('tick = "1h"', 'tick = "15m"')
+        .replace('file = "visits.csv"', 'file = "[red].parquet"')
+        + '[[sink]]\nwebhook = "https://hooks.example/secret-path"\n'
+        + "[retention]\nfull = 5\nevery = 0\nkeep = 70\n"
+        + '[serve]\nhost = "::"\nport = 9\npublic = true\ncertificate = "c.pem"\nprivate_key = "k.pem"\n'
+    )
+    result = call("plan", spec)
+    assert result.exit_code == 0, result.output + result.stderr
+    for words in (
+        "at most 3 events of each 'who'",
+        "Clock: from the first serve to tick 24, time stamps are those of receipt",
+        f"Releases go to {spec.parent / '[red].parquet'}",
+        "the webhook webhook-1 at hooks.example",
+        "keeps the last 5 ticks, none after 70 ticks",
+        "Files: not with this spec",
+        "ticks close every 15 minutes, published 0.5 s later; at https://[::]:9, anybody may read",
+    ):
+        assert words in result.output
+    assert "1970" not in result.output
+    assert "secret-path" not in result.output
+
+
+def test_plan_of_an_integer_clock_says_what_serving_needs(spec: Path) -> None:
+    whole = SPEC.replace("start = 2013-01-01", "start = 0").replace('tick = "1h"', "tick = 5")
+    spec.write_text(whole)
+    result = call("plan", spec)
+    assert re.search(r'Live: not with this spec\. .*visits.toml:\d+: .*close = "request"', result.output)
+    spec.write_text(whole.replace("tick = 5", 'tick = 5\nclose = "request"'))
+    assert "Live: ticks close on request" in call("plan", spec).output
+
+
+def test_certificate_is_json_on_stdout_and_touches_nothing(spec: Path) -> None:
+    result = call("certificate", spec)
+    assert result.exit_code == 0, result.output + result.stderr
+    filed = json.loads(result.stdout)
+    assert filed["guarantee"]["exact"]["epsilon"] == "1"
+    assert [query["name"] for query in filed["queries"]] == ["all", "stay"]
+    assert sorted(path.name for path in spec.parent.iterdir()) == ["events.csv", "visits.toml"]
+    spec.write_text(SPEC.replace("epsilon = 1.0", "epsilon = -1"))
+    result = call("certificate", spec)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert re.search(r"visits.toml:6: \[guarantee\].*epsilon", result.stderr)
 
 
 def test_plan_of_column_queries(columns: Path) -> None:
@@ -343,26 +399,30 @@ def test_missing_requirements_are_named(monkeypatch: pytest.MonkeyPatch, capsys:
 
 
 def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The whole demo on its first month: the spec it writes runs, the picture is drawn, a second demo starts afresh."""
-    month = demo_module.SPEC.replace("end = 2014-01-01T05", "end = 2013-02-01T05")
-    monkeypatch.setattr(demo_module, "SPEC", month)
-    flights = demo_module._departures()
+    """The whole demo on its first month, through a real service: releases, picture, report; a second starts afresh."""
+    month = story.SPEC.replace("end = 2014-01-01T05", "end = 2013-02-01T05")
+    monkeypatch.setattr(story, "SPEC", month)
+    flights = story.departures()
     assert 320_000 < len(flights) < 337_000
-    monkeypatch.setattr(demo_module, "_departures", lambda: flights)
+    monkeypatch.setattr(story, "departures", lambda: flights)
+    folder = tmp_path / "demo"
     for _ in range(2):
-        result = call("demo", "--output", tmp_path / "demo")
+        result = call("demo", "--output", folder, "--leave")
         assert result.exit_code == 0, result.output + result.stderr
-    assert "exact (demo only)" in result.output
-    assert (tmp_path / "demo" / "departures.png").read_bytes().startswith(b"\x89PNG")
-    assert pyarrow.parquet.read_table(tmp_path / "demo" / "departures.parquet").column_names == [
-        "time",
-        "origin",
-        "carrier",
-    ]
-    with open(tmp_path / "demo" / "releases.jsonl") as lines:
+    assert "Live page: http://127.0.0.1:" in result.output
+    assert (folder / "departures.png").read_bytes().startswith(b"\x89PNG")
+    report = (folder / "report.md").read_text()
+    assert "26,483 departures went in over HTTP and 124 ticks came out" in report
+    within = re.search(r"Of ([0-9,]+) released counts ([0-9.]+)% are within", report)
+    assert within is not None
+    assert int(within[1].replace(",", "")) > 124 * 20
+    assert float(within[2]) > 60  # noise of neighbouring ticks is alike: one bad draw costs many
+    assert json.loads((folder / "certificate.json").read_text())["stream"]
+    with open(folder / "releases.jsonl") as lines:
         rows = [json.loads(line) for line in lines]
-    assert len(rows) == 31 * 24 * 20
-    assert call("plan", tmp_path / "demo" / "departures.toml").exit_code == 0
+    assert len([row for row in rows if row["query"] != "top-destinations"]) == 124 * 21
+    assert not any(log.stat().st_size for log in folder.glob("*.state-wal"))  # the service has closed its store
+    assert call("plan", folder / "departures.toml").exit_code == 0
 
 
 def test_demo_without_its_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evertally.counting.honaker as honaker_module
+from evertally.counting import VectorCounter, restore
 from evertally.counting.honaker import HonakerProcess, weight
-from evertally.noise import simulation
+from evertally.noise import Recording, simulation
 from evertally.privacy import ZCDP, Change, PureDP
 
 ONE = Change(1, 1, 1)
@@ -165,3 +166,28 @@ def test_deviation_of_the_specification() -> None:
     p = process(2**16)
     assert np.sqrt(p.worst().variance) == pytest.approx(12.233, abs=6e-4)
     assert [round(weight(h), 4) for h in range(4)] == [1.0, 0.6667, 0.5714, 0.5333]
+
+
+def test_memory_leads_to_the_same_noise_as_the_long_way() -> None:
+    def fresh() -> HonakerProcess:
+        return HonakerProcess(ZCDP(0.5), Change(1, 1, 1), horizon=300, columns=3, source=simulation(4).source("memory"))
+
+    whole = fresh().advance(300)
+    for tick in range(300):
+        walked = fresh()
+        walked.seek(tick)
+        jumped = fresh()
+        jumped.recall(tick, walked.memory())
+        assert jumped.tick == tick
+        assert np.array_equal(jumped.advance(300 - tick), whole[tick:])
+
+
+def test_a_snapshot_comes_back_without_drawing_the_past_again() -> None:
+    key = Recording(simulation(5))
+    counter = VectorCounter(columns=2, guarantee=PureDP(1.0), horizon=4096, mechanism="honaker", key=key)
+    counter.run(np.zeros((1000, 2), dtype=np.int64))
+    drawn = len(key.draws)
+    again = restore(counter.snapshot(), key=key)
+    assert len(key.draws) == drawn
+    row = np.ones(2, dtype=np.int64)
+    assert np.array_equal(again.step(row).value, counter.step(row).value)

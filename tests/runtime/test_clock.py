@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evertally.errors import ConfigurationError
-from evertally.runtime.clock import INSTANT_LIMIT, Clock, instant, microseconds, written
+from evertally.runtime.clock import INSTANT_LIMIT, Clock, duration, instant, microseconds, written
 from evertally.runtime.columns import amounts, instants, number, text_instant, whole_instant
 
 HOURS = Clock.declared("time", "2013-01-01", "1h")
@@ -159,3 +159,45 @@ def test_boundaries() -> None:
     ):
         with pytest.raises(ConfigurationError, match="until"):
             clock.tick_before(wrong)
+
+
+def test_a_clock_that_starts_at_the_first_serve() -> None:
+    floating = Clock.declared(None, "first serve", "7d")
+    assert (floating.floating, floating.start, floating.integer, floating.column) == (True, 0, False, None)
+    moment = instant("2013-05-17T13:59:01Z")
+    assert moment is not None
+    with pytest.raises(ConfigurationError, match="open tick"):
+        floating.open_tick(moment)
+    fixed = floating.anchored(moment)
+    assert not fixed.floating
+    assert fixed.start <= moment < fixed.start + fixed.length
+    assert fixed.start % fixed.length == 0
+    assert fixed.open_tick(moment) == 1
+    assert fixed.open_tick(moment + fixed.length) == 2
+    with pytest.raises(ConfigurationError, match="already"):
+        fixed.anchored(moment)
+    with pytest.raises(ConfigurationError, match="open tick"):
+        NUMBERS.open_tick(moment)
+    with pytest.raises(ConfigurationError, match="horizon"):
+        Clock.declared("time", "first serve", "1h", "2013-01-01")
+    with pytest.raises(ConfigurationError, match='"15m"'):
+        Clock.declared("time", "first serve", 10)
+
+
+@given(st.datetimes(dt.datetime(2012, 1, 1), dt.datetime(2014, 1, 1)))
+def test_the_open_tick_is_the_one_that_an_event_of_now_would_enter(moment: dt.datetime) -> None:
+    now = microseconds(moment)
+    assert HOURS.open_tick(now) == HOURS.ticks_of(np.array([now]))[0]
+
+
+def test_ticks_that_close_on_request_need_time_stamps() -> None:
+    assert Clock.declared("time", "2013-01-01", "1h", close="request").close == "request"
+    with pytest.raises(ConfigurationError, match="needs a column"):
+        Clock.declared(None, "2013-01-01", "1h", close="request")
+
+
+@pytest.mark.parametrize(
+    ("tick", "words"), [("1s", "second"), ("90s", "90 seconds"), ("60m", "hour"), ("48h", "2 days"), ("7d", "week")]
+)
+def test_lengths_in_words(tick: str, words: str) -> None:
+    assert duration(Clock.declared("time", "2013-01-01", tick).length) == words

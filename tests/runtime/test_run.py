@@ -13,15 +13,16 @@ from visit_stream import (
     UNKNOWN_QUERIES,
     WITH_COLUMN_QUERIES,
     WITH_UNKNOWN_QUERIES,
+    NoNoise,
     WriteSpec,
     save,
     visits,
 )
 
 from evertally.errors import ConfigurationError, StateError
-from evertally.noise import Key, ZeroNoise
+from evertally.noise import Key
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP
-from evertally.runtime import Step, load_spec, plan, run
+from evertally.runtime import Step, load_spec, opening, plan, run
 from evertally.runtime import runner as runner_module
 from evertally.runtime.mechanisms import build
 
@@ -56,7 +57,7 @@ def released(path: Path) -> list[dict[str, Any]]:
 @pytest.fixture
 def no_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     """Releases the exact sums, to see which tick each event entered."""
-    monkeypatch.setattr(runner_module, "obtain_key", lambda *_: (ZeroNoise(), False))
+    monkeypatch.setattr(opening, "obtain_key", lambda *_: (NoNoise(), False))
 
 
 def same_key(*specs: Path) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,7 +19,7 @@ from visit_stream import save, visits
 
 from evertally.errors import ConfigurationError, StateError
 from evertally.runtime import sources
-from evertally.runtime.sources import InputFile
+from evertally.runtime.sources import ROWS, InputFile, PipedInput
 
 
 def read(path: Path, columns: list[str]) -> dict[str, list[Any]]:
@@ -28,15 +30,20 @@ def read(path: Path, columns: list[str]) -> dict[str, list[Any]]:
     return table
 
 
+def cells(batch: dict[str, Any]) -> dict[str, list[Any]]:
+    return {name: c.tolist() if isinstance(c, np.ndarray) else c.to_pylist() for name, c in batch.items()}
+
+
 def test_the_formats_agree(tmp_path: Path) -> None:
     records = visits(0, 24)
     tables = [
-        read(save(records, tmp_path / f"v{suffix}"), ["time", "ward"]) for suffix in (".csv", ".jsonl", ".parquet")
+        read(save(records, tmp_path / f"v{suffix}"), ["time", "ward"])
+        for suffix in (".csv", ".jsonl", ".parquet", ".arrow", ".ipc", ".feather")
     ]
     as_text = [
         {k: [v.decode() if isinstance(v, bytes) else v for v in column] for k, column in t.items()} for t in tables
     ]
-    assert as_text[0] == as_text[1] == as_text[2]
+    assert all(table == as_text[0] for table in as_text)
     assert len(as_text[0]["time"]) == len(records)
 
 
@@ -148,6 +155,67 @@ def test_parquet_columns_keep_their_types(tmp_path: Path) -> None:
     )
     pa.parquet.write_table(table, tmp_path / "t.parquet")
     assert read(tmp_path / "t.parquet", ["n", "l"]) == {"n": [1, None], "l": [["a"], None]}
+
+
+def arrow_bytes(column: Any, stream: bool, **options: Any) -> bytes:
+    table = pa.table({"a": column, "b": column})
+    sink = pa.BufferOutputStream()
+    opened = pa.ipc.new_stream if stream else pa.ipc.new_file
+    with opened(sink, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+        writer.write_table(table, max_chunksize=2)
+    return bytes(sink.getvalue())
+
+
+@pytest.mark.parametrize("compression", [None, "zstd"])
+@pytest.mark.parametrize("stream", [True, False])
+def test_arrow_files_and_streams(tmp_path: Path, stream: bool, compression: str | None) -> None:
+    column = pa.array([["x", "y"], None, []])
+    (tmp_path / "t.arrow").write_bytes(arrow_bytes(column, stream, compression=compression))
+    assert read(tmp_path / "t.arrow", ["b"]) == {"b": [[b"x", b"y"], None, []]}
+    coded = pa.array(["x", None, "y"]).dictionary_encode()
+    (tmp_path / "t.arrow").write_bytes(arrow_bytes(coded, stream, compression=compression))
+    assert read(tmp_path / "t.arrow", ["b", "a"]) == {"b": [b"x", None, b"y"], "a": [b"x", None, b"y"]}
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_damaged_arrow_files(tmp_path: Path, stream: bool) -> None:
+    path = tmp_path / "t.arrow"
+    offsets = np.array([0, 6, 12], np.int32).tobytes()
+    whole = arrow_bytes(pa.array(["secret", "SECRET"]), stream)
+    damaged = [whole[:cut] for cut in range(0, len(whole), 11)] + [whole[:-8], whole.replace(offsets, b"\x7f" * 12)]
+    for content in damaged:
+        path.write_bytes(content)
+        with pytest.raises(ConfigurationError, match=r"t\.arrow is not a (readable|complete) Arrow file") as refusal:
+            read(path, ["a"])
+        assert "secret" not in str(refusal.value).lower()
+    path.write_bytes(whole)
+    with pytest.raises(ConfigurationError, match=r"has no column 'c'.*a, b"):
+        read(path, ["c"])
+
+
+def test_a_pipe_is_a_file_that_cannot_be_read_twice(tmp_path: Path) -> None:
+    for suffix, name in ((".csv", "csv"), (".jsonl", "jsonl"), (".parquet", "parquet"), (".arrow", "arrow")):
+        path = save(visits(0, 5), tmp_path / f"v{suffix}")
+        file = InputFile(path)
+        with open(path, "rb") as pipe:
+            piped = PipedInput(pipe, name)
+        assert (piped.sha256, piped.format) == (file.sha256, file.format)
+        for _ in range(2):  # hashed first, read later
+            assert [cells(batch) for batch in piped.batches(["ward"])] == [cells(b) for b in file.batches(["ward"])]
+        piped.check()
+        if name != "jsonl":  # where broken lines are broken records
+            with pytest.raises(ConfigurationError, match=r"standard input (has no column|is not a)"):
+                list(PipedInput(io.BytesIO(b"secret\n1\n"), name).batches(["time"]))
+    with pytest.raises(ConfigurationError, match="must be one of csv, jsonl, parquet, arrow; got 'xml'"):
+        PipedInput(io.BytesIO(b""), "xml")
+
+
+def test_records_can_be_counted_without_a_column(tmp_path: Path) -> None:
+    records = visits(0, 5)
+    for suffix in (".csv", ".jsonl", ".parquet", ".arrow"):
+        batches = list(InputFile(save(records, tmp_path / f"v{suffix}")).batches([]))
+        assert all(list(batch) == [ROWS] for batch in batches)
+        assert sum(len(batch[ROWS]) for batch in batches) == len(records)
 
 
 def test_errors_of_the_envelope(tmp_path: Path) -> None:

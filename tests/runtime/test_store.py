@@ -5,16 +5,22 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable
-from dataclasses import replace
+import sqlite3
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from visit_stream import WriteSpec
 
 from evertally.errors import StateError
 from evertally.noise import Key
-from evertally.runtime.store import RunInProgress, State, Store, fence, keep_key, obtain_key
+from evertally.runtime import database
+from evertally.runtime.releases import TickRelease, canonical
+from evertally.runtime.sidecar import fence, keep_key, obtain_key, sidecar_path
+from evertally.runtime.spec import StreamSpec, load_spec
+from evertally.runtime.step import Machine, StreamState
+from evertally.runtime.store import Cursor, Entry, RunInProgress, Store
 
 
 class Interrupted(BaseException):
@@ -22,51 +28,157 @@ class Interrupted(BaseException):
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> dict[str, Path]:
-    keep_key(Key.generate(), tmp_path / "s.key")
-    return {
-        "key_file": tmp_path / "s.key",
-        "state_file": tmp_path / "s.state",
-        "output_file": tmp_path / "out.jsonl",
-    }
+def spec(write_spec: WriteSpec) -> StreamSpec:
+    spec = load_spec(write_spec())
+    keep_key(Key.generate(), spec.key_file)
+    return spec
 
 
-def opened(files: dict[str, Path], spec: str = "digest") -> Store:
-    return Store(Key.load(files["key_file"]), **files, spec_digest=spec, stream="visits")
+@pytest.fixture
+def stores(spec: StreamSpec) -> Iterator[Callable[[], Store]]:
+    made: list[Store] = []
+
+    def make() -> Store:
+        made.append(Store(Key.load(spec.key_file), spec))
+        return made[-1]
+
+    yield make
+    for store in made:
+        store.close()
 
 
-def started(files: dict[str, Path]) -> Store:
-    store = opened(files)
-    assert store.open() is None
-    store.bind()
+class NoEvents:
+    def events(self, _: object) -> list[Any]:
+        return []
+
+    def users(self) -> list[Any]:
+        return []
+
+
+def released(spec: StreamSpec, *ticks: int) -> list[TickRelease]:
+    machine = Machine.at(spec, StreamState(), Key.load(spec.key_file))
+    every = [machine.step(NoEvents(), tick) for tick in range(1, max(ticks) + 1)]
+    return [every[tick - 1] for tick in ticks]
+
+
+def started(stores: Callable[[], Store]) -> Store:
+    store = stores()
+    assert not store.open()
+    store.begin([("all", "1/4", "charge")])
     return store
 
 
-def batch(state: State, number: int) -> State:
-    text = f"tick {number}\n".encode() * number
-    run = RunInProgress("hash", 1, 9)
-    return replace(
-        state,
-        released=number,
-        snapshots={"a": b"A" * number, "b": os.urandom(3)},
-        run=run,
-        offset=state.offset + len(state.pending),
-        pending=text,
+def reopened(stores: Callable[[], Store], replay: bool = False) -> Store:
+    store = stores()
+    assert store.open(replay)
+    return store
+
+
+def commit(store: Store, spec: StreamSpec, *ticks: int, content: bytes = b"same") -> None:
+    store.commit(
+        released(spec, *ticks),
+        [content] * len(ticks),
+        snapshots={"all": b"A" * ticks[-1], "ward": b"W"},
+        cursors={"output": Cursor(ticks[-1], 7)},
     )
 
 
-def test_a_state_comes_back_as_it_was(files: dict[str, Path]) -> None:
-    store = started(files)
-    first = store.commit(batch(State(), 1))
-    second = store.commit(replace(batch(first, 2), consumed=("x", "y")))
-    assert opened(files).open() == second
-    assert files["output_file"].read_bytes() == b"tick 1\ntick 2\ntick 2\n"
-    assert files["state_file"].stat().st_mode & 0o777 == 0o600
-    assert Path(f"{files['key_file']}.bound").stat().st_mode & 0o777 == 0o600
+def test_what_was_committed_comes_back(spec: StreamSpec, stores: Callable[[], Store]) -> None:
+    store = started(stores)
+    run = RunInProgress(store.input_name("hash"), 1, 9)
+    store.commit(released(spec, 1, 2), [b"", b""], snapshots={"all": b"A", "ward": b""}, run=run, consumed="other")
+    store.close()
+    again = reopened(stores)
+    assert (again.head.tick, again.head.snapshot, again.head.run) == (2, 2, run)
+    assert again.snapshots() == {"all": b"A", "ward": b""}
+    assert again.consumed("other")
+    assert not again.consumed("hash")
+    assert again.releases(1, 5) == released(spec, 1, 2)
+    assert again.cursors() == {}
+    for path in (spec.state_file, sidecar_path(spec.key_file)):
+        assert path.stat().st_mode & 0o777 == 0o600
 
 
-def interruptions(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    """Interrupts at the count-th call of anything that moves bytes to the disk."""
+def test_the_journal_keeps_order_within_a_tick_and_goes_with_the_snapshot(
+    spec: StreamSpec, stores: Callable[[], Store]
+) -> None:
+    store = started(stores)
+    store.add([Entry("a", b"da", 1, [(2, b"late"), (1, b"first")]), Entry("b", b"db", 1, [(1, b"second")])], {"k": 5})
+    store.add([Entry("c", b"dc", 2, [])], {"k": 9})
+    assert list(store.journal(0)) == [(1, b"first"), (1, b"second"), (2, b"late")]
+    assert list(store.journal(1)) == [(2, b"late")]
+    assert store.batch("b") == (b"db", 1)
+    assert store.batch("d") is None
+    assert store.mark("k") == 9
+    assert store.mark("other") is None
+    store.commit(released(spec, 1), [b""])
+    assert list(store.journal(0)) == [(1, b"first"), (1, b"second"), (2, b"late")]
+    commit(store, spec, 2)
+    assert list(store.journal(0)) == []
+    assert store.batch("c") == (b"dc", 2)
+
+
+def test_batch_ids_are_forgotten_in_the_order_of_their_arrival(
+    write_spec: WriteSpec, stores: Callable[[], Store], spec: StreamSpec
+) -> None:
+    few = load_spec(write_spec(('file = "visits.state"', 'file = "visits.state"\nbatch_ids = 3')))
+    store = Store(Key.load(spec.key_file), few)
+    assert not store.open()
+    store.begin([])
+    store.add([Entry(str(i), b"d", 1, []) for i in range(10)], {})
+    commit(store, spec, 1)
+    assert [i for i in range(10) if store.batch(str(i)) is not None] == [7, 8, 9]
+    store.close()
+
+
+def test_nothing_secret_is_in_the_file(spec: StreamSpec, stores: Callable[[], Store]) -> None:
+    store = started(stores)
+    store.add([Entry("batch-of-canary", b"digest", 1, [(1, b"canary in the journal")])], {})
+    store.commit(released(spec, 1), [b"canary of the input"], snapshots={"all": b"canary sums", "ward": b""})
+    store.add([Entry("another-canary", b"digest", 2, [(2, b"canary in the journal")])], {})
+    for path in spec.state_file.parent.glob("visits.state*"):
+        assert b"canary" not in path.read_bytes(), path.name
+
+
+def test_every_interruption_of_a_commit_leads_to_the_same_end(
+    spec: StreamSpec, stores: Callable[[], Store], tmp_path: Path
+) -> None:
+    store = started(stores)
+    commit(store, spec, 1)
+    store.close()
+    saved = tmp_path.parent / f"{tmp_path.name}-saved"
+    shutil.copytree(tmp_path, saved)
+    ends = set()
+    for count in range(1, 100):
+        shutil.rmtree(tmp_path)
+        shutil.copytree(saved, tmp_path)
+        store = reopened(stores)
+        with pytest.MonkeyPatch.context() as patch:
+            interruptions(patch, store, count)
+            try:
+                commit(store, spec, 2)
+                finished = True
+            except Interrupted:
+                finished = False
+        store._connection = store._connection.connection  # type: ignore[attr-defined]
+        store._connection.close()
+        again = reopened(stores)
+        if again.head.tick == 1:
+            assert not finished
+            assert again.releases(1, 9) == released(spec, 1)
+            commit(again, spec, 2)
+        assert again.releases(1, 9) == released(spec, 1, 2)
+        ends.add(again.head.chain)
+        again.close()
+        if finished:
+            break
+    assert 10 < count < 99
+    assert len(ends) == 1
+    shutil.rmtree(saved)
+
+
+def interrupted_system(monkeypatch: pytest.MonkeyPatch, count: int) -> Callable[..., Any]:
+    """Interrupts at the count-th call of anything that moves bytes to the disk. Returns what makes a call count."""
     left = [count]
 
     def guarded(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -78,144 +190,221 @@ def interruptions(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
 
         return wrapper
 
-    for name in ("open", "fsync", "replace", "fdopen", "close"):
+    for name in ("open", "fsync", "replace", "fdopen"):
         monkeypatch.setattr(os, name, guarded(getattr(os, name)))
+    return guarded
 
 
-def test_every_interruption_of_a_commit_leads_to_the_same_end(files: dict[str, Path], tmp_path: Path) -> None:
-    store = started(files)
-    before = store.commit(batch(State(), 1))
-    after = batch(before, 2)
-    saved = tmp_path.parent / f"{tmp_path.name}-saved"
-    shutil.copytree(tmp_path, saved)
-    for count in range(1, 100):
-        shutil.rmtree(tmp_path)
-        shutil.copytree(saved, tmp_path)
-        store = opened(files)
-        assert store.open() == before
+def interruptions(monkeypatch: pytest.MonkeyPatch, store: Store, count: int) -> None:
+    """The same, statements of the database included."""
+    guarded = interrupted_system(monkeypatch, count)
+
+    class Guarded:
+        """The connection, with calls that may not come back."""
+
+        def __init__(self, connection: sqlite3.Connection) -> None:
+            self.execute = guarded(connection.execute)
+            self.executemany = guarded(connection.executemany)
+            self.close = connection.close
+            self.connection = connection
+
+        @property
+        def in_transaction(self) -> bool:
+            return False  # who is dead does not roll back: the next one to open the file does
+
+    store._connection = Guarded(store._connection)  # type: ignore[assignment]
+
+
+def test_a_lost_state_stops_the_stream_unless_nothing_was_released(
+    spec: StreamSpec, stores: Callable[[], Store]
+) -> None:
+    store = started(stores)
+    store.close()
+    spec.state_file.unlink()
+    assert not stores().open()  # nothing was released
+    store = started(stores)
+    commit(store, spec, 1)
+    store.close()
+    spec.state_file.unlink()
+    with pytest.raises(StateError, match="released 1 ticks"):
+        stores().open()
+
+
+def test_a_start_that_was_interrupted_starts_again(spec: StreamSpec, stores: Callable[[], Store]) -> None:
+    for count in range(1, 60):
+        for path in (spec.state_file, sidecar_path(spec.key_file)):
+            path.unlink(missing_ok=True)
+        store = stores()
         with pytest.MonkeyPatch.context() as patch:
-            interruptions(patch, count)
+            interrupted_system(patch, count)
             try:
-                store.commit(after)
+                assert not store.open()
+                store.begin([])
                 finished = True
             except Interrupted:
                 finished = False
-        committed = files["state_file"].read_bytes() != (saved / "s.state").read_bytes()
-        assert committed or files["output_file"].read_bytes() == b"tick 1\n"  # persisted before published
-        again = opened(files)
-        found = again.open()
-        assert found is not None
-        if found.released == 1:
-            assert not finished
-            assert files["output_file"].read_bytes() == b"tick 1\n"
-            found = again.commit(after)
-        assert found.released == 2
-        assert files["output_file"].read_bytes() == b"tick 1\ntick 2\ntick 2\n"
+        store.close()
+        again = stores()
+        if not again.open():
+            again.begin([])
+        commit(again, spec, 1)
+        assert again.releases(1, 1) == released(spec, 1)
+        again.close()
         if finished:
             break
-    assert 10 < count < 99
-    shutil.rmtree(saved)
+    assert 10 < count < 59
 
 
-def test_half_written_output_is_written_again(files: dict[str, Path]) -> None:
-    store = started(files)
-    state = store.commit(batch(store.commit(batch(State(), 1)), 2))
-    for left in (b"tick 1\n", b"tick 1\ntick", b"tick 1\nGARBAGE\nGARBAGE GARBAGE GARBAGE\n"):
-        files["output_file"].write_bytes(left)
-        assert opened(files).open() == state
-        assert files["output_file"].read_bytes() == b"tick 1\ntick 2\ntick 2\n"
-
-
-def test_an_output_that_lost_released_lines_stops_the_stream(files: dict[str, Path]) -> None:
-    store = started(files)
-    store.commit(batch(store.commit(batch(State(), 1)), 2))
-    files["output_file"].write_bytes(b"tick")
-    with pytest.raises(StateError, match="4 bytes where the stream has written at least 7"):
-        opened(files).open()
-    files["output_file"].unlink()
-    with pytest.raises(StateError, match="0 bytes"):
-        opened(files).open()
-
-
-def test_a_lost_state_stops_the_stream_unless_nothing_was_released(files: dict[str, Path]) -> None:
-    store = started(files)
-    assert opened(files).open() is None  # bound, interrupted before the first commit
-    store.commit(batch(State(), 1))
-    files["state_file"].unlink()
-    with pytest.raises(StateError, match="released 1 ticks"):
-        opened(files).open()
-
-
-def test_a_damaged_state_stops_the_stream(files: dict[str, Path]) -> None:
-    started(files).commit(batch(State(), 1))
-    blob = files["state_file"].read_bytes()
-    for position in (0, 20, 40, len(blob) // 2, len(blob) - 1):
-        files["state_file"].write_bytes(blob[:position] + bytes([blob[position] ^ 1]) + blob[position + 1 :])
+def test_damage_stops_the_stream(spec: StreamSpec, stores: Callable[[], Store]) -> None:
+    store = started(stores)
+    store.add([Entry("b", b"d", 2, [(2, os.urandom(9000))])], {})
+    commit(store, spec, 1)
+    store.close()
+    blob = spec.state_file.read_bytes()
+    stopped = 0
+    for position in range(0, len(blob), 997):
+        spec.state_file.write_bytes(blob[:position] + bytes([blob[position] ^ 0x55]) + blob[position + 1 :])
+        for left in spec.state_file.parent.glob("visits.state-*"):
+            left.unlink()
+        store = stores()
+        try:
+            assert store.open()
+            # Damage in unused space does no harm; all that is used must be as it was.
+            assert store.snapshots() == {"all": b"A", "ward": b"W"}
+            assert len(list(store.journal(0))) == 1
+            assert [canonical(p) for t in store.releases(1, 1) for p in t.payloads.values()]
+        except StateError:
+            stopped += 1
+        finally:
+            store.close()
+    assert stopped > 5
+    for shorter in (b"no database", blob[:100], blob[: len(blob) // 2]):
+        spec.state_file.write_bytes(shorter)
         with pytest.raises(StateError):
-            opened(files).open()
-    for shorter in (b"", blob[:10], blob[:-1]):
-        files["state_file"].write_bytes(shorter)
-        with pytest.raises(StateError):
-            opened(files).open()
+            stores().open()
 
 
-def test_a_state_from_a_backup_is_refused_and_so_is_a_fork(files: dict[str, Path], tmp_path: Path) -> None:
-    store = started(files)
-    first = store.commit(batch(State(), 1))
-    old = files["state_file"].read_bytes()
-    side = Path(f"{files['key_file']}.bound")
+def test_a_state_from_a_backup_is_refused_and_so_is_a_fork(spec: StreamSpec, stores: Callable[[], Store]) -> None:
+    store = started(stores)
+    commit(store, spec, 1)
+    store.close()
+    old, side = spec.state_file.read_bytes(), sidecar_path(spec.key_file)
     old_side = side.read_bytes()
-    second = store.commit(batch(first, 2))
-    files["state_file"].write_bytes(old)
-    with pytest.raises(StateError, match=r"tick 1.*knows of tick 2"):
-        opened(files).open()
+    store = reopened(stores)
+    commit(store, spec, 2, 3)
+    store.close()
+    spec.state_file.write_bytes(old)
+    with pytest.raises(StateError, match=r"tick 1.*knows of tick 3.*--replay"):
+        stores().open()
     # A fork: go on from the backup with the old sidecar, then meet the true one.
     side_now = side.read_bytes()
     side.write_bytes(old_side)
-    fork = opened(files)
-    assert fork.open() == first
-    fork.commit(batch(first, 2))
+    fork = reopened(stores)
+    commit(fork, spec, 2, 3, content=b"other")
+    fork.close()
     side.write_bytes(side_now)
+    for replay in (False, True):
+        with pytest.raises(StateError, match="another history"):
+            stores().open(replay)
+
+
+def test_a_copy_that_missed_only_batches_is_refused_too(spec: StreamSpec, stores: Callable[[], Store]) -> None:
+    store = started(stores)
+    commit(store, spec, 1)
+    store.close()
+    old = spec.state_file.read_bytes()
+    store = reopened(stores)
+    store.add([Entry("b", b"d", 2, [(2, b"x")])], {})
+    store.close()
+    spec.state_file.write_bytes(old)
     with pytest.raises(StateError, match="not the last state"):
-        opened(files).open()
-    assert second.released == 2
+        stores().open()
+    again = reopened(stores, replay=True)
+    assert again.replay_target is None  # what was released is known; the batches come again
 
 
-def test_the_sidecar_binds_the_key_to_one_spec(files: dict[str, Path]) -> None:
-    started(files)
+def test_a_replay_of_the_same_input_arrives_and_another_does_not(spec: StreamSpec, stores: Callable[[], Store]) -> None:
+    store = started(stores)
+    commit(store, spec, 1)
+    store.close()
+    old, side = spec.state_file.read_bytes(), sidecar_path(spec.key_file)
+    store = reopened(stores)
+    commit(store, spec, 2)
+    commit(store, spec, 3)
+    chain = store.head.chain
+    store.close()
+    before = side.read_bytes()
+    for content in (b"other", b"same"):
+        for start in (old, None):  # a backup, and nothing at all
+            side.write_bytes(before)
+            spec.state_file.unlink(missing_ok=True)
+            if start is not None:
+                spec.state_file.write_bytes(start)
+                spec.state_file.chmod(0o600)
+                again = reopened(stores, replay=True)
+            else:
+                again = stores()
+                assert not again.open(replay=True)
+                again.begin([])
+                commit(again, spec, 1, content=b"same")
+            assert again.replay_target == 3
+            commit(again, spec, 2, content=content)
+            assert side.read_bytes() == before
+            with pytest.raises(StateError, match="does not lead to what was released"):
+                commit(again, spec, 3, 4)  # jumps over the tick that is to be compared
+            if content == b"same":
+                commit(again, spec, 3)
+                assert again.replay_target is None
+                assert again.head.chain == chain
+                assert side.read_bytes() != before
+            else:
+                with pytest.raises(StateError, match="input differs"):
+                    commit(again, spec, 3)
+                assert again.head.tick == 2
+            again.close()
+    final = reopened(stores)
+    commit(final, spec, 4)
+
+
+def test_the_sidecar_binds_the_key_to_one_spec(
+    spec: StreamSpec, stores: Callable[[], Store], write_spec: WriteSpec
+) -> None:
+    started(stores).close()
+    another = load_spec(write_spec(("horizon = 48", "horizon = 49")))
     with pytest.raises(StateError, match="bound to another spec"):
-        opened(files, spec="another").open()
-    side = Path(f"{files['key_file']}.bound")
+        Store(Key.load(spec.key_file), another).open()
+    side = sidecar_path(spec.key_file)
     fields = json.loads(side.read_text())
-    assert fields["spec"] == "digest"
-    side.write_text(json.dumps({**fields, "spec": "another"}))
+    assert fields["spec"] == spec.digest
+    side.write_text(json.dumps({**fields, "spec": another.digest}))
     with pytest.raises(StateError, match="damaged"):
-        opened(files, spec="another").open()
+        Store(Key.load(spec.key_file), another).open()
     side.write_text("{}")
     with pytest.raises(StateError, match="damaged"):
-        opened(files).open()
+        stores().open()
 
 
-def test_a_missing_sidecar_or_key_stops_the_stream(files: dict[str, Path]) -> None:
-    started(files).commit(batch(State(), 1))
-    side = Path(f"{files['key_file']}.bound")
+def test_a_missing_sidecar_a_missing_key_and_a_wrong_key_stop_the_stream(
+    spec: StreamSpec, stores: Callable[[], Store]
+) -> None:
+    store = started(stores)
+    commit(store, spec, 1)
+    store.close()
+    side = sidecar_path(spec.key_file)
     content = side.read_bytes()
     side.unlink()
     with pytest.raises(StateError, match="missing beside the key"):
-        opened(files).open()
-    files["key_file"].unlink()
+        stores().open()
+    with pytest.raises(StateError, match="was not written with the key"):
+        Store(Key.generate(), spec).open()
+    spec.key_file.unlink()
     with pytest.raises(StateError, match="has run before"):
-        obtain_key(files["key_file"], files["state_file"])
+        obtain_key(spec.key_file, spec.state_file)
     side.write_bytes(content)
     with pytest.raises(StateError, match="has run before"):
-        obtain_key(files["key_file"], files["state_file"])
-
-
-def test_an_output_of_somebody_else_is_not_overwritten(files: dict[str, Path]) -> None:
-    files["output_file"].write_text("precious\n")
-    with pytest.raises(StateError, match="holds something already"):
-        opened(files).open()
-    assert files["output_file"].read_text() == "precious\n"
+        obtain_key(spec.key_file, spec.state_file)
+    with pytest.raises(StateError, match="another key"):
+        Store(Key.generate(), spec).open()
 
 
 def test_keys_are_made_once(tmp_path: Path) -> None:
@@ -247,12 +436,56 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
         pass
 
 
-def test_a_disk_that_refuses_is_reported(files: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    store = started(files)
+def test_a_full_disk_is_reported_and_nothing_is_half_done(spec: StreamSpec, stores: Callable[[], Store]) -> None:
+    store = started(stores)
+    commit(store, spec, 1)
+    (pages,) = store._connection.execute("PRAGMA page_count").fetchone()
+    store._connection.execute(f"PRAGMA max_page_count = {pages + 2}")  # SQLite's own way to be full
+    with pytest.raises(StateError, match="disk is full"):
+        store.add([Entry("b", b"d", 2, [(2, os.urandom(100_000))])], {})
+    with pytest.raises(StateError, match="disk is full"):
+        store.commit(released(spec, 2), [b""], snapshots={"all": os.urandom(100_000), "ward": b""})
+    store._connection.execute("PRAGMA max_page_count = 1000000")
+    assert store.head.tick == 1
+    assert store.batch("b") is None
+    commit(store, spec, 2)
+    assert store.snapshots() == {"all": b"AA", "ward": b"W"}
+
+
+def test_a_sidecar_that_cannot_be_written_is_reported(
+    spec: StreamSpec, stores: Callable[[], Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = started(stores)
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(StateError, match="No space left"):
-        store.commit(batch(State(), 1))
+        commit(store, spec, 1)
+
+
+def test_a_file_open_to_others_is_refused(spec: StreamSpec, stores: Callable[[], Store]) -> None:
+    started(stores).close()
+    spec.state_file.chmod(0o640)
+    with pytest.raises(StateError, match="chmod 600"):
+        stores().open()
+
+
+def test_an_older_format_is_brought_up_to_date_and_a_later_one_refused(
+    spec: StreamSpec, stores: Callable[[], Store]
+) -> None:
+    store = started(stores)
+    commit(store, spec, 1)
+    store._connection.execute("DROP TABLE mark")  # what the second step made
+    store._connection.execute("PRAGMA user_version = 1")
+    store.close()
+    again = reopened(stores)
+    assert again.head.tick == 1
+    assert again.mark("any") is None
+    (version,) = again._connection.execute("PRAGMA user_version").fetchone()
+    assert version == len(database.STEPS)
+    again._connection.execute(f"PRAGMA user_version = {version + 1}")
+    again.close()
+    with pytest.raises(StateError, match="later version"):
+        stores().open()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-_EXTRA = {"typer", "rich", "pyarrow"}
+_EXTRA = {"typer", "rich", "pyarrow", "pydantic"}
 
 
 def main() -> None:

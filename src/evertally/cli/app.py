@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import traceback
 import warnings
@@ -14,8 +15,9 @@ import typer
 
 import evertally
 from evertally.cli.show import Display, plan_table
-from evertally.errors import EvertallyError
+from evertally.errors import ConfigurationError, EvertallyError
 from evertally.runtime import load_spec, plan, run
+from evertally.runtime.certificate import certificate
 
 # Pretty tracebacks print local variables, and those hold records.
 app = typer.Typer(
@@ -68,12 +70,29 @@ def _readable_errors() -> Iterator[None]:
         raise typer.Exit(3) from None
 
 
+@contextmanager
+def _extra(name: str) -> Iterator[None]:
+    """Says what to install if what a command needs is not there."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        raise ConfigurationError(f"this needs {missing}; install it with: pip install 'evertally[{name}]'") from None
+
+
 @app.command("plan")
 def plan_command(spec_file: SpecFile) -> None:
     """Show what will be released, by which mechanism and with what error, before any data is read."""
     with _readable_errors():
         spec = load_spec(spec_file)
         plan_table(spec, plan(spec))
+
+
+@app.command("certificate")
+def certificate_command(spec_file: SpecFile) -> None:
+    """Print what the stream promises, to whom and by which theorems, as JSON."""
+    with _readable_errors():
+        print(json.dumps(certificate(load_spec(spec_file)), indent=2, allow_nan=False))
 
 
 @app.command("run")
@@ -98,15 +117,79 @@ def run_command(
             print(f"{spec.name}: ticks {report.first} to {report.last} are out, until {end}; see {report.output}")
 
 
+@app.command("serve")
+def serve_command(
+    spec_file: SpecFile,
+    host: Annotated[str | None, typer.Option(help="Instead of [serve] host.", show_default=False)] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Instead of [serve] port; 0: any free one.", show_default=False)
+    ] = None,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Continue from older state, fed with exactly the same input again.")
+    ] = False,
+) -> None:
+    """Run a live stream: events come in over HTTP, releases go out, a page shows them."""
+    with _readable_errors(), _extra("serve"):
+        from evertally.cli import serve
+
+        serve.command(spec_file, host, port, replay)
+
+
+tokens = typer.Typer(help="Bearer tokens of a live stream.", no_args_is_help=True)
+app.add_typer(tokens, name="token")
+TokenName = Annotated[str, typer.Option("--name", help="Whose token it is.", show_default=False)]
+
+
+@tokens.command("add")
+def token_add_command(
+    spec_file: SpecFile,
+    role: Annotated[str, typer.Option(help="read, ingest or admin.", show_default=False)],
+    name: TokenName,
+) -> None:
+    """Make a token and print it, this once. Add a second one under the same name to rotate."""
+    with _readable_errors(), _extra("serve"):
+        from evertally.cli import token
+
+        token.add(spec_file, role, name)
+
+
+@tokens.command("list")
+def token_list_command(spec_file: SpecFile) -> None:
+    """Show id, role, date and name of every token."""
+    with _readable_errors(), _extra("serve"):
+        from evertally.cli import token
+
+        token.show(spec_file)
+
+
+@tokens.command("remove")
+def token_remove_command(
+    spec_file: SpecFile,
+    name: TokenName,
+    token_id: Annotated[
+        str | None, typer.Option("--id", help="Only the one with this id (see list).", show_default=False)
+    ] = None,
+) -> None:
+    """Remove the tokens of a name, at once and also for a running service."""
+    with _readable_errors(), _extra("serve"):
+        from evertally.cli import token
+
+        token.remove(spec_file, name, token_id)
+
+
 @app.command("demo")
 def demo_command(
-    output: Annotated[Path, typer.Option(help="Folder for spec, releases and picture.")] = Path("evertally-demo"),
+    output: Annotated[Path, typer.Option(help="Folder for spec, releases and report.")] = Path("evertally-demo"),
+    stay: Annotated[
+        bool | None,
+        typer.Option("--stay/--leave", help="Keep the page up until Ctrl-C. Default: if a person is watching."),
+    ] = None,
 ) -> None:
-    """A year of departures from New York, 2013: public data, one guarantee, live."""
-    with _readable_errors():
+    """A year of departures from New York, 2013: public data, replayed through the live service."""
+    with _readable_errors(), _extra("demo"):
         from evertally.cli.demo import demo
 
-        demo(output)
+        demo(output, stay)
 
 
 @app.command("audit")

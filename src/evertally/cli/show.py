@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -12,8 +13,11 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from evertally.errors import ConfigurationError
 from evertally.runtime import Plan, PlannedQuery, Step, StreamSpec
+from evertally.runtime.clock import duration
 from evertally.runtime.output import entries
+from evertally.runtime.spec import check_runnable, check_servable
 from evertally.runtime.spec_options import UNKNOWN
 
 _LONGEST_SHOWN = 60
@@ -102,10 +106,11 @@ def plan_table(spec: StreamSpec, plan: Plan) -> None:
         console.width = max(console.width, 110)
     horizon = f"{spec.horizon} ticks" if spec.horizon else f"unbounded (errors below: at tick {plan.ticks})"
     console.print(f"Stream [bold]{spec.name}[/bold]: {spec.guarantee} for its whole life, {horizon}")
-    capped = f", at most {spec.max_events_per_user} events of each" if spec.unit == "user" else ""
-    console.print(f"Neighbours: {spec.neighbours}; protected unit: one {spec.unit}{capped}")
-    first, last = spec.clock.end_of(0), spec.clock.end_of(plan.ticks)
-    console.print(f"Clock: {first} to {last}, time stamps in column {spec.clock.column!r}")
+    capped = f", at most {spec.max_events_per_user} events of each {spec.user_column!r}" if spec.unit == "user" else ""
+    console.print(escape(f"Neighbours: {spec.neighbours}; protected unit: one {spec.unit}{capped}"))
+    first, last = _moments(spec, plan.ticks)
+    stamps = f"time stamps in column {spec.clock.column!r}" if spec.clock.column else "time stamps are those of receipt"
+    console.print(escape(f"Clock: {first} to {last}, {stamps}"))
     table = Table()
     for heading in ("query", "kind", "counts", "share", "noise", "pays", "std", f"all ticks, {1 - plan.beta:.0%}"):
         table.add_column(heading, justify="right" if heading in ("counts", "share", "std") else "left")
@@ -126,7 +131,48 @@ def plan_table(spec: StreamSpec, plan: Plan) -> None:
     for planned in plan.queries:
         if planned.kind in UNKNOWN:
             console.print(_explained(planned, plan.beta, last))
-    console.print(f"Releases go to {spec.output_file}")
+    for line in _places(spec):
+        console.print(escape(line))
+
+
+def _moments(spec: StreamSpec, ticks: int) -> tuple[str | int, str | int]:
+    if spec.clock.floating:
+        return "from the first serve", f"tick {ticks}"
+    return spec.clock.end_of(0), spec.clock.end_of(ticks)
+
+
+def _places(spec: StreamSpec) -> Iterator[str]:
+    """Where things go and how the stream may be run."""
+    for sink in spec.sinks:
+        # The rest of a webhook's address may be a secret.
+        yield f"Releases go to {sink.file or f'the webhook {sink.name} at {urlsplit(str(sink.webhook)).netloc}'}"
+    kept = f", then every {spec.retention.every}th" if spec.retention.every else ""
+    gone = f", none after {spec.retention.keep:,} ticks" if spec.retention.keep is not None else ""
+    yield f"Store: {spec.state_file}; its release log keeps the last {spec.retention.full:,} ticks{kept}{gone}"
+    yield _possible("Files", check_runnable, spec, "ticks by their time stamps")
+    yield _possible("Live", check_servable, spec, f"{_closing(spec)}; {_address(spec)}")
+
+
+def _possible(way: str, check: Callable[[StreamSpec], None], spec: StreamSpec, text: str) -> str:
+    try:
+        check(spec)
+    except ConfigurationError as error:
+        return f"{way}: not with this spec. {error}"
+    return f"{way}: {text}"
+
+
+def _closing(spec: StreamSpec) -> str:
+    if spec.clock.close == "request":
+        return "ticks close on request"
+    return f"ticks close every {duration(spec.clock.length)}, published {spec.serve.publish_after:g} s later"
+
+
+def _address(spec: StreamSpec) -> str:
+    serve = spec.serve
+    host = f"[{serve.host}]" if ":" in serve.host else serve.host
+    scheme = "https" if serve.certificate else "http"
+    readers = "anybody may read" if serve.public else "readers need a token"
+    return f"at {scheme}://{host}:{serve.port}, {readers}; tokens in {serve.tokens}"
 
 
 def _explained(planned: PlannedQuery, beta: float, last: str | int) -> str:

@@ -10,7 +10,8 @@ form with noise in place of sums. Its denominator is odd, so ties cannot happen;
 error decide nearly all ticks, exact integers the rest.
 
 Error: variance sigma^2 * sum over the set bits h of t of 2^h/(2^(h+1) - 1), about half of the tree's.
-Time O(d), two draws per tick and column, memory O(d log T). Going to a tick after a restart costs O(t d).
+Time O(d), two draws per tick and column, memory O(d log T). Snapshots keep the estimates of the present nodes, which are
+as secret as the exact sums; going to a tick without them costs O(t d).
 """
 
 from __future__ import annotations
@@ -93,6 +94,20 @@ class HonakerProcess:
         while self.tick < tick:
             self._piece(min(tick - self.tick, piece), settle=False)
 
+    def memory(self) -> bytes:
+        # Every later tick builds on the nodes of the present prefix only, whose heights are the set bits of the tick.
+        heights = _set_bits(self.tick)
+        return np.stack([self._node[:, heights], self._prefix[:, heights]]).astype("<f8").tobytes()
+
+    def recall(self, tick: int, memory: bytes) -> None:
+        # Any floats with true bounds on their error lead to the same rounded noise.
+        heights = _set_bits(tick)
+        self.seek(0)
+        self._node[:, heights], self._prefix[:, heights] = np.frombuffer(memory, dtype="<f8").reshape(
+            2, 2, len(heights), self.columns
+        )
+        self.tick = tick
+
     def spread(self, tick: int) -> Spread:
         # The own values of the prefix's nodes count weight(h) >= 1/2, which falls with h; all others less than 1/2.
         lowest = max(0, (tick & -tick).bit_length() - 1)
@@ -157,6 +172,10 @@ class HonakerProcess:
             if tick >> h & 1:
                 total += estimates[-1] * (denominators[-1] // denominators[h])
         return (2 * total + denominators[-1]) // (2 * denominators[-1])
+
+
+def _set_bits(tick: int) -> list[int]:
+    return [h for h in range(tick.bit_length()) if tick >> h & 1]
 
 
 def combine(

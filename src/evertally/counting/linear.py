@@ -28,7 +28,7 @@ from evertally.counting.mechanism import (
     to_bytes,
     whole,
 )
-from evertally.counting.process import Budget, IntArray
+from evertally.counting.process import Budget, IntArray, go_to, remembered
 from evertally.counting.release import Release
 from evertally.counting.rows import Rows, dense
 from evertally.counting.tree import Radix
@@ -137,8 +137,8 @@ class LinearMechanism(Mechanism):
         return self._noise.spread(tick)
 
     def _state(self) -> list[bytes]:
-        return [to_bytes(self._sums)]
+        return [to_bytes(self._sums), *remembered(self._noise)]
 
     def _load(self, tick: int, parts: list[bytes]) -> None:
         self._sums = from_bytes(parts[0])
-        self._noise.seek(tick)
+        go_to(self._noise, tick, parts[1:])

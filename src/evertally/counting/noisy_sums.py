@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from evertally.counting.mechanism import from_bytes, to_bytes
-from evertally.counting.process import IntArray, NoiseProcess
+from evertally.counting.process import IntArray, NoiseProcess, go_to, remembered
 from evertally.counting.rows import Rows, dense
 
 
@@ -39,10 +39,10 @@ class NoisySums:
         return values
 
     def state(self) -> list[bytes]:
-        """Secret bytes: the exact sums."""
-        return [to_bytes(self._sums)]
+        """Secret bytes: the exact sums, and what the noise remembers."""
+        return [to_bytes(self._sums), *remembered(self.noise)]
 
     def load(self, tick: int, parts: list[bytes]) -> None:
         """The way back."""
         self._sums = from_bytes(parts[0])
-        self.noise.seek(tick)
+        go_to(self.noise, tick, parts[1:])

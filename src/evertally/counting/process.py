@@ -6,7 +6,7 @@ A linear continual mechanism is the exact running sum plus such a process. To ad
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,30 @@ class NoiseProcess(Protocol):
 
     def window_spread(self, tick: int, window: int) -> Spread:
         """The law of noise(tick) - noise(tick - window) of one coordinate, or a bound on it."""
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """A process whose state takes long to compute again: snapshots keep it."""
+
+    def memory(self) -> bytes:
+        """Its state, secret like all noise."""
+
+    def recall(self, tick: int, memory: bytes) -> None:
+        """Goes to the state after `tick` by what it remembers of it; the noise is the same as after `seek`."""
+
+
+def remembered(process: NoiseProcess) -> list[bytes]:
+    """What a snapshot keeps of a process besides its tick; nothing for most."""
+    return [process.memory()] if isinstance(process, Remembering) else []
+
+
+def go_to(process: NoiseProcess, tick: int, memories: list[bytes]) -> None:
+    """The state after `tick`, the quick way if there is one."""
+    if memories and isinstance(process, Remembering):
+        process.recall(tick, memories[0])
+    else:
+        process.seek(tick)
 
 
 def check_horizon(process: NoiseProcess, tick: int) -> None:

@@ -12,6 +12,9 @@ import stat
 from pathlib import Path
 from typing import NoReturn, Protocol
 
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+
 from evertally.errors import ConfigurationError, StateError
 from evertally.noise.keystream import FORMAT_VERSION
 from evertally.noise.source import ItemSource, KeyedSource, Recorder, RecordingSource, ZeroSource
@@ -124,6 +127,25 @@ class Key:
 
     def mac(self, purpose: str, data: bytes) -> bytes:
         return self._hash("mac", encode_path(purpose, data))
+
+    def seal(self, purpose: str, data: bytes) -> bytes:
+        """Encrypts and authenticates. Deterministic (AES-SIV), so that no nonce can ever be used twice.
+
+        >>> key = Key.generate()
+        >>> key.unseal("note", key.seal("note", b"secret"))
+        b'secret'
+        """
+        return self._siv().encrypt(data, [purpose.encode()])
+
+    def unseal(self, purpose: str, sealed: bytes) -> bytes:
+        """What was sealed with this key for this purpose; StateError for anything else."""
+        try:
+            return self._siv().decrypt(sealed, [purpose.encode()])
+        except (InvalidTag, ValueError):
+            raise StateError("sealed bytes are damaged, or belong to another key or place") from None
+
+    def _siv(self) -> AESSIV:
+        return AESSIV(self._hash("seal", b"mac") + self._hash("seal", b"cipher"))
 
     def fingerprint(self) -> str:
         return self._hash("fingerprint", b"").hex()[:16]

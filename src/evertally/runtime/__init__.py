@@ -20,8 +20,21 @@
 (1, 12, 12)
 """
 
+from evertally.runtime.certificate import certificate, plain_words
 from evertally.runtime.plan import Plan, PlannedQuery, plan
 from evertally.runtime.runner import Report, Step, run
 from evertally.runtime.spec import QuerySpec, StreamSpec, load_spec
 
-__all__ = ["Plan", "PlannedQuery", "QuerySpec", "Report", "Step", "StreamSpec", "load_spec", "plan", "run"]
+__all__ = [
+    "Plan",
+    "PlannedQuery",
+    "QuerySpec",
+    "Report",
+    "Step",
+    "StreamSpec",
+    "certificate",
+    "load_spec",
+    "plain_words",
+    "plan",
+    "run",
+]

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from evertally.runtime import columns
-from evertally.runtime.sources import Batch, InputFile
+from evertally.runtime.sources import Batch, Input
 from evertally.runtime.spec import QuerySpec, StreamSpec
-from evertally.runtime.spec_options import UNKNOWN
+from evertally.runtime.tick_events import joined, prepared, ticks_of, use_of
 
 _USERS = "users of the stream"  # no query can have this name
 
@@ -23,13 +22,13 @@ _USERS = "users of the stream"  # no query can have this name
 class BinnedEvents:
     """Events in tick order: what the door of each query gets, and the users, if they are the protected unit."""
 
-    def __init__(self, spec: StreamSpec, source: InputFile, first: int, last: int) -> None:
+    def __init__(self, spec: StreamSpec, source: Input, first: int, last: int) -> None:
         self.records = 0
         self._first = first
         ticks: list[Any] = []
         chunks: dict[str, list[Any]] = {}
         for batch in source.batches(spec.columns()):
-            ticks_here, kept = _ticks(batch, spec, first, last)
+            ticks_here, kept = ticks_of(batch, spec, first, last)
             self.records += len(kept)
             ticks.append(ticks_here[kept])
             for name, column in _prepared(batch, spec).items():
@@ -40,7 +39,7 @@ class BinnedEvents:
             order = np.argsort(in_file_order, kind="stable")
             in_file_order = in_file_order[order]
         self._edges = np.searchsorted(in_file_order, np.arange(first, last + 2)).tolist()
-        self._columns = {name: _ordered(_joined(parts), order) for name, parts in chunks.items()}
+        self._columns = {name: _ordered(joined(parts), order) for name, parts in chunks.items()}
 
     def events(self, query: QuerySpec, tick: int) -> Any:
         start, stop = self._range(tick)
@@ -60,40 +59,21 @@ class BinnedEvents:
         return [] if column is None else column[start:stop]
 
 
-def _ticks(batch: Batch, spec: StreamSpec, first: int, last: int) -> tuple[Any, Any]:
-    """The tick that each event enters, and which events enter any: its own time stamp and public bounds decide."""
-    moments, readable = columns.instants(batch[spec.clock.column], spec.clock)
-    ticks = spec.clock.ticks_of(moments)
-    return np.maximum(ticks, first), readable & (ticks <= last)
-
-
 def _prepared(batch: Batch, spec: StreamSpec) -> dict[str, Any]:
-    prepared = {}
-    for query in spec.queries:
-        if query.column is not None:
-            raw = batch[query.column]
-            if query.kind in ("counter", "mean"):
-                prepared[query.name] = columns.amounts(raw, query.column)
-            else:
-                prepared[query.name] = columns.items(raw) if query.kind in UNKNOWN else columns.labels(raw)
+    columns = {
+        query.name: prepared(batch[query.column], query.column, use_of(query))
+        for query in spec.queries
+        if query.column is not None
+    }
     if spec.user_column is not None:
-        prepared[_USERS] = columns.users(batch[spec.user_column], spec.user_column)
-    return prepared
+        columns[_USERS] = prepared(batch[spec.user_column], spec.user_column, "users")
+    return columns
 
 
 def _kept(column: Any, kept: Any) -> Any:
     if kept.all():
         return column
     return column[kept] if isinstance(column, np.ndarray) else column.filter(pa.array(kept))
-
-
-def _joined(parts: list[Any]) -> Any:
-    if isinstance(parts[0], np.ndarray):
-        return np.concatenate(parts)
-    whole = pa.chunked_array(parts)
-    if pa.types.is_dictionary(whole.type):
-        whole = whole.unify_dictionaries()
-    return whole.combine_chunks()
 
 
 def _ordered(column: Any, order: Any) -> Any:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,9 @@ from evertally.errors import ConfigurationError
 # Instants are clipped to +-2^62 and starts to +-2^61, so their difference is always a 64-bit integer.
 INSTANT_LIMIT = 2**62
 _START_LIMIT = 2**61
+
+FIRST_SERVE = "first serve"
+Close = Literal["wall", "request"]
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
@@ -79,37 +83,80 @@ def written(moment: int) -> str:
     return (_EPOCH + moment * _MICROSECOND).isoformat().replace("+00:00", "Z")
 
 
+def duration(length: int) -> str:
+    """A length of time in words, from microseconds.
+
+    >>> duration(3_600_000_000), duration(900_000_000)
+    ('hour', '15 minutes')
+    """
+    seconds = length // 1_000_000
+    words = {"week": "w", "day": "d", "hour": "h", "minute": "m", "second": "s"}
+    unit, word = next((_UNITS[u], word) for word, u in words.items() if seconds % _UNITS[u] == 0)
+    return word if seconds == unit else f"{seconds // unit} {word}s"
+
+
 @dataclass(frozen=True)
 class Clock:
     """Declared time: tick n covers [start + (n-1) * length, start + n * length).
 
     With `integer` the time stamps are plain integers in the user's own unit, otherwise microseconds since
-    1970 (UTC).
+    1970 (UTC). Without a `column` an event belongs to the tick of its receipt. `close` says what ends a tick of
+    a live stream. A `floating` clock has no start yet: the moment of the first `serve` becomes its start.
 
     >>> clock = Clock.declared(column="time", start="2013-01-01", tick="1h", end="2013-01-02")
     >>> clock.ticks, clock.end_of(1), clock.tick_before("2013-01-01T05:00")
     (24, '2013-01-01T01:00:00Z', 5)
+    >>> served = Clock.declared(column=None, start="first serve", tick="1m").anchored(90_000_000)
+    >>> served.end_of(0), served.open_tick(90_000_000), served.open_tick(120_000_000)
+    ('1970-01-01T00:01:00Z', 1, 2)
     """
 
-    column: str
+    column: str | None
     start: int
     length: int
     integer: bool
     ticks: int | None
+    close: Close = "wall"
+    floating: bool = False
 
     @classmethod
-    def declared(cls, column: str, start: object, tick: object, end: object = None) -> Clock:
+    def declared(
+        cls, column: str | None, start: object, tick: object, end: object = None, close: Close = "wall"
+    ) -> Clock:
         """A clock from values as a spec file has them; ConfigurationError names the option that is wrong."""
+        if close == "request" and column is None:
+            raise ConfigurationError('close = "request" needs a column: events enter the tick of their own time')
+        if start == FIRST_SERVE:
+            if end is not None:
+                raise ConfigurationError(
+                    f'end needs a start that is known; with start = "{FIRST_SERVE}" give a horizon'
+                )
+            return cls(column, 0, _declared_length(tick, integer=False), False, None, close, floating=True)
         integer = isinstance(start, int) and not isinstance(start, bool)
         first = _declared_instant("start", start, integer)
         length = _declared_length(tick, integer)
-        clock = cls(column, first, length, integer, None)
+        clock = cls(column, first, length, integer, None, close)
         if end is None:
             return clock
         ticks = clock._boundary("end", _declared_instant("end", end, integer))
         if ticks < 1:
             raise ConfigurationError("end must be at least one tick after start")
-        return cls(column, first, length, integer, ticks)
+        return replace(clock, ticks=ticks)
+
+    def anchored(self, moment: int) -> Clock:
+        """A floating clock whose start is `moment` (microseconds since 1970), rounded down to a tick; then it is fixed.
+
+        Ticks then start at multiples of their length since 1970: full hours, full minutes.
+        """
+        if not self.floating:
+            raise ConfigurationError("this clock has a start already")
+        return replace(self, start=moment // self.length * self.length, floating=False)
+
+    def open_tick(self, moment: int) -> int:
+        """The tick that contains a moment of the wall clock (microseconds since 1970); 0 and below before the start."""
+        if self.integer or self.floating:
+            raise ConfigurationError("only a clock with a start in wall-clock time has an open tick")
+        return (moment - self.start) // self.length + 1
 
     def tick_before(self, time: object) -> int:
         """The last tick that is over at `time`, which must be a tick boundary: what `until` means."""
@@ -153,6 +200,7 @@ def _declared_instant(option: str, value: object, integer: bool) -> int:
     if moment is None:
         raise ConfigurationError(
             f"{option} must be a time such as 2013-01-01T00:00:00Z, or an integer on an integer clock"
+            + (f', or "{FIRST_SERVE}"' if option == "start" else "")
         )
     return moment
 

@@ -54,7 +54,7 @@ def plain(column: Any) -> Any:
     return column.cast(pa.large_binary()) if pa.types.is_large_string(column.type) else column
 
 
-def _typed(column: NDArray[Any]) -> Any:
+def as_arrow(column: NDArray[Any]) -> Any:
     """A column of Python objects as Arrow, if all are texts or all short integers: a faster way to the same end."""
     kinds = set(map(type, column)) - {type(None)}
     try:
@@ -88,7 +88,7 @@ def number(value: object) -> float:
 def amounts(column: Any, name: str) -> NDArray[np.float64]:
     """A column of amounts as floats, missing as NaN. `name` is for the error if its type has no numbers."""
     if isinstance(column, np.ndarray):
-        typed = _typed(column)
+        typed = as_arrow(column)
         if typed is None:
             return np.fromiter(map(number, column), np.float64, len(column))
         column = typed
@@ -148,7 +148,7 @@ def instants(column: Any, clock: Clock) -> tuple[Instants, Valid]:
     """The time stamps of a column and which of them could be read."""
     careful = whole_instant if clock.integer else text_instant
     if isinstance(column, np.ndarray):
-        typed = _typed(column)
+        typed = as_arrow(column)
         if typed is None or not (clock.integer or is_text(typed)):
             return _filled([careful(value) for value in column])
         column = typed

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evertally.privacy import Guarantee
-from evertally.runtime.mechanisms import build
+from evertally.runtime.mechanisms import Mechanisms, build
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.runtime.spec_options import UNKNOWN
 
@@ -54,8 +54,12 @@ class Plan:
 
 def plan(spec: StreamSpec, ticks: int | None = None) -> Plan:
     """Builds the mechanisms (with a key that is thrown away) and asks them. No key file or input is touched."""
+    return plan_of(spec, build(spec, key=None), ticks)
+
+
+def plan_of(spec: StreamSpec, mechanisms: Mechanisms, ticks: int | None = None) -> Plan:
+    """The plan of mechanisms that exist."""
     at = ticks or spec.horizon or 1024
-    mechanisms = build(spec, key=None)
     rows = []
     for query in spec.queries:
         is_mean = query.kind == "mean"

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from itertools import chain
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from evertally.errors import ConfigurationError, StateError
-from evertally.runtime import output
 from evertally.runtime.binning import BinnedEvents
-from evertally.runtime.mechanisms import Mechanisms, build, restored
-from evertally.runtime.sources import InputFile
-from evertally.runtime.spec import QuerySpec, StreamSpec
-from evertally.runtime.store import RunInProgress, State, Store, fence, keep_key, obtain_key
+from evertally.runtime.opening import opened
+from evertally.runtime.publisher import Publisher
+from evertally.runtime.sources import Input, InputFile
+from evertally.runtime.spec import QuerySpec, StreamSpec, check_runnable
+from evertally.runtime.step import Machine
+from evertally.runtime.store import RunInProgress, Store
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Report:
     first: int
     last: int
     resumed: bool
-    output: Path
+    output: Path | None
 
 
 Progress = Callable[[Step], None]
@@ -43,26 +43,22 @@ Progress = Callable[[Step], None]
 
 def run(
     spec: StreamSpec,
-    input_path: str | os.PathLike[str],
+    source: str | os.PathLike[str] | Input,
     until: object = None,
     progress: Progress | None = None,
+    replay: bool = False,
 ) -> Report:
     """Releases every tick from the first unreleased one to `until` (default: the end of the clock, or the horizon)."""
+    check_runnable(spec)
     last = _last_tick(spec, until)
-    source = InputFile(input_path)
-    with fence(spec.key_file):
-        key, new_key = obtain_key(spec.key_file, spec.state_file)
-        store = Store(key, spec.key_file, spec.state_file, spec.output_file, spec.digest, spec.name)
-        state = store.open()
-        if state is None:
-            # Mechanisms come first: a parameter that they refuse must not leave a bound key behind.
-            mechanisms, state = build(spec, key), State()
-            if new_key:
-                keep_key(key, spec.key_file)
-            store.bind()
-        else:
-            mechanisms = restored(spec, key, state.snapshots)
-        return _Run(spec, store, state, mechanisms, source, last, progress).complete()
+    events = InputFile(source) if isinstance(source, str | os.PathLike) else source
+    with opened(spec, replay=replay) as (store, machine, publisher):
+        if next(store.journal(store.head.tick), None) is not None:
+            raise StateError(
+                f"{spec.state_file} holds events that a service has accepted for the next ticks; a run would leave "
+                "them out. Serve the stream until those ticks are closed"
+            )
+        return _Run(spec, store, machine, publisher, events, last, progress).complete()
 
 
 def _last_tick(spec: StreamSpec, until: object) -> int:
@@ -81,25 +77,40 @@ def _last_tick(spec: StreamSpec, until: object) -> int:
     return last
 
 
+@dataclass(frozen=True)
+class _Tick:
+    """The events of one tick of a file."""
+
+    binned: BinnedEvents
+    tick: int
+
+    def events(self, query: QuerySpec) -> Any:
+        return self.binned.events(query, self.tick)
+
+    def users(self) -> Any:
+        return self.binned.users(self.tick)
+
+
 class _Run:
     def __init__(
         self,
         spec: StreamSpec,
         store: Store,
-        state: State,
-        mechanisms: Mechanisms,
-        source: InputFile,
+        machine: Machine,
+        publisher: Publisher,
+        source: Input,
         last: int,
         progress: Progress | None,
     ) -> None:
         self._spec = spec
         self._store = store
-        self._state = state
-        self._mechanisms = mechanisms
+        self._machine = machine
+        self._publisher = publisher
         self._source = source
         self._progress = progress
-        self._resumed = state.run is not None
-        self._run = state.run or RunInProgress(source.sha256, state.released + 1, last)
+        in_progress = store.head.run
+        self._resumed = in_progress is not None
+        self._run = in_progress or RunInProgress(store.input_name(source.sha256), store.head.tick + 1, last)
         self._check_against_run_in_progress(last)
         self._events = BinnedEvents(spec, source, self._run.first, self._run.last)
         self._check_not_consumed()
@@ -108,10 +119,10 @@ class _Run:
         end_of = self._spec.clock.end_of
         if not self._resumed and last < self._run.first:
             raise ConfigurationError(
-                f"nothing to release: all ticks up to {end_of(self._state.released)} are out already. Give a later "
+                f"nothing to release: all ticks up to {end_of(self._store.head.tick)} are out already. Give a later "
                 "--until, if the stream has any ticks left"
             )
-        if self._run.input_sha256 != self._source.sha256:
+        if self._run.input != self._store.input_name(self._source.sha256):
             raise StateError(
                 f"a run of another input was interrupted, and {self._source.path} is not that file (its content "
                 "differs). Run the same file again, unchanged: a tick released from other data would show it"
@@ -124,42 +135,35 @@ class _Run:
     def _check_not_consumed(self) -> None:
         # A file without any record may come again (two idle days look alike): there is nothing in it to count
         # twice.
-        if self._events.records and self._source.sha256 in self._state.consumed:
+        if self._events.records and self._store.consumed(self._source.sha256):
             raise StateError(
                 f"{self._source.path} has been counted already (same content). Each input is run once; events at or "
                 "after its --until were left out then, and are not added later"
             )
 
     def complete(self) -> Report:
-        while self._state.released < self._run.last:
+        while self._store.head.tick < self._run.last:
             self._release_batch()
-        done = replace(
-            self._state,
-            run=None,
-            consumed=(*self._state.consumed, self._run.input_sha256),
-            offset=self._state.offset + len(self._state.pending),
-            pending=b"",
-        )
-        self._store.commit(done)
+        self._store.commit([], [], consumed=self._source.sha256, cursors=self._publisher.cursors)
         return Report(self._run.first, self._run.last, self._resumed, self._spec.output_file)
 
     def _release_batch(self) -> None:
-        state = self._state
-        stop = min(self._run.last, state.released + self._batch_ticks())
-        offset = state.offset + len(state.pending)
-        steps: list[Step] = []
-        lines = chain.from_iterable(self._tick_rows(tick, steps) for tick in range(state.released + 1, stop + 1))
-        pending = output.encode(lines, self._spec.output_file.suffix.lower(), header=offset == 0)
-        self._state = self._store.commit(
-            replace(
-                state,
-                released=stop,
-                snapshots={name: mechanism.snapshot() for name, mechanism in self._mechanisms.items()},
-                run=self._run,
-                offset=offset,
-                pending=pending,
-            )
+        released = self._store.head.tick
+        stop = min(self._run.last, released + self._batch_ticks(), self._store.replay_target or self._run.last)
+        ticks, steps = [], []
+        for tick in range(released + 1, stop + 1):
+            ticks.append(self._machine.step(_Tick(self._events, tick), tick))
+            steps.append(Step(tick, self._run.first, self._run.last, self._machine.releases))
+        self._store.commit(
+            ticks,
+            [bytes.fromhex(self._source.sha256)] * len(ticks),
+            snapshots=self._machine.state().snapshots,
+            run=self._run,
+            cursors=self._publisher.cursors,
         )
+        if self._store.replay_target is not None:
+            return  # of a replay nothing is published before it has arrived
+        self._publisher.catch_up()
         # A display is an emission too: nothing may be seen before the input that it came from is committed.
         if self._progress is not None:
             for step in steps:
@@ -169,18 +173,6 @@ class _Run:
         # Public numbers only: how often a stream commits must not depend on its events.
         rows = sum(_rows(query) for query in self._spec.queries)
         return max(1, min((self._run.last - self._run.first) // 64, 4096, 65536 // rows))
-
-    def _tick_rows(self, tick: int, steps: list[Step]) -> Iterator[tuple[Any, ...]]:
-        releases = {}
-        users = {"users": self._events.users(tick)} if self._spec.unit == "user" else {}
-        for query in self._spec.queries:
-            mechanism = self._mechanisms[query.name]
-            releases[query.name] = mechanism.step_events(self._events.events(query, tick), tick=tick, **users)
-        steps.append(Step(tick, self._run.first, self._run.last, releases))
-        time = self._spec.clock.end_of(tick)
-        return chain.from_iterable(
-            output.rows(name, time, release, self._spec.beta) for name, release in releases.items()
-        )
 
 
 def _rows(query: QuerySpec) -> int:

@@ -1,4 +1,4 @@
-"""Events from files: CSV, JSON lines and Parquet, read in batches, one raw column per name.
+"""Events from files: CSV, JSON lines, Parquet and Arrow, read in batches, one raw column per name.
 
 Errors speak of the envelope only: the file, its format, its header. A record that cannot be read is left out
 without a trace (a broken line, a row of the wrong width) or has missing cells. For this to hold *per record*,
@@ -10,29 +10,58 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import json
+import io
 import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.ipc
 import pyarrow.parquet
 
 from evertally.errors import ConfigurationError, StateError
+from evertally.runtime import json_cells
+from evertally.runtime.arrow_columns import clean
 
 Batch = dict[str, Any]  # column name -> Arrow array, or numpy array of Python objects
+# The column of a batch of which no column is wanted: events are only counted. No column of a spec has this name.
+ROWS = ""
 
 _BLOCK = 8 * 2**20
 _LONGEST_LINE = 64 * 2**20
 _JSON_ROWS = 65536
 # Lines in which every cell is free of quotes, or quoted as a whole and free of commas: unquoting is deleting quotes.
 _SIMPLY_QUOTED = re.compile(rb'(?:(?:"[^",\r\n]*"|[^",\r\n]*)[,\r\n])*')
-_decode = json.JSONDecoder().decode
-_FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
+_END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
+_FORMATS = {
+    ".csv": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".ipc": "arrow",
+    ".feather": "arrow",
+}
+FORMATS = tuple(dict.fromkeys(_FORMATS.values()))
+
+
+class Input(Protocol):
+    """Events that can be read again, pinned by the hash of their bytes."""
+
+    path: Path
+    sha256: str
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+        """The wanted columns, batch by batch."""
+        ...
+
+    def check(self) -> None:
+        """StateError if it is no longer what was hashed."""
+        ...
 
 
 class InputFile:
@@ -47,10 +76,11 @@ class InputFile:
         self.format = _FORMATS.get(self.path.suffix.lower(), "")
         if not self.format:
             raise ConfigurationError(
-                f"{self.path}: unknown kind of input; use .csv, .jsonl (.ndjson) or .parquet (.pq)"
+                f"{self.path}: unknown kind of input; use .csv, .jsonl (.ndjson), .parquet (.pq) or "
+                ".arrow (.ipc, .feather)"
             )
         try:
-            self._identity = self._stat()
+            self.identity = identity(self.path)
             with open(self.path, "rb") as file:
                 self.sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
@@ -58,24 +88,53 @@ class InputFile:
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """The wanted columns, batch by batch, in file order."""
-        reader = {"csv": _csv_batches, "jsonl": _json_batches, "parquet": _parquet_batches}[self.format]
         try:
-            with open(self.path, "rb") as file:
-                yield from reader(file, self.path, list(columns))
+            with self._open() as file:
+                yield from _READERS[self.format](file, self.path, list(columns))
         except OSError as error:
             raise ConfigurationError(f"cannot read the input {self.path}: {error.strerror or 'not readable'}") from None
         self.check()
 
     def check(self) -> None:
         """StateError if the file is no longer the one that was hashed."""
-        if self._stat() != self._identity:
+        if identity(self.path) != self.identity:
             raise StateError(
                 f"the input {self.path} changed while it was read; nothing of it was released. Run it again"
             )
 
-    def _stat(self) -> tuple[int, int, int]:
-        status = os.stat(self.path)
-        return status.st_ino, status.st_size, status.st_mtime_ns
+    def _open(self) -> IO[bytes]:
+        return open(self.path, "rb")
+
+
+def identity(path: Path) -> tuple[int, int, int]:
+    """What changes when a file is replaced or written to."""
+    status = os.stat(path)
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+class PipedInput(InputFile):
+    """Events from a pipe, held in memory. An interrupted run is finished by piping the same bytes again.
+
+    >>> piped = PipedInput(io.BytesIO(b"ward\\nnorth\\n"), "csv")
+    >>> [batch["ward"].to_pylist() for batch in piped.batches(["ward"])]
+    [[b'north']]
+    """
+
+    def __init__(self, pipe: IO[bytes], format: str) -> None:
+        if format not in FORMATS:
+            raise ConfigurationError(
+                f"the format of standard input must be one of {', '.join(FORMATS)}; got {format!r}"
+            )
+        self.path = Path("standard input")
+        self.format = format
+        self._content = pipe.read()
+        self.sha256 = hashlib.sha256(self._content).hexdigest()
+
+    def check(self) -> None:
+        """Bytes in memory do not change."""
+
+    def _open(self) -> IO[bytes]:
+        return io.BytesIO(self._content)
 
 
 def _require(columns: list[str], present: Sequence[str], path: Path) -> None:
@@ -85,6 +144,10 @@ def _require(columns: list[str], present: Sequence[str], path: Path) -> None:
             raise ConfigurationError(
                 f"{path} {problem} {name!r}, which the spec names. Its columns: {', '.join(present)}"
             )
+
+
+def _of(columns: Batch, rows: int) -> Batch:
+    return columns or {ROWS: pa.nulls(rows)}
 
 
 # -- Lines ---------------------------------------------------------------------------------------------------
@@ -122,11 +185,12 @@ def _csv_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[Ba
         raise ConfigurationError(f"{path}: the header line is not UTF-8 text") from None
     names = next(csv.reader([header]), [])
     _require(columns, names, path)
-    positions = {name: names.index(name) for name in columns}
+    positions = {name: names.index(name) for name in columns} or {ROWS: 0}
     for block in _blocks(file):
         if b'"' in block and len(names) > 1 and _SIMPLY_QUOTED.fullmatch(block):
             block = block.replace(b'"', b"")
-        yield (_plain_block if _is_plain(block) else _careful_block)(block, positions, len(names))
+        batch = (_plain_block if _is_plain(block) else _careful_block)(block, positions, len(names))
+        yield batch if columns else _of({}, len(batch[ROWS]))
 
 
 def _is_plain(block: bytes) -> bool:
@@ -189,28 +253,14 @@ def _cell_column(cells: list[str]) -> Any:
 
 
 def _json_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[Batch]:
-    rows: list[dict[str, object]] = []
+    rows: list[json_cells.Record] = []
     for block in _blocks(file):
-        for line in block.split(b"\n"):
-            record = _json_record(line)
-            if record is not None:
-                rows.append(record)
+        for record in json_cells.records(block):
+            rows.append(record)
             if len(rows) == _JSON_ROWS:
-                yield _json_columns(rows, columns)
+                yield _of(json_cells.columns(rows, columns)[1], len(rows))
                 rows = []
-    yield _json_columns(rows, columns)
-
-
-def _json_record(line: bytes) -> dict[str, object] | None:
-    try:
-        record = _decode(line.decode("utf-8-sig"))
-    except (ValueError, RecursionError):
-        return None
-    return record if isinstance(record, dict) else None
-
-
-def _json_columns(rows: list[dict[str, object]], columns: list[str]) -> Batch:
-    return {name: np.fromiter((row.get(name) for row in rows), object, len(rows)) for name in columns}
+    yield _of(json_cells.columns(rows, columns)[1], len(rows))
 
 
 # -- Parquet -------------------------------------------------------------------------------------------------
@@ -221,7 +271,41 @@ def _parquet_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterato
         parquet = pa.parquet.ParquetFile(file)
         _require(columns, parquet.schema_arrow.names, path)
         for batch in parquet.iter_batches(columns=columns):
-            yield {name: batch.column(name) for name in columns}
+            yield _of({name: batch.column(name) for name in columns}, batch.num_rows)
     except pa.ArrowException:
         # Arrow's own text may quote values of the file.
         raise ConfigurationError(f"{path} is not a readable Parquet file") from None
+
+
+# -- Arrow ---------------------------------------------------------------------------------------------------
+
+
+def _arrow_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[Batch]:
+    try:
+        for batch in _record_batches(file, path, columns):
+            batch.validate()
+            yield _of({name: clean(batch.column(name)) for name in columns}, batch.num_rows)
+    except (pa.ArrowException, KeyError, UnicodeDecodeError):
+        # Arrow's own text may quote values of the file.
+        raise ConfigurationError(f"{path} is not a readable Arrow file") from None
+
+
+def _record_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[Any]:
+    """Of an Arrow file, or of a stream that was written to a file."""
+    stream = file.read(6) != b"ARROW1"
+    if stream:
+        file.seek(-min(len(_END_OF_STREAM), file.seek(0, os.SEEK_END)), os.SEEK_END)
+        if file.read() != _END_OF_STREAM:
+            raise ConfigurationError(
+                f"{path} is not a complete Arrow file: it was cut short, or is still being written"
+            )
+    file.seek(0)
+    open_it = pa.ipc.open_stream if stream else pa.ipc.open_file
+    names = open_it(file).schema.names
+    _require(columns, names, path)
+    file.seek(0)
+    reader = open_it(file, options=pa.ipc.IpcReadOptions(included_fields=[names.index(name) for name in columns]))
+    yield from reader if stream else map(reader.get_batch, range(reader.num_record_batches))
+
+
+_READERS = {"csv": _csv_batches, "jsonl": _json_batches, "parquet": _parquet_batches, "arrow": _arrow_batches}

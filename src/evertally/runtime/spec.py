@@ -2,8 +2,8 @@
 things are kept.
 
 Everything is checked here, before a key is made or an input opened. Each refusal names the file, the line and
-what to write instead. The digest covers all that is public about the stream and leaves out where its files
-are.
+what to write instead. The digest covers all that decides releases, and leaves out where files are and how the stream
+is served.
 """
 
 from __future__ import annotations
@@ -11,146 +11,112 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any
 
 from evertally.errors import ConfigurationError
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
-from evertally.runtime.clock import Clock
-from evertally.runtime.spec_file import SpecFile, nearest
-from evertally.runtime.spec_options import (
-    KINDS,
-    LINEAR,
-    QUERY,
-    REQUIRED,
-    REQUIRED_BY_KIND,
-    SECTIONS,
-    SELECTION,
-    TUNING,
-    UNKNOWN,
-    WITH_META,
-    rests_on_rate,
+from evertally.runtime.clock import FIRST_SERVE, Clock
+from evertally.runtime.spec_checks import check_runnable, check_servable, check_whole
+from evertally.runtime.spec_file import Model, SpecFile, nearest
+from evertally.runtime.spec_options import KINDS, UNKNOWN, Query, a
+from evertally.runtime.spec_sections import (
+    ALL,
+    ClockSection,
+    EventsSection,
+    GuaranteeSection,
+    KeySection,
+    OutputSection,
+    RetentionSection,
+    ServeSection,
+    SinkSection,
+    StateSection,
+    StreamSection,
 )
+from evertally.runtime.spec_types import QuerySpec, Retention, ServeSpec, SinkSpec, StreamSpec
 
-Unit = Literal["event", "user"]
+__all__ = [
+    "QuerySpec",
+    "Retention",
+    "ServeSpec",
+    "SinkSpec",
+    "StreamSpec",
+    "check_runnable",
+    "check_servable",
+    "load_spec",
+]
 
-
-@dataclass(frozen=True)
-class QuerySpec:
-    """One released statistic: its mechanism, its share of the guarantee, and its column (None: events are counted)."""
-
-    name: str
-    kind: str
-    share: Fraction
-    column: str | None
-    parameters: Mapping[str, Any]
-    line: int
-
-    @property
-    def mechanism(self) -> str | None:
-        """The mechanism that the spec names."""
-        return self.parameters.get("mechanism")
-
-    def takes_whole(self, guarantee: Guarantee) -> bool:
-        """Whether its mechanism pays in epsilon and delta themselves, of which there are no shares."""
-        switching = self.kind == "streaming-top" and self.mechanism in (None, "sparse-gumbel")
-        return switching and isinstance(guarantee, ApproxDP) and guarantee.adversary == "adaptive"
-
-
-@dataclass(frozen=True)
-class StreamSpec:
-    """A checked spec. Paths are absolute; what is not in the file has its default."""
-
-    path: Path
-    name: str
-    horizon: int | None
-    neighbours: str
-    unit: Unit
-    max_events_per_user: int | None
-    user_column: str | None
-    max_events_per_tick: int | None
-    guarantee: Guarantee
-    shared: Guarantee  # what the queries get shares of: it suffices for the guarantee
-    clock: Clock
-    key_file: Path
-    state_file: Path
-    output_file: Path
-    beta: float
-    queries: tuple[QuerySpec, ...]
-    digest: str
-
-    def columns(self) -> list[str]:
-        """The input columns that the stream needs, each once."""
-        wanted = [self.clock.column, self.user_column, *(query.column for query in self.queries)]
-        return list(dict.fromkeys(name for name in wanted if name is not None))
-
-    def refuse(self, line: int, problem: str) -> NoReturn:
-        """A ConfigurationError that points into the file."""
-        raise ConfigurationError(f"{self.path}:{line}: {problem}")
+_SECONDS_AFTER = 0.5
 
 
 def load_spec(path: str | os.PathLike[str]) -> StreamSpec:
     """Reads and checks a spec file."""
     file = SpecFile(Path(path).absolute())
-    sections = {name: _section(file, name) for name in SECTIONS}
+    stream = _section(file, "stream", StreamSection)
+    promised = _section(file, "guarantee", GuaranteeSection)
+    declared = _section(file, "clock", ClockSection)
+    key, state = _section(file, "key", KeySection), _section(file, "state", StateSection)
+    output = _section(file, "output", OutputSection, needed=False)
+    retention = _section(file, "retention", RetentionSection, needed=False)
+    serve = _section(file, "serve", ServeSection, needed=False)
     for name in file.content:
-        if name not in SECTIONS and name != "query":
-            file.refuse(f"there is no section [{name}].{nearest(name, [*SECTIONS, 'query'])}", name)
-    stream, clock = sections["stream"], _clock(file, sections["clock"])
-    guarantee, queries = _guarantee(file, sections["guarantee"]), _queries(file)
+        if name not in ALL:
+            file.refuse(f"there is no section [{name}].{nearest(name, ALL)}", name)
+    clock, guarantee, queries = _clock(file, declared), _guarantee(file, promised), _queries(file)
+    folder = file.path.parent
     spec = StreamSpec(
         path=file.path,
-        name=stream["name"],
-        horizon=_horizon(file, stream.get("horizon"), clock),
-        neighbours=stream.get("neighbours", "add_remove"),
-        unit=_unit(file, stream),
-        max_events_per_user=stream.get("max_events_per_user"),
-        user_column=stream.get("user_column"),
-        max_events_per_tick=stream.get("max_events_per_tick"),
+        name=stream.name,
+        horizon=_horizon(file, stream.horizon, clock),
+        neighbours=stream.neighbours,
+        unit=stream.unit,
+        max_events_per_user=stream.max_events_per_user,
+        user_column=stream.user_column,
+        max_events_per_tick=stream.max_events_per_tick,
         guarantee=guarantee,
         shared=_shared(file, guarantee, queries),
         clock=clock,
-        key_file=file.path.parent / sections["key"]["file"],
-        state_file=file.path.parent / sections["state"]["file"],
-        output_file=_output(file, sections["output"]["file"]),
-        beta=sections["output"].get("beta", 0.05),
+        key_file=folder / key.file,
+        state_file=folder / state.file,
+        output_file=None if output.file is None else folder / output.file,
+        beta=output.beta,
         queries=queries,
         digest="",
+        events=_events(file),
+        snapshot_every=state.snapshot_every,
+        batch_ids=state.batch_ids,
+        sinks=_sinks(file, output),
+        retention=Retention(retention.full, retention.every, retention.keep),
+        serve=_serve(file, serve, clock),
+        file=file,
     )
-    if len({spec.key_file, spec.state_file, spec.output_file, spec.path}) < 4:
-        file.refuse("the spec, key, state and output must be four different files", "state", "file")
-    growing = next((q.kind for q in queries if q.kind not in LINEAR and rests_on_rate(q.kind, q.mechanism)), None)
-    if growing is not None and spec.max_events_per_tick is None:
-        # A default would be a promise that nobody made: error bounds and the choice of a mechanism rest on it.
-        file.refuse(
-            f"[stream] needs 'max_events_per_tick' for a {growing}: a public guess that error bounds rest on", "stream"
-        )
-    return replace(spec, digest=_digest(spec, sections["guarantee"]))
+    check_whole(spec)
+    return replace(spec, digest=_digest(spec, promised.given()))
 
 
-def _section(file: SpecFile, name: str) -> dict[str, Any]:
-    if name not in file.content:
-        raise ConfigurationError(f"{file.path}: the section [{name}] is missing; it needs {_needs(name)}")
-    values = file.checked(file.content[name], SECTIONS[name], name)
-    for option in REQUIRED[name]:
-        if option not in values:
-            file.refuse(f"[{name}] needs {option!r}", name)
-    return values
+def _section(file: SpecFile, name: str, model: type[Model], needed: bool = True) -> Model:
+    if needed and name not in file.content:
+        options = [option for option, field in model.model_fields.items() if field.is_required()]
+        needs = ", ".join(options) or "epsilon, or epsilon and delta, or rho"
+        raise ConfigurationError(f"{file.path}: the section [{name}] is missing; it needs {needs}")
+    return file.read(model, file.content.get(name, {}), name)
 
 
-def _needs(name: str) -> str:
-    return ", ".join(REQUIRED[name]) or "epsilon, or epsilon and delta, or rho"
+def _events(file: SpecFile) -> Mapping[str, str] | None:
+    if "events" not in file.content:
+        return None
+    return dict(file.read(EventsSection, file.content["events"], "events").root)
 
 
-def _clock(file: SpecFile, values: dict[str, Any]) -> Clock:
+def _clock(file: SpecFile, section: ClockSection) -> Clock:
     try:
-        return Clock.declared(**values)
+        return Clock.declared(section.column, section.start, section.tick, section.end, section.close)
     except ConfigurationError as error:
         option = str(error).split(" ", 1)[0]
-        file.refuse(f"[clock] {error}", "clock", option if option in values else None)
+        file.refuse(f"[clock] {error}", "clock", option if option in section.model_fields_set else None)
 
 
 def _horizon(file: SpecFile, horizon: int | None, clock: Clock) -> int | None:
@@ -163,29 +129,15 @@ def _horizon(file: SpecFile, horizon: int | None, clock: Clock) -> int | None:
     return horizon if horizon is not None else clock.ticks
 
 
-def _unit(file: SpecFile, stream: dict[str, Any]) -> Unit:
-    unit: Unit = stream.get("unit", "event")
-    for option in ("max_events_per_user", "user_column"):
-        if (option in stream) != (unit == "user"):
-            problem = f'unit = "user" needs {option}' if unit == "user" else f'{option} needs unit = "user"'
-            file.refuse(f"[stream] {problem}", "stream", option if option in stream else "unit")
-    return unit
-
-
-def _guarantee(file: SpecFile, values: dict[str, Any]) -> Guarantee:
-    forms: dict[frozenset[str], Callable[..., Guarantee]] = {
-        frozenset({"epsilon"}): PureDP,
-        frozenset({"rho"}): ZCDP,
-        frozenset({"epsilon", "delta"}): ApproxDP,
-    }
-    form = forms.get(frozenset(values) - {"adversary"})
-    if form is None:
-        file.refuse("[guarantee] needs exactly one of: epsilon; epsilon and delta; rho", "guarantee")
+def _guarantee(file: SpecFile, section: GuaranteeSection) -> Guarantee:
+    values = section.given()
+    form: Any = ZCDP if "rho" in values else ApproxDP if "delta" in values else PureDP
     try:
-        return form(**values)
+        guarantee: Guarantee = form(**values)
     except ConfigurationError as error:
         named = next((option for option in values if option in str(error)), None)
         file.refuse(f"[guarantee] {error}", "guarantee", named)
+    return guarantee
 
 
 def _shared(file: SpecFile, guarantee: Guarantee, queries: tuple[QuerySpec, ...]) -> Guarantee:
@@ -209,7 +161,7 @@ def _shared(file: SpecFile, guarantee: Guarantee, queries: tuple[QuerySpec, ...]
             )
         if query.kind in UNKNOWN and not isinstance(guarantee, ApproxDP):
             file.refuse(
-                f"[[query]] {_a(query.kind)} needs a [guarantee] of epsilon and delta: what only one event brought may "
+                f"[[query]] {a(query.kind)} needs a [guarantee] of epsilon and delta: what only one event brought may "
                 "show up, with a small probability, where labels are not declared",
                 "query",
                 "kind",
@@ -220,85 +172,86 @@ def _shared(file: SpecFile, guarantee: Guarantee, queries: tuple[QuerySpec, ...]
     return guarantee
 
 
-def _output(file: SpecFile, name: str) -> Path:
-    if Path(name).suffix.lower() not in (".jsonl", ".csv"):
-        file.refuse("[output] file must end in .jsonl or .csv", "output", "file")
-    return file.path.parent / name
+def _sinks(file: SpecFile, output: OutputSection) -> tuple[SinkSpec, ...]:
+    """The output file is the first. What was delivered is remembered by name: a file may move with its folder."""
+    sinks: dict[str, SinkSpec] = {}
+    if output.file is not None:
+        sinks["output"] = SinkSpec("output", file.path.parent / output.file, None, timeout=0.0)
+    webhooks = 0
+    for number, table in enumerate(_tables(file, "sink"), 1):
+        section = file.read(SinkSection, table, "sink", number)
+        webhooks += section.webhook is not None
+        name = f"webhook-{webhooks}" if section.file is None else Path(section.file).name
+        if name in sinks:
+            file.refuse(
+                f"[[sink]] there is a sink {name!r} already; the name of a file must be new, in any folder",
+                "sink",
+                "file",
+                number,
+            )
+        path = None if section.file is None else file.path.parent / section.file
+        sinks[name] = SinkSpec(name, path, section.webhook, section.timeout)
+    return tuple(sinks.values())
 
 
-def _queries(file: SpecFile) -> tuple[QuerySpec, ...]:
-    tables = file.content.get("query")
-    if not isinstance(tables, list) or not tables:
-        raise ConfigurationError(f"{file.path}: nothing is asked; add at least one [[query]] with a name and a kind")
-    parsed = [_query(file, table, number) for number, table in enumerate(tables, 1)]
-    _refuse_twins(file, [values["name"] for values in parsed])
-    shares = _shares(file, [values.pop("share", None) for values in parsed])
-    return tuple(
-        QuerySpec(
-            name=values.pop("name"),
-            kind=values.pop("kind"),
-            share=share,
-            column=values.pop("column", None),
-            line=file.line("query", None, number),
-            parameters=values,
-        )
-        for number, (values, share) in enumerate(zip(parsed, shares, strict=True), 1)
+def _serve(file: SpecFile, section: ServeSection, clock: Clock) -> ServeSpec:
+    folder = file.path.parent
+    on_the_wall = clock.close == "wall" and not clock.integer
+    default = min(_SECONDS_AFTER, clock.length / 2_000_000) if on_the_wall else 0.0
+    return ServeSpec(
+        host=section.host,
+        port=section.port,
+        tokens=folder / (section.tokens or f"{file.path.stem}.tokens"),
+        public=section.public,
+        behind_proxy=section.behind_proxy,
+        certificate=folder / section.certificate if section.certificate else None,
+        private_key=folder / section.private_key if section.private_key else None,
+        max_batch_bytes=section.max_batch_bytes,
+        max_waiting_bytes=section.max_waiting_bytes,
+        requests_per_second=section.requests_per_second,
+        publish_after=default if section.publish_after is None else section.publish_after,
     )
 
 
-def _query(file: SpecFile, table: object, number: int) -> dict[str, Any]:
+def _tables(file: SpecFile, section: str) -> list[Any]:
+    tables = file.content.get(section, [])
+    if not isinstance(tables, list):
+        file.refuse(f"[{section}] must be [[{section}]]: there may be several", section)
+    return tables
+
+
+def _queries(file: SpecFile) -> tuple[QuerySpec, ...]:
+    read = [_query(file, table, number) for number, table in enumerate(_tables(file, "query"), 1)]
+    if not read:
+        raise ConfigurationError(f"{file.path}: nothing is asked; add at least one [[query]] with a name and a kind")
+    _refuse_twins(file, [query.name for query in read])
+    shares = _shares(file, [query.share for query in read])
+    return tuple(
+        QuerySpec(
+            name=query.name,
+            kind=query.kind,
+            share=share,
+            column=query.column,
+            line=file.line("query", None, number),
+            parameters={
+                option: value
+                for option, value in query.given().items()
+                if option not in ("name", "kind", "share", "column")
+            },
+        )
+        for number, (query, share) in enumerate(zip(read, shares, strict=True), 1)
+    )
+
+
+def _query(file: SpecFile, table: Any, number: int) -> Query:
     kind = table.get("kind") if isinstance(table, dict) else None
-    own = KINDS.get(kind, {}) if isinstance(kind, str) else {}
-    if own:
-        values = file.checked(table, {**QUERY, **own}, "query", number)
-    else:  # the kind itself is missing or wrong: check the rest without blaming options that some kind would know
-        values = file.checked(
-            table,
-            {**QUERY, **{o: c for options in KINDS.values() for o, c in options.items()}},
-            "query",
-            number,
-        )
-    for option in ("name", "kind", *REQUIRED_BY_KIND.get(str(kind), ())):
-        if option not in values:
-            suffix = "" if option in ("name", "kind") else f" for {_a(str(kind))}"
-            file.refuse(f"[[query]] needs {option!r}{suffix}", "query", None, number)
-    if kind == "counter" and "max_weight" in values and "column" not in values:
-        file.refuse(
-            "[[query]] max_weight needs a column to add up; without one events are counted",
-            "query",
-            "max_weight",
-            number,
-        )
-    _check_together(file, str(kind), values, number)
-    return values
-
-
-def _a(kind: str) -> str:
-    return f"{'an' if kind.startswith('u') else 'a'} {kind}"
-
-
-def _check_together(file: SpecFile, kind: str, values: dict[str, Any], number: int) -> None:
-    """Options that need, or exclude, each other."""
-    if kind == "query" and ("expression" in values) == ("expressions" in values):
-        file.refuse(
-            "[[query]] needs either 'expression' (one) or 'expressions' (several, by name)", "query", None, number
-        )
-    if kind in SELECTION:
-        meta = values.get("mechanism") == "meta"
-        for option in values:
-            if WITH_META.get(option, meta) != meta:
-                other = 'mechanism = "meta"' if not meta else 'another mechanism than "meta"'
-                file.refuse(f"[[query]] {option} of {_a(kind)} goes with {other}", "query", option, number)
-    if kind not in LINEAR:
-        return
-    sparse = values.get("mechanism") == "sparse"
-    for option in values:
-        if option in TUNING and not sparse:
-            file.refuse(f'[[query]] {option} of a {kind} goes with mechanism = "sparse"', "query", option, number)
-    if sparse and values.get("signed"):
-        file.refuse(
-            "[[query]] sparse mechanisms need counts that only grow: leave out signed", "query", "signed", number
-        )
+    if isinstance(kind, str) and kind in KINDS:
+        return file.read(KINDS[kind], table, "query", number, f" for {a(kind)}")
+    # The kind itself is missing or wrong: options that some kind would know are not to blame.
+    foreign = {option for model in KINDS.values() for option in model.model_fields} - set(Query.model_fields)
+    if isinstance(table, dict):
+        table = {option: value for option, value in table.items() if option not in foreign}
+    return file.read(Query, table, "query", number)
 
 
 def _refuse_twins(file: SpecFile, names: list[str]) -> None:
@@ -348,7 +301,7 @@ def _digest(spec: StreamSpec, guarantee: Mapping[str, int | float | str]) -> str
         },
         "clock": [
             spec.clock.column,
-            spec.clock.start,
+            FIRST_SERVE if spec.clock.floating else spec.clock.start,
             spec.clock.length,
             spec.clock.integer,
             spec.clock.ticks,

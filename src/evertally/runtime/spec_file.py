@@ -5,12 +5,16 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from evertally.errors import ConfigurationError
-from evertally.runtime.spec_options import Check
+
+Model = TypeVar("Model", bound=BaseModel)
 
 
 class SpecFile:
@@ -42,20 +46,44 @@ class SpecFile:
     def refuse(self, problem: str, section: str, option: str | None = None, number: int = 1) -> NoReturn:
         raise ConfigurationError(f"{self.path}:{self.line(section, option, number)}: {problem}")
 
-    def checked(self, given: object, allowed: Mapping[str, Check], section: str, number: int = 1) -> dict[str, Any]:
-        shown = f"[[{section}]]" if section == "query" else f"[{section}]"
-        if not isinstance(given, dict):
-            self.refuse(f"{shown} must be a table", section, None, number)
-        values = {}
-        for option, value in given.items():
-            if option not in allowed:
-                hint = nearest(option, allowed)
-                self.refuse(f"{shown} has no option {option!r}.{hint}", section, option, number)
-            try:
-                values[option] = allowed[option](value)
-            except ConfigurationError as error:
-                self.refuse(f"{shown} {option} {error}", section, option, number)
-        return values
+    def read(self, model: type[Model], given: object, section: str, number: int = 1, purpose: str = "") -> Model:
+        """A table of the file as its model; the first mistake in it, top to bottom, is refused at its line."""
+        try:
+            return model.model_validate(given)
+        except ValidationError as error:
+            self._refuse_first(error.errors(), list(model.model_fields), section, number, purpose)
+
+    def _refuse_first(
+        self, mistakes: list[ErrorDetails], allowed: list[str], section: str, number: int, purpose: str
+    ) -> NoReturn:
+        def order(mistake: ErrorDetails) -> tuple[bool, int]:
+            # What is missing comes last: a misspelt option is the cause more often than not.
+            return mistake["type"] == "missing", self.line(section, _option_of(mistake), number)
+
+        first = min(mistakes, key=order)
+        option = _option_of(first)
+        shown = f"[[{section}]]" if isinstance(self.content.get(section), list) else f"[{section}]"
+        self.refuse(f"{shown} {_problem(first, option, allowed, purpose)}", section, option, number)
+
+
+def _option_of(mistake: ErrorDetails) -> str | None:
+    if mistake["loc"]:
+        return str(mistake["loc"][0])
+    cause = mistake.get("ctx", {}).get("error")
+    return getattr(cause, "option", None)
+
+
+def _problem(mistake: ErrorDetails, option: str | None, allowed: list[str], purpose: str) -> str:
+    kind, context = mistake["type"], mistake.get("ctx", {})
+    if kind == "missing":
+        return f"needs {option!r}{purpose}"
+    if kind == "extra_forbidden":
+        return f"has no option {option!r}.{nearest(str(option), allowed)}"
+    if not mistake["loc"]:
+        return str(context["error"]) if "error" in context else "must be a table"
+    if kind == "literal_error":
+        return f"{option} must be one of {context['expected'].replace(' or ', ', ')}"
+    return f"{option} {context['error']}"
 
 
 def _lines_of(text: str) -> dict[tuple[str, int, str | None], int]:

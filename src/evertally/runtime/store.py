@@ -1,325 +1,407 @@
-"""What survives a crash: one state file, a small sidecar beside the key, and the output, kept in step.
+"""What survives a crash: one SQLite file, kept in step with the sidecar beside the key.
 
-A tick is released once. The noise is a function of the key, so a tick computed twice from the same input
-gives the same bytes; computed from another input it would reveal the difference exactly. Hence the order of a
-commit:
+A tick is released once. The order of a commit:
 
-    1. the state, with the releases of the batch in it as bytes, replaces the old state (write, fsync, rename,
-    fsync directory); 2. the sidecar moves to the same generation; 3. the bytes are written to the output at
-    the offset that the state names, and fsynced.
+    1. one transaction: the releases of the ticks, how far the stream is, the hash chain over all ticks, and what the
+       state is made of (snapshots, or the journal of events since the last snapshot);
+    2. the sidecar moves to the same tick;
+    3. the releases are published.
 
-Whatever is interrupted, the next start finds the bytes in the state and writes them again at the same place.
-The sidecar lives with the key: a state restored from a backup is behind it and is refused, and so is a second
-state that forked from the first. (A machine rolled back as a whole, sidecar included, cannot be told from
-inside.)
+Whatever is interrupted, the next start finds the releases in the store and publishes the same bytes. A store that is
+behind its sidecar is a backup or a copy. It may go on only by replay: it is fed the same input again, publishes
+nothing, and must arrive at the sidecar's tick with the sidecar's hash.
+
+Snapshots and journal are sealed with the key: who has the file alone has nothing but what was released.
 """
 
 from __future__ import annotations
 
-import fcntl
+import contextlib
 import hashlib
 import hmac
 import json
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from evertally.errors import StateError
+from evertally.errors import ConfigurationError, StateError
 from evertally.noise import Key
-
-_MAGIC = b"evertally-state-1\n"
-_MAC_BYTES = 32
-_NO_CHAIN = "0" * 64
+from evertally.runtime import database
+from evertally.runtime.releases import TickRelease, canonical
+from evertally.runtime.retention import drop_statements, thinned_through
+from evertally.runtime.sidecar import NO_CHAIN, Mark, Sidecar
+from evertally.runtime.spec import StreamSpec
 
 
 @dataclass(frozen=True)
 class RunInProgress:
-    """The input that is being read: its hash, the first tick it may enter, the last tick it is released to."""
+    """The input that is being read: its (keyed) hash, the first tick it may enter, the last tick it is released to."""
 
-    input_sha256: str
+    input: str
     first: int
     last: int
 
 
 @dataclass(frozen=True)
-class State:
-    """All that a stream is between two ticks. Secret: the snapshots hold exact sums."""
+class Head:
+    """Where the stream is."""
 
-    released: int = 0  # ticks released so far
-    snapshots: Mapping[str, bytes] = field(default_factory=dict)  # by query
-    consumed: tuple[str, ...] = ()  # hashes of inputs that are done
-    run: RunInProgress | None = None
-    offset: int = 0  # length of the output before `pending`
-    pending: bytes = b""  # the releases of the last commit
+    spec: str
     generation: int = 0
-    chain: str = _NO_CHAIN  # of the generation before this one
+    tick: int = 0
+    chain: str = NO_CHAIN
+    before_tick: int = 0  # of the commit before the last one: the sidecar may be that old
+    before_chain: str = NO_CHAIN
+    snapshot: int = 0  # the tick of the snapshots; the journal has the events since
+    origin: int | None = None  # of a clock that starts at the first serve
+    run: RunInProgress | None = None
 
 
-@contextmanager
-def fence(key_file: Path) -> Iterator[None]:
-    """Holds the stream for this process: two live copies of one stream would release one tick twice."""
-    lock = Path(f"{key_file}.lock")
-    try:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise StateError(f"cannot lock the stream: {lock}: {error.strerror}") from None
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise StateError(f"another process is running this stream (it holds {lock}); wait for it") from None
-        yield
-    finally:
-        os.close(descriptor)
+@dataclass(frozen=True)
+class Cursor:
+    """How far a sink is."""
+
+    tick: int = 0
+    offset: int = 0
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Replaces a file by new content so that every crash leaves either the old or the new one. Mode 0600."""
-    temporary = Path(f"{path}.new")
-    try:
-        temporary.unlink(missing_ok=True)
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-        sync_directory(path)
-    except OSError as error:
-        raise StateError(f"cannot write {path}: {error.strerror}; the stream stops") from None
+@dataclass(frozen=True)
+class Entry:
+    """One accepted batch: its id and the events of it by tick."""
 
-
-def sync_directory(path: Path) -> None:
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
-
-
-def obtain_key(key_file: Path, state_file: Path) -> tuple[Key, bool]:
-    """The stream's key, and whether it is new. A key is only ever made for a stream that has never run."""
-    if key_file.exists():
-        key = Key.load(key_file)
-        if not key.private:
-            raise StateError(f"the key {key_file} is a simulation key; what it releases is not private")
-        return key, False
-    for left in (_sidecar_path(key_file), state_file):
-        if left.exists():
-            raise StateError(
-                f"the key file {key_file} is missing but {left} is there: this stream has run before. "
-                "Bring the key back; without it the stream cannot go on. A new stream needs new files"
-            )
-    return Key.generate(), True
-
-
-def keep_key(key: Key, key_file: Path) -> None:
-    """Saves a new key so that a crash leaves a whole key file or none."""
-    temporary = Path(f"{key_file}.new")
-    try:
-        temporary.unlink(missing_ok=True)
-        key.save(temporary)
-        os.link(temporary, key_file)  # unlike a rename, never overwrites
-        temporary.unlink()
-        sync_directory(key_file)
-    except OSError as error:
-        raise StateError(f"cannot write the key file {key_file}: {error.strerror}") from None
-
-
-def _sidecar_path(key_file: Path) -> Path:
-    return Path(f"{key_file}.bound")
+    id: str
+    digest: bytes
+    tick: int  # that was open when it came
+    parts: Sequence[tuple[int, bytes]]
 
 
 class Store:
-    """The durable side of one stream. Use it only inside `fence`."""
+    """The durable side of one stream. Use it only inside `sidecar.fence`, from one thread."""
 
-    def __init__(
-        self, key: Key, key_file: Path, state_file: Path, output_file: Path, spec_digest: str, stream: str
-    ) -> None:
+    def __init__(self, key: Key, spec: StreamSpec) -> None:
         self._key = key
-        self._key_file = key_file
-        self._state_file = state_file
-        self._output_file = output_file
-        self._spec_digest = spec_digest
-        self._stream = stream
-        self._sidecar_file = _sidecar_path(key_file)
-        self._chain = _NO_CHAIN  # of the last commit
+        self._spec = spec
+        self._path = spec.state_file
+        self._sidecar = Sidecar(key, spec.key_file, spec.digest, spec.name)
+        self._target: Mark | None = None
+        self._swept = 0  # through which tick the log was thinned since this start
+        self.head = Head(spec.digest)
 
-    def open(self) -> State | None:
-        """The state to go on from, with the output brought up to it; None for a stream that has released nothing."""
-        sidecar = self._read_sidecar()
-        if not self._state_file.exists():
-            if sidecar is not None and sidecar["generation"] > 0:
-                raise StateError(
-                    f"the state file {self._state_file} is missing, but {self._sidecar_file} says that the stream has "
-                    f"released {sidecar['tick']} ticks. Bring the state back; starting over would release them twice. "
-                    "A new stream needs new key, state and output files"
-                )
-            self._refuse_foreign_output()
-            return None
-        state, mac = self._read_state()
-        if sidecar is None:
-            raise StateError(
-                f"{self._sidecar_file} is missing beside the key; bring it back, it proves that the state is current"
-            )
-        self._check_current(state, mac, sidecar)
-        self._publish(state)
-        return state
+    # -- opening -----------------------------------------------------------------------------------------------------
 
-    def bind(self) -> None:
-        """Binds the key to this spec. From here on the key serves no other."""
-        if not self._sidecar_file.exists():
-            self._write_sidecar(generation=0, tick=0, chain=_NO_CHAIN)
-
-    def commit(self, state: State) -> State:
-        """Makes a state durable, then its pending bytes public. Returns the state as it was committed."""
-        state = replace(state, generation=state.generation + 1, chain=self._chain)
-        blob = self._encoded(state)
-        mac = blob[-_MAC_BYTES:]
-        write_atomically(self._state_file, blob)
-        self._chain = _link(state.chain, mac)
-        self._write_sidecar(state.generation, state.released, self._chain)
-        self._publish(state)
-        return state
-
-    # Output
-
-    def _refuse_foreign_output(self) -> None:
-        if self._output_file.exists() and self._output_file.stat().st_size > 0:
-            raise StateError(
-                f"the output {self._output_file} holds something already, and this stream has released nothing; move it"
-            )
-
-    def _publish(self, state: State) -> None:
-        try:
-            descriptor = os.open(self._output_file, os.O_RDWR | os.O_CREAT, 0o644)
-            with os.fdopen(descriptor, "r+b") as file:
-                size = os.fstat(file.fileno()).st_size
-                if size < state.offset:
+    def open(self, replay: bool = False) -> bool:
+        """Opens what is there; False for a stream that has released nothing (then `begin` starts it)."""
+        mark = self._sidecar.read()
+        if not self._path.exists() or (mark is not None and mark.generation == 0):
+            if mark is not None and mark.tick > 0:
+                if not replay:
                     raise StateError(
-                        f"the output {self._output_file} has {size} bytes where the stream has written at least "
-                        f"{state.offset}. Bring it back; releases are written once"
+                        f"the state file {self._path} is missing, but {self._sidecar.path} says that the stream has "
+                        f"released {mark.tick} ticks. Bring the state back; starting over would release them twice. "
+                        "A new stream needs new key, state and output files. To rebuild the state from byte-identical "
+                        "input, use --replay"
                     )
-                file.seek(state.offset)
-                file.write(state.pending)
-                file.flush()
-                file.truncate(state.offset + len(state.pending))
-                os.fsync(file.fileno())
-            if state.offset == 0:
-                sync_directory(self._output_file)
-        except OSError as error:
-            raise StateError(
-                f"cannot write the output {self._output_file}: {error.strerror}; run again to continue"
-            ) from None
-
-    # State file
-
-    def _encoded(self, state: State) -> bytes:
-        run = state.run
-        header = {
-            "spec": self._spec_digest,
-            "key": self._key.fingerprint(),
-            "released": state.released,
-            "consumed": list(state.consumed),
-            "run": None if run is None else [run.input_sha256, run.first, run.last],
-            "offset": state.offset,
-            "pending": len(state.pending),
-            "snapshots": [[name, len(blob)] for name, blob in state.snapshots.items()],
-            "generation": state.generation,
-            "chain": state.chain,
-        }
-        text = json.dumps(header).encode()
-        body = b"".join([_MAGIC, len(text).to_bytes(8, "big"), text, state.pending, *state.snapshots.values()])
-        return body + self._key.mac("runtime state", body)
-
-    def _read_state(self) -> tuple[State, bytes]:
+                self._target = mark
+            return False
+        self._connection = database.connect(self._path)
         try:
-            blob = self._state_file.read_bytes()
-        except OSError as error:
-            raise StateError(f"cannot read the state file {self._state_file}: {error.strerror}") from None
-        body, mac = blob[:-_MAC_BYTES], blob[-_MAC_BYTES:]
-        if not body.startswith(_MAGIC):
-            raise StateError(f"{self._state_file} is not a state file of this version; bring the right one back")
-        if not hmac.compare_digest(self._key.mac("runtime state", body), mac):
+            self.head = self._read_head()
+            if mark is None:
+                raise StateError(
+                    f"{self._sidecar.path} is missing beside the key; bring it back, it proves that the state is "
+                    "current"
+                )
+            self._check_current(mark, replay)
+            generation = (self._target or mark).generation + 1
+            self._write_head(replace(self.head, generation=generation))
+            if self._target is None:
+                self._sidecar.write(Mark(generation, self.head.tick, self.head.chain))
+        except BaseException:
+            self._connection.close()
+            raise
+        return True
+
+    def begin(self, ledger: Sequence[tuple[str, str, str]], origin: int | None = None) -> None:
+        """Binds the key to this spec (from here on it serves no other) and makes an empty store."""
+        mark = self._sidecar.read()
+        if mark is None:
+            self._sidecar.write(Mark())
+        database.create(self._path)
+        self._connection = database.connect(self._path)
+        generation = (mark.generation if mark is not None else 0) + 1
+        head = replace(self.head, generation=generation, origin=origin)
+        with database.translated(self._path), database.transaction(self._connection):
+            self._connection.execute("DELETE FROM ledger")
+            self._connection.executemany("INSERT INTO ledger VALUES (?, ?, ?)", ledger)
+            self._put_head(head)
+        self.head = head
+        if self._target is None:
+            self._sidecar.write(Mark(generation, 0, NO_CHAIN))
+
+    def close(self) -> None:
+        """Closes the file, with its write-ahead log folded into it: from here on the file alone is the stream."""
+        if hasattr(self, "_connection"):
+            with contextlib.suppress(sqlite3.Error):  # what cannot be folded now is folded at the next start
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._connection.close()
+
+    def _check_current(self, mark: Mark, replay: bool) -> None:
+        head = self.head
+        if head.tick > mark.tick and (head.before_tick, head.before_chain) == (mark.tick, mark.chain):
+            # Interrupted between store and sidecar: the store is one commit ahead and continues what the sidecar knows.
+            self._sidecar.write(Mark(mark.generation, head.tick, head.chain))
+            return
+        if head.tick >= mark.tick and (head.tick, head.chain) != (mark.tick, mark.chain):
             raise StateError(
-                f"{self._state_file} is damaged or was not written with the key {self._key_file}; the stream stops"
+                f"{self._path} (tick {head.tick}) is not a state of this stream: {self._sidecar.path} knows another "
+                f"history of tick {mark.tick}. It is a copy that went its own way; bring the last state back"
             )
-        start = len(_MAGIC) + 8
-        length = int.from_bytes(body[len(_MAGIC) : start], "big")
-        header = json.loads(body[start : start + length])
-        if header["spec"] != self._spec_digest:
-            raise StateError(f"{self._state_file} belongs to another spec; a running stream's spec cannot be changed")
-        position = start + length
-        pieces = []
-        for size in [header["pending"], *(size for _, size in header["snapshots"])]:
-            pieces.append(body[position : position + size])
-            position += size
-        state = State(
-            released=header["released"],
-            snapshots=dict(zip((name for name, _ in header["snapshots"]), pieces[1:], strict=True)),
-            consumed=tuple(header["consumed"]),
-            run=None if header["run"] is None else RunInProgress(*header["run"]),
-            offset=header["offset"],
-            pending=pieces[0],
-            generation=header["generation"],
-            chain=header["chain"],
+        if head.tick < mark.tick or not mark.generation <= head.generation <= mark.generation + 1:
+            if not replay:
+                raise StateError(
+                    f"{self._path} (tick {head.tick}) is not the last state of this stream: {self._sidecar.path} "
+                    f"knows of tick {mark.tick}. It was restored from a backup or copied; bring the last state back, "
+                    "or feed the same input again, byte for byte, with --replay"
+                )
+            self._target = mark
+
+    # -- what it holds -----------------------------------------------------------------------------------------------
+
+    @property
+    def replay_target(self) -> int | None:
+        """The tick that a replay must reach before anything is published; None for a stream that is current."""
+        return None if self._target is None or self.head.tick >= self._target.tick else self._target.tick
+
+    def snapshots(self) -> dict[str, bytes]:
+        """The mechanisms at tick `head.snapshot`, by query."""
+        with database.translated(self._path):
+            found = self._connection.execute("SELECT query, tick, sealed FROM snapshot ORDER BY rowid").fetchall()
+        if any(tick != self.head.snapshot for _, tick, _ in found):
+            raise StateError(f"{self._path} holds snapshots of different ticks; the stream stops")
+        return {query: self._unsealed(f"snapshot {query} {tick}", sealed) for query, tick, sealed in found}
+
+    def journal(self, after: int) -> Iterator[tuple[int, bytes]]:
+        """Events of ticks after `after`, in the order of their arrival within each tick: (tick, payload)."""
+        with database.translated(self._path):
+            rows = self._connection.execute(
+                "SELECT number, tick, sealed FROM journal WHERE tick > ? ORDER BY tick, number", (after,)
+            )
+            for number, tick, sealed in rows:
+                yield tick, self._unsealed(f"journal {number} {tick}", sealed)
+
+    def batch(self, batch_id: str) -> tuple[bytes, int] | None:
+        """Digest and tick of a batch that was accepted under an id, None if the id is new."""
+        with database.translated(self._path):
+            found = self._connection.execute(
+                "SELECT digest, tick FROM batch WHERE id = ?", (self._key.mac("batch id", batch_id.encode()),)
+            ).fetchone()
+        return None if found is None else (found[0], found[1])
+
+    def digest(self, payload: bytes) -> bytes:
+        """A keyed hash of a batch: the store can compare, a reader of the store cannot guess."""
+        return self._key.mac("batch", payload)
+
+    def consumed(self, sha256: str) -> bool:
+        """Whether an input file has been counted."""
+        with database.translated(self._path):
+            row = self._connection.execute("SELECT 1 FROM input WHERE name = ?", (self.input_name(sha256),)).fetchone()
+        return row is not None
+
+    def input_name(self, sha256: str) -> str:
+        """The keyed hash under which an input file is remembered."""
+        return self._key.mac("input", sha256.encode()).hex()
+
+    def mark(self, name: str) -> int | None:
+        """The position in a source up to which everything was accepted."""
+        with database.translated(self._path):
+            rows = self._connection.execute("SELECT name, value, mac FROM mark WHERE name = ?", (name,)).fetchall()
+        return next((value for _, value in self._genuine("mark", rows)), None)
+
+    def cursors(self) -> dict[str, Cursor]:
+        """How far each sink is, as of the last commit."""
+        with database.translated(self._path):
+            rows = self._connection.execute("SELECT name, tick, offset, mac FROM sink").fetchall()
+        return {name: Cursor(tick, offset) for name, tick, offset in self._genuine("sink", rows)}
+
+    def releases(self, first: int, last: int) -> list[TickRelease]:
+        """The log from `first` to `last`, as far as it is kept."""
+        with database.translated(self._path):
+            rows = self._connection.execute(
+                "SELECT tick, query, payload FROM release WHERE tick BETWEEN ? AND ? ORDER BY tick", (first, last)
+            ).fetchall()
+        return collected(self._spec, self.head.origin, rows)
+
+    # -- writing -----------------------------------------------------------------------------------------------------
+
+    def add(self, entries: Sequence[Entry], marks: Mapping[str, int]) -> None:
+        """Makes accepted batches durable, and how far the sources were read for them."""
+        with database.translated(self._path), database.transaction(self._connection):
+            for entry in entries:
+                self._connection.execute(
+                    "INSERT INTO batch (id, digest, tick) VALUES (?, ?, ?)",
+                    (self._key.mac("batch id", entry.id.encode()), entry.digest, entry.tick),
+                )
+                for tick, payload in entry.parts:
+                    (number,) = self._connection.execute("SELECT coalesce(max(number), 0) + 1 FROM journal").fetchone()
+                    sealed = self._key.seal(f"journal {number} {tick}", payload)
+                    self._connection.execute("INSERT INTO journal VALUES (?, ?, ?)", (number, tick, sealed))
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO mark VALUES (?, ?, ?)", (self._signed("mark", *mark) for mark in marks.items())
+            )
+
+    def commit(
+        self,
+        ticks: Sequence[TickRelease],
+        inputs: Sequence[bytes],
+        *,
+        snapshots: Mapping[str, bytes] | None = None,
+        run: RunInProgress | None = None,
+        consumed: str | None = None,
+        cursors: Mapping[str, Cursor] | None = None,
+    ) -> None:
+        """Makes ticks durable, with the (secret) digests of what they were computed from, and moves the sidecar.
+
+        Without snapshots the journal must hold the events of these ticks.
+        """
+        head = self.head
+        chain = head.chain
+        for release, digest in zip(ticks, inputs, strict=True):
+            chain = self._linked(chain, release, digest)
+        last = ticks[-1].tick if ticks else head.tick
+        new = replace(
+            head,
+            tick=last,
+            chain=chain,
+            before_tick=head.tick if ticks else head.before_tick,
+            before_chain=head.chain if ticks else head.before_chain,
+            snapshot=last if snapshots is not None else head.snapshot,
+            run=run,
         )
-        return state, mac
+        self._check_replay(new)
+        swept = self._swept
+        with database.translated(self._path), database.transaction(self._connection):
+            self._put_head(new)
+            self._connection.executemany(
+                "INSERT INTO release VALUES (?, ?, ?)",
+                ((t.tick, query, payload) for t in ticks for query, payload in t.payloads.items()),
+            )
+            if consumed is not None:
+                self._connection.execute("INSERT OR IGNORE INTO input VALUES (?)", (self.input_name(consumed),))
+            self._put_cursors(cursors or {})
+            if snapshots is not None:
+                self._put_snapshots(snapshots, last)
+                swept = self._forget(last, cursors or {})
+        self.head, self._swept = new, swept
+        if self.replay_target is None:
+            # Either the stream was current, or the replay has just arrived: then the store is the stream again.
+            self._target = None
+            self._sidecar.write(Mark(new.generation, new.tick, new.chain))
 
-    # Sidecar
+    def keep_cursors(self, cursors: Mapping[str, Cursor]) -> None:
+        """Remembers how far sinks are, between two commits."""
+        with database.translated(self._path), database.transaction(self._connection):
+            self._put_cursors(cursors)
 
-    def _check_current(self, state: State, mac: bytes, sidecar: dict[str, Any]) -> None:
-        self._chain = _link(state.chain, mac)
-        generation = sidecar["generation"]
-        if state.generation == generation and self._chain == sidecar["chain"]:
+    def _check_replay(self, new: Head) -> None:
+        target = self._target
+        if target is None or new.tick < target.tick:
             return
-        if state.generation == generation + 1 and state.chain == sidecar["chain"]:
-            # Interrupted between the two files: the state is one ahead and continues what the sidecar knows.
-            self._write_sidecar(state.generation, state.released, self._chain)
-            return
-        raise StateError(
-            f"{self._state_file} (tick {state.released}) is not the last state of this stream: {self._sidecar_file} "
-            f"knows of tick {sidecar['tick']}. It was restored from a backup or copied; bring the last state back"
+        if (new.tick, new.chain) != (target.tick, target.chain):
+            raise StateError(
+                f"the replay does not lead to what was released: at tick {target.tick} {self._sidecar.path} knows "
+                "another hash. The input differs from the first time; nothing was published, the stream stops"
+            )
+
+    def _linked(self, chain: str, release: TickRelease, digest: bytes) -> str:
+        link = hashlib.sha256(bytes.fromhex(chain) + release.tick.to_bytes(8, "big"))
+        link.update(self._key.mac("tick input", digest))
+        for query, payload in release.payloads.items():
+            text = canonical(payload)
+            link.update(json.dumps([query, len(text)]).encode() + text)
+        return link.hexdigest()
+
+    def _put_snapshots(self, snapshots: Mapping[str, bytes], tick: int) -> None:
+        self._connection.execute("DELETE FROM snapshot")
+        self._connection.executemany(
+            "INSERT INTO snapshot VALUES (?, ?, ?)",
+            ((query, tick, self._key.seal(f"snapshot {query} {tick}", blob)) for query, blob in snapshots.items()),
+        )
+        self._connection.execute("DELETE FROM journal WHERE tick <= ?", (tick,))
+
+    def _put_cursors(self, cursors: Mapping[str, Cursor]) -> None:
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO sink VALUES (?, ?, ?, ?)",
+            (self._signed("sink", name, cursor.tick, cursor.offset) for name, cursor in cursors.items()),
         )
 
-    def _write_sidecar(self, generation: int, tick: int, chain: str) -> None:
-        fields = {
-            "spec": self._spec_digest,
-            "stream": self._stream,
-            "generation": generation,
-            "tick": tick,
-            "chain": chain,
-        }
-        text = json.dumps({**fields, "mac": self._sidecar_mac(fields)}, indent=1) + "\n"
-        write_atomically(self._sidecar_file, text.encode())
+    def _forget(self, released: int, cursors: Mapping[str, Cursor]) -> int:
+        """Old releases as the retention says, but never one that a sink still waits for; old batch ids."""
+        delivered = min((cursor.tick for cursor in cursors.values()), default=released)
+        for statement, values in drop_statements(released, self._spec.retention, delivered, self._swept):
+            self._connection.execute(statement, values)
+        self._connection.execute(
+            "DELETE FROM batch WHERE number <= (SELECT max(number) FROM batch) - ?", (self._spec.batch_ids,)
+        )
+        return thinned_through(released, self._spec.retention, delivered)
 
-    def _read_sidecar(self) -> dict[str, Any] | None:
-        if not self._sidecar_file.exists():
-            return None
+    # -- the head ----------------------------------------------------------------------------------------------------
+
+    def _write_head(self, head: Head) -> None:
+        with database.translated(self._path), database.transaction(self._connection):
+            self._put_head(head)
+        self.head = head
+
+    def _put_head(self, head: Head) -> None:
+        text = json.dumps(asdict(head), sort_keys=True)
+        mac = self._key.mac("store head", text.encode())
+        self._connection.execute("INSERT OR REPLACE INTO head VALUES (1, ?, ?)", (text, mac))
+
+    def _read_head(self) -> Head:
+        with database.translated(self._path):
+            row = self._connection.execute("SELECT state, mac FROM head").fetchone()
+        if row is None or not hmac.compare_digest(self._key.mac("store head", row[0].encode()), row[1]):
+            raise StateError(
+                f"{self._path} is damaged or was not written with the key {self._spec.key_file}; the stream stops"
+            )
+        fields: dict[str, Any] = json.loads(row[0])
+        if fields["spec"] != self._spec.digest:
+            raise StateError(f"{self._path} belongs to another spec; a running stream's spec cannot be changed")
+        run = fields.pop("run")
+        return Head(**fields, run=None if run is None else RunInProgress(**run))
+
+    def _signed(self, table: str, *row: str | int) -> tuple[Any, ...]:
+        """A row with its mac: a position that is off by a bit would make the stream leave out, or count twice."""
+        return (*row, self._key.mac(f"store {table}", json.dumps(row).encode()))
+
+    def _genuine(self, table: str, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        if any(not hmac.compare_digest(self._signed(table, *row)[-1], mac) for *row, mac in rows):
+            raise self._damaged(table)
+        return [tuple(row) for *row, _ in rows]
+
+    def _unsealed(self, purpose: str, sealed: bytes) -> bytes:
         try:
-            fields = json.loads(self._sidecar_file.read_bytes())
-            mac = fields.pop("mac")
-            genuine = hmac.compare_digest(self._sidecar_mac(fields), mac)
-        except OSError as error:
-            raise StateError(f"cannot read {self._sidecar_file}: {error.strerror}") from None
-        except (ValueError, KeyError, AttributeError, TypeError):
-            genuine = False
-        if not genuine:
-            raise StateError(f"{self._sidecar_file} is damaged or belongs to another key; bring the right one back")
-        if fields["spec"] != self._spec_digest:
-            raise StateError(
-                f"the key {self._key_file} is bound to another spec (stream {fields['stream']!r}). One key serves one "
-                "spec: the same noise under two would cancel out. Undo the change of the spec, or start a new stream "
-                "with new key, state and output files"
-            )
-        return dict(fields)
+            return self._key.unseal(purpose, sealed)
+        except StateError:
+            raise self._damaged(purpose.split(" ")[0]) from None
 
-    def _sidecar_mac(self, fields: Mapping[str, Any]) -> str:
-        return self._key.mac("runtime sidecar", json.dumps(fields, sort_keys=True).encode()).hex()
+    def _damaged(self, table: str) -> StateError:
+        return StateError(
+            f"{self._path} is damaged ({table}); the stream stops. Bring back the last good copy and resume with "
+            "--replay"
+        )
 
 
-def _link(chain: str, mac: bytes) -> str:
-    return hashlib.sha256(chain.encode() + mac).hexdigest()
+def collected(spec: StreamSpec, origin: int | None, rows: Sequence[tuple[int, str, bytes]]) -> list[TickRelease]:
+    """Rows of the release log, in the order of ticks, as releases with queries in the order of the spec."""
+    if origin is None and spec.clock.floating:
+        raise ConfigurationError("the clock of this stream starts at its first serve, which has not been yet")
+    clock = spec.clock if origin is None else spec.clock.anchored(origin)
+    by_tick: dict[int, dict[str, bytes]] = {}
+    for tick, query, payload in rows:
+        by_tick.setdefault(tick, {})[query] = payload
+    names = [query.name for query in spec.queries]
+    return [
+        TickRelease(tick, clock.end_of(tick), {name: found[name] for name in names if name in found})
+        for tick, found in by_tick.items()
+    ]

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from evertally import Histogram, simulation
 from evertally.errors import ConfigurationError
 from evertally.runtime import StreamSpec
+from evertally.runtime.mechanisms import build
 
 Series = dict[tuple[str, str | None], NDArray[np.int64]]
 
-_DAY = 24
-_WEEK = 7 * _DAY
+_DAY_MICROSECONDS = 86_400_000_000
 _SHOWN = ("UA", "EV", "AA", "HA")
 
 
@@ -35,7 +35,7 @@ def draw(
     FigureCanvasAgg(figure)
     top, bottom = figure.subplots(2, 1, height_ratios=(3, 2))
     _draw_days(top, spec, released)
-    _draw_error(bottom, released, radius, exact)
+    _draw_error(bottom, spec, released, radius, exact)
     figure.savefig(target, dpi=120, metadata={"Software": None})
 
 
@@ -50,25 +50,32 @@ def _read(releases: Path) -> tuple[Series, Series]:
     return {k: np.array(v) for k, v in values.items()}, {k: np.array(v) for k, v in radii.items()}
 
 
+def _ticks_a_day(spec: StreamSpec) -> int:
+    return _DAY_MICROSECONDS // spec.clock.length
+
+
 def _band(spec: StreamSpec) -> NDArray[np.float64]:
     """Half the 95 % interval of a week's count, at every midnight from the first full week on.
 
     The difference of two releases is free and has its own error, known without any data.
     """
     query = next(query for query in spec.queries if query.name == "by-carrier")
+    running = build(spec, simulation(0))[query.name]
+    day, week = _ticks_a_day(spec), 7 * _ticks_a_day(spec)
     twin: Any = Histogram(
         **query.parameters,
-        guarantee=spec.guarantee.share(query.share),
-        horizon=spec.horizon,
+        guarantee=running.guarantee,
+        horizon=running.horizon,
         key=simulation(0),
-        max_window=_WEEK,
+        mechanism=running.mechanism,
+        max_window=week,
     )
-    twin.run(np.zeros((_WEEK - _DAY, len(twin.columns)), dtype=np.int64))
-    day = np.zeros((_DAY, len(twin.columns)), dtype=np.int64)
+    nothing = np.zeros((week, len(twin.columns)), dtype=np.int64)
+    twin.run(nothing[day:])
     band = []
-    while twin.tick + _DAY <= twin.horizon:
-        twin.run(day)
-        lower, upper = twin.last(_WEEK).interval(beta=0.05)
+    while twin.tick + day <= twin.horizon:
+        twin.run(nothing[:day])
+        lower, upper = twin.last(week).interval(beta=0.05)
         band.append((upper["UA"] - lower["UA"]) / 2)
     return np.array(band)
 
@@ -76,11 +83,13 @@ def _band(spec: StreamSpec) -> NDArray[np.float64]:
 def _draw_days(axes: Any, spec: StreamSpec, released: Series) -> None:
     band = _band(spec) / 7
     days = np.arange(7, 7 + len(band))
+    day, week = _ticks_a_day(spec), 7 * _ticks_a_day(spec)
     for label in _SHOWN:
         running = released["by-carrier", label]
-        week = (running - np.concatenate([np.zeros(_WEEK, np.int64), running[:-_WEEK]]))[_WEEK - 1 :: _DAY] / 7
-        (line,) = axes.plot(days, week, linewidth=1.4, label=label)
-        axes.fill_between(days, week - band, week + band, color=line.get_color(), alpha=0.25, linewidth=0)
+        before = np.concatenate([np.zeros(week, np.int64), running[:-week]])
+        mean = (running - before)[week - 1 :: day] / 7
+        (line,) = axes.plot(days, mean, linewidth=1.4, label=label)
+        axes.fill_between(days, mean - band, mean + band, color=line.get_color(), alpha=0.25, linewidth=0)
     axes.set_title(f"Departures from New York per day (mean of 7 days), as released: {spec.guarantee}", fontsize=11)
     axes.set_ylabel("departures a day")
     axes.legend(title="carrier, 95 % band", ncols=4, loc="upper left")
@@ -90,9 +99,13 @@ def _draw_days(axes: Any, spec: StreamSpec, released: Series) -> None:
 
 
 def _draw_error(
-    axes: Any, released: Series, radius: Series, exact: Mapping[tuple[str, str | None], NDArray[np.int64]]
+    axes: Any,
+    spec: StreamSpec,
+    released: Series,
+    radius: Series,
+    exact: Mapping[tuple[str, str | None], NDArray[np.int64]],
 ) -> None:
-    days = np.arange(1, len(radius["all", None]) + 1) / _DAY
+    days = np.arange(1, len(radius["all", None]) + 1) / _ticks_a_day(spec)
     for key, name in ((("all", None), "all departures"), (("by-carrier", "UA"), "carrier UA")):
         (line,) = axes.plot(days, released[key] - exact[key], linewidth=0.7, label=f"{name}: released - exact")
         for sign in (-1, 1):

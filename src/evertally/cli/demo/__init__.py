@@ -1,0 +1,5 @@
+"""The demo: a year of real departures, replayed through the live service."""
+
+from evertally.cli.demo.story import demo
+
+__all__ = ["demo"]

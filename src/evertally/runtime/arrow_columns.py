@@ -1,0 +1,131 @@
+"""Arrow columns from outside, made safe: whatever is in them, later steps can take them.
+
+Arrow checks the frame of what it reads, not the content: offsets, indices and lengths may lie. A column is validated in
+full, but with texts as bytes and days as milliseconds, which have no wrong values: a single record must not decide
+whether the others are taken. Forms that few functions know (dictionaries, views, half floats, decimals) are resolved
+here. A short column may stand for very many bytes then, so what it becomes is bounded first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+# With a limit of n, columns may become 16 n bytes of text, and lists may have n entries in all.
+GROWTH = 16
+_NO_LIMIT = 2**56
+
+
+class TooLarge(Exception):
+    """A column would become larger than its limit."""
+
+
+def clean(column: Any, limit: int = _NO_LIMIT) -> Any:
+    """A column as a valid array of a plain type; ArrowException if it is damaged."""
+    if pa.types.is_dictionary(column.type):
+        return _decoded(column, limit)
+    column = _validated(column)
+    if any(len(child) > limit for child in _children(column)):
+        raise TooLarge
+    if is_view(column.type) and _view_bytes(column) > GROWTH * limit:
+        raise TooLarge
+    return column.cast(_simple(column.type), safe=False)
+
+
+def is_view(kind: Any) -> bool:
+    """Text or bytes in the form of views."""
+    return bool(pa.types.is_string_view(kind) or pa.types.is_binary_view(kind))
+
+
+def is_text(kind: Any) -> bool:
+    """Text or bytes in any form."""
+    types = pa.types
+    tests = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary, types.is_fixed_size_binary)
+    return any(test(kind) for test in tests) or is_view(kind)
+
+
+def _validated(column: Any) -> Any:
+    kind = _bytes_for_text(column.type)
+    if kind != column.type:
+        column = column.view(kind)
+    # Full validation of decimals asks of each value whether it fits: a single record would decide.
+    column.validate(full=not pa.types.is_decimal(kind))
+    return column
+
+
+def _bytes_for_text(kind: Any) -> Any:
+    """The type with text as bytes and days as milliseconds, which no value can violate. The layout is the same."""
+    types = pa.types
+    if types.is_string(kind):
+        return pa.binary()
+    if types.is_large_string(kind):
+        return pa.large_binary()
+    if types.is_string_view(kind):
+        return pa.binary_view()
+    if types.is_date64(kind):
+        return pa.timestamp("ms")
+    return _rebuilt(kind, _bytes_for_text)
+
+
+def _simple(kind: Any) -> Any:
+    """The type without forms that later steps do not know."""
+    types = pa.types
+    if is_view(kind):
+        return pa.large_binary()
+    if types.is_fixed_size_binary(kind):
+        return pa.binary()
+    if types.is_float16(kind):
+        return pa.float32()
+    if types.is_decimal(kind):
+        return pa.float64()
+    return _rebuilt(kind, _simple)
+
+
+def _rebuilt(kind: Any, change: Callable[[Any], Any]) -> Any:
+    types = pa.types
+    if types.is_list(kind):
+        return pa.list_(change(kind.value_type))
+    if types.is_large_list(kind):
+        return pa.large_list(change(kind.value_type))
+    if types.is_fixed_size_list(kind):
+        return pa.list_(change(kind.value_type), kind.list_size)
+    if types.is_map(kind):
+        return pa.map_(change(kind.key_type), change(kind.item_type))
+    if types.is_struct(kind):
+        return pa.struct([(field.name, change(field.type)) for field in kind])
+    return kind
+
+
+def _children(column: Any) -> list[Any]:
+    kind = column.type
+    if pa.types.is_map(kind):
+        return [column.keys]
+    lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    return [column.values] if any(test(kind) for test in lists) else []
+
+
+def _decoded(column: Any, limit: int) -> Any:
+    indices, dictionary = column.indices, column.dictionary
+    indices.validate(full=True)
+    values = _validated(dictionary)
+    if is_view(values.type) and _view_bytes(values) > GROWTH * limit:
+        raise TooLarge
+    values = values.cast(_simple(values.type), safe=False)
+    ends = pc.min_max(indices).as_py()
+    if ends["min"] is not None and not 0 <= ends["min"] <= ends["max"] < len(values):
+        raise pa.ArrowInvalid("an index is out of range")
+    if is_text(values.type):
+        values = values.cast(pa.large_binary())
+        if (pc.sum(pc.binary_length(values).take(indices)).as_py() or 0) > GROWTH * limit:
+            raise TooLarge
+    return values.take(indices)
+
+
+def _view_bytes(column: Any) -> int:
+    # A view is 16 bytes, the first four of them its length. Several views may show the same bytes.
+    views = np.frombuffer(column.buffers()[1] or b"", np.int32)[::4][column.offset : column.offset + len(column)]
+    return int(np.maximum(views, 0).sum(dtype=np.int64))

@@ -1,0 +1,139 @@
+"""Batches of events: what a live stream takes in, and how it keeps them until their tick is released.
+
+A batch comes as JSON lines, as a JSON array or as an Arrow IPC stream. It is refused for its envelope only; a record
+that cannot be read is left out without a trace. In the journal a batch is an Arrow stream of the needed columns, in
+which JSON cells stay what they were: whether all of them happen to be texts must not change what one of them means.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
+from numpy.typing import NDArray
+
+from evertally.errors import StateError
+from evertally.runtime import arrow_body, json_cells
+from evertally.runtime.envelope import BatchRefused, needed, not_json, too_large
+from evertally.runtime.sources import ROWS, Batch
+from evertally.runtime.spec import StreamSpec
+from evertally.runtime.tick_events import TickEvents, length, split_by_tick
+
+__all__ = [
+    "MEDIA_TYPES",
+    "Batch",
+    "BatchRefused",
+    "Mark",
+    "Piece",
+    "TickEvents",
+    "decode",
+    "encode",
+    "length",
+    "parse",
+    "split_by_tick",
+]
+
+JSON_LINES = "application/x-ndjson"
+JSON = "application/json"
+ARROW = "application/vnd.apache.arrow.stream"
+MEDIA_TYPES = (JSON_LINES, JSON, ARROW)
+
+_MARK = b"evertally"
+_OBJECTS, _JSON_TEXT = b"objects", b"json"
+_write_cell = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+
+
+Mark = Callable[[str], int | None]  # how far a source was accepted, by name
+
+
+class Piece(NamedTuple):
+    """A batch that a source offers, and how far the source is read once the batch is accepted.
+
+    The marks are kept in the transaction that accepts the batch. So a source that asks for them after a crash goes on
+    behind the last accepted event: none is lost, and none is counted twice.
+    """
+
+    batch_id: str
+    batch: Batch
+    marks: Mapping[str, int]
+
+
+def parse(body: bytes, media_type: str, spec: StreamSpec) -> Batch:
+    """The needed columns of a batch; BatchRefused if its envelope is wrong."""
+    if len(body) > spec.serve.max_batch_bytes:
+        raise too_large()
+    names = needed(spec)
+    kind = media_type.partition(";")[0].strip().lower()
+    if kind == ARROW:
+        rows, columns = arrow_body.read(body, names, spec)
+    elif kind == JSON_LINES:
+        rows, columns = json_cells.columns(json_cells.records(body), names)
+    elif kind == JSON:
+        rows, columns = json_cells.columns(_elements(body), names)
+    else:
+        raise BatchRefused(f"the media type of a batch must be one of {', '.join(MEDIA_TYPES)}")
+    return columns or {ROWS: pa.nulls(rows)}
+
+
+def _elements(body: bytes) -> list[json_cells.Record]:
+    try:
+        elements = json.loads(body.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        elements = None
+    if not isinstance(elements, list) or not all(map(json_cells.depth_fits, elements)):
+        raise not_json()
+    return [element for element in elements if isinstance(element, dict)]
+
+
+# -- The journal ---------------------------------------------------------------------------------------------
+
+
+def encode(batch: Batch) -> bytes:
+    """A batch as bytes, the same bytes for the same batch."""
+    fields, columns = [], []
+    for name, column in batch.items():
+        mark = None
+        if isinstance(column, np.ndarray):
+            column, mark = _of_objects(column)
+        fields.append(pa.field(name, column.type, metadata=mark))
+        columns.append(column)
+    schema = pa.schema(fields)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
+    return bytes(sink.getvalue())
+
+
+def decode(payload: bytes) -> Batch:
+    """The batch that `encode` wrote."""
+    try:
+        with pa.ipc.open_stream(pa.BufferReader(payload)) as reader:
+            schema, batch = reader.schema, reader.read_next_batch()
+        return {field.name: _to_objects(batch.column(i), field.metadata) for i, field in enumerate(schema)}
+    except (pa.ArrowException, OSError, ValueError, StopIteration):
+        pass
+    raise StateError("a batch in the journal cannot be read; the state file is damaged")
+
+
+def _of_objects(cells: NDArray[Any]) -> tuple[Any, Mapping[bytes, bytes]]:
+    """Python objects as Arrow: as they are if all have one type that Arrow can hold, otherwise as JSON."""
+    kinds = set(map(type, cells)) - {type(None)}
+    typed = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    if len(kinds) <= 1:
+        try:
+            return pa.array(cells.tolist(), typed[kinds.pop()] if kinds else pa.null()), {_MARK: _OBJECTS}
+        except (KeyError, ValueError, OverflowError, pa.ArrowException):  # lists; a lone surrogate; a long integer
+            pass
+    return pa.array([_write_cell(cell) for cell in cells], pa.large_string()), {_MARK: _JSON_TEXT}
+
+
+def _to_objects(column: Any, metadata: Mapping[bytes, bytes] | None) -> Any:
+    mark = (metadata or {}).get(_MARK)
+    if mark is None:
+        return column
+    cells = column.to_pylist()
+    return np.fromiter(json.loads(f"[{','.join(cells)}]") if mark == _JSON_TEXT else cells, object, len(cells))

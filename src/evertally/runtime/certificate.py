@@ -1,0 +1,294 @@
+"""The guarantee certificate: what a stream promises, to whom, for how long and by which theorems, for the files.
+
+It is made from the spec and from the mechanisms that the spec asks for, before or after any data; all of it is public.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import evertally
+from evertally.errors import ConfigurationError
+from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Guarantee, Ledger, PureDP
+from evertally.privacy.ledger import Entry
+from evertally.runtime.clock import FIRST_SERVE, duration
+from evertally.runtime.mechanisms import Mechanisms, build
+from evertally.runtime.plan import PlannedQuery, plan_of
+from evertally.runtime.proofs import change_proof, mechanism_proof
+from evertally.runtime.spec import QuerySpec, StreamSpec
+
+FORMAT = 1
+
+_DELTAS = tuple(Fraction(1, 10**power) for power in (3, 4, 5, 6, 7, 8, 9, 10, 12))
+_LARGE_DELTAS = tuple(Fraction(percent, 100) for percent in (1, 2, 5, 10, 15, 20, 30, 40, 50))  # to bound guesses only
+
+
+def certificate(spec: StreamSpec) -> dict[str, Any]:
+    """What a privacy engineer files: every number comes from the objects that release, exact ones as text too."""
+    mechanisms = build(spec, key=None)
+    planned = plan_of(spec, mechanisms)
+    ledger = _ledger(spec, mechanisms)
+    return {
+        "format": FORMAT,
+        "evertally": evertally.__version__,
+        "stream": spec.name,
+        "spec_digest": spec.digest,
+        "in_plain_words": plain_words(spec),
+        "guarantee": _guarantee(spec.guarantee),
+        "adversary": _adversary(spec),
+        "neighbours": {"relation": spec.neighbours, "meaning": _neighbours(spec)},
+        "unit": {
+            "protects": spec.unit,
+            "max_events_per_user": spec.max_events_per_user,
+            "user_column": spec.user_column,
+        },
+        "horizon": {"ticks": spec.horizon, "meaning": _life(spec)},
+        "clock": _clock(spec),
+        "queries": [
+            _query(spec, query, row, mechanisms[query.name])
+            for query, row in zip(spec.queries, planned.queries, strict=True)
+        ],
+        "error_bounds": {"beta": spec.beta, "at_tick": planned.ticks},
+        "composition": _composition(spec, ledger),
+        "epsilon_delta": [_as_pair(best) for best in _conversions(spec, ledger)],
+        "assumptions": _assumptions(spec),
+    }
+
+
+def plain_words(spec: StreamSpec) -> str:
+    """The promise for a person who has never heard of differential privacy. True, and short."""
+    every = "tick" if spec.clock.integer else duration(spec.clock.length)
+    correct = _guesses(spec)
+    doubt = (
+        f"Somebody who is in two minds about it, and then sees everything that this stream ever publishes, guesses "
+        f"right in at most {correct} of 100 cases."
+        if correct < 99
+        else "But the parameters of this stream are so large that the promise says little."
+    )
+    oblivious = spec.guarantee.adversary == "oblivious"
+    condition = " This holds if events do not depend on what was published before." if oblivious else ""
+    return (
+        f"Statistics of the stream {spec.name!r} are published once for every {every}, with random noise in them, "
+        f"so that they hide {_hidden(spec)}. {doubt}{condition} {_not_hidden(spec)} "
+        "The noise makes the numbers inexact; each is published with an interval, or a bound, for its error."
+    )
+
+
+def _guarantee(guarantee: Guarantee) -> dict[str, Any]:
+    """Numbers rounded up, so that none claims less loss than is real, and the exact ones as fractions."""
+    names = [name for name in ("epsilon", "rho", "delta") if hasattr(guarantee, f"exact_{name}")]
+    return {
+        "kind": type(guarantee).__name__,
+        **{name: getattr(guarantee, name) for name in names},
+        "exact": {name: str(getattr(guarantee, f"exact_{name}")) for name in names},
+    }
+
+
+def _as_pair(guarantee: ApproxDP) -> dict[str, Any]:
+    return {name: value for name, value in _guarantee(guarantee).items() if name != "kind"}
+
+
+def _adversary(spec: StreamSpec) -> dict[str, str]:
+    meaning = {
+        "adaptive": "knows everything but one protected unit, sees every release of every query as it comes out, and "
+        "may choose later events by what it has seen",
+        "oblivious": "knows everything but one protected unit and sees every release of every query; the events do "
+        "not depend on what was released before",
+    }
+    return {"kind": spec.guarantee.adversary, "meaning": meaning[spec.guarantee.adversary]}
+
+
+def _neighbours(spec: StreamSpec) -> str:
+    if spec.unit == "user":
+        cap = spec.max_events_per_user
+        if spec.neighbours == "replace":
+            return f"the events of one user (at most {cap} are counted) are replaced by those of another"
+        return f"all events of one user (at most {cap} are counted) are there or not; other events stay in their ticks"
+    return {
+        "add_remove": "one event is there or not; all others stay in their ticks",
+        "replace": "one event has any other content; its tick stays",
+        "independent": "in each column, one event of a tick of its own has another value",
+    }[spec.neighbours]
+
+
+def _life(spec: StreamSpec) -> str:
+    end = f"until {spec.clock.end_of(spec.horizon)}" if spec.horizon and not spec.clock.floating else "for all ticks"
+    return f"the guarantee covers all releases of all queries together, {end}"
+
+
+def _clock(spec: StreamSpec) -> dict[str, Any]:
+    clock = spec.clock
+    return {
+        "start": FIRST_SERVE if clock.floating else clock.end_of(0),
+        "tick": clock.length if clock.integer else clock.length / 1_000_000,
+        "unit": "time stamps are plain integers" if clock.integer else "seconds",
+        "column": clock.column,
+        "close": clock.close,
+    }
+
+
+def _query(spec: StreamSpec, query: QuerySpec, row: PlannedQuery, mechanism: Any) -> dict[str, Any]:
+    return {
+        "name": query.name,
+        "kind": query.kind,
+        "column": query.column,
+        "share": {"exact": str(query.share), "value": float(query.share)},
+        "mechanism": row.mechanism,
+        "class": type(mechanism).__name__,
+        "exactness": row.exactness,
+        "charge": _guarantee(row.charge) if _pays(row.mechanism) else None,
+        "proved_in": {
+            "mechanism": mechanism_proof(query, row.mechanism),
+            "change_of_one_unit": change_proof(spec, query),
+        },
+        "error_bound": _finite(row.error_bound),
+        "stddev": _finite(row.stddev),
+    }
+
+
+def _pays(mechanism: str) -> bool:
+    """A constant reads no data; what it is charged stands for zero, which no guarantee can say."""
+    return mechanism != "trivial"
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def _ledger(spec: StreamSpec, mechanisms: Mechanisms) -> Ledger:
+    """What the mechanisms satisfy, under what they have to fit; it refuses a sum that does not."""
+    ledger = Ledger(spec.shared)
+    for name, mechanism in mechanisms.items():
+        if _pays(mechanism.mechanism):
+            ledger.promise(name, mechanism.charge)
+    return ledger
+
+
+def _composition(spec: StreamSpec, ledger: Ledger) -> dict[str, Any]:
+    total = ledger.total()
+    return {
+        "theorem": _sum_of(ledger.entries),
+        "concurrent": "mechanisms run at the same time on input that may depend on all their releases: Henzinger, "
+        "Safavi, Vadhan, Concurrent Composition for Differentially Private Continual Mechanisms; for linear "
+        "mechanisms directly, factorization-counting 1.4 and 3.2",
+        "sum": {
+            "epsilon": None if ledger.cost.epsilon is None else str(ledger.cost.epsilon),
+            "rho": str(ledger.cost.rho),
+            "delta": str(ledger.cost.delta),
+        },
+        "total": None if total is None else _guarantee(total),
+        "within_guarantee": total is None or spec.guarantee.covers(total),
+    }
+
+
+def _sum_of(entries: Sequence[Entry]) -> str:
+    if all(isinstance(entry.charge, PureDP) for entry in entries):
+        return "epsilons add up (basic composition), price-of-continual-release 2"
+    if any(entry.delta for entry in entries):
+        return "rho and the probabilities of bad events add up, and are converted once: streaming-selection 2.1 and 2.3"
+    return "rho adds up (zCDP), a pure epsilon as epsilon^2/2, and is converted once: price-of-continual-release 2.1"
+
+
+def _conversions(spec: StreamSpec, ledger: Ledger) -> list[ApproxDP]:
+    """For each delta the smallest epsilon that follows from the guarantee or from the sum of what is paid."""
+    cost, adversary = ledger.cost, spec.guarantee.adversary
+    known: list[Guarantee] = [spec.guarantee]
+    if cost.rho:
+        both = (
+            ApproxZCDP(cost.rho, cost.delta, adversary=adversary) if cost.delta else ZCDP(cost.rho, adversary=adversary)
+        )
+        known.append(both)
+    if cost.epsilon:
+        known.append(
+            ApproxDP(cost.epsilon, cost.delta, adversary=adversary)
+            if cost.delta
+            else PureDP(cost.epsilon, adversary=adversary)
+        )
+    best = []
+    for delta in _DELTAS:
+        implied = []
+        for guarantee in known:
+            try:
+                implied.append(guarantee.to_approx(delta))
+            except ConfigurationError:  # it says nothing about so small a delta
+                continue
+        if implied:
+            best.append(min(implied, key=lambda pair: pair.exact_epsilon))
+    return best
+
+
+def _guesses(spec: StreamSpec) -> int:
+    """Of 100 guesses between two neighbours with even odds, how many are right at most; rounded up.
+
+    (eps, delta)-DP bounds the best test by (e^eps + delta)/(e^eps + 1); every pair that is implied may be used.
+    """
+    pairs = []
+    for delta in (*_DELTAS, *_LARGE_DELTAS):
+        try:
+            pairs.append(spec.guarantee.to_approx(delta))
+        except ConfigurationError:
+            continue
+    if isinstance(spec.guarantee, ApproxDP):
+        pairs.append(spec.guarantee)
+    chances = []
+    for pair in pairs:
+        less = math.exp(-pair.epsilon)
+        chances.append((1 + pair.delta * less) / (1 + less))
+    return math.ceil(100 * min([*chances, 1.0]) + 1e-9)
+
+
+def _hidden(spec: StreamSpec) -> str:
+    if spec.unit == "user":
+        if spec.neighbours == "replace":
+            return f"what any one person (a name in the column {spec.user_column!r}) did"
+        return f"whether any one person (a name in the column {spec.user_column!r}) is in the data at all"
+    return {
+        "add_remove": "whether any one event happened, and what it said",
+        "replace": "what any one event said, though not that it happened",
+        "independent": "what one event said in each of the counted columns",
+    }[spec.neighbours]
+
+
+def _not_hidden(spec: StreamSpec) -> str:
+    if spec.unit == "user":
+        return (
+            f"Of each person at most {spec.max_events_per_user} events are counted; facts about larger groups are not "
+            "hidden, they are what the statistics are for."
+        )
+    return "A person with many events is protected less than one event is; facts about large groups are not hidden."
+
+
+def _assumptions(spec: StreamSpec) -> list[str]:
+    times = {
+        "wall": "Live ticks close on the wall clock and are published a fixed time after their end. How long the "
+        "computation takes is outside the promise, and so is everything else that can be measured on the machine.",
+        "request": "Live ticks close when an administrator says so. When that is must not depend on the events; "
+        "timing is outside the promise.",
+    }
+    assumed = [
+        "The random bits, made from the key by AES-256 and BLAKE2b, cannot be told from ideal ones: the guarantee is "
+        "computational (docs/theory/samplers.md, section 5).",
+        "The key and the state file are secret, are used for this stream only, and are never restored from a copy "
+        "together: two runs on different data with one key reveal the difference.",
+        "The clock, the queries, their labels and all other parameters were declared without looking at the data. "
+        "Idle ticks are released too.",
+        "Every event is cut to its bounds by a fixed function of that event alone before it is counted; what cannot "
+        "be read is left out silently (streaming-selection 10.1).",
+        times[spec.clock.close],
+        "Public: that the stream exists, its spec, the number and times of its ticks, and the error bounds.",
+    ]
+    if spec.unit == "user":
+        assumed.append(
+            f"A person is one name in the column {spec.user_column!r}. Whoever has several names is protected for "
+            "each of them."
+        )
+    if spec.guarantee.adversary == "oblivious":
+        assumed.append("Events do not depend on what this stream released before.")
+    if spec.max_events_per_tick is not None:
+        assumed.append(
+            f"max_events_per_tick = {spec.max_events_per_tick} is a guess that error bounds rest on; privacy does not."
+        )
+    return assumed

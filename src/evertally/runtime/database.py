@@ -1,0 +1,130 @@
+"""The SQLite file under a stream: how it is opened, what tables it has, how old files are brought up to date.
+
+WAL with synchronous=FULL: a transaction that has returned survives a power cut. secure_delete overwrites what is
+deleted, because deleted rows were events and exact sums. Errors of SQLite are translated here and nowhere else; its own
+texts are not passed on.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from evertally.errors import StateError
+
+# Version n is reached by the first n steps. A released step is never edited; a change is a new step at the end.
+STEPS = (
+    """
+    CREATE TABLE head (
+        one INTEGER PRIMARY KEY CHECK (one = 1),
+        state TEXT NOT NULL,                -- JSON: see store.Head
+        mac BLOB NOT NULL
+    );
+    CREATE TABLE ledger (query TEXT PRIMARY KEY, share TEXT NOT NULL, charge TEXT NOT NULL);
+    CREATE TABLE snapshot (query TEXT PRIMARY KEY, tick INTEGER NOT NULL, sealed BLOB NOT NULL);
+    CREATE TABLE journal (number INTEGER PRIMARY KEY, tick INTEGER NOT NULL, sealed BLOB NOT NULL);
+    CREATE INDEX journal_by_tick ON journal (tick, number);
+    CREATE TABLE batch (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        id BLOB NOT NULL UNIQUE,
+        digest BLOB NOT NULL,
+        tick INTEGER NOT NULL
+    );
+    CREATE TABLE input (name TEXT PRIMARY KEY);
+    CREATE TABLE release (tick INTEGER, query TEXT, payload BLOB NOT NULL, PRIMARY KEY (tick, query));
+    CREATE TABLE sink (name TEXT PRIMARY KEY, tick INTEGER NOT NULL, offset INTEGER NOT NULL, mac BLOB NOT NULL);
+    """,
+    """
+    CREATE TABLE mark (  -- positions in sources that can be read again
+        name TEXT PRIMARY KEY, value INTEGER NOT NULL, mac BLOB NOT NULL
+    );
+    """,
+)
+
+_DAMAGED = "it is damaged; the stream stops. Bring back the last good copy and resume with --replay"
+_REMEDIES = {
+    "SQLITE_FULL": "the disk is full; make room, then start again: nothing that was acknowledged is lost",
+    "SQLITE_READONLY": "it cannot be written; give this user the right to write it and its folder",
+    "SQLITE_CANTOPEN": "it cannot be opened; check the folder and its permissions",
+    "SQLITE_BUSY": "another program holds it open; close that program",
+    "SQLITE_IOERR": "the disk reports an error; check the disk, then start again",
+    "SQLITE_NOTADB": "it is not a state file of this version, or it is damaged; bring the right one back",
+}
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Errors of SQLite as StateErrors that say what to do."""
+    try:
+        yield
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        name = getattr(error, "sqlite_errorname", None) or ""
+        # What is left is not a matter of the disk: tables that are gone, keys that are there twice, broken texts.
+        remedy = next((text for kind, text in _REMEDIES.items() if name.startswith(kind)), _DAMAGED)
+        raise StateError(f"the state file {path}: {remedy}") from None
+
+
+def create(path: Path) -> None:
+    """An empty file that only this user may read; what is there already stays."""
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError as error:
+        raise StateError(f"cannot write the state file {path}: {error.strerror}") from None
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """The one connection that writes. Checks the file, brings its tables up to date."""
+    try:
+        mode = stat.S_IMODE(os.stat(path).st_mode)
+    except OSError as error:
+        raise StateError(f"cannot read the state file {path}: {error.strerror}") from None
+    if mode & 0o077:
+        raise StateError(f"{path} is open to others (mode {mode:04o}); it holds exact sums: chmod 600 it")
+    with translated(path):
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA secure_delete = ON")
+            # Not quick_check: a batch that its index has lost would be counted again when it is sent again.
+            if connection.execute("PRAGMA integrity_check").fetchone() != ("ok",):
+                raise StateError(f"the state file {path}: {_DAMAGED}")
+            _migrate(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def connect_to_read(path: Path) -> sqlite3.Connection:
+    """A connection that cannot write."""
+    with translated(path):
+        return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All or nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # a full disk rolls back by itself
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > len(STEPS):
+        raise StateError(f"the state file {path} was written by a later version (format {version}); upgrade evertally")
+    for number, step in enumerate(STEPS[version:], version + 1):
+        with transaction(connection):
+            for statement in filter(str.strip, step.split(";\n")):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {number}")

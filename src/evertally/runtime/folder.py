@@ -1,0 +1,114 @@
+"""A folder that others write files of events into.
+
+A file is complete when it has its name: writers use a name that starts with "." or ends in ".tmp" or ".part" while they
+write, and rename the file at the end. From then on it must not change.
+
+The folder itself remembers nothing that matters. How many records of a file were accepted is a mark in the state of the
+stream, moved in the same transaction as the events, and so is a fingerprint of the file: a file that has changed since
+is refused, for nobody can say which of its records were counted.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import pyarrow as pa
+
+from evertally.errors import ConfigurationError, StateError
+from evertally.runtime.arrow_columns import clean
+from evertally.runtime.batches import Batch, Mark, Piece, length
+from evertally.runtime.envelope import BatchRefused, check_type, needed
+from evertally.runtime.sources import ROWS, InputFile, identity
+from evertally.runtime.spec import StreamSpec
+
+_UNFINISHED = (".tmp", ".part")
+_ROWS = 65536  # of one piece
+_ALL = -1  # the mark of a file that was accepted to its end
+
+
+class Folder:
+    """The complete files of a folder, in the order of their names, cut into pieces.
+
+    >>> folder = Folder("incoming", spec, live.mark)             # doctest: +SKIP
+    >>> for piece in folder.new():                               # doctest: +SKIP
+    ...     live.accept([(piece.batch_id, piece.batch)], piece.marks)
+    """
+
+    def __init__(self, path: str | os.PathLike[str], spec: StreamSpec, mark: Mark) -> None:
+        self.path = Path(path)
+        if not self.path.is_dir():
+            raise ConfigurationError(f"{self.path} is not a folder")
+        self._spec = spec
+        self._mark = mark
+        self._accepted: dict[str, tuple[int, int, int]] = {}  # saves reading old files again and again
+
+    def new(self) -> Iterator[Piece]:
+        """What has come since: every piece must be accepted before the next one is asked for."""
+        for path in sorted(self.path.iterdir()):
+            if path.is_file() and not path.name.startswith(".") and not path.name.endswith(_UNFINISHED):
+                yield from self._new_in(path)
+
+    def _new_in(self, path: Path) -> Iterator[Piece]:
+        if self._accepted.get(path.name) == identity(path):
+            return
+        source = InputFile(path)
+        # Quoted: a name may be any bytes, and marks are text.
+        name = f"file:{quote(os.fsencode(path.name))}"
+        fingerprint = int(source.sha256[:15], 16)
+        if self._mark(name) not in (None, fingerprint):
+            raise self._changed(path)
+        accepted = self._mark(f"{name}:records") or 0
+        if accepted != _ALL:
+            for first, batch, more in _pieces(self._batches(source), accepted):
+                marks = {name: fingerprint, f"{name}:records": first + length(batch) if more else _ALL}
+                yield Piece(f"{name}:{source.sha256}:{first}", batch, marks)
+        self._accepted[path.name] = source.identity
+
+    def _batches(self, source: InputFile) -> Iterator[Batch]:
+        try:
+            for batch in source.batches(needed(self._spec)):
+                taken = {name: self._taken(name, column) for name, column in batch.items()}
+                # Before it is offered: what was read must be what was hashed.
+                source.check()
+                yield taken
+        except BatchRefused as problem:
+            raise ConfigurationError(f"{source.path}: {problem}") from None
+        except pa.ArrowException:
+            # Arrow's own text may quote values of the file.
+            raise ConfigurationError(f"{source.path} is not a readable {source.format} file") from None
+        except StateError:
+            raise self._changed(source.path) from None
+
+    def _taken(self, name: str, column: Any) -> Any:
+        if isinstance(column, np.ndarray) or name == ROWS:
+            return column
+        check_type(self._spec, name, column.type)
+        return clean(column)
+
+    def _changed(self, path: Path) -> StateError:
+        return StateError(
+            f"{path} has changed after it was read. Part of it may be counted, so that no more of it is; put the file "
+            "back as it was, and new events into a new file"
+        )
+
+
+def _pieces(batches: Iterator[Batch], accepted: int) -> Iterator[tuple[int, Batch, bool]]:
+    """What follows the accepted records: the number of a piece's first record, the piece, and whether there are more.
+
+    There is always a last piece, be it empty: with it the file is marked as done.
+    """
+    position = 0
+    held: tuple[int, Batch] | None = None
+    for batch in batches:
+        rows = length(batch)
+        for first in range(max(0, accepted - position), rows, _ROWS):
+            if held is not None:
+                yield *held, True
+            held = position + first, {name: column[first : first + _ROWS] for name, column in batch.items()}
+        position += rows
+    yield *(held or (position, {ROWS: pa.nulls(0)})), False

@@ -1,0 +1,203 @@
+"""Events from a Kafka topic, each counted exactly once.
+
+Kafka numbers the messages of a partition. The number of the next message to be counted is a mark in the state of the
+stream, moved in the same transaction as the events; the consumer starts there and never asks Kafka how far it was. A
+message that was not accepted comes again, one that was accepted does not. If Kafka no longer has the next message, the
+stream stops: going on would hide that events are missing.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from evertally.errors import ConfigurationError, StateError
+from evertally.runtime import json_cells
+from evertally.runtime.batches import JSON_LINES, Batch, BatchRefused, Mark, Piece, parse
+from evertally.runtime.envelope import needed
+from evertally.runtime.sources import ROWS
+from evertally.runtime.spec import StreamSpec
+
+Values = Literal["record", "batch"]
+Start = Literal["beginning", "end"]
+
+_MESSAGES = 10_000  # in one piece
+_LOOK_AGAIN = 60.0  # seconds until new partitions are looked for
+# Positions belong to the state file. Another word here could lose events or count them twice.
+_OURS = {
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    "auto.offset.reset": "error",
+    "enable.partition.eof": False,
+    "allow.auto.create.topics": False,
+    "isolation.level": "read_committed",
+}
+
+
+class KafkaSource:
+    """The messages of one topic from where the stream stands.
+
+    The value of a message is one JSON object (`values="record"`), or a whole batch (`values="batch"`) in the format of
+    its `content-type` header, JSON lines by default. A value that cannot be read is left out, like any bad record.
+    `start` says where a stream begins that has counted nothing of the topic yet. `options` go to the client library,
+    for example for encryption and passwords.
+
+    >>> source = KafkaSource("localhost:9092", "visits", spec, live.mark)      # doctest: +SKIP
+    >>> for piece in source.new():                                             # doctest: +SKIP
+    ...     live.accept([(piece.batch_id, piece.batch)], piece.marks)
+    """
+
+    def __init__(
+        self,
+        servers: str,
+        topic: str,
+        spec: StreamSpec,
+        mark: Mark,
+        *,
+        values: Values = "record",
+        start: Start = "beginning",
+        group: str = "evertally",
+        options: Mapping[str, Any] | None = None,
+        patience: float = 10.0,
+    ) -> None:
+        if values not in ("record", "batch") or start not in ("beginning", "end"):
+            raise ConfigurationError('Kafka: values is "record" or "batch", and start is "beginning" or "end"')
+        self.topic = topic
+        self._spec = spec
+        self._mark = mark
+        self._values = values
+        self._start = start
+        self._patience = patience
+        self._api = _client_library()
+        self._partitions: list[int] = []
+        self._looked = 0.0
+        self._next: dict[int, int] = {}  # what the consumer hands over next
+        self._consumer = self._connected({"bootstrap.servers": servers, "group.id": group, **_OURS}, options or {})
+
+    def new(self, timeout: float = 1.0) -> Iterator[Piece]:
+        """What has come since, after waiting at most `timeout` seconds for the first message.
+
+        Every piece must be accepted before the next one is asked for.
+        """
+        yield from self._beginnings()
+        self._go_to({number: at for number in self._partitions if (at := self._mark(self._name(number))) is not None})
+        if not self._next:
+            return
+        found: dict[int, list[Any]] = {}
+        first = self._consumer.poll(timeout)
+        # `consume` would wait for as many messages as it may return.
+        for message in [] if first is None else [first, *self._consumer.consume(_MESSAGES - 1, 0.0)]:
+            if message.error() is not None:
+                self._refuse(message.error(), message.partition())
+            else:
+                found.setdefault(message.partition(), []).append(message)
+                self._next[message.partition()] = message.offset() + 1
+        for number, messages in sorted(found.items()):
+            for some in [messages] if self._values == "record" else [[message] for message in messages]:
+                name, begin, end = self._name(number), some[0].offset(), some[-1].offset() + 1
+                yield Piece(f"{name}:{begin}-{end}", self._batch(some), {name: end})
+
+    def close(self) -> None:
+        """Leaves the brokers."""
+        self._consumer.close()
+
+    # -- Positions ---------------------------------------------------------------------------------------------------
+
+    def _name(self, partition: int) -> str:
+        return f"kafka:{self.topic}:{partition}"
+
+    def _beginnings(self) -> Iterator[Piece]:
+        """A piece without events that fixes where unknown partitions begin: "the end" is another one tomorrow."""
+        self._look_for_partitions()
+        unknown = [number for number in self._partitions if self._mark(self._name(number)) is None]
+        # A partition that comes later was empty when the stream began.
+        at_end = self._start == "end" and len(unknown) == len(self._partitions)
+        if unknown:
+            marks = {self._name(number): self._watermarks(number)[at_end] for number in unknown}
+            begins = ",".join(f"{number}@{at}" for number, at in zip(unknown, marks.values(), strict=True))
+            yield Piece(f"kafka:{self.topic}:begins:{begins}", _nothing(), marks)
+
+    def _go_to(self, positions: dict[int, int]) -> None:
+        if positions != self._next:
+            partition = self._api.TopicPartition
+            self._consumer.assign([partition(self.topic, number, at) for number, at in positions.items()])
+            self._next = positions
+
+    def _look_for_partitions(self) -> None:
+        now = time.monotonic()
+        if self._partitions and now - self._looked < _LOOK_AGAIN:
+            return
+        try:
+            topic = self._consumer.list_topics(self.topic, self._patience).topics[self.topic]
+        except self._api.KafkaException as error:
+            if not self._partitions:
+                raise self._problem(error.args[0]) from None
+            return  # the brokers are away; the client library looks for them
+        if topic.error is not None:
+            raise self._problem(topic.error)
+        self._partitions, self._looked = sorted(topic.partitions), now
+
+    def _watermarks(self, partition: int) -> tuple[int, int]:
+        """The first message that the topic still has, and the next one that it will have."""
+        place = self._api.TopicPartition(self.topic, partition)
+        try:
+            low, high = self._consumer.get_watermark_offsets(place, self._patience)
+        except self._api.KafkaException as error:
+            raise self._problem(error.args[0]) from None
+        return low, high
+
+    # -- Messages ----------------------------------------------------------------------------------------------------
+
+    def _batch(self, messages: list[Any]) -> Batch:
+        if self._values == "record":
+            records = (json_cells.record(message.value() or b"") for message in messages)
+            names = needed(self._spec)
+            rows, columns = json_cells.columns((record for record in records if record is not None), names)
+            return columns or {ROWS: pa.nulls(rows)}
+        [message] = messages
+        headers = {name.lower(): value for name, value in message.headers() or ()}
+        media_type = (headers.get("content-type") or JSON_LINES.encode()).decode("latin-1")
+        try:
+            return parse(message.value() or b"", media_type, self._spec)
+        except BatchRefused:
+            return _nothing()  # there is nobody to tell
+
+    # -- The client library ------------------------------------------------------------------------------------------
+
+    def _connected(self, ours: dict[str, Any], options: Mapping[str, Any]) -> Any:
+        for name in options:
+            if name in ours:
+                raise ConfigurationError(f"Kafka: the option {name!r} is not free; positions are kept with the events")
+        try:
+            return self._api.Consumer({**options, **ours}, logger=logging.getLogger(__name__))
+        except self._api.KafkaException as error:
+            raise self._problem(error.args[0]) from None
+
+    def _refuse(self, error: Any, partition: int) -> None:
+        kinds = self._api.KafkaError
+        if error.code() == kinds._AUTO_OFFSET_RESET:
+            raise StateError(
+                f"Kafka: topic {self.topic}, partition {partition} no longer has the next message to be counted; "
+                "events are missing, and the stream stops"
+            )
+        if error.code() not in (kinds._TRANSPORT, kinds._ALL_BROKERS_DOWN, kinds._RESOLVE, kinds._TIMED_OUT):
+            raise self._problem(error)
+
+    def _problem(self, error: Any) -> ConfigurationError:
+        return ConfigurationError(f"Kafka: topic {self.topic}: {error.str()}")
+
+
+def _nothing() -> Batch:
+    return {ROWS: pa.nulls(0)}
+
+
+def _client_library() -> Any:
+    try:
+        import confluent_kafka
+    except ImportError:
+        raise ConfigurationError("Kafka needs an extra: pip install 'evertally[kafka]'") from None
+    return confluent_kafka

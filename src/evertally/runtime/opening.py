@@ -1,0 +1,53 @@
+"""How a stream is taken up, new or again: lock, key, store, mechanisms, sinks, in an order that leaves no trace of what
+was refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from evertally.runtime.publisher import Publisher
+from evertally.runtime.sidecar import fence, keep_key, obtain_key
+from evertally.runtime.sinks import open_sinks
+from evertally.runtime.spec import StreamSpec
+from evertally.runtime.step import Machine, StreamState
+from evertally.runtime.store import Store
+
+
+@contextmanager
+def opened(
+    spec: StreamSpec, *, replay: bool = False, origin: Callable[[], int | None] = lambda: None
+) -> Iterator[tuple[Store, Machine, Publisher]]:
+    """The stream as of its last snapshot. `origin` is asked only by a clock that starts with the stream."""
+    with fence(spec.key_file):
+        key, new_key = obtain_key(spec.key_file, spec.state_file)
+        store = Store(key, spec)
+        try:
+            known = store.open(replay)
+            if known:
+                publisher = Publisher(spec, store, open_sinks(spec))
+                machine = Machine.at(anchored(spec, store), StreamState(store.head.snapshot, store.snapshots()), key)
+                if store.replay_target is None:
+                    publisher.catch_up()
+            else:
+                # Mechanisms and sinks come first: what they refuse must not leave a bound key behind.
+                machine = Machine.at(spec, StreamState(), key)
+                sinks = open_sinks(spec)
+                if store.replay_target is None:
+                    for sink in sinks:
+                        sink.check_new()
+                if new_key:
+                    keep_key(key, spec.key_file)
+                store.begin(machine.ledger(), origin())
+                publisher = Publisher(spec, store, sinks)
+                machine = machine.on(anchored(spec, store))
+            yield store, machine, publisher
+        finally:
+            store.close()
+
+
+def anchored(spec: StreamSpec, store: Store) -> StreamSpec:
+    """The spec with its clock in place: one that starts at the first serve gets its start from the store."""
+    origin = store.head.origin
+    return spec if origin is None else replace(spec, clock=spec.clock.anchored(origin))

@@ -1,0 +1,57 @@
+"""From the release log to the sinks: each sink gets every tick once, in order, whatever was interrupted.
+
+A sink writes at an offset that the store knows. The offset of a tick is committed with a later transaction, so after a
+crash some ticks are written again: the same bytes at the same place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evertally.runtime.releases import TickRelease
+from evertally.runtime.sinks import Sink
+from evertally.runtime.spec import StreamSpec
+from evertally.runtime.store import Cursor, Store
+
+_AT_ONCE = 256  # ticks read from the log at a time
+
+
+class Publisher:
+    """The sinks of a stream and how far each of them is."""
+
+    def __init__(self, spec: StreamSpec, store: Store, sinks: Sequence[Sink]) -> None:
+        self._store = store
+        self._sinks = sinks
+        names = {sink.name for sink in spec.sinks}  # one that was taken out of the spec must not hold up the others
+        self.cursors = {name: cursor for name, cursor in store.cursors().items() if name in names}
+        self._begin([sink for sink in sinks if sink.name not in self.cursors])
+
+    def _begin(self, sinks: Sequence[Sink]) -> None:
+        """Remembers sinks before they are written: what is in them after a crash is then known to be ours."""
+        if not sinks:
+            return
+        if self._store.replay_target is None:  # a replay writes over what the stream has written before
+            for sink in sinks:
+                sink.check_new()
+        self.cursors |= {sink.name: Cursor() for sink in sinks}
+        self._store.keep_cursors(self.cursors)
+
+    def catch_up(self) -> None:
+        """Brings every sink up to the last committed tick."""
+        last = self._store.head.tick
+        for sink in self._sinks:
+            cursor = self.cursors[sink.name]
+            # Also a sink that needs nothing is asked: what it holds may be less than it should be.
+            self._write(sink, cursor, [])
+            for first in range(cursor.tick + 1, last + 1, _AT_ONCE):
+                ticks = self._store.releases(first, min(last, first + _AT_ONCE - 1))
+                self._write(sink, self.cursors[sink.name], ticks)
+
+    def publish(self, ticks: Sequence[TickRelease]) -> None:
+        """Ticks that have just been committed."""
+        for sink in self._sinks:
+            self._write(sink, self.cursors[sink.name], ticks)
+
+    def _write(self, sink: Sink, cursor: Cursor, ticks: Sequence[TickRelease]) -> None:
+        offset = sink.publish(ticks, cursor.offset)
+        self.cursors[sink.name] = Cursor(ticks[-1].tick if ticks else cursor.tick, offset)

@@ -1,0 +1,50 @@
+"""Which ticks the release log keeps: the last ones in full, of older ones every n-th, of very old ones none.
+
+A function of public numbers: what is kept says nothing about any event. Ticks are kept by their own number (the
+multiples of `every`), so that what stays today stays tomorrow.
+"""
+
+from __future__ import annotations
+
+from evertally.runtime.spec_types import Retention
+
+
+def kept(tick: int, released: int, retention: Retention) -> bool:
+    """Whether a tick is in the log once `released` ticks are out.
+
+    >>> [tick for tick in range(1, 101) if kept(tick, 100, Retention(full=3, every=20, keep=50))]
+    [60, 80, 98, 99, 100]
+    """
+    age = released - tick
+    if retention.keep is not None and age >= retention.keep:
+        return False
+    return age < retention.full or (retention.every > 0 and tick % retention.every == 0)
+
+
+def thinned_through(released: int, retention: Retention, not_after: int) -> int:
+    """The last tick that may have to go, but for those that are kept for good; nothing after `not_after` goes."""
+    return max(0, min(released - retention.full, not_after))
+
+
+def drop_statements(
+    released: int, retention: Retention, not_after: int, swept: int = 0
+) -> list[tuple[str, tuple[int, ...]]]:
+    """SQL that takes from the table release(tick, ...) what is not kept, as far as tick `not_after`.
+
+    `swept` saves time: a tick through which the same retention has been applied already (`thinned_through` of the last
+    call). What is kept of older ticks is then not looked at again, however much it becomes.
+
+    >>> drop_statements(100, Retention(full=30, every=20, keep=90), not_after=100, swept=60)  # doctest: +ELLIPSIS
+    [('DELETE ... tick % ? != 0', (60, 70, 20)), ('DELETE FROM release WHERE tick <= ?', (10,))]
+    """
+    statements: list[tuple[str, tuple[int, ...]]] = []
+    last = thinned_through(released, retention, not_after)
+    if last > swept:
+        if retention.every:
+            thin = "DELETE FROM release WHERE tick > ? AND tick <= ? AND tick % ? != 0"
+            statements.append((thin, (swept, last, retention.every)))
+        else:
+            statements.append(("DELETE FROM release WHERE tick > ? AND tick <= ?", (swept, last)))
+    if retention.keep is not None and min(released - retention.keep, not_after) > 0:
+        statements.append(("DELETE FROM release WHERE tick <= ?", (min(released - retention.keep, not_after),)))
+    return statements

@@ -1,0 +1,160 @@
+"""What lives beside the key: the lock, and a small file that knows how far the stream has come.
+
+The noise is a function of the key. A tick computed twice from the same input gives the same bytes; computed from
+another input it would reveal the difference exactly. The store alone cannot tell that it is yesterday's copy, so the
+sidecar keeps a generation, the last released tick and a hash chain over all ticks, and is made durable before anything
+is published. A machine that is rolled back as a whole, sidecar included, cannot be told from inside.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hmac
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from evertally.errors import StateError
+from evertally.noise import Key
+
+NO_CHAIN = "0" * 64
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How far a stream has come: the number of times it was opened, its last tick, the hash of all it released."""
+
+    generation: int = 0
+    tick: int = 0
+    chain: str = NO_CHAIN
+
+
+class Sidecar:
+    """The file beside the key that binds it to one spec and keeps the last mark."""
+
+    def __init__(self, key: Key, key_file: Path, spec_digest: str, stream: str) -> None:
+        self.path = sidecar_path(key_file)
+        self._key = key
+        self._key_file = key_file
+        self._spec_digest = spec_digest
+        self._stream = stream
+
+    def read(self) -> Mark | None:
+        """The last mark, None if the key has never been used."""
+        if not self.path.exists():
+            return None
+        try:
+            fields = json.loads(self.path.read_bytes())
+            mac = fields.pop("mac")
+            genuine = hmac.compare_digest(self._mac(fields), mac)
+        except OSError as error:
+            raise StateError(f"cannot read {self.path}: {error.strerror}") from None
+        except (ValueError, KeyError, AttributeError, TypeError):
+            genuine = False
+        if not genuine:
+            raise StateError(f"{self.path} is damaged or belongs to another key; bring the right one back")
+        if fields["spec"] != self._spec_digest:
+            raise StateError(
+                f"the key {self._key_file} is bound to another spec (stream {fields['stream']!r}). One key serves one "
+                "spec: the same noise under two would cancel out. Undo the change of the spec, or start a new stream "
+                "with new key, state and output files"
+            )
+        return Mark(fields["generation"], fields["tick"], fields["chain"])
+
+    def write(self, mark: Mark) -> None:
+        """Makes a mark durable."""
+        fields = {"spec": self._spec_digest, "stream": self._stream, **asdict(mark)}
+        text = json.dumps({**fields, "mac": self._mac(fields)}, indent=1) + "\n"
+        write_atomically(self.path, text.encode())
+
+    def _mac(self, fields: dict[str, object]) -> str:
+        return self._key.mac("runtime sidecar", json.dumps(fields, sort_keys=True).encode()).hex()
+
+
+def sidecar_path(key_file: Path) -> Path:
+    return Path(f"{key_file}.bound")
+
+
+@contextmanager
+def fence(key_file: Path) -> Iterator[None]:
+    """Holds the stream for this process: two live copies of one stream would release one tick twice."""
+    lock = Path(f"{key_file}.lock")
+    try:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise StateError(f"cannot lock the stream: {lock}: {error.strerror}") from None
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise StateError(f"another process is running this stream (it holds {lock}); wait for it") from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def obtain_key(key_file: Path, state_file: Path) -> tuple[Key, bool]:
+    """The stream's key, and whether it is new. A key is only ever made for a stream that has never run."""
+    if key_file.exists():
+        key = Key.load(key_file)
+        if not key.private:
+            raise StateError(f"the key {key_file} is a simulation key; what it releases is not private")
+        _forget_copy(key_file)
+        return key, False
+    for left in (sidecar_path(key_file), state_file):
+        if left.exists():
+            raise StateError(
+                f"the key file {key_file} is missing but {left} is there: this stream has run before. "
+                "Bring the key back; without it the stream cannot go on. A new stream needs new files"
+            )
+    return Key.generate(), True
+
+
+def keep_key(key: Key, key_file: Path) -> None:
+    """Saves a new key so that a crash leaves a whole key file or none."""
+    temporary = Path(f"{key_file}.new")
+    try:
+        temporary.unlink(missing_ok=True)
+        key.save(temporary)
+        os.link(temporary, key_file)  # unlike a rename, never overwrites
+        temporary.unlink()
+        sync_directory(key_file)
+    except OSError as error:
+        raise StateError(f"cannot write the key file {key_file}: {error.strerror}") from None
+
+
+def _forget_copy(key_file: Path) -> None:
+    """A crash in `keep_key` leaves the key under two names; whoever destroys one must not be left with the other."""
+    temporary = Path(f"{key_file}.new")
+    if temporary.exists() and temporary.samefile(key_file):
+        try:
+            temporary.unlink()
+        except OSError as error:
+            raise StateError(f"cannot remove {temporary}, a second name of the key: {error.strerror}") from None
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Replaces a file by new content so that every crash leaves either the old or the new one. Mode 0600."""
+    temporary = Path(f"{path}.new")
+    try:
+        temporary.unlink(missing_ok=True)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        sync_directory(path)
+    except OSError as error:
+        raise StateError(f"cannot write {path}: {error.strerror}; the stream stops") from None
+
+
+def sync_directory(path: Path) -> None:
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

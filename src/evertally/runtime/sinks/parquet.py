@@ -1,0 +1,191 @@
+"""A folder of Parquet files, each with the releases of a fixed number of ticks. The offset is the last tick in it.
+
+Which ticks a part holds follows from public numbers, so a crash changes no part. The part that is still open is written
+anew with every publication, beside its old version, and put in its place as a whole: a reader of the folder sees every
+published tick once and no half-written file. Its earlier ticks come from the file itself.
+
+Columns: tick, time, query, category, value, label, stddev, lower, upper. Values are whole numbers; in a stream with a
+mean they are floating-point numbers (exact up to 2^53). `label` is there in a stream that releases labels as values.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from evertally.errors import StateError
+from evertally.runtime.clock import instant
+from evertally.runtime.releases import TickRelease, categories, unpacked
+from evertally.runtime.sidecar import sync_directory
+from evertally.runtime.spec import QuerySpec, StreamSpec
+
+_ROWS = 2**18  # of a part, about: what can be written anew at every tick of a second (some 35 ms)
+_TICKS = 2**14  # of a part, at most
+_FOUND = 1000  # rows of an unknown histogram, for the size of parts: how many it will have is not public
+_LARGEST = 2**63 - 1
+_LAST = b"evertally.last_tick"  # in the file's metadata: a tick that shows no label has no row
+
+
+class Parts:
+    """Part k holds the ticks from k N + 1 to (k + 1) N, under the name of the first of them."""
+
+    def __init__(self, name: str, folder: Path, spec: StreamSpec) -> None:
+        self.name = name
+        self._folder = folder
+        self._spec = spec
+        self._schema = release_schema(spec)
+        self._length = ticks_of_a_part(spec)
+        self._open: tuple[int, pa.Table] | None = None  # the last tick that is in the folder, and the part it is in
+
+    def check_new(self) -> None:
+        if self._folder.exists() and (not self._folder.is_dir() or any(self._folder.iterdir())):
+            raise StateError(
+                f"the output {self._folder} holds something already, and this stream has released nothing; move it"
+            )
+
+    def publish(self, ticks: Sequence[TickRelease], offset: int) -> int:
+        try:
+            if offset == 0:
+                self._folder.mkdir(exist_ok=True)
+                sync_directory(self._folder)
+            part = self._kept(offset)
+            for first, releases in groupby(ticks, lambda release: self._first_of(release.tick)):
+                if offset and self._first_of(offset) != first:
+                    part = self._schema.empty_table()
+                new = list(releases)
+                tables = [release_table(self._spec, self._schema, release) for release in new]
+                part, offset = pa.concat_tables([part, *tables]).combine_chunks(), new[-1].tick
+                self._write(self._path(first), part, offset)
+                self._open = offset, part
+        except OSError as error:
+            self._open = None
+            raise StateError(
+                f"cannot write the output {self._folder}: {error.strerror}; run again to continue"
+            ) from None
+        return offset
+
+    def _first_of(self, tick: int) -> int:
+        return (tick - 1) // self._length * self._length + 1
+
+    def _path(self, first: int) -> Path:
+        return self._folder / f"part-{first:012d}.parquet"
+
+    def _kept(self, offset: int) -> pa.Table:
+        """The part that `offset` is in, up to there: behind it a crash may have left ticks that come again."""
+        if offset == 0:
+            return self._schema.empty_table()
+        path = self._path(self._first_of(offset))
+        if self._open is None or self._open[0] != offset or not path.exists():
+            last, table = self._read(path) if path.exists() else (0, self._schema.empty_table())
+            if last < offset:
+                raise StateError(
+                    f"{path} does not hold tick {offset}, which the stream has written. Bring the file back; releases "
+                    "are written once"
+                )
+            self._open = offset, table.filter(pc.less_equal(table["tick"], offset)).combine_chunks()
+        return self._open[1]
+
+    def _read(self, path: Path) -> tuple[int, pa.Table]:
+        data = path.read_bytes()
+        try:
+            table = pq.read_table(pa.BufferReader(data))
+            return int(table.schema.metadata[_LAST]), table.cast(self._schema)
+        except (OSError, ValueError, TypeError, KeyError, pa.ArrowException):
+            raise StateError(f"{path} is damaged or was not written by this stream; bring the right one back") from None
+
+    def _write(self, path: Path, table: pa.Table, last: int) -> None:
+        temporary = path.with_name(f".{path.name}.new")  # readers of a folder pass over names that begin with a dot
+        buffer = pa.BufferOutputStream()
+        marked = table.replace_schema_metadata({_LAST: str(last)})
+        pq.write_table(marked, buffer, compression="zstd")
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(buffer.getvalue())
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        sync_directory(path)
+
+
+def ticks_of_a_part(spec: StreamSpec) -> int:
+    """How many ticks a part has: a function of public numbers, which must not change while a stream runs."""
+    rows = sum(_rows(query) for query in spec.queries)
+    return max(1, min(_TICKS, _ROWS // rows))
+
+
+def _rows(query: QuerySpec) -> int:
+    if query.kind == "unknown-histogram":
+        return _FOUND
+    declared = categories(query)
+    return int(query.parameters.get("k", 1)) if declared is None else len(declared)
+
+
+def release_schema(spec: StreamSpec) -> pa.Schema:
+    """The columns of releases as a table, which follow from the spec."""
+    kinds = {query.kind for query in spec.queries}
+    number = pa.float64() if "mean" in kinds else pa.int64()
+    labels = [("label", pa.string())] if kinds & {"leader", "leaders"} else []
+    return pa.schema(
+        [
+            ("tick", pa.int64()),
+            ("time", pa.int64() if spec.clock.integer else pa.timestamp("us", tz="UTC")),
+            ("query", pa.string()),
+            ("category", pa.string()),
+            ("value", number),
+            *labels,
+            ("stddev", pa.float64()),
+            ("lower", number),
+            ("upper", number),
+        ]
+    )
+
+
+def release_table(spec: StreamSpec, schema: pa.Schema, release: TickRelease) -> pa.Table:
+    """The rows of a tick, in the order of `releases.rows`."""
+    time = instant(release.time) if isinstance(release.time, str) else release.time
+    tables = [schema.empty_table()]
+    for query, columns in unpacked(spec, release):
+        names = ("category", "value", "lower", "upper")
+        category, value, lower, upper = (_listed(columns[name]) for name in names)
+        count, labelled = len(value), query.kind in ("leader", "leaders")
+        fields: dict[str, list[Any]] = {
+            "tick": [release.tick] * count,
+            "time": [time] * count,
+            "query": [query.name] * count,
+            "category": _texts(category),
+            "value": [None] * count if labelled else value,
+            "label": _texts(value if labelled else [None] * count),
+            "stddev": [columns["stddev"]] * count,
+            "lower": lower,
+            "upper": upper,
+        }
+        tables.append(pa.table([_array(fields[field.name], field.type) for field in schema], schema=schema))
+    return pa.concat_tables(tables)
+
+
+def _listed(column: Any) -> list[Any]:
+    return column if isinstance(column, list) else [column]
+
+
+def _texts(labels: list[str | None]) -> list[str | None]:
+    """Arrow holds UTF-8 only; what else a label may contain is shown escaped, as in files of lines."""
+    return [label and label.encode("utf-8", "backslashreplace").decode() for label in labels]
+
+
+def _array(cells: list[Any], kind: pa.DataType) -> pa.Array:
+    if kind == pa.float64():
+        return pa.array(
+            np.array(cells, dtype=np.float64), from_pandas=True
+        )  # whole numbers too, rounded if they must be
+    try:
+        return pa.array(cells, kind)
+    except OverflowError:  # a bound far beyond any count
+        return pa.array([max(-_LARGEST, min(_LARGEST, number)) for number in cells], kind)

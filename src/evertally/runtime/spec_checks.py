@@ -1,0 +1,139 @@
+"""What the sections of a spec must be to each other, and what a file run and a live service need of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from evertally.runtime.spec_options import LINEAR, a, rests_on_rate
+from evertally.runtime.spec_types import QuerySpec, StreamSpec
+
+_LABELS = ("text", "integer", "list of text", "counts")
+_AMOUNTS = ("number", "integer")
+_USERS = ("text", "integer")
+
+
+def check_whole(spec: StreamSpec) -> None:
+    """Everything that must hold however the stream is run."""
+    _check_files(spec)
+    _check_events(spec)
+    _check_publication(spec)
+    growing = next((q for q in spec.queries if q.kind not in LINEAR and rests_on_rate(q.kind, q.mechanism)), None)
+    if growing is not None and spec.max_events_per_tick is None:
+        # A default would be a promise that nobody made: error bounds and the choice of a mechanism rest on it.
+        spec.file.refuse(
+            f"[stream] needs 'max_events_per_tick' for {a(growing.kind)}: a public guess that error bounds rest on",
+            "stream",
+        )
+
+
+def check_runnable(spec: StreamSpec) -> None:
+    """A file of events is sorted into ticks by the time stamps in it."""
+    if spec.clock.floating:
+        spec.file.refuse('[clock] start = "first serve" is for `serve`; to run files write a time', "clock", "start")
+    if spec.clock.column is None:
+        spec.file.refuse("[clock] needs 'column' to run files: the column of the time stamps", "clock")
+
+
+def check_servable(spec: StreamSpec) -> None:
+    """A live stream needs to know when a tick is over."""
+    if spec.clock.integer and spec.clock.close == "wall":
+        spec.file.refuse(
+            '[clock] start is an integer, which no wall clock shows: write close = "request", or a time',
+            "clock",
+            "start",
+        )
+
+
+@dataclass(frozen=True)
+class _Use:
+    """What a file is for, and where the spec says so."""
+
+    name: str
+    paths: tuple[Path, ...]
+    section: str
+    option: str | None
+    number: int = 1
+
+
+def _check_files(spec: StreamSpec) -> None:
+    """Each file has one use, and nothing else lies in a folder of releases."""
+    taken: dict[Path, str] = {}
+    files = [sink.file for sink in spec.sinks if sink.file is not None]
+    folders = [_real(file) for file in files if file.suffix.lower() == ".parquet"]
+    for use in _uses(spec):
+        shown = f"[[{use.section}]]" if use.section == "sink" else f"[{use.section}]"
+        for path in use.paths:
+            problem = None
+            if _real(path) in taken:
+                problem = f"{path.name} is used as {taken[_real(path)]} already; they must be different files"
+            elif any(folder in _real(path).parents for folder in folders):
+                problem = f"{path.name}, {use.name}, lies in a folder of releases; put it elsewhere"
+            if problem is not None:
+                spec.file.refuse(f"{shown} {problem}", use.section, use.option, use.number)
+            taken[_real(path)] = use.name
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _uses(spec: StreamSpec) -> Iterator[_Use]:
+    """What the spec names, and what is kept beside it."""
+    key, state, serve = spec.key_file, spec.state_file, spec.serve
+    yield _Use("the spec", (spec.path,), "stream", None)
+    yield _Use("the key", (key, Path(f"{key}.bound"), Path(f"{key}.lock")), "key", "file")
+    beside = tuple(Path(f"{state}-{suffix}") for suffix in ("wal", "shm", "journal"))  # SQLite's own
+    yield _Use("the state", (state, *beside), "state", "file")
+    further = [sink for sink in spec.sinks if sink.name != "output"]
+    if spec.output_file is not None:
+        yield _Use("the output", (spec.output_file,), "output", "file")
+    for number, sink in enumerate(further, 1):
+        if sink.file is not None:
+            yield _Use("a sink", (sink.file,), "sink", "file", number)
+    yield _Use("the tokens", (serve.tokens,), "serve", "tokens")
+    if serve.certificate is not None and serve.private_key is not None:
+        both = dict.fromkeys((serve.certificate, serve.private_key))  # one PEM file may hold both
+        yield _Use("the certificate and its private key", tuple(both), "serve", "certificate")
+
+
+def _check_events(spec: StreamSpec) -> None:
+    """A schema names every column that is used, with a type that its use can read."""
+    if spec.events is None:
+        return
+    if spec.clock.column is not None:
+        _check_column(spec, spec.clock.column, ("integer",) if spec.clock.integer else ("time",), "[clock] column")
+    if spec.user_column is not None:
+        _check_column(spec, spec.user_column, _USERS, "[stream] user_column")
+    for query in spec.queries:
+        if query.column is not None:
+            _check_column(spec, query.column, _types_for(query), f"the {query.kind} {query.name!r}")
+
+
+def _types_for(query: QuerySpec) -> tuple[str, ...]:
+    return _AMOUNTS if query.kind in ("counter", "mean") else _LABELS
+
+
+def _check_column(spec: StreamSpec, column: str, types: tuple[str, ...], use: str) -> None:
+    assert spec.events is not None
+    wanted = " or ".join(f'"{name}"' for name in types)
+    if column not in spec.events:
+        spec.file.refuse(f"[events] needs the column {column!r}, which {use} reads: add it as {wanted}", "events")
+    if spec.events[column] not in types:
+        spec.file.refuse(f'[events] {column} is "{spec.events[column]}", but {use} reads {wanted}', "events", column)
+
+
+def _check_publication(spec: StreamSpec) -> None:
+    """A tick is out before the next one ends, at a moment that no event moves."""
+    clock, after = spec.clock, spec.serve.publish_after
+    given = "publish_after" in spec.file.content.get("serve", {})
+    if given and (clock.integer or clock.close == "request"):
+        spec.file.refuse('[serve] publish_after goes with close = "wall"', "serve", "publish_after")
+    if given and after * 1_000_000 >= clock.length:
+        spec.file.refuse(
+            f"[serve] publish_after must be below the length of a tick, {clock.length / 1_000_000:g} seconds",
+            "serve",
+            "publish_after",
+        )

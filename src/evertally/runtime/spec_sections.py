@@ -1,0 +1,158 @@
+"""What the sections of a spec may say, and what they say when they are silent. Queries are next door."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, ConfigDict, RootModel, model_validator
+
+from evertally.runtime.spec_values import (
+    Flag,
+    Name,
+    Natural,
+    Number,
+    OptionError,
+    Port,
+    Positive,
+    Probability,
+    Seconds,
+    Section,
+    Text,
+    WebAddress,
+    Whole,
+    is_loopback,
+)
+
+RELEASE_FILES = (".jsonl", ".csv", ".parquet")
+
+
+def _release_file(name: str) -> str:
+    if Path(name).suffix.lower() not in RELEASE_FILES:
+        raise ValueError("must end in .jsonl or .csv, or in .parquet for a folder of Parquet parts")
+    return name
+
+
+ReleaseFile = Annotated[Text, AfterValidator(_release_file)]
+
+
+class StreamSection(Section):
+    name: Name
+    horizon: Whole | None = None
+    neighbours: Literal["add_remove", "replace", "independent"] = "add_remove"
+    unit: Literal["event", "user"] = "event"
+    max_events_per_user: Whole | None = None
+    user_column: Text | None = None
+    max_events_per_tick: Whole | None = None
+
+    @model_validator(mode="after")
+    def _users_need_a_cap(self) -> Self:
+        for option in ("max_events_per_user", "user_column"):
+            here = getattr(self, option) is not None
+            if here and self.unit == "event":
+                raise OptionError(option, f'{option} needs unit = "user"')
+            if not here and self.unit == "user":
+                raise OptionError("unit", f'unit = "user" needs {option}')
+        return self
+
+
+class GuaranteeSection(Section):
+    epsilon: Number | None = None
+    delta: Number | None = None
+    rho: Number | None = None
+    adversary: Literal["adaptive", "oblivious"] = "adaptive"
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        if self.model_fields_set - {"adversary"} not in ({"epsilon"}, {"rho"}, {"epsilon", "delta"}):
+            raise OptionError(None, "needs exactly one of: epsilon; epsilon and delta; rho")
+        return self
+
+
+class ClockSection(Section):
+    """Start, tick and end depend on each other: the clock itself reads them."""
+
+    column: Text | None = None
+    start: Any
+    tick: Any
+    end: Any = None
+    close: Literal["wall", "request"] = "wall"
+
+
+class EventsSection(RootModel[dict[Text, Literal["time", "integer", "number", "text", "list of text", "counts"]]]):
+    """Columns and their types."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+
+class KeySection(Section):
+    file: Text
+
+
+class StateSection(Section):
+    file: Text
+    snapshot_every: Whole = 64
+    batch_ids: Whole = 100_000
+
+
+class OutputSection(Section):
+    file: ReleaseFile | None = None
+    beta: Probability = 0.05
+
+
+class SinkSection(Section):
+    file: ReleaseFile | None = None
+    webhook: WebAddress | None = None
+    timeout: Positive = 5.0
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if (self.file is None) == (self.webhook is None):
+            raise OptionError("webhook" if self.webhook else None, "needs exactly one of: file; webhook")
+        if self.file is not None and "timeout" in self.model_fields_set:
+            raise OptionError("timeout", "timeout goes with webhook")
+        return self
+
+
+class RetentionSection(Section):
+    full: Whole = 100_000
+    every: Natural = 60
+    keep: Whole | None = None
+
+    @model_validator(mode="after")
+    def _keeps_what_is_kept_in_full(self) -> Self:
+        if self.keep is not None and self.keep < self.full:
+            raise OptionError("keep", f"keep must be at least full, which is {self.full}")
+        return self
+
+
+class ServeSection(Section):
+    host: Text = "127.0.0.1"
+    port: Port = 8321
+    tokens: Text | None = None
+    public: Flag = False
+    behind_proxy: Flag = False
+    certificate: Text | None = None
+    private_key: Text | None = None
+    max_batch_bytes: Whole = 2**24
+    max_waiting_bytes: Whole = 2**30
+    requests_per_second: Positive = 200.0
+    publish_after: Seconds | None = None
+
+    @model_validator(mode="after")
+    def _encrypted_or_local(self) -> Self:
+        for given, missing in (("certificate", "private_key"), ("private_key", "certificate")):
+            if getattr(self, given) is not None and getattr(self, missing) is None:
+                raise OptionError(given, f"{given} needs {missing}: TLS takes both")
+        if self.certificate is None and not self.behind_proxy and not is_loopback(self.host):
+            raise OptionError(
+                "host",
+                f"host {self.host!r} can be reached from other machines, and tokens and events would travel in the "
+                "clear: give certificate and private_key, or write behind_proxy = true if a proxy of yours does TLS",
+            )
+        if self.max_batch_bytes > self.max_waiting_bytes:
+            raise OptionError("max_batch_bytes", "max_batch_bytes must be at most max_waiting_bytes")
+        return self
+
+
+ALL = ("stream", "guarantee", "clock", "events", "key", "state", "output", "sink", "retention", "serve", "query")

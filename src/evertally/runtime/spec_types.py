@@ -1,0 +1,113 @@
+"""A checked spec in memory: what the rest of the runtime reads instead of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal, NoReturn
+
+from evertally.errors import ConfigurationError
+from evertally.privacy import ApproxDP, Guarantee
+from evertally.runtime.clock import Clock
+from evertally.runtime.spec_file import SpecFile
+
+Unit = Literal["event", "user"]
+
+
+@dataclass(frozen=True)
+class QuerySpec:
+    """One released statistic: its mechanism, its share of the guarantee, and its column (None: events are counted)."""
+
+    name: str
+    kind: str
+    share: Fraction
+    column: str | None
+    parameters: Mapping[str, Any]
+    line: int
+
+    @property
+    def mechanism(self) -> str | None:
+        """The mechanism that the spec names."""
+        return self.parameters.get("mechanism")
+
+    def takes_whole(self, guarantee: Guarantee) -> bool:
+        """Whether its mechanism pays in epsilon and delta themselves, of which there are no shares."""
+        switching = self.kind == "streaming-top" and self.mechanism in (None, "sparse-gumbel")
+        return switching and isinstance(guarantee, ApproxDP) and guarantee.adversary == "adaptive"
+
+
+@dataclass(frozen=True)
+class SinkSpec:
+    """One place that gets every release: a file (.jsonl, .csv), a folder of Parquet parts, or a webhook."""
+
+    name: str  # unique and stable: what was delivered is remembered under it
+    file: Path | None
+    webhook: str | None
+    timeout: float
+
+
+@dataclass(frozen=True)
+class Retention:
+    """What the release log keeps: the last `full` ticks, then every `every`-th (0: none), nothing older than `keep`."""
+
+    full: int
+    every: int
+    keep: int | None
+
+
+@dataclass(frozen=True)
+class ServeSpec:
+    """Where and to whom a live stream is served."""
+
+    host: str
+    port: int
+    tokens: Path
+    public: bool
+    behind_proxy: bool
+    certificate: Path | None
+    private_key: Path | None
+    max_batch_bytes: int
+    max_waiting_bytes: int
+    requests_per_second: float
+    publish_after: float  # seconds after the end of a tick: the same for all ticks, whatever they hold
+
+
+@dataclass(frozen=True)
+class StreamSpec:
+    """A checked spec. Paths are absolute; what is not in the file has its default."""
+
+    path: Path
+    name: str
+    horizon: int | None
+    neighbours: str
+    unit: Unit
+    max_events_per_user: int | None
+    user_column: str | None
+    max_events_per_tick: int | None
+    guarantee: Guarantee
+    shared: Guarantee  # what the queries get shares of: it suffices for the guarantee
+    clock: Clock
+    key_file: Path
+    state_file: Path
+    output_file: Path | None
+    beta: float
+    queries: tuple[QuerySpec, ...]
+    digest: str
+    events: Mapping[str, str] | None  # the declared columns and their types
+    snapshot_every: int
+    batch_ids: int
+    sinks: tuple[SinkSpec, ...]  # the output file is the first one
+    retention: Retention
+    serve: ServeSpec
+    file: SpecFile = field(repr=False, compare=False)
+
+    def columns(self) -> list[str]:
+        """The input columns that the stream needs, each once."""
+        wanted = [self.clock.column, self.user_column, *(query.column for query in self.queries)]
+        return list(dict.fromkeys(name for name in wanted if name is not None))
+
+    def refuse(self, line: int, problem: str) -> NoReturn:
+        """A ConfigurationError that points into the file."""
+        raise ConfigurationError(f"{self.path}:{line}: {problem}")

@@ -1,0 +1,86 @@
+"""One tick of a stream as a function: state and events in, state and releases out.
+
+`step` is pure: it reads no clock, file or generator, and the noise is a function of the key. Whoever runs it again with
+the same arguments gets the same bytes, here or on another machine. `Machine` is the same function with the mechanisms
+kept in memory between ticks, for those who run one stream in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from evertally.noise import Key
+from evertally.runtime.mechanisms import Mechanisms, build, restored
+from evertally.runtime.releases import TickRelease, pack
+from evertally.runtime.spec import QuerySpec, StreamSpec
+
+
+class Rows(Protocol):
+    """The events of one tick."""
+
+    def events(self, query: QuerySpec) -> Any:
+        """What the door of a query gets."""
+
+    def users(self) -> Any:
+        """The user of each event, where users are the protected unit."""
+
+
+@dataclass(frozen=True)
+class StreamState:
+    """All that a stream is between two ticks. Secret: the snapshots hold exact sums."""
+
+    tick: int = 0
+    snapshots: Mapping[str, bytes] = field(default_factory=dict, repr=False)  # by query; empty before the first tick
+
+
+def step(spec: StreamSpec, state: StreamState, rows: Rows, tick: int, key: Key) -> tuple[StreamState, TickRelease]:
+    """Releases one tick. `tick` must be the one after `state.tick`."""
+    machine = Machine.at(spec, state, key)
+    release = machine.step(rows, tick)
+    return machine.state(), release
+
+
+class Machine:
+    """The mechanisms of a stream between two ticks."""
+
+    def __init__(self, spec: StreamSpec, mechanisms: Mechanisms) -> None:
+        self._spec = spec
+        self._mechanisms = mechanisms
+        self.tick = 0
+        self.releases: dict[str, Any] = {}  # of the last tick, by query
+
+    @classmethod
+    def at(cls, spec: StreamSpec, state: StreamState, key: Key) -> Machine:
+        """The machine that goes on from a state."""
+        machine = cls(spec, restored(spec, key, state.snapshots) if state.snapshots else build(spec, key))
+        machine.tick = state.tick
+        return machine
+
+    def step(self, rows: Rows, tick: int) -> TickRelease:
+        """Releases the next tick."""
+        users = {"users": rows.users()} if self._spec.unit == "user" else {}
+        self.releases = {
+            query.name: self._mechanisms[query.name].step_events(rows.events(query), tick=tick, **users)
+            for query in self._spec.queries
+        }
+        self.tick = tick
+        payloads = {query.name: pack(query, self.releases[query.name], self._spec.beta) for query in self._spec.queries}
+        return TickRelease(tick, self._spec.clock.end_of(tick), payloads)
+
+    def state(self) -> StreamState:
+        """What to keep."""
+        return StreamState(self.tick, {name: mechanism.snapshot() for name, mechanism in self._mechanisms.items()})
+
+    def on(self, spec: StreamSpec) -> Machine:
+        """The same mechanisms under a spec whose clock has been set."""
+        machine = Machine(spec, self._mechanisms)
+        machine.tick = self.tick
+        return machine
+
+    def ledger(self) -> list[tuple[str, str, str]]:
+        """(query, share, charge) as the store keeps them."""
+        return [
+            (query.name, str(query.share), str(self._mechanisms[query.name].charge)) for query in self._spec.queries
+        ]

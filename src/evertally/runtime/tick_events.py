@@ -1,0 +1,210 @@
+"""The events of one tick, joined from batches of any formats.
+
+Two batches may hold the same column in two forms: JSON cells beside Arrow text, 32-bit integers beside 64-bit ones. The
+door gets one column in which every event means what it means alone. Which form the joined column has is a matter of
+speed: each cell has one meaning in all forms (the tests compare them).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from evertally.encode.labels import as_list
+from evertally.runtime import columns
+from evertally.runtime.sources import ROWS, Batch
+from evertally.runtime.spec import QuerySpec, StreamSpec
+from evertally.runtime.spec_options import UNKNOWN
+
+_SHORT_LIMIT = 2**31  # bytes that positions of 32 bits reach
+
+
+class TickEvents:
+    """What the doors of one tick get: the events of all its batches, in the order of the batches.
+
+    >>> from types import SimpleNamespace
+    >>> spec = SimpleNamespace(user_column=None)
+    >>> lines = {"ward": np.array(["north", None, 7], object)}
+    >>> table = {"ward": pa.array(["north", "south"])}
+    >>> events = TickEvents(spec, [lines, table])
+    >>> len(events), as_list(events.events(SimpleNamespace(kind="histogram", column="ward")))
+    (5, ['north', None, 7, 'north', 'south'])
+    """
+
+    def __init__(self, spec: StreamSpec, batches: Sequence[Batch]) -> None:
+        self._spec = spec
+        self._batches = [batch for batch in batches if length(batch)]
+        self._length = sum(map(length, self._batches))
+        self._made: dict[tuple[str, str], Any] = {}
+
+    def __len__(self) -> int:
+        return self._length
+
+    def events(self, query: QuerySpec) -> Any:
+        """The events as the query's mechanism takes them."""
+        if query.column is None:
+            return np.broadcast_to(np.int64(1), self._length)
+        return self._column(query.column, use_of(query))
+
+    def users(self) -> Any:
+        """The user of each event, where users are the protected unit."""
+        return [] if self._spec.user_column is None else self._column(self._spec.user_column, "users")
+
+    def _column(self, name: str, use: str) -> Any:
+        if (name, use) not in self._made:
+            # Many small batches of one form are joined first: preparing a column costs more than its cells do.
+            runs = [joined(list(run)) for _, run in groupby((batch[name] for batch in self._batches), _form)]
+            column = joined([prepared(run, name, use) for run in runs])
+            self._made[name, use] = readable(column) if use == "items" else column
+        return self._made[name, use]
+
+
+def length(batch: Batch) -> int:
+    """The number of events of a batch."""
+    return len(next(iter(batch.values())))
+
+
+def use_of(query: QuerySpec) -> str:
+    """What a query makes of its column."""
+    if query.kind in ("counter", "mean"):
+        return "amounts"
+    return "items" if query.kind in UNKNOWN else "labels"
+
+
+def prepared(column: Any, name: str, use: str) -> Any:
+    """A raw column as the door of its use takes it."""
+    if use == "amounts":
+        return columns.amounts(column, name)
+    if use == "users":
+        return columns.users(column, name)
+    return columns.items(column) if use == "items" else columns.labels(column)
+
+
+# -- Joining -------------------------------------------------------------------------------------------------
+
+
+def joined(parts: Sequence[Any]) -> Any:
+    """One column of several prepared ones; a list if there are none."""
+    if not parts:
+        return []
+    if len(parts) == 1:
+        return parts[0]
+    if not _can_be_chained(parts):
+        parts = [_common_form(part) for part in parts]
+    if not _can_be_chained(parts):
+        parts = [_cells(part) for part in parts]
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    whole = pa.chunked_array(parts)
+    if pa.types.is_dictionary(whole.type):
+        whole = whole.unify_dictionaries()
+    return whole.combine_chunks()
+
+
+def _form(part: Any) -> Any:
+    return (np.ndarray, part.dtype) if isinstance(part, np.ndarray) else (pa.Array, part.type)
+
+
+def _can_be_chained(parts: Sequence[Any]) -> bool:
+    if any(_form(part) != _form(parts[0]) for part in parts):
+        return False
+    return isinstance(parts[0], np.ndarray) or not _short(parts[0].type) or sum(p.nbytes for p in parts) < _SHORT_LIMIT
+
+
+def _short(kind: Any) -> bool:
+    """Whether positions in a column of this type are numbers of 32 bits."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    tests = (pa.types.is_string, pa.types.is_binary, pa.types.is_list, pa.types.is_map)
+    return any(test(kind) for test in tests)
+
+
+def _common_form(part: Any) -> Any:
+    """Text in one form, wherever it came from; everything else as it is."""
+    if isinstance(part, np.ndarray):
+        typed = columns.as_arrow(part)
+        if typed is None:
+            return part
+        part = typed
+    if pa.types.is_dictionary(part.type):
+        return pa.DictionaryArray.from_arrays(part.indices, _common_form(part.dictionary))
+    return part.cast(pa.large_binary()) if columns.is_text(part) else part
+
+
+def _cells(part: Any) -> NDArray[Any]:
+    """A column as Python objects, bytes that are text as str: the doors count repeated texts and integers at once."""
+    if isinstance(part, np.ndarray):
+        return part
+    if not pa.types.is_dictionary(part.type):
+        return np.fromiter(map(_word, as_list(part)), object, len(part))
+    codes = part.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    cells: NDArray[Any] = np.empty(len(part.dictionary) + 1, object)  # the last one is where code -1 points
+    cells[:-1] = _cells(part.dictionary)
+    return np.asarray(cells[codes], object)
+
+
+def _word(cell: object) -> object:
+    try:
+        return cell.decode() if isinstance(cell, bytes) else cell
+    except UnicodeDecodeError:
+        return cell
+
+
+def readable(items: Any) -> Any:
+    """Items in bytes as text, if all of them are: the door of unknown items reads whole columns of text at once."""
+    if isinstance(items, np.ndarray | list):
+        return items
+    kind = items.type
+    try:
+        if pa.types.is_large_binary(kind):
+            return items.cast(pa.large_string())
+        if pa.types.is_list(kind) and pa.types.is_binary(kind.value_type):
+            return items.cast(pa.list_(pa.string()))
+    except pa.ArrowInvalid:
+        pass
+    return items
+
+
+# -- Ticks ---------------------------------------------------------------------------------------------------
+
+
+def ticks_of(
+    batch: Batch, spec: StreamSpec, first: int, last: int | None
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The tick that each event enters, and which events enter any: its own time stamp and public bounds decide."""
+    moments, readable = columns.instants(batch[str(spec.clock.column)], spec.clock)
+    own = spec.clock.ticks_of(moments)
+    return np.maximum(own, first), readable if last is None else readable & (own <= last)
+
+
+def split_by_tick(batch: Batch, spec: StreamSpec, first: int, last: int | None) -> list[tuple[int, Batch]]:
+    """A batch cut into ticks by the time stamps of its events, in the order of ticks.
+
+    A late event enters `first`, the open tick; one after `last`, or without a readable time stamp, enters none. The
+    parts leave out the time column, which has done its work, unless a query reads it.
+    """
+    if not length(batch):
+        return []
+    entered, kept = ticks_of(batch, spec, first, last)
+    used = {spec.user_column, *(query.column for query in spec.queries)}
+    rows = np.flatnonzero(kept)
+    rows = rows[np.argsort(entered[rows], kind="stable")]
+    found, starts = np.unique(entered[rows], return_index=True)
+    return [
+        (tick, _taken(batch, used, part))
+        for tick, part in zip(found.tolist(), np.split(rows, starts[1:]), strict=False)
+    ]
+
+
+def _taken(batch: Batch, names: set[str | None], rows: NDArray[np.intp]) -> Batch:
+    part = {
+        name: column[rows] if isinstance(column, np.ndarray) else column.take(pa.array(rows))
+        for name, column in batch.items()
+        if name in names
+    }
+    return part or {ROWS: pa.nulls(len(rows))}

@@ -1,0 +1,57 @@
+"""Which token opens which door, and how often it may knock."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from evertally.errors import ConfigurationError
+from evertally.service.limits import RateLimit
+from evertally.service.logs import log
+from evertally.service.problems import Refused
+from evertally.service.tokens import Role, Token, TokenFile
+
+_bearer = HTTPBearer(auto_error=False, scheme_name="token", description="A token made by `evertally token add`.")
+_Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+
+_CHALLENGE = {"WWW-Authenticate": "Bearer"}
+
+Door = Callable[..., Awaitable[str]]
+
+
+class Doorman:
+    """Makes a FastAPI dependency for each role. It gives the caller's name: that of the token, or its address."""
+
+    def __init__(self, tokens: TokenFile, *, public: bool, requests_per_second: float) -> None:
+        self._tokens = tokens
+        self._public = public
+        self._rate = RateLimit(requests_per_second)
+
+    def door(self, role: Role) -> Door:
+        async def enter(request: Request, credentials: _Credentials) -> str:
+            token = self._identify(credentials)
+            # Strangers are counted by address, also when they try tokens that do not exist.
+            address = request.client.host if request.client else "unknown"
+            if not self._rate.allows(f"token {token.name}" if token else f"address {address}"):
+                raise Refused(429, "too many requests; slow down", {"Retry-After": "1"})
+            if token is None and credentials is None and role == "read" and self._public:
+                return f"address {address}"
+            if token is None:
+                raise Refused(401, "this needs a valid token: Authorization: Bearer ...", _CHALLENGE)
+            if not token.may(role):
+                raise Refused(403, f"this needs a token of the role {role}; yours has the role {token.role}")
+            return token.name
+
+        return enter
+
+    def _identify(self, credentials: HTTPAuthorizationCredentials | None) -> Token | None:
+        if credentials is None:
+            return None
+        try:
+            return self._tokens.identify(credentials.credentials)
+        except ConfigurationError as error:  # the file was broken or opened to others meanwhile: nobody gets in
+            log.error("no token is accepted: %s", error)
+            return None

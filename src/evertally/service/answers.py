@@ -1,0 +1,228 @@
+"""The answers of the service as models: what clients may rely on, and what the OpenAPI document says."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Answer(BaseModel):
+    """An answer has these fields and no others."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Problem(Answer):
+    error: str
+
+
+class Status(Answer):
+    status: str
+
+
+class Accepted(Answer):
+    """The batch is durable. Says nothing about its records: what is not legal is bounded or dropped silently."""
+
+    batch: str
+    tick: int = Field(description="The tick that was open when the batch arrived.")
+    duplicate: bool = Field(description="This batch had been accepted before and was not counted again.")
+
+
+class Amounts(Answer):
+    """A privacy loss in the currencies that it is stated in."""
+
+    epsilon: float | None = None
+    rho: float | None = None
+    delta: float | None = None
+
+
+class PublicClock(Answer):
+    start: str | int
+    tick_seconds: float | None = Field(description="None where time stamps are integers of the user's own unit.")
+    tick_length: int = Field(description="In microseconds, or in the user's own unit.")
+    close: Literal["wall", "request"]
+    column: str | None
+    end: str | int | None
+
+
+class Budget(Amounts):
+    spent_share: float = Field(description="The whole guarantee is promised before the first tick, never more.")
+    ticks_left: int | None = Field(description="None on a stream without a horizon.")
+
+
+class QueryInStream(Answer):
+    name: str
+    kind: str
+    column: str | None
+    labels: list[str] | None = Field(description="The categories of every release; None if it is one value or found.")
+    share: str
+    mechanism: str
+    exactness: str
+    charge: Amounts
+    stddev: float | None
+    error_bound: float | None = Field(description="Holds for all ticks at once with probability 1 - beta.")
+    k: int | None
+    q: float | None
+
+
+class AboutStream(Answer):
+    name: str
+    guarantee: str
+    plain_words: str
+    unit: Literal["event", "user"]
+    neighbours: str
+    adversary: Literal["adaptive", "oblivious"]
+    horizon: int | None
+    ended: bool
+    beta: float
+    clock: PublicClock
+    released: int = Field(description="The last released tick; 0 before the first.")
+    released_time: str | int | None
+    next_release: str | None = Field(description="None if an administrator closes the ticks, or the stream is over.")
+    budget: Budget
+    queries: list[QueryInStream]
+
+
+class PlannedDiscovery(Answer):
+    threshold: int
+    surely: int
+
+
+class PlannedAnswer(Answer):
+    name: str
+    kind: str
+    numbers: int | None
+    mechanism: str
+    exactness: str
+    charge: Amounts
+    stddev: float | None
+    error_bound: float | None
+    discovery: PlannedDiscovery | None
+
+
+class PlanAnswer(Answer):
+    ticks: int = Field(description="The horizon, or the tick at which errors are quoted.")
+    beta: float
+    queries: list[PlannedAnswer]
+
+
+class LedgerEntry(Answer):
+    query: str
+    share: str
+    promised: str
+    charge: str
+    amounts: Amounts
+
+
+class LedgerAnswer(Answer):
+    guarantee: str
+    entries: list[LedgerEntry]
+    spent: float
+    left: float
+
+
+class SpecQuery(Answer):
+    name: str
+    kind: str
+    share: str
+    column: str | None
+    parameters: dict[str, Any]
+
+
+class SpecAnswer(Answer):
+    """The public part of the spec. No file, address or path is in it."""
+
+    name: str
+    digest: str
+    horizon: int | None
+    neighbours: str
+    unit: Literal["event", "user"]
+    max_events_per_user: int | None
+    user_column: str | None
+    max_events_per_tick: int | None
+    guarantee: str
+    clock: PublicClock
+    beta: float
+    events: dict[str, str] | None
+    columns: list[str]
+    queries: list[SpecQuery]
+    max_batch_bytes: int
+    requests_per_second: float
+    publish_after: float
+
+
+Cell = float | int | str | None
+
+
+class Columns(Answer):
+    """One query's release: single values where `category` is None, else lists of one length."""
+
+    category: list[str] | None
+    value: Cell | list[Cell]
+    lower: Cell | list[Cell]
+    upper: Cell | list[Cell]
+    stddev: float | None
+
+
+class TickAnswer(Answer):
+    tick: int
+    time: str | int
+    queries: dict[str, Columns]
+
+
+class ReleasesAnswer(Answer):
+    releases: list[TickAnswer]
+
+
+class CloseRequest(BaseModel):
+    """Ticks are closed up to here."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    until: Annotated[
+        Annotated[str, Field(max_length=64)] | Annotated[int, Field(ge=-(2**61), le=2**61)],
+        Field(description="A tick boundary: a time such as 2013-01-01T00:00:00Z, or an integer."),
+    ]
+
+
+class Closed(Answer):
+    released: int
+
+
+class FiguresAnswer(Answer):
+    """For administrators: these numbers carry no noise."""
+
+    batches: int
+    bytes: int
+    duplicates: int
+    refused_busy: int
+    queued: int
+    waiting_bytes: int
+    tick_seconds: float
+    late_seconds: float
+    clock_behind_seconds: float
+    failure: str | None
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The error answers of an endpoint, for its documentation."""
+    return {status: {"model": Problem, "description": _MEANINGS[status]} for status in statuses}
+
+
+_MEANINGS = {
+    400: "The request is not of the documented form.",
+    401: "No valid token.",
+    403: "The token has another role.",
+    404: "There is nothing here.",
+    405: "Another method is needed.",
+    408: "The body took too long.",
+    409: "The batch id was used with another content, or ticks close on the wall clock.",
+    410: "The stream has ended.",
+    411: "A Content-Length is needed.",
+    413: "The body is longer than allowed.",
+    415: "The media type or encoding is not taken.",
+    429: "Too many requests.",
+    500: "Internal error; its text is in no answer and no log.",
+    503: "Not now: too much is waiting, or the stream has stopped. See Retry-After.",
+}

@@ -1,0 +1,76 @@
+"""The web application of one stream, put together from its parts."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+import evertally
+from evertally.runtime.history import History
+from evertally.runtime.pump import Pump
+from evertally.runtime.spec import StreamSpec
+from evertally.service.about import About
+from evertally.service.access import Doorman
+from evertally.service.answers import problems
+from evertally.service.bodies import ReadingRoom
+from evertally.service.headers import SecurityHeaders
+from evertally.service.live_events import LiveEvents
+from evertally.service.metrics import Metrics
+from evertally.service.openapi import describe_truthfully
+from evertally.service.parts import Parts
+from evertally.service.problems import QuietErrors, add_problem_handlers
+from evertally.service.routes_admin import admin_routes
+from evertally.service.routes_ingest import ingest_routes
+from evertally.service.routes_open import open_routes
+from evertally.service.routes_read import read_routes
+from evertally.service.tokens import TokenFile
+from evertally.service.workers import Workers
+
+_BODIES_AT_ONCE = 4  # of the largest size, in memory while they are read and parsed
+
+
+def create_app(pump: Pump, history: History, spec: StreamSpec, tokens: TokenFile) -> FastAPI:
+    """The application. `spec` is that of the live stream, with its clock in place."""
+    workers = Workers()
+    parts = Parts(
+        spec=spec,
+        pump=pump,
+        history=history,
+        doorman=Doorman(tokens, public=spec.serve.public, requests_per_second=spec.serve.requests_per_second),
+        about=About(spec),
+        metrics=Metrics(spec, pump, history),
+        live_events=LiveEvents(spec, pump, history, workers),
+        workers=workers,
+        reading_room=ReadingRoom(_BODIES_AT_ONCE * spec.serve.max_batch_bytes),
+    )
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        parts.live_events.open()
+        try:
+            yield
+        finally:
+            parts.live_events.close()
+            workers.close()
+
+    app = FastAPI(
+        title="evertally",
+        version=evertally.__version__,
+        summary="Live statistics over a stream of personal events, under one privacy guarantee for its whole life.",
+        lifespan=lifespan,
+        docs_url=None,  # the interactive pages load scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+        responses=problems(500),
+        telemetry={"tracing": False, "metrics": False, "logs": False},
+    )
+    app.state.parts = parts
+    for router in (open_routes(parts), read_routes(parts), ingest_routes(parts), admin_routes(parts)):
+        app.include_router(router)
+    add_problem_handlers(app)
+    describe_truthfully(app)
+    app.add_middleware(QuietErrors)
+    app.add_middleware(SecurityHeaders, tls=spec.serve.certificate is not None)
+    return app

@@ -1,0 +1,113 @@
+"""Prometheus metrics in two registries of our own: one for readers, one for administrators.
+
+Readers get public and released values only. A registry of our own also leaves out the usual figures about the process:
+its CPU time, memory and garbage collections follow the number of events that are being counted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+from collections.abc import Iterator
+from typing import Any
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from evertally.runtime.history import History
+from evertally.runtime.pump import Pump
+from evertally.runtime.releases import unpacked
+from evertally.runtime.spec import StreamSpec
+from evertally.service.about import last_tick, next_release
+
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_MOST_LABELS = 100  # a series for each; what has more is read from /v1/releases
+
+
+class Metrics:
+    """Both registries, as text."""
+
+    def __init__(self, spec: StreamSpec, pump: Pump, history: History) -> None:
+        self._public = CollectorRegistry()
+        self._public.register(_Released(spec, pump, history))
+        self._private = CollectorRegistry()
+        self._private.register(_Figures(spec, pump))
+
+    def public(self) -> bytes:
+        return generate_latest(self._public)
+
+    def private(self) -> bytes:
+        return generate_latest(self._private)
+
+
+class _Released(Collector):
+    def __init__(self, spec: StreamSpec, pump: Pump, history: History) -> None:
+        self._spec = spec
+        self._pump = pump
+        self._history = history
+
+    def describe(self) -> list[Metric]:
+        return []  # asked at registration, before there is anything to collect
+
+    def collect(self) -> Iterator[Metric]:
+        spec, published = self._spec, self._pump.published
+        yield self._gauge("released_tick", "The last released tick.", published)
+        yield self._gauge("horizon_ticks", "The number of ticks of the stream (0: no end).", last_tick(spec) or 0)
+        if (moment := next_release(spec, published)) is not None:
+            left = (moment - dt.datetime.now(dt.UTC)).total_seconds()
+            yield self._gauge("next_release_seconds", "Seconds until the next release.", max(0.0, left))
+        yield from self._values()
+
+    def _gauge(self, name: str, text: str, value: float) -> Metric:
+        gauge = GaugeMetricFamily(f"evertally_{name}", text, labels=["stream"])
+        gauge.add_metric([self._spec.name], value)
+        return gauge
+
+    def _values(self) -> Iterator[Metric]:
+        latest = self._history.latest()
+        shown = [] if latest is None else [(q.name, columns) for q, columns in unpacked(self._spec, latest)]
+        for column, text in _COLUMNS.items():
+            family = GaugeMetricFamily(f"evertally_{column}", text, labels=["stream", "query", "category"])
+            for query, columns in shown:
+                for category, value in _series(columns, column):
+                    family.add_metric([self._spec.name, query, category], value)
+            yield family
+
+
+_COLUMNS = {
+    "value": "Released values.",
+    "lower": "Lower ends of their intervals.",
+    "upper": "Upper ends of their intervals.",
+}
+
+
+def _series(columns: dict[str, Any], column: str) -> list[tuple[str, float]]:
+    """The numbers of a release by category; none where values are labels, or too many."""
+    if columns["category"] is None:
+        cells = [("", columns["value"], columns[column])]
+    else:
+        cells = list(zip(columns["category"], columns["value"], columns[column], strict=True))
+    if len(cells) > _MOST_LABELS:
+        return []
+    return [(_text(category), number) for category, value, number in cells if not isinstance(value, str)]
+
+
+def _text(category: str) -> str:
+    """A label may be a text that UTF-8 cannot hold."""
+    return category.encode("utf-8", "backslashreplace").decode()
+
+
+class _Figures(Collector):
+    def __init__(self, spec: StreamSpec, pump: Pump) -> None:
+        self._spec = spec
+        self._pump = pump
+
+    def describe(self) -> list[Metric]:
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        for name, value in dataclasses.asdict(self._pump.figures).items():
+            gauge = GaugeMetricFamily(f"evertally_admin_{name}", "Not noised: for administrators.", labels=["stream"])
+            gauge.add_metric([self._spec.name], value)
+            yield gauge

@@ -1,0 +1,137 @@
+"""Stretches of the release log as JSON, CSV or Arrow, made page by page: no answer has to fit into memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from evertally.runtime.history import History
+from evertally.runtime.releases import FIELDS, TickRelease, as_json
+from evertally.runtime.sinks.lines import encode
+from evertally.runtime.sinks.parquet import release_schema, release_table, ticks_of_a_part
+from evertally.runtime.spec import StreamSpec
+from evertally.service.workers import Workers
+
+Format = Literal["json", "csv", "arrow"]
+MEDIA_TYPES: dict[Format, str] = {
+    "json": "application/json",
+    "csv": "text/csv; charset=utf-8",
+    "arrow": "application/vnd.apache.arrow.stream",
+}
+_TICKS = 64  # of a page, at most
+_END_OF_ARROW = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which releases: the last `limit` kept ticks in a range, multiples of `every`, of some queries."""
+
+    first: int
+    last: int
+    every: int
+    limit: int
+    queries: Sequence[str] | None
+
+    @classmethod
+    def of(
+        cls,
+        published: int,
+        first: int | None,
+        last: int | None,
+        every: int,
+        limit: int,
+        points: int | None,
+        queries: Sequence[str] | None,
+    ) -> Wanted:
+        """`points` thins a range evenly to at most so many ticks.
+
+        >>> Wanted.of(1000, None, None, every=1, limit=500, points=10, queries=None).every
+        100
+        """
+        last = published if last is None else min(last, published)
+        first = 1 if first is None else max(first, 1)
+        if points is not None:
+            every, limit = max(every, -(-(last - first + 1) // points)), points
+        return cls(first, last, every, limit, queries)
+
+
+class Pages:
+    """Reads and encodes in worker threads; a page is a public number of ticks."""
+
+    def __init__(self, spec: StreamSpec, history: History, workers: Workers) -> None:
+        self._spec = spec
+        self._history = history
+        self._workers = workers
+        self._ticks = min(_TICKS, ticks_of_a_part(spec))
+
+    async def begin(self, wanted: Wanted, form: Format) -> AsyncIterator[bytes]:
+        """The answer in pieces. Ticks are looked for before it begins: what fails there can still be answered."""
+        ticks = await self._workers.read(
+            lambda: self._history.ticks(wanted.first, wanted.last, wanted.every, wanted.limit)
+        )
+        return self._pieces(ticks, wanted.queries, _FORMS[form](self._spec))
+
+    async def _pieces(self, ticks: Sequence[int], queries: Sequence[str] | None, form: _Form) -> AsyncIterator[bytes]:
+        yield form.start
+        for place in range(0, len(ticks), self._ticks):
+            page = ticks[place : place + self._ticks]
+            releases = await self._workers.read(partial(self._history.read, page, queries))
+            if releases:
+                yield await self._workers.read(partial(form.piece, releases))
+        yield form.end
+
+
+def encoded(content: Any) -> bytes:
+    """JSON in ASCII: a label may be a text that UTF-8 cannot hold."""
+    return json.dumps(content, separators=(",", ":")).encode("ascii")
+
+
+class _Form:
+    """How an answer begins, what a page adds, how it ends."""
+
+    start = b""
+    end = b""
+
+    def __init__(self, spec: StreamSpec) -> None:
+        self.spec = spec
+
+    def piece(self, releases: Sequence[TickRelease]) -> bytes:
+        raise NotImplementedError
+
+
+class _Json(_Form):
+    start = b'{"releases":['
+    end = b"]}"
+    _separator = b""
+
+    def piece(self, releases: Sequence[TickRelease]) -> bytes:
+        separator, self._separator = self._separator, b","
+        return separator + b",".join(encoded(as_json(self.spec, release)) for release in releases)
+
+
+class _Csv(_Form):
+    start = f"{','.join(FIELDS)}\n".encode()
+
+    def piece(self, releases: Sequence[TickRelease]) -> bytes:
+        return encode(self.spec, releases, ".csv", header=False)
+
+
+class _Arrow(_Form):
+    end = _END_OF_ARROW
+
+    def __init__(self, spec: StreamSpec) -> None:
+        super().__init__(spec)
+        self._schema = release_schema(spec)
+        self.start = self._schema.serialize().to_pybytes()
+
+    def piece(self, releases: Sequence[TickRelease]) -> bytes:
+        table = pa.concat_tables([release_table(self.spec, self._schema, release) for release in releases])
+        return b"".join(batch.serialize().to_pybytes() for batch in table.combine_chunks().to_batches())
+
+
+_FORMS: dict[Format, type[_Form]] = {"json": _Json, "csv": _Csv, "arrow": _Arrow}

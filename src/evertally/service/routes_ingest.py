@@ -1,0 +1,94 @@
+"""Events come in here. The answer is a function of the request's envelope: its headers, its size, its syntax.
+
+Nothing is said about records, neither what they hold nor how many were good, so the answers to two batches of one
+envelope are the same byte for byte.
+"""
+
+import asyncio
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Request
+
+from evertally.errors import EvertallyError
+from evertally.runtime.batches import Batch, BatchRefused, parse
+from evertally.runtime.live import Receipt, StreamEnded
+from evertally.runtime.pump import Busy, Stopped
+from evertally.service.answers import Accepted, problems
+from evertally.service.logs import log
+from evertally.service.parts import Parts
+from evertally.service.problems import Refused
+
+_KEY = r"^[A-Za-z0-9._:-]{1,128}$"
+_MEDIA_TYPES = ("application/x-ndjson", "application/json", "application/vnd.apache.arrow.stream")
+_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "description": "Events. Columns that no query needs are ignored; records that cannot be read are dropped.",
+        "content": {
+            "application/x-ndjson": {"schema": {"type": "string", "description": "One JSON object on each line."}},
+            "application/json": {"schema": {"type": "array", "items": {"type": "object"}}},
+            "application/vnd.apache.arrow.stream": {"schema": {"type": "string", "format": "binary"}},
+        },
+    }
+}
+
+
+def ingest_routes(parts: Parts) -> APIRouter:
+    router = APIRouter(tags=["ingest"])
+    Caller = Annotated[str, Depends(parts.doorman.door("ingest"))]
+    Key = Annotated[str, Header(alias="Idempotency-Key", pattern=_KEY, description="Your id of this batch.")]
+
+    @router.post(
+        "/v1/events",
+        status_code=202,
+        responses=problems(400, 401, 403, 408, 409, 410, 411, 413, 415, 429, 503),
+        openapi_extra=_BODY,
+    )
+    async def events(request: Request, caller: Caller, idempotency_key: Key) -> Accepted:
+        """Takes a batch of events. It is on disk when the answer comes; sending it again does not count it again."""
+        if parts.pump.ended:
+            raise _ended()
+        media_type = _media_type(request)
+        async with parts.reading_room.body(request, parts.spec.serve.max_batch_bytes) as body:
+            batch = await _parsed(parts, body, media_type)
+            receipt = await _submitted(parts, f"{caller}/{idempotency_key}", batch, len(body))
+        return Accepted(batch=idempotency_key, tick=receipt.tick, duplicate=receipt.duplicate)
+
+    return router
+
+
+async def _parsed(parts: Parts, body: bytes, media_type: str) -> Batch:
+    try:
+        return await parts.workers.parse(partial(parse, body, media_type, parts.spec))
+    except BatchRefused as error:
+        raise Refused(400, str(error)) from None
+
+
+async def _submitted(parts: Parts, batch_id: str, batch: Batch, size: int) -> Receipt:
+    try:
+        return await asyncio.wrap_future(parts.pump.submit(batch_id, batch, size))
+    except Busy as error:
+        raise Refused(503, str(error), {"Retry-After": "1"}) from None
+    except Stopped:
+        raise Refused(503, "the stream has stopped; send it again when it is back", {"Retry-After": "5"}) from None
+    except StreamEnded:
+        raise _ended() from None
+    except BatchRefused as error:
+        raise Refused(409, str(error)) from None
+    except EvertallyError as error:  # a disk that is full, for example
+        log.error("a batch was not accepted: %s", error)
+        raise Refused(503, "the batch cannot be kept now; send it again later", {"Retry-After": "5"}) from None
+
+
+def _ended() -> Refused:
+    return Refused(410, "the stream has ended and takes no more events")
+
+
+def _media_type(request: Request) -> str:
+    if request.headers.get("Content-Encoding", "identity") != "identity":
+        raise Refused(415, "send the body without a Content-Encoding")
+    media_type = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if media_type not in _MEDIA_TYPES:
+        raise Refused(415, f"Content-Type must be one of {', '.join(_MEDIA_TYPES)}")
+    return media_type

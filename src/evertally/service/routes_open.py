@@ -1,0 +1,52 @@
+"""What needs no token: the page and its files, and two signs of life."""
+
+from fastapi import APIRouter, Response
+
+from evertally.service.answers import Status, problems
+from evertally.service.page_files import page_files
+from evertally.service.parts import Parts
+from evertally.service.problems import Refused
+
+_PAGE = {"description": "The page.", "content": {"text/html": {"schema": {"type": "string"}}}}
+_FILE = {
+    "description": "A file of the page.",
+    "content": {
+        media_type: {"schema": {"type": "string"}}
+        for media_type in ("text/javascript", "text/css", "text/html", "image/svg+xml", "image/png")
+    },
+}
+
+
+def open_routes(parts: Parts) -> APIRouter:
+    router = APIRouter(tags=["open"])
+    files = page_files()
+
+    def file(name: str) -> Response:
+        if name not in files:
+            raise Refused(404, "not found")
+        content, media_type = files[name]
+        return Response(content, media_type=media_type, headers={"Cache-Control": "no-cache"})
+
+    @router.get("/", response_class=Response, responses={200: _PAGE})
+    async def page() -> Response:
+        """The dashboard."""
+        return file("index.html")
+
+    @router.get("/static/{name}", response_class=Response, responses={200: _FILE, **problems(404)})
+    async def static(name: str) -> Response:
+        """Scripts and styles of the dashboard."""
+        return file(name)
+
+    @router.get("/healthz")
+    async def healthz() -> Status:
+        """The process answers."""
+        return Status(status="ok")
+
+    @router.get("/readyz", responses=problems(503))
+    async def readyz() -> Status:
+        """The stream works: events are taken, ticks are released. After its end there are still releases to read."""
+        if not parts.pump.working:
+            raise Refused(503, "the stream has stopped", {"Retry-After": "5"})
+        return Status(status="ended" if parts.pump.ended else "ready")
+
+    return router

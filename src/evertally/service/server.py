@@ -1,0 +1,164 @@
+"""A stream on a socket: opens everything, serves until it is told to stop, and leaves all of it on disk."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
+from typing import Any
+
+import uvicorn
+
+from evertally.errors import ConfigurationError, StateError
+from evertally.runtime.history import History
+from evertally.runtime.live import Live
+from evertally.runtime.pump import Pump, Source
+from evertally.runtime.spec import StreamSpec
+from evertally.runtime.spec_values import is_loopback
+from evertally.service.app import create_app
+from evertally.service.connections import PunctualProtocol
+from evertally.service.tokens import TokenFile
+from evertally.service.webhooks import webhooks
+
+_CONNECTIONS = 1000
+_SECONDS_TO_FINISH = 10  # for requests that are under way when the service stops
+_SECONDS_WITHOUT_PROGRESS = 60  # after which the kernel gives up a connection whose other end takes nothing
+
+
+def serve(
+    spec: StreamSpec,
+    *,
+    host: str | None = None,
+    port: int | None = None,
+    replay: bool = False,
+    sources: Sequence[Source] = (),
+    ready: Callable[[str], None] = lambda address: None,
+) -> None:
+    """Serves a stream until SIGINT or SIGTERM. `ready` gets the address once it answers.
+
+    Raises StateError if the stream has to stop by itself: what was acknowledged is safe, and the same call goes on.
+    """
+    host, port = host or spec.serve.host, spec.serve.port if port is None else port
+    _check_host(spec, host)
+    tokens = TokenFile(spec.serve.tokens)
+    tokens.tokens()
+    tls = _tls(spec)
+    with contextlib.closing(_bound(host, port)) as listener:
+        pump = Pump(live := Live(spec, replay=replay), sources)
+        history = History(live.spec, lambda: pump.published)
+        pump.start()
+        try:
+            with webhooks(live.spec, pump, history):
+                app = create_app(pump, history, live.spec, tokens)
+                address = f"{'https' if tls else 'http'}://{_shown(host)}:{listener.getsockname()[1]}/"
+                _Server(app, tls, pump, lambda: ready(address)).run(sockets=[listener])
+        finally:
+            pump.stop()
+    if pump.failure is not None:
+        raise StateError(pump.failure)
+
+
+def _check_host(spec: StreamSpec, host: str) -> None:
+    if spec.serve.certificate is None and not spec.serve.behind_proxy and not is_loopback(host):
+        raise ConfigurationError(
+            f"host {host!r} can be reached from other machines, and tokens and events would travel in the clear: give "
+            "[serve] certificate and private_key, or behind_proxy = true if a proxy of yours does TLS"
+        )
+
+
+def _tls(spec: StreamSpec) -> ssl.SSLContext | None:
+    certificate, private_key = spec.serve.certificate, spec.serve.private_key
+    if certificate is None or private_key is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        # A key with a password would ask for it on the terminal.
+        context.load_cert_chain(certificate, private_key, password="")
+    except OSError as error:
+        reason = error.strerror if not isinstance(error, ssl.SSLError) else "they are not a PEM certificate and its key"
+        raise ConfigurationError(f"[serve] certificate {certificate}, private_key {private_key}: {reason}") from None
+    return context
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise ConfigurationError(f"cannot serve on host {host!r}: {error.strerror}") from None
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _SECONDS_WITHOUT_PROGRESS)
+        listener.bind(address)
+        listener.set_inheritable(False)
+    except OSError as error:
+        listener.close()
+        raise ConfigurationError(
+            f"cannot serve on {host}, port {port}: {error.strerror}; choose another with --port"
+        ) from None
+    return listener
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+class _Server(uvicorn.Server):
+    """uvicorn that does not end the process by the signal that stopped it: the pump has work to do after it."""
+
+    def __init__(self, app: Any, tls: ssl.SSLContext | None, pump: Pump, ready: Callable[[], None]) -> None:
+        config = uvicorn.Config(
+            app,
+            http=PunctualProtocol,
+            ws="none",
+            loop="asyncio",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            proxy_headers=False,
+            limit_concurrency=_CONNECTIONS,
+            timeout_graceful_shutdown=_SECONDS_TO_FINISH,
+        )
+        super().__init__(config)
+        config.load()
+        config.ssl = tls
+        self._pump = pump
+        self._ready = ready
+        self._live_events = app.state.parts.live_events
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+    async def on_tick(self, counter: int) -> bool:
+        # A stream that has stopped by itself ends the process: whoever supervises it sees that, and starts it again.
+        return await super().on_tick(counter) or not self._pump.working
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._live_events.close()  # these answers never end by themselves
+        await super().shutdown(sockets)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.force_exit = self.should_exit  # the second time
+        self.should_exit = True

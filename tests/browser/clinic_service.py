@@ -1,0 +1,153 @@
+"""A real `evertally serve` of a small clinic, fed over HTTP; ticks close on request, so that every test knows what is out."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from evertally.service import TokenFile
+
+START = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+WARDS = ["north", "south", "west", "<script>window.harmed = 1</script>"]
+_READY_SECONDS = 60
+
+HEAD = """\
+[stream]
+name = "clinic-visits"
+horizon = {horizon}
+max_events_per_tick = 2000
+
+[guarantee]
+epsilon = 20.0
+delta = 1e-6
+
+[clock]
+{clock}
+
+[key]
+file = "clinic.key"
+
+[state]
+file = "clinic.state"
+
+[serve]
+tokens = "clinic.tokens"
+public = {public}
+requests_per_second = 1000
+"""
+
+HOURLY = 'column = "time"\nstart = 2026-01-01T00:00:00Z\ntick = "1h"\nclose = "request"'
+ON_THE_WALL = 'start = "first serve"\ntick = "6s"'
+NUMBERED = 'column = "time"\nstart = 1000\ntick = 10\nclose = "request"'
+
+VISITS = {"name": "visits", "kind": "counter"}
+DRINKS = {"name": "drinks", "kind": "unknown-top", "column": "drink", "k": 5}
+_WARD = {"column": "ward", "categories": WARDS}
+ALL_KINDS: list[dict[str, Any]] = [
+    VISITS,
+    {"name": "stay", "kind": "mean", "column": "minutes", "lower": 0, "upper": 120},
+    {"name": "by-ward", "kind": "histogram", **_WARD},
+    {"name": "by-room", "kind": "histogram", "column": "room", "categories": [f"room {n}" for n in range(40)]},
+    {"name": "median", "kind": "quantile", "q": 0.5, **_WARD},
+    {"name": "lower-quartile", "kind": "quantile", "q": 0.25, **_WARD},
+    {"name": "busiest", "kind": "max", **_WARD},
+    {"name": "quietest", "kind": "min", **_WARD},
+    {"name": "top-wards", "kind": "top", "k": 3, **_WARD},
+    {"name": "leader", "kind": "leader", **_WARD},
+    {"name": "leaders", "kind": "leaders", "k": 2, **_WARD},
+    {"name": "often", "kind": "streaming-top", "k": 2, "mechanism": "meta", **_WARD},
+    DRINKS,
+    {"name": "all-drinks", "kind": "unknown-histogram", "column": "drink"},
+    {"name": "range", "kind": "query", "expressions": {"most": {"ranks": [-1, -1], "of": "all"}}, **_WARD},
+]
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{name} = {_toml(one)}" for name, one in value.items()) + "}"
+    return json.dumps(value)
+
+
+class Clinic:
+    """The service as a process of its own."""
+
+    def __init__(
+        self,
+        folder: Path,
+        queries: Sequence[Mapping[str, Any]] = ALL_KINDS,
+        horizon: int = 500,
+        public: bool = False,
+        clock: str = HOURLY,
+    ) -> None:
+        lines = [HEAD.format(horizon=horizon, public=str(public).lower(), clock=clock)]
+        for query in queries:
+            lines += ["[[query]]", *(f"{name} = {_toml(value)}" for name, value in query.items()), ""]
+        self.spec_file = folder / "clinic.toml"
+        self.spec_file.write_text("\n".join(lines), encoding="utf-8")
+        tokens = TokenFile(folder / "clinic.tokens")
+        self.read_token, self._admin_token = tokens.add("reader", "read"), tokens.add("keeper", "admin")
+        self._clock = clock
+        self.tick = 0
+        self._port = 0
+        self.start()
+
+    def start(self) -> None:
+        """Starts the process, again on the port that it had before."""
+        command = [sys.executable, "-m", "evertally.cli", "serve", str(self.spec_file), "--port", str(self._port)]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ)
+        assert self._process.stdout is not None
+        first = self._process.stdout.readline()
+        found = re.search(r"http://\S+?:(\d+)/", first)
+        assert found is not None, f"the service did not start: {first!r}"
+        self.address, self._port = found[0], int(found[1])
+        headers = {"Authorization": f"Bearer {self._admin_token}"}
+        self._client = httpx.Client(base_url=self.address, headers=headers, timeout=_READY_SECONDS)
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
+        self._client.close()
+        self._process.send_signal(how)
+        self._process.communicate(timeout=_READY_SECONDS)
+
+    @property
+    def with_token(self) -> str:
+        return f"{self.address}#token={self.read_token}"
+
+    def release(self, *events: tuple[int, Mapping[str, Any]]) -> None:
+        """One more tick, of so many copies of each event."""
+        moment = self._end()
+        self.tick += 1
+        body = "".join((json.dumps({"time": moment, **event}) + "\n") * copies for copies, event in events)
+        posted = self._client.post(
+            "/v1/events",
+            content=body,
+            headers={"Content-Type": "application/x-ndjson", "Idempotency-Key": f"tick-{self.tick}"},
+        )
+        assert posted.status_code == 202, posted.text
+        closed = self._client.post("/v1/ticks", json={"until": self._end()})
+        assert closed.json() == {"released": self.tick}
+
+    def _end(self) -> str | int:
+        """When the last tick ended."""
+        return 1000 + 10 * self.tick if self._clock == NUMBERED else (START + dt.timedelta(hours=self.tick)).isoformat()
+
+    def get(self, path: str) -> httpx.Response:
+        return self._client.get(path)
+
+    def latest(self, query: str) -> dict[str, Any]:
+        """What was released of a query at the last tick."""
+        found: dict[str, Any] = self.get("/v1/releases/latest").json()["queries"][query]
+        return found
+
+
+def visit(ward: str = "north", drink: str = "tea", room: int = 0, minutes: int = 30) -> dict[str, Any]:
+    return {"ward": ward, "drink": drink, "room": f"room {room}", "minutes": minutes}

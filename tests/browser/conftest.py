@@ -1,0 +1,113 @@
+"""A browser, and pages that notice whatever the browser complains about."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from clinic_service import Clinic
+    from playwright.sync_api import Browser, Page
+
+_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+# Refused styles and scripts are events of the document. Rows that move are animated by Element.animate: it is counted.
+_WATCH = """
+window.violations = [];
+document.addEventListener("securitypolicyviolation", (e) => window.violations.push(`${e.violatedDirective} ${e.blockedURI}`));
+window.animated = 0;
+const animate = Element.prototype.animate;
+Element.prototype.animate = function (...given) { window.animated += 1; return animate.apply(this, given); };
+"""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """These tests need a browser. They run when they are asked for by their place, and fail where there is none."""
+    return None if any("browser" in argument for argument in config.args) else True
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    from playwright.sync_api import expect, sync_playwright
+
+    expect.set_options(timeout=20_000)  # a machine that does other things as well is no reason to fail
+    executable = os.environ.get("EVERTALLY_CHROMIUM", "/usr/bin/chromium")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=executable, args=_FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@dataclass
+class Opened:
+    """A page with everything that went wrong in it, and every address that it asked for."""
+
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+    addresses: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[Callable[..., Opened]]:
+    """Opens pages, each in a context of its own: opened(address, width=390, color_scheme="dark", ...)."""
+    contexts = []
+
+    def open_page(address: str, width: int = 1280, height: int = 900, **options: Any) -> Opened:
+        context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        context.set_default_timeout(15_000)
+        context.add_init_script(_WATCH)
+        contexts.append(context)
+        page = context.new_page()
+        made = Opened(page)
+        page.on("console", lambda message: made.complaints.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: made.complaints.append(str(error)))
+        page.on("dialog", lambda dialog: (made.complaints.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: made.addresses.append(request.url))
+        page.goto(address)
+        return made
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture(scope="session")
+def gallery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clinic]:
+    """A stream with a query of every kind, forty ticks old. Tests may release more ticks."""
+    from clinic_service import ALL_KINDS, WARDS, Clinic, visit
+
+    clinic = Clinic(tmp_path_factory.mktemp("gallery"), ALL_KINDS)
+    for tick in range(40):
+        leading = "south" if tick < 25 else "west"
+        others = [(5 + tick % 7, visit(ward, "coffee", room=room)) for room, ward in enumerate(WARDS)]
+        clinic.release((20, visit(leading, "tea", room=tick, minutes=20 + tick)), *others)
+    yield clinic
+    clinic.stop()
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Callable[..., Clinic]]:
+    """Starts streams of a test's own: served(queries, horizon=3)."""
+    from clinic_service import Clinic
+
+    started = []
+
+    def start(*arguments: Any, **options: Any) -> Clinic:
+        started.append(Clinic(tmp_path, *arguments, **options))
+        return started[-1]
+
+    yield start
+    for clinic in started:
+        clinic.stop()

@@ -1,0 +1,55 @@
+"""`python tests/crash --kills 200`: the long campaign. Prints what it measured; fails if anything differed."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+from crash_stream import everything, on_the_wall
+from driver import AIMS, Campaign, Report
+from nursery import Nursery
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python tests/crash", description=__doc__)
+    parser.add_argument("--kills", type=int, default=200, help="kill -9 of a service under load, over both campaigns")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
+    arguments = parser.parse_args()
+    print(f"seed {arguments.seed}", flush=True)
+    wrong = 0
+    with Nursery() as nursery:
+        on_request, on_wall = arguments.kills - arguments.kills // 4, arguments.kills // 4
+        for name, text, kills in (
+            ("ticks on request, a query of every kind, capped users", everything, on_request),
+            ("ticks on the wall clock", on_the_wall, on_wall),
+        ):
+            chance = random.Random(arguments.seed)
+            with tempfile.TemporaryDirectory() as folder:
+                campaign = Campaign(nursery, Path(folder), text, arguments.seed)
+                campaign.begin()
+                while campaign.report.kills < kills:
+                    campaign.kill(chance.choice(AIMS))
+                report = campaign.finish()
+            show(name, report)
+            wrong += len(report.differences)
+    return 1 if wrong else 0
+
+
+def show(name: str, report: Report) -> None:
+    print(f"\n{name}")
+    print(f"  kills {report.kills}, starts {report.starts}, {report.seconds:.0f} seconds")
+    print(f"  batches {report.batches} ({report.events} events), sent again {report.retries} times")
+    print(f"  ticks {report.ticks}, each compared in the release log, three outputs and the hash chain, and in")
+    print(f"    {report.live_events} live events, {report.answers} answers, {report.deliveries} deliveries")
+    for title, counts in (("aimed at", report.aims), ("the kill came", report.phases)):
+        print(f"  {title}: " + ", ".join(f"{what} {count}" for what, count in counts.most_common()))
+    print(f"  differences {len(report.differences)}", flush=True)
+    for difference in report.differences[:20]:
+        print(f"    {difference}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""A spec with a query of every kind, and what it releases; not a test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from visit_stream import COLUMN_QUERIES, UNKNOWN_QUERIES, WITH_UNKNOWN_QUERIES, WriteSpec, visits
+
+from evertally.counting.release import Release
+from evertally.noise import simulation
+from evertally.runtime.mechanisms import build
+from evertally.runtime.releases import TickRelease, pack
+from evertally.runtime.spec import StreamSpec, load_spec
+
+# The kinds that the specs of visit_stream leave out, and labels in other spellings than the one that is released.
+REST = """
+[[query]]
+name = "mean"
+kind = "mean"
+share = 0.01
+column = "minutes"
+lower = 0
+upper = 50
+resolution = 1
+
+[[query]]
+name = "numbers"
+kind = "histogram"
+share = 0.01
+column = "minutes"
+categories = [7, true, "cafe\\u0301"]
+other = 0
+
+[[query]]
+name = "idle"
+kind = "min"
+share = 0.01
+column = "ward"
+categories = ["north", "south"]
+
+[[query]]
+name = "half"
+kind = "quantile"
+q = 0.5
+share = 0.01
+column = "ward"
+categories = ["north", "south"]
+
+[[query]]
+name = "best"
+kind = "top"
+k = 2
+share = 0.01
+column = "ward"
+categories = ["north", "south", "attic"]
+
+[[query]]
+name = "one"
+kind = "query"
+share = 0.01
+column = "ward"
+categories = ["north", "south"]
+expression = {ranks = [1, -1], of = "all"}
+
+[[query]]
+name = "few"
+kind = "histogram"
+share = 0.01
+column = "ward"
+categories = ["north", "south"]
+mechanism = "sparse"
+"""
+_ROOM = (("share = 0.2\n", "share = 0.13\n"),) * 4
+
+
+def spec_of_all_kinds(write_spec: WriteSpec) -> StreamSpec:
+    path = write_spec(*WITH_UNKNOWN_QUERIES, append=COLUMN_QUERIES + UNKNOWN_QUERIES + REST)
+    text = path.read_text()
+    for old, new in _ROOM:
+        text = text.replace(old, new, 1)
+    path.write_text(text)
+    return load_spec(path)
+
+
+def released(spec: StreamSpec, ticks: int) -> Iterator[tuple[TickRelease, dict[str, Release]]]:
+    mechanisms = build(spec, simulation(3))
+    for tick in range(1, ticks + 1):
+        events = visits(tick - 1, tick)
+        found = {
+            query.name: mechanisms[query.name].step_events(
+                [True] * len(events) if query.column is None else [event[query.column] for event in events]
+            )
+            for query in spec.queries
+        }
+        payloads = {query.name: pack(query, found[query.name], spec.beta) for query in spec.queries}
+        yield TickRelease(tick, spec.clock.end_of(tick), payloads), found

@@ -1,0 +1,191 @@
+"""A certificate says what the objects say, cites what exists, and its plain words are true."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from visit_stream import COLUMN_QUERIES, UNKNOWN_QUERIES, WITH_UNKNOWN_QUERIES, WriteSpec
+
+import evertally
+from evertally.histogram.approaches import NAMES
+from evertally.privacy import ZCDP, ApproxDP, PureDP
+from evertally.runtime import StreamSpec, load_spec, plan
+from evertally.runtime.certificate import certificate, plain_words
+from evertally.runtime.mechanisms import build
+from evertally.runtime.proofs import change_proof, mechanism_proof
+from evertally.runtime.spec_options import SELECTION
+from evertally.selection.streaming import MECHANISMS
+
+THEORY = Path(__file__).parents[2] / "docs" / "theory"
+
+
+@pytest.fixture
+def everything(write_spec: WriteSpec) -> StreamSpec:
+    return load_spec(write_spec(*WITH_UNKNOWN_QUERIES, append=COLUMN_QUERIES + UNKNOWN_QUERIES))
+
+
+def test_it_is_json_and_says_what_the_objects_say(everything: StreamSpec) -> None:
+    filed = json.loads(json.dumps(certificate(everything), allow_nan=False))
+    assert (filed["format"], filed["evertally"]) == (1, evertally.__version__)
+    assert (filed["stream"], filed["spec_digest"]) == ("visits", everything.digest)
+    guarantee = everything.guarantee
+    assert isinstance(guarantee, ApproxDP)
+    assert filed["guarantee"]["kind"] == "ApproxDP"
+    assert Fraction(filed["guarantee"]["exact"]["epsilon"]) == guarantee.exact_epsilon
+    assert Fraction(filed["guarantee"]["exact"]["delta"]) == guarantee.exact_delta
+    planned = plan(everything)
+    assert filed["error_bounds"] == {"beta": 0.05, "at_tick": planned.ticks}
+    mechanisms = build(everything, key=None)
+    for query, row, said in zip(everything.queries, planned.queries, filed["queries"], strict=True):
+        assert (said["name"], said["kind"], said["share"]["exact"]) == (query.name, query.kind, str(query.share))
+        assert (said["mechanism"], said["exactness"]) == (row.mechanism, row.exactness)
+        assert said["class"] == type(mechanisms[query.name]).__name__
+        assert said["error_bound"] == row.error_bound
+        for name, value in said["charge"]["exact"].items():
+            assert Fraction(value) == getattr(mechanisms[query.name].charge, f"exact_{name}")
+
+
+def test_the_sum_is_the_sum_and_is_within_the_guarantee(everything: StreamSpec) -> None:
+    filed = certificate(everything)
+    charges = [mechanism.charge for mechanism in build(everything, key=None).values()]
+    total = filed["composition"]
+    assert Fraction(total["sum"]["rho"]) == sum(charge.cost.rho for charge in charges)
+    assert Fraction(total["sum"]["delta"]) == sum(charge.cost.delta for charge in charges) > 0
+    assert total["within_guarantee"] is True
+    assert "streaming-selection 2.3" in total["theorem"].replace("2.1 and ", "")
+
+
+def test_conversions_follow_from_the_guarantee(write_spec: WriteSpec) -> None:
+    filed = certificate(load_spec(write_spec()))
+    pairs = {Fraction(pair["exact"]["delta"]): Fraction(pair["exact"]["epsilon"]) for pair in filed["epsilon_delta"]}
+    assert len(pairs) > 5
+    for delta, epsilon in pairs.items():
+        assert epsilon == ZCDP(0.5).to_approx(delta).exact_epsilon, "all of rho is spent"
+    pure = certificate(load_spec(write_spec(("rho = 0.5", "epsilon = 0.5"))))
+    assert all(Fraction(pair["exact"]["epsilon"]) <= Fraction(1, 2) for pair in pure["epsilon_delta"])
+    assert pure["composition"]["total"]["exact"] == {"epsilon": "1/2"}
+    assert "epsilons add up" in pure["composition"]["theorem"]
+    both = certificate(load_spec(write_spec(("rho = 0.5", "epsilon = 1\ndelta = 1e-6"))))
+    for pair in both["epsilon_delta"]:
+        if Fraction(pair["exact"]["delta"]) >= Fraction(1e-6):
+            assert pair["epsilon"] <= 1
+    assert {pair["epsilon"] > 1 for pair in both["epsilon_delta"]} == {True, False}, "and what a smaller delta costs"
+
+
+def test_the_whole_guarantee_for_one_query(write_spec: WriteSpec) -> None:
+    path = write_spec(("rho = 0.5", "epsilon = 1\ndelta = 1e-6"))
+    text = path.read_text()
+    path.write_text(
+        text[: text.index("[[query]]")]
+        + '[[query]]\nname = "w"\nkind = "streaming-top"\nk = 1\nswitches = 2\ncolumn = "w"\ncategories = ["a", "b"]\n'
+    )
+    filed = certificate(load_spec(path))
+    assert filed["queries"][0]["charge"]["kind"] == "ApproxDP"
+    assert filed["composition"]["within_guarantee"] is True
+    assert filed["queries"][0]["proved_in"]["mechanism"].endswith("additions 3")
+    assert filed["composition"]["total"]["epsilon"] <= 1
+
+
+def test_a_constant_pays_nothing(write_spec: WriteSpec) -> None:
+    change = (
+        ('kind = "histogram"', 'kind = "max"\nmechanism = "trivial"'),
+        ("horizon = 48", "horizon = 48\nmax_events_per_tick = 9"),
+    )
+    filed = certificate(load_spec(write_spec(*change)))
+    assert filed["queries"][1]["charge"] is None
+    assert filed["composition"]["sum"]["rho"] == "1/8"
+    assert filed["composition"]["within_guarantee"] is True
+
+
+def test_every_mechanism_has_a_proof_that_exists(everything: StreamSpec) -> None:
+    proofs = set()
+    for query in everything.queries:
+        if query.kind not in SELECTION:
+            names: tuple[str, ...] = NAMES
+        else:
+            names = MECHANISMS if query.kind == "streaming-top" else ("tree", "meta")
+        proofs |= {mechanism_proof(query, name) for name in names} | {change_proof(everything, query)}
+    assert len(proofs) > 15
+    for proof in proofs:
+        cited = re.findall(r"([a-z][a-z-]+) (\d[\d.]*(?:(?:, | and )\d[\d.]*)*)", proof)
+        assert cited
+        for text, numbers in cited:
+            headings = re.findall(r"(?m)^#+ (\d[\d.]*?)\.? |^(\d+)\. ", (THEORY / f"{text}.md").read_text())
+            known = {heading for heading, _ in headings}
+            for number in re.findall(r"\d[\d.]*", numbers):
+                assert number in known or (text, number) == ("factorization-counting", "10.1"), (text, number)
+
+
+def test_what_is_assumed_and_who_is_protected(write_spec: WriteSpec) -> None:
+    users = 'horizon = 48\nunit = "user"\nuser_column = "patient"\nmax_events_per_user = 7'
+    filed = certificate(
+        load_spec(write_spec(("horizon = 48", users), ("rho = 0.5", 'rho = 0.5\nadversary = "oblivious"')))
+    )
+    assert filed["unit"] == {"protects": "user", "max_events_per_user": 7, "user_column": "patient"}
+    assert "at most 7" in filed["neighbours"]["meaning"]
+    assert filed["adversary"]["kind"] == "oblivious"
+    assert "price-of-continual-release 9.5" in filed["queries"][0]["proved_in"]["change_of_one_unit"]
+    assumed = " ".join(filed["assumptions"])
+    for words in ("AES-256", "key and the state file are secret", "declared", "outside the promise"):
+        assert words in assumed
+    assert "do not depend on what this stream released" in assumed
+    assert filed["clock"] == {
+        "start": "2013-01-01T00:00:00Z",
+        "tick": 3600.0,
+        "unit": "seconds",
+        "column": "time",
+        "close": "wall",
+    }
+    floating = certificate(load_spec(write_spec(("2013-01-01T00:00:00Z", '"first serve"'))))
+    assert floating["clock"]["start"] == "first serve"
+    assert "1970" not in json.dumps(floating)
+    request = certificate(load_spec(write_spec(('tick = "1h"', 'tick = "1h"\nclose = "request"'))))
+    assert "administrator" in " ".join(request["assumptions"])
+
+
+def test_no_place_and_no_secret_is_in_it(write_spec: WriteSpec, tmp_path: Path) -> None:
+    text = json.dumps(certificate(load_spec(write_spec(append='\n[[sink]]\nwebhook = "https://x/secret"\n'))))
+    for hidden in (str(tmp_path), "visits.key", "visits.state", "secret-", "https://x"):
+        assert hidden not in text
+
+
+@pytest.mark.parametrize(
+    ("promise", "guarantee"),
+    [
+        ("epsilon = 0.1", PureDP(0.1)),
+        ("epsilon = 1", PureDP(1)),
+        ("epsilon = 1\ndelta = 1e-9", ApproxDP(1, 1e-9)),
+        ("rho = 0.01", ZCDP(0.01)),
+        ("rho = 0.5", ZCDP(0.5)),
+    ],
+)
+def test_plain_words_bound_the_best_guess(write_spec: WriteSpec, promise: str, guarantee: Any) -> None:
+    words = plain_words(load_spec(write_spec(("rho = 0.5", promise))))
+    said = int(re.search(r"at most (\d+) of 100", words)[1])  # type: ignore[index]
+    # What a mechanism that uses the whole promise really allows: randomised response, or two normal laws.
+    if isinstance(guarantee, ZCDP):
+        allowed = 0.5 * (1 + math.erf(math.sqrt(2 * guarantee.rho) / 2 / math.sqrt(2)))
+    else:
+        delta = getattr(guarantee, "delta", 0.0)
+        allowed = (math.exp(guarantee.epsilon) + delta) / (1 + math.exp(guarantee.epsilon))
+    assert 100 * allowed <= said <= 100 * allowed + 16
+    assert 3 <= len(re.findall(r"\.(?= [A-Z]|$)", words)) <= 6
+
+
+def test_plain_words_tell_who_is_hidden(write_spec: WriteSpec) -> None:
+    words = plain_words(load_spec(write_spec()))
+    assert "once for every hour" in words
+    assert "whether any one event happened" in words
+    assert "A person with many events is protected less" in words
+    weak = plain_words(load_spec(write_spec(("rho = 0.5", "epsilon = 20"))))
+    assert "says little" in weak
+    replaced = plain_words(load_spec(write_spec(("horizon = 48", 'horizon = 48\nneighbours = "replace"'))))
+    assert "not that it happened" in replaced
+    blind = plain_words(load_spec(write_spec(("rho = 0.5", 'rho = 0.5\nadversary = "oblivious"'))))
+    assert "if events do not depend" in blind
