@@ -4,10 +4,11 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test audit lint types bench wheel lock clean
+# The page is tested apart: it needs Chromium (or EVERTALLY_CHROMIUM=path), and fails without it.
+.PHONY: help demo test test-browser audit lint types bench wheel lock clean
 
 help:  ## this list
-	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
 
 # One stamp for each set of pinned packages: demo < dev < bench.
 $(VENV)/ready-%: requirements/%.txt pyproject.toml
@@ -16,11 +17,14 @@ $(VENV)/ready-%: requirements/%.txt pyproject.toml
 	$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: $(VENV)/ready-demo  ## a year of flight departures, released hour by hour; writes demo-output/
+demo: $(VENV)/ready-demo  ## the live service on a year of flight departures; prints the page, writes demo-output/
 	$(BIN)/evertally demo --output demo-output
 
 test: $(VENV)/ready-dev  ## all tests, doctests included
 	$(BIN)/python -m pytest -n auto
+
+test-browser: $(VENV)/ready-dev  ## the live page in a real browser
+	$(BIN)/python -m pytest tests/browser
 
 audit: $(VENV)/ready-dev  ## tries to break the promise of every mechanism, at length; writes audit-output/
 	$(BIN)/evertally audit all --effort long --jobs 2 --output audit-output
@@ -33,8 +37,9 @@ lint: $(VENV)/ready-dev  ## style, and which room imports which
 types: $(VENV)/ready-dev  ## strict types
 	$(BIN)/mypy
 
-bench: $(VENV)/ready-bench  ## error and speed beside the formulas, the optimum and other libraries
+bench: $(VENV)/ready-bench  ## error and speed beside the formulas, the optimum and other libraries; load of the service
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.load
 
 wheel: $(VENV)/ready-dev  ## the installable package in dist/
 	$(BIN)/python -m build --no-isolation

@@ -1,4 +1,4 @@
-"""A real `evertally serve` of a small clinic, fed over HTTP; ticks close on request, so that every test knows what is out."""
+"""A real `evertally serve` of a small clinic, fed over HTTP. Ticks close on request: every test knows what is out."""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +11,10 @@ import pytest
 
 if TYPE_CHECKING:
     from clinic_service import Clinic
-    from playwright.sync_api import Browser, Page
+    from opened_page import Open, Opened
+    from playwright.sync_api import Browser
 
+_HERE = Path(__file__).resolve().parent
 _FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -26,7 +27,9 @@ _FLAGS = [
 # Refused styles and scripts are events of the document. Rows that move are animated by Element.animate: it is counted.
 _WATCH = """
 window.violations = [];
-document.addEventListener("securitypolicyviolation", (e) => window.violations.push(`${e.violatedDirective} ${e.blockedURI}`));
+document.addEventListener("securitypolicyviolation", (event) => {
+  window.violations.push(`${event.violatedDirective} ${event.blockedURI}`);
+});
 window.animated = 0;
 const animate = Element.prototype.animate;
 Element.prototype.animate = function (...given) { window.animated += 1; return animate.apply(this, given); };
@@ -35,7 +38,8 @@ Element.prototype.animate = function (...given) { window.animated += 1; return a
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """These tests need a browser. They run when they are asked for by their place, and fail where there is none."""
-    return None if any("browser" in argument for argument in config.args) else True
+    asked = (config.invocation_params.dir / argument.split("::")[0] for argument in config.args)
+    return None if any(place.resolve().is_relative_to(_HERE) for place in asked) else True
 
 
 @pytest.fixture(scope="session")
@@ -50,18 +54,11 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
-@dataclass
-class Opened:
-    """A page with everything that went wrong in it, and every address that it asked for."""
-
-    page: Page
-    complaints: list[str] = field(default_factory=list)
-    addresses: list[str] = field(default_factory=list)
-
-
 @pytest.fixture
-def opened(browser: Browser) -> Iterator[Callable[..., Opened]]:
-    """Opens pages, each in a context of its own: opened(address, width=390, color_scheme="dark", ...)."""
+def opened(browser: Browser) -> Iterator[Open]:
+    """Opens pages, each in a context of its own."""
+    from opened_page import Opened
+
     contexts = []
 
     def open_page(address: str, width: int = 1280, height: int = 900, **options: Any) -> Opened:
@@ -90,9 +87,9 @@ def gallery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clinic]:
 
     clinic = Clinic(tmp_path_factory.mktemp("gallery"), ALL_KINDS)
     for tick in range(40):
-        leading = "south" if tick < 25 else "west"
+        leading, copies = ("south", 20) if tick < 25 else ("west", 100)
         others = [(5 + tick % 7, visit(ward, "coffee", room=room)) for room, ward in enumerate(WARDS)]
-        clinic.release((20, visit(leading, "tea", room=tick, minutes=20 + tick)), *others)
+        clinic.release((copies, visit(leading, "tea", room=tick, minutes=20 + tick)), *others)
     yield clinic
     clinic.stop()
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Callable
-from typing import Any
 
 from clinic_service import DRINKS, NUMBERED, ON_THE_WALL, VISITS, Clinic, visit
+from opened_page import Open
 from playwright.sync_api import Page, expect
 
-Open = Callable[..., Any]
 Serve = Callable[..., Clinic]
 
 
@@ -177,7 +176,8 @@ def test_zoom_loads_that_part_of_the_history_and_a_double_click_leaves_it(opened
     expect(plot).to_have_attribute("aria-label", f"One line with error bands, ticks {first} to {last}")
     expect(page.get_by_role("button", name="Leave this part")).to_be_visible()
     gallery.release((10, visit()))
-    shown_tick(page, gallery.tick)
+    visits = page.locator('[data-query="visits"] strong')
+    expect(visits).to_have_text(f"{gallery.latest('visits')['value']:,}")  # drawn together with the chart
     expect(plot).to_have_attribute("aria-label", f"One line with error bands, ticks {first} to {last}")
     page.mouse.dblclick(box["x"] + 100, box["y"] + 50)
     expect(plot).to_have_attribute("aria-label", f"One line with error bands, ticks 1 to {gallery.tick}")

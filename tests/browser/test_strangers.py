@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from clinic_service import DRINKS, VISITS, WARDS, Clinic, visit
+from opened_page import Open
 from playwright.sync_api import expect
 
-Open = Callable[..., Any]
 Serve = Callable[..., Clinic]
 
 MARKUP = '<img src=x onerror="window.harmed = 1">\'"&amp;'

@@ -32,7 +32,8 @@ class World:
         self.closing = threading.Event()  # the readers may go
         self.tick = 1  # that is being filled, where ticks close on request
         self.lock = threading.Lock()
-        self.sent: dict[str, tuple[int, int, int]] = {}  # batch -> what its events are made of
+        self.sent: dict[str, tuple[bytes, str]] = {}  # batch -> body and media type
+        self.events = 0  # that were sent
         self.acknowledged: dict[str, int] = {}  # batch -> tick
         self.frames: dict[int, set[bytes]] = defaultdict(set)  # of the live events
         self.answers: dict[int, set[str]] = defaultdict(set)  # of the release log
@@ -129,15 +130,17 @@ class Sender(Worker):
             self._send(self.random.choice(self._mine))
             return
         name = f"canary-{self._client}:{self._count}"
-        world.sent[name] = (self._client, self._count, world.tick)
+        records = events(self._client, self._count, world.tick)
+        world.sent[name] = body(records, self._count)
+        with world.lock:
+            world.events += len(records)
         self._count += 1
         self._send(name)
         self._mine.append(name)
 
     def _send(self, name: str) -> None:
         world = self.world
-        made_of = world.sent[name]
-        content, media_type = body(events(*made_of), made_of[1])
+        content, media_type = world.sent[name]
         headers = {"Idempotency-Key": name, "Content-Type": media_type}
         answer = json.loads(world.insist("POST", "/v1/events", "ingest", content, headers))
         known = world.acknowledged.get(name)
@@ -232,7 +235,7 @@ class Reader(Worker):
 class Receiver:
     """The other end of a webhook. It refuses some deliveries, and is told some ticks twice."""
 
-    def __init__(self, taken: Callable[[int, bytes], None]) -> None:
+    def __init__(self, taken: Callable[[int, bytes], None], port: int = 0) -> None:
         asked = [0]
 
         class Handler(BaseHTTPRequestHandler):
@@ -246,7 +249,7 @@ class Receiver:
             def log_message(self, *_: Any) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/hook"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)

@@ -18,7 +18,8 @@ from evertally.runtime.batches import parse
 from evertally.runtime.live import Live
 
 TICKS = 3
-PARTS = ("start", "accept", "tick", "publish", "stop")
+# With snapshots after every second tick: tick 2 ends with one, tick 3 leaves its events in the journal.
+PARTS = ("start", "accept 2", "tick 2", "publish 2", "tick 3", "stop")
 
 Burning = Callable[[str], Any]
 
@@ -31,11 +32,11 @@ def play(spec_file: str | Path, burning: Burning | None = None) -> None:
         live = Live(spec)
     for tick in range(1, TICKS + 1):
         batches = [(f"canary-{n}", parse(*body(events(1, n, tick), n), spec)) for n in (3 * tick, 3 * tick + 1)]
-        with at("accept"):
+        with at(f"accept {tick}"):
             live.accept(batches)
-        with at("tick"):
+        with at(f"tick {tick}"):
             ticks = live.release_through(tick)
-        with at("publish"):
+        with at(f"publish {tick}"):
             live.publish(ticks)
     with at("stop"):
         live.__exit__(None)
@@ -81,6 +82,7 @@ def play_until(spec_file: str, part: str, number: int) -> None:
 
 def play_within(spec_file: str, size: int) -> None:
     """Dies in the middle of the write that makes any file longer than `size` bytes."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
     play(spec_file)

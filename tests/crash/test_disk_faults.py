@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -9,7 +10,7 @@ import shutil
 import sqlite3
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,6 @@ from evertally.runtime.batches import BatchRefused, parse
 from evertally.runtime.history import History
 from evertally.runtime.live import Live
 from evertally.runtime.releases import unpack
-
-Disk = Callable[[str], Path]
 
 
 @contextmanager
@@ -54,14 +53,10 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         yield place
 
 
-def fill(disk: Path, leave: int = 0) -> None:
-    with open(disk / "ballast", "wb", buffering=0) as ballast:
-        try:
-            while True:
-                ballast.write(bytes(4096))
-        except OSError:
-            pass
-        ballast.truncate(max(0, ballast.tell() - leave))
+def fill(disk: Path) -> None:
+    with open(disk / "ballast", "wb", buffering=0) as ballast, contextlib.suppress(OSError):
+        while True:
+            ballast.write(bytes(4096))
 
 
 def make_room(disk: Path) -> None:

@@ -101,7 +101,7 @@ def test_a_restart_at_any_moment_changes_nothing(write_spec: WriteSpec, snapshot
         live.__exit__(None)
 
     def killed(live: Live) -> Live:
-        live._stack.close()  # no snapshot, no last commit
+        live.abandon()  # no snapshot, no last commit
         return Live(load_spec(broken))
 
     fed(calm, lambda live: live)
@@ -146,7 +146,7 @@ def test_on_the_wall_an_event_enters_the_tick_of_its_receipt(write_spec: WriteSp
     assert live.accept([("2", batch(spec, visits(0, 9)[2:5]))]) == [Receipt(4, False)]
     clock.seconds = 1001.0  # the clock goes back; the stream does not
     assert live.accept([("3", batch(spec, visits(0, 9)[5:6]))]) == [Receipt(4, False)]
-    live._stack.close()
+    live.abandon()
     with Live(spec, wall=clock) as live:  # the start of the clock is remembered, and that tick 4 was stamped
         assert live.spec.clock.end_of(0) == "1970-01-01T00:16:40Z"
         assert live.accept([("4", batch(spec, visits(0, 9)[6:7]))]) == [Receipt(4, False)]
@@ -181,7 +181,7 @@ def test_a_backup_goes_on_only_with_the_same_input(write_spec: WriteSpec, tmp_pa
     live.accept([("2", batch(spec, records[31:]))])  # an event less
     with pytest.raises(StateError, match="input differs"):
         live.release_through(20)
-    live._stack.close()
+    live.abandon()
     assert sidecar_path(spec.key_file).read_bytes() == side
     assert lines(path) == final
     back()
@@ -234,7 +234,7 @@ def test_a_state_that_comes_out_otherwise_stops_the_stream(
     live = Live(spec)
     live.accept([("1", batch(spec, visits(0, 9)))])
     live.release_through(3)
-    live._stack.close()
+    live.abandon()
     original = TickEvents.events
     monkeypatch.setattr(TickEvents, "events", lambda self, query: original(self, query)[:0])
     with pytest.raises(StateError, match="does not come out as it was released"):

@@ -1,4 +1,4 @@
-"""The thread that owns a stream: what is submitted is counted once, ticks come at their time, stopping loses nothing."""
+"""The thread that owns a stream: all that is submitted counts once, ticks come in time, stopping loses nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from visit_stream import NoNoise, WriteSpec, visits
 
 from evertally.errors import ConfigurationError, StateError
 from evertally.runtime import load_spec, opening
-from evertally.runtime.batches import BatchRefused
+from evertally.runtime.batches import BatchRefused, Piece
 from evertally.runtime.live import Live, StreamEnded
 from evertally.runtime.pump import Busy, Pump, Stopped
 from evertally.runtime.releases import TickRelease
@@ -98,7 +98,7 @@ def test_time_that_passed_while_it_was_down_is_idle(write_spec: WriteSpec, no_no
     spec, clock = load_spec(write_spec(ON_THE_WALL)), Hands(1000.0)
     live = Live(spec, wall=clock)
     live.accept([("1", batch(spec, visits(0, 9)))])
-    live._stack.close()
+    live.abandon()
     clock.seconds = 1020.5
     seen: list[TickRelease] = []
     pump = Pump(Live(spec, wall=clock))
@@ -217,11 +217,14 @@ def test_an_unexpected_error_is_reported_without_its_text(
 
 def test_sources_are_polled(write_spec: WriteSpec, no_noise: None) -> None:
     spec = load_spec(write_spec(ON_REQUEST))
-    left = [("file:1", batch(spec, visits(0, 3))), ("file:2", batch(spec, visits(0, 4)))]
-    pump = Pump(Live(spec), sources=[lambda: [left.pop(0)] if left else []])
+    left = [
+        Piece("file:1", batch(spec, visits(0, 3)), {"file": 1}),
+        Piece("file:2", batch(spec, visits(0, 4)), {"file": 2}),
+    ]
+    live = Live(spec)
+    pump = Pump(live, feeds=[lambda: iter([left.pop(0)] if left else [])])
     pump.start()
-    until(lambda: not left)
-    until(lambda: pump._live.waiting_bytes > 0)
+    until(lambda: live.mark("file") == 2)
     seen: list[TickRelease] = []
     pump.subscribe(seen.append)
     pump.close_until("2013-01-02T00:00").result(10)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import resource
+import signal
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Iterator
@@ -16,8 +19,10 @@ import typer
 import evertally
 from evertally.cli.show import Display, plan_table
 from evertally.errors import ConfigurationError, EvertallyError
-from evertally.runtime import load_spec, plan, run
-from evertally.runtime.certificate import certificate
+from evertally.runtime import StreamSpec, certificate, load_spec, plan, run
+from evertally.runtime.follow import follow, with_folder
+from evertally.runtime.releases import TickRelease
+from evertally.runtime.sources import InputFile, PipedInput
 
 # Pretty tracebacks print local variables, and those hold records.
 app = typer.Typer(
@@ -27,6 +32,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+Replay = Annotated[
+    bool, typer.Option("--replay", help="Continue from older state, fed with exactly the same input again.")
+]
 SpecFile = Annotated[Path, typer.Argument(metavar="SPEC.toml", help="The stream spec.", show_default=False)]
 
 
@@ -42,7 +50,7 @@ def _options(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    pass
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core file would hold records and the key
 
 
 @contextmanager
@@ -99,22 +107,69 @@ def certificate_command(spec_file: SpecFile) -> None:
 def run_command(
     spec_file: SpecFile,
     input_file: Annotated[
-        Path, typer.Option("--input", "-i", help="Events: .csv, .jsonl or .parquet.", show_default=False)
-    ],
+        str | None,
+        typer.Option(
+            "--input",
+            "-i",
+            help="Events: .csv, .jsonl, .parquet or .arrow; - is standard input, with --format.",
+            show_default=False,
+        ),
+    ] = None,
+    input_format: Annotated[
+        str | None,
+        typer.Option("--format", help="Of standard input: csv, jsonl, parquet or arrow.", show_default=False),
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--follow", help="A folder that is being written; ticks close on the wall clock.", show_default=False
+        ),
+    ] = None,
     until: Annotated[
         str | None,
         typer.Option(metavar="TIME", help="Release up to here (a tick boundary). Default: the end of the clock."),
     ] = None,
+    replay: Replay = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")] = False,
 ) -> None:
-    """Release the ticks of a stream from a file of events. State survives: run the next file, the stream continues."""
+    """Release the ticks of a stream from a file, a pipe or a folder of events. State survives: the next run goes on."""
     with _readable_errors():
         spec = load_spec(spec_file)
+        if (input_file is None) == (folder is None):
+            raise ConfigurationError("give either --input FILE or --follow FOLDER")
+        if folder is not None:
+            _follow(with_folder(spec, folder), replay, quiet)
+            return
+        source = _input(str(input_file), input_format)
         with Display(spec, quiet) as display:
-            report = run(spec, input_file, until, display.step)
+            report = run(spec, source, until, display.step, replay)
         if not quiet:
             end = spec.clock.end_of(report.last)
-            print(f"{spec.name}: ticks {report.first} to {report.last} are out, until {end}; see {report.output}")
+            print(f"{spec.name}: ticks {report.first} to {report.last} are out, until {end}; see {_places(spec)}")
+
+
+def _input(name: str, input_format: str | None) -> InputFile:
+    if (name == "-") != (input_format is not None):
+        raise ConfigurationError("--format goes with --input -, and only with it")
+    return InputFile(name) if input_format is None else PipedInput(sys.stdin.buffer, input_format)
+
+
+def _places(spec: StreamSpec) -> str:
+    return ", ".join(str(sink.file) for sink in spec.sinks if sink.file is not None) or str(spec.state_file)
+
+
+def _follow(spec: StreamSpec, replay: bool, quiet: bool) -> None:
+    stopped = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.set())
+
+    def seen(release: TickRelease) -> None:
+        if not quiet:
+            print(f"{spec.name}: tick {release.tick} is out, until {release.time}", flush=True)
+
+    follow(spec, stopped, seen, lambda problem: print(f"evertally: {problem}", file=sys.stderr, flush=True), replay)
+    if not quiet:
+        print(f"{spec.name}: stopped; the same command goes on. Releases: {_places(spec)}")
 
 
 @app.command("serve")
@@ -124,9 +179,7 @@ def serve_command(
     port: Annotated[
         int | None, typer.Option(min=0, max=65535, help="Instead of [serve] port; 0: any free one.", show_default=False)
     ] = None,
-    replay: Annotated[
-        bool, typer.Option("--replay", help="Continue from older state, fed with exactly the same input again.")
-    ] = False,
+    replay: Replay = False,
 ) -> None:
     """Run a live stream: events come in over HTTP, releases go out, a page shows them."""
     with _readable_errors(), _extra("serve"):

@@ -10,8 +10,8 @@ form with noise in place of sums. Its denominator is odd, so ties cannot happen;
 error decide nearly all ticks, exact integers the rest.
 
 Error: variance sigma^2 * sum over the set bits h of t of 2^h/(2^(h+1) - 1), about half of the tree's.
-Time O(d), two draws per tick and column, memory O(d log T). Snapshots keep the estimates of the present nodes, which are
-as secret as the exact sums; going to a tick without them costs O(t d).
+Time O(d), two draws per tick and column, memory O(d log T). Snapshots keep the estimates of the present nodes, as
+secret as the exact sums; going to a tick without them costs O(t d).
 """
 
 from __future__ import annotations

@@ -161,8 +161,10 @@ def instants(column: Any, clock: Clock) -> tuple[Instants, Valid]:
         return _machine_instants(column, 1, 1)
     if clock.integer and pa.types.is_floating(column.type):
         return _filled([careful(value) for value in column.to_pylist()])
-    if not clock.integer and pa.types.is_date(column.type):
-        return _machine_instants(column.cast(pa.timestamp("s")), 1_000_000, 1)
+    if not clock.integer and pa.types.is_date32(column.type):
+        return _machine_instants(column.cast(pa.int32()), 86_400_000_000, 1)
+    if not clock.integer and pa.types.is_date64(column.type):  # in milliseconds, which need not be whole days
+        return _machine_instants(column, 1000, 1)
     if not clock.integer and pa.types.is_timestamp(column.type):
         return _machine_instants(
             column, *{"s": (10**6, 1), "ms": (1000, 1), "us": (1, 1), "ns": (1, 1000)}[column.type.unit]

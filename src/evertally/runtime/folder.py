@@ -48,10 +48,19 @@ class Folder:
         self._accepted: dict[str, tuple[int, int, int]] = {}  # saves reading old files again and again
 
     def new(self) -> Iterator[Piece]:
-        """What has come since: every piece must be accepted before the next one is asked for."""
+        """What has come since: every piece must be accepted before the next one is asked for.
+
+        Files that cannot be read are named in a ConfigurationError at the end.
+        """
+        problems = []
         for path in sorted(self.path.iterdir()):
             if path.is_file() and not path.name.startswith(".") and not path.name.endswith(_UNFINISHED):
-                yield from self._new_in(path)
+                try:
+                    yield from self._new_in(path)
+                except ConfigurationError as error:  # of this file alone: the others are read all the same
+                    problems.append(str(error))
+        if problems:
+            raise ConfigurationError("; ".join(problems))
 
     def _new_in(self, path: Path) -> Iterator[Piece]:
         if self._accepted.get(path.name) == identity(path):

@@ -25,6 +25,14 @@ class History:
         self._spec = spec
         self._published = published
         self._local = threading.local()
+        self._lock = threading.Lock()
+        self._connections: list[sqlite3.Connection] = []
+
+    def close(self) -> None:
+        """Closes the connections of all threads; nobody may ask any more."""
+        with self._lock:
+            while self._connections:
+                self._connections.pop().close()
 
     def latest(self) -> TickRelease | None:
         """The last published tick."""
@@ -40,7 +48,7 @@ class History:
         return [tick for (tick,) in reversed(rows)]
 
     def read(self, ticks: Sequence[int], queries: Sequence[str] | None = None) -> list[TickRelease]:
-        """The releases of some ticks in their order, of all queries or of some. Ticks that are not kept are left out."""
+        """The releases of some ticks in their order, of all queries or of some; those not kept are left out."""
         published = self._published()
         wanted = sorted({tick for tick in ticks if tick <= published})
         names = [query.name for query in self._spec.queries if queries is None or query.name in queries]
@@ -61,6 +69,8 @@ class History:
     def _connection(self) -> sqlite3.Connection:
         if not hasattr(self._local, "connection"):
             self._local.connection = database.connect_to_read(self._spec.state_file)
+            with self._lock:
+                self._connections.append(self._local.connection)
         connection: sqlite3.Connection = self._local.connection
         return connection
 

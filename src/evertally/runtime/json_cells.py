@@ -29,10 +29,12 @@ def records(lines: bytes) -> Iterator[Record]:
         texts = (_text(line) for line in lines.split(b"\n"))
     read = _decoder.raw_decode
     for text in texts:
+        if "{" not in text:  # quickly: a body of blank lines has millions of them
+            continue
         try:
             record, end = read(text)
         except (ValueError, RecursionError):
-            record, end = None, -1
+            record, end = None, len(text) if text[0] == "{" else -1
         if end != len(text):  # blanks around it, or no JSON
             record = _carefully(text)
         if type(record) is dict and (text.count("{") + text.count("[") <= _DEEPEST or depth_fits(record)):

@@ -77,6 +77,10 @@ class Live:
         finally:
             self._stack.close()
 
+    def abandon(self) -> None:
+        """Lets go of lock and files at once. Nothing is lost: the next start goes through the journal again."""
+        self._stack.close()
+
     # -- where it is -------------------------------------------------------------------------------------------------
 
     @property
@@ -93,6 +97,11 @@ class Live:
     def ended(self) -> bool:
         """Whether all ticks are released."""
         return self.last_tick is not None and self.released >= self.last_tick
+
+    @property
+    def over(self) -> bool:
+        """Whether it takes no more events: its last tick has closed, released or not."""
+        return self.last_tick is not None and self.open_tick > self.last_tick
 
     @property
     def replaying(self) -> bool:
@@ -121,7 +130,7 @@ class Live:
     ) -> list[Receipt | BatchRefused]:
         """Makes batches durable, in one transaction, each exactly once by its id."""
         tick = self.open_tick
-        if self.last_tick is not None and tick > self.last_tick:
+        if self.over:
             raise StreamEnded("the stream has ended; it takes no more events. A new stream needs its own spec and key")
         answers: list[Receipt | BatchRefused] = []
         entries: dict[str, Entry] = {}

@@ -12,7 +12,7 @@ import queue
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import takewhile
@@ -20,18 +20,18 @@ from pathlib import Path
 from typing import Any
 
 from evertally.errors import ConfigurationError, EvertallyError, StateError
-from evertally.runtime.batches import Batch, BatchRefused
+from evertally.runtime.batches import Batch, BatchRefused, Piece
+from evertally.runtime.feeds import Feed
 from evertally.runtime.live import Live, Receipt
 from evertally.runtime.releases import TickRelease
 
 _LONGEST_QUEUE = 1024  # batches
 _TOGETHER = 256  # batches in one transaction
+_CLOSED_AT_ONCE = 100_000  # ticks on one request: a slip of the pen must not spend a horizon
 _CATCH_UP_TICKS = 64  # released between two looks at the queue
-_POLL_SECONDS = 0.2  # between two looks at the sources
+_POLL_SECONDS = 0.2  # between two looks at folders and brokers
 _LEAP_SECONDS = 60.0  # by which the wall clock may leap against the steady one before the stream stops
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # the former goes on while the machine sleeps
-
-Source = Callable[[], Iterable[tuple[str, Batch]]]
 
 
 class Busy(EvertallyError):
@@ -55,6 +55,7 @@ class Figures:
     tick_seconds: float = 0.0  # to compute and commit the last tick
     late_seconds: float = 0.0  # by which the last tick missed its moment
     clock_behind_seconds: float = 0.0  # by which the wall clock has gone back behind the stream
+    problem: str | None = None  # with a folder or a broker
 
 
 @dataclass(frozen=True)
@@ -74,9 +75,9 @@ class _Close:
 class Pump:
     """Feeds a `Live`, closes its ticks, tells subscribers. Start it once; after `stop` it is done."""
 
-    def __init__(self, live: Live, sources: Sequence[Source] = ()) -> None:
+    def __init__(self, live: Live, feeds: Sequence[Feed] = ()) -> None:
         self._live = live
-        self._sources = sources
+        self._feeds = feeds
         self._on_wall = live.spec.clock.close == "wall"
         self._queue: queue.Queue[_Submitted | _Close | None] = queue.Queue()
         self._lock = threading.Lock()
@@ -180,7 +181,7 @@ class Pump:
         if self._on_wall and not self._live.ended:
             moments.append(self._end(self._live.released + 1))
         wait = min((moment - now for moment in moments), default=1.0)
-        return max(0.0, min(wait, 1.0, _POLL_SECONDS if self._sources else 1.0))
+        return max(0.0, min(wait, 1.0, _POLL_SECONDS if self._feeds else 1.0))
 
     def _take(self, block: float) -> None:
         """What has been submitted: batches together, until something else comes."""
@@ -225,17 +226,26 @@ class Pump:
             self.figures.waiting_bytes = self._live.waiting_bytes
 
     def _poll(self) -> None:
-        """New batches of folders and brokers, as long as they may wait."""
-        if not self._sources or time.monotonic() < self._next_poll:
+        """New batches of folders and brokers, as long as they may wait. One that cannot be read holds up no tick."""
+        if not self._feeds or time.monotonic() < self._next_poll:
             return
         self._next_poll = time.monotonic() + _POLL_SECONDS
-        for source in self._sources:
-            for batch_id, batch in source():
-                for answer in self._live.accept([(batch_id, batch)]):
-                    if isinstance(answer, BatchRefused):
-                        raise answer
-                if self._live.waiting_bytes > self._live.spec.serve.max_waiting_bytes or self._tick_is_over():
-                    return
+        problems = []
+        for feed in self._feeds:
+            try:
+                self._drain(feed())
+            except ConfigurationError as error:  # the file, the folder or the broker; a StateError ends the stream
+                problems.append(str(error))
+        self.figures.problem = "; ".join(problems) or None
+
+    def _drain(self, pieces: Iterator[Piece]) -> None:
+        while self._live.waiting_bytes <= self._live.spec.serve.max_waiting_bytes and not self._tick_is_over():
+            piece = next(pieces, None)
+            if piece is None or self._live.over:
+                return
+            for answer in self._live.accept([(piece.batch_id, piece.batch)], piece.marks):
+                if isinstance(answer, BatchRefused):
+                    raise answer
 
     # -- ticks -------------------------------------------------------------------------------------------------------
 
@@ -283,6 +293,10 @@ class Pump:
     def _close(self, close: _Close) -> None:
         try:
             tick = self._live.spec.clock.tick_before(close.until)
+            if tick - self._live.released > _CLOSED_AT_ONCE:
+                raise ConfigurationError(
+                    f"until is {tick - self._live.released} ticks away; at most {_CLOSED_AT_ONCE} are closed at once"
+                )
             if self._live.last_tick is not None and tick > self._live.last_tick:
                 raise ConfigurationError(
                     f"until is after the last tick, {self._live.spec.clock.end_of(self._live.last_tick)}"

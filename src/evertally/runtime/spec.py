@@ -33,16 +33,18 @@ from evertally.runtime.spec_sections import (
     RetentionSection,
     ServeSection,
     SinkSection,
+    SourceSection,
     StateSection,
     StreamSection,
 )
-from evertally.runtime.spec_types import QuerySpec, Retention, ServeSpec, SinkSpec, StreamSpec
+from evertally.runtime.spec_types import QuerySpec, Retention, ServeSpec, SinkSpec, SourceSpec, StreamSpec
 
 __all__ = [
     "QuerySpec",
     "Retention",
     "ServeSpec",
     "SinkSpec",
+    "SourceSpec",
     "StreamSpec",
     "check_runnable",
     "check_servable",
@@ -89,6 +91,7 @@ def load_spec(path: str | os.PathLike[str]) -> StreamSpec:
         snapshot_every=state.snapshot_every,
         batch_ids=state.batch_ids,
         sinks=_sinks(file, output),
+        sources=_sources(file),
         retention=Retention(retention.full, retention.every, retention.keep),
         serve=_serve(file, serve, clock),
         file=file,
@@ -192,6 +195,21 @@ def _sinks(file: SpecFile, output: OutputSection) -> tuple[SinkSpec, ...]:
         path = None if section.file is None else file.path.parent / section.file
         sinks[name] = SinkSpec(name, path, section.webhook, section.timeout)
     return tuple(sinks.values())
+
+
+def _sources(file: SpecFile) -> tuple[SourceSpec, ...]:
+    sections = [file.read(SourceSection, table, "source", n) for n, table in enumerate(_tables(file, "source"), 1)]
+    return tuple(
+        SourceSpec(
+            folder=None if section.folder is None else file.path.parent / section.folder,
+            kafka=section.kafka,
+            topic=section.topic or "",
+            values=section.values,
+            start=section.start,
+            options=section.options,
+        )
+        for section in sections
+    )
 
 
 def _serve(file: SpecFile, section: ServeSection, clock: Clock) -> ServeSpec:

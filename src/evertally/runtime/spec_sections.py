@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, ConfigDict, RootModel, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, RootModel, model_validator
 
 from evertally.runtime.spec_values import (
     Flag,
@@ -114,6 +114,26 @@ class SinkSection(Section):
         return self
 
 
+class SourceSection(Section):
+    folder: Text | None = None
+    kafka: Text | None = None
+    topic: Text | None = None
+    values: Literal["record", "batch"] = "record"
+    start: Literal["beginning", "end"] = "beginning"
+    options: dict[Text, Text] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if (self.folder is None) == (self.kafka is None):
+            raise OptionError("kafka" if self.kafka else None, "needs exactly one of: folder; kafka")
+        for option in ("topic", "values", "start", "options"):
+            if self.kafka is None and option in self.model_fields_set:
+                raise OptionError(option, f"{option} goes with kafka")
+        if self.kafka is not None and self.topic is None:
+            raise OptionError("kafka", "kafka (the addresses of brokers) needs a topic")
+        return self
+
+
 class RetentionSection(Section):
     full: Whole = 100_000
     every: Natural = 60
@@ -155,4 +175,17 @@ class ServeSection(Section):
         return self
 
 
-ALL = ("stream", "guarantee", "clock", "events", "key", "state", "output", "sink", "retention", "serve", "query")
+ALL = (
+    "stream",
+    "guarantee",
+    "clock",
+    "events",
+    "key",
+    "state",
+    "output",
+    "sink",
+    "source",
+    "retention",
+    "serve",
+    "query",
+)

@@ -49,6 +49,18 @@ class SinkSpec:
 
 
 @dataclass(frozen=True)
+class SourceSpec:
+    """Where a live stream fetches events by itself: a folder that others write into, or a topic of Kafka."""
+
+    folder: Path | None
+    kafka: str | None  # addresses of brokers
+    topic: str
+    values: Literal["record", "batch"]
+    start: Literal["beginning", "end"]
+    options: Mapping[str, str] = field(repr=False)  # of the client library; may hold passwords
+
+
+@dataclass(frozen=True)
 class Retention:
     """What the release log keeps: the last `full` ticks, then every `every`-th (0: none), nothing older than `keep`."""
 
@@ -99,6 +111,7 @@ class StreamSpec:
     snapshot_every: int
     batch_ids: int
     sinks: tuple[SinkSpec, ...]  # the output file is the first one
+    sources: tuple[SourceSpec, ...]
     retention: Retention
     serve: ServeSpec
     file: SpecFile = field(repr=False, compare=False)

@@ -202,7 +202,8 @@ class FiguresAnswer(Answer):
     tick_seconds: float
     late_seconds: float
     clock_behind_seconds: float
-    failure: str | None
+    problem: str | None = Field(description="With a folder or a broker that events come from.")
+    failure: str | None = Field(description="Why the stream has stopped.")
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:

@@ -7,16 +7,16 @@ import signal
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
 import uvicorn
 
-from evertally.errors import ConfigurationError, StateError
+from evertally.errors import ConfigurationError
+from evertally.runtime.follow import running
 from evertally.runtime.history import History
-from evertally.runtime.live import Live
-from evertally.runtime.pump import Pump, Source
+from evertally.runtime.pump import Pump
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.spec_values import is_loopback
 from evertally.service.app import create_app
@@ -35,7 +35,6 @@ def serve(
     host: str | None = None,
     port: int | None = None,
     replay: bool = False,
-    sources: Sequence[Source] = (),
     ready: Callable[[str], None] = lambda address: None,
 ) -> None:
     """Serves a stream until SIGINT or SIGTERM. `ready` gets the address once it answers.
@@ -47,19 +46,15 @@ def serve(
     tokens = TokenFile(spec.serve.tokens)
     tokens.tokens()
     tls = _tls(spec)
-    with contextlib.closing(_bound(host, port)) as listener:
-        pump = Pump(live := Live(spec, replay=replay), sources)
-        history = History(live.spec, lambda: pump.published)
-        pump.start()
-        try:
-            with webhooks(live.spec, pump, history):
-                app = create_app(pump, history, live.spec, tokens)
-                address = f"{'https' if tls else 'http'}://{_shown(host)}:{listener.getsockname()[1]}/"
-                _Server(app, tls, pump, lambda: ready(address)).run(sockets=[listener])
-        finally:
-            pump.stop()
-    if pump.failure is not None:
-        raise StateError(pump.failure)
+    with (
+        contextlib.closing(_bound(host, port)) as listener,
+        running(spec, replay=replay) as (live, pump),
+        contextlib.closing(History(live.spec, lambda: pump.published)) as history,
+        webhooks(live, pump, history),
+    ):
+        app = create_app(pump, history, live.spec, tokens)
+        address = f"{'https' if tls else 'http'}://{_shown(host)}:{listener.getsockname()[1]}/"
+        _Server(app, tls, pump, lambda: ready(address)).run(sockets=[listener])
 
 
 def _check_host(spec: StreamSpec, host: str) -> None:

@@ -61,12 +61,13 @@ export class Board {
 
   lastTick = () => this.latest?.tick ?? this.stream.released ?? 0;
 
-  /** A new release, or the last one that was there when the page came. */
+  /** A new release, or the last one that was there when the page came. Says whether it was new. */
   add(release) {
-    if (this.latest && release.tick <= this.latest.tick) return;
+    if (this.latest && release.tick <= this.latest.tick) return false;
     this.latest = release;
     if (this.follows) for (const card of this.cards) this.extend(card, release);
     this.redraw();
+    return true;
   }
 
   extend(card, release) {

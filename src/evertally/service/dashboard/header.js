@@ -45,14 +45,14 @@ export class Header {
 
   /** Releases come on a clock, so the one after any tick is known from the one after the tick that the service told. */
   count() {
+    if (this.state === "ended") return setText(byId("next"), "None: the stream has ended");
     const { next_release: next, released, clock } = this.stream;
-    setText(byId("next"), this.due(next, released, clock.tick_seconds));
+    setText(byId("next"), clock.close === "request" ? "On request" : this.due(next, released, clock.tick_seconds));
   }
 
   due(next, released, length) {
-    if (this.state === "ended") return "None: the stream has ended";
     if (this.state === "lost") return "Unknown";
-    if (!next) return "On request";
+    if (!next) return "None";
     if (length < 5) return `Every ${duration(length)}`;
     const left = Date.parse(next) / 1000 + (this.tick - released) * length - serviceTime() / 1000;
     return left > 0.5 ? `In ${duration(Math.ceil(left))}` : "Now";

@@ -6,9 +6,8 @@ import { element } from "./dom.js";
 const LIMIT = 10_000; // ticks: what the service gives at once
 const FORMATS = { csv: "CSV", arrow: "Arrow", json: "JSON" };
 
-/** Makes a click on a link save the answer under this name. */
+/** Makes a click on a link save the answer under this name, if there is a token; else the link is what it is. */
 export function saving(link, filename, failed) {
-  link.setAttribute("download", filename);
   link.addEventListener("click", (event) => {
     if (!hasToken()) return;
     event.preventDefault();
@@ -21,13 +20,10 @@ export function downloads(group, stream) {
   const names = group.map((query) => query.name);
   const note = element("span", { class: "wrong", role: "alert" });
   const links = Object.entries(FORMATS).map(([format, title]) => {
-    const path = releasesPath(names, { limit: LIMIT, format });
-    const link = element(
-      "a",
-      { href: path, title: "At most the last 10,000 ticks", "aria-label": `${names.join(", ")} as ${title}` },
-      title,
-    );
-    return saving(link, `${stream.name}-${names.join("-")}.${format}`, (error) => (note.textContent = error.message));
+    const download = `${stream.name}-${names.join("-")}.${format}`;
+    const about = { title: "At most the last 10,000 ticks", "aria-label": `${names.join(", ")} as ${title}` };
+    const link = element("a", { href: releasesPath(names, { limit: LIMIT, format }), download, ...about }, title);
+    return saving(link, download, (error) => (note.textContent = error.message));
   });
   return element("p", { class: "downloads" }, element("span", { class: "quiet" }, "Download"), ...links, note);
 }

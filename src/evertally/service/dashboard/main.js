@@ -10,6 +10,7 @@ import { saving } from "./links.js";
 import { choices, Ranges } from "./ranges.js";
 import { follow } from "./stream.js";
 
+const AGAIN = 3_000; // milliseconds until a history that did not come is asked for again
 const SPEAK_EVERY = 20_000; // milliseconds: a screen reader cannot follow every release of a fast stream
 
 class Page {
@@ -42,20 +43,20 @@ class Page {
     return Promise.all([this.show({ ticks: null }), this.follow()]);
   }
 
-  /** The last release first, so that numbers stand there at once; then the history. */
+  /** The last release first, so that numbers stand there at once; then the history. Tries until it is there. */
   async show(window) {
+    this.wanted = window;
     try {
       if (this.stream.released && !this.board.latest) this.add(await getJson("v1/releases/latest"));
       await this.board.show(window);
-      this.incomplete = false;
     } catch (error) {
-      if (error instanceof Refused && error.status === 401) return ask(error.message);
-      this.incomplete = true; // loaded again when the service is back
+      if (isLocked(error)) ask(error.message);
+      else setTimeout(() => this.wanted === window && this.show(window), AGAIN);
     }
   }
 
   add(release) {
-    this.board.add(release);
+    if (!this.board.add(release)) return;
     this.header.show(release.tick, release.time);
     this.gauge.show(release.tick);
     if (Date.now() - this.spoken < SPEAK_EVERY) return;
@@ -96,9 +97,10 @@ class Page {
       (stream) => this.header.renew(stream),
       () => {},
     );
-    if (this.incomplete) this.show(this.board.window);
   }
 }
+
+const isLocked = (error) => error instanceof Refused && [401, 403].includes(error.status);
 
 function trouble(error) {
   byId("trouble").hidden = false;
@@ -129,6 +131,6 @@ const tried = takeToken();
 try {
   await new Page(await getJson("v1/stream")).start();
 } catch (error) {
-  if (error instanceof Refused && [401, 403].includes(error.status)) ask(tried ? error.message : "");
+  if (isLocked(error)) ask(tried ? error.message : "");
   else trouble(error);
 }

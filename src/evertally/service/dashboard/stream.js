@@ -67,7 +67,7 @@ export async function follow({ after, signal, onRelease, onState }) {
         const release = JSON.parse(event.data);
         if (release.tick <= last) continue;
         last = release.tick;
-        onRelease(release);
+        queueMicrotask(() => onRelease(release)); // what fails there is an error of the page, not of the connection
       }
     } catch (error) {
       if (error instanceof Refused && [401, 403].includes(error.status)) throw error;

@@ -1,0 +1,39 @@
+"""The sources that a live stream reads by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+
+from evertally.runtime.batches import Mark, Piece
+from evertally.runtime.folder import Folder
+from evertally.runtime.spec import SourceSpec, StreamSpec
+
+Feed = Callable[[], Iterator[Piece]]  # what has come since it was last asked; does not wait
+
+
+@contextmanager
+def opened_feeds(spec: StreamSpec, mark: Mark) -> Iterator[Sequence[Feed]]:
+    """The folders and brokers of a spec. `mark` says how far the stream has accepted each of them."""
+    with ExitStack() as stack:
+        yield [_opened(source, spec, mark, stack) for source in spec.sources]
+
+
+def _opened(source: SourceSpec, spec: StreamSpec, mark: Mark, stack: ExitStack) -> Feed:
+    if source.folder is not None:
+        return Folder(source.folder, spec, mark).new
+    from evertally.runtime.kafka import KafkaSource
+
+    kafka = KafkaSource(
+        source.kafka or "",
+        source.topic,
+        spec,
+        mark,
+        values=source.values,
+        start=source.start,
+        group=f"evertally-{spec.name}",
+        options=source.options,
+    )
+    stack.callback(kafka.close)
+    return partial(kafka.new, 0.0)
