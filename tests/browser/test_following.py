@@ -120,7 +120,7 @@ def test_after_a_crash_of_the_service_the_page_goes_on_without_a_gap(opened: Ope
     page.on("request", lambda one: asked.append(one.headers.get("last-event-id")) if "/live" in one.url else None)
     expect(page.locator("#state")).to_have_text("Live")
     clinic.stop(signal.SIGKILL)
-    expect(page.locator("#state")).to_have_text("Connection lost, trying again")
+    expect(page.locator("#state")).to_have_text("Reconnecting")
     clinic.start()
     for _ in range(3):
         clinic.release((10, visit()))

@@ -23,7 +23,7 @@ def test_a_reader_is_asked_for_a_token(opened: Open, gallery: Clinic) -> None:
     expect(page.locator("#statistics")).to_be_hidden()
     form.fill("evt_read_wrong")
     page.get_by_role("button", name="Open").click()
-    expect(page.locator("#refused")).not_to_have_text("")
+    expect(page.locator("#refused")).to_have_text("This token does not open the stream.")
     form.fill(gallery.read_token)
     page.keyboard.press("Enter")
     expect(page.locator("#state")).to_have_text("Live")

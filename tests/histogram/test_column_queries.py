@@ -694,3 +694,18 @@ def test_every_way_that_is_taken_is_covered(guarantee: Any, mechanism: str) -> N
             assert mechanism in ("auto", m.mechanism)
             assert m.charge.adversary == guarantee.adversary or m.mechanism == "trivial"
     assert taken or (mechanism in ("sqrt", "epoch-hybrid") and guarantee == PURE)
+
+
+def test_a_bound_that_nothing_bounds_is_infinite_and_not_an_error() -> None:
+    query = et.MaxSum(
+        columns=4,
+        guarantee=et.PureDP(1.0),
+        horizon=None,
+        mechanism="doubling",
+        max_events_per_tick=10,
+        key=et.simulation(1),
+    )
+    bounds = [query.error_bound(0.05, t=t) for t in (10, 1000, 2**16)]
+    assert math.isfinite(bounds[0])
+    assert bounds == sorted(bounds)
+    assert bounds[-1] == math.inf

@@ -31,7 +31,8 @@ class SparseCounter(AmountInput, ColumnQuery):
     Intervals close when a noisy count inside them passes a noisy threshold; only their totals meet the counter H
     (parameterized-histograms 4.5 [D][R], variant V2 of 7.2). Error O((log^2 n + log T)/eps) for n events in T ticks,
     against O(log^1.5 T/eps) or more for a counter that pays at every tick. `largest` is a public guess at the final
-    total; without one, or without a horizon, H is an epoch tree. Nothing is tuned in hindsight. Exactness tier "exact",
+    total; H comes in blocks that grow (partition/blocks.py), so a total beyond it costs accuracy alone. Nothing is
+    tuned in hindsight. Exactness tier "exact",
     adaptive streams included. Time O(1) for a tick, memory O(log n).
 
     >>> import numpy as np

@@ -115,12 +115,14 @@ class Configuration:
         # at most one interval closes in a tick
         j = interval or (t if self.histogram == "blocks" else self.intervals or t)
         a, b, c = self.weights
-        return self.factor * float(
+        bound = (
             self.rise(j, t)
             + a * tails.sparse_vector(beta, t, j)
             + b * (tails.histogram(beta, j) + self.terms.base_error)
             + (c * tails.update(beta) if c else 0)
         )
+        # Thresholds that double can be beyond all numbers where nothing public bounds how many there will be.
+        return self.factor * float(bound) if bound < 2**1000 else math.inf
 
     def typical(self, tick: int, interval: int) -> float:
         """What the error is about in a long interval, where the rise is well above the noise: the rise, and each noise

@@ -84,6 +84,9 @@ def connect(path: Path) -> sqlite3.Connection:
         raise StateError(f"cannot read the state file {path}: {error.strerror}") from None
     if mode & 0o077:
         raise StateError(f"{path} is open to others (mode {mode:04o}); it holds exact sums: chmod 600 it")
+    if not os.access(path, os.W_OK):
+        # SQLite would make the files beside it with the same mode, and they would stay so after it was put right.
+        raise StateError(f"the state file {path}: {_REMEDIES['SQLITE_READONLY']}")
     with translated(path):
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:

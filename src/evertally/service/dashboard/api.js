@@ -16,11 +16,7 @@ let ahead = 0; // milliseconds by which the clock of the service is ahead of our
 /** The time as the service has it: countdowns would be wrong on a machine whose clock is. */
 export const serviceTime = () => Date.now() + ahead;
 
-/**
- * Takes a token out of the address (#token=...), where it must not stay, because addresses are copied.
- *
- * Says whether there is one, from there or from before.
- */
+/** Takes a token out of the address (#token=...), where it must not stay: addresses are copied and shown. */
 export function takeToken() {
   const given = new URLSearchParams(location.hash.slice(1)).get("token");
   if (given !== null) {
@@ -29,7 +25,6 @@ export function takeToken() {
   } else {
     token ??= read();
   }
-  return hasToken();
 }
 
 export function keepToken(given) {

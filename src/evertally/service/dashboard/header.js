@@ -8,7 +8,7 @@ const STATES = {
   connecting: "Connecting",
   live: "Live",
   paused: "Paused",
-  lost: "Connection lost, trying again",
+  lost: "Reconnecting",
   ended: "Ended",
 };
 

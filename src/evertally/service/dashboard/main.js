@@ -1,6 +1,6 @@
 /** Puts the page together: asks about the stream, loads its history, follows what is released. */
 
-import { getJson, keepToken, Refused, takeToken } from "./api.js";
+import { getJson, hasToken, keepToken, Refused, takeToken } from "./api.js";
 import { Board } from "./board.js";
 import { byId, setText } from "./dom.js";
 import { percent } from "./format.js";
@@ -50,7 +50,7 @@ class Page {
       if (this.stream.released && !this.board.latest) this.add(await getJson("v1/releases/latest"));
       await this.board.show(window);
     } catch (error) {
-      if (isLocked(error)) ask(error.message);
+      if (isLocked(error)) ask(error);
       else setTimeout(() => this.wanted === window && this.show(window), AGAIN);
     }
   }
@@ -72,7 +72,7 @@ class Page {
     try {
       await follow({ after, signal: this.following.signal, onRelease: (release) => this.add(release), onState: state });
     } catch (error) {
-      ask(error.message);
+      ask(error);
     }
   }
 
@@ -108,10 +108,11 @@ function trouble(error) {
 }
 
 /** Asks for a token. The page is loaded anew with it, so that there is one way to start and not two. */
-function ask(message) {
+function ask(error) {
+  const words = error.status === 401 ? "This token does not open the stream." : error.message;
   for (const id of ["promise", "statistics", "clock", "pause"]) byId(id).hidden = true;
   byId("ask").hidden = false;
-  setText(byId("refused"), message);
+  setText(byId("refused"), hasToken() ? words : "");
   byId("token").focus();
 }
 
@@ -127,10 +128,10 @@ addEventListener("hashchange", () => {
   location.reload();
 });
 
-const tried = takeToken();
+takeToken();
 try {
   await new Page(await getJson("v1/stream")).start();
 } catch (error) {
-  if (isLocked(error)) ask(tried ? error.message : "");
+  if (isLocked(error)) ask(error);
   else trouble(error);
 }
