@@ -36,6 +36,7 @@ def main() -> int:
                     campaign.finish()
                 except AssertionError as error:  # it does not start again, or does not answer
                     campaign.report.differences.append(str(error))
+                    campaign.abandon()
             show(name, campaign.report)
             wrong += len(campaign.report.differences)
     return 1 if wrong else 0

@@ -1,4 +1,4 @@
-"""The command line: `evertally plan`, `evertally run`, `evertally demo`."""
+"""The command line: `evertally plan`, `run`, `serve` and the others."""
 
 from __future__ import annotations
 
