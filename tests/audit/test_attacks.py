@@ -16,7 +16,7 @@ from evertally.audit.attacks import Finding
 from evertally.audit.timing import time_sampler
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, NoiseKey
 from evertally.runtime import load_spec, run
-from evertally.runtime.sidecar import fence
+from evertally.runtime.state.sidecar import fence
 from evertally.selection import BlockHistogram, BlockTopK
 
 EVERY = pytest.mark.parametrize("subject", checks.MECHANISMS, ids=lambda subject: subject.name)

@@ -29,12 +29,12 @@ from one_service import Service, written
 
 from evertally.noise import Key
 from evertally.runtime import load_spec
-from evertally.runtime.batches import parse
-from evertally.runtime.history import History
+from evertally.runtime.input.batches import parse
 from evertally.runtime.live import Live
 from evertally.runtime.releases import TickRelease, as_json
-from evertally.runtime.sidecar import sidecar_path
 from evertally.runtime.spec import StreamSpec
+from evertally.runtime.state.history import History
+from evertally.runtime.state.sidecar import sidecar_path
 from evertally.service.live_events import frame
 
 AIMS = ("random", "start", "log", "sidecar", "output", "parts", "stop")

@@ -121,7 +121,7 @@ def _warm_up() -> None:
     import evertally.cli.app
     import evertally.cli.serve  # noqa: F401
     from evertally.runtime import load_spec
-    from evertally.runtime.batches import parse
+    from evertally.runtime.input.batches import parse
     from evertally.runtime.live import Live
 
     with tempfile.TemporaryDirectory() as folder:

@@ -13,9 +13,10 @@ from typing import Any
 
 from crash_stream import body, events
 
-from evertally.runtime import database, load_spec
-from evertally.runtime.batches import parse
+from evertally.runtime import load_spec
+from evertally.runtime.input.batches import parse
 from evertally.runtime.live import Live
+from evertally.runtime.state import database
 
 TICKS = 3
 # With snapshots after every second tick: tick 2 ends with one, tick 3 leaves its events in the journal.

@@ -24,10 +24,10 @@ from one_service import Service
 
 from evertally.errors import EvertallyError
 from evertally.runtime import load_spec
-from evertally.runtime.batches import BatchRefused, parse
-from evertally.runtime.history import History
+from evertally.runtime.input.batches import BatchRefused, parse
 from evertally.runtime.live import Live
 from evertally.runtime.releases import unpack
+from evertally.runtime.state.history import History
 
 
 @contextmanager

@@ -15,9 +15,9 @@ from one_service import Service
 
 from evertally.noise import Key
 from evertally.runtime import load_spec
-from evertally.runtime.batches import parse
+from evertally.runtime.input.batches import parse
 from evertally.runtime.live import Live
-from evertally.runtime.sidecar import sidecar_path
+from evertally.runtime.state.sidecar import sidecar_path
 
 
 class Past:

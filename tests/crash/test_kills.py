@@ -16,7 +16,7 @@ from one_service import ROLES
 
 from evertally.noise import Key
 from evertally.runtime import load_spec
-from evertally.runtime.batches import parse
+from evertally.runtime.input.batches import parse
 from evertally.runtime.live import Live
 from evertally.service.tokens import TokenFile
 

@@ -21,6 +21,14 @@ def test_evidence_exists(document: str) -> None:
         assert (ROOT / "src" / "evertally" / path).exists(), path
 
 
+def test_the_parts_of_the_runtime_are_named_in_full() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text().partition("| part | files in `runtime/`")[2]
+    rows = text.partition("\n\n")[0].splitlines()[2:]
+    named = {name.strip("/") for row in rows for name in re.findall(r"`([\w/]+(?:\.py)?)`", row.split(" | ")[1])}
+    there = {path.name for path in (ROOT / "src" / "evertally" / "runtime").iterdir() if not path.name.startswith("__")}
+    assert there == {name.partition("/")[0] for name in named}
+
+
 def test_every_promise_names_its_evidence() -> None:
     text = (ROOT / "docs" / "threat-model.md").read_text()
     rows = [line for line in text.splitlines() if line.startswith("| ") and line.count(" | ") == 2]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from evertally.runtime.batches import Batch
+from evertally.runtime.input.batches import Batch
 from evertally.runtime.releases import TickRelease, unpack
 from evertally.runtime.spec import StreamSpec
 
@@ -26,7 +26,7 @@ class Hands:
 
 
 def batch(spec: StreamSpec, records: Sequence[dict[str, Any]]) -> Batch:
-    from evertally.runtime.envelope import needed
+    from evertally.runtime.input.envelope import needed
 
     return {name: np.fromiter((record.get(name) for record in records), object, len(records)) for name in needed(spec)}
 

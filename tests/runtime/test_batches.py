@@ -23,8 +23,10 @@ from visit_stream import SPEC
 from evertally.encode import ItemDoor
 from evertally.errors import StateError
 from evertally.noise import ZeroNoise
-from evertally.runtime import json_cells, load_spec, tick_events
-from evertally.runtime.batches import (
+from evertally.runtime import load_spec
+from evertally.runtime.clock import instant
+from evertally.runtime.input import json_cells, tick_events
+from evertally.runtime.input.batches import (
     ARROW,
     JSON,
     JSON_LINES,
@@ -37,7 +39,6 @@ from evertally.runtime.batches import (
     parse,
     split_by_tick,
 )
-from evertally.runtime.clock import instant
 from evertally.runtime.mechanisms import build
 from evertally.runtime.spec import StreamSpec
 

@@ -19,7 +19,7 @@ from evertally.runtime import StreamSpec, load_spec, plan
 from evertally.runtime.certificate import certificate, plain_words
 from evertally.runtime.mechanisms import build
 from evertally.runtime.proofs import change_proof, mechanism_proof
-from evertally.runtime.spec_options import SELECTION
+from evertally.runtime.spec.options import SELECTION
 from evertally.selection.streaming import MECHANISMS
 
 THEORY = Path(__file__).parents[2] / "docs" / "theory"

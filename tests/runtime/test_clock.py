@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from evertally.errors import ConfigurationError
 from evertally.runtime.clock import INSTANT_LIMIT, Clock, duration, instant, microseconds, written
-from evertally.runtime.columns import amounts, instants, number, text_instant, whole_instant
+from evertally.runtime.input.columns import amounts, instants, number, text_instant, whole_instant
 
 HOURS = Clock.declared("time", "2013-01-01", "1h")
 NUMBERS = Clock.declared("time", 1000, 10)

@@ -17,10 +17,10 @@ import pytest
 from visit_stream import SPEC, WriteSpec
 
 from evertally.errors import ConfigurationError, StateError
-from evertally.runtime import folder as folder_module
 from evertally.runtime import load_spec
-from evertally.runtime.batches import Piece, decode, encode, length
-from evertally.runtime.folder import Folder
+from evertally.runtime.input import folder as folder_module
+from evertally.runtime.input.batches import Piece, decode, encode, length
+from evertally.runtime.input.folder import Folder
 from evertally.runtime.spec import StreamSpec
 
 
@@ -166,7 +166,7 @@ def test_a_file_that_changes_later_is_reported_by_name(incoming: Path, spec: Str
 def test_a_file_that_changes_while_it_is_read(
     incoming: Path, spec: StreamSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evertally.runtime.sources._BLOCK", 64)
+    monkeypatch.setattr("evertally.runtime.input.sources._BLOCK", 64)
     state = State()
     path = put(incoming / "day.csv", [f"w{i}" for i in range(100)])
     pieces = Folder(incoming, spec, state.marks.get).new()

@@ -14,9 +14,10 @@ import pytest
 from visit_stream import WriteSpec
 
 from evertally.errors import ConfigurationError, StateError
-from evertally.runtime import kafka, load_spec
-from evertally.runtime.batches import ARROW, Piece, length
-from evertally.runtime.kafka import KafkaSource
+from evertally.runtime import load_spec
+from evertally.runtime.input import kafka
+from evertally.runtime.input.batches import ARROW, Piece, length
+from evertally.runtime.input.kafka import KafkaSource
 from evertally.runtime.spec import StreamSpec
 
 # A pause that is long enough for librdkafka to fetch what there is.

@@ -22,10 +22,10 @@ from visit_stream import (
 from evertally.errors import ConfigurationError, StateError
 from evertally.noise import Key
 from evertally.runtime import load_spec, opening, run
-from evertally.runtime.batches import BatchRefused, TickEvents
-from evertally.runtime.history import History
+from evertally.runtime.input.batches import BatchRefused, TickEvents
 from evertally.runtime.live import Live, Receipt, StreamEnded
-from evertally.runtime.sidecar import keep_key, sidecar_path
+from evertally.runtime.state.history import History
+from evertally.runtime.state.sidecar import keep_key, sidecar_path
 from evertally.runtime.step import Machine, StreamState, step
 
 EVERYTHING: Any = {"append": COLUMN_QUERIES + UNKNOWN_QUERIES}

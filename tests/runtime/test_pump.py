@@ -15,7 +15,7 @@ from visit_stream import NoNoise, WriteSpec, visits
 
 from evertally.errors import ConfigurationError, StateError
 from evertally.runtime import load_spec, opening
-from evertally.runtime.batches import BatchRefused, Piece
+from evertally.runtime.input.batches import BatchRefused, Piece
 from evertally.runtime.live import Live, StreamEnded
 from evertally.runtime.pump import Busy, Pump, Stopped
 from evertally.runtime.releases import TickRelease

@@ -21,7 +21,7 @@ from evertally.errors import StateError
 from evertally.runtime.output import entries
 from evertally.runtime.releases import FIELDS, TickRelease, as_json, canonical, categories, pack, rows, unpack
 from evertally.runtime.spec import QuerySpec, StreamSpec
-from evertally.runtime.spec_options import KINDS
+from evertally.runtime.spec.options import KINDS
 
 LABELS = st.text(st.characters(), max_size=5)  # any text that Python can hold, lone surrogates included
 WHOLE = st.integers(-(2**70), 2**70)

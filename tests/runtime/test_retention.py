@@ -7,8 +7,8 @@ import sqlite3
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evertally.runtime.retention import drop_statements, kept, thinned_through
-from evertally.runtime.spec_types import Retention
+from evertally.runtime.spec.types import Retention
+from evertally.runtime.state.retention import drop_statements, kept, thinned_through
 
 RULES = st.builds(
     Retention,

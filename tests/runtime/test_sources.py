@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from visit_stream import save, visits
 
 from evertally.errors import ConfigurationError, StateError
-from evertally.runtime import sources
-from evertally.runtime.sources import ROWS, InputFile, PipedInput
+from evertally.runtime.input import sources
+from evertally.runtime.input.sources import ROWS, InputFile, PipedInput
 
 
 def read(path: Path, columns: list[str]) -> dict[str, list[Any]]:

@@ -18,8 +18,8 @@ from evertally.errors import ConfigurationError
 from evertally.privacy import ZCDP, ApproxDP, PureDP
 from evertally.runtime import load_spec, plan, run
 from evertally.runtime.spec import Retention, check_runnable, check_servable
-from evertally.runtime.spec_options import KINDS, SELECTION
-from evertally.runtime.spec_sections import (
+from evertally.runtime.spec.options import KINDS, SELECTION
+from evertally.runtime.spec.sections import (
     GuaranteeSection,
     KeySection,
     OutputSection,
@@ -29,7 +29,7 @@ from evertally.runtime.spec_sections import (
     StateSection,
     StreamSection,
 )
-from evertally.runtime.spec_values import Section
+from evertally.runtime.spec.values import Section
 
 
 def test_a_good_spec(write_spec: WriteSpec, tmp_path: Path) -> None:

@@ -15,12 +15,12 @@ from visit_stream import WriteSpec
 
 from evertally.errors import StateError
 from evertally.noise import Key
-from evertally.runtime import database
 from evertally.runtime.releases import TickRelease, canonical
-from evertally.runtime.sidecar import fence, keep_key, obtain_key, sidecar_path
 from evertally.runtime.spec import StreamSpec, load_spec
+from evertally.runtime.state import database
+from evertally.runtime.state.sidecar import fence, keep_key, obtain_key, sidecar_path
+from evertally.runtime.state.store import Cursor, Entry, RunInProgress, Store
 from evertally.runtime.step import Machine, StreamState
-from evertally.runtime.store import Cursor, Entry, RunInProgress, Store
 
 
 class Interrupted(BaseException):

@@ -23,7 +23,7 @@ from evertally.runtime.releases import TickRelease, as_json
 from evertally.runtime.sinks import Webhook
 from evertally.runtime.sinks import webhook as webhook_module
 from evertally.runtime.spec import StreamSpec, load_spec
-from evertally.runtime.spec_types import SinkSpec
+from evertally.runtime.spec.types import SinkSpec
 
 Answer = Callable[["Receiver"], None]
 

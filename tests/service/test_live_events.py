@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from served import SPEC, Served, served
 
 from evertally.runtime import load_spec
-from evertally.runtime.history import History
 from evertally.runtime.live import Live
 from evertally.runtime.pump import Pump
+from evertally.runtime.state.history import History
 from evertally.service import live_events
 from evertally.service.live_events import EventStream, LiveEvents
 from evertally.service.workers import Workers

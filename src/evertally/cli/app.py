@@ -21,8 +21,8 @@ from evertally.cli.show import Display, plan_table
 from evertally.errors import ConfigurationError, EvertallyError
 from evertally.runtime import StreamSpec, certificate, load_spec, plan, run
 from evertally.runtime.follow import follow, with_folder
+from evertally.runtime.input.sources import InputFile, PipedInput
 from evertally.runtime.releases import TickRelease
-from evertally.runtime.sources import InputFile, PipedInput
 
 # Pretty tracebacks print local variables, and those hold records.
 app = typer.Typer(

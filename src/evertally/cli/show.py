@@ -18,7 +18,7 @@ from evertally.runtime import Plan, PlannedQuery, Step, StreamSpec
 from evertally.runtime.clock import duration
 from evertally.runtime.output import entries
 from evertally.runtime.spec import check_runnable, check_servable
-from evertally.runtime.spec_options import UNKNOWN
+from evertally.runtime.spec.options import UNKNOWN
 
 _LONGEST_SHOWN = 60
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from evertally.errors import ConfigurationError, StateError
-from evertally.runtime.feeds import opened_feeds
+from evertally.runtime.input.feeds import opened_feeds
 from evertally.runtime.live import Live
 from evertally.runtime.pump import Pump
 from evertally.runtime.releases import TickRelease

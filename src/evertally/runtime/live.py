@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from typing import Self
 
 from evertally.errors import StateError
-from evertally.runtime.batches import Batch, BatchRefused, TickEvents, decode, encode, split_by_tick
+from evertally.runtime.input.batches import Batch, BatchRefused, TickEvents, decode, encode, split_by_tick
 from evertally.runtime.opening import anchored, opened
 from evertally.runtime.releases import TickRelease, canonical
 from evertally.runtime.spec import StreamSpec, check_servable
-from evertally.runtime.store import Cursor, Entry
+from evertally.runtime.state.store import Cursor, Entry
 
 _COMMIT_TICKS = 64  # at most so many ticks in one transaction
 

@@ -10,8 +10,8 @@ from evertally.errors import EvertallyError, StateError
 from evertally.histogram import Histogram, MaxSum, MinSum, MonotoneQuery, Quantile, SumSelect, TopK, TopKSelect
 from evertally.noise import Key
 from evertally.runtime.spec import QuerySpec, StreamSpec
-from evertally.runtime.spec_expressions import expression
-from evertally.runtime.spec_options import LINEAR, SELECTION, UNKNOWN, rests_on_rate
+from evertally.runtime.spec.expressions import expression
+from evertally.runtime.spec.options import LINEAR, SELECTION, UNKNOWN, rests_on_rate
 from evertally.selection import StreamingTopK, UnknownHistogram, UnknownTopK
 from evertally.stream import Stream
 

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from evertally.runtime.publisher import Publisher
-from evertally.runtime.sidecar import fence, keep_key, obtain_key
 from evertally.runtime.sinks import open_sinks
 from evertally.runtime.spec import StreamSpec
+from evertally.runtime.state.sidecar import fence, keep_key, obtain_key
+from evertally.runtime.state.store import Store
 from evertally.runtime.step import Machine, StreamState
-from evertally.runtime.store import Store
 
 
 @contextmanager

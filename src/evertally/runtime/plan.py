@@ -9,7 +9,7 @@ from typing import Any
 from evertally.privacy import Guarantee
 from evertally.runtime.mechanisms import Mechanisms, build
 from evertally.runtime.spec import QuerySpec, StreamSpec
-from evertally.runtime.spec_options import UNKNOWN
+from evertally.runtime.spec.options import UNKNOWN
 
 
 @dataclass(frozen=True)

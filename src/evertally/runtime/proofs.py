@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from evertally.runtime.spec_options import SELECTION, UNKNOWN
-from evertally.runtime.spec_types import QuerySpec, StreamSpec
+from evertally.runtime.spec.options import SELECTION, UNKNOWN
+from evertally.runtime.spec.types import QuerySpec, StreamSpec
 
 _MECHANISMS = {
     "tree": "streaming-selection 3.1 and 3.2, price-of-continual-release 3.2",

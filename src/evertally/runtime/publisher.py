@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from evertally.runtime.releases import TickRelease
 from evertally.runtime.sinks import Sink
 from evertally.runtime.spec import StreamSpec
-from evertally.runtime.store import Cursor, Store
+from evertally.runtime.state.store import Cursor, Store
 
 _AT_ONCE = 256  # ticks read from the log at a time
 

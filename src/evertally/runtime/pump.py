@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from evertally.errors import ConfigurationError, EvertallyError, StateError
-from evertally.runtime.batches import Batch, BatchRefused, Piece
-from evertally.runtime.feeds import Feed
+from evertally.runtime.input.batches import Batch, BatchRefused, Piece
+from evertally.runtime.input.feeds import Feed
 from evertally.runtime.live import Live, Receipt
 from evertally.runtime.releases import TickRelease
 

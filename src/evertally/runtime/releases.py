@@ -19,7 +19,7 @@ from evertally.counting.release import Release
 from evertally.encode.labels import canonical as canonical_label
 from evertally.errors import StateError
 from evertally.runtime.spec import QuerySpec, StreamSpec
-from evertally.runtime.spec_options import SELECTION
+from evertally.runtime.spec.options import SELECTION
 
 FIELDS = ("tick", "time", "query", "category", "value", "stddev", "lower", "upper")
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from evertally.errors import ConfigurationError, StateError
-from evertally.runtime.binning import BinnedEvents
+from evertally.runtime.input.binning import BinnedEvents
+from evertally.runtime.input.sources import Input, InputFile
 from evertally.runtime.opening import opened
 from evertally.runtime.publisher import Publisher
-from evertally.runtime.sources import Input, InputFile
 from evertally.runtime.spec import QuerySpec, StreamSpec, check_runnable
+from evertally.runtime.state.store import RunInProgress, Store
 from evertally.runtime.step import Machine
-from evertally.runtime.store import RunInProgress, Store
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 import evertally
-from evertally.runtime.history import History
 from evertally.runtime.pump import Pump
 from evertally.runtime.spec import StreamSpec
+from evertally.runtime.state.history import History
 from evertally.service.about import About
 from evertally.service.access import Doorman
 from evertally.service.answers import problems

@@ -17,10 +17,10 @@ from itertools import chain, count, takewhile
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from evertally.runtime.history import History
 from evertally.runtime.pump import Pump
 from evertally.runtime.releases import TickRelease, as_json
 from evertally.runtime.spec import StreamSpec
+from evertally.runtime.state.history import History
 from evertally.service.about import last_tick
 from evertally.service.workers import Workers
 

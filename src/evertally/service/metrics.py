@@ -15,10 +15,10 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from evertally.runtime.history import History
 from evertally.runtime.pump import Pump
 from evertally.runtime.releases import unpacked
 from evertally.runtime.spec import StreamSpec
+from evertally.runtime.state.history import History
 from evertally.service.about import last_tick, next_release
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"

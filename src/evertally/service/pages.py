@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from evertally.runtime.history import History
 from evertally.runtime.releases import FIELDS, TickRelease, as_json
 from evertally.runtime.sinks.lines import encode
 from evertally.runtime.sinks.parquet import release_schema, release_table, ticks_of_a_part
 from evertally.runtime.spec import StreamSpec
+from evertally.runtime.state.history import History
 from evertally.service.workers import Workers
 
 Format = Literal["json", "csv", "arrow"]

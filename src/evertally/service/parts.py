@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evertally.runtime.history import History
 from evertally.runtime.pump import Pump
 from evertally.runtime.spec import StreamSpec
+from evertally.runtime.state.history import History
 from evertally.service.about import About
 from evertally.service.access import Doorman
 from evertally.service.bodies import ReadingRoom

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Header, Request
 
 from evertally.errors import EvertallyError
-from evertally.runtime.batches import Batch, BatchRefused, parse
+from evertally.runtime.input.batches import Batch, BatchRefused, parse
 from evertally.runtime.live import Receipt, StreamEnded
 from evertally.runtime.pump import Busy, Stopped
 from evertally.service.answers import Accepted, problems

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Literal, cast, get_args
 
 from evertally.errors import ConfigurationError
-from evertally.runtime.sidecar import write_atomically
+from evertally.runtime.state.sidecar import write_atomically
 
 Role = Literal["read", "ingest", "admin"]
 

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
-from evertally.runtime.history import History
 from evertally.runtime.live import Live
 from evertally.runtime.pump import Pump
 from evertally.runtime.releases import TickRelease
 from evertally.runtime.sinks import Webhook
 from evertally.runtime.spec import SinkSpec
+from evertally.runtime.state.history import History
 
 _WINDOW = 1000  # ticks that are looked for at once
 _AT_ONCE = 16  # ticks that are read at once

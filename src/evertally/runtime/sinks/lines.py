@@ -11,8 +11,8 @@ from typing import Any
 
 from evertally.errors import StateError
 from evertally.runtime.releases import FIELDS, TickRelease, unpacked
-from evertally.runtime.sidecar import sync_directory
 from evertally.runtime.spec import StreamSpec
+from evertally.runtime.state.sidecar import sync_directory
 
 _json = json.JSONEncoder(ensure_ascii=False).encode
 # Labels may be anybody's text: a carriage return, which csv.writer lets pass, would end the row.

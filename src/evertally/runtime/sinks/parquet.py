@@ -24,8 +24,8 @@ import pyarrow.parquet as pq
 from evertally.errors import StateError
 from evertally.runtime.clock import instant
 from evertally.runtime.releases import TickRelease, categories, unpacked
-from evertally.runtime.sidecar import sync_directory
 from evertally.runtime.spec import QuerySpec, StreamSpec
+from evertally.runtime.state.sidecar import sync_directory
 
 _ROWS = 2**18  # of a part, about: what can be written anew at every tick of a second (some 35 ms)
 _TICKS = 2**14  # of a part, at most

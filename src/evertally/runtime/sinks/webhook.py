@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from evertally.errors import EvertallyError
 from evertally.runtime.releases import TickRelease, as_json
 from evertally.runtime.spec import StreamSpec
-from evertally.runtime.spec_types import SinkSpec
+from evertally.runtime.spec.types import SinkSpec
 
 _POLL = 1.0  # seconds after which a thread that was not woken looks for new ticks itself
 

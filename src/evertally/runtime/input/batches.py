@@ -17,11 +17,11 @@ import pyarrow.ipc
 from numpy.typing import NDArray
 
 from evertally.errors import StateError
-from evertally.runtime import arrow_body, json_cells
-from evertally.runtime.envelope import BatchRefused, needed, not_json, too_large
-from evertally.runtime.sources import ROWS, Batch
+from evertally.runtime.input import arrow_body, json_cells
+from evertally.runtime.input.envelope import BatchRefused, needed, not_json, too_large
+from evertally.runtime.input.sources import ROWS, Batch
+from evertally.runtime.input.tick_events import TickEvents, length, split_by_tick
 from evertally.runtime.spec import StreamSpec
-from evertally.runtime.tick_events import TickEvents, length, split_by_tick
 
 __all__ = [
     "MEDIA_TYPES",

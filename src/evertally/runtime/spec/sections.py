@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, RootModel, model_validator
 
-from evertally.runtime.spec_values import (
+from evertally.runtime.spec.values import (
     Flag,
     Name,
     Natural,

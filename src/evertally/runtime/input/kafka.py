@@ -16,10 +16,10 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from evertally.errors import ConfigurationError, StateError
-from evertally.runtime import json_cells
-from evertally.runtime.batches import JSON_LINES, Batch, BatchRefused, Mark, Piece, parse
-from evertally.runtime.envelope import needed
-from evertally.runtime.sources import ROWS
+from evertally.runtime.input import json_cells
+from evertally.runtime.input.batches import JSON_LINES, Batch, BatchRefused, Mark, Piece, parse
+from evertally.runtime.input.envelope import needed
+from evertally.runtime.input.sources import ROWS
 from evertally.runtime.spec import StreamSpec
 
 Values = Literal["record", "batch"]

@@ -16,10 +16,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from evertally.encode.labels import as_list
-from evertally.runtime import columns
-from evertally.runtime.sources import ROWS, Batch
+from evertally.runtime.input import columns
+from evertally.runtime.input.sources import ROWS, Batch
 from evertally.runtime.spec import QuerySpec, StreamSpec
-from evertally.runtime.spec_options import UNKNOWN
+from evertally.runtime.spec.options import UNKNOWN
 
 _SHORT_LIMIT = 2**31  # bytes that positions of 32 bits reach
 

@@ -20,10 +20,10 @@ import numpy as np
 import pyarrow as pa
 
 from evertally.errors import ConfigurationError, StateError
-from evertally.runtime.arrow_columns import clean
-from evertally.runtime.batches import Batch, Mark, Piece, length
-from evertally.runtime.envelope import BatchRefused, check_type, needed
-from evertally.runtime.sources import ROWS, InputFile, identity
+from evertally.runtime.input.arrow_columns import clean
+from evertally.runtime.input.batches import Batch, Mark, Piece, length
+from evertally.runtime.input.envelope import BatchRefused, check_type, needed
+from evertally.runtime.input.sources import ROWS, InputFile, identity
 from evertally.runtime.spec import StreamSpec
 
 _UNFINISHED = (".tmp", ".part")

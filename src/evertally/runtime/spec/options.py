@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from evertally.runtime.spec_values import (
+from evertally.runtime.spec.values import (
     Expression,
     Expressions,
     Flag,

@@ -7,10 +7,10 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from evertally.runtime import database
 from evertally.runtime.releases import TickRelease
 from evertally.runtime.spec import StreamSpec
-from evertally.runtime.store import collected
+from evertally.runtime.state import database
+from evertally.runtime.state.store import collected
 
 _AT_ONCE = 500  # ticks in one SQL statement
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from evertally.runtime.spec_options import LINEAR, a, rests_on_rate
-from evertally.runtime.spec_types import QuerySpec, StreamSpec
+from evertally.runtime.spec.options import LINEAR, a, rests_on_rate
+from evertally.runtime.spec.types import QuerySpec, StreamSpec
 
 _LABELS = ("text", "integer", "list of text", "counts")
 _AMOUNTS = ("number", "integer")

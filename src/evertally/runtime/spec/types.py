@@ -11,7 +11,7 @@ from typing import Any, Literal, NoReturn
 from evertally.errors import ConfigurationError
 from evertally.privacy import ApproxDP, Guarantee
 from evertally.runtime.clock import Clock
-from evertally.runtime.spec_file import SpecFile
+from evertally.runtime.spec.file import SpecFile
 
 Unit = Literal["event", "user"]
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from evertally.runtime.sources import Batch, Input
+from evertally.runtime.input.sources import Batch, Input
+from evertally.runtime.input.tick_events import joined, prepared, ticks_of, use_of
 from evertally.runtime.spec import QuerySpec, StreamSpec
-from evertally.runtime.tick_events import joined, prepared, ticks_of, use_of
 
 _USERS = "users of the stream"  # no query can have this name
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
-from evertally.runtime.batches import Mark, Piece
-from evertally.runtime.folder import Folder
+from evertally.runtime.input.batches import Mark, Piece
+from evertally.runtime.input.folder import Folder
 from evertally.runtime.spec import SourceSpec, StreamSpec
 
 Feed = Callable[[], Iterator[Piece]]  # what has come since it was last asked; does not wait
@@ -23,7 +23,7 @@ def opened_feeds(spec: StreamSpec, mark: Mark) -> Iterator[Sequence[Feed]]:
 def _opened(source: SourceSpec, spec: StreamSpec, mark: Mark, stack: ExitStack) -> Feed:
     if source.folder is not None:
         return Folder(source.folder, spec, mark).new
-    from evertally.runtime.kafka import KafkaSource
+    from evertally.runtime.input.kafka import KafkaSource
 
     kafka = KafkaSource(
         source.kafka or "",

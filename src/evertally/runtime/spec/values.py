@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, ValidationError, WrapValidator
 
 from evertally.errors import ConfigurationError
-from evertally.runtime.spec_expressions import check_form
+from evertally.runtime.spec.expressions import check_form
 
 
 class Section(BaseModel):

@@ -20,10 +20,10 @@ from typing import Any
 from evertally.errors import ConfigurationError
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from evertally.runtime.clock import FIRST_SERVE, Clock
-from evertally.runtime.spec_checks import check_runnable, check_servable, check_whole
-from evertally.runtime.spec_file import Model, SpecFile, nearest
-from evertally.runtime.spec_options import KINDS, UNKNOWN, Query, a
-from evertally.runtime.spec_sections import (
+from evertally.runtime.spec.checks import check_whole
+from evertally.runtime.spec.file import Model, SpecFile, nearest
+from evertally.runtime.spec.options import KINDS, UNKNOWN, Query, a
+from evertally.runtime.spec.sections import (
     ALL,
     ClockSection,
     EventsSection,
@@ -37,19 +37,7 @@ from evertally.runtime.spec_sections import (
     StateSection,
     StreamSection,
 )
-from evertally.runtime.spec_types import QuerySpec, Retention, ServeSpec, SinkSpec, SourceSpec, StreamSpec
-
-__all__ = [
-    "QuerySpec",
-    "Retention",
-    "ServeSpec",
-    "SinkSpec",
-    "SourceSpec",
-    "StreamSpec",
-    "check_runnable",
-    "check_servable",
-    "load_spec",
-]
+from evertally.runtime.spec.types import QuerySpec, Retention, ServeSpec, SinkSpec, SourceSpec, StreamSpec
 
 _SECONDS_AFTER = 0.5
 

@@ -27,11 +27,11 @@ from typing import Any
 
 from evertally.errors import ConfigurationError, StateError
 from evertally.noise import Key
-from evertally.runtime import database
 from evertally.runtime.releases import TickRelease, canonical
-from evertally.runtime.retention import drop_statements, thinned_through
-from evertally.runtime.sidecar import NO_CHAIN, Mark, Sidecar
 from evertally.runtime.spec import StreamSpec
+from evertally.runtime.state import database
+from evertally.runtime.state.retention import drop_statements, thinned_through
+from evertally.runtime.state.sidecar import NO_CHAIN, Mark, Sidecar
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ multiples of `every`), so that what stays today stays tomorrow.
 
 from __future__ import annotations
 
-from evertally.runtime.spec_types import Retention
+from evertally.runtime.spec.types import Retention
 
 
 def kept(tick: int, released: int, retention: Retention) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from evertally.errors import ConfigurationError
-from evertally.runtime.arrow_columns import is_text, is_view
+from evertally.runtime.input.arrow_columns import is_text, is_view
 from evertally.runtime.spec import StreamSpec
 
 _types = pa.types

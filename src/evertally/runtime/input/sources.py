@@ -23,8 +23,8 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from evertally.errors import ConfigurationError, StateError
-from evertally.runtime import json_cells
-from evertally.runtime.arrow_columns import clean
+from evertally.runtime.input import json_cells
+from evertally.runtime.input.arrow_columns import clean
 
 Batch = dict[str, Any]  # column name -> Arrow array, or numpy array of Python objects
 # The column of a batch of which no column is wanted: events are only counted. No column of a spec has this name.

@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 
-from evertally.runtime.arrow_columns import GROWTH, TooLarge, clean
-from evertally.runtime.envelope import BatchRefused, check_type, not_arrow, too_large_decoded
+from evertally.runtime.input.arrow_columns import GROWTH, TooLarge, clean
+from evertally.runtime.input.envelope import BatchRefused, check_type, not_arrow, too_large_decoded
 from evertally.runtime.spec import StreamSpec
 
 _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
