@@ -255,3 +255,14 @@ def test_a_page_is_bounded_in_bytes(tmp_path: Path) -> None:
     sizes = [sum(len(one) for _, one in page) for page in pages]
     assert len(pages) > 1
     assert max(sizes) < live_events._PAGE_BYTES + max(len(one) for page in pages for _, one in page)
+
+
+def test_a_listener_whose_token_is_removed_is_dropped_at_the_next_tick(tmp_path: Path) -> None:
+    with served(tmp_path) as service, service.listening() as events:
+        service.close_until(1)
+        assert [one["tick"] for one in _releases(events, 1)] == [1]
+        assert service.token_file.remove("read") == 1
+        service.close_until(3)
+        assert _releases(events, 3) == []  # the answer has ended, without a tick
+        assert service.get("/v1/stream").status_code == 401
+        assert service.get("/v1/stream", "admin").json()["released"] == 3

@@ -4,15 +4,16 @@ from there; no permutation is needed in between."""
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from evertally.noise.jit import jit
 
 FloatArray = NDArray[np.float64]
 
 _BLOCK = 1 << 14  # blocks of this many entries stay in the processor's cache for all their passes
 
 
-@njit(cache=True)
+@jit
 def _forward_pass(re, im, start, stop, h, wr, wi):  # type: ignore[no-untyped-def]
     for base in range(start, stop, 2 * h):
         for k in range(h):
@@ -25,7 +26,7 @@ def _forward_pass(re, im, start, stop, h, wr, wi):  # type: ignore[no-untyped-de
             im[j] = xr * wi[h + k] + xi * wr[h + k]
 
 
-@njit(cache=True)
+@jit
 def _backward_pass(re, im, start, stop, h, wr, wi):  # type: ignore[no-untyped-def]
     for base in range(start, stop, 2 * h):
         for k in range(h):
@@ -39,7 +40,7 @@ def _backward_pass(re, im, start, stop, h, wr, wi):  # type: ignore[no-untyped-d
             im[i] += xi
 
 
-@njit(cache=True)
+@jit
 def forward(re: FloatArray, im: FloatArray, wr: FloatArray, wi: FloatArray) -> None:
     """Decimation in frequency: natural order in, bit-reversed order out."""
     n = re.size
@@ -56,7 +57,7 @@ def forward(re: FloatArray, im: FloatArray, wr: FloatArray, wi: FloatArray) -> N
                 g //= 2
 
 
-@njit(cache=True)
+@jit
 def backward(re: FloatArray, im: FloatArray, wr: FloatArray, wi: FloatArray) -> None:
     """Decimation in time with conjugate twiddles, and the division by N, which is exact."""
     n = re.size
@@ -76,7 +77,7 @@ def backward(re: FloatArray, im: FloatArray, wr: FloatArray, wi: FloatArray) -> 
         im[i] *= scale
 
 
-@njit(cache=True)
+@jit
 def multiply(re: FloatArray, im: FloatArray, other_re: FloatArray, other_im: FloatArray) -> None:
     for i in range(re.size):
         a, b = re[i], im[i]

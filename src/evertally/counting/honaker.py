@@ -34,6 +34,7 @@ from evertally.counting.process import (
     window_bound,
 )
 from evertally.noise import Law, Source
+from evertally.noise.jit import jit
 from evertally.privacy import Change
 
 _COMPILE_FROM = 64
@@ -225,6 +226,4 @@ def combine(
 
 @lru_cache(maxsize=1)
 def _compiled_combine() -> Any:
-    from numba import njit
-
-    return njit(cache=True)(combine)
+    return jit(combine)

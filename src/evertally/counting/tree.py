@@ -24,6 +24,7 @@ from evertally.bounds.tails import Spread
 from evertally.counting.process import Budget, IntArray, check_horizon, node_law, spread_of
 from evertally.errors import ConfigurationError
 from evertally.noise import Law, Source
+from evertally.noise.jit import jit
 from evertally.privacy import Change, PureDP
 
 Radix = int | Literal["formula", "exact"]
@@ -195,6 +196,4 @@ def climb(z: IntArray, tick: int, radix: int, latest: IntArray) -> None:
 
 @lru_cache(maxsize=1)
 def _compiled_climb() -> Any:
-    from numba import njit
-
-    return njit(cache=True)(climb)
+    return jit(climb)

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from numba import njit
-
 from evertally.noise import kernels
+from evertally.noise.jit import jit
 
 
 def _compile(function: Callable[..., int], **compiled: Any) -> Any:
@@ -17,7 +16,7 @@ def _compile(function: Callable[..., int], **compiled: Any) -> Any:
     # kernel here, in its global names.
     assert isinstance(function, FunctionType)
     linked = FunctionType(function.__code__, {**vars(kernels), **compiled}, function.__name__)
-    return njit(cache=True, error_model="numpy")(linked)
+    return jit(linked, error_model="numpy")
 
 
 fill_by_polynomials = _compile(kernels.fill_by_polynomials, magnitude=_compile(kernels.magnitude))

@@ -14,7 +14,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,7 @@ class Figures:
     late_seconds: float = 0.0  # by which the last tick missed its moment
     clock_behind_seconds: float = 0.0  # by which the wall clock has gone back behind the stream
     problem: str | None = None  # with a folder or a broker
+    webhooks: dict[str, str | None] = field(default_factory=dict)  # why each of them fails, None while it delivers
 
 
 @dataclass(frozen=True)
@@ -246,6 +247,8 @@ class Pump:
             for answer in self._live.accept([(piece.batch_id, piece.batch)], piece.marks):
                 if isinstance(answer, BatchRefused):
                     raise answer
+                self.figures.batches += 1
+                self.figures.duplicates += answer.duplicate
 
     # -- ticks -------------------------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from evertally.counting.process import IntArray
 from evertally.encode.texts import LONGEST_LABEL, Texts
+from evertally.noise.jit import jit
 
 _COMPILE_FROM = 256  # labels in one call; fewer are interpreted, a few microseconds each, but no compiler
 
@@ -166,7 +167,5 @@ def _fill(which: IntArray, hashes: IntArray, places: IntArray, slots: IntArray, 
 
 @lru_cache(maxsize=4)
 def _compiled(function: Callable[..., None]) -> Callable[..., None]:
-    from numba import njit
-
-    compiled: Callable[..., None] = njit(cache=True)(function)
+    compiled: Callable[..., None] = jit(function)
     return compiled

@@ -15,7 +15,7 @@ from evertally.service.problems import Refused
 from evertally.service.tokens import Role, Token, TokenFile
 
 _bearer = HTTPBearer(auto_error=False, scheme_name="token", description="A token made by `evertally token add`.")
-_Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
@@ -31,7 +31,7 @@ class Doorman:
         self._rate = RateLimit(requests_per_second)
 
     def door(self, role: Role) -> Door:
-        async def enter(request: Request, credentials: _Credentials) -> str:
+        async def enter(request: Request, credentials: Credentials) -> str:
             token = self._identify(credentials)
             # Strangers are counted by address, also when they try tokens that do not exist.
             address = request.client.host if request.client else "unknown"
@@ -46,6 +46,13 @@ class Doorman:
             return token.name
 
         return enter
+
+    def welcomes(self, credentials: HTTPAuthorizationCredentials | None, role: Role) -> bool:
+        """Whether the door would still open."""
+        token = self._identify(credentials)
+        if token is None:
+            return credentials is None and role == "read" and self._public
+        return token.may(role)
 
     def _identify(self, credentials: HTTPAuthorizationCredentials | None) -> Token | None:
         if credentials is None:

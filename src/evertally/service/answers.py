@@ -203,6 +203,7 @@ class FiguresAnswer(Answer):
     late_seconds: float
     clock_behind_seconds: float
     problem: str | None = Field(description="With a folder or a broker that events come from.")
+    webhooks: dict[str, str | None] = Field(description="Why each webhook fails; null while it delivers.")
     failure: str | None = Field(description="Why the stream has stopped.")
 
 

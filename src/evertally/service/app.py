@@ -28,7 +28,7 @@ from evertally.service.routes_read import read_routes
 from evertally.service.tokens import TokenFile
 from evertally.service.workers import Workers
 
-_BODIES_AT_ONCE = 4  # of the largest size, in memory while they are read and parsed
+_BODIES_AT_ONCE = 8  # of the largest size, in memory while they are read and parsed; half of them for one caller
 
 
 def create_app(pump: Pump, history: History, spec: StreamSpec, tokens: TokenFile) -> FastAPI:

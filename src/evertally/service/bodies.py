@@ -21,38 +21,47 @@ _CLOSE = {"Connection": "close"}
 
 
 class ReadingRoom:
-    """Bytes of request bodies that are in memory at one time, over all requests.
+    """Bytes of request bodies that are in memory at one time, over all requests. One caller gets at most half of it.
 
     >>> room = ReadingRoom(10)
-    >>> room.take(8), room.take(3)
-    (True, False)
-    >>> room.give(8)
-    >>> room.take(3)
+    >>> room.take("a", 4), room.take("a", 3), room.take("b", 5), room.take("c", 3)
+    (True, False, True, False)
+    >>> room.give("b", 5)
+    >>> room.take("c", 3)
     True
     """
 
     def __init__(self, size: int) -> None:
         self._left = size
+        self._share = size // 2  # a caller that sends slowly must not shut out the others
+        self._taken: dict[str, int] = {}
 
-    def take(self, size: int) -> bool:
-        if size > self._left:
+    def take(self, caller: str, size: int) -> bool:
+        taken = self._taken.get(caller, 0) + size
+        if size > self._left or taken > self._share:
             return False
         self._left -= size
+        self._taken[caller] = taken
         return True
 
-    def give(self, size: int) -> None:
+    def give(self, caller: str, size: int) -> None:
         self._left += size
+        left = self._taken.get(caller, 0) - size
+        if left:
+            self._taken[caller] = left
+        else:
+            self._taken.pop(caller, None)
 
     @asynccontextmanager
-    async def body(self, request: Request, most: int) -> AsyncIterator[bytes]:
+    async def body(self, request: Request, caller: str, most: int) -> AsyncIterator[bytes]:
         """The body of a request; its room is kept until the block ends."""
         declared = _declared_length(request, most)
-        if not self.take(declared):
+        if not self.take(caller, declared):
             raise Refused(503, "too much is being sent at once; send it again", {"Retry-After": "1"})
         try:
             yield await _read(request, declared)
         finally:
-            self.give(declared)
+            self.give(caller, declared)
 
 
 def _declared_length(request: Request, most: int) -> int:

@@ -86,20 +86,25 @@ class LiveEvents:
         self._wake.set()
         self._wake = asyncio.Event()
 
-    def answer(self, after: int | None) -> Response | None:
-        """The frames of all ticks after `after` (None: from now on); None if there are too many listeners."""
+    def answer(self, after: int | None, welcome: Callable[[], bool] = lambda: True) -> Response | None:
+        """The frames of all ticks after `after` (None: from now on); None if there are too many listeners.
+
+        It ends when the listener is no longer `welcome`: a token may be removed meanwhile.
+        """
         if self._free == 0:
             return None
         self._free -= 1
-        return EventStream(self._events(after), self._leave)
+        return EventStream(self._events(after, welcome), self._leave)
 
     def _leave(self) -> None:
         self._free += 1
 
-    async def _events(self, after: int | None) -> AsyncGenerator[bytes, None]:
+    async def _events(
+        self, after: int | None, welcome: Callable[[], bool] = lambda: True
+    ) -> AsyncGenerator[bytes, None]:
         position = self._pump.published if after is None else after
         yield _RETRY
-        while not self._closing:
+        while not self._closing and welcome():
             wake, published = self._wake, self._pump.published
             if position < published:
                 frames = await self._next(position, published)

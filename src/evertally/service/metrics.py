@@ -108,7 +108,7 @@ class _Figures(Collector):
 
     def collect(self) -> Iterator[Metric]:
         for name, value in dataclasses.asdict(self._pump.figures).items():
-            if isinstance(value, str | None):
+            if not isinstance(value, int | float):
                 continue
             gauge = GaugeMetricFamily(f"evertally_admin_{name}", "Not noised: for administrators.", labels=["stream"])
             gauge.add_metric([self._spec.name], value)

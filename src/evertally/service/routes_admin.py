@@ -30,7 +30,7 @@ def admin_routes(parts: Parts) -> APIRouter:
         """Closes and releases all ticks that are over at a time, where `[clock] close = "request"`."""
         if parts.spec.clock.close == "wall":
             raise Refused(409, "the ticks of this stream close on the wall clock")
-        async with parts.reading_room.body(request, _LONGEST) as body:
+        async with parts.reading_room.body(request, "administrators", _LONGEST) as body:
             until = _until(body)
         try:
             return Closed(released=await asyncio.wrap_future(parts.pump.close_until(until)))

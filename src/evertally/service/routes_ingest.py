@@ -50,7 +50,7 @@ def ingest_routes(parts: Parts) -> APIRouter:
         if parts.pump.ended:
             raise _ended()
         media_type = _media_type(request)
-        async with parts.reading_room.body(request, parts.spec.serve.max_batch_bytes) as body:
+        async with parts.reading_room.body(request, caller, parts.spec.serve.max_batch_bytes) as body:
             batch = await _parsed(parts, body, media_type)
             receipt = await _submitted(parts, f"{caller}/{idempotency_key}", batch, len(body))
         return Accepted(batch=idempotency_key, tick=receipt.tick, duplicate=receipt.duplicate)

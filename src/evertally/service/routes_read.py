@@ -9,6 +9,7 @@ from evertally.runtime.clock import microseconds, written
 from evertally.runtime.releases import as_json
 from evertally.service import metrics
 from evertally.service.about import next_release
+from evertally.service.access import Credentials
 from evertally.service.answers import (
     AboutStream,
     LedgerAnswer,
@@ -121,12 +122,15 @@ def read_routes(parts: Parts) -> APIRouter:
 
     @router.get("/v1/releases/live", response_class=Response, responses={200: _EVENTS, **problems(400, 503)})
     async def live(
+        credentials: Credentials,
         after: Tick = None,
         last_event_id: Annotated[str, Header(alias="Last-Event-ID", pattern="^[0-9]{0,15}$")] = "",
     ) -> Response:
         """Every tick when it is published, after `Last-Event-ID` or `after` if given, without a gap."""
         # A browser that reconnects repeats its address: the id of the last event is the newer one of the two.
-        answer = parts.live_events.answer(int(last_event_id) if last_event_id else after)
+        answer = parts.live_events.answer(
+            int(last_event_id) if last_event_id else after, lambda: parts.doorman.welcomes(credentials, "read")
+        )
         if answer is None:
             raise Refused(503, "too many listeners; try again later", {"Retry-After": "10"})
         return answer

@@ -16,6 +16,7 @@ from evertally.runtime.releases import TickRelease
 from evertally.runtime.sinks import Webhook
 from evertally.runtime.spec import SinkSpec
 from evertally.runtime.state.history import History
+from evertally.service.logs import log
 
 _WINDOW = 1000  # ticks that are looked for at once
 _AT_ONCE = 16  # ticks that are read at once
@@ -40,8 +41,12 @@ def _start(stack: ExitStack, live: Live, sink: SinkSpec, pump: Pump, history: Hi
                 return history.read(ticks[:_AT_ONCE])
         return []
 
+    def trouble(failure: str | None) -> None:
+        pump.figures.webhooks[sink.name] = failure
+        log.warning("%s: %s", sink.name, failure or "delivers again")
+
     done = partial(live.delivered, sink.name)
-    webhook = Webhook(live.spec, sink, read, done, live.delivered_through(sink.name))
+    webhook = Webhook(live.spec, sink, read, done, live.delivered_through(sink.name), trouble=trouble)
     stack.callback(webhook.stop)
     stack.callback(pump.subscribe(lambda release: webhook.wake()))
     webhook.start()

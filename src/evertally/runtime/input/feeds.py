@@ -10,6 +10,8 @@ from evertally.runtime.input.batches import Mark, Piece
 from evertally.runtime.input.folder import Folder
 from evertally.runtime.spec import SourceSpec, StreamSpec
 
+_PATIENCE = 1.0  # seconds, now and then, that a broker which is away may hold up the stream
+
 Feed = Callable[[], Iterator[Piece]]  # what has come since it was last asked; does not wait
 
 
@@ -34,6 +36,7 @@ def _opened(source: SourceSpec, spec: StreamSpec, mark: Mark, stack: ExitStack) 
         start=source.start,
         group=f"evertally-{spec.name}",
         options=source.options,
+        patience=_PATIENCE,
     )
     stack.callback(kafka.close)
     return partial(kafka.new, 0.0)

@@ -9,9 +9,10 @@ stream stops: going on would hide that events are missing.
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import pyarrow as pa
 
@@ -27,6 +28,7 @@ Start = Literal["beginning", "end"]
 
 _MESSAGES = 10_000  # in one piece
 _LOOK_AGAIN = 60.0  # seconds until new partitions are looked for
+_TRY_AGAIN = 5.0  # seconds until brokers that did not answer are asked again
 # Positions belong to the state file. Another word here could lose events or count them twice.
 _OURS = {
     "enable.auto.commit": False,
@@ -74,7 +76,8 @@ class KafkaSource:
         self._patience = patience
         self._api = _client_library()
         self._partitions: list[int] = []
-        self._looked = 0.0
+        self._looked = -math.inf
+        self._trouble: ConfigurationError | None = None
         self._next: dict[int, int] = {}  # what the consumer hands over next
         self._consumer = self._connected({"bootstrap.servers": servers, "group.id": group, **_OURS}, options or {})
 
@@ -129,17 +132,20 @@ class KafkaSource:
 
     def _look_for_partitions(self) -> None:
         now = time.monotonic()
-        if self._partitions and now - self._looked < _LOOK_AGAIN:
+        if now - self._looked < (_LOOK_AGAIN if self._partitions else _TRY_AGAIN):
+            if self._trouble is not None:
+                raise self._trouble
             return
+        self._looked = now  # before the attempt: whoever asks must not wait every time
         try:
             topic = self._consumer.list_topics(self.topic, self._patience).topics[self.topic]
         except self._api.KafkaException as error:
             if not self._partitions:
-                raise self._problem(error.args[0]) from None
+                self._fail(error.args[0])
             return  # the brokers are away; the client library looks for them
         if topic.error is not None:
-            raise self._problem(topic.error)
-        self._partitions, self._looked = sorted(topic.partitions), now
+            self._fail(topic.error)
+        self._partitions, self._trouble = sorted(topic.partitions), None
 
     def _watermarks(self, partition: int) -> tuple[int, int]:
         """The first message that the topic still has, and the next one that it will have."""
@@ -147,8 +153,13 @@ class KafkaSource:
         try:
             low, high = self._consumer.get_watermark_offsets(place, self._patience)
         except self._api.KafkaException as error:
-            raise self._problem(error.args[0]) from None
+            self._fail(error.args[0])
         return low, high
+
+    def _fail(self, error: Any) -> NoReturn:
+        """The same is said until it is time to try again."""
+        self._partitions, self._trouble = [], self._problem(error)
+        raise self._trouble
 
     # -- Messages ----------------------------------------------------------------------------------------------------
 
@@ -173,7 +184,7 @@ class KafkaSource:
             if name in ours:
                 raise ConfigurationError(f"Kafka: the option {name!r} is not free; positions are kept with the events")
         try:
-            return self._api.Consumer({**options, **ours}, logger=logging.getLogger(__name__))
+            return self._api.Consumer({**options, **ours}, logger=_silent())
         except self._api.KafkaException as error:
             raise self._problem(error.args[0]) from None
 
@@ -189,6 +200,13 @@ class KafkaSource:
 
     def _problem(self, error: Any) -> ConfigurationError:
         return ConfigurationError(f"Kafka: topic {self.topic}: {error.str()}")
+
+
+def _silent() -> logging.Logger:
+    """The client library's own log quotes what it likes, for every attempt anew; what matters comes as an error."""
+    logger = logging.getLogger("confluent_kafka")
+    logger.setLevel(logging.CRITICAL + 1)
+    return logger
 
 
 def _nothing() -> Batch:

@@ -137,13 +137,15 @@ class PipedInput(InputFile):
         return io.BytesIO(self._content)
 
 
-def _require(columns: list[str], present: Sequence[str], path: Path) -> None:
+def _require(columns: list[str], present: Sequence[str], path: Path, hint: str) -> None:
     for name in columns:
         if present.count(name) != 1:
             problem = "has no column" if name not in present else "has more than one column"
-            raise ConfigurationError(
-                f"{path} {problem} {name!r}, which the spec names. Its columns: {', '.join(present)}"
-            )
+            raise ConfigurationError(f"{path} {problem} {name!r}, which the spec names. {hint}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"Its columns: {', '.join(names)}"
 
 
 def _of(columns: Batch, rows: int) -> Batch:
@@ -184,7 +186,8 @@ def _csv_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[Ba
     except UnicodeDecodeError:
         raise ConfigurationError(f"{path}: the header line is not UTF-8 text") from None
     names = next(csv.reader([header]), [])
-    _require(columns, names, path)
+    # What stands in the first line is not told: without a header it would be a record.
+    _require(columns, names, path, "The first line must name the columns")
     positions = {name: names.index(name) for name in columns} or {ROWS: 0}
     for block in _blocks(file):
         if b'"' in block and len(names) > 1 and _SIMPLY_QUOTED.fullmatch(block):
@@ -269,7 +272,7 @@ def _json_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[B
 def _parquet_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[Batch]:
     try:
         parquet = pa.parquet.ParquetFile(file)
-        _require(columns, parquet.schema_arrow.names, path)
+        _require(columns, parquet.schema_arrow.names, path, _listed(parquet.schema_arrow.names))
         for batch in parquet.iter_batches(columns=columns):
             yield _of({name: batch.column(name) for name in columns}, batch.num_rows)
     except pa.ArrowException:
@@ -302,7 +305,7 @@ def _record_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator
     file.seek(0)
     open_it = pa.ipc.open_stream if stream else pa.ipc.open_file
     names = open_it(file).schema.names
-    _require(columns, names, path)
+    _require(columns, names, path, _listed(names))
     file.seek(0)
     reader = open_it(file, options=pa.ipc.IpcReadOptions(included_fields=[names.index(name) for name in columns]))
     yield from reader if stream else map(reader.get_batch, range(reader.num_record_batches))

@@ -29,7 +29,8 @@ class Webhook(threading.Thread):
 
     `read(tick)` gives some published releases after a tick, the oldest first, or none. `done(tick)` is told of every
     tick that was delivered; what is not remembered there is delivered again. Both are called in this thread. After a
-    failure the next attempt waits, twice as long each time, from `first_wait` to `longest_wait` seconds.
+    failure the next attempt waits, twice as long each time, from `first_wait` to `longest_wait` seconds. `trouble` is
+    told why, whenever that changes, and None when all is well again.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Webhook(threading.Thread):
         done: Callable[[int], None],
         after: int = 0,
         *,
+        trouble: Callable[[str | None], None] = lambda failure: None,
         first_wait: float = 1.0,
         longest_wait: float = 300.0,
     ) -> None:
@@ -51,6 +53,7 @@ class Webhook(threading.Thread):
         self._timeout = sink.timeout
         self._read = read
         self._done = done
+        self._trouble = trouble
         self._first_wait = first_wait
         self._longest_wait = longest_wait
         self._news = threading.Event()
@@ -86,14 +89,20 @@ class Webhook(threading.Thread):
                     if self._stopping.is_set():
                         return
                     self._done(release.tick)
-                    self.delivered, self.failure, wait = release.tick, None, self._first_wait
+                    self.delivered, wait = release.tick, self._first_wait
+                    self._tell(None)
             except (OSError, HTTPException, ValueError, EvertallyError) as error:
-                self.failure = _reason(error)
+                self._tell(_reason(error))
                 self._stopping.wait(wait)
                 wait = min(2 * wait, self._longest_wait)
             else:
                 if not releases:
                     self._news.wait(_POLL)
+
+    def _tell(self, failure: str | None) -> None:
+        if failure != self.failure:
+            self.failure = failure
+            self._trouble(failure)
 
     def _post(self, release: TickRelease) -> None:
         body = json.dumps(as_json(self._spec, release)).encode("ascii")

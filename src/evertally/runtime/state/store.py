@@ -292,6 +292,7 @@ class Store:
             if snapshots is not None:
                 self._put_snapshots(snapshots, last)
                 swept = self._forget(last, cursors or {})
+            self._clear_journal(new.snapshot, len(ticks))
         self.head, self._swept = new, swept
         if self.replay_target is None:
             # Either the stream was current, or the replay has just arrived: then the store is the stream again.
@@ -327,7 +328,13 @@ class Store:
             "INSERT INTO snapshot VALUES (?, ?, ?)",
             ((query, tick, self._key.seal(f"snapshot {query} {tick}", blob)) for query, blob in snapshots.items()),
         )
-        self._connection.execute("DELETE FROM journal WHERE tick <= ?", (tick,))
+
+    def _clear_journal(self, through: int, ticks: int) -> None:
+        """Takes out what the snapshots hold: at every commit a little more than comes in, for overwriting gigabytes at
+        once would hold up the ticks; everything when the stream is closed (no ticks)."""
+        most = "?" if not ticks else "min(?, (SELECT min(tick) FROM journal) + ?)"
+        values = (through,) if not ticks else (through, 2 * ticks - 1)
+        self._connection.execute(f"DELETE FROM journal WHERE tick <= {most}", values)  # noqa: S608 (only marks)
 
     def _put_cursors(self, cursors: Mapping[str, Cursor]) -> None:
         self._connection.executemany(
