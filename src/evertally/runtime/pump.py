@@ -269,6 +269,8 @@ class Pump:
         self.figures.tick_seconds = time.monotonic() - started
         for tick in ticks:
             self._due.append((self._moment(tick), tick))
+        if not ticks and not self._live.replaying:  # a replay has just arrived: all of it was published before
+            self.published = self._live.released
 
     def _moment(self, tick: TickRelease) -> float:
         """When a tick is published: `publish_after` seconds after its end, or at the next multiple of that."""
