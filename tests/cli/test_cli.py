@@ -430,3 +430,13 @@ def test_demo_without_its_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     result = call("demo", "--output", tmp_path / "demo")
     assert result.exit_code == 2
     assert "pip install 'evertally[demo]'" in result.stderr
+
+
+def test_a_key_beside_the_state_is_pointed_out_and_one_elsewhere_is_not(spec: Path) -> None:
+    words = "Give the key a folder of its own"
+    assert words in call("plan", spec).output
+    spec.write_text(spec.read_text().replace('"visits.key"', '"secret/visits.key"'))
+    assert words not in call("plan", spec).output
+    result = call("run", spec, "--input", spec.parent / "events.csv", "--quiet")
+    assert result.exit_code == 0, result.stderr
+    assert (spec.parent / "secret" / "visits.key").exists()

@@ -432,7 +432,9 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
         pass
     with fence(tmp_path / "s.key"):
         pass
-    with pytest.raises(StateError, match="cannot lock"), fence(tmp_path / "missing" / "s.key"):
+    with fence(tmp_path / "keys" / "s.key"):
+        assert (tmp_path / "keys").stat().st_mode & 0o777 == 0o700
+    with pytest.raises(StateError, match="cannot lock"), fence(tmp_path / "missing" / "folder" / "s.key"):
         pass
 
 

@@ -149,6 +149,8 @@ def _places(spec: StreamSpec) -> Iterator[str]:
     kept = f", then every {spec.retention.every}th" if spec.retention.every else ""
     gone = f", none after {spec.retention.keep:,} ticks" if spec.retention.keep is not None else ""
     yield f"Store: {spec.state_file}; its release log keeps the last {spec.retention.full:,} ticks{kept}{gone}"
+    if spec.key_file.parent == spec.state_file.parent:
+        yield f"Key: {spec.key_file}, beside the store: a copy of the folder has both. Give the key a folder of its own"
     yield _possible("Files", check_runnable, spec, "ticks by their time stamps")
     yield _possible("Live", check_servable, spec, f"{_closing(spec)}; {_address(spec)}")
 

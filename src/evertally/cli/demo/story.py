@@ -42,7 +42,7 @@ end = 2014-01-01T05:00:00Z
 close = "request"             # this is a replay: ticks are closed by whoever replays. "wall" for life as it happens
 
 [key]
-file = "departures.key"       # made at the first start; secret
+file = "secret/departures.key" # made at the first start. Never beside the state: one copy must not hold both
 
 [state]
 file = "departures.state"     # sealed with the key
@@ -89,7 +89,7 @@ k = 10
 share = 0.2
 column = "destination"
 """
-_LEFT_BY_A_DEMO = ("departures.*", "releases.jsonl", "report.md", "certificate.json")
+_LEFT_BY_A_DEMO = ("departures.*", "secret/departures.*", "releases.jsonl", "report.md", "certificate.json")
 _DAYS_A_SECOND = 15
 
 

@@ -83,6 +83,7 @@ def fence(key_file: Path) -> Iterator[None]:
     """Holds the stream for this process: two live copies of one stream would release one tick twice."""
     lock = Path(f"{key_file}.lock")
     try:
+        lock.parent.mkdir(mode=0o700, exist_ok=True)  # a key has a folder of its own, away from the state
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise StateError(f"cannot lock the stream: {lock}: {error.strerror}") from None
