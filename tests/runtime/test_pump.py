@@ -16,7 +16,7 @@ from visit_stream import NoNoise, WriteSpec, visits
 from evertally.errors import ConfigurationError, StateError
 from evertally.runtime import load_spec, opening
 from evertally.runtime.input.batches import BatchRefused, Piece
-from evertally.runtime.live import Live, StreamEnded
+from evertally.runtime.live import Live, Receipt, StreamEnded
 from evertally.runtime.pump import Busy, Pump, Stopped
 from evertally.runtime.releases import TickRelease
 
@@ -75,6 +75,25 @@ def test_many_submit_at_once_and_each_batch_counts_once(write_spec: WriteSpec, n
         pump.submit("late", batch(spec, []), 1)
     with Live(spec) as live:
         assert live.ended
+
+
+def test_an_answer_that_nobody_waits_for_stops_nothing(write_spec: WriteSpec, no_noise: None) -> None:
+    spec = load_spec(write_spec(ON_REQUEST))
+    pump = Pump(Live(spec))
+    # Nothing is taken before the pump starts, so all of these can be cancelled in time.
+    pump._thread.is_alive = lambda: True  # type: ignore[method-assign]
+    receipts = [pump.submit(name, batch(spec, visits(1, 2)), 1) for name in ("a", "b", "a")]
+    closing = pump.close_until("2013-01-01T02:00")
+    refused = pump.submit("b", batch(spec, []), 1)
+    del pump._thread.is_alive
+    for future in (receipts[0], closing, refused):
+        assert future.cancel()
+    pump.start()
+    assert receipts[1].result(10) == Receipt(1, False)
+    assert receipts[2].result(10) == Receipt(1, True)
+    until(lambda: pump.published == 2)
+    pump.stop()
+    assert pump.failure is None
 
 
 def test_ticks_close_on_the_wall_and_are_published_a_fixed_time_later(write_spec: WriteSpec, no_noise: None) -> None:

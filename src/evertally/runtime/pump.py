@@ -17,13 +17,15 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from evertally.errors import ConfigurationError, EvertallyError, StateError
 from evertally.runtime.input.batches import Batch, BatchRefused, Piece
 from evertally.runtime.input.feeds import Feed
 from evertally.runtime.live import Live, Receipt
 from evertally.runtime.releases import TickRelease
+
+T = TypeVar("T")
 
 _LONGEST_QUEUE = 1024  # batches
 _TOGETHER = 256  # batches in one transaction
@@ -210,16 +212,16 @@ class Pump:
             answers = self._live.accept([(one.batch_id, one.batch) for one in submitted])
         except EvertallyError as error:
             for one in submitted:
-                one.receipt.set_exception(error)
+                _refuse(one.receipt, error)
         else:
             for one, answer in zip(submitted, answers, strict=True):
                 if isinstance(answer, BatchRefused):
-                    one.receipt.set_exception(answer)
+                    _refuse(one.receipt, answer)
                 else:
                     self.figures.batches += 1
                     self.figures.bytes += one.size
                     self.figures.duplicates += answer.duplicate
-                    one.receipt.set_result(answer)
+                    _answer(one.receipt, answer)
         finally:
             with self._lock:
                 self._queued_bytes -= sum(one.size for one in submitted)
@@ -311,13 +313,13 @@ class Pump:
                 self._publish(self._live.release_through(min(tick, self._live.released + _CATCH_UP_TICKS)))
                 self.figures.tick_seconds = time.monotonic() - started
         except ConfigurationError as error:
-            close.released.set_exception(error)
+            _refuse(close.released, error)
         except BaseException:
-            close.released.set_exception(Stopped("the stream has stopped; its state is safe"))
+            _refuse(close.released, Stopped("the stream has stopped; its state is safe"))
             raise
         else:
             self.published = max(self.published, 0 if self._live.replaying else self._live.released)
-            close.released.set_result(self._live.released)
+            _answer(close.released, self._live.released)
 
     def _watch_clock(self) -> None:
         """A wall clock that leaps forward would spend the horizon on idle ticks: stop instead, and let a person look.
@@ -343,4 +345,17 @@ class Pump:
                 item = self._queue.get_nowait()
                 if item is not None:
                     waiting: Future[Any] = item.receipt if isinstance(item, _Submitted) else item.released
-                    waiting.set_exception(Stopped(self.failure or "the stream has stopped"))
+                    _refuse(waiting, Stopped(self.failure or "the stream has stopped"))
+
+
+# Whoever waits may have gone: an answer to nobody must not stop the stream.
+
+
+def _answer(waiting: Future[T], result: T) -> None:
+    if waiting.set_running_or_notify_cancel():
+        waiting.set_result(result)
+
+
+def _refuse(waiting: Future[Any], error: Exception) -> None:
+    if waiting.set_running_or_notify_cancel():
+        waiting.set_exception(error)
