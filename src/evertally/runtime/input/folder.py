@@ -34,9 +34,27 @@ _ALL = -1  # the mark of a file that was accepted to its end
 class Folder:
     """The complete files of a folder, in the order of their names, cut into pieces.
 
-    >>> folder = Folder("incoming", spec, live.mark)             # doctest: +SKIP
-    >>> for piece in folder.new():                               # doctest: +SKIP
-    ...     live.accept([(piece.batch_id, piece.batch)], piece.marks)
+    >>> import pathlib, tempfile
+    >>> from evertally.runtime import load_spec
+    >>> home = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (home / "visits.toml").write_text('''
+    ... stream = {name = "visits", horizon = 100}
+    ... guarantee = {rho = 0.5}
+    ... clock = {start = "first serve", tick = "1m"}
+    ... key = {file = "secret/visits.key"}
+    ... state = {file = "visits.state"}
+    ... query = [{name = "ward", kind = "histogram", column = "ward", categories = ["north", "south"]}]
+    ... ''')
+    >>> (home / "incoming").mkdir()
+    >>> _ = (home / "incoming" / "monday.csv").write_text("ward\\nnorth\\nsouth\\nnorth\\n")
+    >>> marks = {}
+    >>> folder = Folder(home / "incoming", load_spec(home / "visits.toml"), marks.get)
+    >>> for piece in folder.new():  # here a live stream accepts the batch, and keeps the marks with it
+    ...     print(length(piece.batch))
+    ...     marks |= piece.marks
+    3
+    >>> list(folder.new())
+    []
     """
 
     def __init__(self, path: str | os.PathLike[str], spec: StreamSpec, mark: Mark) -> None:

@@ -48,9 +48,9 @@ class KafkaSource:
     `start` says where a stream begins that has counted nothing of the topic yet. `options` go to the client library,
     for example for encryption and passwords.
 
-    >>> source = KafkaSource("localhost:9092", "visits", spec, live.mark)      # doctest: +SKIP
-    >>> for piece in source.new():                                             # doctest: +SKIP
-    ...     live.accept([(piece.batch_id, piece.batch)], piece.marks)
+        source = KafkaSource("localhost:9092", "visits", spec, live.mark)
+        for piece in source.new():
+            live.accept([(piece.batch_id, piece.batch)], piece.marks)
     """
 
     def __init__(
