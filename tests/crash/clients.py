@@ -10,6 +10,7 @@ import json
 import random
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -93,7 +94,7 @@ class World:
         raise AssertionError(f"{method} {path} was not answered in {seconds:.0f} seconds")
 
 
-class Worker(threading.Thread):
+class Worker(threading.Thread, ABC):
     """A client: `work` once after the other, until the world stops. What goes wrong is a problem of the world."""
 
     def __init__(self, world: World, seed: int) -> None:
@@ -111,8 +112,9 @@ class Worker(threading.Thread):
     def done(self) -> bool:
         return self.world.stopping.is_set()
 
+    @abstractmethod
     def work(self) -> None:
-        raise NotImplementedError
+        """One round."""
 
 
 class Sender(Worker):

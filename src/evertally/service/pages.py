@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -91,7 +92,7 @@ def encoded(content: Any) -> bytes:
     return json.dumps(content, separators=(",", ":")).encode("ascii")
 
 
-class _Form:
+class _Form(ABC):
     """How an answer begins, what a page adds, how it ends."""
 
     start = b""
@@ -100,8 +101,9 @@ class _Form:
     def __init__(self, spec: StreamSpec) -> None:
         self.spec = spec
 
+    @abstractmethod
     def piece(self, releases: Sequence[TickRelease]) -> bytes:
-        raise NotImplementedError
+        """What a page of releases adds."""
 
 
 class _Json(_Form):
