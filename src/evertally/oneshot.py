@@ -11,9 +11,9 @@ below 0 are read as 0, what is no label is left out; of two keys that are spelli
 kept.
 
 Each call spends its guarantee. With a key, a `name` stands for one histogram for ever: the same name with other counts
-would put the same noise on them and reveal the difference. Within a process that is refused, and a key that was not made
-for this call alone needs an explicit name; other processes cannot be seen from here. Without a key, one is drawn and
-forgotten.
+would put the same noise on them and reveal the difference. Within a process that is refused, and a key that was not
+made for this call alone needs an explicit name; other processes cannot be seen from here. Without a key, one is drawn
+and forgotten.
 
 A list of labels is public only if it was not read off the data. What `delta` means is said in `bounds/selection.py`.
 """

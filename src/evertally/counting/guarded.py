@@ -17,7 +17,7 @@ import functools
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeVar, cast
 
 from evertally.encode import UserTick
@@ -32,7 +32,7 @@ class Kept:
     played: Any = None  # what the engine has to keep, and what it released last
     totals: Any = None  # the last tick's input, until its digest is asked for
     digest: bytes = b""
-    users: UserTick = UserTick()  # the cap moves with the release
+    users: UserTick = field(default_factory=UserTick)  # the cap moves with the release
 
 
 Call = TypeVar("Call", bound=Callable[..., Any])

@@ -148,8 +148,8 @@ class Store:
         if sorted(found) != sorted(ledger):
             raise StateError(
                 f"{self._path}: this version would draw the noise of the stream from other addresses, or pay "
-                "otherwise, than the one that began it; the past would be drawn anew and reveal data. The stream stops: bring the "
-                "version back that began it, or start a new stream with its own budget"
+                "otherwise, than the one that began it; the past would be drawn anew and reveal data. The stream "
+                "stops: bring the version back that began it, or start a new stream with its own budget"
             )
 
     def close(self) -> None:
