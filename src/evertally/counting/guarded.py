@@ -18,7 +18,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, NoReturn, Self, TypeVar, cast
 
 from evertally.encode import UserTick
 from evertally.errors import InterruptedCall
@@ -104,14 +104,14 @@ class Guarded(ABC):
         self._engine_tick = self._kept.tick + count
         return played
 
-    def __copy__(self) -> NoReturn:
+    def __copy__(self) -> Self:
         raise TypeError(
             "a mechanism is not copied: two copies have the same noise, and on other data they would publish the exact "
             "difference. For the same data, restore a snapshot: et.restore(m.snapshot(), key=key, allow_copy=True)"
         )
 
-    def __deepcopy__(self, memo: Any) -> NoReturn:
-        self.__copy__()
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self.__copy__()
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError("a mechanism holds exact sums and is not pickled; keep m.snapshot(), and as secret as the key")
