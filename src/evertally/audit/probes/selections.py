@@ -249,6 +249,22 @@ def _() -> Verdict:
     return separates([(worst_mu(make, 9, range(1, 10)), 0.5)])
 
 
+@probe("closed form", "a user whose place another takes in other blocks")
+def _() -> Verdict:
+    # additions 4: ticks 1 and 4 have no block of a tree of three in common. Every column counts, so all are named.
+    ticks, columns = 8, [f"column {t}" for t in range(8)]
+    options: dict[str, Any] = {"unit": "user", "max_events_per_user": 2, "neighbours": "replace"}
+
+    def make(key: Any) -> StreamingTopK:
+        settings: dict[str, Any] = {"columns": columns, "horizon": ticks, "radix": 3, "key": key} | options
+        return StreamingTopK(8, mechanism="meta", guarantee=ZCDP(Fraction(1, 2)), **settings)
+
+    responses, laws = item_table(make, [1] + [0] * (ticks - 1))
+    moves = [[2, 2, 2, 0, 0, 0, 0, 0], [2, 2, 2, 2, 2, 2, 2, 2], [1, 1, 1, 0, -1, -1, 0, 0]]
+    found = [separation(responses, laws, np.array(move, dtype=np.float64)) for move in moves]
+    return separates((mu * math.sqrt(len(columns)), 0.5) for mu in found)
+
+
 # -- what one event moves --------------------------------------------------------------------------------------------
 
 
