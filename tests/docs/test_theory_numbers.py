@@ -1,4 +1,4 @@
-"""The numbers that docs/theory had wrong (its "Corrections"), computed again from definitions, without the product's own
+"""The numbers that docs/theory had wrong (its "Corrections"), computed again from definitions and not by the product's
 formulas; and that texts and product now agree with them."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evertally.counting.sqrt_factor import coefficients
+from evertally.counting.sqrt_factor import coefficients, sqrt_factor
 from evertally.histogram.expressions import HIndex
 from evertally.privacy import ApproxDP, Contribution, change
 
@@ -55,13 +55,18 @@ def test_the_integer_factor():
     digits, marks = 200, {2**12: "-1.8e-06", 2**16: "-2.8e-07", 2**20: "-3.7e-06"}
     r = coefficients(2**20)
     norms = np.cumsum(r * r)
-    f, S = 1 << digits, 0
+    f, S, worse = 1 << digits, 0, {}
     for k in range(2**20):
         S += (f * f) >> digits
         if k + 1 in marks:
             loss = Fraction(int(norms[k]), 2**32) / Fraction(S, 2**digits) - 1
             assert f"{float(loss):.1e}" == marks[k + 1]
+            if k + 1 < 2**20:  # both norms: what the error grows by
+                factor = sqrt_factor(k + 1)
+                product = math.sqrt(factor.column_norm_squared * float(np.sum(factor.inverse**2)) / 2**32)
+                worse[k + 1] = f"{product / (S / 2**digits) - 1:.1e}"
         f = f * (2 * k + 1) // (2 * k + 2)
+    assert worse == {2**12: "2.1e-08", 2**16: "2.8e-07"}
     says("factorization-counting", "is -1.8e-6 at T=2^12, -2.8e-7 at 2^16, -3.7e-6 at 2^20")
 
 
@@ -105,7 +110,7 @@ def test_the_h_index_is_lipschitz_on_integers():
 
 
 def test_one_conversion_is_used_both_ways():
-    """price-of-continual-release 2.1: the optimised one; for any a > 1, rho_a keeps the promise, and the best is taken."""
+    """price-of-continual-release 2.1: the optimised one; for any a > 1 rho_a keeps the promise, the best is taken."""
     epsilon, delta = 1.0, 1e-6
     orders = np.linspace(1.5, 80, 20000)
     best = max((epsilon + np.log(orders * delta) / (orders - 1) - np.log1p(-1 / orders)) / orders)
