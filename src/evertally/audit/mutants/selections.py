@@ -773,6 +773,27 @@ def recomputed_scale() -> Bug:
 
 
 @plant(
+    "the bar of the sparse vector from exact counts",
+    "additions 3: a bar that is no function of the transcript moves too, and a question has sensitivity 2",
+    "sparse vector, replaced events, the same counts",
+)
+def exact_bar() -> Bug:
+    play = SparseGumbel._play
+
+    def by_exact_counts(self: Any, sums: IntArray, *out: IntArray) -> None:
+        eta = self._eta
+        for i in range(len(sums)):
+            row = sums[i : i + 1]
+            if self.tick:
+                noise = self._counted(row, self.tick + 1).min() - row[:, self._named].min()
+                self._eta = eta - int(noise)
+            play(self, row, *(part[i : i + 1] for part in out))
+        self._eta = eta
+
+    return replaced(SparseGumbel, _play=by_exact_counts)
+
+
+@plant(
     "half the noise of questions",
     "streaming-selection 6.1: Lap(4 tau1) on questions, Lap(2 tau1) on the threshold",
     _VECTOR,

@@ -571,6 +571,25 @@ def _() -> Verdict:
     return exceeds(cases, "the ticks of the switches lose epsilon")
 
 
+@probe("exact law", "sparse vector, replaced events, the same counts")
+def _() -> Verdict:
+    # additions 3: the bar is made of counts that are in the transcript, also at the tick of the switch. On the left the
+    # named column has one event more, on the right ten others have; noise of the blocks with tick 1 makes up for it.
+    eta, ticks = 50, 6
+    budget = sparse_gumbel_budget(ApproxDP(8, 1e-6), 1, 1, 1, REPLACE)
+    tau = math.sqrt(budget.tau_squared)
+    low, high, named = waits(1, round(2 * tau), eta)
+    low[0][0] += 1
+    blocks = {("count-0", node, 0): 1 for node in (1, 2, 4)}
+
+    def make(source: Any) -> SparseGumbel:
+        return SparseGumbel(budget, columns=12, horizon=ticks, eta=eta, source=source, radix=2)
+
+    lost = sparse_vector_loss(make, low, high, named, counted=({}, blocks))
+    back = sparse_vector_loss(make, high, low, named, counted=(blocks, {}))
+    return exceeds([(max(lost, back), 1 / tau, "one switch")], "the ticks of the switches lose epsilon")
+
+
 @probe("exact law", "sparse vector of three ticks, all draws")
 def _() -> Verdict:
     budget, make = switching(200, 1, 2, 3, 1)
