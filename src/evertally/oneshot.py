@@ -26,8 +26,8 @@ from typing import Any, Literal, NoReturn
 from evertally.bounds.selection import kbar_rule
 from evertally.bounds.tails import Spread
 from evertally.counting.release import Release
-from evertally.encode.door import whole
 from evertally.encode.labels import canonical
+from evertally.encode.plain import whole
 from evertally.errors import ConfigurationError
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Key, NoiseKey
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Guarantee, Neighbours

@@ -25,8 +25,9 @@ from evertally.bounds import selection as bounds
 from evertally.bounds.selection import Threshold, gumbel_margin, gumbel_q
 from evertally.counting.process import IntArray
 from evertally.encode import ItemDoor, ItemTotals
-from evertally.encode.door import _TOTAL_LIMIT, _pairs, whole
+from evertally.encode.door import _TOTAL_LIMIT
 from evertally.encode.labels import as_list
+from evertally.encode.plain import pairs, whole
 from evertally.errors import ReplayRefused
 from evertally.noise import item_addresses
 from evertally.noise.keystream import Keystream
@@ -182,7 +183,7 @@ def sticky_too_early() -> Bug:
 )
 def weightless_labels() -> Bug:
     def row(self: ItemDoor, event: object, tick: int) -> dict[str, int]:
-        weightless = [(self._item(value), weight) for value, weight in _pairs(event) if weight == 0]
+        weightless = [(self._item(value), weight) for value, weight in pairs(event) if weight == 0]
         counted = {} if weightless else self._cut(self._items(event), tick)
         return counted | {item: 0 for item, _ in weightless if item is not None}
 
@@ -384,7 +385,7 @@ def copies_counted() -> Bug:
 def weights_not_clipped() -> Bug:
     def items(self: ItemDoor, event: object) -> dict[str, int]:
         found: dict[str, int] = {}
-        for value, weight in _pairs(event):
+        for value, weight in pairs(event):
             item, times = self._item(value), whole(weight, _TOTAL_LIMIT)
             if item is not None and times > 0:
                 found[item] = found.get(item, 0) + times
@@ -401,7 +402,7 @@ def weights_not_clipped() -> Bug:
 def clipped_too_early() -> Bug:
     def items(self: ItemDoor, event: object) -> dict[str, int]:
         found: dict[str, int] = {}
-        for value, weight in _pairs(event):
+        for value, weight in pairs(event):
             item, times = self._item(value), whole(weight, self.max_weight)
             if item is not None and times > 0:
                 found[item] = found.get(item, 0) + times
