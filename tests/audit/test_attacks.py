@@ -293,7 +293,7 @@ def test_releases_lie_on_the_declared_grid(subject: checks.Subject) -> None:
             assert all(type(count) is int for count in release.value.values())
         else:
             # What leaves is this row or a function of it alone.
-            assert mechanism._history[-1].dtype == np.int64
+            assert mechanism._last_row.dtype == np.int64
 
 
 # -- timing ----------------------------------------------------------------------------------------------------------

@@ -152,9 +152,9 @@ def late_items_without_earlier_noise(self: ItemTree, addresses: Any) -> None:
     self._latest[:, first : self._items] = 0
 
 
-def everything_is_shown(self: UnknownHistogram) -> None:
+def everything_is_shown(self: UnknownHistogram) -> dict[str, int]:
     noisy = self._table.counts + self._tree.noise
-    self._shown = dict(zip(self._table.labels.list(), noisy.tolist(), strict=True))
+    return dict(zip(self._table.labels.list(), noisy.tolist(), strict=True))
 
 
 def in_order_of_arrival(self: UnknownHistogram, pairs: Any) -> Any:

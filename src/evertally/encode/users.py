@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,19 @@ from evertally.encode.plain import plain
 from evertally.errors import ConfigurationError, ReplayRefused, StateError
 
 _FORMAT = b"evertally-users-1\n"
+
+
+@dataclass(frozen=True, repr=False)
+class UserTick:
+    """What one tick changed: the counts of its users before and after it. Secret.
+
+    Counts, not differences: to enter them twice is to enter them once, so that whoever was interrupted while doing so
+    does it again.
+    """
+
+    tick: int = 0
+    before: Mapping[str, int] = field(default_factory=dict)
+    after: Mapping[str, int] = field(default_factory=dict)
 
 
 class UserCap:
@@ -31,7 +46,7 @@ class UserCap:
     [True, False, False]
 
     Asked again about the last tick it answers from the state before that tick and changes nothing, so a tick
-    can be replayed.
+    can be replayed. `look` answers without counting: whoever releases the tick sets `last` when it is released.
     """
 
     def __init__(self, max_events: int) -> None:
@@ -39,39 +54,39 @@ class UserCap:
         if type(number) is not int or not 1 <= number < 2**31:
             raise ConfigurationError(f"max_events must be an integer from 1 to 2^31 - 1; got {max_events!r}")
         self.max_events = number
-        self._used: dict[str, int] = {}
-        self._last_tick = 0
-        self._used_before: dict[str, int] = {}  # counts of the last tick's users as they were before it
+        self.last = UserTick()  # the last tick that counts; replaced as a whole
+        self._used: dict[str, int] = {}  # the counts after all earlier ticks, and perhaps after the last one
 
     def keep(self, users: Any, tick: int) -> NDArray[np.bool_]:
         """One truth value per event: whether it is among the first `max_events` of its user."""
-        require_column(users, "users")
-        codes, names = _owners(users)
-        if tick < self._last_tick:
-            raise ReplayRefused(
-                f"the user cap has already passed tick {self._last_tick}; tick {tick} cannot be asked again"
-            )
-        replay = tick == self._last_tick
-        before = [
-            self._used_before.get(name, self._used.get(name, 0)) if replay else self._used.get(name, 0)
-            for name in names
-        ]
-        room = np.array([self.max_events - used for used in before] + [0], np.int64)  # code -1 (no user) finds the 0
-        kept = _rank_within_code(codes) < room[codes]
-        if not replay:
-            self._count(names, before, np.bincount(codes[kept], minlength=len(names)), tick)
+        kept, self.last = self.look(users, tick)
         return kept
 
-    def _count(self, names: list[str], before: list[int], added: NDArray[np.intp], tick: int) -> None:
-        self._last_tick = tick
-        self._used_before = dict(zip(names, before, strict=True))
-        for name, used, more in zip(names, before, added.tolist(), strict=True):
-            self._used[name] = used + more
+    def look(self, users: Any, tick: int) -> tuple[NDArray[np.bool_], UserTick]:
+        """What `keep` would say, and what the tick would change."""
+        require_column(users, "users")
+        codes, names = _owners(users)
+        if tick < self.last.tick:
+            raise ReplayRefused(
+                f"the user cap has already passed tick {self.last.tick}; tick {tick} cannot be asked again"
+            )
+        replay = tick == self.last.tick
+        if not replay:
+            self._used.update(self.last.after)
+        known = self.last.before if replay else {}
+        before = [known.get(name, self._used.get(name, 0)) for name in names]
+        room = np.array([self.max_events - used for used in before] + [0], np.int64)  # code -1 (no user) finds the 0
+        kept = _rank_within_code(codes) < room[codes]
+        if replay:
+            return kept, self.last
+        added = np.bincount(codes[kept], minlength=len(names)).tolist()
+        after = {name: used + more for name, used, more in zip(names, before, added, strict=True)}
+        return kept, UserTick(tick, dict(zip(names, before, strict=True)), after)
 
     def to_bytes(self) -> bytes:
         """The whole state as secret bytes (it names users), the same bytes for the same state."""
-        parts = [_FORMAT, self.max_events.to_bytes(4, "big"), self._last_tick.to_bytes(8, "big")]
-        for table in (self._used, self._used_before):
+        parts = [_FORMAT, self.max_events.to_bytes(4, "big"), self.last.tick.to_bytes(8, "big")]
+        for table in ({**self._used, **self.last.after}, self.last.before):
             parts.append(len(table).to_bytes(8, "big"))
             for name in sorted(table):
                 raw = label_bytes(name)
@@ -85,10 +100,13 @@ class UserCap:
             raise StateError("these bytes are not the state of a user cap")
         reader = _Reader(blob, len(_FORMAT))
         cap = cls(reader.number(4))
-        cap._last_tick = reader.number(8)
+        tick = reader.number(8)
         cap._used = reader.table()
-        cap._used_before = reader.table()
+        before = reader.table()
         reader.finish()
+        if not before.keys() <= cap._used.keys():
+            raise StateError("the state of a user cap counts users of its last tick that it does not know")
+        cap.last = UserTick(tick, before, {name: cap._used[name] for name in before})
         return cap
 
 

@@ -69,6 +69,7 @@ class ColumnQuery(ColumnInput, VeiledMechanism):
         key: NoiseKey | None = None,
         stream: str = "stream",
         name: str | None = None,
+        allow_copy: bool = False,
     ) -> None:
         check_guarantee(guarantee)
         horizon = check_horizon_option(horizon)
@@ -149,8 +150,9 @@ class ColumnQuery(ColumnInput, VeiledMechanism):
             neighbours=relation,
             stream=stream,
             name=name,
+            allow_copy=allow_copy,
         )
-        self._veil = approach.build(self._source)
+        self._set_veil(approach.build)
 
     @property
     def status(self) -> Literal["ok", "exhausted"]:

@@ -15,6 +15,7 @@ from evertally.noise import Key
 from evertally.runtime.mechanisms import Mechanisms, build, restored
 from evertally.runtime.releases import TickRelease, pack
 from evertally.runtime.spec import QuerySpec, StreamSpec
+from evertally.runtime.state.store import LedgerRow
 
 
 class Rows(Protocol):
@@ -79,8 +80,10 @@ class Machine:
         machine.tick = self.tick
         return machine
 
-    def ledger(self) -> list[tuple[str, str, str]]:
-        """(query, share, charge) as the store keeps them."""
+    def ledger(self) -> list[LedgerRow]:
+        """What each query may cost, and from where it draws its noise, as the store keeps it."""
         return [
-            (query.name, str(query.share), str(self._mechanisms[query.name].charge)) for query in self._spec.queries
+            (query.name, str(query.share), str(made.charge), made.noise_fingerprint)
+            for query in self._spec.queries
+            for made in [self._mechanisms[query.name]]
         ]

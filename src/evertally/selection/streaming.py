@@ -91,6 +91,7 @@ class StreamingTopK(ColumnInput, VeiledMechanism):
         key: NoiseKey | None = None,
         stream: str = "stream",
         name: str | None = None,
+        allow_copy: bool = False,
     ) -> None:
         check_guarantee(guarantee)
         if mechanism not in MECHANISMS:
@@ -158,8 +159,9 @@ class StreamingTopK(ColumnInput, VeiledMechanism):
             neighbours=relation,
             stream=stream,
             name=name,
+            allow_copy=allow_copy,
         )
-        self._veil = way.build(self._source)
+        self._set_veil(way.build)
 
     @property
     def switches_left(self) -> int | None:

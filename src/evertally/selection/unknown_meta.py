@@ -67,6 +67,7 @@ class _Blocks(ItemMechanism):
         key: NoiseKey | None = None,
         stream: str = "stream",
         name: str | None = None,
+        allow_copy: bool = False,
     ) -> None:
         if mechanism != "meta":
             raise ConfigurationError(f'this class is mechanism="meta", not {mechanism!r}')
@@ -96,6 +97,7 @@ class _Blocks(ItemMechanism):
             neighbours=relation,
             stream=stream,
             name=name,
+            allow_copy=allow_copy,
         )
         self._engine = MetaAlgo(
             self._one_shot, SeenBlocks(depth, self._source), radix=r, depth=depth, source=self._source
@@ -109,11 +111,6 @@ class _Blocks(ItemMechanism):
         law = getattr(self._one_shot, "law", None)
         assert isinstance(law, DiscreteGaussian)
         return law
-
-    @property
-    def tick(self) -> int:
-        """Ticks released so far."""
-        return self._engine.tick
 
     def stddev(self, t: int) -> None:
         """None: the noise of a label depends on how many blocks released it."""

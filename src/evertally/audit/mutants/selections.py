@@ -149,13 +149,14 @@ def delta_for_one_label() -> Bug:
 def threshold_by_age() -> Bug:
     original = UnknownHistogram._publish
 
-    def publish(self: Any) -> None:
+    def publish(self: Any) -> dict[str, int]:
         first = self.__dict__.setdefault("_first", [])
-        first += [self.tick] * (len(self._table) - len(first))
+        first += [self._tree.tick] * (len(self._table) - len(first))
         public = self._threshold
         self._threshold = SimpleNamespace(at=lambda t: np.array([public.at(t - f + 1) for f in first], dtype=np.int64))
-        original(self)
+        shown = original(self)
         self._threshold = public
+        return shown
 
     return replaced(UnknownHistogram, _publish=publish)
 
@@ -168,10 +169,11 @@ def threshold_by_age() -> Bug:
 def sticky_too_early() -> Bug:
     original = UnknownHistogram._publish
 
-    def publish(self: Any) -> None:
-        original(self)
+    def publish(self: Any) -> dict[str, int]:
+        shown = original(self)
         if self._sticky:
             self._released[:] = True
+        return shown
 
     return replaced(UnknownHistogram, _publish=publish)
 
@@ -448,9 +450,9 @@ def order_of_arrival() -> Bug:
 def labels_in_errors() -> Bug:
     original = UnknownHistogram._step
 
-    def step(self: Any, totals: Any, tick: int | None) -> Any:
+    def step(self: Any, totals: Any, tick: int | None, users: Any = None) -> Any:
         try:
-            return original(self, totals, tick)
+            return original(self, totals, tick, users)
         except ReplayRefused as error:
             raise ReplayRefused(f"{error} (items: {', '.join(self._table.labels.list())})") from None
 
@@ -488,9 +490,9 @@ def bound_for_what_is_there() -> Bug:
 def shown_as_zero() -> Bug:
     original = UnknownHistogram._publish
 
-    def publish(self: Any) -> None:
-        original(self)
-        self._shown |= {label: 0 for label in self._table.labels.list() if label not in self._shown}
+    def publish(self: Any) -> dict[str, int]:
+        shown = original(self)
+        return shown | {label: 0 for label in self._table.labels.list() if label not in shown}
 
     return replaced(UnknownHistogram, _publish=publish)
 
