@@ -96,8 +96,8 @@ class LinearMechanism(Mechanism):
         if not self.max_window or not self.tick:
             raise ConfigurationError("windows need releases to look back on: declare max_window, and take a step first")
         window = whole("window", window, 1, min(self.max_window, self.tick))
-        return self._release(
-            self._history[-1] - self._history[-1 - window], self._noise.window_spread(self.tick, window)
+        return self._told(
+            self._release(self._history[-1] - self._history[-1 - window], self._noise.window_spread(self.tick, window))
         )
 
     def stddev(self, t: int) -> float | None:
