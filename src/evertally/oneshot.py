@@ -224,7 +224,7 @@ def _approximate(guarantee: Guarantee) -> ApproxDP:
     if isinstance(guarantee, ApproxDP):
         return guarantee
     charge = charge_of(guarantee)
-    return ApproxDP(pure_epsilon_of_rho(charge.exact_rho), charge.exact_delta)
+    return ApproxDP(pure_epsilon_of_rho(charge.exact_rho), charge.exact_delta, force=True)
 
 
 # -- release -----------------------------------------------------------------------------------------------------------

@@ -75,7 +75,7 @@ def test_rows_of_the_oblivious_accounting(accounting, k, s, linf, neighbours):
 @pytest.mark.parametrize(("k", "s", "linf"), [(1, 1, 1), (1, 5, 1), (3, 2, 2), (2, 0, 1), (1, 100, 1)])
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.1, 1e-9), (8.0, 1e-3)])
 def test_adaptive_accounting(epsilon, delta, k, s, linf, neighbours):
-    guarantee = ApproxDP(epsilon, delta)
+    guarantee = ApproxDP(epsilon, delta, force=True)
     budget = sparse_gumbel_budget(guarantee, k, s, linf, neighbours)
     assert (budget.accounting, budget.charge) == ("adaptive", guarantee)
     worst = mpf(3) / 4 if neighbours is ADD else mpf(1)
@@ -472,7 +472,7 @@ def largest_delta(budget, epsilon, neighbours):
 @pytest.mark.parametrize("neighbours", [ADD, REPLACE])
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.01), (4.0, 0.05)])
 def test_two_ticks_against_the_best_adaptive_stream(epsilon, delta, neighbours):
-    budget = sparse_gumbel_budget(ApproxDP(epsilon, delta), 1, 1, 1, neighbours)
+    budget = sparse_gumbel_budget(ApproxDP(epsilon, delta, force=True), 1, 1, 1, neighbours)
     assert largest_delta(budget, epsilon, neighbours) <= delta
     # Half of the noise is not enough, and the sum sees it.
     assert largest_delta(replace(budget, tau_squared=budget.tau_squared / 4), epsilon, neighbours) > delta

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from evertally.checks.addresses import check_addresses
-from evertally.checks.subject import Subject, labels, numbers, same
+from evertally.checks.subject import Subject, events_of, labels, numbers, same
 from evertally.counting import Release, restore
 from evertally.errors import HorizonExceeded, ReplayRefused, StateError
 from evertally.noise import Key, ZeroNoise, simulation
@@ -20,9 +20,9 @@ from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Neighbours, PureDP
 Check = Callable[[Subject], None]
 
 
-def stepped(mechanism: Any, inputs: list[Any]) -> list[Any]:
+def stepped(subject: Subject, mechanism: Any, inputs: list[Any]) -> list[Any]:
     """The values of repeated `step`."""
-    return [mechanism.step(x).value for x in inputs]
+    return [subject.step(mechanism, x).value for x in inputs]
 
 
 def batch(subject: Subject, events: Any) -> dict[str, Any]:
@@ -51,14 +51,18 @@ def check_run_equals_steps(subject: Subject) -> None:
     key = simulation(1)
     mechanism = subject.make(key)
     inputs = subject.feed(subject.length(mechanism))
-    expected = stepped(mechanism, inputs)
+    expected = stepped(subject, mechanism, inputs)
     assert mechanism.tick == len(inputs)
-    whole = subject.make(key).run(inputs)
+    whole = subject.run(subject.make(key), inputs)
     assert len(whole) == len(inputs)
     assert all(same(a, b) for a, b in zip(whole, expected, strict=True)), "run differs from step"
     parts = subject.make(key)
     third = max(1, len(inputs) // 3)
-    values = [*parts.run(inputs[:third]), *stepped(parts, inputs[third : 2 * third]), *parts.run(inputs[2 * third :])]
+    values = [
+        *subject.run(parts, inputs[:third]),
+        *stepped(subject, parts, inputs[third : 2 * third]),
+        *subject.run(parts, inputs[2 * third :]),
+    ]
     assert all(same(a, b) for a, b in zip(values, expected, strict=True)), "run in parts differs from step"
 
 
@@ -70,15 +74,17 @@ def check_snapshot_at_every_tick(subject: Subject) -> None:
     snapshots = [mechanism.snapshot()]
     releases: list[Release] = []
     for x in inputs:
-        releases.append(mechanism.step(x))
+        releases.append(subject.step(mechanism, x))
         snapshots.append(mechanism.snapshot())
     for tick, blob in enumerate(snapshots):
         again = restore(blob, key=key)
         assert type(again) is type(mechanism)
         assert (again.tick, again.mechanism, again.guarantee) == (tick, mechanism.mechanism, mechanism.guarantee)
         if tick:
-            assert same(again.step(inputs[tick - 1], tick=tick).value, releases[tick - 1].value), "replay differs"
-        rest = stepped(again, inputs[tick:])
+            assert same(subject.step(again, inputs[tick - 1], tick=tick).value, releases[tick - 1].value), (
+                "replay differs"
+            )
+        rest = stepped(subject, again, inputs[tick:])
         assert all(same(a, r.value) for a, r in zip(rest, releases[tick:], strict=True)), f"differs after tick {tick}"
         assert again.snapshot() == snapshots[-1], "the final state differs"
 
@@ -87,7 +93,7 @@ def check_snapshot_is_guarded(subject: Subject) -> None:
     """A damaged snapshot, a wrong key and foreign bytes stop the stream."""
     key = Key.generate()
     mechanism = subject.make(key)
-    mechanism.step(subject.feed(1)[0])
+    subject.step(mechanism, subject.feed(1)[0])
     blob = mechanism.snapshot()
     damaged = [blob[:-1], b"something else", blob[: len(blob) // 2], b""]
     damaged += [blob[:i] + bytes([blob[i] ^ 1]) + blob[i + 1 :] for i in range(0, len(blob), max(1, len(blob) // 50))]
@@ -101,7 +107,7 @@ def check_without_noise_it_is_exact(subject: Subject) -> None:
     mechanism = subject.make(ZeroNoise())
     inputs = subject.feed(subject.length(mechanism))
     for tick, (x, exact) in enumerate(zip(inputs, subject.truth(inputs), strict=True), start=1):
-        value = mechanism.step(x).value
+        value = subject.step(mechanism, x).value
         gap = float(np.max(np.abs(subject.error(value, exact))))
         assert gap <= subject.slack(mechanism), f"off by {gap} at tick {tick} without noise"
 
@@ -113,17 +119,18 @@ def check_horizon_is_final(subject: Subject) -> None:
         return
     inputs = subject.feed(min(mechanism.horizon, 2000))
     if len(inputs) < mechanism.horizon:
-        _expect(HorizonExceeded, lambda: mechanism.run(subject.feed(1) * (mechanism.horizon + 1)))
+        _expect(HorizonExceeded, lambda: subject.run(mechanism, subject.feed(1) * (mechanism.horizon + 1)))
         assert mechanism.tick == 0, "a refused run used ticks"
         return
-    mechanism.run(inputs[:-1])
-    _expect(HorizonExceeded, lambda: mechanism.run(inputs[-1:] * 2))
+    subject.run(mechanism, inputs[:-1])
+    if not subject.users:  # there is no run for users
+        _expect(HorizonExceeded, lambda: mechanism.run(inputs[-1:] * 2))
     assert mechanism.tick == mechanism.horizon - 1, "a refused run used ticks"
-    mechanism.step(inputs[-1])
+    subject.step(mechanism, inputs[-1])
     for _ in range(2):
-        _expect(HorizonExceeded, lambda: mechanism.step(inputs[-1]))
+        _expect(HorizonExceeded, lambda: subject.step(mechanism, inputs[-1]))
         _expect(HorizonExceeded, lambda: mechanism.step_events(**batch(subject, [])))
-        _expect(HorizonExceeded, lambda: mechanism.run(inputs[-1:]))
+        _expect(HorizonExceeded, lambda: subject.run(mechanism, inputs[-1:]))
     assert mechanism.tick == mechanism.horizon
 
 
@@ -131,14 +138,14 @@ def check_replay(subject: Subject) -> None:
     """The last tick again with the same input is the same release; with another input, or any other tick, refused."""
     mechanism = subject.make(simulation(4))
     inputs = subject.feed(subject.length(mechanism))
-    first = mechanism.step(inputs[0], tick=1)
-    assert same(mechanism.step(inputs[0], tick=1).value, first.value)
+    first = subject.step(mechanism, inputs[0], tick=1)
+    assert same(subject.step(mechanism, inputs[0], tick=1).value, first.value)
     assert mechanism.tick == 1
     other = next((x for x in inputs if not _equal(x, inputs[0])), None)
     if other is not None:
-        _expect(ReplayRefused, lambda: mechanism.step(other, tick=1))
+        _expect(ReplayRefused, lambda: subject.step(mechanism, other, tick=1))
     for tick in (0, 3, -1):
-        _expect(ReplayRefused, lambda tick=tick: mechanism.step(inputs[0], tick=tick))  # type: ignore[misc]
+        _expect(ReplayRefused, lambda tick=tick: subject.step(mechanism, inputs[0], tick=tick))  # type: ignore[misc]
     assert mechanism.tick == 1
 
 
@@ -148,6 +155,10 @@ def check_wrong_calls_use_no_tick(subject: Subject) -> None:
     before = mechanism.snapshot()
     for x in subject.wrong_calls:
         _expect(TypeError, lambda x=x: mechanism.step(x))  # type: ignore[misc]
+    if subject.users:
+        for x in subject.feed(2):  # a total does not say whose it is, so nothing could keep a cap
+            _expect(TypeError, lambda x=x: mechanism.step(x))  # type: ignore[misc]
+            _expect(TypeError, lambda x=x: mechanism.run([x]))  # type: ignore[misc]
     assert mechanism.snapshot() == before, "a refused call changed the state"
 
 
@@ -169,7 +180,7 @@ def check_release_form(subject: Subject) -> None:
         forms = set()
         inputs = subject.feed(subject.length(mechanism))
         for tick, x in enumerate(inputs, start=1):
-            release = mechanism.step(x)
+            release = subject.step(mechanism, x)
             assert release.private is private, "the label must follow the key"
             named = labels(release.value)
             assert named is None or set(named) <= set(mechanism.columns), "a label that nobody declared"
@@ -199,10 +210,12 @@ def check_release_form(subject: Subject) -> None:
 def check_keys(subject: Subject) -> None:
     """The same key gives the same noise, another key other noise (unless there is none)."""
     inputs = subject.feed(subject.length(subject.make(simulation(8))))
-    first = stepped(subject.make(simulation(8)), inputs)
+    first = stepped(subject, subject.make(simulation(8)), inputs)
 
     def differs(seed: int) -> bool:
-        return any(not same(x, y) for x, y in zip(first, stepped(subject.make(simulation(seed)), inputs), strict=True))
+        return any(
+            not same(x, y) for x, y in zip(first, stepped(subject, subject.make(simulation(seed)), inputs), strict=True)
+        )
 
     assert not differs(8), "one key gave two noises"
     # A single small number may agree by chance; four hundred of them do not.
@@ -223,7 +236,7 @@ def check_error_formula(subject: Subject) -> None:
     truth = subject.truth(inputs)
     errors = []
     for seed in range(runs):
-        values = subject.make(simulation(1000 + seed)).run(inputs)
+        values = subject.run(subject.make(simulation(1000 + seed)), inputs)
         errors.append([subject.error(v, t) for v, t in zip(values, truth, strict=True)])
     sample = np.array(errors)  # runs, ticks, numbers
     if mechanism.stddev(1) is not None and subject.independent_numbers:
@@ -249,13 +262,15 @@ def check_state_and_memory(subject: Subject) -> None:
     inputs = subject.feed(subject.length(mechanism))
     sizes = []
     for x in inputs:
-        mechanism.step(x)
+        subject.step(mechanism, x)
         sizes.append(len(mechanism.snapshot()))
     growth = max(b - a for a, b in pairwise([sizes[0], *sizes]))
-    assert growth <= subject.growth, f"a snapshot grew by {growth} bytes in one tick"
+    # Protected users are remembered, by a digest and a number each.
+    allowed = subject.growth + (64 * max(len(events_of(mechanism, x)) for x in inputs) if subject.users else 0)
+    assert growth <= allowed, f"a snapshot grew by {growth} bytes in one tick"
     tracemalloc.start()
     try:
-        subject.make(simulation(11)).run(inputs)
+        subject.run(subject.make(simulation(11)), inputs)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -175,8 +175,9 @@ class Contract(Guarded):
         The total counts events that the caller has bounded; `step_events` does the bounding itself. Mistakes in the
         call raise before the tick is used; totals out of range (below 0 where nothing is signed, beyond 2^61/horizon)
         are clipped silently. With `tick`, the same call for the last tick gives the same release again, and any other
-        total for it is refused.
+        total for it is refused. Where users are protected there is no `step`: a total does not say whose it is.
         """
+        self._check_owners()
         tick = _tick(tick)
         return self._step(self._totals(x, self.tick + 1 if tick is None else tick), tick)
 
@@ -276,7 +277,20 @@ class Contract(Guarded):
         else:
             played = self._moved(1, lambda: self._play(totals))
             self._kept = Kept(kept.tick + 1, played, totals, users=kept.users if users is None else users)
-        return self._last_release()
+        return self._told(self._last_release())
+
+    def _told(self, release: Release) -> Release:
+        """The release with what its interval is about, where that is not everything."""
+        if self._users is None:
+            return release
+        return replace(release, about=f"what the cap kept: at most {self._users.max_events} events of each user")
+
+    def _check_owners(self) -> None:
+        if self._users is not None:
+            raise TypeError(
+                "this mechanism protects users, and totals do not say whose events they are: no cap could be kept. "
+                "Use step_events(events, users=...), one user for each event"
+            )
 
     def _last_input(self) -> bytes:
         """The digest of the last tick's totals. Made when it is first asked for: of a million labels it takes long."""
@@ -390,6 +404,7 @@ class Mechanism(Contract):
         With `full=True` an Arrow table with tick, (column,) value and the 95 % interval of each value. With `at`, an
         increasing list of ticks of this run, only the releases at those ticks are kept; all ticks are played.
         """
+        self._check_owners()
         rows = self._rows(x)
         first, count = self.tick + 1, len(rows)
         if self.tick + count > (self.horizon or LAST_TICK):

@@ -596,7 +596,7 @@ def _gumbel_threshold(lowered: Callable[[UnknownGumbel, int], int]) -> Bug:
 def k_for_kbar() -> Bug:
     def charge(self: UnknownGumbel) -> ApproxZCDP:
         rho = histograms._gumbel_rho(self.k, self.scale, self.count_variance, self.reach)
-        return ApproxZCDP(rho, self.k * self.q)
+        return ApproxZCDP(rho, self.k * self.q, force=True)
 
     return replaced(UnknownGumbel, charge=property(charge))
 
@@ -668,7 +668,7 @@ def one_noise_for_all_counts() -> Bug:
 )
 def delta_for_each_block() -> Bug:
     def share(charge: Any, depth: int, blocks: int = 1) -> Any:
-        return ApproxZCDP(block_share(charge, depth, blocks).exact_rho, charge.exact_delta)
+        return ApproxZCDP(block_share(charge, depth, blocks).exact_rho, charge.exact_delta, force=True)
 
     return replaced(unknown_meta, block_share=share)
 
