@@ -1,5 +1,5 @@
-"""Every mechanism of the conformance list, end to end, under a fixed key: what it released when its noise was last meant
-to change. `python tests/frozen_releases.py` writes the file anew.
+"""Every mechanism of the conformance list, end to end, under a fixed key: what it released when its noise was last
+meant to change. `python tests/frozen_releases.py` writes the file anew.
 
 A difference means that living streams would draw the past anew when they are upgraded. If that is meant, say so in the
 changelog, and raise FORMAT_VERSION if it is the derivation of the bits that changed.
@@ -38,7 +38,7 @@ def released(subject: Subject) -> dict[str, Any]:
     inputs = subject.feed(min(TICKS, subject.length(mechanism)))
     return {
         "noise": mechanism.noise_fingerprint,
-        "releases": [plain(checks.take(subject, mechanism, x).value) for x in inputs],
+        "releases": [plain(subject.step(mechanism, x).value) for x in inputs],
     }
 
 

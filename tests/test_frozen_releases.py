@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from frozen_releases import FILE, released
 
 from evertally import checks
+from frozen_releases import FILE, released
 
 FROZEN = json.loads(FILE.read_text())
 

@@ -29,8 +29,8 @@ from evertally.bounds.selection import kbar_rule
 from evertally.bounds.tails import Spread
 from evertally.counting.paths import named, once
 from evertally.counting.release import Release
-from evertally.encode.door import whole
 from evertally.encode.labels import canonical
+from evertally.encode.plain import whole
 from evertally.errors import ConfigurationError
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Key, NoiseKey
 from evertally.noise.key import encode_path
@@ -224,7 +224,7 @@ def _approximate(guarantee: Guarantee) -> ApproxDP:
     if isinstance(guarantee, ApproxDP):
         return guarantee
     charge = charge_of(guarantee)
-    return ApproxDP(pure_epsilon_of_rho(charge.exact_rho), charge.exact_delta)
+    return ApproxDP(pure_epsilon_of_rho(charge.exact_rho), charge.exact_delta, force=True)
 
 
 # -- release -----------------------------------------------------------------------------------------------------------

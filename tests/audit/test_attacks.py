@@ -293,7 +293,7 @@ def test_integer_releases_have_no_such_bits() -> None:
 def test_releases_lie_on_the_declared_grid(subject: checks.Subject) -> None:
     mechanism = subject.make(et.simulation(3))
     for x in subject.feed(subject.length(mechanism)):
-        release = mechanism.step(x)
+        release = subject.step(mechanism, x)
         if isinstance(mechanism, et.UnknownHistogram | BlockHistogram | BlockTopK):
             assert all(type(count) is int for count in release.value.values())
         else:

@@ -60,8 +60,8 @@ def test_the_streams_outgrow_what_is_allowed(subject: Subject) -> None:
     """A mechanism that repeats its first answer for ever fails the check without noise and the check of the bound."""
     mechanism = subject.make(ZeroNoise())
     inputs = subject.feed(subject.length(mechanism))
-    first = mechanism.step(inputs[0]).value
-    mechanism.run(inputs[1:])
+    first = subject.step(mechanism, inputs[0]).value
+    subject.run(mechanism, inputs[1:])
     gap = np.abs(subject.error(first, subject.truth(inputs)[-1])).max()
     assert gap > subject.slack(mechanism)
     assert gap > subject.bound(mechanism, 0.1, len(inputs))
@@ -75,7 +75,7 @@ def test_without_noise_the_named_columns_lead(subject: Subject) -> None:
     mechanism = subject.make(ZeroNoise())
     inputs = subject.feed(subject.length(mechanism))
     for x, sums in zip(inputs, subject.truth(inputs), strict=True):
-        named = [mechanism.columns.index(label) for label in mechanism.step(x).value]
+        named = [mechanism.columns.index(label) for label in subject.step(mechanism, x).value]
         behind = np.sort(sums)[::-1][: len(named)] - np.sort(sums[named])[::-1]
         assert np.all(behind >= 0)
         assert np.all(behind <= (mechanism.eta or 0))

@@ -4,6 +4,7 @@ here is what was once reproduced from outside, and what a user meets."""
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -144,7 +145,7 @@ def test_a_replay_after_an_interruption_is_still_the_released_tick() -> None:
     _, lines = lines_of(lambda: counter.step(5, tick=1))
     for line in lines:
         try:
-            interrupted(lambda: counter.step(5, tick=1), line)
+            interrupted(partial(counter.step, 5, tick=1), line)
             assert counter.step(5, tick=1).value == first.value
             with pytest.raises(et.errors.ReplayRefused):
                 counter.step(6, tick=1)

@@ -75,7 +75,7 @@ def test_rows_of_the_oblivious_accounting(accounting, k, s, linf, neighbours):
 @pytest.mark.parametrize(("k", "s", "linf"), [(1, 1, 1), (1, 5, 1), (3, 2, 2), (2, 0, 1), (1, 100, 1)])
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.1, 1e-9), (8.0, 1e-3)])
 def test_adaptive_accounting(epsilon, delta, k, s, linf, neighbours):
-    guarantee = ApproxDP(epsilon, delta)
+    guarantee = ApproxDP(epsilon, delta, force=True)
     budget = sparse_gumbel_budget(guarantee, k, s, linf, neighbours)
     assert (budget.accounting, budget.charge) == ("adaptive", guarantee)
     worst = mpf(3) / 4 if neighbours is ADD else mpf(1)
@@ -485,7 +485,7 @@ def largest_delta(budget, epsilon, neighbours, old_count_shown=False):
 @pytest.mark.parametrize("neighbours", [ADD, REPLACE])
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.01), (4.0, 0.05)])
 def test_two_ticks_against_the_best_adaptive_stream(epsilon, delta, neighbours):
-    budget = sparse_gumbel_budget(ApproxDP(epsilon, delta), 1, 1, 1, neighbours)
+    budget = sparse_gumbel_budget(ApproxDP(epsilon, delta, force=True), 1, 1, 1, neighbours)
     released = largest_delta(budget, epsilon, neighbours)
     assert released <= delta
     # The count that a switch was decided with is in the transcript of the proof, and paid; it is left out afterwards.

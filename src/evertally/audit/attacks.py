@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evertally.audit.estimators import threshold_bound
-from evertally.audit.game import Factory, public
+from evertally.audit.game import Factory, public, take
 from evertally.audit.report import claimed_epsilon, default_delta
 from evertally.counting import restore
 from evertally.errors import HorizonExceeded, ReplayRefused
@@ -53,12 +53,12 @@ def replay_attack(make: Factory, first: Any = 1, other: Any = 0) -> Finding:
     """
     name, key = "replay", simulation(0)
     mechanism = make(key)
-    released = public(mechanism.step(first, tick=1))
+    released = public(take(mechanism, first, tick=1))
     for copy in (mechanism, restore(mechanism.snapshot(), key=key)):
-        if not np.array_equal(public(copy.step(first, tick=1)), released):
+        if not np.array_equal(public(take(copy, first, tick=1)), released):
             return Finding(name, True, "the same tick with the same input was released in two versions")
         try:
-            again = public(copy.step(other, tick=1))
+            again = public(take(copy, other, tick=1))
         except ReplayRefused:
             continue
         if not np.array_equal(again, released):
@@ -80,7 +80,7 @@ def restore_attack(make: Factory, inputs: Sequence[Any] = (3, 1, 2, 0, 1, 2), co
     original = make(key)
     snapshots, released = [original.snapshot()], []
     for x in inputs:
-        released.append(public(original.step(x)))
+        released.append(public(take(original, x)))
         snapshots.append(original.snapshot())
     for tick, blob in enumerate(snapshots[:-1]):
         try:
@@ -110,7 +110,7 @@ def _shrinkage(continued: list[list[FloatArray]], inputs: Sequence[Any], tick: i
 
 
 def _continued(mechanism: Any, inputs: Sequence[Any]) -> list[FloatArray]:
-    return [public(mechanism.step(x)) for x in inputs]
+    return [public(take(mechanism, x)) for x in inputs]
 
 
 def horizon_attack(make: Factory, x: Any = 0) -> Finding:
@@ -125,9 +125,9 @@ def horizon_attack(make: Factory, x: Any = 0) -> Finding:
     if mechanism.horizon is None:
         return Finding(name, False, "there is no horizon")
     for _ in range(mechanism.horizon):
-        mechanism.step(x)
+        take(mechanism, x)
     calls: dict[str, Callable[[Any], Any]] = {
-        "step": lambda m: m.step(x),
+        "step": lambda m: take(m, x),
         "step_events": lambda m: through_door(m, []),
         "run": lambda m: m.run([x]),
     }
@@ -339,7 +339,7 @@ def float_support_attack(
     guarantee = claim or mechanism_factory(simulation(0)).guarantee
     delta = default_delta(guarantee)
     releases = [
-        np.array([public(mechanism_factory(simulation(6).derive(f"{x}/{i}")).step(x))[0] for i in range(trials)])
+        np.array([public(take(mechanism_factory(simulation(6).derive(f"{x}/{i}")), x))[0] for i in range(trials)])
         for x in (0, 1)
     ]
     bound = threshold_bound(_lowest_bit(releases[0]), _lowest_bit(releases[1]), delta, error)

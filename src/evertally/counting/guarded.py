@@ -18,14 +18,15 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, Self, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 from evertally.encode import UserTick
 from evertally.errors import InterruptedCall
+from evertally.secret import Secret
 
 
 @dataclass(frozen=True, repr=False)
-class Kept:
+class Kept(Secret):
     """All that a mechanism has committed. Secret."""
 
     tick: int = 0
@@ -70,7 +71,7 @@ def exclusive(method: Call) -> Call:
     return cast(Call, guarded)
 
 
-class Guarded(ABC):
+class Guarded(Secret, ABC):
     """The state of a mechanism behind one assignment. Not used directly; see `Contract`."""
 
     def __init__(self) -> None:
@@ -103,18 +104,6 @@ class Guarded(ABC):
         played = play()
         self._engine_tick = self._kept.tick + count
         return played
-
-    def __copy__(self) -> Self:
-        raise TypeError(
-            "a mechanism is not copied: two copies have the same noise, and on other data they would publish the exact "
-            "difference. For the same data, restore a snapshot: et.restore(m.snapshot(), key=key, allow_copy=True)"
-        )
-
-    def __deepcopy__(self, memo: Any) -> Self:
-        return self.__copy__()
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise TypeError("a mechanism holds exact sums and is not pickled; keep m.snapshot(), and as secret as the key")
 
 
 def no_way_back() -> NoReturn:

@@ -95,7 +95,7 @@ class LinearMechanism(Mechanism):
             raise ConfigurationError("windows need releases to look back on: declare max_window, and take a step first")
         window = whole("window", window, 1, min(self.max_window, self.tick))
         before = self._history[(self.tick - window) % len(self._history)]
-        return self._release(self._last_row - before, self._noise.window_spread(self.tick, window))
+        return self._told(self._release(self._last_row - before, self._noise.window_spread(self.tick, window)))
 
     def stddev(self, t: int) -> float | None:
         """Standard deviation of the noise in each number released at tick t; public, known before any data."""

@@ -31,6 +31,7 @@ from evertally.encode import UserCap, UserTick, require_column
 from evertally.errors import ConfigurationError, HorizonExceeded, ReplayRefused, StateError
 from evertally.noise import Key, NoiseKey
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Contribution, Guarantee, Neighbours, PureDP
+from evertally.secret import Secret
 
 LONGEST_HORIZON = 2**40
 DEFAULT_STREAM = "stream"
@@ -163,6 +164,11 @@ class Contract(Guarded):
         """The key in use. One that was drawn here must be saved if the stream is to be restored."""
         return self._key
 
+    def __repr__(self) -> str:
+        of = "" if self.horizon is None else f" of {self.horizon}"
+        what = f"{type(self).__name__} {self.name!r} of stream {self.stream!r}"
+        return f"<{what}: {self.mechanism}, {self.guarantee}, tick {self.tick}{of}>"
+
     @property
     def noise_fingerprint(self) -> str:
         """A public name for the noise of this mechanism: the same one means the same noise, under any version."""
@@ -175,8 +181,9 @@ class Contract(Guarded):
         The total counts events that the caller has bounded; `step_events` does the bounding itself. Mistakes in the
         call raise before the tick is used; totals out of range (below 0 where nothing is signed, beyond 2^61/horizon)
         are clipped silently. With `tick`, the same call for the last tick gives the same release again, and any other
-        total for it is refused.
+        total for it is refused. Where users are protected there is no `step`: a total does not say whose it is.
         """
+        self._check_owners()
         tick = _tick(tick)
         return self._step(self._totals(x, self.tick + 1 if tick is None else tick), tick)
 
@@ -276,7 +283,20 @@ class Contract(Guarded):
         else:
             played = self._moved(1, lambda: self._play(totals))
             self._kept = Kept(kept.tick + 1, played, totals, users=kept.users if users is None else users)
-        return self._last_release()
+        return self._told(self._last_release())
+
+    def _told(self, release: Release) -> Release:
+        """The release with what its interval is about, where that is not everything."""
+        if self._users is None:
+            return release
+        return replace(release, about=f"what the cap kept: at most {self._users.max_events} events of each user")
+
+    def _check_owners(self) -> None:
+        if self._users is not None:
+            raise TypeError(
+                "this mechanism protects users, and totals do not say whose events they are: no cap could be kept. "
+                "Use step_events(events, users=...), one user for each event"
+            )
 
     def _last_input(self) -> bytes:
         """The digest of the last tick's totals. Made when it is first asked for: of a million labels it takes long."""
@@ -301,7 +321,7 @@ class Contract(Guarded):
 
 
 @dataclass(frozen=True, repr=False)
-class Played:
+class Played(Secret):
     """What an engine of rows has committed: the released rows of its last call (as many as windows look back on), and
     its state. Secret."""
 
@@ -390,6 +410,7 @@ class Mechanism(Contract):
         With `full=True` an Arrow table with tick, (column,) value and the 95 % interval of each value. With `at`, an
         increasing list of ticks of this run, only the releases at those ticks are kept; all ticks are played.
         """
+        self._check_owners()
         rows = self._rows(x)
         first, count = self.tick + 1, len(rows)
         if self.tick + count > (self.horizon or LAST_TICK):

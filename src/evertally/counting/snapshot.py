@@ -97,9 +97,11 @@ def guarantee_to_json(guarantee: Guarantee) -> dict[str, str]:
 def guarantee_from_json(data: dict[str, Any]) -> Guarantee:
     """The way back.
 
-    >>> guarantee_from_json(guarantee_to_json(ApproxDP(1, Fraction(1, 3)))) == ApproxDP(1, Fraction(1, 3))
+    >>> guarantee_from_json(guarantee_to_json(ApproxDP(1, Fraction(1, 3**9)))) == ApproxDP(1, Fraction(1, 3**9))
     True
     """
     kinds: dict[str, Callable[..., Guarantee]] = {c.__name__: c for c in (PureDP, ZCDP, ApproxDP, ApproxZCDP)}
     exact = {name: Fraction(data[name]) for name in _PARAMETERS if name in data}
-    return kinds[data["kind"]](**exact, adversary=data["adversary"])
+    # What was promised once is not refused again.
+    forced = {"force": True} if "delta" in exact else {}
+    return kinds[data["kind"]](**exact, adversary=data["adversary"], **forced)

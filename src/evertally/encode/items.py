@@ -16,10 +16,8 @@ from numpy.typing import NDArray
 
 from evertally.encode.door import EventDoor, Order
 from evertally.encode.labels import Codes, as_list, canonical, coded, coded_arrow, is_arrow, label_bytes, require_column
+from evertally.encode.plain import only
 from evertally.encode.texts import LONGEST_LABEL, Texts
-
-# Events of exactly these types are collections of items of weight 1.
-_COLLECTIONS = {list, tuple, set, frozenset}
 
 
 @dataclass(frozen=True)
@@ -188,7 +186,7 @@ def _lists(events: Any) -> list[tuple[Codes, Any]] | None:
     """A column of collections as pieces of (lengths, all values in one column); None for any other column."""
     if not is_arrow(events):
         column = as_list(events)
-        if not set(map(type, column)) <= _COLLECTIONS:
+        if not only(column, list, tuple, set, frozenset):  # collections of items of weight 1
             return None
         sized: list[Any] = column
         return [(np.array([len(event) for event in sized], dtype=np.int64), list(chain.from_iterable(sized)))]

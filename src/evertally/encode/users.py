@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evertally.encode.labels import Codes, as_list, canonical, coded, is_arrow, label_bytes, require_column
+from evertally.encode.plain import plain
 from evertally.errors import ConfigurationError, ReplayRefused, StateError
+from evertally.secret import Secret
 
 _FORMAT = b"evertally-users-1\n"
 
 
 @dataclass(frozen=True, repr=False)
-class UserTick:
+class UserTick(Secret):
     """What one tick changed: the counts of its users before and after it. Secret.
 
     Counts, not differences: to enter them twice is to enter them once, so that whoever was interrupted while doing so
@@ -28,14 +30,15 @@ class UserTick:
     after: Mapping[str, int] = field(default_factory=dict)
 
 
-class UserCap:
+class UserCap(Secret):
     """Keeps the first `max_events` events of each user over the whole life of the stream.
 
     The rule looks at nothing but that user's own events, in their order of arrival, and at none of their
     content: an event that turns out empty or invalid uses up one of its user's places all the same. (A cap
     that skipped invalid events would let a user's kept positions move when one event changes, and the charge
-    would double.) An event without a user is not kept. An event with two users cannot be: one owner's cap
-    would decide about the other's event, the effect cascades, and no charge is known.
+    would double.) An event without a user is not kept. Nor is one with several: one owner's cap would decide about
+    the other's event, the effect cascades, and no charge is known. (That is said of a record, silently. A column
+    whose *type* is a list of users, as an Arrow column may have, is a mistake in the call, and refused.)
 
     >>> cap = UserCap(max_events=2)
     >>> cap.keep(["ann", "bob", "ann", "ann", None], tick=1).tolist()
@@ -48,9 +51,10 @@ class UserCap:
     """
 
     def __init__(self, max_events: int) -> None:
-        if isinstance(max_events, bool) or not isinstance(max_events, int) or not 1 <= max_events < 2**31:
+        number = plain(max_events)
+        if type(number) is not int or not 1 <= number < 2**31:
             raise ConfigurationError(f"max_events must be an integer from 1 to 2^31 - 1; got {max_events!r}")
-        self.max_events = max_events
+        self.max_events = number
         self.last = UserTick()  # the last tick that counts; replaced as a whole
         self._used: dict[str, int] = {}  # the counts after all earlier ticks, and perhaps after the last one
 
@@ -109,35 +113,20 @@ class UserCap:
 
 def _owners(users: Any) -> tuple[Codes, list[str]]:
     """Codes into a list of distinct canonical user names, -1 for events without a user."""
-    plain = coded(users)
-    if plain is None:
+    coded_users = coded(users)
+    if coded_users is None:
+        if is_arrow(users) and _is_nested(users):
+            raise TypeError("users must hold one user per event; a column of several users for each is refused")
         values = as_list(users)
-        nested = is_arrow(users) and _is_nested(users)
-        if nested or any(map(_is_collection, values)):
-            raise TypeError("users must hold one user per event; an event owned by several users is refused")
-        plain = np.arange(len(values)), values
-    codes, values = plain
+        coded_users = np.arange(len(values)), values
+    codes, values = coded_users
     number: dict[str, int] = {}
     recoded = np.full(len(values) + 1, -1, np.int64)  # the last entry is where code -1 points
     for i, value in enumerate(values):
-        name = _user(value)
+        name = canonical(value)
         if name is not None:
             recoded[i] = number.setdefault(name, len(number))
     return recoded[codes], list(number)
-
-
-def _user(value: object) -> str | None:
-    try:
-        return canonical(value)
-    except Exception:  # an object from outside may do anything when it is read
-        return None
-
-
-def _is_collection(value: object) -> bool:
-    try:
-        return isinstance(value, list | tuple | set | frozenset | dict | np.ndarray)
-    except Exception:  # or when it is asked for its class
-        return False
 
 
 def _is_nested(users: Any) -> bool:

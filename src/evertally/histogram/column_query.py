@@ -90,6 +90,8 @@ class ColumnQuery(ColumnInput, VeiledMechanism):
         if shares is not None and len(shares) != 3:
             raise ConfigurationError("a split has three parts: for tau, for mu and for the histogram")
         kept = self._open_door(columns, other, per_event, max_weight)
+        if self._door.width != d:
+            raise ConfigurationError("columns are a number or a list that says the same whenever it is read")
         contribution = Contribution(
             max_per_event=per_event,
             max_weight=max_weight,

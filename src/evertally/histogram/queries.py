@@ -219,8 +219,9 @@ class MonotoneQuery(ColumnQuery):
         **options: Any,
     ) -> None:
         d = column_count(columns, options.get("other"))
-        self._names = list(query) if isinstance(query, Mapping) else None
-        given: list[Expression | Callable[[Any], Any]] = list(query.values()) if isinstance(query, Mapping) else [query]
+        named = list(query.items()) if isinstance(query, Mapping) else None
+        self._names = None if named is None else [name for name, _ in named]
+        given: list[Expression | Callable[[Any], Any]] = [query] if named is None else [one for _, one in named]
         if not given:
             raise ConfigurationError("give at least one query")
         if not all(isinstance(name, str) for name in self._names or ()):

@@ -49,7 +49,7 @@ class TwoLevelPlan:
                     'ApproxDP(1.0, 1e-6, adversary="oblivious"), or use a pure guarantee or "rebased"'
                 )
             half: PureDP | ApproxDP = ApproxDP(
-                promise.exact_epsilon / 2, promise.exact_delta / 2, adversary=promise.adversary
+                promise.exact_epsilon / 2, promise.exact_delta / 2, adversary=promise.adversary, force=True
             )
         else:
             half = PureDP(promise.exact_epsilon / 2, adversary=promise.adversary)

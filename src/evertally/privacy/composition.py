@@ -32,7 +32,7 @@ def compose(*guarantees: Guarantee) -> Guarantee:
     if cost.epsilon is not None and not cost.delta:
         return PureDP(cost.epsilon, adversary=adversary)
     if cost.epsilon is not None:
-        return ApproxDP(cost.epsilon, cost.delta, adversary=adversary)
+        return ApproxDP(cost.epsilon, cost.delta, adversary=adversary, force=True)
     if not cost.delta:
         return ZCDP(cost.rho, adversary=adversary)
-    return ApproxZCDP(cost.rho, cost.delta, adversary=adversary)
+    return ApproxZCDP(cost.rho, cost.delta, adversary=adversary, force=True)

@@ -131,9 +131,9 @@ class Ledger:
         if isinstance(promised, ZCDP):
             return ZCDP(cost.rho, adversary=promised.adversary)
         if isinstance(promised, ApproxZCDP):
-            return ApproxZCDP(cost.rho, cost.delta or promised.exact_delta, adversary=promised.adversary)
+            return ApproxZCDP(cost.rho, cost.delta or promised.exact_delta, adversary=promised.adversary, force=True)
         if isinstance(promised, ApproxDP):
-            return ApproxDP(_epsilon(cost, promised), promised.exact_delta, adversary=promised.adversary)
+            return ApproxDP(_epsilon(cost, promised), promised.exact_delta, adversary=promised.adversary, force=True)
         assert cost.epsilon is not None, "only pure charges fit a pure guarantee"
         return PureDP(cost.epsilon, adversary=promised.adversary)
 

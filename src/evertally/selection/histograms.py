@@ -178,11 +178,11 @@ class UnknownGauss:
 
     >>> from evertally.noise import ZeroNoise
     >>> source = ZeroNoise().source()
-    >>> mechanism = UnknownGauss(kbar=2, variance=1, max_items=1, delta=Fraction(1, 1000))
+    >>> mechanism = UnknownGauss(kbar=2, variance=1, max_items=1, delta=Fraction(1, 10**6))
     >>> mechanism.margin, mechanism.charge
-    (5, ApproxZCDP(rho=0.5, delta=0.001))
-    >>> items = Items.of({"a": 20, "b": 12, "c": 6}, source)
-    >>> mechanism.release(items, source, node=1)  # the threshold is 6 + 1 + 5
+    (7, ApproxZCDP(rho=0.5, delta=1e-06))
+    >>> items = Items.of({"a": 20, "b": 14, "c": 6}, source)
+    >>> mechanism.release(items, source, node=1)  # the threshold is 6 + 1 + 7
     [('a', 20)]
     """
 
@@ -205,7 +205,7 @@ class UnknownGauss:
     @property
     def charge(self) -> ApproxZCDP:
         rho = self.reach.l2_squared(self.max_items) / (2 * self.variance)
-        return ApproxZCDP(rho, self.reach.labels(self.max_items) * self.delta)
+        return ApproxZCDP(rho, self.reach.labels(self.max_items) * self.delta, force=True)
 
     @property
     def charge_apart(self) -> ApproxZCDP:
@@ -233,12 +233,12 @@ class LimitedDomainLaplace:
 
     >>> from evertally.noise import ZeroNoise
     >>> source = ZeroNoise().source()
-    >>> mechanism = LimitedDomainLaplace(kbar=2, scale=1, max_items=1, delta=Fraction(1, 1000))
+    >>> mechanism = LimitedDomainLaplace(kbar=2, scale=1, max_items=1, delta=Fraction(1, 10**6))
     >>> mechanism.margin, mechanism.charge
-    (8, ApproxDP(epsilon=1.0, delta=0.001))
-    >>> items = Items.of({"a": 20, "b": 15, "c": 6}, source)
-    >>> mechanism.release(items, source, node=1)  # the threshold is 6 + 1 + 8
-    [('a', 20)]
+    (15, ApproxDP(epsilon=1.0, delta=1e-06))
+    >>> items = Items.of({"a": 30, "b": 22, "c": 6}, source)
+    >>> mechanism.release(items, source, node=1)  # the threshold is 6 + 1 + 15
+    [('a', 30)]
     """
 
     kbar: int
@@ -260,7 +260,7 @@ class LimitedDomainLaplace:
     @property
     def charge(self) -> ApproxDP:
         epsilon = self.reach.l1(self.max_items) / self.scale
-        return ApproxDP(epsilon, self.reach.labels(self.max_items) * self.delta)
+        return ApproxDP(epsilon, self.reach.labels(self.max_items) * self.delta, force=True)
 
     @property
     def charge_apart(self) -> ApproxDP:
@@ -289,11 +289,11 @@ class FixedThresholdGauss:
 
     >>> from evertally.noise import ZeroNoise
     >>> source = ZeroNoise().source()
-    >>> mechanism = FixedThresholdGauss(variance=1, max_items=1, delta=Fraction(1, 1000))
+    >>> mechanism = FixedThresholdGauss(variance=1, max_items=1, delta=Fraction(1, 10**6))
     >>> mechanism.margin, mechanism.charge
-    (3, ApproxZCDP(rho=0.5, delta=0.001))
-    >>> mechanism.release(Items.of({"b": 5, "a": 5, "c": 4}, source), source, node=1)
-    [('a', 5), ('b', 5)]
+    (5, ApproxZCDP(rho=0.5, delta=1e-06))
+    >>> mechanism.release(Items.of({"b": 7, "a": 7, "c": 6}, source), source, node=1)
+    [('a', 7), ('b', 7)]
     """
 
     variance: Fraction
@@ -314,7 +314,7 @@ class FixedThresholdGauss:
     @property
     def charge(self) -> ApproxZCDP:
         rho = self.reach.l2_squared(self.max_items) / (2 * self.variance)
-        return ApproxZCDP(rho, self.reach.labels(self.max_items) * self.delta)
+        return ApproxZCDP(rho, self.reach.labels(self.max_items) * self.delta, force=True)
 
     @property
     def charge_apart(self) -> ApproxZCDP:
@@ -380,7 +380,9 @@ class UnknownGumbel:
 
     @property
     def charge(self) -> ApproxZCDP:
-        return ApproxZCDP(_gumbel_rho(self.k, self.scale, self.count_variance, self.reach), self.kbar * self.q)
+        return ApproxZCDP(
+            _gumbel_rho(self.k, self.scale, self.count_variance, self.reach), self.kbar * self.q, force=True
+        )
 
     @property
     def charge_apart(self) -> ApproxZCDP:

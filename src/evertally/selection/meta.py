@@ -134,7 +134,7 @@ def block_share(charge: Charge, depth: int, blocks: int = 1) -> Charge:
     rho, adversary = charge.exact_rho / depth, charge.adversary
     if isinstance(charge, ZCDP):
         return ZCDP(rho, adversary=adversary)
-    return ApproxZCDP(rho, charge.exact_delta / (depth * blocks), adversary=adversary)
+    return ApproxZCDP(rho, charge.exact_delta / (depth * blocks), adversary=adversary, force=True)
 
 
 def paid_by(charge: Charge, one_shot: OneShot, depth: int, blocks: int = 1) -> OneShot:

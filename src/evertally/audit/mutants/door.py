@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from evertally.audit.mutants.planting import plant, replaced
 from evertally.encode import AmountDoor, CategoryDoor, UserCap, UserTick
-from evertally.encode.door import _pairs
 from evertally.encode.labels import as_list, canonical
+from evertally.encode.plain import pairs
 
 Bug = AbstractContextManager[None]
 
@@ -58,7 +58,7 @@ def amounts_not_clipped() -> Bug:
 def repeated_labels() -> Bug:
     def items(self: CategoryDoor, event: object) -> dict[int, int]:
         found: dict[int, int] = {}
-        for value, count in _pairs(event):
+        for value, count in pairs(event):
             column = self.column(value)
             if column is not None and isinstance(count, int):
                 found[column] = found.get(column, 0) + min(self.max_weight, count)

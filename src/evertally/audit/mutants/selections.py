@@ -25,8 +25,9 @@ from evertally.bounds import selection as bounds
 from evertally.bounds.selection import Threshold, gumbel_margin, gumbel_q
 from evertally.counting.process import IntArray
 from evertally.encode import ItemDoor, ItemTotals
-from evertally.encode.door import _TOTAL_LIMIT, _pairs, whole
+from evertally.encode.door import _TOTAL_LIMIT
 from evertally.encode.labels import as_list
+from evertally.encode.plain import pairs, whole
 from evertally.errors import ReplayRefused
 from evertally.noise import item_addresses, round_up
 from evertally.noise.keystream import Keystream
@@ -185,7 +186,7 @@ def sticky_too_early() -> Bug:
 )
 def weightless_labels() -> Bug:
     def row(self: ItemDoor, event: object, tick: int) -> dict[str, int]:
-        weightless = [(self._item(value), weight) for value, weight in _pairs(event) if weight == 0]
+        weightless = [(self._item(value), weight) for value, weight in pairs(event) if weight == 0]
         counted = {} if weightless else self._cut(self._items(event), tick)
         return counted | {item: 0 for item, _ in weightless if item is not None}
 
@@ -387,7 +388,7 @@ def copies_counted() -> Bug:
 def weights_not_clipped() -> Bug:
     def items(self: ItemDoor, event: object) -> dict[str, int]:
         found: dict[str, int] = {}
-        for value, weight in _pairs(event):
+        for value, weight in pairs(event):
             item, times = self._item(value), whole(weight, _TOTAL_LIMIT)
             if item is not None and times > 0:
                 found[item] = found.get(item, 0) + times
@@ -404,7 +405,7 @@ def weights_not_clipped() -> Bug:
 def clipped_too_early() -> Bug:
     def items(self: ItemDoor, event: object) -> dict[str, int]:
         found: dict[str, int] = {}
-        for value, weight in _pairs(event):
+        for value, weight in pairs(event):
             item, times = self._item(value), whole(weight, self.max_weight)
             if item is not None and times > 0:
                 found[item] = found.get(item, 0) + times
@@ -596,7 +597,7 @@ def _gumbel_threshold(lowered: Callable[[UnknownGumbel, int], int]) -> Bug:
 def k_for_kbar() -> Bug:
     def charge(self: UnknownGumbel) -> ApproxZCDP:
         rho = histograms._gumbel_rho(self.k, self.scale, self.count_variance, self.reach)
-        return ApproxZCDP(rho, self.k * self.q)
+        return ApproxZCDP(rho, self.k * self.q, force=True)
 
     return replaced(UnknownGumbel, charge=property(charge))
 
@@ -673,7 +674,7 @@ def _unchecked(charge: Any, one_shot: Any, *rest: int) -> Any:
 )
 def delta_for_each_block() -> Bug:
     def share(charge: Any, depth: int, blocks: int = 1) -> Any:
-        return ApproxZCDP(block_share(charge, depth, blocks).exact_rho, charge.exact_delta)
+        return ApproxZCDP(block_share(charge, depth, blocks).exact_rho, charge.exact_delta, force=True)
 
     return replaced(unknown_meta, block_share=share, paid_by=_unchecked)
 

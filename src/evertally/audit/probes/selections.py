@@ -66,7 +66,9 @@ Case = tuple[float, float, str]  # what was found, what is claimed, and where
 def unknown(rho: Any, delta: Any, horizon: int = 2, **options: Any) -> Factory:
     """A factory of histograms over an unknown domain, on a binary tree unless told otherwise."""
     settings: dict[str, Any] = {"radix": 2} | options
-    return lambda key: UnknownHistogram(guarantee=ApproxZCDP(rho, delta), horizon=horizon, key=key, **settings)
+    return lambda key: UnknownHistogram(
+        guarantee=ApproxZCDP(rho, delta, force=True), horizon=horizon, key=key, **settings
+    )
 
 
 def needed(variance: float, steps: int, times: float = 1) -> Fraction:
@@ -179,8 +181,14 @@ def _() -> Verdict:
     # 11.4 (9): in MetaAlgo a label is in L blocks, each of which may show it. Here L = 2, and a block has half of rho.
     kinds: list[tuple[str, Any, tuple[int, ...], dict[str, int], ApproxZCDP]] = [
         # Draws of variance 1/5: their difference passes 2 with most of the probability that Chernoff's bound says.
-        ("noisy threshold", UnknownHistogram, (), {"kbar": 2}, ApproxZCDP(5, needed(0.4, 2))),
-        ("noisy threshold, twice delta", UnknownHistogram, (), {"kbar": 2}, ApproxZCDP(5, needed(0.4, 2, times=2))),
+        ("noisy threshold", UnknownHistogram, (), {"kbar": 2}, ApproxZCDP(5, needed(0.4, 2), force=True)),
+        (
+            "noisy threshold, twice delta",
+            UnknownHistogram,
+            (),
+            {"kbar": 2},
+            ApproxZCDP(5, needed(0.4, 2, times=2), force=True),
+        ),
         ("Gumbel threshold", UnknownTopK, (1,), {"kbar": 1}, ApproxZCDP(8, 2 / (1 + math.exp(4)) * (1 + 1e-9))),
     ]
     cases = []
@@ -198,7 +206,7 @@ def _() -> Verdict:
 
 @probe("exact law", "the best label of an unknown domain")
 def _() -> Verdict:
-    charge = ApproxZCDP(Fraction(5, 2), Fraction(1, 10))
+    charge = ApproxZCDP(Fraction(5, 2), Fraction(1, 10), force=True)
 
     def make(histogram: Histogram) -> Run:
         events = [label for label, count in histogram.items() for _ in range(count)]
@@ -414,7 +422,7 @@ def _() -> Verdict:
     words: list[Any] = [["a"] * 40, ["b"] * 5, ["a"] * 3 + ["b"] * 30, ["c"] * 60, [], ["b"] * 9, ["d"] * 50, ["a"]]
     rows: Any = np.array([(9, 0, 1), (0, 60, 0), (0, 0, 1), (200, 1, 0), (0, 0, 900), (0, 9000, 0), (1, 1, 1)])
     two: dict[str, Any] = {"columns": ["a", "b", "c"], "guarantee": ApproxDP(40, 1e-3), "horizon": 8, "radix": 2}
-    promise = ApproxZCDP(Fraction(2), 0.05)
+    promise = ApproxZCDP(Fraction(2), 0.05, force=True)
     subjects: dict[str, tuple[Callable[[Any], Any], Sequence[Any]]] = {
         "unknown": (lambda key: UnknownHistogram(guarantee=promise, horizon=8, radix=2, key=key), words),
         "sticky": (lambda key: UnknownHistogram(guarantee=promise, horizon=8, radix=2, sticky=True, key=key), words),

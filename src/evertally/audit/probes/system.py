@@ -15,8 +15,10 @@ from evertally.audit.probes.probing import (
     probe,
 )
 from evertally.counting import VectorCounter
-from evertally.noise import NoiseKey
-from evertally.privacy import ZCDP, ApproxDP, PureDP
+from evertally.errors import ConfigurationError
+from evertally.histogram import MaxSum
+from evertally.noise import NoiseKey, ZeroNoise
+from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, PureDP
 
 
 @probe("attack", "replay, restore, horizon")
@@ -123,6 +125,43 @@ def _() -> Verdict:
 @probe("attack", "users after an interrupted call")
 def _() -> Verdict:
     return first_leak(copies.interrupted_users_attack(counter(PureDP(1), 40, unit="user", max_events_per_user=1)))
+
+
+@probe("attack", "totals that belong to nobody")
+def _() -> Verdict:
+    """Where users are protected, what comes without users must not come in: one person could be all of it."""
+    user: dict[str, Any] = {"unit": "user", "max_events_per_user": 1}
+    makers = (
+        counter(PureDP(1), 4, **user),
+        counter(ZCDP(0.5), 4, "sqrt", **user),
+        lambda key: MaxSum(
+            columns=2, guarantee=PureDP(1), horizon=4, largest=100, mechanism="bounded", key=key, **user
+        ),
+    )
+    for make in makers:
+        for many in (False, True):
+            mechanism: Any = make(ZeroNoise())
+            x = [50, 0] if isinstance(mechanism, MaxSum) else 50
+            try:
+                mechanism.run([x]) if many else mechanism.step(x)
+            except TypeError:
+                continue
+            return True, f"{type(mechanism).__name__} with a cap of 1 took 50 events of nobody knows whom"
+    return False, "totals are refused where users are protected"
+
+
+@probe("attack", "a promise that one in ten is published")
+def _() -> Verdict:
+    for kind in (ApproxDP, ApproxZCDP):
+        try:
+            promise = kind(1, 0.1)
+        except ConfigurationError:
+            promise = kind(1, 0.1, force=True)
+        else:
+            return True, f"{promise!r} was taken without a word"
+        if "WARNING" not in repr(promise):
+            return True, f"{promise!r} does not warn"
+    return False, "a delta of 0.1 is refused unless forced, and then it warns"
 
 
 @probe("attack", "bits of releases")
