@@ -295,7 +295,7 @@ def test_noise_that_pays_for_one_block_only_is_refused():
         paid_by(charge, dear, depth)
     unknown = UnknownGumbel(1, 3, 6, dear.count_variance, Fraction(1, 100), users)
     with pytest.raises(ConfigurationError, match="in different blocks"):
-        paid_by(ApproxZCDP(1, Fraction(1, 10)), unknown, depth, blocks=4)
+        paid_by(ApproxZCDP(1, Fraction(1, 10), force=True), unknown, depth, blocks=4)
     few = ApproxZCDP(1, Fraction(1, 10**6))
     share = block_share(few, depth, blocks=2)
     made = UnknownGumbel.within(share, 1, 3, reach=users)

@@ -93,7 +93,7 @@ def copied() -> Bug:
         twin._noise.seek(self.tick)
         return twin
 
-    return replaced(guarded.Guarded, __copy__=shallow)
+    return replaced(guarded.Guarded, __copy__=shallow, __deepcopy__=lambda self, memo: shallow(self))
 
 
 @plant("one name for two histograms", "decision 25: identity is bound", _COPIES)
