@@ -207,16 +207,24 @@ def test_a_tuned_split_adds_up_to_the_promise(promise: Any) -> None:
             assert noise.histogram == PureDP(epsilon * split.histogram)
 
 
-def test_the_mechanism_draws_what_its_configuration_says() -> None:
+@pytest.mark.parametrize(("neighbours", "mu"), [("add_remove", 4), ("replace", 8)])
+def test_the_mechanism_draws_what_its_configuration_says(neighbours: str, mu: int) -> None:
     recording = Recording(simulation(5))
     mechanism = et.MaxSum(
-        4, guarantee=PURE, horizon=4000, largest=500, mechanism="rebased", split=("1/4", "1/4", "1/2"), key=recording
+        4,
+        guarantee=PURE,
+        horizon=4000,
+        largest=500,
+        mechanism="rebased",
+        split=("1/4", "1/4", "1/2"),
+        neighbours=neighbours,
+        key=recording,
     )
     mechanism.run(steady(4000, 4, 500))
     partition: Any = mechanism._veil.partition
     laws = {call.lane: call.law for call in recording.draws}
     assert laws.pop("tau") == DiscreteLaplace(4)
-    assert laws.pop("mu") == DiscreteLaplace(8)
+    assert laws.pop("mu") == DiscreteLaplace(mu)
     assert partition.closes > 5
     assert all(lane.startswith("block-") for lane in laws)
     assert all(law.scale >= 4 / Fraction(1, 2) for law in laws.values()), "no node below d/eps_H"

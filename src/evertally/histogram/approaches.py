@@ -199,6 +199,7 @@ def _partition(task: Task, name: str, charge: PureDP | ApproxDP) -> Approach:
         task.beta,
         task.growth,
         task.split,
+        task.one_way,
         calibration=calibration,
     )
     at = predict.SOMEWHERE if task.horizon is None else None
@@ -303,12 +304,12 @@ def _selection(task: Task, charge: Budget) -> Approach:
 
     def alpha(r: int, beta: float = task.beta) -> float:
         m = releases(T, r)
-        select = kind.within(charge.share(_part(m)), task.change.linf)
+        select = kind.within(charge.share(_part(m)), task.change.linf, one_way=task.one_way)
         return task.growth * (r - 1) + (float(select.scale) * math.log(d * m / beta) if d > 1 else 0)
 
     calibration = Calibration(task.settled)
     period = _period(T, alpha, calibration)
-    select = kind.within(charge.share(_part(period.m)), task.change.linf)
+    select = kind.within(charge.share(_part(period.m)), task.change.linf, one_way=task.one_way)
 
     def made(source: VariateSource) -> Veil:
         def answer(sums: IntArray, number: int) -> IntArray:

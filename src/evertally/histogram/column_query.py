@@ -23,11 +23,11 @@ from evertally.counting.veil import VeiledMechanism
 from evertally.errors import ConfigurationError
 from evertally.histogram.approaches import choose_approach
 from evertally.histogram.expressions import exact_number
-from evertally.histogram.tasks import Task
+from evertally.histogram.tasks import Task, monotone
 from evertally.noise import NoiseKey
 from evertally.partition import Queries, Split
 from evertally.partition.veil import PartitionVeil
-from evertally.privacy import Contribution, Guarantee, Neighbours, change
+from evertally.privacy import Contribution, Guarantee, Neighbours, change, moves_one_way
 
 Share = str | float | Fraction
 
@@ -111,6 +111,7 @@ class ColumnQuery(ColumnInput, VeiledMechanism):
             horizon,
             d,
             queries,
+            one_way=moves_one_way(relation, contribution) and monotone(queries),
             linear=linear,
             selects=selects,
             largest=largest,

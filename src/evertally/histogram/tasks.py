@@ -55,13 +55,21 @@ class Expressions:
         return np.array([expression.ceiling(v) for expression in self.expressions], dtype=np.int64)
 
 
+def monotone(queries: Queries) -> bool:
+    """Whether no query can fall when columns grow, as proved: of an unknown kind of queries nothing is."""
+    if isinstance(queries, Expressions):
+        return all(expression.certificate.monotone for expression in queries.expressions)
+    return isinstance(queries, AllColumns | Largest)
+
+
 @dataclass(frozen=True)
 class Task:
     """A question about column sums; everything here is public.
 
     `change` is what one protected unit moves a row by, `event` what one event does, and `group` how many events a unit
-    has. `selects`: the answer is a column, not a number. `linear`: every query is a weighted sum of columns. `largest`
-    guesses the largest answer, `growth` bounds how much an answer grows in a tick: for accuracy only.
+    has. `one_way`: neighbours differ in one direction (`privacy.moves_one_way`), and so do the answers. `selects`: the
+    answer is a column, not a number. `linear`: every query is a weighted sum of columns. `largest` guesses the largest
+    answer, `growth` bounds how much an answer grows in a tick: for accuracy only.
     """
 
     guarantee: Guarantee
@@ -72,6 +80,7 @@ class Task:
     horizon: int | None
     columns: int
     queries: Queries
+    one_way: bool = False
     linear: bool = False
     selects: bool = False
     largest: int | None = None

@@ -37,7 +37,8 @@ class Terms:
 
     `largest` is a guess at the largest answer (c_max), None if there is none; `growth` the most that an answer grows in
     one tick, for accuracy only; `beta` the failure probability that thresholds are made for. `promise` and `change` are
-    those of one event. `base_error` bounds the error of the vector that the engine starts from. `calibration` keeps the
+    those of one event. `one_way`: neighbours differ in one direction, and the queries are monotone (False where that is
+    not proved). `base_error` bounds the error of the vector that the engine starts from. `calibration` keeps the
     numbers that decide laws, where they are to be kept.
     """
 
@@ -50,6 +51,7 @@ class Terms:
     beta: float = 0.05
     growth: int = 1
     split: Split | None = None
+    one_way: bool = False
     base_error: int = 0
     calibration: Calibration | Scope | None = field(default=None, compare=False)
 
@@ -68,7 +70,13 @@ class Terms:
 
     def noise(self, split: Split) -> Noise:
         """The noise of one engine."""
-        return noise_of(self.promise, self.split or split, queries=self.queries.count, linf=self.change.linf)
+        return noise_of(
+            self.promise,
+            self.split or split,
+            queries=self.queries.count,
+            linf=self.change.linf,
+            one_way=self.one_way,
+        )
 
     def tails(self, noise: Noise, histogram: str, n: int | None) -> Tails:
         """How large that noise gets, with n inserts into H; from a model with one column."""
