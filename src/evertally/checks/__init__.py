@@ -14,7 +14,7 @@ To test your own mechanism, describe it as a `Subject` and call `check`:
 ...     ticks=8,
 ... )
 >>> check(subject)
-14
+15
 """
 
 from evertally.checks.checks import CHECKS, Check

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from evertally.checks.addresses import check_addresses
+from evertally.checks.secrets import check_secrets_stay
 from evertally.checks.subject import Subject, events_of, labels, numbers, same
 from evertally.counting import Release, restore
 from evertally.errors import HorizonExceeded, ReplayRefused, StateError
@@ -292,6 +293,7 @@ CHECKS: tuple[Check, ...] = (
     check_noise_sees_no_data,
     check_error_formula,
     check_state_and_memory,
+    check_secrets_stay,
 )
 
 

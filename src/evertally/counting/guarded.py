@@ -22,10 +22,11 @@ from typing import Any, NoReturn, TypeVar, cast
 
 from evertally.encode import UserTick
 from evertally.errors import InterruptedCall
+from evertally.secret import Secret
 
 
 @dataclass(frozen=True, repr=False)
-class Kept:
+class Kept(Secret):
     """All that a mechanism has committed. Secret."""
 
     tick: int = 0
@@ -70,7 +71,7 @@ def exclusive(method: Call) -> Call:
     return cast(Call, guarded)
 
 
-class Guarded(ABC):
+class Guarded(Secret, ABC):
     """The state of a mechanism behind one assignment. Not used directly; see `Contract`."""
 
     def __init__(self) -> None:

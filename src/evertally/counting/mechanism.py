@@ -31,6 +31,7 @@ from evertally.encode import UserCap, UserTick, require_column
 from evertally.errors import ConfigurationError, HorizonExceeded, ReplayRefused, StateError
 from evertally.noise import Key, NoiseKey
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Contribution, Guarantee, Neighbours, PureDP
+from evertally.secret import Secret
 
 LONGEST_HORIZON = 2**40
 DEFAULT_STREAM = "stream"
@@ -315,7 +316,7 @@ class Contract(Guarded):
 
 
 @dataclass(frozen=True, repr=False)
-class Played:
+class Played(Secret):
     """What an engine of rows has committed: the released rows of its last call (as many as windows look back on), and
     its state. Secret."""
 

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from evertally.encode.labels import Codes, as_list, canonical, coded, is_arrow, label_bytes, require_column
 from evertally.encode.plain import plain
 from evertally.errors import ConfigurationError, ReplayRefused, StateError
+from evertally.secret import Secret
 
 _FORMAT = b"evertally-users-1\n"
 
 
 @dataclass(frozen=True, repr=False)
-class UserTick:
+class UserTick(Secret):
     """What one tick changed: the counts of its users before and after it. Secret.
 
     Counts, not differences: to enter them twice is to enter them once, so that whoever was interrupted while doing so
@@ -29,7 +30,7 @@ class UserTick:
     after: Mapping[str, int] = field(default_factory=dict)
 
 
-class UserCap:
+class UserCap(Secret):
     """Keeps the first `max_events` events of each user over the whole life of the stream.
 
     The rule looks at nothing but that user's own events, in their order of arrival, and at none of their
