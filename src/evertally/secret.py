@@ -17,7 +17,7 @@ class Secret:
     ...     def __init__(self, line):
     ...         self.line = line
     >>> Diary("dear diary")
-    <Diary: secret>
+    <Diary, not shown>
     >>> import copy
     >>> copy.copy(Diary("dear diary"))
     Traceback (most recent call last):
@@ -27,7 +27,7 @@ class Secret:
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: secret>"
+        return f"<{type(self).__name__}, not shown>"
 
     def __str__(self) -> str:
         return repr(self)
@@ -42,9 +42,6 @@ class Secret:
         )
 
     def __deepcopy__(self, memo: Any) -> NoReturn:
-        self.__copy__()
-
-    def __replace__(self, **changes: Any) -> NoReturn:
         self.__copy__()
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:

@@ -11,6 +11,7 @@ import pytest
 from evertally.checks import CHECKS, MECHANISMS, Subject, checks
 from evertally.checks.column_mechanisms import COLUMN_MECHANISMS
 from evertally.checks.selection_mechanisms import LEADING, SELECTION_MECHANISMS, UNKNOWN
+from evertally.encode.texts import tables_to_bytes
 from evertally.histogram.approaches import NAMES
 from evertally.histogram.column_query import ColumnQuery
 from evertally.histogram.veils import RecomputeVeil
@@ -170,7 +171,7 @@ def forgets_what_was_shown(self: UnknownHistogram) -> list[bytes]:
 
 
 def forgets_open_blocks(self: SeenBlocks) -> bytes:
-    return b"[{}, {}, {}, {}, {}]"
+    return tables_to_bytes([{}] * 5)
 
 
 def one_noise_for_all_blocks(self: MetaAlgo, totals: Any) -> None:

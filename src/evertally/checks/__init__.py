@@ -14,7 +14,7 @@ To test your own mechanism, describe it as a `Subject` and call `check`:
 ...     ticks=8,
 ... )
 >>> check(subject)
-18
+19
 """
 
 from evertally.checks.checks import CHECKS, Check, check_interrupted_calls, check_one_call_at_a_time

@@ -15,6 +15,7 @@ import numpy as np
 
 from evertally.checks.addresses import check_addresses
 from evertally.checks.interruptions import Line, entered, interrupted, lines_of, name_of
+from evertally.checks.secrets import check_secrets_stay
 from evertally.checks.subject import Subject, events_of, labels, numbers, same
 from evertally.counting import Release, restore
 from evertally.counting.snapshot import pack, unpack
@@ -391,6 +392,7 @@ CHECKS: tuple[Check, ...] = (
     check_one_call_at_a_time,
     check_copies_are_refused,
     check_snapshot_binds_the_noise,
+    check_secrets_stay,
 )
 
 

@@ -22,9 +22,10 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from evertally.encode.labels import as_list, canonical, coded, is_arrow, label_bytes, require_column
+from evertally.encode.labels import as_list, canonical, coded, is_arrow, is_text, label_bytes, require_column
 from evertally.encode.plain import pairs, plain, whole
 from evertally.errors import ConfigurationError
+from evertally.secret import Secret
 
 _MAX_WEIGHT_LIMIT = 2**40
 # Tick totals are clipped here so that they fit int64. Clipping moves a total by no more than the total moved,
@@ -43,7 +44,7 @@ def _checked(name: str, value: object, limit: int) -> int:
     return number
 
 
-class AmountDoor:
+class AmountDoor(Secret):
     """The sum of one number per event, each number bounded on its own to [0, max_weight] ([-max_weight,
     max_weight] if signed).
 
@@ -110,7 +111,7 @@ def _exact_sum(numbers: Row, largest: int) -> int:
     return sum(int(numbers[i : i + piece].sum()) for i in range(0, len(numbers), piece))
 
 
-class EventDoor(ABC, Generic[Item]):
+class EventDoor(Secret, ABC, Generic[Item]):
     """One event that names items becomes a bounded set of items with weights. Not used directly; see its subclasses.
 
     An event is a label, a collection of labels, or a mapping from labels to integer weights. It is bounded in this
@@ -252,6 +253,8 @@ def _declared(categories: Iterable[object], other: object | None) -> tuple[str, 
         label = canonical(value)
         if label is None:
             raise ConfigurationError(f"category {position + 1} is not a label; use text or whole numbers")
+        if not is_text(label):
+            raise ConfigurationError(f"category {position + 1} is not valid Unicode (it has half a surrogate pair)")
         labels.append(label)
     if len(labels) == (other is not None):
         raise ConfigurationError("at least one category is needed")

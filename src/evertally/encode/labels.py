@@ -59,6 +59,20 @@ def label_bytes(label: str) -> bytes:
     return label.encode("utf-8", "surrogatepass")
 
 
+def is_text(label: str) -> bool:
+    """Whether a label can be written in UTF-8. Declared labels must: they are written down, in specs and snapshots,
+    where two halves of a surrogate pair would come back as one character.
+
+    >>> is_text("caf\\u00e9"), is_text("\\ud83d\\ude00")
+    (True, False)
+    """
+    try:
+        label.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def require_column(events: object, what: str) -> None:
     """Refuse a container without one entry per event: a mistake in the call, not in a record."""
     if isinstance(events, np.ndarray):

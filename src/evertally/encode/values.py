@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from evertally.encode.labels import as_list, is_arrow, require_column
 from evertally.encode.plain import finite, plain, real
 from evertally.errors import ConfigurationError
+from evertally.secret import Secret
 
 _SMALLEST_STEP, _LARGEST_STEP = Fraction(sys.float_info.min), Fraction(sys.float_info.max)
 
 
-class ValueDoor:
+class ValueDoor(Secret):
     """Turns values into two integer columns: the sum of their grid positions v, |v| <= A, and A for each
     value.
 

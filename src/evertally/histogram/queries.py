@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from evertally.counting.column_input import Columns, column_count
 from evertally.counting.mechanism import Accuracy, Options, whole
 from evertally.counting.process import IntArray
+from evertally.encode.labels import is_text
 from evertally.errors import ConfigurationError
 from evertally.histogram import expressions
 from evertally.histogram.column_query import ColumnQuery
@@ -224,7 +225,7 @@ class MonotoneQuery(ColumnQuery):
         given: list[Expression | Callable[[Any], Any]] = [query] if named is None else [one for _, one in named]
         if not given:
             raise ConfigurationError("give at least one query")
-        if not all(isinstance(name, str) for name in self._names or ()):
+        if not all(type(name) is str and is_text(name) for name in self._names or ()):
             raise ConfigurationError("several queries have names, which are texts")
         proved = [certified(one, d) for one in given]
         kept = [expression.to_json() for expression in proved]

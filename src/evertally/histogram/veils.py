@@ -19,6 +19,7 @@ from evertally.counting.rows import Rows, total
 from evertally.counting.veil import stairs
 from evertally.noise import Law, Source
 from evertally.partition import Queries
+from evertally.secret import Secret
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Bound:
         return self.of(beta)
 
 
-class CounterVeil:
+class CounterVeil(Secret):
     """d counters with one noise process: a query of the noisy sums is off by at most their largest noise.
 
     M1-M3 of price-of-continual-release 3.2-3.4, for every noise process of the counting room. `factor` is 2 where the
@@ -71,7 +72,7 @@ class CounterVeil:
         self._sums.load(tick, parts)
 
 
-class RecomputeVeil:
+class RecomputeVeil(Secret):
     """The answer anew at ticks 1, r + 1, 2r + 1, ...: m = ceil(T/r) times, whatever the horizon's remainder (trap P1).
 
     `answer(sums, k)` is the k-th release. Between releases the last one is repeated.
@@ -136,7 +137,7 @@ def noise_radius(law: Law, draws: int, beta: float) -> float:
     return math.ceil(spread_of(law, 1.0, 1.0).radius(beta / draws))
 
 
-class TrivialVeil:
+class TrivialVeil(Secret):
     """M0: half of what the answer could be by now, or a fixed column. It never looks at a row."""
 
     def __init__(self, width: int, value: Callable[[int], int], error: float) -> None:

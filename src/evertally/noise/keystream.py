@@ -34,12 +34,14 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
+from evertally.secret import Secret
+
 FORMAT_VERSION = 2
 PAGE_BITS = 16
 _LIVE_PAGES = 256
 
 
-class Keystream:
+class Keystream(Secret):
     """The random bits of one lane of one mechanism, for one law.
 
     >>> stream = Keystream(bytes(32), "tree", "DiscreteLaplace(scale=Fraction(10, 1))")

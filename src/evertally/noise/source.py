@@ -19,6 +19,7 @@ from evertally.noise.keystream import Keystream
 from evertally.noise.laws import Law
 from evertally.noise.sampler import draw
 from evertally.noise.variates import AddressedVariates, VariateKind, Variates, ZeroVariates
+from evertally.secret import Secret
 
 # Draws are made in pieces of this many: their random bits stay in the processor's cache, and the buffers stay
 # below the 128 KiB from which the C library fetches fresh pages from the kernel for each of them (three times
@@ -102,7 +103,7 @@ def item_addresses(source: ItemSource, labels: Sequence[str | None]) -> NDArray[
     return addresses
 
 
-class KeyedSource:
+class KeyedSource(Secret):
     """Noise from a subkey: a pure function of (subkey, lane, node, coordinate).
 
     >>> from evertally.noise.laws import DiscreteGaussian

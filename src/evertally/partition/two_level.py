@@ -22,6 +22,7 @@ from evertally.partition.engine import PARTS, PartitionedRelease
 from evertally.partition.lanes import Lanes
 from evertally.partition.plan import Configuration, Terms, bounded, doubling, noisy_ladders, rebased
 from evertally.privacy import ApproxDP, PureDP
+from evertally.secret import Secret
 
 
 class TwoLevelPlan:
@@ -120,7 +121,7 @@ class TwoLevelPlan:
         return j
 
 
-class TwoLevelRelease:
+class TwoLevelRelease(Secret):
     """Both engines together: what they release is either a new segment's histogram or the inner partition's."""
 
     def __init__(self, plan: TwoLevelPlan, source: Source) -> None:

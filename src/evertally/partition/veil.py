@@ -8,6 +8,7 @@ from typing import Protocol
 from evertally.counting.process import IntArray
 from evertally.counting.rows import Rows
 from evertally.counting.veil import stairs
+from evertally.secret import Secret
 
 # Once H is full the answer is frozen, and nothing bounds how far the truth has moved on.
 NO_BOUND = 2.0**61
@@ -45,7 +46,7 @@ class ErrorFormula(Protocol):
         """A bound that fails with probability beta."""
 
 
-class PartitionVeil:
+class PartitionVeil(Secret):
     """The veil: released rows are whole histograms; the answers are queries of them."""
 
     def __init__(self, partition: Partition, formula: ErrorFormula) -> None:

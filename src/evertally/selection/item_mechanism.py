@@ -22,8 +22,8 @@ from evertally.privacy import Contribution
 class ItemMechanism(Contract):
     """Not used directly; see `UnknownHistogram` and `UnknownTopK`.
 
-    There are no totals to hand over: `step` takes the tick's events and bounds them as `step_events` does (only the cap
-    of users needs `step_events`), and `run` takes a list of ticks.
+    There are no totals to hand over: `step` takes the tick's events and bounds them as `step_events` does, and `run`
+    takes a list of ticks. Where users are protected both are refused: events without owners have no cap.
     """
 
     def __init__(self, *, contribution: Contribution, options: Options, **common: Any) -> None:
@@ -63,6 +63,7 @@ class ItemMechanism(Contract):
         With `full=True` an Arrow table with tick, column (the label), value and the 95 % interval of each value. With
         `at`, an increasing list of ticks of this run, only the releases at those ticks are kept; all ticks are played.
         """
+        self._check_owners()
         require_column(x, "the ticks of a run")
         ticks = as_list(x)
         for events in ticks:

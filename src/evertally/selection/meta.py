@@ -19,8 +19,8 @@ one-shot call and O(size of a block's histogram) more.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -28,9 +28,11 @@ import numpy as np
 from evertally.counting.mechanism import from_bytes, to_bytes
 from evertally.counting.process import IntArray
 from evertally.counting.tree import level
+from evertally.encode.texts import tables_from_bytes, tables_to_bytes
 from evertally.errors import ConfigurationError
 from evertally.noise import ItemSource, item_addresses
 from evertally.privacy import ZCDP, ApproxZCDP
+from evertally.secret import Secret
 from evertally.selection.histograms import OneShot
 from evertally.selection.items import Items
 
@@ -50,7 +52,7 @@ class Blocks(Protocol):
         """The way back."""
 
 
-class KnownBlocks:
+class KnownBlocks(Secret):
     """Histograms over declared labels: totals are one integer for each label, zeros stay.
 
     >>> from evertally.noise import ZeroNoise
@@ -81,7 +83,7 @@ class KnownBlocks:
         self._sums = from_bytes(data).reshape(self._sums.shape)
 
 
-class SeenBlocks:
+class SeenBlocks(Secret):
     """Histograms over whatever labels occur: totals are positive counts by label, a block knows its own labels only.
 
     >>> from evertally.noise import ZeroNoise
@@ -111,10 +113,10 @@ class SeenBlocks:
         return Items(names, counts, item_addresses(self._source, names))
 
     def state(self) -> bytes:
-        return json.dumps(self._counts, sort_keys=True).encode()
+        return tables_to_bytes(self._counts)
 
     def load(self, data: bytes) -> None:
-        self._counts = json.loads(data)
+        self._counts = tables_from_bytes(data)
 
 
 def _add(into: dict[str, int], more: Mapping[str, int]) -> None:
@@ -165,7 +167,7 @@ def paid_by(charge: Charge, one_shot: OneShot, depth: int, blocks: int = 1) -> O
     return one_shot
 
 
-class MetaAlgo:
+class MetaAlgo(Secret):
     """The engine: one tick's totals in, what the blocks of the tiling released comes out.
 
     >>> from evertally.noise import ZeroNoise
@@ -224,9 +226,11 @@ class MetaAlgo:
         return sum(self.radix**v for v, cells in enumerate(self._released) for cell in cells if label not in cell)
 
     def state(self) -> list[bytes]:
-        return [self._blocks.state(), json.dumps(self._released, sort_keys=True).encode()]
+        cells = to_bytes(np.array([len(cells) for cells in self._released], dtype=np.int64))
+        return [self._blocks.state(), cells, tables_to_bytes(self.cells)]
 
     def load(self, tick: int, parts: list[bytes]) -> None:
         self.tick = tick
         self._blocks.load(parts[0])
-        self._released = json.loads(parts[1])
+        cells = iter(tables_from_bytes(parts[2]))
+        self._released = [list(islice(cells, count)) for count in from_bytes(parts[1]).tolist()]

@@ -28,13 +28,14 @@ from evertally.counting.process import IntArray
 from evertally.counting.rows import Rows, dense
 from evertally.counting.tree import Radix, TreeProcess
 from evertally.noise import VariateSource
+from evertally.secret import Secret
 from evertally.selection.noisy_max import noisy_argmax
 from evertally.selection.sparse_gumbel_budget import SparseGumbelBudget
 
 _PIECE = 1 << 15  # questions asked at once
 
 
-class SparseGumbel:
+class SparseGumbel(Secret):
     """The engine. `advance` gives, for each tick, the k named columns and their k noisy counts.
 
     `reuse`: a column that is named again keeps its counter and its noise (streaming-selection 6.1: fewer releases, the

@@ -32,6 +32,7 @@ from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state import database
 from evertally.runtime.state.retention import drop_statements, thinned_through
 from evertally.runtime.state.sidecar import NO_CHAIN, Mark, Sidecar
+from evertally.secret import Secret
 
 LedgerRow = tuple[str, str, str, str]  # query, share, charge, fingerprint of its noise
 
@@ -68,8 +69,8 @@ class Cursor:
     offset: int = 0
 
 
-@dataclass(frozen=True)
-class Entry:
+@dataclass(frozen=True, repr=False)
+class Entry(Secret):
     """One accepted batch: its id and the events of it by tick."""
 
     id: str
@@ -78,7 +79,7 @@ class Entry:
     parts: Sequence[tuple[int, bytes]]
 
 
-class Store:
+class Store(Secret):
     """The durable side of one stream. Use it only inside `sidecar.fence`, from one thread."""
 
     def __init__(self, key: Key, spec: StreamSpec) -> None:
