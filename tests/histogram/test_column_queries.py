@@ -306,15 +306,21 @@ def test_intervals_of_a_table_are_at_least_as_wide_as_those_of_the_releases() ->
 def test_a_partition_that_was_promised_less_freezes_and_says_so() -> None:
     m = make(guarantee=et.PureDP(20.0), mechanism="bounded", largest=50, horizon=100)
     assert m.status == "ok"
-    before = m.error_bound(0.1)
+    before = m.error_bound(0.1), m.error_bound(0.1, trust_largest=True)
+    assert math.isinf(before[0]), "`largest` is a guess, and carries no bound"
+    assert "max_events_per_tick" in m.unbounded_because
+    assert math.isfinite(before[1])
     while m.status == "ok":
         m.step([1000, 0, 0, 0])
     frozen = m.step([1000, 0, 0, 0]).value
     assert set(m.run(np.full((99 - m.tick, 4), 1000))) == {frozen}
     last = m.step([0, 0, 0, 0])
     assert (last.value, m.tick) == (frozen, 100)
-    assert last.interval(0.1) == (frozen - int(NO_BOUND), frozen + int(NO_BOUND))
-    assert m.error_bound(0.1) == before, "public numbers do not change with the data"
+    lower, upper = last.interval(0.1)
+    assert upper == frozen + int(NO_BOUND)
+    assert 0 < lower < frozen, "what was released was not too high, and the truth only grows"
+    after = m.error_bound(0.1), m.error_bound(0.1, trust_largest=True)
+    assert after == before, "public numbers do not change with the data"
     assert et.restore(m.snapshot(), key=ZeroNoise()).status == "exhausted"
     with pytest.raises(HorizonExceeded):
         m.step([0, 0, 0, 0])
@@ -322,9 +328,10 @@ def test_a_partition_that_was_promised_less_freezes_and_says_so() -> None:
 
 def test_only_partitions_run_out() -> None:
     for mechanism in ("tree", "recompute", "trivial"):
-        m = make(mechanism=mechanism, largest=1, horizon=3)
-        m.run(np.full((3, 4), 10**6))
-        assert m.status == "ok"
+        for declared in ({}, {"max_events_per_tick": 10**6}):
+            m = make(mechanism=mechanism, largest=1, horizon=3, **declared)
+            m.run(np.full((3, 4), 10**6))
+            assert m.status == ("ok" if mechanism == "tree" or declared else "unbounded")
 
 
 @EVERY
@@ -363,7 +370,7 @@ REFUSED = [
     ("MaxSum", {"mechanism": "noisy-ladders"}, "need a horizon and `largest`"),
     ("MaxSum", {"mechanism": "noisy-ladders", "largest": 9, "split": (0.3, 0.3, 0.4)}, "leave it out"),
     ("MaxSum", {"mechanism": "recompute", "horizon": None}, "needs a horizon"),
-    ("MaxSum", {"mechanism": "trivial", "horizon": None}, "no error bound"),
+    ("MaxSum", {"mechanism": "trivial", "horizon": None}, "no constant"),
     ("MaxSum", {"mechanism": "tree", "horizon": None}, "horizon"),
     ("MaxSum", {"mechanism": "sqrt"}, "pure"),
     ("MaxSum", {"mechanism": "magic"}, "rebased"),

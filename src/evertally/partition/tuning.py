@@ -40,7 +40,7 @@ def tuned(terms: Terms, name: str, course: Course, reach: int) -> Configuration:
     """V1 ("rebased") or V2 ("intervals") for streams like `course`.
 
     `reach` bounds how much the test values of all queries together can grow while the answers stay below `largest`: it
-    bounds the number of closes, and so enters the error bound.
+    bounds the number of closes, and so enters the error bound. Without `largest` to rely on it is what was declared.
     """
     rule = partial(Intervals if name == "intervals" else Rebased, terms.queries)
     if terms.unlimited:
@@ -59,6 +59,7 @@ def tuned(terms: Terms, name: str, course: Course, reach: int) -> Configuration:
         lambda j, t: kappa,
         (1, 1, 0),
         closes=lambda beta: most_closes(noise, kappa, T, reach, beta),
+        sure_closes=lambda beta: T if terms.most is None else most_closes(noise, kappa, T, T * terms.most, beta),
     )
 
 
