@@ -12,7 +12,17 @@ False
 'the exact law loses epsilon 5.99995, claimed 3'
 """
 
-from evertally.audit.mutants import calibration, door, engine, noise, partitions, privacy, processes, selections
+from evertally.audit.mutants import (
+    calibration,
+    door,
+    engine,
+    noise,
+    partitions,
+    privacy,
+    processes,
+    selections,
+    statements,
+)
 from evertally.audit.mutants.planting import MUTANTS, Mutant
 
 __all__ = [
@@ -26,4 +36,5 @@ __all__ = [
     "privacy",
     "processes",
     "selections",
+    "statements",
 ]
