@@ -303,6 +303,7 @@ def _assumptions(spec: StreamSpec) -> list[str]:
         assumed.append("Events do not depend on what this stream released before.")
     if spec.max_events_per_tick is not None:
         assumed.append(
-            f"max_events_per_tick = {spec.max_events_per_tick} is a guess that error bounds rest on; privacy does not."
+            f"No tick has more than {spec.max_events_per_tick} events (max_events_per_tick): error bounds rest on it, "
+            "and nobody enforces it; privacy does not depend on it."
         )
     return assumed

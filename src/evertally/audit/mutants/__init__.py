@@ -22,6 +22,7 @@ from evertally.audit.mutants import (
     privacy,
     processes,
     selections,
+    statements,
 )
 from evertally.audit.mutants.planting import MUTANTS, Mutant
 
@@ -37,4 +38,5 @@ __all__ = [
     "privacy",
     "processes",
     "selections",
+    "statements",
 ]
