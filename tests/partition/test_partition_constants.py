@@ -156,7 +156,9 @@ def test_rebased_and_intervals(make: Any, looks: int, promise: Promise) -> None:
     assert gamma >= 2
     assert n * gamma >= D * 10**5 > n * (gamma - 1)
     bound = 2 * tails.sparse_vector(BETA) + (looks + 1) * tails.histogram(BETA) + gamma
-    assert plan.rise(1, 1) < plan.error(BETA) < 0.9 * bound, "the law of the close time is tighter than the worst of all"
+    assert plan.rise(1, 1) < plan.error(BETA) < 0.9 * bound, (
+        "the law of the close time is tighter than the worst of all"
+    )
     for other in (1, 10, 1000, 10**5, D * 10**5 // 2):  # and no other n is much better
         tails = plan.terms.tails(plan.noise, "best", other)
         gamma = max(2, -(-D * 10**5 // other))

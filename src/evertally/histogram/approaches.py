@@ -198,7 +198,7 @@ def _partition(task: Task, name: str, charge: PureDP | ApproxDP) -> Approach:
         task.largest,
         task.beta,
         task.growth,
-        task.split,
+        split=task.split,
         calibration=calibration,
     )
     at = predict.SOMEWHERE if task.horizon is None else None
