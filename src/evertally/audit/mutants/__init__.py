@@ -12,7 +12,7 @@ False
 'the exact law loses epsilon 5.99995, claimed 3'
 """
 
-from evertally.audit.mutants import calibration, door, engine, noise, partitions, privacy, processes, selections
+from evertally.audit.mutants import calibration, door, engine, hands, noise, partitions, privacy, processes, selections
 from evertally.audit.mutants.planting import MUTANTS, Mutant
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "calibration",
     "door",
     "engine",
+    "hands",
     "noise",
     "partitions",
     "privacy",
