@@ -151,7 +151,7 @@ def _query(spec: StreamSpec, query: QuerySpec, row: PlannedQuery, mechanism: Any
         "exactness": row.exactness,
         "charge": _guarantee(row.charge) if _pays(row.mechanism) else None,
         "proved_in": {
-            "mechanism": mechanism_proof(query, row.mechanism),
+            "mechanism": mechanism_proof(spec, query, row.mechanism),
             "change_of_one_unit": change_proof(spec, query),
         },
         "error_bound": _finite(row.error_bound),
