@@ -18,7 +18,6 @@ from evertally.counting.process import Budget, IntArray, check_horizon, kind_and
 from evertally.noise import Source
 from evertally.privacy import Change
 
-
 _LONGEST_WALK = 256  # steps whose law is computed one by one
 
 

@@ -20,7 +20,6 @@ from evertally.noise import Law
 from evertally.partition.blocks import BlockProcess
 from evertally.partition.budget import Noise
 
-
 _MOST_PLACES = 2**13  # intervals that are looked at one by one
 _MOST_LAWS = 48
 _QUIET = Spread("laplace", variance=0.0, proxy=0.0, peak=0.0, finest=1.0)

@@ -12,12 +12,23 @@ False
 'the exact law loses epsilon 5.99995, claimed 3'
 """
 
-from evertally.audit.mutants import calibration, door, engine, noise, partitions, privacy, processes, selections
+from evertally.audit.mutants import (
+    accuracy,
+    calibration,
+    door,
+    engine,
+    noise,
+    partitions,
+    privacy,
+    processes,
+    selections,
+)
 from evertally.audit.mutants.planting import MUTANTS, Mutant
 
 __all__ = [
     "MUTANTS",
     "Mutant",
+    "accuracy",
     "calibration",
     "door",
     "engine",

@@ -119,11 +119,11 @@ def _() -> Verdict:
         ),
     )
     for make in makers:
-        for call in (lambda m, x: m.step(x), lambda m, x: m.run([x])):
+        for way in ("step", "run"):
             mechanism = make(ZeroNoise())
             x = [50, 0] if isinstance(mechanism, MaxSum) else 50
             try:
-                call(mechanism, x)
+                mechanism.step(x) if way == "step" else mechanism.run([x])
             except TypeError:
                 continue
             return True, f"{type(mechanism).__name__} with a cap of 1 took 50 events of nobody knows whom"
