@@ -1,7 +1,7 @@
 """How large a noise path gets: one bound for all ticks at once, from the law of the path and not tick by tick.
 
 `Spread.radius` with a share of beta for every tick (a union bound) pays for T ticks as if they had nothing in common
-and were all as wide as the widest. What is here knows how ticks are made (docs/theory/additions.md, 7):
+and were all as wide as the widest. What is here knows how ticks are made (docs/theory/additions.md, 8):
 
 * trees: the largest prefix sum obeys a recursion over the levels, computed on a grid (`tree_maximum`);
 * Honaker's tree: the same recursion, where independence is replaced by positive association (`refined_maximum`);

@@ -17,11 +17,12 @@ from evertally.bounds.tails import Spread
 from evertally.counting.process import Budget, IntArray, check_horizon, kind_and_scale, node_law, spread_of
 from evertally.noise import Source
 from evertally.privacy import Change
+from evertally.secret import Secret
 
 _LONGEST_WALK = 256  # steps whose law is computed one by one
 
 
-class AccumulatingProcess:
+class AccumulatingProcess(Secret):
     """Noise of H0. Time O(d) for each insert, memory O(d).
 
     >>> from evertally.noise import simulation

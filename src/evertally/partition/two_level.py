@@ -22,6 +22,7 @@ from evertally.partition.engine import PARTS, PartitionedRelease
 from evertally.partition.lanes import Lanes
 from evertally.partition.plan import Configuration, Terms, bounded, doubling, noisy_ladders, rebased
 from evertally.privacy import ApproxDP, PureDP
+from evertally.secret import Secret
 
 
 class TwoLevelPlan:
@@ -100,6 +101,10 @@ class TwoLevelPlan:
         inner = replace(inner, terms=replace(inner.terms, base_error=self._tails.piled(beta / 2, j - 1)))
         return self._factor * inner.error(beta / 2 * self._share(j), tick)
 
+    def sure_error(self, beta: float, tick: int | None = None) -> float:
+        """The same: `largest` is not used, but the segments are made for answers that grow as declared."""
+        return math.inf if self.terms.most is None else self.error(beta, tick)
+
     def segment_of(self, answer: float) -> int:
         """The segment in which an answer of this size lies, noise aside."""
         j = 1
@@ -120,7 +125,7 @@ class TwoLevelPlan:
         return j
 
 
-class TwoLevelRelease:
+class TwoLevelRelease(Secret):
     """Both engines together: what they release is either a new segment's histogram or the inner partition's."""
 
     def __init__(self, plan: TwoLevelPlan, source: Source) -> None:

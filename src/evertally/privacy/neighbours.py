@@ -70,8 +70,9 @@ class Contribution:
     max_events_per_user: int | None = None
 
     def __post_init__(self) -> None:
-        _whole(self.max_per_event, "max_per_event")
-        _whole(self.max_weight, "max_weight")
+        # Kept as Python's own integers: what is charged for must be what was checked.
+        object.__setattr__(self, "max_per_event", _whole(self.max_per_event, "max_per_event"))
+        object.__setattr__(self, "max_weight", _whole(self.max_weight, "max_weight"))
         if self.protects not in ("event", "item"):
             raise ConfigurationError(f"protects must be 'event' or 'item', not {self.protects!r}")
         if self.unit not in ("event", "user"):
@@ -84,7 +85,8 @@ class Contribution:
                     "unit='user' needs max_events_per_user: the number of events of one user that are kept "
                     "in the whole life of the stream"
                 )
-            _whole(self.max_events_per_user, "max_events_per_user")
+            capped = _whole(self.max_events_per_user, "max_events_per_user")
+            object.__setattr__(self, "max_events_per_user", capped)
             if self.protects == "item":
                 raise ConfigurationError("unit='user' protects whole events; use protects='event'")
 
@@ -138,6 +140,20 @@ def change(neighbours: Neighbours | str, contribution: Contribution, columns: in
     return base.group(w if relation is Neighbours.ADD_REMOVE else 2 * w)
 
 
+def moves_one_way(neighbours: Neighbours | str, contribution: Contribution) -> bool:
+    """Whether one of two neighbouring streams has at least the counts of the other, in all ticks and columns.
+
+    So it is where a whole event, or all events of a user, is there or not, and amounts are not negative. Replacement
+    lets one column fall while another rises; signed amounts do; and where one item of an event is protected, the item
+    that was cut off comes in when another goes. What it saves: additions 7.
+
+    >>> moves_one_way("add_remove", Contribution()), moves_one_way("replace", Contribution())
+    (True, False)
+    """
+    whole = contribution.protects == "event" and not contribution.signed
+    return Neighbours.parse(neighbours) is Neighbours.ADD_REMOVE and whole
+
+
 def _event(relation: Neighbours, contribution: Contribution, d: int) -> Change:
     b, w = min(contribution.max_per_event, d), contribution.max_weight
     if relation is Neighbours.ADD_REMOVE:
@@ -183,6 +199,7 @@ def _cells(cells: int, height: int) -> Change:
 
 
 def _whole(value: int, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    number = int.__index__(value) if issubclass(type(value), int) and not isinstance(value, bool) else 0
+    if number < 1:
         raise ConfigurationError(f"{name} must be a whole number of at least 1, not {value!r}")
-    return value
+    return number

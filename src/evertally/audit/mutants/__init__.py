@@ -15,6 +15,7 @@ False
 from evertally.audit.mutants import (
     accuracy,
     calibration,
+    committing,
     door,
     engine,
     noise,
@@ -30,6 +31,7 @@ __all__ = [
     "Mutant",
     "accuracy",
     "calibration",
+    "committing",
     "door",
     "engine",
     "noise",
