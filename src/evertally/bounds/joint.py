@@ -1,7 +1,7 @@
 """How large a noise path gets: one bound for all ticks at once, from the law of the path and not tick by tick.
 
 `Spread.radius` with a share of beta for every tick (a union bound) pays for T ticks as if they had nothing in common
-and were all as wide as the widest. What is here knows how ticks are made (docs/theory/additions.md, 7):
+and were all as wide as the widest. What is here knows how ticks are made (docs/theory/additions.md, 8):
 
 * trees: the largest prefix sum obeys a recursion over the levels, computed on a grid (`tree_maximum`);
 * Honaker's tree: the same recursion, where independence is replaced by positive association (`refined_maximum`);
@@ -98,7 +98,7 @@ class GridLaw:
     @classmethod
     def of(cls, tail: Callable[[Floats], Floats], reach: int, step: float) -> GridLaw:
         """From P(Z > x), up to `reach` steps away."""
-        tails = tail(np.arange(-reach, reach + 1) * step)
+        tails = tail(np.arange(-reach, reach + 1, dtype=np.float64) * step)
         return cls(np.maximum(np.append(1.0, tails[:-1]) - tails, 0.0), reach, step)
 
     @classmethod
@@ -122,7 +122,8 @@ class GridLaw:
         """A multiple, rounded up again."""
         places = np.ceil((np.arange(self.masses.size) - self.zero) * factor - 1e-9).astype(np.int64)
         zero = int(-places[0])
-        return GridLaw(np.bincount(places + zero, weights=self.masses), zero, self.step)
+        masses = np.bincount(places + zero, weights=self.masses).astype(np.float64)
+        return GridLaw(masses, zero, self.step)
 
     def coarser(self, times: int) -> GridLaw:
         """On a grid of `times` as large steps."""

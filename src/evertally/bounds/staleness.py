@@ -1,6 +1,6 @@
 """How far the answer of a partition falls behind: the law of the close time, and what is released with it.
 
-docs/theory/additions.md, 8. An open interval survives a tick whose test value is g above the last release with
+docs/theory/additions.md, 9. An open interval survives a tick whose test value is g above the last release with
 probability P(mu <= kappa + tau - g). To be seen more than x behind, it must survive the first tick at which it is: one
 fresh mu, and not one for each of T ticks. If a test value grows by at most `step` in a tick, it must also survive the
 ticks at which it was x - step, x - 2 step, ... behind:

@@ -103,7 +103,7 @@ class LinearMechanism(Mechanism):
         """With probability at least 1 - beta no number of any tick is further off than this, by the law of the path.
 
         With `t`, the bound for that tick, all ticks together still failing with probability at most beta. Without a
-        horizon `t` is needed (`path_bound`; docs/theory/additions.md, 7).
+        horizon `t` is needed (`path_bound`; docs/theory/additions.md, 8).
         """
         if not 0 < beta < 1:
             raise ConfigurationError("beta is a probability between 0 and 1")

@@ -77,7 +77,7 @@ def path_bound(process: NoiseProcess, beta: float, tick: int | None = None) -> f
     """A bound on the noise of all columns at all ticks that fails with probability at most beta; with `tick` what it
     says about that tick, bounds of all ticks together still failing with probability at most beta.
 
-    docs/theory/additions.md, 7. Without a horizon `tick` is needed.
+    docs/theory/additions.md, 8. Without a horizon `tick` is needed.
     """
     column = of_column(beta, process.columns)
     T = process.horizon

@@ -170,7 +170,7 @@ class TreeProcess(Secret):
         return self.maximum().radius(beta / 2)
 
     def maximum(self, reach: float = 0.0) -> GridMaximum:
-        """The law of the largest noise over all ticks, one-sided and rounded up; the grid goes up to `reach` at least."""
+        """The law of the largest noise over all ticks, one-sided, rounded up; its grid goes to `reach` at least."""
         assert self.horizon is not None
         kind, scale = kind_and_scale(self.law)
         reach = max(reach, self.worst().radius(_FARTHEST / self.horizon))

@@ -144,17 +144,8 @@ class Configuration:
         # Thresholds that double can be beyond all numbers where nothing public bounds how many there will be.
         return self.factor * float(bound) if bound < 2**1000 else math.inf
 
-    def sure_error(self, beta: float, tick: int | None = None) -> float:
-        """The bound on every stream whose answers grow by at most `terms.most` in a tick, or on every stream at all:
-        `largest` is a guess, and carries nothing. Infinite where more closes than n are possible."""
-        if self.closes is not None:
-            return replace(self, closes=self.sure_closes).error(beta, tick)
-        if self.covers is not None and self.terms.reachable > self.covers:
-            return math.inf
-        return self.error(beta, tick)
-
     def _rebased_error(self, beta: float, tick: int | None, interval: int | None) -> float:
-        """The same where thresholds follow the released answers: V1 to V4 (docs/theory/additions.md, 8).
+        """The same where thresholds follow the released answers: V1 to V4 (docs/theory/additions.md, 9).
 
         Bounds for single intervals share beta by the numbers of the intervals, and hold together. Where the number of
         intervals is limited, one bound for all of them is tighter; its limit may rest on `largest`, so it says nothing
@@ -180,6 +171,15 @@ class Configuration:
         behind = tails.behind((1 - part) * beta, self.rise(interval, tick), self.terms.most, interval, together)
         above = tails.ahead(part * beta, interval, together)
         return float(max(behind, above) + base + ahead * (above + base))
+
+    def sure_error(self, beta: float, tick: int | None = None) -> float:
+        """The bound on every stream whose answers grow by at most `terms.most` in a tick, or on every stream at all:
+        `largest` is a guess, and carries nothing. Infinite where more closes than n are possible."""
+        if self.closes is not None:
+            return replace(self, closes=self.sure_closes).error(beta, tick)
+        if self.covers is not None and self.terms.reachable > self.covers:
+            return math.inf
+        return self.error(beta, tick)
 
     def typical(self, tick: int, interval: int) -> float:
         """What the error is about in a long interval, where the rise is well above the noise: the rise, and each noise

@@ -13,6 +13,7 @@ False
 """
 
 from evertally.audit.mutants import (
+    accuracy,
     calibration,
     committing,
     door,
@@ -30,6 +31,7 @@ from evertally.audit.mutants.planting import MUTANTS, Mutant
 __all__ = [
     "MUTANTS",
     "Mutant",
+    "accuracy",
     "calibration",
     "committing",
     "door",

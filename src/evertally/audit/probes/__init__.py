@@ -6,6 +6,7 @@ door, not from its own idea of sensitivity: what one event, one item or one user
 """
 
 from evertally.audit.probes import (
+    accuracy,
     closed_forms,
     exact_laws,
     games,
@@ -22,6 +23,7 @@ __all__ = [
     "Detection",
     "Family",
     "Probe",
+    "accuracy",
     "closed_forms",
     "exact_laws",
     "games",
