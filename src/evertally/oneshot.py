@@ -83,7 +83,7 @@ def known_histogram(
     >>> import evertally as et
     >>> release = known_histogram({"a": 120}, ["a", "b"], guarantee=et.ZCDP(0.5), key=et.simulation(1))
     >>> release.value, round(release.stddev, 3), release.interval(beta=0.05)[0]
-    ({'a': 118, 'b': 0}, 1.0, {'a': 116, 'b': -2})
+    ({'a': 120, 'b': 0}, 1.0, {'a': 118, 'b': -2})
     """
     reach = _reach(max_weight, neighbours, max_events_per_user)
     mechanism = KnownGauss.within(_zcdp(guarantee), max_per_event, reach)

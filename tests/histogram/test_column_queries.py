@@ -306,15 +306,21 @@ def test_intervals_of_a_table_are_at_least_as_wide_as_those_of_the_releases() ->
 def test_a_partition_that_was_promised_less_freezes_and_says_so() -> None:
     m = make(guarantee=et.PureDP(20.0), mechanism="bounded", largest=50, horizon=100)
     assert m.status == "ok"
-    before = m.error_bound(0.1)
+    before = m.error_bound(0.1), m.error_bound(0.1, trust_largest=True)
+    assert math.isinf(before[0]), "`largest` is a guess, and carries no bound"
+    assert "max_events_per_tick" in m.unbounded_because
+    assert math.isfinite(before[1])
     while m.status == "ok":
         m.step([1000, 0, 0, 0])
     frozen = m.step([1000, 0, 0, 0]).value
     assert set(m.run(np.full((99 - m.tick, 4), 1000))) == {frozen}
     last = m.step([0, 0, 0, 0])
     assert (last.value, m.tick) == (frozen, 100)
-    assert last.interval(0.1) == (frozen - int(NO_BOUND), frozen + int(NO_BOUND))
-    assert m.error_bound(0.1) == before, "public numbers do not change with the data"
+    lower, upper = last.interval(0.1)
+    assert upper == frozen + int(NO_BOUND)
+    assert 0 < lower < frozen, "what was released was not too high, and the truth only grows"
+    after = m.error_bound(0.1), m.error_bound(0.1, trust_largest=True)
+    assert after == before, "public numbers do not change with the data"
     assert et.restore(m.snapshot(), key=ZeroNoise()).status == "exhausted"
     with pytest.raises(HorizonExceeded):
         m.step([0, 0, 0, 0])
@@ -322,9 +328,10 @@ def test_a_partition_that_was_promised_less_freezes_and_says_so() -> None:
 
 def test_only_partitions_run_out() -> None:
     for mechanism in ("tree", "recompute", "trivial"):
-        m = make(mechanism=mechanism, largest=1, horizon=3)
-        m.run(np.full((3, 4), 10**6))
-        assert m.status == "ok"
+        for declared in ({}, {"max_events_per_tick": 10**6}):
+            m = make(mechanism=mechanism, largest=1, horizon=3, **declared)
+            m.run(np.full((3, 4), 10**6))
+            assert m.status == ("ok" if mechanism == "tree" or declared else "unbounded")
 
 
 @EVERY
@@ -363,7 +370,7 @@ REFUSED = [
     ("MaxSum", {"mechanism": "noisy-ladders"}, "need a horizon and `largest`"),
     ("MaxSum", {"mechanism": "noisy-ladders", "largest": 9, "split": (0.3, 0.3, 0.4)}, "leave it out"),
     ("MaxSum", {"mechanism": "recompute", "horizon": None}, "needs a horizon"),
-    ("MaxSum", {"mechanism": "trivial", "horizon": None}, "no error bound"),
+    ("MaxSum", {"mechanism": "trivial", "horizon": None}, "no constant"),
     ("MaxSum", {"mechanism": "tree", "horizon": None}, "horizon"),
     ("MaxSum", {"mechanism": "sqrt"}, "pure"),
     ("MaxSum", {"mechanism": "magic"}, "rebased"),
@@ -620,10 +627,19 @@ def test_recomputations_pay_exactly_their_budget(kind: str, queries: int, ticks:
 
 
 @pytest.mark.parametrize("ticks", [1, 7, 60, 97])
-@pytest.mark.parametrize(("options", "linf"), [({}, 1), ({"max_weight": 3}, 3)], ids=["event", "weight"])
+@pytest.mark.parametrize(
+    ("options", "linf"),
+    [
+        ({}, 1),
+        ({"max_weight": 3}, 3),
+        ({"unit": "user", "max_events_per_user": 2}, 2),
+        ({"max_weight": 3, "neighbours": "replace"}, 3),
+    ],
+    ids=["event", "weight", "user", "replaced event"],
+)
 def test_selections_pay_exactly_their_budget(ticks: int, options: Any, linf: int) -> None:
     """price-of-continual-release 3.7 and 10.1(6): m eps' = eps by permute-and-flip, m eps'^2/8 = rho by the exponential
-    mechanism, where eps' = 2 D/scale."""
+    mechanism, where eps' = 2 D/scale, and D/scale where an event moves all scores one way (additions 7)."""
     for guarantee, kind in ((et.PureDP(4.0), "exponential"), (et.ZCDP(2.0), "gumbel")):
         scales: list[Fraction] = []
         m, draws = with_scales(
@@ -634,7 +650,7 @@ def test_selections_pay_exactly_their_budget(ticks: int, options: Any, linf: int
         assert {(entry.law, entry.coordinates) for entry in draws} == {(kind, 4)}
         (scale,) = set(scales)
         assert len(scales) == releases
-        epsilon = 2 * linf / scale
+        epsilon = (2 if options.get("neighbours") == "replace" else 1) * linf / scale
         if kind == "exponential":
             assert releases * epsilon == m.charge.exact_epsilon == 4
         else:
@@ -654,17 +670,25 @@ def with_scales(scales: list[Fraction], play: Any) -> Any:
 @pytest.mark.parametrize("mechanism", ["rebased", "bounded", "noisy-ladders", "doubling"])
 @pytest.mark.parametrize(
     ("options", "linf", "units"),
-    [({}, 1, 1), ({"max_weight": 3}, 3, 1), ({"unit": "user", "max_events_per_user": 5}, 1, 5)],
-    ids=["event", "weight", "user"],
+    [
+        ({}, 1, 1),
+        ({"max_weight": 3}, 3, 1),
+        ({"unit": "user", "max_events_per_user": 5}, 1, 5),
+        ({"max_weight": 3, "neighbours": "replace"}, 3, 1),
+        ({"unit": "user", "max_events_per_user": 5, "neighbours": "replace"}, 1, 10),
+    ],
+    ids=["event", "weight", "user", "replaced event", "replaced user"],
 )
 def test_a_partition_pays_exactly_its_budget(mechanism: str, options: Any, linf: int, units: int) -> None:
     """parameterized-histograms 2.2-2.4: eps_tau = linf/b_tau, eps_mu = 2 linf/b_mu, eps_U = k linf/b_U and eps_H add up
-    to epsilon, for each event of a unit. Guesses may move a split, and never the sum."""
+    to epsilon, for each event of a unit; eps_mu = linf/b_mu where neighbours move one way (additions 7). Guesses may
+    move a split, and never the sum."""
+    sides = 2 if options.get("neighbours") == "replace" else 1
     for guess in ({"largest": 10}, {"largest": 10**6, "beta": 0.3, "max_events_per_tick": 50}):
         m, draws = drawn(mechanism, guarantee=et.PureDP(2.0), **options, **guess)
         assert m.charge == et.PureDP(2.0)
         scales = {entry.lane: entry.law.scale for entry in draws}
-        paid = linf / scales["tau"] + 2 * linf / scales["mu"]
+        paid = linf / scales["tau"] + sides * linf / scales["mu"]
         paid += linf / scales["update"] if mechanism == "noisy-ladders" else 0
         paid += m._veil._formula.noise.histogram.exact_epsilon
         assert Fraction(2, units) * (1 - Fraction(1, 2**30)) <= paid <= Fraction(2, units)
@@ -673,10 +697,11 @@ def test_a_partition_pays_exactly_its_budget(mechanism: str, options: Any, linf:
 def test_a_split_is_taken_as_it_is_given() -> None:
     for guess in ({"largest": 10}, {"largest": 10**6, "beta": 0.3, "max_events_per_tick": 50}):
         for split in (("1/8", "3/8", "1/2"), (0.125, 0.375, 0.5)):
-            m, draws = drawn("rebased", guarantee=et.PureDP(2.0), split=split, **guess)
-            scales = {entry.lane: entry.law.scale for entry in draws}
-            assert (scales["tau"], m._veil._formula.noise.histogram) == (4, et.PureDP(1))
-            assert Fraction(8, 3) <= scales["mu"] < Fraction(8, 3) + Fraction(1, 2**30)
+            for neighbours, mu in (("add_remove", Fraction(4, 3)), ("replace", Fraction(8, 3))):
+                m, draws = drawn("rebased", guarantee=et.PureDP(2.0), split=split, neighbours=neighbours, **guess)
+                scales = {entry.lane: entry.law.scale for entry in draws}
+                assert (scales["tau"], m._veil._formula.noise.histogram) == (4, et.PureDP(1))
+                assert mu <= scales["mu"] < mu + Fraction(1, 2**30)
 
 
 @pytest.mark.parametrize("guarantee", [PURE, ZC, APPROX, OBLIVIOUS, et.ApproxZCDP(0.5, 1e-6)], ids=repr)

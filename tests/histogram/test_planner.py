@@ -60,6 +60,7 @@ def test_predictions_are_what_happens(guarantee: Any, per_event: int, c: int) ->
     rows = steady(T, d, c)
     truth = truth_of(rows)
     options: dict[str, Any] = {"guarantee": guarantee, "horizon": T, "largest": c, "max_per_event": per_event}
+    options |= {"max_events_per_tick": 1}
     ways: dict[str, Approach] = {}
     for way in survey(task_of(columns=d, **options))[0]:
         ways.setdefault(way.name, way)
@@ -74,15 +75,18 @@ def test_predictions_are_what_happens(guarantee: Any, per_event: int, c: int) ->
     assert seen[auto] <= 1.15 * min(seen.values())
 
 
-def test_auto_takes_the_smallest_prediction() -> None:
+def test_auto_takes_the_smallest_prediction_among_the_ways_with_a_bound() -> None:
     for options in (
         {"columns": 10, "guarantee": PURE, "horizon": 10**6, "largest": 10**4},
         {"columns": 10, "guarantee": APPROXIMATE, "horizon": 10**4},
+        {"columns": 10, "guarantee": APPROXIMATE, "horizon": 10**4, "max_events_per_tick": 3},
         {"columns": 500, "guarantee": PURE, "horizon": 10**4, "largest": 100},
         {"columns": 3, "guarantee": et.ZCDP(0.5), "horizon": None},
     ):
         ways, _ = survey(task_of(**(options | {"mechanism": "auto"})))
-        assert [way.predicted for way in ways] == sorted(way.predicted for way in ways)
+        ranks = [(way.open != "", way.predicted) for way in ways]
+        assert ranks == sorted(ranks)
+        assert all(math.isfinite(way.bound) == (way.open == "") for way in ways)
         assert et.MaxSum(key=ZeroNoise(), **options).mechanism == ways[0].name
 
 
@@ -93,8 +97,12 @@ def test_every_regime_has_its_winner() -> None:
         return survey(task_of(**({"guarantee": PURE, "horizon": 10**6} | options)))[0][0].name
 
     assert winner(columns=10, largest=1000) == "rebased"
-    assert winner(columns=10, largest=30) == "trivial"
-    assert winner(columns=10_000, largest=100_000) == "recompute"
+    assert winner(columns=10_000, largest=100_000, max_events_per_tick=1) == "recompute"
+    assert winner(columns=10_000, largest=100_000) == "rebased", "a repeated answer would have no bound"
+    # A constant is for what was declared, and not for a guess.
+    assert winner(columns=10, horizon=30, max_events_per_tick=1, guarantee=et.PureDP(0.1)) == "trivial"
+    assert winner(columns=10, largest=30) != "trivial"
+    assert winner(columns=10, largest=30, max_events_per_tick=1) != "trivial"
     assert winner(columns=10, largest=10**6, max_per_event=1, guarantee=APPROXIMATE) == "sqrt"
     assert winner(columns=10, largest=1000, max_per_event=1, guarantee=APPROXIMATE) == "rebased"
 
@@ -207,16 +215,24 @@ def test_a_tuned_split_adds_up_to_the_promise(promise: Any) -> None:
             assert noise.histogram == PureDP(epsilon * split.histogram)
 
 
-def test_the_mechanism_draws_what_its_configuration_says() -> None:
+@pytest.mark.parametrize(("neighbours", "mu"), [("add_remove", 4), ("replace", 8)])
+def test_the_mechanism_draws_what_its_configuration_says(neighbours: str, mu: int) -> None:
     recording = Recording(simulation(5))
     mechanism = et.MaxSum(
-        4, guarantee=PURE, horizon=4000, largest=500, mechanism="rebased", split=("1/4", "1/4", "1/2"), key=recording
+        4,
+        guarantee=PURE,
+        horizon=4000,
+        largest=500,
+        mechanism="rebased",
+        split=("1/4", "1/4", "1/2"),
+        neighbours=neighbours,
+        key=recording,
     )
     mechanism.run(steady(4000, 4, 500))
     partition: Any = mechanism._veil.partition
     laws = {call.lane: call.law for call in recording.draws}
     assert laws.pop("tau") == DiscreteLaplace(4)
-    assert laws.pop("mu") == DiscreteLaplace(8)
+    assert laws.pop("mu") == DiscreteLaplace(mu)
     assert partition.closes > 5
     assert all(lane.startswith("block-") for lane in laws)
     assert all(law.scale >= 4 / Fraction(1, 2) for law in laws.values()), "no node below d/eps_H"
@@ -420,7 +436,7 @@ def test_the_plan_is_readable() -> None:
     assert plan.constant == 5000
     lines = repr(plan).splitlines()
     assert len(lines) == len(plan) + 3
-    assert lines[0].split() == ["mechanism", "pays", "predicted", "bound"]
+    assert lines[0].split()[:4] == ["mechanism", "pays", "predicted", "bound"]
     assert "constant 0" in lines[-2]
     assert any("sqrt" in reason for reason in plan.reasons)
 
@@ -431,9 +447,11 @@ def test_the_plan_is_readable() -> None:
 )
 def test_every_query_has_a_plan(query: str, options: dict[str, Any]) -> None:
     for guarantee, horizon in ((PURE, None), (et.ZCDP(0.5), 1000), (APPROXIMATE, 1000)):
-        plan = et.theory.plan(query, 5, guarantee, horizon, largest=200, **options)
-        assert plan[0].predicted <= plan[-1].predicted
-        assert all(math.isfinite(way.bound) for way in plan)
+        for declared in ({}, {"max_events_per_tick": 2}):
+            plan = et.theory.plan(query, 5, guarantee, horizon, largest=200, **options, **declared)
+            assert math.isfinite(plan[0].bound)
+            assert all(math.isfinite(way.bound) == (way.open == "") for way in plan)
+            assert all(way.guessed <= way.bound for way in plan)
 
 
 def test_an_unknown_query_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""Attacks on the system around the noise: replay, restore, fork, second streams, forms and bits of releases.
+"""Attacks on the system around the noise: replay, restore, second streams, forms and bits of releases.
 
 None of them guesses from one honest stream of releases (that is the game, `audit.play`). Each does what an outsider,
 or a careless operator, might do, and reports a `Finding` whose evidence consists of releases and nothing else.
@@ -111,31 +111,6 @@ def _shrinkage(continued: list[list[FloatArray]], inputs: Sequence[Any], tick: i
 
 def _continued(mechanism: Any, inputs: Sequence[Any]) -> list[FloatArray]:
     return [public(take(mechanism, x)) for x in inputs]
-
-
-FORK_TEXT = (
-    "a documented sharp edge of the library, which cannot see its copies; the runtime fences it (a lock, and a "
-    "generation number beside the key, refuse a second live copy and a state that forked)"
-)
-
-
-def fork_attack(make: Factory, left: Sequence[Any] = (1, 0, 2), right: Sequence[Any] = (0, 0, 1)) -> Finding:
-    """Lets two copies of one snapshot live on with different data: their noise is the same, and cancels out.
-
-    >>> import evertally as et
-    >>> fork_attack(lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=8, key=key)).leaked
-    True
-    """
-    key = simulation(2)
-    original = make(key)
-    take(original, left[0])
-    copy = restore(original.snapshot(), key=key)
-    pairs = [(public(take(original, a)), public(take(copy, b))) for a, b in zip(left, right, strict=True)]
-    seen = np.array([a - b for a, b in pairs])
-    truth = np.cumsum(np.array(left), axis=0) - np.cumsum(np.array(right), axis=0)
-    exact = np.array_equal(seen.ravel(), truth.ravel())
-    told = "the releases of two live copies differ by exactly what their data differ: " if exact else "nothing exact; "
-    return Finding("fork", exact, told + FORK_TEXT)
 
 
 def horizon_attack(make: Factory, x: Any = 0) -> Finding:

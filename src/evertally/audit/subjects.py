@@ -38,7 +38,8 @@ PURE, CONCENTRATED, APPROXIMATE = PureDP(1.0), ZCDP(0.5), ApproxDP(1.0, 1e-6)
 _REFINED = "charged for all nodes, and the refined estimates show less than the nodes"
 _HYBRID = "its outer process is charged for 2^32 ticks and never shown alone"
 _RATIO = "the two sums are audited; their ratio is post-processing"
-_ONE_SIDED = "the test is charged for answers that move both ways, and an added event moves them one way"
+_ALL_COLUMNS = "an event in all columns shows most in H, and one in all but one most in the test"
+_ONE_COLUMN = "an event moves the only count by the same while its interval waits and when it closes"
 _MARGIN = "the thresholds climb with a margin, so that their noise decides little"
 _LEVELS = "each level is shown against its half, and no transcript is at the thresholds of both"
 _SEPARATE = "with a delta, closes and Gaussian noise of H are shown apart"
@@ -118,6 +119,7 @@ _TABLE = "factorization-counting 6.3"
 _LABELS = ["a", "b", "c", "d", "e"]
 _COUNTERS, _RECOMPUTE = "price-of-continual-release 3.2-3.4", "price-of-continual-release 3.5-3.7"
 _PARTITION, _VARIANT = "parameterized-histograms 2.2, 4", "parameterized-histograms 2.2, 7.2"
+_ONE_WAY = "parameterized-histograms 2.2, additions 7"
 _TWO, _UNKNOWN = "parameterized-histograms 2.5, 5.4", "streaming-selection 4 and 7.2"
 _OBLIVIOUS = ApproxDP(4.0, 1e-6, adversary="oblivious")
 # One of five columns, replaced: then the change of a row can make up for both noises of a test.
@@ -190,11 +192,12 @@ SUBJECTS: tuple[Subject, ...] = (
     _query(TopKSelect, CONCENTRATED, 100, "sqrt", _COUNTERS, first=2, columns=3, max_per_event=1),
     # partitions: every rule, with every law that it takes
     _query(MaxSum, PURE, 1000, "rebased", _VARIANT, **_BUSY),
-    _query(MaxSum, PURE, 1000, "rebased", _VARIANT, why=_ONE_SIDED, **(_BUSY | {"neighbours": "add_remove"})),
+    _query(MaxSum, PURE, 1000, "rebased", _ONE_WAY, **(_BUSY | {"neighbours": "add_remove"})),
+    _query(MaxSum, PURE, 1000, "doubling", _ONE_WAY, **(_BUSY | {"neighbours": "add_remove"})),
     _query(MaxSum, APPROXIMATE, None, "rebased", _VARIANT, why=_SEPARATE, **_BUSY),
     _query(MaxSum, CONCENTRATED, 1000, "rebased", _VARIANT, **_BUSY),
     _query(MaxSum, PURE, 1000, "bounded", _PARTITION, **_BUSY),
-    _query(MaxSum, PURE, 1000, "bounded", _PARTITION, why=_ONE_SIDED, columns=5, unit="user", max_events_per_user=2),
+    _query(MaxSum, PURE, 1000, "bounded", _ONE_WAY, why=_ALL_COLUMNS, columns=5, unit="user", max_events_per_user=2),
     _query(MaxSum, PURE, 1000, "noisy-ladders", _PARTITION, why=_MARGIN, **_BUSY),
     _query(MaxSum, APPROXIMATE, 1000, "noisy-ladders", _PARTITION, why=_SEPARATE, **_BUSY),
     _query(MaxSum, PURE, 1000, "doubling", "parameterized-histograms 2.2, 5.1", **_BUSY),
@@ -213,13 +216,15 @@ SUBJECTS: tuple[Subject, ...] = (
     _query(TopKSelect, PURE, 1000, "doubling", "parameterized-histograms 2.2, 5.1", first=2, **_BUSY),
     _query(MonotoneQuery, PURE, 1000, "intervals", _VARIANT, why=_ROTATES, first=expressions.Mean(), **_BUSY),
     _query(MonotoneQuery, PURE, 1000, "rebased", _VARIANT, first=expressions.Maximum(), **_BUSY),
-    _query(SparseCounter, PURE, 1000, "intervals", "parameterized-histograms 4.5", why=_ONE_SIDED, largest=10_000),
+    _query(SparseCounter, PURE, 1000, "intervals", "parameterized-histograms 4.5", why=_ONE_COLUMN, largest=10_000),
     _query(SparseHistogram, PURE, 1000, "intervals", _VARIANT, categories=_LABELS, largest=1000, neighbours="replace"),
     # recomputation and constants
     _query(MaxSum, PURE, 100, "recompute", _RECOMPUTE, **_ONE),
     _query(TopK, CONCENTRATED, 100, "recompute", _RECOMPUTE, first=2, columns=5),
     _query(SumSelect, PURE, 100, "recompute", _RECOMPUTE, **_ONE),
     _query(SumSelect, CONCENTRATED, 100, "recompute", _RECOMPUTE, **_ONE),
+    _query(SumSelect, PURE, 100, "recompute", "additions 7", columns=5, max_per_event=1),
+    _query(SumSelect, CONCENTRATED, 100, "recompute", "additions 7", columns=5, max_per_event=1),
     _query(MaxSum, PURE, 100, "trivial", "price-of-continual-release 3.1", why=_NOTHING, largest=50, columns=5),
     _query(SumSelect, PURE, 100, "trivial", "price-of-continual-release 3.1", why=_NOTHING, largest=50, columns=5),
     # labels

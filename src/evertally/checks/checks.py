@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from evertally.checks.addresses import check_addresses
+from evertally.checks.interruptions import Line, entered, interrupted, lines_of, name_of
 from evertally.checks.secrets import check_secrets_stay
 from evertally.checks.subject import Subject, events_of, labels, numbers, same
 from evertally.counting import Release, restore
-from evertally.errors import HorizonExceeded, ReplayRefused, StateError
+from evertally.counting.snapshot import pack, unpack
+from evertally.errors import (
+    ConfigurationError,
+    HorizonExceeded,
+    InterruptedCall,
+    NoiseReused,
+    ReplayRefused,
+    StateError,
+)
 from evertally.noise import Key, ZeroNoise, simulation
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Neighbours, PureDP
 
@@ -278,6 +290,89 @@ def check_state_and_memory(subject: Subject) -> None:
     assert peak < 2**28, f"a run of {len(inputs)} ticks took {peak} bytes"
 
 
+def check_interrupted_calls(subject: Subject) -> None:
+    """Whatever line of a call is interrupted: the next try releases what an undisturbed one does, or is refused."""
+    key = simulation(12)
+    twin, victim = subject.make(key), subject.make(key)
+    inputs = subject.feed(subject.length(twin))[:4]
+    calls: list[Callable[[Any], Any]] = [lambda m, x=x: subject.step(m, x) for x in inputs[:2]]  # type: ignore[misc]
+    if len(inputs) > 2 and not subject.users:
+        calls.append(lambda m: subject.run(m, inputs[2:]))
+    tried: set[Line] = set()
+    for number, call in enumerate(calls, start=1):
+        before, ticks = twin.snapshot(), twin.tick
+        expected, lines = lines_of(partial(call, twin))
+        for line in lines:
+            if line in tried:
+                continue
+            tried.add(line)
+            # A call that ran another way than its twin's came to its end.
+            if not interrupted(partial(call, victim), line) or not _usable(victim):
+                victim = restore(before, key=key)
+            assert victim.tick == ticks, f"interrupted at {name_of(line)}, a call used ticks"
+        assert _released(call(victim), expected), (
+            f"call {number}, tried again after interruptions, releases other values"
+        )
+
+
+def _usable(mechanism: Any) -> bool:
+    try:
+        mechanism.snapshot()
+    except InterruptedCall:
+        return False
+    return True
+
+
+def _released(found: Any, expected: Any) -> bool:
+    if isinstance(found, Release):
+        return same(found.value, expected.value)
+    return len(found) == len(expected) and all(same(a, b) for a, b in zip(found, expected, strict=True))
+
+
+def check_one_call_at_a_time(subject: Subject) -> None:
+    """Whoever enters while a call is inside, from a thread or a signal handler, is refused, and disturbs nothing."""
+    key = simulation(13)
+    inputs = subject.feed(1)
+    take = partial(subject.step, x=inputs[0])
+    expected, lines = lines_of(lambda: take(subject.make(key)))
+    inside = [line for line in lines if line[0].co_name == "_step"]
+    mechanism = subject.make(key)
+    release, others = entered(lambda: take(mechanism), inside[0], lambda: take(mechanism))
+    assert len(others) == 2, "nobody could try to enter"
+    assert all(isinstance(error, InterruptedCall) for error in others), "two calls were inside at once"
+    assert mechanism.tick == 1
+    assert same(release.value, expected.value)
+
+
+def check_copies_are_refused(subject: Subject) -> None:
+    """Two mechanisms with one noise publish the difference of their data: a copy is refused unless it is asked for."""
+    key = Key.generate()
+    mechanism = subject.make(key)
+    x = subject.feed(1)[0]
+    for again in (copy.copy, copy.deepcopy, pickle.dumps):
+        _expect(TypeError, lambda again=again: again(mechanism))  # type: ignore[misc]
+    _expect((NoiseReused, ConfigurationError), lambda: subject.make(key))
+    blob = mechanism.snapshot()
+    release = subject.step(mechanism, x)
+    _expect(NoiseReused, lambda: restore(blob, key=key))
+    newest = restore(mechanism.snapshot(), key=key)
+    _expect(NoiseReused, lambda: subject.step(mechanism, x))
+    assert same(subject.step(newest, x, tick=1).value, release.value)
+    allowed = restore(blob, key=key, allow_copy=True)
+    assert same(subject.step(allowed, x).value, release.value)
+
+
+def check_snapshot_binds_the_noise(subject: Subject) -> None:
+    """A snapshot says from where its noise was drawn, and is refused by whoever would draw it from elsewhere."""
+    key = simulation(14)
+    mechanism = subject.make(key)
+    subject.step(mechanism, subject.feed(1)[0])
+    header, parts = unpack(mechanism.snapshot(), key)
+    assert header["noise"] == mechanism.noise_fingerprint
+    elsewhere = subject.make(simulation(15)).noise_fingerprint
+    _expect(StateError, lambda: restore(pack(header | {"noise": elsewhere}, parts, key), key=key))
+
+
 CHECKS: tuple[Check, ...] = (
     check_declares_its_promise,
     check_run_equals_steps,
@@ -293,16 +388,21 @@ CHECKS: tuple[Check, ...] = (
     check_noise_sees_no_data,
     check_error_formula,
     check_state_and_memory,
+    check_interrupted_calls,
+    check_one_call_at_a_time,
+    check_copies_are_refused,
+    check_snapshot_binds_the_noise,
     check_secrets_stay,
 )
 
 
-def _expect(kind: type[Exception], call: Callable[[], Any]) -> None:
+def _expect(kind: type[Exception] | tuple[type[Exception], ...], call: Callable[[], Any]) -> None:
     try:
         call()
     except kind:
         return
-    raise AssertionError(f"{kind.__name__} was expected")
+    names = " or ".join(k.__name__ for k in (kind if isinstance(kind, tuple) else (kind,)))
+    raise AssertionError(f"{names} was expected")
 
 
 def _equal(a: Any, b: Any) -> bool:

@@ -74,7 +74,8 @@ class Workload:
 BUSY = Workload(busy, 24, {"largest": 2400, "max_events_per_tick": 100})
 UNDECLARED = Workload(busy, 24, {"max_events_per_tick": 100})
 RACE = Workload(race, 32, {"largest": 3200, "max_events_per_tick": 100})
-QUIET = Workload(quiet, 60, {})
+QUIET = Workload(quiet, 60, {"max_events_per_tick": 1})
+UNSAID = Workload(quiet, 60, {})  # nobody said how many events a tick has: repeated and constant answers have no bound
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ def staleness(mechanism: Any) -> float:
     if isinstance(veil, RecomputeVeil):
         return float((veil.period - 1) * mechanism._task.growth)
     if not isinstance(veil, PartitionVeil):
-        return float(mechanism.error_bound())
+        return float(mechanism._task.ceiling)
     engine: Any = veil.partition
     configuration: Any = veil._formula
     if isinstance(configuration, TwoLevelPlan):
@@ -156,7 +157,8 @@ def query(
 ) -> Subject:
     """A question about a stream, answered in one way; `unlimited`: without a horizon."""
     horizon = None if unlimited else workload.ticks
-    shown = {"largest": workload.declared.get("largest")} | options
+    shown = {"largest": workload.declared.get("largest"), "events": "undeclared" if not workload.declared else None}
+    shown |= options
     words = [mechanism, repr(guarantee), f"T={horizon}", *(f"{k}={v}" for k, v in shown.items() if v is not None)]
     options = workload.declared | options
 
@@ -202,7 +204,7 @@ COLUMN_MECHANISMS: tuple[Subject, ...] = (
     query(LARGEST, PURE, "bounded", unlimited=True),
     query(LARGEST, PURE, "noisy-ladders"),
     query(LARGEST, APPROXIMATE, "noisy-ladders"),
-    query(LARGEST, PURE, "doubling"),
+    query(LARGEST, PureDP(12.0), "doubling"),
     query(LARGEST, PURE, "two-level"),
     query(LARGEST, PURE, "two-level", unlimited=True),
     query(LARGEST, OBLIVIOUS, "two-level"),
@@ -225,6 +227,8 @@ COLUMN_MECHANISMS: tuple[Subject, ...] = (
     query(LEADER, SMALL_PURE, "recompute", QUIET),
     query(LEADER, SMALL_CONCENTRATED, "recompute", QUIET),
     query(LARGEST, SMALL_PURE, "trivial", QUIET),
+    query(LARGEST, SMALL_PURE, "recompute", UNSAID),
+    query(LARGEST, SMALL_PURE, "trivial", UNSAID),
     query(LEADER, SMALL_PURE, "trivial", QUIET),
     # what an event, or a user, may do
     query(SMALLEST, PureDP(8.0), "rebased", max_per_event=1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, Self
@@ -21,6 +22,7 @@ from evertally.runtime.spec import check_runnable, check_servable
 from evertally.runtime.spec.options import UNKNOWN
 
 _LONGEST_SHOWN = 60
+_NO_BOUND = 2**60  # an end of an interval that is further away is none
 
 Extra = Callable[[Step, str, str | None], str]  # a further cell for (step, query, category)
 
@@ -82,15 +84,21 @@ class Display:
 
     def _row(self, step: Step, query: str, category: str | None, value: Any, lower: float, upper: float) -> list[str]:
         further = [self._extra[1](step, query, category)] if self._extra else []
-        # A label has no middle: its sum is at most `upper` below the right one.
-        margin = f"≤ {_shown(upper)}" if isinstance(value, str) else _shown((upper - lower) / 2)
-        return [query, escape(_printable(category or "")), escape(_shown(value)), margin, *further]
+        shown, margin = escape(_shown(value)), _margin(value, lower, upper)
+        return [query, escape(_printable(category or "")), shown, margin, *further]
 
 
 def _printable(label: str) -> str:
     """A label on one line of a terminal: it may be anybody's text, with control sequences in it."""
     shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in label)
     return shown if len(shown) <= _LONGEST_SHOWN else shown[: _LONGEST_SHOWN - 1] + "…"
+
+
+def _margin(value: Any, lower: float, upper: float) -> str:
+    """How far off it may be. A label has no middle: its sum is at most `upper` below the right one."""
+    if upper >= _NO_BOUND:
+        return "no bound" if isinstance(value, str) or lower <= -_NO_BOUND else f"at least {_shown(lower)}"
+    return f"≤ {_shown(upper)}" if isinstance(value, str) else _shown((upper - lower) / 2)
 
 
 def _shown(value: float | str) -> str:
@@ -125,7 +133,7 @@ def plan_table(spec: StreamSpec, plan: Plan) -> None:
             f"{planned.mechanism}, {planned.exactness}",
             _paid(planned),
             f"{planned.stddev:,.1f}" if planned.stddev is not None else "*" if planned.error_bound is None else "",
-            "*" if planned.error_bound is None else f"{_sign(planned)} {planned.error_bound:,.0f}",
+            _promised(planned),
         )
     console.print(table)
     if spec.unit == "user":
@@ -133,10 +141,21 @@ def plan_table(spec: StreamSpec, plan: Plan) -> None:
     if any(planned.error_bound is None for planned in plan.queries):
         console.print("* The error of a mean depends on the number of events; each release has its interval.")
     for planned in plan.queries:
+        if planned.unbounded_because:
+            console.print(escape(f"{planned.name} has no error bound: {planned.unbounded_because}."))
+        if planned.guessed_bound is not None:
+            smaller = f"{_sign(planned)} {planned.guessed_bound:,.0f}"
+            console.print(escape(f"{planned.name}: {smaller} while answers stay below `largest`, which is a guess."))
         if planned.kind in UNKNOWN:
             console.print(_explained(planned, plan.beta, last))
     for line in _places(spec):
         console.print(escape(line))
+
+
+def _promised(planned: PlannedQuery) -> str:
+    if planned.error_bound is None:
+        return "*"
+    return f"{_sign(planned)} {planned.error_bound:,.0f}" if math.isfinite(planned.error_bound) else "no bound"
 
 
 def _moments(spec: StreamSpec, ticks: int) -> tuple[str | int, str | int]:

@@ -105,18 +105,6 @@ class Guarded(Secret, ABC):
         self._engine_tick = self._kept.tick + count
         return played
 
-    def __copy__(self) -> NoReturn:
-        raise TypeError(
-            "a mechanism is not copied: two copies have the same noise, and on other data they would publish the exact "
-            "difference. For the same data, restore a snapshot: et.restore(m.snapshot(), key=key, allow_copy=True)"
-        )
-
-    def __deepcopy__(self, memo: Any) -> NoReturn:
-        self.__copy__()
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise TypeError("a mechanism holds exact sums and is not pickled; keep m.snapshot(), and as secret as the key")
-
 
 def no_way_back() -> NoReturn:
     """For engines that cannot undo: what an interrupted call changed would be counted twice."""

@@ -164,6 +164,11 @@ class Contract(Guarded):
         """The key in use. One that was drawn here must be saved if the stream is to be restored."""
         return self._key
 
+    def __repr__(self) -> str:
+        of = "" if self.horizon is None else f" of {self.horizon}"
+        what = f"{type(self).__name__} {self.name!r} of stream {self.stream!r}"
+        return f"<{what}: {self.mechanism}, {self.guarantee}, tick {self.tick}{of}>"
+
     @property
     def noise_fingerprint(self) -> str:
         """A public name for the noise of this mechanism: the same one means the same noise, under any version."""

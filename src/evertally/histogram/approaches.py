@@ -23,7 +23,7 @@ from evertally.counting.veil import Veil
 from evertally.errors import ConfigurationError
 from evertally.histogram import predict
 from evertally.histogram.tasks import AllColumns, Largest, Task
-from evertally.histogram.veils import CounterVeil, RecomputeVeil, TrivialVeil, noise_radius, noisy_answers
+from evertally.histogram.veils import CounterVeil, RecomputeVeil, TrivialVeil, noise_radius, noisy_answers, unseen
 from evertally.noise import VariateSource, ZeroNoise
 from evertally.partition import (
     Calibration,
@@ -57,7 +57,9 @@ _NOTHING = PureDP(2.0**-1000)
 @dataclass(frozen=True)
 class Approach:
     """One way. `predicted` is what the largest error of any tick typically is (`predict`); `bound` holds at all ticks
-    with probability 1 - beta of the task (without a horizon: at tick 2^16 of a stream that reaches `largest` evenly).
+    with probability 1 - beta of the task (without a horizon: at tick 2^16) on every stream that keeps what was
+    declared, and is infinite where that does not bound it: `open` says why, and what to declare. `guessed` is the bound
+    while answers stay below `largest` (without a horizon: of a stream that reaches it evenly).
     `answers`: the veil releases the answers themselves, not the column sums that they are taken from. `calibration`:
     the numbers that were settled for it."""
 
@@ -69,6 +71,8 @@ class Approach:
     width: int
     answers: bool = False
     calibration: Calibration = field(default_factory=Calibration)
+    open: str = ""
+    guess: Callable[[], float] | None = None  # where it differs from the promise
 
     @property
     def numbers(self) -> dict[str, Any]:
@@ -79,6 +83,11 @@ class Approach:
     def bound(self) -> float:
         """The error bound; it takes longer than the prediction, and few ask for it."""
         return self.promise()
+
+    @cached_property
+    def guessed(self) -> float:
+        """The bound that trusts `largest`."""
+        return self.bound if self.guess is None else self.guess()
 
 
 def choose_approach(task: Task, mechanism: str) -> Approach:
@@ -92,7 +101,8 @@ def choose_approach(task: Task, mechanism: str) -> Approach:
 
 
 def survey(task: Task, mechanism: str = "auto") -> tuple[list[Approach], list[str]]:
-    """All ways that fit, best first, and why the others do not."""
+    """All ways that fit, best first, and why the others do not. Those without an error bound come last: what looks best
+    on a guess must not be what is taken."""
     if mechanism != "auto" and mechanism not in NAMES:
         raise ConfigurationError(f'unknown mechanism {mechanism!r}; choose "auto" or one of {", ".join(NAMES)}')
     found: list[Approach] = []
@@ -102,12 +112,13 @@ def survey(task: Task, mechanism: str = "auto") -> tuple[list[Approach], list[st
             found.extend(_ways(task, name))
         except ConfigurationError as error:
             reasons.append(f'mechanism "{name}": {error}')
-    return sorted(found, key=lambda approach: approach.predicted), reasons
+    return sorted(found, key=lambda approach: (approach.open != "", approach.predicted)), reasons
 
 
 def _all_names(task: Task) -> Iterator[str]:
-    # Where nothing public bounds the answer a constant would look better than it is.
-    return (name for name in NAMES if name != "trivial" or task.declared)
+    # Nobody should get an answer that ignores the data because of a guess: a constant is for what was declared.
+    sure = math.isfinite(task.reachable) and (task.largest is None or task.largest >= task.reachable)
+    return (name for name in NAMES if name != "trivial" or sure)
 
 
 def _ways(task: Task, name: str) -> Iterator[Approach]:
@@ -198,7 +209,9 @@ def _partition(task: Task, name: str, charge: PureDP | ApproxDP) -> Approach:
         task.largest,
         task.beta,
         task.growth,
+        task.most,
         task.split,
+        task.one_way,
         calibration=calibration,
     )
     at = predict.SOMEWHERE if task.horizon is None else None
@@ -208,10 +221,12 @@ def _partition(task: Task, name: str, charge: PureDP | ApproxDP) -> Approach:
             name,
             charge,
             predict.two_level_error(task, plan),
-            lambda: plan.error(task.beta, at),
+            lambda: plan.sure_error(task.beta, at),
             lambda source: PartitionVeil(TwoLevelRelease(plan, source), plan),
             task.columns,
             calibration=calibration,
+            open=_NOBODY_SAID if task.most is None else "",
+            guess=lambda: plan.error(task.beta, at),
         )
     if name in LADDERS:
         configuration = LADDERS[name](terms)
@@ -228,10 +243,29 @@ def _partition(task: Task, name: str, charge: PureDP | ApproxDP) -> Approach:
         name,
         charge,
         predict.partition_error(task, chosen),
-        lambda: chosen.error(task.beta, at, None if at is None else predict.intervals_reached(task, chosen)),
+        lambda: chosen.sure_error(task.beta, at),
         lambda source: PartitionVeil(chosen.engine(source), chosen),
         task.columns,
         calibration=calibration,
+        open=_used_up(task, chosen),
+        guess=lambda: chosen.error(task.beta, at, None if at is None else predict.intervals_reached(task, chosen)),
+    )
+
+
+_NOBODY_SAID = "nothing that was declared bounds how much an answer grows in a tick: declare max_events_per_tick"
+
+
+def _used_up(task: Task, made: Configuration) -> str:
+    """Why a partition may use up its intervals, or nothing."""
+    if made.name == "doubling" and task.horizon is None:
+        return "without a horizon nothing bounds how far its thresholds double: declare one"
+    if made.covers is None or task.reachable <= made.covers:
+        return ""
+    if task.most is None:
+        return f"it may use up its intervals, and the answer then stands still: {_NOBODY_SAID.split(': ')[1]}"
+    return (
+        f"it may use up its intervals, for largest={task.largest} is a guess and answers may reach "
+        f'{task.reachable:.0f}: declare largest={task.reachable:.0f}, or take "rebased"'
     )
 
 
@@ -280,20 +314,43 @@ def _answers(task: Task, charge: Budget) -> Approach:
     """M4, M5: Laplace scale D1 m/eps or Gaussian variance D2^2 m/(2 rho) (price-of-continual-release 3.5, 3.6 [R])."""
     T, k = _horizon(task), task.queries.count
 
-    def alpha(r: int, beta: float = task.beta) -> float:
+    def noise(r: int, beta: float = task.beta) -> float:
         m = releases(T, r)
-        return task.growth * (r - 1) + noise_radius(node_law(charge, task.shift, m), m * k, beta)
+        return noise_radius(node_law(charge, task.shift, m), m * k, beta)
 
     calibration = Calibration(task.settled)
-    period = _period(T, alpha, calibration)
+    period = _period(T, lambda r: task.growth * (r - 1) + noise(r), calibration)
     law = node_law(charge, task.shift, period.m)
 
     def made(source: VariateSource) -> Veil:
         answer = noisy_answers(task.queries, law, source)
-        return RecomputeVeil(task.columns, k, T, period.r, answer, lambda beta: alpha(period.r, beta))
+        return RecomputeVeil(task.columns, k, T, period.r, answer, lambda beta: noise(period.r, beta), task.most)
 
     typical = predict.recompute_error(task, law, period.r, period.m)
-    return Approach("recompute", charge, typical, lambda: period.alpha, made, k, True, calibration)
+    return _recomputed(task, charge, typical, period, made, k, calibration, noise)
+
+
+def _recomputed(
+    task: Task,
+    charge: Budget,
+    typical: float,
+    period: Period,
+    made: Callable[[VariateSource], Veil],
+    width: int,
+    calibration: Calibration,
+    noise: Callable[[int], float],
+) -> Approach:
+    return Approach(
+        "recompute",
+        charge,
+        typical,
+        lambda: noise(period.r) + unseen(task.most, period.r - 1),
+        made,
+        width,
+        answers=True,
+        calibration=calibration,
+        open=_NOBODY_SAID if task.most is None and period.r > 1 else "",
+    )
 
 
 def _selection(task: Task, charge: Budget) -> Approach:
@@ -301,23 +358,23 @@ def _selection(task: Task, charge: Budget) -> Approach:
     T, d = _horizon(task), task.columns
     kind = PermuteAndFlip if isinstance(charge, PureDP) else ExponentialMechanism
 
-    def alpha(r: int, beta: float = task.beta) -> float:
+    def noise(r: int, beta: float = task.beta) -> float:
         m = releases(T, r)
-        select = kind.within(charge.share(_part(m)), task.change.linf)
-        return task.growth * (r - 1) + (float(select.scale) * math.log(d * m / beta) if d > 1 else 0)
+        select = kind.within(charge.share(_part(m)), task.change.linf, one_way=task.one_way)
+        return float(select.scale) * math.log(d * m / beta) if d > 1 else 0.0
 
     calibration = Calibration(task.settled)
-    period = _period(T, alpha, calibration)
-    select = kind.within(charge.share(_part(period.m)), task.change.linf)
+    period = _period(T, lambda r: task.growth * (r - 1) + noise(r), calibration)
+    select = kind.within(charge.share(_part(period.m)), task.change.linf, one_way=task.one_way)
 
     def made(source: VariateSource) -> Veil:
         def answer(sums: IntArray, number: int) -> IntArray:
             return np.array([select.select(sums, source, "select", number)], dtype=np.int64)
 
-        return RecomputeVeil(d, 1, T, period.r, answer, lambda beta: alpha(period.r, beta))
+        return RecomputeVeil(d, 1, T, period.r, answer, lambda beta: noise(period.r, beta), task.most)
 
     typical = predict.selection_error(task, float(select.scale), period.r, period.m)
-    return Approach("recompute", charge, typical, lambda: period.alpha, made, 1, True, calibration)
+    return _recomputed(task, charge, typical, period, made, 1, calibration, noise)
 
 
 def _period(T: int, alpha: Callable[[int], float], calibration: Calibration) -> Period:
@@ -363,21 +420,28 @@ def _horizon(task: Task) -> int:
 
 
 def _trivial(task: Task) -> Approach:
-    """M0 (3.1 there): half of the largest possible answer, or the first column."""
+    """M0 (3.1 there): half of the largest answer that is expected, or the first column."""
     if math.isinf(task.ceiling):
-        raise ConfigurationError("without a horizon or `largest` a constant answer has no error bound")
+        raise ConfigurationError("without a horizon or `largest` there is no constant to answer with")
     limit = int(task.ceiling)
-    if task.selects:
-        width = task.columns if task.queries.count > 1 else 1
-        deficit = float(limit) if task.columns > 1 else 0.0
-        return Approach("trivial", _NOTHING, deficit, lambda: deficit,
-                        lambda source: TrivialVeil(width, lambda t: 0, limit), width, answers=width == 1)  # fmt: skip
 
     def value(t: int) -> int:
-        return min(t * task.growth, limit) // 2
+        return 0 if task.selects else min(t * task.growth, limit) // 2
 
-    k = task.queries.count
-    error = (limit + 1) / 2
+    width = 1 if task.selects and task.queries.count == 1 else task.columns if task.selects else task.queries.count
+    # Among one column the first is the right one.
+    most = 0 if task.selects and task.columns == 1 else task.most
+
+    def made(source: VariateSource | None = None) -> TrivialVeil:
+        return TrivialVeil(width, value, most, task.horizon)
+
     return Approach(
-        "trivial", _NOTHING, error, lambda: error, lambda source: TrivialVeil(k, value, error), k, answers=True
+        "trivial",
+        _NOTHING,
+        (0.0 if most == 0 else float(limit)) if task.selects else (limit + 1) / 2,
+        lambda: made().error_bound(task.beta, task.horizon or predict.SOMEWHERE),
+        made,
+        width,
+        answers=not task.selects or width == 1,
+        open=_NOBODY_SAID if most is None else "",
     )

@@ -23,11 +23,12 @@ from evertally.counting.veil import VeiledMechanism
 from evertally.errors import ConfigurationError
 from evertally.histogram.approaches import choose_approach
 from evertally.histogram.expressions import exact_number
-from evertally.histogram.tasks import Task
+from evertally.histogram.tasks import Task, monotone
+from evertally.histogram.veils import Bound
 from evertally.noise import NoiseKey
 from evertally.partition import Queries, Split
-from evertally.partition.veil import PartitionVeil
-from evertally.privacy import Contribution, Guarantee, Neighbours, change
+from evertally.partition.veil import PartitionAccuracy, PartitionVeil
+from evertally.privacy import Contribution, Guarantee, Neighbours, change, moves_one_way
 
 Share = str | float | Fraction
 
@@ -36,10 +37,12 @@ class ColumnQuery(ColumnInput, VeiledMechanism):
     """Not used directly; see `MaxSum`, `MinSum`, `Quantile`, `TopK`, `SumSelect`, `TopKSelect`, `MonotoneQuery`.
 
     An event touches at most `max_per_event` columns (default: all) and adds an integer from 0 to `max_weight` to each.
-    `largest` is a public guess at the largest answer: it steers accuracy, never privacy. `max_events_per_tick` is used
-    for predictions and error bounds only; left out, they are those of one event in a tick, and "auto" does not choose
-    to ignore the data. `split` divides the budget of a partition between tau, mu and the histogram. `calibration` holds
-    the numbers that a planner settled for this mechanism; a snapshot carries them.
+    `largest` is a public guess at the largest answer: it steers accuracy. `max_events_per_tick` is a public fact: no
+    tick has more events. Neither is ever enforced, and no privacy rests on them. A guess carries no error bound, and
+    neither does what nobody declared: bounds, intervals and `status` hold whatever the answers are, as long as
+    `max_events_per_tick` is true; without it some ways have no bound, and "auto" takes none of these. `split` divides
+    the budget of a partition between tau, mu and the histogram. `calibration` holds the numbers that a planner settled
+    for this mechanism; a snapshot carries them.
     """
 
     def __init__(
@@ -75,8 +78,12 @@ class ColumnQuery(ColumnInput, VeiledMechanism):
         horizon = check_horizon_option(horizon)
         relation = check_neighbours(neighbours, guarantee)
         largest = None if largest is None else whole("largest", largest, 1, 2**60)
-        busiest = 1 if max_events_per_tick is None else whole("max_events_per_tick", max_events_per_tick, 1, 2**40)
-        growth = busiest * whole("max_weight", max_weight, 1, 2**40)
+        weight = whole("max_weight", max_weight, 1, 2**40)
+        most = (
+            None
+            if max_events_per_tick is None
+            else weight * whole("max_events_per_tick", max_events_per_tick, 1, 2**40)
+        )
         if not 0 < beta < 1:
             raise ConfigurationError("beta is a probability between 0 and 1")
         if signed:
@@ -111,18 +118,20 @@ class ColumnQuery(ColumnInput, VeiledMechanism):
             horizon,
             d,
             queries,
+            one_way=moves_one_way(relation, contribution) and monotone(queries),
             linear=linear,
             selects=selects,
             largest=largest,
-            growth=growth,
+            growth=most or _guessed_growth(weight, largest, horizon),
+            most=most,
             beta=beta,
             split=None if shares is None else Split.of(*shares),
             memory_limit=whole("memory_limit", memory_limit, 1, 2**62),
-            declared=largest is not None or max_events_per_tick is not None,
             settled=calibration,
         )
         approach = choose_approach(self._task, mechanism)
         self._answers = approach.answers
+        self._open = approach.open
         super().__init__(
             columns=d,
             width=approach.width,
@@ -155,10 +164,39 @@ class ColumnQuery(ColumnInput, VeiledMechanism):
         self._set_veil(approach.build)
 
     @property
-    def status(self) -> Literal["ok", "exhausted"]:
-        """ "exhausted": a partition has used up its intervals, and the answer is frozen (private, without a bound)."""
-        frozen = isinstance(self._veil, PartitionVeil) and self._veil.partition.exhausted
-        return "exhausted" if frozen else "ok"
+    def status(self) -> Literal["ok", "exhausted", "unbounded"]:
+        """Whether the present answer has an error bound ("ok").
+
+        "exhausted": a partition has used up its intervals, and the answer is frozen. "unbounded": nothing that was
+        declared bounds the error of a repeated or constant answer (`unbounded_because`). Both are private, and their
+        intervals say what is known.
+        """
+        if isinstance(self._veil, PartitionVeil):
+            return "exhausted" if self._veil.partition.exhausted else "ok"
+        return "unbounded" if self._open else "ok"
+
+    @property
+    def unbounded_because(self) -> str | None:
+        """Why `error_bound` is infinite and what to declare, or None if it is not."""
+        return self._open or None
+
+    def error_bound(self, beta: float = 0.05, t: int | None = None, *, trust_largest: bool = False) -> float:
+        """With probability at least 1 - beta no answer of any tick is further off than this.
+
+        With `t`, the bound for that tick, all ticks together still failing with probability at most beta; without a
+        horizon `t` is needed. It holds on every stream, or where `max_events_per_tick` was declared on every stream
+        that keeps it; where that bounds nothing it is infinite (`unbounded_because`). With `trust_largest` it is the
+        bound of a partition while answers stay below `largest`: smaller, and worth as much as that guess.
+
+        >>> import evertally as et
+        >>> top = et.MaxSum(10, guarantee=et.PureDP(1.0), horizon=10**6, largest=10**4, mechanism="bounded")
+        >>> top.error_bound(), 0 < top.error_bound(trust_largest=True) < 10**5
+        (inf, True)
+        """
+        sure = super().error_bound(beta, t)
+        if trust_largest and isinstance(self._veil, PartitionVeil):
+            return min(sure, self._veil.guessed_bound(beta, t))
+        return sure
 
     # -- how an answer is shown: post-processing of what was released ------------------------------------------------
 
@@ -173,8 +211,20 @@ class ColumnQuery(ColumnInput, VeiledMechanism):
         return np.array([self._show(row) for row in values], dtype=np.int64)
 
     def _interval(self, values: IntArray, accuracy: Accuracy, beta: float) -> tuple[Any, Any]:
-        radius, shown = int(accuracy.radius(beta)), self._show(values)
-        return shown - radius, shown + radius
+        (below, above), shown = sides(accuracy, beta), self._show(values)
+        return shown - below, shown + above
 
     def _labels(self) -> list[str] | None:
         return None
+
+
+def sides(accuracy: Accuracy, beta: float) -> tuple[int, int]:
+    """How far the truth may be below an answer and above it, in whole numbers."""
+    assert isinstance(accuracy, Bound | PartitionAccuracy)
+    below, above = accuracy.sides(beta)
+    return int(below), int(above)
+
+
+def _guessed_growth(weight: int, largest: int | None, horizon: int | None) -> int:
+    """What an answer may grow by in a tick, where nobody said: one event, or more if `largest` needs more."""
+    return max(weight, 1 if largest is None or horizon is None else -(-largest // horizon))

@@ -15,7 +15,7 @@ from evertally.counting.process import IntArray
 from evertally.encode.labels import is_text
 from evertally.errors import ConfigurationError
 from evertally.histogram import expressions
-from evertally.histogram.column_query import ColumnQuery
+from evertally.histogram.column_query import ColumnQuery, sides
 from evertally.histogram.expressions import Expression, exact_number
 from evertally.histogram.refuter import certified
 from evertally.histogram.tasks import AllColumns, Expressions, Largest
@@ -146,7 +146,7 @@ class SumSelect(ColumnQuery):
         return np.array([self._show(row) for row in values], dtype=object)
 
     def _interval(self, values: IntArray, accuracy: Accuracy, beta: float) -> tuple[int, int]:
-        return 0, int(accuracy.radius(beta))
+        return 0, sides(accuracy, beta)[1]
 
 
 class TopKSelect(ColumnQuery):
@@ -184,7 +184,7 @@ class TopKSelect(ColumnQuery):
         return np.array([self._show(row) for row in values], dtype=object).reshape(len(values), self.k)
 
     def _interval(self, values: IntArray, accuracy: Accuracy, beta: float) -> tuple[list[int], list[int]]:
-        return [0] * self.k, [int(accuracy.radius(beta))] * self.k
+        return [0] * self.k, [sides(accuracy, beta)[1]] * self.k
 
     def _labels(self) -> list[str]:
         return [str(rank) for rank in range(1, self.k + 1)]
@@ -256,10 +256,10 @@ class MonotoneQuery(ColumnQuery):
 
     def _interval(self, values: IntArray, accuracy: Accuracy, beta: float) -> tuple[Any, Any]:
         # An answer that was rounded up is off by one more at most.
-        radius, shown = int(accuracy.radius(beta)) + 1, self._show(values)
+        (below, above), shown = sides(accuracy, beta), self._show(values)
         if isinstance(shown, dict):
-            return {k: v - radius for k, v in shown.items()}, {k: v + radius for k, v in shown.items()}
-        return shown - radius, shown + radius
+            return {k: v - below - 1 for k, v in shown.items()}, {k: v + above + 1 for k, v in shown.items()}
+        return shown - below - 1, shown + above + 1
 
     def _labels(self) -> list[str] | None:
         return self._names

@@ -17,7 +17,7 @@ from evertally.counting.mechanism import Accuracy, Options
 from evertally.counting.process import IntArray
 from evertally.encode import AmountDoor
 from evertally.errors import ConfigurationError
-from evertally.histogram.column_query import ColumnQuery
+from evertally.histogram.column_query import ColumnQuery, sides
 from evertally.histogram.histogram import Histogram
 from evertally.histogram.tasks import AllColumns
 from evertally.privacy import Guarantee
@@ -127,8 +127,8 @@ class SparseHistogram(ColumnQuery):
         return values
 
     def _interval(self, values: IntArray, accuracy: Accuracy, beta: float) -> tuple[dict[str, int], dict[str, int]]:
-        radius = int(accuracy.radius(beta))
-        return self._show(values - radius), self._show(values + radius)
+        below, above = sides(accuracy, beta)
+        return self._show(values - below), self._show(values + above)
 
     def _labels(self) -> list[str]:
         return list(self.columns)

@@ -55,13 +55,22 @@ class Expressions:
         return np.array([expression.ceiling(v) for expression in self.expressions], dtype=np.int64)
 
 
+def monotone(queries: Queries) -> bool:
+    """Whether no query can fall when columns grow, as proved: of an unknown kind of queries nothing is."""
+    if isinstance(queries, Expressions):
+        return all(expression.certificate.monotone for expression in queries.expressions)
+    return isinstance(queries, AllColumns | Largest)
+
+
 @dataclass(frozen=True)
 class Task:
     """A question about column sums; everything here is public.
 
     `change` is what one protected unit moves a row by, `event` what one event does, and `group` how many events a unit
-    has. `selects`: the answer is a column, not a number. `linear`: every query is a weighted sum of columns. `largest`
-    guesses the largest answer, `growth` bounds how much an answer grows in a tick: for accuracy only.
+    has. `one_way`: neighbours differ in one direction (`privacy.moves_one_way`), and so do the answers. `selects`: the
+    answer is a column, not a number. `linear`: every query is a weighted sum of columns. `largest` guesses the largest
+    answer. `growth` is what an answer is thought to grow by in a tick, `most` the same as somebody declared it: a guess
+    may choose and calibrate, but only what was declared carries a bound. All for accuracy only.
     """
 
     guarantee: Guarantee
@@ -72,14 +81,15 @@ class Task:
     horizon: int | None
     columns: int
     queries: Queries
+    one_way: bool = False
     linear: bool = False
     selects: bool = False
     largest: int | None = None
     growth: int = 1
+    most: int | None = None
     beta: float = 0.05
     split: Split | None = None
     memory_limit: int = 2**30
-    declared: bool = True  # whether something public bounds the answer, so that a constant has an error bound
     # Numbers of an earlier choice (Approach.numbers), to be kept and not found again.
     settled: Mapping[str, Any] | None = field(default=None, compare=False)
 
@@ -92,7 +102,12 @@ class Task:
         return Change(k * linf, k * linf * linf, linf)
 
     @property
+    def reachable(self) -> float:
+        """The largest answer that is possible, if what was declared is true: what the constant 0 may be off by."""
+        return float("inf") if self.horizon is None or self.most is None else float(self.horizon * self.most)
+
+    @property
     def ceiling(self) -> float:
-        """The largest answer that is expected, or possible: what the constant 0 would be off by."""
+        """The largest answer that is expected, by guesses and declarations."""
         reachable = float("inf") if self.horizon is None else float(self.horizon * self.growth)
         return min(reachable, float("inf") if self.largest is None else float(self.largest))

@@ -19,6 +19,7 @@ from evertally.counting.rows import Rows, total
 from evertally.counting.veil import stairs
 from evertally.noise import Law, Source
 from evertally.partition import Queries
+from evertally.partition.veil import NO_BOUND
 from evertally.secret import Secret
 
 
@@ -27,11 +28,17 @@ class Bound:
     """An error bound as a function of beta, with no standard deviation: the answer is no single noise."""
 
     of: Callable[[float], float]
+    later: float = 0.0  # what may have come since, unseen
     stddev: None = None
 
     def radius(self, beta: float) -> float:
         """The bound."""
-        return self.of(beta)
+        return max(self.sides(beta))
+
+    def sides(self, beta: float) -> tuple[float, float]:
+        """How far the truth may be below the answer, and above it."""
+        bound = self.of(beta)
+        return bound, min(bound + self.later, NO_BOUND)
 
 
 class CounterVeil(Secret):
@@ -75,7 +82,8 @@ class CounterVeil(Secret):
 class RecomputeVeil(Secret):
     """The answer anew at ticks 1, r + 1, 2r + 1, ...: m = ceil(T/r) times, whatever the horizon's remainder (trap P1).
 
-    `answer(sums, k)` is the k-th release. Between releases the last one is repeated.
+    `answer(sums, k)` is the k-th release. Between releases the last one is repeated. `noise(beta)` bounds the error of
+    all releases, `most` how much the answer grows in a tick; if nobody declared that, a repeated answer has no bound.
     """
 
     def __init__(
@@ -85,13 +93,15 @@ class RecomputeVeil(Secret):
         horizon: int,
         period: int,
         answer: Callable[[IntArray, int], IntArray],
-        error: Callable[[float], float],
+        noise: Callable[[float], float],
+        most: int | None,
     ) -> None:
         self.tick = 0
         self.period = period
         self.releases = -(-horizon // period)
         self._answer = answer
-        self._error = error
+        self._noise = noise
+        self._most = most
         self._sums = np.zeros(columns, dtype=np.int64)
         self._last = np.zeros(width, dtype=np.int64)
 
@@ -108,11 +118,15 @@ class RecomputeVeil(Secret):
         self.tick += len(rows)
         return stairs(before, changes, len(rows))
 
+    def _unseen(self, tick: int | None) -> float:
+        age = self.period - 1 if tick is None else (tick - 1) % self.period
+        return unseen(self._most, age)
+
     def accuracy(self, tick: int) -> Accuracy:
-        return Bound(self._error)
+        return Bound(self._noise, self._unseen(tick))
 
     def error_bound(self, beta: float, tick: int | None) -> float:
-        return self._error(beta)
+        return self._noise(beta) + self._unseen(tick)
 
     def state(self) -> list[bytes]:
         return [to_bytes(self._sums), to_bytes(self._last)]
@@ -132,19 +146,29 @@ def noisy_answers(queries: Queries, law: Law, source: Source) -> Callable[[IntAr
     return answer
 
 
+def unseen(most: int | None, ticks: int) -> float:
+    """How much an answer may grow in so many ticks: nobody knows, if nobody declared it."""
+    return 0.0 if ticks == 0 else math.inf if most is None else float(most * ticks)
+
+
 def noise_radius(law: Law, draws: int, beta: float) -> float:
     """What none of `draws` draws exceeds, up to probability beta."""
     return math.ceil(spread_of(law, 1.0, 1.0).radius(beta / draws))
 
 
 class TrivialVeil(Secret):
-    """M0: half of what the answer could be by now, or a fixed column. It never looks at a row."""
+    """M0: half of what the answer could be by now, or a fixed column. It never looks at a row.
 
-    def __init__(self, width: int, value: Callable[[int], int], error: float) -> None:
+    The truth lies between 0 and what `most` allows, if somebody declared how much an answer grows in a tick. `horizon`:
+    of the stream.
+    """
+
+    def __init__(self, width: int, value: Callable[[int], int], most: int | None, horizon: int | None) -> None:
         self.tick = 0
         self._width = width
         self._value = value
-        self._error = error
+        self._most = most
+        self._horizon = horizon
 
     def advance(self, rows: Rows) -> tuple[IntArray, None]:
         ticks = range(self.tick + 1, self.tick + len(rows) + 1)
@@ -153,10 +177,14 @@ class TrivialVeil(Secret):
         return np.repeat(answers[:, None], self._width, axis=1), None
 
     def accuracy(self, tick: int) -> Accuracy:
-        return Bound(lambda beta: self._error)
+        value = self._value(tick)
+        return Bound(lambda beta: float(value), max(0.0, unseen(self._most, tick) - 2 * value))
 
     def error_bound(self, beta: float, tick: int | None) -> float:
-        return self._error
+        # The value is half of what is possible, or less: the truth is farthest above it, at the last tick.
+        last = tick if tick is not None else self._horizon
+        assert last is not None
+        return max(float(self._value(last)), unseen(self._most, last) - self._value(last))
 
     def state(self) -> list[bytes]:
         return []

@@ -56,12 +56,15 @@ class Split:
 class Noise:
     """The laws that a promise buys, for rows that one event moves by at most `linf` in a column.
 
-    tau: Lap(linf/eps_tau), one for each interval. mu: Lap(2 linf/eps_mu), fresh at every tick. update: L1 shift k linf
-    or squared L2 shift k linf^2 for k queries. `histogram`: what H may spend, pure or zCDP.
+    tau: Lap(linf/eps_tau), one for each interval. mu: Lap(2 linf/eps_mu), fresh at every tick, or Lap(linf/eps_mu)
+    where neighbours move one way (additions 7). update: L1 shift k linf or squared L2 shift k linf^2
+    for k queries. `histogram`: what H may spend, pure or zCDP.
 
     >>> noise = noise_of(PureDP(1.0), Split.thirds(), queries=10)
     >>> noise.tau.scale, noise.mu.scale, noise.update.scale, noise.histogram
     (Fraction(6, 1), Fraction(12, 1), Fraction(30, 1), PureDP(epsilon=1/3))
+    >>> noise_of(PureDP(1.0), Split.thirds(), one_way=True).mu.scale
+    Fraction(6, 1)
     """
 
     tau: DiscreteLaplace
@@ -70,8 +73,13 @@ class Noise:
     histogram: Budget
 
 
-def noise_of(promise: PureDP | ApproxDP, split: Split, *, queries: int = 1, linf: int = 1) -> Noise:
+def noise_of(
+    promise: PureDP | ApproxDP, split: Split, *, queries: int = 1, linf: int = 1, one_way: bool = False
+) -> Noise:
     """The noise of one partition that keeps `promise`.
+
+    `one_way`: of two neighbouring streams one has at least the counts of the other everywhere, and queries are
+    monotone. Then a test moves by at most linf, and not by linf up while it waits and linf down when it closes.
 
     Pure: parameterized-histograms 2.2 and 2.3 [R]. With a delta, H and the update are Gaussian: delta_H = delta
     e^-(eps_tau + eps_mu) without an update, and half of delta each, discounted by what comes before, with one.
@@ -82,7 +90,7 @@ def noise_of(promise: PureDP | ApproxDP, split: Split, *, queries: int = 1, linf
         epsilon * share for share in (split.tau, split.mu, split.update, split.histogram)
     )
     tau = DiscreteLaplace(round_up(linf / e_tau))
-    mu = DiscreteLaplace(round_up(2 * linf / e_mu))
+    mu = DiscreteLaplace(round_up((1 if one_way else 2) * linf / e_mu))
     if isinstance(promise, PureDP):
         update = DiscreteLaplace(round_up(queries * linf / e_update)) if e_update else None
         return Noise(tau, mu, update, PureDP(e_histogram))

@@ -7,7 +7,8 @@ with the number of closes, hence with the answer, and not with the length of the
 Core lemma (2.2, [P] for fixed thresholds, [R] for thresholds that follow the transcript): with tau ~ Lap(1/eps_tau)
 per interval, mu ~ Lap(2/eps_mu) fresh at every tick and an H that is adaptively (eps_H, delta_H)-DP, all close times
 and all released histograms together are (eps_tau + eps_mu + eps_H, e^(eps_tau + eps_mu) delta_H)-DP, whatever the
-thresholds, the bounds and the number of intervals; 2.3 adds an extra release at a close. The rows may be chosen by
+thresholds, the bounds and the number of intervals; 2.3 adds an extra release at a close. Where neighbours move one way
+Lap(1/eps_mu) is enough for mu (additions 7). The rows may be chosen by
 someone who sees the releases. Closes that are forced at public ticks cost nothing [R].
 
 What must stay inside: `s`, `c` and every query of them between closes, mu, tau, the margin of the test, which query

@@ -35,10 +35,12 @@ _MOST_INTERVALS = 2**30
 class Terms:
     """What is asked for, all of it public.
 
-    `largest` is a guess at the largest answer (c_max), None if there is none; `growth` the most that an answer grows in
-    one tick, for accuracy only; `beta` the failure probability that thresholds are made for. `promise` and `change` are
-    those of one event. `base_error` bounds the error of the vector that the engine starts from. `calibration` keeps the
-    numbers that decide laws, where they are to be kept.
+    `largest` is a guess at the largest answer (c_max), None if there is none. `growth` is what an answer is thought to
+    grow by in one tick, `most` the same as somebody declared it (None: nobody did): `growth` makes thresholds, and only
+    `most` may carry a bound. `beta` is the failure probability that thresholds are made for. All these are for accuracy
+    only. `promise` and `change` are those of one event. `one_way`: neighbours differ in one direction, and the queries
+    are monotone (False where that is not proved). `base_error` bounds the error of the vector that the engine starts
+    from. `calibration` keeps the numbers that decide laws, where they are to be kept.
     """
 
     promise: PureDP | ApproxDP
@@ -49,9 +51,16 @@ class Terms:
     largest: int | None = None
     beta: float = 0.05
     growth: int = 1
+    most: int | None = None
     split: Split | None = None
+    one_way: bool = False
     base_error: int = 0
     calibration: Calibration | Scope | None = field(default=None, compare=False)
+
+    @property
+    def reachable(self) -> float:
+        """The largest answer that is possible, if what was declared is true."""
+        return math.inf if self.horizon is None or self.most is None else float(self.horizon * self.most)
 
     @property
     def unlimited(self) -> bool:
@@ -68,7 +77,13 @@ class Terms:
 
     def noise(self, split: Split) -> Noise:
         """The noise of one engine."""
-        return noise_of(self.promise, self.split or split, queries=self.queries.count, linf=self.change.linf)
+        return noise_of(
+            self.promise,
+            self.split or split,
+            queries=self.queries.count,
+            linf=self.change.linf,
+            one_way=self.one_way,
+        )
 
     def tails(self, noise: Noise, histogram: str, n: int | None) -> Tails:
         """How large that noise gets, with n inserts into H; from a model with one column."""
@@ -82,8 +97,8 @@ class Configuration:
     """One engine, ready to be built.
 
     The error in interval j at tick t is at most `rise(j, t) + a alpha_SV + b err + c alpha_U` with (a, b, c) =
-    `weights`, while the true answer stays below `largest` (which keeps the number of closes below n), and `factor`
-    times that where an answer compares two columns.
+    `weights`, and `factor` times that where an answer compares two columns. `error` is that bound while answers stay
+    below `largest`, which keeps the number of closes low; `sure_error` trusts nothing that is a guess.
     """
 
     name: str
@@ -97,6 +112,10 @@ class Configuration:
     factor: int = 1
     # Where H is never full: how many closes there are but for a failure probability, on streams up to `largest`.
     closes: Callable[[float], int] | None = None
+    # The same for all streams that keep what was declared; at most one interval closes in a tick.
+    sure_closes: Callable[[float], int] | None = None
+    # Answers up to this much do not use up n intervals, where there is such an n.
+    covers: int | None = None
 
     def engine(self, source: Source, base: IntArray | None = None) -> PartitionedRelease:
         """The engine itself."""
@@ -123,6 +142,15 @@ class Configuration:
         )
         # Thresholds that double can be beyond all numbers where nothing public bounds how many there will be.
         return self.factor * float(bound) if bound < 2**1000 else math.inf
+
+    def sure_error(self, beta: float, tick: int | None = None) -> float:
+        """The bound on every stream whose answers grow by at most `terms.most` in a tick, or on every stream at all:
+        `largest` is a guess, and carries nothing. Infinite where more closes than n are possible."""
+        if self.closes is not None:
+            return replace(self, closes=self.sure_closes).error(beta, tick)
+        if self.covers is not None and self.terms.reachable > self.covers:
+            return math.inf
+        return self.error(beta, tick)
 
     def typical(self, tick: int, interval: int) -> float:
         """What the error is about in a long interval, where the rise is well above the noise: the rise, and each noise
@@ -159,7 +187,9 @@ def bounded(terms: Terms) -> Configuration:
     n = settle("n", lambda: _fewest(lambda n: n * (alpha(terms.tails(noise, "binary-tree", n)) - 1) >= _largest(terms)))
     step = settle("K", lambda: 3 * alpha(terms.tails(noise, "binary-tree", n)))
     rule = lambda: Ladder(terms.queries, lambda j, ticks: step)  # noqa: E731
-    return Configuration("bounded", terms, noise, "binary-tree", n, rule, lambda j, t: step, (2, 3, 0))
+    return Configuration(
+        "bounded", terms, noise, "binary-tree", n, rule, lambda j, t: step, (2, 3, 0), covers=_largest(terms)
+    )
 
 
 def noisy_ladders(terms: Terms) -> Configuration:
@@ -190,7 +220,9 @@ def noisy_ladders(terms: Terms) -> Configuration:
     C = settle("C", lambda: sparse + update)
     K = settle("K", lambda: 3 * (C + histogram))
     rule = lambda: NoisyLadders(terms.queries, K, C, law)  # noqa: E731
-    return Configuration("noisy-ladders", terms, noise, "binary-tree", n, rule, lambda j, t: K + C, (1, 3, 1))
+    return Configuration(
+        "noisy-ladders", terms, noise, "binary-tree", n, rule, lambda j, t: K + C, (1, 3, 1), covers=_largest(terms)
+    )
 
 
 def doubling(terms: Terms, start: int | None = None) -> Configuration:
@@ -220,7 +252,7 @@ def doubling(terms: Terms, start: int | None = None) -> Configuration:
         return step(j) if terms.queries.count == 1 else K_1 << (j - 1)
 
     rule = lambda: Ladder(terms.queries, lambda j, ticks: step(j))  # noqa: E731
-    return Configuration("doubling", terms, noise, "pile", J, rule, growth, (2, 3, 0))
+    return Configuration("doubling", terms, noise, "pile", J, rule, growth, (2, 3, 0), covers=most)
 
 
 def rebased(terms: Terms) -> Configuration:
@@ -265,7 +297,9 @@ def _rebased(terms: Terms, name: str, rule: Callable[[Rise], Rule], looks_at_his
     sizes = _grid(min(most, terms.horizon or most))
     n, step = terms.settle("n, kappa", lambda: list(min(bound(n) for n in sizes)[1:]))
     fixed: Rise = lambda j, ticks: step  # noqa: E731
-    return Configuration(name, terms, noise, "best", n, lambda: rule(fixed), lambda j, t: step, (1, 1, 0))
+    return Configuration(
+        name, terms, noise, "best", n, lambda: rule(fixed), lambda j, t: step, (1, 1, 0), covers=_largest(terms)
+    )
 
 
 def moving_rise(rise: Callable[[int, int], int]) -> Rise:

@@ -30,7 +30,8 @@ from evertally.privacy import ApproxDP, Change, PureDP
 
 _MOST_INTERVALS = 2**12  # of the first block; more follow
 _HISTOGRAM_SHARES = tuple(Fraction(i, 10) for i in range(3, 10))
-_TAU_SHARE = Fraction(2, 5)  # of what the test gets; the rest is for mu
+# Of what the test gets; the rest is for mu, which needs more of it where neighbours move both ways.
+_TAU_SHARE, _TAU_SHARE_ONE_WAY = Fraction(2, 5), Fraction(3, 5)
 _LATE = 4
 _NEVER = 40  # scales of mu that no tick of any stream reaches
 
@@ -39,7 +40,7 @@ def tuned(terms: Terms, name: str, course: Course, reach: int) -> Configuration:
     """V1 ("rebased") or V2 ("intervals") for streams like `course`.
 
     `reach` bounds how much the test values of all queries together can grow while the answers stay below `largest`: it
-    bounds the number of closes, and so enters the error bound.
+    bounds the number of closes, and so enters the error bound. Without `largest` to rely on it is what was declared.
     """
     rule = partial(Intervals if name == "intervals" else Rebased, terms.queries)
     if terms.unlimited:
@@ -58,6 +59,7 @@ def tuned(terms: Terms, name: str, course: Course, reach: int) -> Configuration:
         lambda j, t: kappa,
         (1, 1, 0),
         closes=lambda beta: most_closes(noise, kappa, T, reach, beta),
+        sure_closes=lambda beta: T if terms.most is None else most_closes(noise, kappa, T, T * terms.most, beta),
     )
 
 
@@ -80,7 +82,7 @@ def _settled(terms: Terms, course: Course) -> tuple[Split, int, int]:
     """What the search finds, found once: another version of numpy may simulate another ripple."""
 
     def find() -> list[Any]:
-        split, n, kappa = best(terms.promise, terms.change, course, terms.split)
+        split, n, kappa = best(terms.promise, terms.change, course, terms.split, terms.one_way)
         return [[str(split.tau), str(split.mu), str(split.histogram)], n, kappa]
 
     shares, n, kappa = terms.settle("split, n, kappa", find)
@@ -92,7 +94,7 @@ def _settled(terms: Terms, course: Course) -> tuple[Split, int, int]:
 
 @lru_cache(maxsize=512)
 def best(
-    promise: PureDP | ApproxDP, change: Change, course: Course, split: Split | None = None
+    promise: PureDP | ApproxDP, change: Change, course: Course, split: Split | None = None, one_way: bool = False
 ) -> tuple[Split, int, int]:
     """The split, the number n of intervals that H is made for, and kappa: the least typical error.
 
@@ -103,22 +105,26 @@ def best(
     >>> 20 < n < 200, 50 < kappa < 120
     (True, True)
     """
+    noise = partial(noise_of, promise, linf=change.linf, one_way=one_way)
     sizes = _grid(min(_MOST_INTERVALS, course.horizon, course.largest))
     shares = (split.histogram,) if split is not None else _possible_shares(promise, change)
 
+    def split_at(share: int) -> Split:
+        return split or _split(shares[share], one_way)
+
     @cache
     def cost(share: int, size: int) -> tuple[float, int]:
-        return _cost(promise, change, course, split or _split(shares[share]), sizes[size])
+        return _cost(course, Scales.of(noise(split_at(share)), change), sizes[size])
 
     share, size = len(shares) // 2, len(sizes) // 2
     for _ in range(2):
         size = _descend(lambda i: cost(share, i)[0], size, len(sizes))  # noqa: B023
         share = _descend(lambda i: cost(i, size)[0], share, len(shares))  # noqa: B023
     error, kappa = cost(share, size)
-    chosen = split or _split(shares[share])
+    chosen = split_at(share)
     if error > course.largest:
         # Any release is noisier than what it tells: rather none before the answer is larger than declared.
-        kappa = course.largest + math.ceil(_NEVER * noise_of(promise, chosen, linf=change.linf).mu.scale)
+        kappa = course.largest + math.ceil(_NEVER * noise(chosen).mu.scale)
     return chosen, sizes[size], kappa
 
 
@@ -127,7 +133,7 @@ def _possible_shares(promise: PureDP | ApproxDP, change: Change) -> tuple[Fracti
 
     def possible(share: Fraction) -> bool:
         try:
-            node_law(noise_of(promise, _split(share), linf=change.linf).histogram, change, 1)
+            node_law(noise_of(promise, _split(share, False), linf=change.linf).histogram, change, 1)
         except ConfigurationError:
             return False
         return True
@@ -135,13 +141,12 @@ def _possible_shares(promise: PureDP | ApproxDP, change: Change) -> tuple[Fracti
     return tuple(share for share in _HISTOGRAM_SHARES if possible(share)) or _HISTOGRAM_SHARES[:1]
 
 
-def _split(histogram: Fraction) -> Split:
-    tau = (1 - histogram) * _TAU_SHARE
+def _split(histogram: Fraction, one_way: bool) -> Split:
+    tau = (1 - histogram) * (_TAU_SHARE_ONE_WAY if one_way else _TAU_SHARE)
     return Split.of(tau, 1 - histogram - tau, histogram)
 
 
-def _cost(promise: PureDP | ApproxDP, change: Change, course: Course, split: Split, n: int) -> tuple[float, int]:
-    scales = Scales.of(noise_of(promise, split, linf=change.linf), change)
+def _cost(course: Course, scales: Scales, n: int) -> tuple[float, int]:
     kappa = threshold(course, scales, n)
     steady, burst = (
         typical_error(course, scales, kappa, "blocks", n, replicas=96, burst=burst) for burst in (False, True)

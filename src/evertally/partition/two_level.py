@@ -101,6 +101,10 @@ class TwoLevelPlan:
         inner = replace(inner, terms=replace(inner.terms, base_error=self._tails.piled(beta / 2, j - 1)))
         return self._factor * inner.error(beta / 2 * self._share(j), tick)
 
+    def sure_error(self, beta: float, tick: int | None = None) -> float:
+        """The same: `largest` is not used, but the segments are made for answers that grow as declared."""
+        return math.inf if self.terms.most is None else self.error(beta, tick)
+
     def segment_of(self, answer: float) -> int:
         """The segment in which an answer of this size lies, noise aside."""
         j = 1

@@ -10,7 +10,7 @@ from evertally.counting.rows import Rows
 from evertally.counting.veil import stairs
 from evertally.secret import Secret
 
-# Once H is full the answer is frozen, and nothing bounds how far the truth has moved on.
+# The radius of a release where nothing bounds how far the truth may be off: a number that fits wherever counts do.
 NO_BOUND = 2.0**61
 
 
@@ -43,7 +43,10 @@ class ErrorFormula(Protocol):
     """The public error of a configuration."""
 
     def error(self, beta: float, tick: int | None = None, interval: int | None = None, /) -> float:
-        """A bound that fails with probability beta."""
+        """A bound that fails with probability beta: in that interval, or while answers stay below `largest`."""
+
+    def sure_error(self, beta: float, tick: int | None = None, /) -> float:
+        """A bound that rests on no guess."""
 
 
 class PartitionVeil(Secret):
@@ -65,6 +68,10 @@ class PartitionVeil(Secret):
         return PartitionAccuracy(self._formula, tick, self.partition.closes + 1, self.partition.exhausted)
 
     def error_bound(self, beta: float, tick: int | None) -> float:
+        return self._formula.sure_error(beta, tick)
+
+    def guessed_bound(self, beta: float, tick: int | None) -> float:
+        """The bound while answers stay below `largest`."""
         return self._formula.error(beta, tick)
 
     def state(self) -> list[bytes]:
@@ -77,7 +84,8 @@ class PartitionVeil(Secret):
 
 @dataclass(frozen=True)
 class PartitionAccuracy:
-    """No standard deviation: staleness is no noise."""
+    """No standard deviation: staleness is no noise. The number of the interval is known by now, so nothing rests on a
+    guess at it; once H is full the answer is frozen, and nothing bounds how far the truth has moved on."""
 
     formula: ErrorFormula
     tick: int
@@ -87,4 +95,10 @@ class PartitionAccuracy:
 
     def radius(self, beta: float) -> float:
         """A bound that holds for all ticks at once, hence for this one."""
-        return NO_BOUND if self.exhausted else self.formula.error(beta, self.tick, self.interval)
+        return max(self.sides(beta))
+
+    def sides(self, beta: float) -> tuple[float, float]:
+        """How far the truth may be below the release, and above it. Answers only grow: what was close when it was
+        released is not too high later, frozen or not."""
+        bound = self.formula.error(beta, self.tick, self.interval)
+        return bound, NO_BOUND if self.exhausted else bound

@@ -14,7 +14,7 @@ from evertally.privacy.conversions import (
 )
 from evertally.privacy.guarantees import ZCDP, ApproxDP, ApproxZCDP, Guarantee, PureDP
 from evertally.privacy.ledger import Entry, Ledger
-from evertally.privacy.neighbours import Change, Contribution, Neighbours, change
+from evertally.privacy.neighbours import Change, Contribution, Neighbours, change, moves_one_way
 
 __all__ = [
     "ZCDP",
@@ -35,6 +35,7 @@ __all__ = [
     "epsilon_of_rho",
     "ideal_gaussian_delta",
     "ideal_gaussian_rho",
+    "moves_one_way",
     "rho_of_epsilon_delta",
     "simple_delta_of_rho",
     "simple_epsilon_of_rho",

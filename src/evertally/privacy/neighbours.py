@@ -140,6 +140,20 @@ def change(neighbours: Neighbours | str, contribution: Contribution, columns: in
     return base.group(w if relation is Neighbours.ADD_REMOVE else 2 * w)
 
 
+def moves_one_way(neighbours: Neighbours | str, contribution: Contribution) -> bool:
+    """Whether one of two neighbouring streams has at least the counts of the other, in all ticks and columns.
+
+    So it is where a whole event, or all events of a user, is there or not, and amounts are not negative. Replacement
+    lets one column fall while another rises; signed amounts do; and where one item of an event is protected, the item
+    that was cut off comes in when another goes. What it saves: additions 7.
+
+    >>> moves_one_way("add_remove", Contribution()), moves_one_way("replace", Contribution())
+    (True, False)
+    """
+    whole = contribution.protects == "event" and not contribution.signed
+    return Neighbours.parse(neighbours) is Neighbours.ADD_REMOVE and whole
+
+
 def _event(relation: Neighbours, contribution: Contribution, d: int) -> Change:
     b, w = min(contribution.max_per_event, d), contribution.max_weight
     if relation is Neighbours.ADD_REMOVE:

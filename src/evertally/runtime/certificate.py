@@ -155,6 +155,8 @@ def _query(spec: StreamSpec, query: QuerySpec, row: PlannedQuery, mechanism: Any
             "change_of_one_unit": change_proof(spec, query),
         },
         "error_bound": _finite(row.error_bound),
+        "no_error_bound_because": row.unbounded_because,
+        "error_bound_if_answers_stay_below_largest": _finite(row.guessed_bound),
         "stddev": _finite(row.stddev),
     }
 

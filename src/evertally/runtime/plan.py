@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from evertally.histogram.column_query import ColumnQuery
 from evertally.privacy import Guarantee
 from evertally.runtime.mechanisms import Mechanisms, build
 from evertally.runtime.spec import QuerySpec, StreamSpec
@@ -29,7 +30,9 @@ class PlannedQuery:
     """One query: the noise that was chosen for it, what it pays, and its error at the last tick of the plan.
 
     A mean has no error known beforehand: it depends on the number of events. Its releases carry an interval. Partitions
-    and selections have a bound and no standard deviation. `numbers` is None where nobody knows how many there will be.
+    and selections have a bound and no standard deviation. A bound is infinite where nothing that was declared bounds
+    the error: `unbounded_because` says what is missing. `guessed_bound` is that of a partition while answers stay below
+    `largest`, a guess; None where it is not smaller. `numbers` is None where nobody knows how many there will be.
     """
 
     name: str
@@ -40,6 +43,8 @@ class PlannedQuery:
     charge: Guarantee
     stddev: float | None
     error_bound: float | None
+    guessed_bound: float | None = None
+    unbounded_because: str | None = None
     discovery: Discovery | None = None
 
 
@@ -69,6 +74,8 @@ def plan_of(spec: StreamSpec, mechanisms: Mechanisms, ticks: int | None = None) 
     for query in spec.queries:
         is_mean = query.kind == "mean"
         mechanism = mechanisms[query.name]
+        when = None if spec.horizon else at
+        bound = None if is_mean else mechanism.error_bound(spec.beta, t=when)
         rows.append(
             PlannedQuery(
                 name=query.name,
@@ -78,7 +85,9 @@ def plan_of(spec: StreamSpec, mechanisms: Mechanisms, ticks: int | None = None) 
                 exactness=mechanism.exactness,
                 charge=mechanism.charge,
                 stddev=None if is_mean else mechanism.stddev(at),
-                error_bound=None if is_mean else mechanism.error_bound(spec.beta, t=None if spec.horizon else at),
+                error_bound=bound,
+                guessed_bound=_guessed(mechanism, spec.beta, when, bound),
+                unbounded_because=mechanism.unbounded_because if isinstance(mechanism, ColumnQuery) else None,
                 discovery=_discovery(query, mechanism, spec.beta, at),
             )
         )
@@ -100,6 +109,13 @@ def about_intervals(spec: StreamSpec) -> str:
         f"intervals and bounds are about the events that the cap kept, at most {spec.max_events_per_user} of each "
         f"{spec.user_column!r}; what it left out is not counted, and nothing here says how much that was"
     )
+
+
+def _guessed(mechanism: Any, beta: float, tick: int | None, bound: float | None) -> float | None:
+    if not isinstance(mechanism, ColumnQuery) or bound is None:
+        return None
+    guessed = mechanism.error_bound(beta, t=tick, trust_largest=True)
+    return guessed if guessed < bound else None
 
 
 def _discovery(query: QuerySpec, mechanism: Any, beta: float, tick: int) -> Discovery | None:

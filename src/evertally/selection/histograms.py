@@ -53,7 +53,12 @@ class OneShot(Protocol):
 
     @property
     def charge(self) -> Guarantee:
-        """What one release costs."""
+        """What one release costs, if the whole unit lies in its histogram."""
+
+    @property
+    def charge_apart(self) -> Guarantee:
+        """At least what releases of several histograms cost together, each with a part of one unit: rho is their sum,
+        delta that of one of them."""
 
     def release(self, items: Items, source: ItemSource, node: int) -> Released:
         """(label, noisy count) pairs; None in place of counts that are not released.
@@ -91,6 +96,10 @@ class KnownGauss:
     @property
     def charge(self) -> ZCDP:
         return ZCDP(self.reach.l2_squared(self.max_items) / (2 * self.variance))
+
+    @property
+    def charge_apart(self) -> ZCDP:
+        return self.charge  # squared norms are superadditive: spreading a unit over histograms costs nothing
 
     @property
     def law(self) -> DiscreteGaussian:
@@ -138,6 +147,10 @@ class KnownGumbel:
     @property
     def charge(self) -> ZCDP:
         return ZCDP(_gumbel_rho(self.k, self.scale, self.count_variance, self.reach))
+
+    @property
+    def charge_apart(self) -> ZCDP:
+        return ZCDP(_rho_apart(self.k, self.scale, self.count_variance, self.reach))
 
     @property
     def law(self) -> DiscreteGaussian | None:
@@ -195,6 +208,10 @@ class UnknownGauss:
         return ApproxZCDP(rho, self.reach.labels(self.max_items) * self.delta, force=True)
 
     @property
+    def charge_apart(self) -> ApproxZCDP:
+        return self.charge  # squared norms are superadditive: spreading a unit over histograms costs nothing
+
+    @property
     def law(self) -> DiscreteGaussian:
         """The noise of a count, and of the threshold."""
         return DiscreteGaussian(self.variance)
@@ -246,6 +263,10 @@ class LimitedDomainLaplace:
         return ApproxDP(epsilon, self.reach.labels(self.max_items) * self.delta, force=True)
 
     @property
+    def charge_apart(self) -> ApproxDP:
+        return self.charge  # the norm is additive: spreading a unit over histograms costs nothing
+
+    @property
     def law(self) -> DiscreteLaplace:
         """The noise of a count, and of the threshold."""
         return DiscreteLaplace(self.scale)
@@ -294,6 +315,10 @@ class FixedThresholdGauss:
     def charge(self) -> ApproxZCDP:
         rho = self.reach.l2_squared(self.max_items) / (2 * self.variance)
         return ApproxZCDP(rho, self.reach.labels(self.max_items) * self.delta, force=True)
+
+    @property
+    def charge_apart(self) -> ApproxZCDP:
+        return self.charge  # squared norms are superadditive: spreading a unit over histograms costs nothing
 
     @property
     def law(self) -> DiscreteGaussian:
@@ -358,6 +383,11 @@ class UnknownGumbel:
         return ApproxZCDP(
             _gumbel_rho(self.k, self.scale, self.count_variance, self.reach), self.kbar * self.q, force=True
         )
+
+    @property
+    def charge_apart(self) -> ApproxZCDP:
+        rho = _rho_apart(self.k, self.scale, self.count_variance, self.reach)
+        return ApproxZCDP(rho, self.charge.exact_delta)
 
     @property
     def law(self) -> DiscreteGaussian | None:
@@ -430,8 +460,25 @@ def _gumbel_rho(k: int, scale: Fraction, count_variance: Fraction | None, reach:
     return rho if count_variance is None else rho + k * Fraction(reach.move**2) / (2 * count_variance)
 
 
+def _rho_apart(k: int, scale: Fraction, count_variance: Fraction | None, reach: Reach) -> Fraction:
+    """The largest sum of `_gumbel_rho` over histograms that share the events of one unit (additions 4).
+
+    A sum of squares is largest at a corner: all events in one histogram, or, under replacement, those that go in one
+    and those that come in another. Then two histograms move, each one way: cheaper selections, but twice the counts.
+    The first is the larger one if, and only if, count_variance >= 2 scale^2.
+    """
+    together = _gumbel_rho(k, scale, count_variance, reach)
+    if reach.sides == 1:
+        return together
+    one_way = Reach(reach.max_weight, events=reach.events)
+    return max(together, 2 * _gumbel_rho(k, scale, count_variance, one_way))
+
+
 def _tau(rho: Fraction, k: int, counts: bool, reach: Reach) -> tuple[Fraction, Fraction | None]:
-    """(scale, count variance) with scale = tau/2 and variance = tau^2, rho = (sides^2 + 1) k D^2/(2 tau^2)."""
+    """(scale, count variance) with scale = tau/2 and variance = tau^2, rho = (sides^2 + 1) k D^2/(2 tau^2).
+
+    As variance >= 2 scale^2 this rho also pays for a unit whose events lie in several histograms (`_rho_apart`).
+    """
     parts = reach.sides**2 + (1 if counts else 0)
     tau_squared = round_up(parts * k * reach.move**2 / (2 * rho))
     return root_up(tau_squared / 4), tau_squared if counts else None

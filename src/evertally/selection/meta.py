@@ -6,7 +6,9 @@ block is complete the one-shot mechanism looks at its histogram, once; what it r
 needs it. The answer at t adds up, for every label, what the blocks of the tiling released for it.
 
 Privacy [R], adaptive streams included (1.4 and 5.1 there): one event lies in at most L blocks, each released once with
-fresh noise, so L charges of the one-shot mechanism pay for the whole stream. Everything after that is post-processing.
+fresh noise, so L charges of the one-shot mechanism pay for the whole stream. The events of one user may lie in several
+blocks of a level; what those cost together is `OneShot.charge_apart`, and `paid_by` checks it (additions 4). Everything
+after that is post-processing.
 
 Accuracy: what a block does not release is lost, so answers are too low. No theorem bounds this beforehand; `missed`
 says, from released numbers alone, how many blocks may have lost something, and how little they released.
@@ -27,6 +29,7 @@ from evertally.counting.mechanism import from_bytes, to_bytes
 from evertally.counting.process import IntArray
 from evertally.counting.tree import level
 from evertally.encode.texts import tables_from_bytes, tables_to_bytes
+from evertally.errors import ConfigurationError
 from evertally.noise import ItemSource, item_addresses
 from evertally.privacy import ZCDP, ApproxZCDP
 from evertally.secret import Secret
@@ -124,8 +127,8 @@ def _add(into: dict[str, int], more: Mapping[str, int]) -> None:
 def block_share(charge: Charge, depth: int, blocks: int = 1) -> Charge:
     """What the one-shot mechanism may cost in each block if the whole stream may cost `charge`: 1/L of it (5.1, 2.3).
 
-    A unit of several events can meet `blocks` blocks of a level. The rho of a level is then at most that of one call in
-    which they all meet (what a block costs is superadditive in the moves there), but each of them has a delta.
+    A unit of several events can meet `blocks` blocks of a level. Each of them has a delta; their rho add up to
+    `OneShot.charge_apart`, which is not always that of one call in which all events meet: see `paid_by`.
 
     >>> block_share(ZCDP(1), 5), block_share(ApproxZCDP(1, 1e-6), 5), block_share(ApproxZCDP(1, 1e-6), 5, blocks=2)
     (ZCDP(rho=0.2), ApproxZCDP(rho=0.2, delta=2e-07), ApproxZCDP(rho=0.2, delta=1e-07))
@@ -134,6 +137,34 @@ def block_share(charge: Charge, depth: int, blocks: int = 1) -> Charge:
     if isinstance(charge, ZCDP):
         return ZCDP(rho, adversary=adversary)
     return ApproxZCDP(rho, charge.exact_delta / (depth * blocks), adversary=adversary, force=True)
+
+
+def paid_by(charge: Charge, one_shot: OneShot, depth: int, blocks: int = 1) -> OneShot:
+    """The one-shot mechanism, if `charge` pays for it in every block of a tree of so many levels; refused otherwise.
+
+    Checked for the noise that will be used, whatever it was made for: under replacement a user's events and those of
+    the user who takes their place may lie in different blocks, and a call that one block can pay for may then be too
+    dear. Selections of scale b with counts of variance v are safe if v >= 2 b^2 (additions 4).
+
+    >>> from evertally.privacy import Neighbours
+    >>> from evertally.selection.histograms import KnownGumbel
+    >>> from evertally.selection.reach import Reach
+    >>> users = Reach(neighbours=Neighbours.REPLACE, events=3)
+    >>> paper, other = KnownGumbel(1, 3, 36, users), KnownGumbel(1, 6, 18, users)
+    >>> paper.charge, other.charge, paper.charge_apart, other.charge_apart
+    (ZCDP(rho=0.625), ZCDP(rho=0.375), ZCDP(rho=0.625), ZCDP(rho=0.5625))
+    >>> paid_by(ZCDP(0.375), other, depth=1)
+    Traceback (most recent call last):
+    evertally.errors.ConfigurationError: the calls in all blocks of a level cost ZCDP(rho=0.5625) ...
+    """
+    cost = one_shot.charge_apart.cost
+    if depth * cost.rho > charge.exact_rho or depth * blocks * cost.delta > charge.cost.delta:
+        raise ConfigurationError(
+            f"the calls in all blocks of a level cost {one_shot.charge_apart} where the events of one unit lie in "
+            f"different blocks (delta in each of {blocks}), and {depth} levels of that are more than {charge}; use "
+            "more noise (selections with counts: a count variance of at least twice the square of the scale)"
+        )
+    return one_shot
 
 
 class MetaAlgo(Secret):

@@ -8,6 +8,9 @@ streaming-selection 6.1. Three private pieces take turns:
 * a *sparse vector* asks at every tick whether some other column, with fresh noise, exceeds the smallest released count
   plus a margin eta plus one noise of its own. Only that bit is released, never the column. All columns are asked.
 
+The smallest count of a tick is that of the counters before its test. If the answer is yes, those counts are replaced by
+the new counters' and not released; they stay part of what the proof conditions on, and are paid (additions 3).
+
 A yes buys a new selection, with new counters. After s of them the selection stands for the rest of the stream, and the
 counters go on. Privacy: sparse_gumbel_budget.py. Time O(d) a tick, memory O(d + k L).
 

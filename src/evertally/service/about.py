@@ -76,6 +76,7 @@ class About:
                 charge=_amounts(planned.charge),
                 stddev=_finite(planned.stddev),
                 error_bound=_finite(planned.error_bound),
+                unbounded_because=planned.unbounded_because,
                 k=query.parameters.get("k"),
                 q=float(Fraction(query.parameters["q"])) if "q" in query.parameters else None,
             )
@@ -87,7 +88,7 @@ class About:
         for planned in self._plan.queries:
             found = planned.discovery
             fields = {field.name: getattr(planned, field.name) for field in dataclasses.fields(planned)}
-            fields |= {name: _finite(fields[name]) for name in ("stddev", "error_bound")}
+            fields |= {name: _finite(fields[name]) for name in ("stddev", "error_bound", "guessed_bound")}
             fields["charge"] = _amounts(planned.charge)
             fields["discovery"] = None if found is None else PlannedDiscovery(**dataclasses.asdict(found))
             rows.append(PlannedAnswer(**fields))

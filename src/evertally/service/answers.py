@@ -62,6 +62,7 @@ class QueryInStream(Answer):
     charge: Amounts
     stddev: float | None
     error_bound: float | None = Field(description="Holds for all ticks at once with probability 1 - beta.")
+    unbounded_because: str | None = Field(description="Why a query has no error bound, and what to declare.")
     k: int | None
     q: float | None
 
@@ -98,6 +99,8 @@ class PlannedAnswer(Answer):
     charge: Amounts
     stddev: float | None
     error_bound: float | None
+    guessed_bound: float | None = Field(description="While answers stay below `largest`, a guess; None if no smaller.")
+    unbounded_because: str | None
     discovery: PlannedDiscovery | None
 
 

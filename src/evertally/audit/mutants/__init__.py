@@ -12,13 +12,25 @@ False
 'the exact law loses epsilon 5.99995, claimed 3'
 """
 
-from evertally.audit.mutants import calibration, door, engine, hands, noise, partitions, privacy, processes, selections
+from evertally.audit.mutants import (
+    calibration,
+    committing,
+    door,
+    engine,
+    hands,
+    noise,
+    partitions,
+    privacy,
+    processes,
+    selections,
+)
 from evertally.audit.mutants.planting import MUTANTS, Mutant
 
 __all__ = [
     "MUTANTS",
     "Mutant",
     "calibration",
+    "committing",
     "door",
     "engine",
     "hands",

@@ -16,6 +16,7 @@ from evertally.audit.mutants.planting import all_of, plant, replaced
 from evertally.counting import tree
 from evertally.counting.accumulate import AccumulatingProcess
 from evertally.counting.process import IntArray, check_horizon
+from evertally.histogram import column_query
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law
 from evertally.partition import Noise, NoisyLadders, PartitionedRelease, Rebased, TwoLevelRelease, plan, two_level
 from evertally.partition.budget import noise_of
@@ -24,6 +25,7 @@ from evertally.partition.histograms import make_histogram
 from evertally.partition.lanes import Lanes
 from evertally.privacy import ZCDP, ApproxDP, Change, PureDP
 from evertally.privacy.conversions import ideal_gaussian_rho
+from evertally.selection.one_shot import _OneShot
 
 Bug = AbstractContextManager[None]
 
@@ -68,6 +70,37 @@ def tau_for_each_query() -> Bug:
 )
 def mu_halved() -> Bug:
     return other_noise(lambda noise, promise, split: replace(noise, mu=DiscreteLaplace(noise.mu.scale / 2)))
+
+
+@plant(
+    "neighbours that move both ways charged as if one way",
+    "additions 7: a replaced event lets one column fall while another rises",
+    "partitions, one event replaced",
+)
+def both_ways_as_one() -> Bug:
+    return replaced(column_query, moves_one_way=lambda neighbours, contribution: True)
+
+
+@plant(
+    "test noise halved where it is halved already",
+    "additions 7: Lap(linf/eps_mu) is tight for one event more or less",
+    "partitions, one event more or less",
+)
+def halved_twice() -> Bug:
+    def noise(promise: Any, split: Any, **options: Any) -> Noise:
+        made = noise_of(promise, split, **options)
+        return replace(made, mu=DiscreteLaplace(made.mu.scale / 2)) if options.get("one_way") else made
+
+    return replaced(plan, noise_of=noise)
+
+
+@plant(
+    "selection at the scale of one way, whatever the neighbours",
+    "additions 7 and price-of-continual-release 8.1, P3: a replaced event moves two scores in opposite directions",
+    "selections, one event replaced",
+)
+def selection_as_one_way() -> Bug:
+    return replaced(_OneShot, scale=property(lambda self: self.sensitivity / self.epsilon))
 
 
 @plant(
@@ -136,7 +169,7 @@ def no_test_far_below() -> Bug:
 )
 def linf_ignored() -> Bug:
     return replaced(
-        plan, noise_of=lambda promise, split, *, queries, linf: noise_of(promise, split, queries=queries, linf=1)
+        plan, noise_of=lambda promise, split, *, linf, **options: noise_of(promise, split, linf=1, **options)
     )
 
 
@@ -255,7 +288,7 @@ def update_without_noise() -> Bug:
 )
 def update_for_one() -> Bug:
     return replaced(
-        plan, noise_of=lambda promise, split, *, queries, linf: noise_of(promise, split, queries=1, linf=linf)
+        plan, noise_of=lambda promise, split, *, queries, **options: noise_of(promise, split, queries=1, **options)
     )
 
 

@@ -29,7 +29,7 @@ from evertally.encode.door import _TOTAL_LIMIT
 from evertally.encode.labels import as_list
 from evertally.encode.plain import pairs, whole
 from evertally.errors import ReplayRefused
-from evertally.noise import item_addresses
+from evertally.noise import item_addresses, round_up
 from evertally.noise.keystream import Keystream
 from evertally.privacy import ZCDP, ApproxZCDP, Change
 from evertally.selection import histograms, item_table, streaming, unknown, unknown_meta
@@ -40,6 +40,7 @@ from evertally.selection.items import Items
 from evertally.selection.meta import block_share
 from evertally.selection.noisy_max import noisy_argmax
 from evertally.selection.reach import Reach
+from evertally.selection.roots import root_up
 from evertally.selection.sparse_gumbel import SparseGumbel
 from evertally.selection.sparse_gumbel_budget import SparseGumbelBudget
 from evertally.selection.unknown import UnknownHistogram, UnknownTopK
@@ -661,6 +662,11 @@ def one_noise_for_all_counts() -> Bug:
 # -- MetaAlgo --------------------------------------------------------------------------------------------------------
 
 
+def _unchecked(charge: Any, one_shot: Any, *rest: int) -> Any:
+    """`paid_by` that pays for everything: the product refuses shares that are too large."""
+    return one_shot
+
+
 @plant(
     "the whole delta for every block",
     "streaming-selection 5.1: bad outcomes are union-bounded over L cells",
@@ -670,7 +676,7 @@ def delta_for_each_block() -> Bug:
     def share(charge: Any, depth: int, blocks: int = 1) -> Any:
         return ApproxZCDP(block_share(charge, depth, blocks).exact_rho, charge.exact_delta, force=True)
 
-    return replaced(unknown_meta, block_share=share)
+    return replaced(unknown_meta, block_share=share, paid_by=_unchecked)
 
 
 @plant(
@@ -679,7 +685,22 @@ def delta_for_each_block() -> Bug:
     "noise of the blocks of MetaAlgo, every tick of 9",
 )
 def rho_for_each_block() -> Bug:
-    return replaced(streaming, block_share=lambda charge, depth: charge)
+    return replaced(streaming, block_share=lambda charge, depth: charge, paid_by=_unchecked)
+
+
+@plant(
+    "counts too exact for users that are replaced",
+    "additions 4: in two blocks counts cost twice as much; count_variance >= 2 scale^2, or charge them apart",
+    "a user whose place another takes in other blocks",
+)
+def charged_as_if_in_one_block() -> Bug:
+    def tau(rho: Fraction, k: int, counts: bool, reach: Reach) -> tuple[Fraction, Fraction]:
+        # scale^2 = 16 variance: one block in which all events meet costs rho, as it should.
+        part = (Fraction(reach.sides**2, 16 * 8) + Fraction(1, 2)) * k * reach.move**2
+        variance = round_up(part / rho)
+        return 4 * root_up(variance), variance
+
+    return replaced(histograms, _tau=tau, _rho_apart=histograms._gumbel_rho)
 
 
 @plant(
@@ -752,6 +773,27 @@ def recomputed_scale() -> Bug:
             play(self, sums[i : i + 1], *(part[i : i + 1] for part in out))
 
     return replaced(SparseGumbel, _settle=shrinking, _play=one_by_one)
+
+
+@plant(
+    "the bar of the sparse vector from exact counts",
+    "additions 3: a bar that is no function of the transcript moves too, and a question has sensitivity 2",
+    "sparse vector, replaced events, the same counts",
+)
+def exact_bar() -> Bug:
+    play = SparseGumbel._play
+
+    def by_exact_counts(self: Any, sums: IntArray, *out: IntArray) -> None:
+        eta = self._eta
+        for i in range(len(sums)):
+            row = sums[i : i + 1]
+            if self.tick:
+                noise = self._counted(row, self.tick + 1).min() - row[:, self._named].min()
+                self._eta = eta - int(noise)
+            play(self, row, *(part[i : i + 1] for part in out))
+        self._eta = eta
+
+    return replaced(SparseGumbel, _play=by_exact_counts)
 
 
 @plant(

@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from evertally.audit.columns import column_audits
 from evertally.audit.exact import ExactLoss, _box
 from evertally.audit.partition import close_loss, histogram_loss, levels_after, transcript_loss
 from evertally.audit.probes.probing import KEY, ROUNDING, Verdict, probe
 from evertally.audit.scripts import ALWAYS, Address, Make, Run, Script, part, whole_law
+from evertally.histogram import MaxSum, SumSelect
 from evertally.histogram.expressions import Columns
 from evertally.histogram.tasks import AllColumns, Expressions, Largest
 from evertally.noise import DiscreteLaplace, Recording, ZeroNoise
@@ -39,7 +41,7 @@ from evertally.partition import (
     noisy_ladders,
     rebased,
 )
-from evertally.privacy import ApproxDP, Change, PureDP
+from evertally.privacy import ZCDP, ApproxDP, Change, PureDP
 
 Stream = list[tuple[int, ...]]
 WAIT: tuple[int, ...] = (0, 0)
@@ -176,6 +178,48 @@ def _() -> Verdict:
         see=lambda run: tuple(tick for tick, _ in run.releases),
     )
     return loses(loss.epsilon, 6, "the time of the close")
+
+
+# -- neighbours that move one way, and both ways (additions 7) ------------------------------------------------------
+
+
+_USERS: dict[str, Any] = {"unit": "user", "max_events_per_user": 2}
+_PARTITIONS = ((PureDP(4), MaxSum, "rebased"), (PureDP(4), MaxSum, "doubling"), (PureDP(4), MaxSum, "noisy-ladders"))
+_SELECTIONS = ((PureDP(1), SumSelect, "recompute"), (ZCDP(0.5), SumSelect, "recompute"))
+
+
+@probe("exact law", "partitions, one event more or less")
+def _() -> Verdict:
+    return _made("add_remove", _PARTITIONS, {}, _USERS, {"max_weight": 3})
+
+
+@probe("exact law", "partitions, one event replaced")
+def _() -> Verdict:
+    return _made("replace", _PARTITIONS, {})
+
+
+@probe("exact law", "selections, one event more or less")
+def _() -> Verdict:
+    return _made("add_remove", _SELECTIONS, {}, _USERS, {"max_weight": 3})
+
+
+@probe("exact law", "selections, one event replaced")
+def _() -> Verdict:
+    return _made("replace", _SELECTIONS, {})
+
+
+def _made(neighbours: str, kinds: Iterable[tuple[Any, Any, str]], *units: dict[str, Any]) -> Verdict:
+    """Whole mechanisms, made as a caller makes them: the relation decides the scale of the test and of a selection."""
+    cases: list[tuple[float, float, str]] = []
+    for unit in units:
+        for guarantee, kind, mechanism in kinds:
+            options = {"columns": 3, "max_per_event": 1, "neighbours": neighbours, "largest": 50, "key": KEY} | unit
+            model = kind(guarantee=guarantee, horizon=40, mechanism=mechanism, **options)
+            for name, audit in column_audits(model, 16):
+                if name in ("transcript", "exact law"):
+                    report = audit()
+                    cases.append((report.audited, report.claimed, f"{mechanism}, {unit or 'one event'}:"))
+    return worst(cases)
 
 
 # -- A2, A3, A7: the histogram ---------------------------------------------------------------------------------------

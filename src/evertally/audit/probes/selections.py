@@ -257,6 +257,22 @@ def _() -> Verdict:
     return separates([(worst_mu(make, 9, range(1, 10)), 0.5)])
 
 
+@probe("closed form", "a user whose place another takes in other blocks")
+def _() -> Verdict:
+    # additions 4: ticks 1 and 4 have no block of a tree of three in common. Every column counts, so all are named.
+    ticks, columns = 8, [f"column {t}" for t in range(8)]
+    options: dict[str, Any] = {"unit": "user", "max_events_per_user": 2, "neighbours": "replace"}
+
+    def make(key: Any) -> StreamingTopK:
+        settings: dict[str, Any] = {"columns": columns, "horizon": ticks, "radix": 3, "key": key} | options
+        return StreamingTopK(8, mechanism="meta", guarantee=ZCDP(Fraction(1, 2)), **settings)
+
+    responses, laws = item_table(make, [1] + [0] * (ticks - 1))
+    moves = [[2, 2, 2, 0, 0, 0, 0, 0], [2, 2, 2, 2, 2, 2, 2, 2], [1, 1, 1, 0, -1, -1, 0, 0]]
+    found = [separation(responses, laws, np.array(move, dtype=np.float64)) for move in moves]
+    return separates((mu * math.sqrt(len(columns)), 0.5) for mu in found)
+
+
 # -- what one event moves --------------------------------------------------------------------------------------------
 
 
@@ -561,6 +577,25 @@ def _() -> Verdict:
         low, high, named = waits(s + 1, round(2 * math.sqrt(s) * tau), eta)
         cases.append((sparse_vector_loss(make, low, high, named), 3 * math.sqrt(s) / (4 * tau), f"{s} switches"))
     return exceeds(cases, "the ticks of the switches lose epsilon")
+
+
+@probe("exact law", "sparse vector, replaced events, the same counts")
+def _() -> Verdict:
+    # additions 3: the bar is made of counts that are in the transcript, also at the tick of the switch. On the left the
+    # named column has one event more, on the right ten others have; noise of the blocks with tick 1 makes up for it.
+    eta, ticks = 50, 6
+    budget = sparse_gumbel_budget(ApproxDP(8, 1e-6), 1, 1, 1, REPLACE)
+    tau = math.sqrt(budget.tau_squared)
+    low, high, named = waits(1, round(2 * tau), eta)
+    low[0][0] += 1
+    blocks = {("count-0", node, 0): 1 for node in (1, 2, 4)}
+
+    def make(source: Any) -> SparseGumbel:
+        return SparseGumbel(budget, columns=12, horizon=ticks, eta=eta, source=source, radix=2)
+
+    lost = sparse_vector_loss(make, low, high, named, counted=({}, blocks))
+    back = sparse_vector_loss(make, high, low, named, counted=(blocks, {}))
+    return exceeds([(max(lost, back), 1 / tau, "one switch")], "the ticks of the switches lose epsilon")
 
 
 @probe("exact law", "sparse vector of three ticks, all draws")

@@ -80,7 +80,7 @@ function about(group, stream) {
         ["Noise (standard deviation)", query.stddev === null ? null : rough(query.stddev)],
         [
           `Error of all releases, with probability ${percent(1 - stream.beta)}`,
-          query.error_bound === null ? null : `at most ${rough(query.error_bound)}`,
+          query.error_bound === null ? noBound(query) : `at most ${rough(query.error_bound)}`,
         ],
         ["Labels", query.kind === "histogram" ? number(query.labels.length) : null],
       ]
@@ -90,6 +90,8 @@ function about(group, stream) {
   );
   return element("details", {}, element("summary", {}, "How it is made"), ...rows);
 }
+
+const noBound = (query) => query.unbounded_because && `no bound: ${query.unbounded_because}`;
 
 const written = (charge) =>
   Object.entries(charge)

@@ -1,6 +1,6 @@
 /** Numbers, times and labels as people read them. */
 
-// A partition that ran out of intervals releases bounds 2^61 away on both sides: no bound.
+// An end that is 2^61 away is no bound: of a partition that ran out of intervals, or where nothing was declared.
 const NO_BOUND = 2 ** 60;
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
@@ -32,7 +32,9 @@ export function fraction(written) {
 /** The value and its interval in words: {value: "412", error: "± 31"}, or a range where the interval is lopsided. */
 export function estimate(value, lower, upper) {
   if (typeof value !== "number") return { value: "–", error: "" };
-  if (!isBounded(lower, upper)) return { value: number(value), error: "no bound" };
+  if (!isBounded(lower, upper)) {
+    return { value: number(value), error: isBounded(lower, value) ? `at least ${number(lower)}` : "no bound" };
+  }
   const below = value - lower;
   const above = upper - value;
   const width = Math.max(below, above);
