@@ -8,6 +8,7 @@ here, and what is kept is made by `certain`, which notices when code outside thi
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +20,16 @@ Kept = TypeVar("Kept")
 
 _lock = threading.RLock()
 _TRIES = 20
+
+
+def _renew_lock() -> None:
+    """A forked process has none of the threads that could release the lock."""
+    global _lock
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 @contextmanager
