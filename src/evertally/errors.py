@@ -23,3 +23,11 @@ class StateError(EvertallyError):
 
 class ReplayRefused(EvertallyError):
     """A tick that was already released is asked for again with another input: answering would leak the difference."""
+
+
+class InterruptedCall(EvertallyError):
+    """A mechanism is inside another call, or one ended half-way and cannot be taken back: restore its last snapshot."""
+
+
+class NoiseReused(EvertallyError):
+    """Two mechanisms would put the same noise on data that may differ: together they would publish the difference."""

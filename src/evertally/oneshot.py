@@ -11,7 +11,9 @@ below 0 are read as 0, what is no label is left out; of two keys that are spelli
 kept.
 
 Each call spends its guarantee. With a key, a `name` stands for one histogram for ever: the same name with other counts
-would put the same noise on them and reveal the difference. Without a key, one is drawn and forgotten.
+would put the same noise on them and reveal the difference. Within a process that is refused, and a key that was not
+made for this call alone needs an explicit name; other processes cannot be seen from here. Without a key, one is drawn
+and forgotten.
 
 A list of labels is public only if it was not read off the data. What `delta` means is said in `bounds/selection.py`.
 """
@@ -25,11 +27,13 @@ from typing import Any, Literal, NoReturn
 
 from evertally.bounds.selection import kbar_rule
 from evertally.bounds.tails import Spread
+from evertally.counting.paths import named, once
 from evertally.counting.release import Release
-from evertally.encode.door import whole
 from evertally.encode.labels import canonical
+from evertally.encode.plain import whole
 from evertally.errors import ConfigurationError
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Key, NoiseKey
+from evertally.noise.key import encode_path
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Guarantee, Neighbours
 from evertally.privacy.conversions import pure_epsilon_of_rho
 from evertally.selection.histograms import (
@@ -72,14 +76,14 @@ def known_histogram(
     neighbours: str | Neighbours = "add_remove",
     max_events_per_user: int | None = None,
     key: NoiseKey | None = None,
-    name: str = "histogram",
+    name: str | None = None,
 ) -> Release:
     """All counts of `categories`, with Gaussian noise. `KnownGauss`; tier "exact"; time and memory O(d).
 
     >>> import evertally as et
     >>> release = known_histogram({"a": 120}, ["a", "b"], guarantee=et.ZCDP(0.5), key=et.simulation(1))
     >>> release.value, round(release.stddev, 3), release.interval(beta=0.05)[0]
-    ({'a': 118, 'b': 0}, 1.0, {'a': 116, 'b': -2})
+    ({'a': 120, 'b': 0}, 1.0, {'a': 118, 'b': -2})
     """
     reach = _reach(max_weight, neighbours, max_events_per_user)
     mechanism = KnownGauss.within(_zcdp(guarantee), max_per_event, reach)
@@ -97,7 +101,7 @@ def known_top(
     neighbours: str | Neighbours = "add_remove",
     max_events_per_user: int | None = None,
     key: NoiseKey | None = None,
-    name: str = "top",
+    name: str | None = None,
 ) -> Release:
     """The k largest of `categories`, best first; an event may touch all of them. `KnownGumbel`; tier "exact"; O(d).
 
@@ -124,7 +128,7 @@ def unknown_histogram(
     neighbours: str | Neighbours = "add_remove",
     max_events_per_user: int | None = None,
     key: NoiseKey | None = None,
-    name: str = "histogram",
+    name: str | None = None,
 ) -> Release:
     """The counts that pass a threshold, largest first. Tier "exact"; time and memory O(n).
 
@@ -160,7 +164,7 @@ def unknown_top(
     neighbours: str | Neighbours = "add_remove",
     max_events_per_user: int | None = None,
     key: NoiseKey | None = None,
-    name: str = "top",
+    name: str | None = None,
 ) -> Release:
     """At most k labels that pass a threshold, best first; an event may have any number of labels. `UnknownGumbel`.
 
@@ -220,19 +224,23 @@ def _approximate(guarantee: Guarantee) -> ApproxDP:
     if isinstance(guarantee, ApproxDP):
         return guarantee
     charge = charge_of(guarantee)
-    return ApproxDP(pure_epsilon_of_rho(charge.exact_rho), charge.exact_delta)
+    return ApproxDP(pure_epsilon_of_rho(charge.exact_rho), charge.exact_delta, force=True)
 
 
 # -- release -----------------------------------------------------------------------------------------------------------
 
 
-def _release(mechanism: _Mechanism, histogram: dict[str, int], key: NoiseKey | None, name: str) -> Release:
+def _release(mechanism: _Mechanism, histogram: dict[str, int], key: NoiseKey | None, name: str | None) -> Release:
     key = Key.generate() if key is None else key
+    name = named(name, key, "histogram")
     reach = mechanism.reach
     # Parameters are part of the address: the same bits at two scales would reveal data.
     path = [str(getattr(mechanism, field.name)) for field in fields(mechanism) if field.name != "reach"]
     path += [str(reach.max_weight), reach.neighbours.value, str(reach.events)]
     source = key.source("oneshot", name, type(mechanism).__name__, *path)
+    if key.private:
+        counts = ((label.encode("utf-8", "surrogatepass"), str(count)) for label, count in sorted(histogram.items()))
+        once(source.fingerprint(), source.order(encode_path(*(part for pair in counts for part in pair))))
     released = mechanism.release(Items.of(histogram, source), source, 0)
     law = mechanism.law
     if law is None:

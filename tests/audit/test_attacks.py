@@ -11,7 +11,7 @@ import pytest
 
 import evertally as et
 from evertally import checks
-from evertally.audit import attacks
+from evertally.audit import attacks, copies
 from evertally.audit.attacks import Finding
 from evertally.audit.timing import time_sampler
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, NoiseKey
@@ -44,17 +44,22 @@ def test_replay_restore_and_horizon_attacks_find_nothing(subject: checks.Subject
         assert not finding.leaked, finding
 
 
-def test_a_fork_reveals_the_difference_and_says_who_fences_it() -> None:
-    finding = attacks.fork_attack(counter())
-    assert finding.leaked
-    assert "exactly what their data differ" in finding.evidence
-    assert "the runtime fences it" in finding.evidence
-    rows = attacks.fork_attack(
-        lambda key: et.VectorCounter(2, guarantee=et.ZCDP(0.5), horizon=8, key=key),
-        [[1, 0]] * 3,
-        [[0, 0], [1, 2], [0, 0]],
-    )
-    assert rows.leaked
+def test_copies_are_refused_in_every_way() -> None:
+    for found in (
+        copies.copies_attack(counter(name="visits")),
+        copies.copies_attack(
+            lambda key: et.VectorCounter(2, guarantee=et.ZCDP(0.5), horizon=8, name="visits", key=key), [1, 0], [0, 0]
+        ),
+    ):
+        assert [finding for finding in found if finding.leaked] == []
+
+
+def test_copies_on_other_data_would_reveal_the_difference() -> None:
+    """What the refusals are for: said to see the same data, two copies that do not publish the exact difference."""
+    key = et.Key.generate()
+    first = counter(name="visits")(key)
+    second = et.restore(first.snapshot(), key=key, allow_copy=True)
+    assert first.step(7).value - second.step(3).value == 4
 
 
 SPEC = """
@@ -288,12 +293,12 @@ def test_integer_releases_have_no_such_bits() -> None:
 def test_releases_lie_on_the_declared_grid(subject: checks.Subject) -> None:
     mechanism = subject.make(et.simulation(3))
     for x in subject.feed(subject.length(mechanism)):
-        release = mechanism.step(x)
+        release = subject.step(mechanism, x)
         if isinstance(mechanism, et.UnknownHistogram | BlockHistogram | BlockTopK):
             assert all(type(count) is int for count in release.value.values())
         else:
             # What leaves is this row or a function of it alone.
-            assert mechanism._history[-1].dtype == np.int64
+            assert mechanism._last_row.dtype == np.int64
 
 
 # -- timing ----------------------------------------------------------------------------------------------------------

@@ -138,7 +138,7 @@ def test_a_move_without_noise_separates_for_sure():
 @pytest.mark.parametrize("seed", range(6))
 def test_no_random_pair_of_streams_loses_more_than_the_charge(seed):
     rng = random.Random(seed)
-    charge = ApproxZCDP(Fraction(rng.choice([1, 3])), Fraction(1, rng.choice([10, 1000])))
+    charge = ApproxZCDP(Fraction(rng.choice([1, 3])), Fraction(1, rng.choice([10, 1000])), force=True)
     options = {"threshold": rng.choice(["sum", "per_tick", "paper"]), "sticky": bool(seed % 2)}
     make = unknown(charge.exact_rho, charge.exact_delta, 3, **options)
     stream = [rng.choice([0, 0, 1, 6]) for _ in range(3)]

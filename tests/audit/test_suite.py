@@ -345,11 +345,13 @@ class Parrot(NoisyTotals):
         return released if x else self.total
 
 
-def test_a_private_mechanism_of_ten_lines_passes(quick):
+def test_a_private_mechanism_of_ten_lines_passes(monkeypatch):
+    # With 400 objects the fraction found lies anywhere from 0 to 0.3, with the seed.
+    monkeypatch.setitem(suite.SIZES, "short", replace(QUICK, objects=1000))
     reports = audit_mechanism(NoisyTotals)
     assert all(report.passed for report in reports)
     assert best(reports).fraction > 0.15
-    assert best(reports).trials == 10 * QUICK.objects
+    assert best(reports).trials == 10 * 1000
 
 
 @pytest.mark.parametrize("leaky", [LeakyTotals, Parrot])

@@ -73,8 +73,9 @@ class Lazy(ColumnInput, VeiledMechanism):
             neighbours=Neighbours.ADD_REMOVE,
             stream="s",
             name=None,
+            allow_copy=common.get("allow_copy", False),
         )
-        self._veil = EveryFew(2, period)
+        self._set_veil(lambda _: EveryFew(2, period))
 
     @classmethod
     def _decoded(cls, options: dict[str, Any]) -> dict[str, Any]:

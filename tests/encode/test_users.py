@@ -98,9 +98,6 @@ def test_columns_of_every_kind() -> None:
 @pytest.mark.parametrize(
     "shared",
     [
-        [("ann", "bob")],
-        [["ann"]],
-        [{"ann"}],
         pa.array([["ann", "bob"]]),
         pa.array([{"a": 1}]),
         "ann",
@@ -108,11 +105,20 @@ def test_columns_of_every_kind() -> None:
         {"a": 1},
     ],
 )
-def test_an_event_of_two_users_is_a_call_mistake_and_changes_nothing(shared: Any) -> None:
+def test_a_column_of_several_users_for_each_event_is_a_call_mistake_and_changes_nothing(shared: Any) -> None:
     cap = UserCap(1)
     with pytest.raises(TypeError):
         cap.keep(shared, 1)
     assert cap.to_bytes() == UserCap(1).to_bytes()
+
+
+@pytest.mark.parametrize("owners", [("ann", "bob"), ["bob"], {"bob"}, {"bob": 1}, np.array(["bob"]), object()])
+def test_a_record_with_several_owners_is_not_kept_and_does_not_raise(owners: Any) -> None:
+    cap = UserCap(2)
+    assert cap.keep(["ann", owners, "bob"], 1).tolist() == [True, False, True]
+    other = UserCap(2)
+    other.keep(["ann", None, "bob"], 1)
+    assert cap.to_bytes() == other.to_bytes()
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, True, 2**31])

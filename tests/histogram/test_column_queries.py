@@ -58,11 +58,11 @@ def test_the_contract_as_printed() -> None:
     key, g = et.Key.generate(), et.PureDP(epsilon=1.0)
     rows = np.zeros((300, 200), dtype=np.int64)
     rows[:, :3] = 1
-    m = et.MaxSum(columns=200, guarantee=g, horizon=20000, key=key)
+    m = et.MaxSum(columns=200, guarantee=g, horizon=20000, key=key, stream="clinic")
     values = m.run(rows)
     assert (values.shape, values.dtype) == ((300,), np.int64)
     assert (m.tick, m.horizon, m.guarantee, m.neighbours) == (300, 20000, g, et.Neighbours.ADD_REMOVE)
-    common: dict[str, Any] = {"columns": 200, "guarantee": g, "horizon": 20000, "key": key}
+    common: dict[str, Any] = {"columns": 200, "guarantee": g, "horizon": 20000, "key": key, "stream": "clinic"}
     assert et.MinSum(**common).run(rows).shape == (300,)
     assert et.Quantile(0.5, **common).run(rows).shape == (300,)
     assert et.TopK(5, **common).run(rows).shape == (300, 5)

@@ -18,6 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import evertally as et
+from evertally.counting.column_input import column_count
 from evertally.errors import ConfigurationError
 from evertally.histogram.expressions import (
     Certificate,
@@ -52,6 +54,7 @@ from evertally.histogram.expressions import (
     trimmed_mean,
 )
 from evertally.histogram.refuter import Counterexample, certified, refute
+from evertally.noise import ZeroNoise
 
 HALF = Fraction(1, 2)
 OFFSETS = (0, 5, -7, 10**6, 2**61 - 8, -(2**61))
@@ -685,3 +688,119 @@ def test_messages_stay_short_with_many_columns() -> None:
 def test_named_queries_of_a_thousand_columns_are_fast(query: Expression, microseconds: float) -> None:
     v = np.random.default_rng(1).integers(0, 2**40, 1000)
     assert min(timeit.repeat(lambda: query.ceiling(v), number=100, repeat=30)) / 100 < microseconds * 1e-6
+
+
+# -- queries that lie: what is certified is what was written down ------------------------------------------------------
+
+
+class Doubled(RankMean):
+    """Says that it is the maximum, and is a thousand times as large."""
+
+    def _ratio(self, v: Any) -> tuple[int, int]:
+        return 1000 * int(v.max()), 1
+
+    def evaluate(self, v: Any) -> Fraction:
+        return Fraction(0)
+
+    def ceiling(self, v: Any) -> int:
+        return 1000 * int(max(v))
+
+    def require(self, columns: int) -> None:
+        pass
+
+
+class Innocent(Expression):
+    """Says that it moves by nothing at all."""
+
+    def _derive(self) -> Any:
+        return Mean()._derive()
+
+    def _ratio(self, v: Any) -> tuple[int, int]:
+        return 1000 * int(v[0]), 1
+
+    def to_json(self) -> dict[str, Any]:
+        return {"constant": "0", "plus": [["1000", {"column": 0}]]}
+
+
+class Unwritten(Maximum):
+    """Has no written form, or one that nobody can read."""
+
+    form: Any = None
+
+    def to_json(self) -> Any:
+        if self.form is None:
+            raise RuntimeError("asked")
+        return self.form
+
+
+class LargeIndex(int):
+    """A column number whose comparisons lie."""
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+
+ROW = np.array([3, 9, 4])
+
+
+def test_a_subclass_is_answered_by_what_it_writes_down() -> None:
+    liars = [Doubled(low=-1, high=-1), maximum(Doubled(low=-1, high=-1), 0 * Column(0))]
+    for liar in (*liars, lambda v: Doubled(low=-1, high=-1)):
+        honest = certified(liar, 3)
+        assert honest.ceiling(ROW) == 9
+        assert type(honest) is RankMean
+    with pytest.raises(ConfigurationError, match="up to 1000"):
+        certified(Innocent(), 3)
+    assert certified(Innocent() / 1000, 3).to_json() == Column(0).to_json()
+
+
+@pytest.mark.parametrize(
+    "form", [None, object(), {"column": object()}, {"column": -1}, {"column": "0"}, [], "h[0]", {"rounded": 1}, float]
+)
+def test_what_cannot_be_read_back_is_refused(form: Any) -> None:
+    query = Unwritten()
+    object.__setattr__(query, "form", form)
+    with pytest.raises(ConfigurationError):
+        certified(query, 3)
+
+
+def test_numbers_of_the_caller_do_not_stay() -> None:
+    with pytest.raises(ConfigurationError):
+        certified(Column(LargeIndex(-1)), 3)
+    kept = certified(Column(LargeIndex(2)), 3)
+    assert type(kept.index) is int  # type: ignore[attr-defined]
+
+
+def test_what_changes_after_the_certificate_has_no_say() -> None:
+    values: list[Any] = [Column(0), Column(1)]
+    query = RankMean(values, 2, 2)  # type: ignore[arg-type]
+    assert query.certificate.unit_scale
+    asked = {"top": query}
+    kept = certified(query, 3)
+    mechanism = et.MonotoneQuery(asked, columns=3, guarantee=et.PureDP(1.0), horizon=8, key=ZeroNoise())
+    values[:] = [1000 * Column(2)] * 2
+    asked["top"] = 1000 * Column(0)  # type: ignore[assignment]
+    assert kept.ceiling(ROW) == 9
+    assert mechanism._queries.values(ROW).tolist() == [9]
+
+
+def test_facts_that_were_put_into_a_query_have_no_say() -> None:
+    query = 1000 * Column(0)
+    innocent = Column(0)
+    query.__dict__["_facts"] = innocent._facts
+    query.__dict__["certificate"] = innocent.certificate
+    with pytest.raises(ConfigurationError, match="up to 1000"):
+        certified(query, 3)
+
+
+class Grown(list[Any]):
+    """A list that says it is shorter than it is."""
+
+    def __len__(self) -> int:
+        return 1
+
+
+def test_columns_are_counted_as_they_are_read() -> None:
+    assert column_count(Grown(["a", "b", "c"]), other="rest") == 4
+    top = et.MaxSum(Grown(["a", "b", "c"]), guarantee=et.PureDP(1.0), horizon=8, key=ZeroNoise())
+    assert top.sensitivity.l1 == 3

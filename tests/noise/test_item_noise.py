@@ -29,6 +29,7 @@ from evertally.noise.sampler import settle
 from evertally.noise.variates import AddressedVariates
 
 SECRET = bytes(range(32))
+TENS = "DiscreteLaplace(scale=Fraction(10, 1))"  # the law of the lane "tree" here
 LABELS = ["", "a", "b", "ab", "café", "日本", "\udc80", "x" * 300, None]
 
 
@@ -45,10 +46,10 @@ def address_again(subkey: bytes, label: str | None) -> bytes:
     return blake(message, subkey, b"evertally:label", 16)[:12]
 
 
-def words_again(subkey: bytes, lane: str, node: int, label: str | None, round_: int) -> tuple[int, int]:
+def words_again(subkey: bytes, lane: str, law: str, node: int, label: str | None, round_: int) -> tuple[int, int]:
     """The document's three lines, with nothing of the package."""
-    name = lane.encode()
-    key = blake(length(name) + name + node.to_bytes(8, "little"), subkey, b"evertally:items")
+    name = b"".join(length(part.encode()) + part.encode() for part in (lane, law))
+    key = blake(name + node.to_bytes(8, "little"), subkey, b"evertally:items")
     block = address_again(subkey, label) + round_.to_bytes(4, "little")
     # CBC with a zero vector is the bare cipher on one block: another mode than the package's, the same bits.
     bits = Cipher(algorithms.AES(key), modes.CBC(bytes(16))).encryptor().update(block)
@@ -56,7 +57,7 @@ def words_again(subkey: bytes, lane: str, node: int, label: str | None, round_: 
 
 
 def subkey_again() -> bytes:
-    path = b"".join(length(part) + part for part in (b"1", b"stream", b"unknown"))
+    path = b"".join(length(part) + part for part in (b"2", b"stream", b"unknown"))
     return blake(path, SECRET, b"evertally:noise")
 
 
@@ -67,30 +68,30 @@ def source():
 # -- the derivation ----------------------------------------------------------------------------------------------------
 
 ADDRESSES = {
-    "": (0xE453CFC3008DE910, 0x317F26E1),
-    "a": (0x510796A0C5ED2E61, 0x2752DC94),
-    "b": (0xC2B72DE8E0AE89F4, 0xF17BA9F4),
-    "ab": (0x1CDFCF0FCAA96268, 0x6EE0BD31),
-    "caf\xe9": (0x1AFC239C7E34C03A, 0x4E804135),
-    "\u65e5\u672c": (0xD0F528522B21729A, 0xC2DC6A12),
-    "\udc80": (0xCD3091BB5118CE03, 0xC50BE82C),
-    "x" * 300: (0x89E5D3CA3128551E, 0xAB5347B6),
-    None: (0xA6FF2E573E57EAA9, 0x9AA82FDF),
+    "": (0x8CC011616CE1B4AC, 0xCAF9B339),
+    "a": (0x1BC71151BE778789, 0x64C864FA),
+    "b": (0xF362F351388BEC35, 0x8969EDD4),
+    "ab": (0xAAF271FFDA12920A, 0xC99158F5),
+    "caf\xe9": (0x28DC42739587E004, 0xFD0702C3),
+    "\u65e5\u672c": (0x64EC0A4C057416E9, 0x0A3CF6A4),
+    "\udc80": (0x3C1BECFBE13D403E, 0xA589AC2F),
+    "x" * 300: (0xF85686C0D61635D7, 0x0F501BEE),
+    None: (0x25402BC827F85240, 0xE5F39421),
 }
 
 WORDS = {
-    ("a", 0, 0): (0x12F072D2C617286A, 0x820103A69E333728),
-    ("b", 0, 0): (0xB38653E4F88CAB17, 0xCC912FD011E861E8),
-    ("a", 1, 0): (0x64A813957646C2C8, 0x6F8DFF9FA01C5060),
-    ("a", 0, 1): (0xF34551593BAD73CF, 0x6D39A88147A1CD9D),
-    ("", 1099511627776, 4294967295): (0x1C6EB2A33B93DC18, 0xE2B5F37B2871F1A0),
-    (None, 65536, 0): (0x16C6F3BE4F2D0B86, 0x062640C3D9D18795),
+    ("a", 0, 0): (0x0A4C062DB2E32159, 0x91F0C10BECA28D1F),
+    ("b", 0, 0): (0x79B000D2D20BDF7A, 0xEA69D0B8CD9B2E23),
+    ("a", 1, 0): (0x7F1FC3FADC271DEE, 0x53D81A1F9C0C8DCF),
+    ("a", 0, 1): (0xC36A85BF214658A8, 0xDCD6082CB0487646),
+    ("", 1099511627776, 4294967295): (0x8C0575847DFE58E9, 0x1B383B2FC516C4ED),
+    (None, 65536, 0): (0x133ADDA9F6BF3E3E, 0x91690856F71A9CB7),
 }
 
 DRAWS = {
-    "a": (DiscreteLaplace(1000), [2397, -140, 1197, 1022, -2565, -2670, -220, 129, -2967]),
-    "b": (DiscreteGaussian(100), [-8, -3, -19, -5, -4, 4, 2, 21, 11]),
-    "c": (DiscreteGaussian(10**6), [-483, -59, 11, 413, 1097, 926, -1445, -1579, 157]),
+    "a": (DiscreteLaplace(1000), [-97, 1646, -42, 317, 1819, -773, 1633, -189, -679]),
+    "b": (DiscreteGaussian(100), [12, 8, 1, -1, -11, -4, -12, 3, -4]),
+    "c": (DiscreteGaussian(10**6), [-350, 759, 358, 737, -1417, 204, 532, -4192, 917]),
 }
 
 
@@ -105,9 +106,9 @@ def test_addresses(label):
 @pytest.mark.parametrize("address", WORDS)
 def test_words(address):
     label, node, round_ = address
-    words = Keystream(subkey_again(), "tree").item_words(node, item_addresses(source(), [label]), round_)
+    words = Keystream(subkey_again(), "tree", TENS).item_words(node, item_addresses(source(), [label]), round_)
     assert tuple(words[0].tolist()) == WORDS[address]
-    assert words_again(subkey_again(), "tree", node, label, round_) == WORDS[address]
+    assert words_again(subkey_again(), "tree", TENS, node, label, round_) == WORDS[address]
 
 
 @pytest.mark.parametrize("lane", DRAWS)
@@ -116,7 +117,7 @@ def test_draws(lane):
     assert source().item_draws(lane, law, 5, item_addresses(source(), LABELS)).tolist() == expected
 
     def slow(label: str | None) -> int:
-        words = [words_again(subkey_again(), lane, 5, label, round_) for round_ in range(3)]
+        words = [words_again(subkey_again(), lane, repr(law), 5, label, round_) for round_ in range(3)]
         return settle(law, words[0], lambda r: words[r])
 
     assert [slow(label) for label in LABELS] == expected
@@ -127,7 +128,7 @@ def test_variates_come_from_the_same_bits(kind):
     """Bounds, and balls of three rounds, are those of variates made from the words of the second implementation."""
     found = source().item_variates("pick", kind, 9, item_addresses(source(), LABELS))
     for i, label in enumerate(LABELS):
-        rounds = [words_again(subkey_again(), "pick", 9, label, round_) for round_ in range(3)]
+        rounds = [words_again(subkey_again(), "pick", kind, 9, label, round_) for round_ in range(3)]
         first = np.array([rounds[0]], dtype=np.uint64)
         planted = AddressedVariates(kind, first, lambda _, r, rounds=rounds: rounds[r])
         assert planted.refine(0, 384).mid().man_exp() == found.refine(i, 384).mid().man_exp()
@@ -165,7 +166,7 @@ def test_pieces_and_single_draws_are_the_same_noise(law):
 def test_the_caller_keeps_its_addresses():
     items = item_addresses(source(), ["a", "b"])
     kept = items.copy()
-    Keystream(SECRET, "tree").item_words(0, items, 7)
+    Keystream(SECRET, "tree", TENS).item_words(0, items, 7)
     source().item_variates("pick", "gumbel", 0, items).refine(1, 512)
     assert (items == kept).all()
 
@@ -179,13 +180,13 @@ def test_addresses_and_words_all_differ():
     assert np.unique(items, axis=0).shape == items.shape
     assert (items[:, 1] < 2**32).all()
     words = [
-        Keystream(subkey, lane).item_words(node, items[:4000], round_).ravel()
+        Keystream(subkey, lane, TENS).item_words(node, items[:4000], round_).ravel()
         for subkey in (SECRET, bytes(32))
         for lane in ("tree", "tre", "")
         for node in (0, 1, 2**16, 2**62)
         for round_ in (0, 1, 2**32 - 1)
     ]
-    words.append(Keystream(SECRET, "tree").words(np.arange(4000), 0, 1).ravel())
+    words.append(Keystream(SECRET, "tree", TENS).words(np.arange(4000), 0, 1).ravel())
     assert np.unique(np.concatenate(words)).size == sum(w.size for w in words)
 
 
@@ -261,7 +262,7 @@ def test_a_lane_has_one_law_by_item_too():
 
 
 def test_addresses_outside_the_format_are_refused():
-    stream = Keystream(SECRET, "tree")
+    stream = Keystream(SECRET, "tree", TENS)
     good = item_addresses(source(), ["a"])
     for round_ in (-1, 2**32):
         with pytest.raises(ValueError, match="round"):
@@ -278,9 +279,9 @@ def test_addresses_outside_the_format_are_refused():
 
 def test_forgotten_item_keys_come_back_the_same(monkeypatch):
     items = item_addresses(source(), ["a", "b"])
-    before = [Keystream(SECRET, "tree").item_words(node, items) for node in range(6)]
+    before = [Keystream(SECRET, "tree", TENS).item_words(node, items) for node in range(6)]
     monkeypatch.setattr("evertally.noise.keystream._LIVE_PAGES", 2)
-    stream = Keystream(SECRET, "tree")
+    stream = Keystream(SECRET, "tree", TENS)
     for _ in range(2):
         assert all((stream.item_words(node, items) == before[node]).all() for node in range(6))
     assert len(stream._pages) == 2

@@ -140,7 +140,7 @@ def test_far_words_are_left_to_the_balls():
 def test_a_ball_holds_the_number_that_its_address_defines(kind):
     source = simulation(402).source("variates")
     found = source.variates("lane", kind, 77, 40)
-    stream = Keystream(source._subkey, "lane")
+    stream = Keystream(source._subkey, "lane", kind)
     for i in range(40):
         prefix = 0
         for r in range(4):
@@ -207,8 +207,8 @@ def test_numbers_of_this_format_are_frozen():
 
 
 FROZEN = [
-    ["0.376252463521536676640246655684", "1.46954002181077356043131506789", "0.458999758085592356689456718641"],
-    ["0.977494915374940797007466936749", "-0.384949441491184595519552156327", "0.778705595968370532522342491707"],
+    ["0.133350114802656881842057749345", "0.337045287640063898059512822039", "0.939597667170344218761609451454"],
+    ["1.95143582195941196734247275468", "-0.132564549900922938770817734220", "0.0985664347078392939829063013231"],
 ]
 
 

@@ -49,7 +49,7 @@ from evertally.privacy import ApproxDP, Change, PureDP
 
 D = 3
 PURE = PureDP(24.0)
-APPROXIMATE = ApproxDP(16.0, 0.01, adversary="oblivious")
+APPROXIMATE = ApproxDP(16.0, 0.01, adversary="oblivious", force=True)
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,11 @@ def test_sums(values):
 
 
 def test_each_mix_gives_the_strongest_kind_that_is_proved():
-    assert compose(PureDP(1), ApproxDP(2, 0.125)) == ApproxDP(3, 0.125)
-    assert compose(ApproxDP(1, 0.125), ApproxDP(2, 0.25)) == ApproxDP(3, 0.375)
-    assert compose(ZCDP(1), ApproxDP(2, 0.125)) == ApproxZCDP(3, 0.125)
-    assert compose(PureDP(2), ApproxZCDP(1, 0.125)) == ApproxZCDP(3, 0.125)
-    assert compose(ApproxZCDP(1, 0.25), ApproxZCDP(1, 0.25)) == ApproxZCDP(2, 0.5)
+    assert compose(PureDP(1), ApproxDP(2, 0.125, force=True)) == ApproxDP(3, 0.125, force=True)
+    assert compose(ApproxDP(1, 0.125, force=True), ApproxDP(2, 0.25, force=True)) == ApproxDP(3, 0.375, force=True)
+    assert compose(ZCDP(1), ApproxDP(2, 0.125, force=True)) == ApproxZCDP(3, 0.125, force=True)
+    assert compose(PureDP(2), ApproxZCDP(1, 0.125, force=True)) == ApproxZCDP(3, 0.125, force=True)
+    assert compose(ApproxZCDP(1, 0.25, force=True), ApproxZCDP(1, 0.25, force=True)) == ApproxZCDP(2, 0.5, force=True)
 
 
 def test_the_whole_is_as_weak_as_its_weakest_adversary():
@@ -38,7 +38,7 @@ def test_what_promises_nothing_is_refused():
     with pytest.raises(ConfigurationError, match="nothing to compose"):
         compose()
     with pytest.raises(ConfigurationError, match="deltas"):
-        compose(ApproxDP(1, 0.5), ApproxDP(1, 0.5))
+        compose(ApproxDP(1, 0.5, force=True), ApproxDP(1, 0.5, force=True))
 
 
 # Exact laws. A mechanism is a pair of laws, one for each of two neighbours.
@@ -104,7 +104,7 @@ def test_conditioned_and_dominated_bad_events_mix(rho, delta):
     for pair in (conditioned, dominated):
         bad = max(pair[0]["betrayed 0"], pair[1]["betrayed 1"])
         assert 0 < bad < delta / 3
-        charges.append(ApproxZCDP(rho, bad))
+        charges.append(ApproxZCDP(rho, bad, force=True))
         assert true_delta(pair, charges[-1].to_approx(delta).epsilon) <= delta
     whole = product(conditioned, dominated)
     total = compose(*charges)

@@ -25,7 +25,7 @@ small_deltas = st.floats(-30, -1).map(lambda x: 10.0**x)
 
 @given(fractions)
 def test_parameters_are_exact_and_shown_rounded_up(value):
-    g, a = ZCDP(value), ApproxDP(value, Fraction(1, 3))
+    g, a = ZCDP(value), ApproxDP(value, Fraction(1, 3), force=True)
     assert g.exact_rho == value
     assert 0 <= Fraction(g.rho) - value <= Fraction(g.rho) * Fraction(2, 2**52)
     assert Fraction(a.epsilon) >= value
@@ -68,7 +68,7 @@ def test_they_are_values(kind):
 
 def test_different_kinds_are_never_equal():
     assert PureDP(1) != ZCDP(1)
-    assert ApproxDP(1, 0.5) != ApproxZCDP(1, 0.5)
+    assert ApproxDP(1, 0.5, force=True) != ApproxZCDP(1, 0.5, force=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -96,7 +96,7 @@ def test_pure_conversions(value):
 @settings(deadline=None, max_examples=50)
 @given(floats, small_deltas)
 def test_approx_to_zcdp_and_back_stays_within_the_promise(epsilon, delta):
-    promise = ApproxDP(epsilon, delta)
+    promise = ApproxDP(epsilon, delta, force=True)
     rho = promise.to_zcdp()
     assert rho.exact_rho == rho_of_epsilon_delta(epsilon, delta)
     back = rho.to_approx(delta)
@@ -164,7 +164,7 @@ def test_groups_of_pure_and_zcdp(value, k):
 @settings(deadline=None)
 @given(st.floats(1e-6, 5), small_deltas, st.integers(1, 10))
 def test_groups_of_approximate_are_rounded_up(epsilon, delta, k):
-    g = ApproxDP(epsilon, delta)
+    g = ApproxDP(epsilon, delta, force=True)
     true_delta = number(delta) * sum(exp(i * number(epsilon)) for i in range(k))
     if true_delta >= 1:
         with pytest.raises(ConfigurationError, match="groups"):

@@ -64,10 +64,10 @@ def test_table_and_repr_are_readable():
 
 
 def test_entries_in_three_currencies():
-    ledger = Ledger(ApproxDP(10, 0.5))
+    ledger = Ledger(ApproxDP(10, 0.5, force=True))
     pure = ledger.promise("a", PureDP(0.5))
     assert (pure.epsilon, pure.rho, pure.delta) == (Fraction(1, 2), Fraction(1, 8), 0)
-    bad_event = ledger.promise("b", ApproxZCDP(0.25, 0.125))
+    bad_event = ledger.promise("b", ApproxZCDP(0.25, 0.125, force=True))
     assert (bad_event.epsilon, bad_event.rho, bad_event.delta) == (None, Fraction(1, 4), Fraction(1, 8))
     assert ledger.cost.rho == Fraction(3, 8)
 
@@ -148,11 +148,11 @@ def test_a_delta_that_leaves_nothing_to_convert_with_is_refused():
 
 
 def test_approximate_charges_add_by_basic_composition():
-    ledger = Ledger(ApproxDP(1, 0.5))
-    ledger.promise("a", ApproxDP(0.5, 0.25))
-    ledger.promise("b", ApproxDP(0.5, 0.25))
+    ledger = Ledger(ApproxDP(1, 0.5, force=True))
+    ledger.promise("a", ApproxDP(0.5, 0.25, force=True))
+    ledger.promise("b", ApproxDP(0.5, 0.25, force=True))
     assert ledger.spent == 1
-    assert ledger.total() == ApproxDP(1, 0.5)
+    assert ledger.total() == ApproxDP(1, 0.5, force=True)
 
 
 def test_an_oblivious_claim_does_not_fit_an_adaptive_stream():

@@ -13,12 +13,14 @@ import pytest
 from visit_stream import COLUMN_QUERIES, UNKNOWN_QUERIES, WITH_UNKNOWN_QUERIES, WriteSpec
 
 import evertally
+from evertally.errors import ConfigurationError
 from evertally.histogram.approaches import NAMES
 from evertally.privacy import ZCDP, ApproxDP, PureDP
 from evertally.runtime import StreamSpec, load_spec, plan
 from evertally.runtime.certificate import certificate, plain_words
 from evertally.runtime.mechanisms import build
 from evertally.runtime.proofs import change_proof, mechanism_proof
+from evertally.runtime.sinks.parquet import ABOUT, release_schema
 from evertally.runtime.spec.options import SELECTION
 from evertally.selection.streaming import MECHANISMS
 
@@ -40,7 +42,7 @@ def test_it_is_json_and_says_what_the_objects_say(everything: StreamSpec) -> Non
     assert Fraction(filed["guarantee"]["exact"]["epsilon"]) == guarantee.exact_epsilon
     assert Fraction(filed["guarantee"]["exact"]["delta"]) == guarantee.exact_delta
     planned = plan(everything)
-    assert filed["error_bounds"] == {"beta": 0.05, "at_tick": planned.ticks}
+    assert filed["error_bounds"] == {"beta": 0.05, "at_tick": planned.ticks, "about": planned.about}
     mechanisms = build(everything, key=None)
     for query, row, said in zip(everything.queries, planned.queries, filed["queries"], strict=True):
         assert (said["name"], said["kind"], said["share"]["exact"]) == (query.name, query.kind, str(query.share))
@@ -212,3 +214,44 @@ def test_plain_words_tell_who_is_hidden(write_spec: WriteSpec) -> None:
     assert "not that it happened" in replaced
     blind = plain_words(load_spec(write_spec(("rho = 0.5", 'rho = 0.5\nadversary = "oblivious"'))))
     assert "if events do not depend" in blind
+
+
+def test_a_large_delta_is_refused_or_told_everywhere(write_spec: WriteSpec) -> None:
+    large = ("rho = 0.5", "epsilon = 1.0\ndelta = 0.1")
+    with pytest.raises(ConfigurationError, match="force = true"):
+        load_spec(write_spec(large))
+    spec = load_spec(write_spec(("rho = 0.5", "epsilon = 1.0\ndelta = 0.1\nforce = true")))
+    filed = certificate(spec)
+    assert "one in 10 people" in filed["warnings"][0]
+    assert "WARNING" in filed["in_plain_words"]
+    assert plan(spec).warnings == tuple(filed["warnings"])
+    assert "WARNING" in str(spec.guarantee)
+    with pytest.raises(ConfigurationError, match="force"):
+        load_spec(write_spec(("rho = 0.5", "rho = 0.5\nforce = true")))
+
+
+def test_a_delta_is_measured_by_the_declared_number_of_events(write_spec: WriteSpec) -> None:
+    small = ("rho = 0.5", "epsilon = 1.0\ndelta = 1e-6")
+    assert certificate(load_spec(write_spec(small)))["warnings"] == []
+    few, many = (("horizon = 48", f"horizon = 48\nmax_events_per_tick = {n}") for n in (100, 10**6))
+    assert certificate(load_spec(write_spec(small, few)))["warnings"] == []
+    assert "about 48 of them" in certificate(load_spec(write_spec(small, many)))["warnings"][0]
+
+
+def test_forcing_decides_nothing_that_is_released(write_spec: WriteSpec) -> None:
+    plain = load_spec(write_spec(("rho = 0.5", "epsilon = 1.0\ndelta = 1e-6"))).digest
+    assert load_spec(write_spec(("rho = 0.5", "epsilon = 1.0\ndelta = 1e-6\nforce = true"))).digest == plain
+
+
+def test_under_a_cap_the_intervals_are_about_what_it_kept(write_spec: WriteSpec) -> None:
+    users = 'horizon = 48\nunit = "user"\nuser_column = "patient"\nmax_events_per_user = 7'
+    capped, plain = load_spec(write_spec(("horizon = 48", users))), load_spec(write_spec())
+    for text in (
+        certificate(capped)["error_bounds"]["about"],
+        certificate(capped)["in_plain_words"],
+        plan(capped).about,
+        release_schema(capped).metadata[ABOUT].decode(),
+    ):
+        assert "that the cap kept, at most 7 of each 'patient'" in text
+    assert "cap" not in certificate(plain)["in_plain_words"]
+    assert "all events" in release_schema(plain).metadata[ABOUT].decode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from visit_stream import (
     visits,
 )
 
+from evertally.counting.snapshot import guarantee_to_json
 from evertally.errors import ConfigurationError, StateError
 from evertally.noise import Key
 from evertally.runtime import load_spec, opening, run
@@ -239,6 +241,26 @@ def test_a_state_that_comes_out_otherwise_stops_the_stream(
     monkeypatch.setattr(TickEvents, "events", lambda self, query: original(self, query)[:0])
     with pytest.raises(StateError, match="does not come out as it was released"):
         Live(spec)
+
+
+@pytest.mark.parametrize("snapshot_every", [1, 50])
+def test_a_version_with_one_more_option_is_refused(
+    write_spec: WriteSpec, monkeypatch: pytest.MonkeyPatch, snapshot_every: int
+) -> None:
+    """All noise would come from other addresses: refused with and without a snapshot, and the old version goes on."""
+    spec = replace(load_spec(write_spec(ON_REQUEST)), snapshot_every=snapshot_every)
+    live = Live(spec)
+    publish_all(live, 3)
+    live.abandon()
+    with monkeypatch.context() as later:
+        later.setattr(
+            "evertally.counting.mechanism.guarantee_to_json",
+            lambda guarantee: guarantee_to_json(guarantee) | {"new": "option"},
+        )
+        with pytest.raises(StateError, match="other addresses"):
+            Live(spec)
+    with Live(spec) as live:
+        assert live.released == 3
 
 
 def test_what_cannot_be_served_is_refused_before_a_key_is_made(write_spec: WriteSpec, tmp_path: Path) -> None:

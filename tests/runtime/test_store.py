@@ -64,7 +64,7 @@ def released(spec: StreamSpec, *ticks: int) -> list[TickRelease]:
 def started(stores: Callable[[], Store]) -> Store:
     store = stores()
     assert not store.open()
-    store.begin([("all", "1/4", "charge")])
+    store.begin([("all", "1/4", "charge", "noise")])
     return store
 
 
@@ -480,6 +480,7 @@ def test_an_older_format_is_brought_up_to_date_and_a_later_one_refused(
     store = started(stores)
     commit(store, spec, 1)
     store._connection.execute("DROP TABLE mark")  # what the second step made
+    store._connection.execute("ALTER TABLE ledger DROP COLUMN noise")  # and the third
     store._connection.execute("PRAGMA user_version = 1")
     store.close()
     again = reopened(stores)
@@ -491,3 +492,18 @@ def test_an_older_format_is_brought_up_to_date_and_a_later_one_refused(
     again.close()
     with pytest.raises(StateError, match="later version"):
         stores().open()
+
+
+def test_other_noise_or_another_charge_is_refused(stores: Callable[[], Store]) -> None:
+    store = started(stores)
+    store.check_ledger([("all", "1/4", "charge", "noise")])
+    for row in (
+        ("all", "1/4", "charge", "other"),
+        ("all", "1/4", "charge'", "noise"),
+        ("all", "1/3", "charge", "noise"),
+    ):
+        with pytest.raises(StateError, match="other addresses"):
+            store.check_ledger([row])
+    with pytest.raises(StateError, match="other addresses"):
+        store.check_ledger([])
+    store.close()

@@ -5,6 +5,7 @@ Blocks and tilings are written here again from streaming-selection 3.1.
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -14,10 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evertally.counting.tree import digits, levels
+from evertally.errors import ConfigurationError
 from evertally.noise import Recording, ZeroNoise, simulation
 from evertally.privacy import ZCDP, ApproxZCDP, Neighbours
 from evertally.selection.histograms import FixedThresholdGauss, KnownGauss, KnownGumbel, UnknownGauss, UnknownGumbel
-from evertally.selection.meta import KnownBlocks, MetaAlgo, SeenBlocks, block_share
+from evertally.selection.meta import KnownBlocks, MetaAlgo, SeenBlocks, block_share, paid_by
 from evertally.selection.reach import Reach
 
 
@@ -233,6 +235,96 @@ def test_a_users_events_in_several_blocks_cost_no_more_than_in_one(g):
                 # replace: a selection ranges over n + m, a count moves by max(n, m), a histogram's l2 by both
                 assert ((n + m) ** 2 + np.maximum(n, m) ** 2).sum() <= 5 * g * g
                 assert ((n + m) * np.maximum(n, m)).sum() <= 2 * g * g
+
+
+def spreads(g, blocks):
+    """Every way to put at most g events of those that go, and of those that come, into so many blocks."""
+    parts = [p for p in itertools.product(range(g + 1), repeat=blocks) if sum(p) <= g]
+    return itertools.product(parts, repeat=2)
+
+
+# count_variance over scale^2: from far below the condition of additions 4, over its border, to the paper's 4
+RATIOS = [Fraction(1, 16), Fraction(1), Fraction(2) - Fraction(1, 10**9), Fraction(2), Fraction(3), Fraction(4)]
+
+
+@pytest.mark.parametrize("ratio", RATIOS)
+@pytest.mark.parametrize("neighbours", [Neighbours.ADD_REMOVE, Neighbours.REPLACE])
+def test_the_charge_of_events_apart_is_the_largest_sum_over_all_ways_to_spread_them(ratio, neighbours):
+    """Written again from 2.2 and 1.3: in a block from which n events go and to which m come, a selection ranges over
+    (n + m) w/scale and costs its square over 8; a count moves by at most max(n, m) w."""
+    k, w, scale = 2, 3, Fraction(7)
+    variance = ratio * scale**2
+    for g, blocks in ((1, 3), (2, 3), (3, 2)):
+        reach = Reach(w, neighbours, g)
+        worst = max(
+            sum(
+                k * ((n + m) * w / scale) ** 2 / 8 + k * Fraction(max(n, m) * w) ** 2 / (2 * variance)
+                for n, m in zip(gone, come, strict=True)
+            )
+            for gone, come in spreads(g, blocks)
+            if neighbours is Neighbours.REPLACE or not any(come)
+        )
+        known = KnownGumbel(k, scale, variance, reach)
+        unknown = UnknownGumbel(k, 4, scale, variance, Fraction(1, 100), reach)
+        assert known.charge_apart.exact_rho == unknown.charge_apart.exact_rho == worst
+        breaks = neighbours is Neighbours.REPLACE and variance < 2 * scale**2
+        assert (known.charge.exact_rho < worst) == breaks, "the condition of additions 4, exactly"
+        labels_only = KnownGumbel(k, scale, None, reach)
+        assert labels_only.charge_apart == labels_only.charge
+
+
+@pytest.mark.parametrize("g", [1, 2, 3])
+def test_squared_norms_of_events_apart_add_up_to_no_more_than_together(g):
+    """One label an event, weight 1: those that go take one label, those that come another, or the same."""
+    reach = Reach(neighbours=Neighbours.REPLACE, events=g)
+    worst = max(
+        sum(max(n * n + m * m, (n - m) ** 2) for n, m in zip(gone, come, strict=True)) for gone, come in spreads(g, 3)
+    )
+    assert worst == reach.l2_squared(1) == 2 * g * g
+    for one_shot in (KnownGauss(5, 1, reach), UnknownGauss(4, 5, 1, Fraction(1, 100), reach)):
+        assert one_shot.charge_apart == one_shot.charge
+        assert one_shot.charge.exact_rho == Fraction(worst, 10)
+
+
+def test_noise_that_pays_for_one_block_only_is_refused():
+    users = Reach(neighbours=Neighbours.REPLACE, events=2)
+    charge, depth = ZCDP(1), 3
+    dear = KnownGumbel(1, scale=6, count_variance=Fraction(33, 4), reach=users)  # 3 (4/72 + 4/16.5) < 1 in one block
+    assert depth * dear.charge.exact_rho <= charge.exact_rho < depth * dear.charge_apart.exact_rho
+    with pytest.raises(ConfigurationError, match="in different blocks"):
+        paid_by(charge, dear, depth)
+    unknown = UnknownGumbel(1, 3, 6, dear.count_variance, Fraction(1, 100), users)
+    with pytest.raises(ConfigurationError, match="in different blocks"):
+        paid_by(ApproxZCDP(1, Fraction(1, 10), force=True), unknown, depth, blocks=4)
+    few = ApproxZCDP(1, Fraction(1, 10**6))
+    share = block_share(few, depth, blocks=2)
+    made = UnknownGumbel.within(share, 1, 3, reach=users)
+    assert paid_by(few, made, depth, blocks=2) is made
+    with pytest.raises(ConfigurationError, match="in each of 4"):
+        paid_by(few, made, depth, blocks=4)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rho=st.fractions(Fraction(1, 50), 20, max_denominator=10**6),
+    k=st.integers(1, 9),
+    w=st.integers(1, 5),
+    g=st.integers(1, 6),
+    depth=st.integers(1, 12),
+)
+def test_what_is_made_within_a_share_is_paid_wherever_the_events_lie(rho, k, w, g, depth):
+    reach = Reach(w, Neighbours.REPLACE, g)
+    known = KnownGumbel.within(block_share(ZCDP(rho), depth), k, reach=reach)
+    assert known.charge_apart == known.charge
+    assert paid_by(ZCDP(rho), known, depth) is known
+    every = KnownGauss.within(block_share(ZCDP(rho), depth), k, reach)
+    assert paid_by(ZCDP(rho), every, depth) is every
+    bad, blocks = ApproxZCDP(rho, Fraction(1, 10**5)), 2 * g
+    for made in (
+        UnknownGumbel.within(block_share(bad, depth, blocks), k, 2 * k, reach=reach),
+        UnknownGauss.within(block_share(bad, depth, blocks), 20, k, reach),
+    ):
+        assert paid_by(bad, made, depth, blocks) is made
 
 
 # -- what it draws -----------------------------------------------------------------------------------------------------

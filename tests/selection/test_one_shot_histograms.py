@@ -686,7 +686,7 @@ def test_groups_and_weights_cost_their_square(make):
 )
 def test_a_budget_is_used_up_but_never_exceeded(rho, delta, k, max_items, weight, neighbours, events, counts):
     reach = Reach(weight, Neighbours(neighbours), events)
-    zcdp, approximate, pure = ZCDP(rho), ApproxZCDP(rho, delta), ApproxDP(rho, delta)
+    zcdp, approximate, pure = ZCDP(rho), ApproxZCDP(rho, delta, force=True), ApproxDP(rho, delta, force=True)
     found = [
         (zcdp, KnownGauss.within(zcdp, max_items, reach)),
         (zcdp, KnownGumbel.within(zcdp, k, counts=counts, reach=reach)),

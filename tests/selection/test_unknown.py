@@ -175,7 +175,7 @@ def test_variance_and_covariance_of_every_tick() -> None:
     ],
 )
 def test_the_papers_threshold(T: int, r: int, tau: int, delta: float, chernoff: float) -> None:
-    guarantee = et.ApproxZCDP(Fraction(1, 2 * tau * tau), delta)
+    guarantee = et.ApproxZCDP(Fraction(1, 2 * tau * tau), delta, force=True)
     u = unknown(guarantee=guarantee, horizon=T, radix=r, threshold="paper")
     assert u.threshold(1) == u.threshold(T) == math.floor(chernoff)
     assert unknown(guarantee=guarantee, horizon=T, radix="formula").threshold(1) <= u.threshold(1) or r == 2
@@ -291,7 +291,9 @@ def ever_shown(u: UnknownHistogram, start: int, first: Any) -> set[str]:
 def test_an_item_of_one_event_shows_with_probability_at_most_delta(kind: Any, delta: float, start: int) -> None:
     """streaming-selection 11.4 (4). Items have independent noise, so each of N singletons is a trial."""
     N = 6000
-    u = unknown(guarantee=et.ApproxZCDP(Fraction(1, 2), delta), horizon=50, threshold=kind, key=simulation(7))
+    u = unknown(
+        guarantee=et.ApproxZCDP(Fraction(1, 2), delta, force=True), horizon=50, threshold=kind, key=simulation(7)
+    )
     shown = len(ever_shown(u, start, column([f"n{i}" for i in range(N)], 1)))
     assert upper_confidence(shown, N) <= delta
     assert shown or kind == "paper", "a threshold that nothing reaches is no evidence"
@@ -299,7 +301,7 @@ def test_an_item_of_one_event_shows_with_probability_at_most_delta(kind: Any, de
 
 def test_an_event_of_several_fresh_labels() -> None:
     N, delta = 3000, 0.2
-    guarantee = et.ApproxZCDP(Fraction(1, 2), delta)
+    guarantee = et.ApproxZCDP(Fraction(1, 2), delta, force=True)
     u = unknown(guarantee=guarantee, max_per_event=3, horizon=40, threshold="per_tick", key=simulation(8))
     shown = ever_shown(u, 6, [[f"{i} {j}" for j in range(3)] for i in range(N)])
     events = len({label.split()[0] for label in shown})
@@ -316,7 +318,7 @@ def test_the_margin_covers_what_one_event_or_user_adds(options: dict[str, Any]) 
     """With the margin of a plain event the same labels show far too often: the control that must fail."""
     N, delta = 3000, 0.1
     names = [f"n{i}" for i in range(N)]
-    guarantee = et.ApproxZCDP(50, delta)
+    guarantee = et.ApproxZCDP(50, delta, force=True)
 
     def share(margin: int | None) -> float:
         u = unknown(guarantee=guarantee, horizon=20, key=simulation(9), **options)

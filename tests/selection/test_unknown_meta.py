@@ -9,7 +9,7 @@ from evertally.counting.tree import choose_radix, levels
 from evertally.noise import Recording, ZeroNoise, simulation
 from evertally.selection import BlockHistogram, BlockTopK
 
-PROMISE = et.ApproxZCDP(rho=8.0, delta=0.01)
+PROMISE = et.ApproxZCDP(rho=8.0, delta=0.01, force=True)
 TICKS = [[["tea", "milk"]] * 400 + [["tea"]] * 300 + [["rare"]], [], [["milk"]] * 500, [["tea", "sugar"]] * 700] * 2
 
 

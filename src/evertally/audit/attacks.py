@@ -1,4 +1,4 @@
-"""Attacks on the system around the noise: replay, restore, fork, second streams, forms and bits of releases.
+"""Attacks on the system around the noise: replay, restore, second streams, forms and bits of releases.
 
 None of them guesses from one honest stream of releases (that is the game, `audit.play`). Each does what an outsider,
 or a careless operator, might do, and reports a `Finding` whose evidence consists of releases and nothing else.
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evertally.audit.estimators import threshold_bound
-from evertally.audit.game import Factory, public
+from evertally.audit.game import Factory, public, take
 from evertally.audit.report import claimed_epsilon, default_delta
 from evertally.counting import restore
 from evertally.errors import HorizonExceeded, ReplayRefused
@@ -53,12 +53,12 @@ def replay_attack(make: Factory, first: Any = 1, other: Any = 0) -> Finding:
     """
     name, key = "replay", simulation(0)
     mechanism = make(key)
-    released = public(mechanism.step(first, tick=1))
+    released = public(take(mechanism, first, tick=1))
     for copy in (mechanism, restore(mechanism.snapshot(), key=key)):
-        if not np.array_equal(public(copy.step(first, tick=1)), released):
+        if not np.array_equal(public(take(copy, first, tick=1)), released):
             return Finding(name, True, "the same tick with the same input was released in two versions")
         try:
-            again = public(copy.step(other, tick=1))
+            again = public(take(copy, other, tick=1))
         except ReplayRefused:
             continue
         if not np.array_equal(again, released):
@@ -80,7 +80,7 @@ def restore_attack(make: Factory, inputs: Sequence[Any] = (3, 1, 2, 0, 1, 2), co
     original = make(key)
     snapshots, released = [original.snapshot()], []
     for x in inputs:
-        released.append(public(original.step(x)))
+        released.append(public(take(original, x)))
         snapshots.append(original.snapshot())
     for tick, blob in enumerate(snapshots[:-1]):
         try:
@@ -110,32 +110,7 @@ def _shrinkage(continued: list[list[FloatArray]], inputs: Sequence[Any], tick: i
 
 
 def _continued(mechanism: Any, inputs: Sequence[Any]) -> list[FloatArray]:
-    return [public(mechanism.step(x)) for x in inputs]
-
-
-FORK_TEXT = (
-    "a documented sharp edge of the library, which cannot see its copies; the runtime fences it (a lock, and a "
-    "generation number beside the key, refuse a second live copy and a state that forked)"
-)
-
-
-def fork_attack(make: Factory, left: Sequence[Any] = (1, 0, 2), right: Sequence[Any] = (0, 0, 1)) -> Finding:
-    """Lets two copies of one snapshot live on with different data: their noise is the same, and cancels out.
-
-    >>> import evertally as et
-    >>> fork_attack(lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=8, key=key)).leaked
-    True
-    """
-    key = simulation(2)
-    original = make(key)
-    original.step(left[0])
-    copy = restore(original.snapshot(), key=key)
-    pairs = [(public(original.step(a)), public(copy.step(b))) for a, b in zip(left, right, strict=True)]
-    seen = np.array([a - b for a, b in pairs])
-    truth = np.cumsum(np.array(left), axis=0) - np.cumsum(np.array(right), axis=0)
-    exact = np.array_equal(seen.ravel(), truth.ravel())
-    told = "the releases of two live copies differ by exactly what their data differ: " if exact else "nothing exact; "
-    return Finding("fork", exact, told + FORK_TEXT)
+    return [public(take(mechanism, x)) for x in inputs]
 
 
 def horizon_attack(make: Factory, x: Any = 0) -> Finding:
@@ -150,9 +125,9 @@ def horizon_attack(make: Factory, x: Any = 0) -> Finding:
     if mechanism.horizon is None:
         return Finding(name, False, "there is no horizon")
     for _ in range(mechanism.horizon):
-        mechanism.step(x)
+        take(mechanism, x)
     calls: dict[str, Callable[[Any], Any]] = {
-        "step": lambda m: m.step(x),
+        "step": lambda m: take(m, x),
         "step_events": lambda m: through_door(m, []),
         "run": lambda m: m.run([x]),
     }
@@ -364,7 +339,7 @@ def float_support_attack(
     guarantee = claim or mechanism_factory(simulation(0)).guarantee
     delta = default_delta(guarantee)
     releases = [
-        np.array([public(mechanism_factory(simulation(6).derive(f"{x}/{i}")).step(x))[0] for i in range(trials)])
+        np.array([public(take(mechanism_factory(simulation(6).derive(f"{x}/{i}")), x))[0] for i in range(trials)])
         for x in (0, 1)
     ]
     bound = threshold_bound(_lowest_bit(releases[0]), _lowest_bit(releases[1]), delta, error)

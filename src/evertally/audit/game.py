@@ -204,7 +204,7 @@ class ObjectArena:
     def step(self, rows: IntArray) -> FloatArray:
         return np.stack(
             [
-                public(mechanism.step(as_input(mechanism, row)))
+                public(take(mechanism, as_input(mechanism, row)))
                 for mechanism, row in zip(self._mechanisms, rows, strict=True)
             ]
         )
@@ -248,6 +248,18 @@ def width(model: Any) -> int:
 def as_input(mechanism: Any, row: IntArray) -> Any:
     """A row as the argument of `step`: one column is a plain integer, unless the mechanism takes rows."""
     return row if row.size > 1 or takes_rows(mechanism) else int(row[0])
+
+
+def take(mechanism: Any, x: Any, tick: int | None = None) -> Any:
+    """`step`; where users are protected it is refused, and the engine takes the total behind the door.
+
+    The totals of a game are those of users within their caps, by the rules of the game. That the door keeps the caps
+    is attacked on its own (`attacks.through_door`).
+    """
+    if getattr(mechanism, "_users", None) is None:
+        return mechanism.step(x, tick=tick) if tick is not None else mechanism.step(x)
+    number = mechanism.tick + 1 if tick is None else tick
+    return mechanism._step(mechanism._totals(x, number), tick)
 
 
 def takes_rows(mechanism: Any) -> bool:

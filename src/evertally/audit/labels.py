@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from evertally.audit.game import Factory, FloatArray
+from evertally.audit.game import Factory, FloatArray, take
 from evertally.audit.report import Report, describe
 from evertally.audit.selection import item_table, separation
 from evertally.noise import simulation
@@ -49,9 +49,9 @@ class Labelled:
 
     def step(self, row: Any) -> FloatArray:
         if isinstance(self._mechanism, StreamingTopK):
-            value = self._mechanism.step(row).value
+            value = take(self._mechanism, row).value
         else:
-            value = self._mechanism.step(self._events(row)).value
+            value = take(self._mechanism, self._events(row)).value
         return as_numbers(value, self._labels)
 
     def _events(self, row: Any) -> list[Any]:

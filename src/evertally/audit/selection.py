@@ -145,7 +145,7 @@ def item_loss(
     >>> from evertally.privacy import ApproxZCDP
     >>> from evertally.selection.unknown import UnknownHistogram
     >>> def make(key):
-    ...     return UnknownHistogram(guarantee=ApproxZCDP(2, 0.1), horizon=2, radix=2, key=key)
+    ...     return UnknownHistogram(guarantee=ApproxZCDP(2, 0.1, force=True), horizon=2, radix=2, key=key)
     >>> loss = item_loss(make, [1, 0], [0, 0])
     >>> round(loss.right[ABSENT, ABSENT], 6), round(shown(loss.left), 4)  # at most delta
     (1.0, 0.0207)

@@ -64,11 +64,13 @@ class _Switching(ZeroSource):
 
 
 class _Vector:
-    """The sparse vector on one stream, led along a transcript: `named[t]` is the column that is named from tick t on.
-    A switch that the program does not make, whatever it is told, is left out."""
+    """The sparse vector on one stream, led along a transcript: `named[t]` is the column that is named from tick t on,
+    `counted` are draws of the counters. A switch that the program does not make, whatever it is told, is left out."""
 
-    def __init__(self, make: Engine, rows: IntArray, named: Mapping[int, int]) -> None:
-        self._make, self._rows = make, rows
+    def __init__(
+        self, make: Engine, rows: IntArray, named: Mapping[int, int], counted: Mapping[Place, int] | None = None
+    ) -> None:
+        self._make, self._rows, self._counted = make, rows, dict(counted or {})
         self._named = [named[1]]
         self._forced: dict[Place, int] = {}
         self._known: dict[int, int] = {}  # levels of the last tick, where those of the next are looked for first
@@ -136,7 +138,7 @@ class _Vector:
 
     def counts(self, planted: Mapping[Place, int]) -> tuple[_Switching, IntArray]:
         """The released counts of the transcript, with further draws planted."""
-        source = _Switching(self._named, {**self._forced, **planted})
+        source = _Switching(self._named, {**self._counted, **self._forced, **planted})
         counts: IntArray = self._make(source).advance(self._rows)[1][:, 0]
         return source, counts
 
@@ -144,18 +146,32 @@ class _Vector:
         return self._play(planted, tick).selections
 
     def _play(self, planted: Mapping[Place, int], tick: int) -> _Switching:
-        source = _Switching(self._named, planted)
+        source = _Switching(self._named, {**self._counted, **planted})
         self._make(source).advance(self._rows[:tick])
         return source
 
 
-def sparse_vector_loss(make: Engine, left: Any, right: Any, named: Mapping[int, int], *, tail: float = 1e-30) -> float:
+def sparse_vector_loss(
+    make: Engine,
+    left: Any,
+    right: Any,
+    named: Mapping[int, int],
+    *,
+    tail: float = 1e-30,
+    counted: tuple[Mapping[Place, int], Mapping[Place, int]] = ({}, {}),
+) -> float:
     """ln P_left/P_right of the ticks at which sparseGumb switches, given what it names and counts; never more than it
-    is. `named` says which column is named, from tick 1 and from each switch on. Its count, while it is named, is the
-    same on both streams: this is the loss of the sparse vector alone.
+    is. `named` says which column is named, from tick 1 and from each switch on. Its noisy count, while it is named and
+    when it is left, is the same on both streams: this is the loss of the sparse vector alone. Where the exact count is
+    not, `counted` are draws of the counters on either stream that make up for it.
     """
     streams = [np.asarray(rows, dtype=np.int64) for rows in (left, right)]
-    (p, _), (q, missing) = (_Vector(make, rows, named).chance(tail) for rows in streams)
+    vectors = [_Vector(make, rows, named, draws) for rows, draws in zip(streams, counted, strict=True)]
+    before = min([*vectors[0].switches, *vectors[1].switches, len(streams[0]) + 1]) - 1
+    first, second = (vector.counts({})[1][:before] for vector in vectors)
+    if not np.array_equal(first, second):
+        raise ConfigurationError("the named column is counted differently on the two streams: plant draws that differ")
+    (p, _), (q, missing) = (vector.chance(tail) for vector in vectors)
     return p - float(np.logaddexp(q, math.log(missing) if missing else -math.inf))
 
 

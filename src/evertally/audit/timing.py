@@ -43,7 +43,7 @@ def time_sampler(law: Law, draws: int = 1000) -> Timing:
     >>> timing.slow > timing.fast > 0
     True
     """
-    words = Keystream(bytes(32), "timing").words(list(range(draws)), 0, 1).reshape(-1, 2).tolist()
+    words = Keystream(bytes(32), "timing", "none").words(list(range(draws)), 0, 1).reshape(-1, 2).tolist()
     one = sampler(law).one  # type: ignore[arg-type]
     fast, slow, values = np.empty(draws), np.empty(draws), []
     for i, (first, second) in enumerate(words):

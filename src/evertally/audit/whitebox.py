@@ -196,7 +196,7 @@ def _row(model: LinearMechanism, events: list[Any], owned: bool) -> IntArray:
     for batch in (events, []):
         copy = again(model)(simulation(0))
         copy.step_events(batch, users=["one"] * len(batch)) if owned else copy.step_events(batch)
-        sums.append(copy._history[-1])
+        sums.append(copy._last_row)
     return np.asarray(sums[0] - sums[1])
 
 

@@ -14,10 +14,10 @@ To test your own mechanism, describe it as a `Subject` and call `check`:
 ...     ticks=8,
 ... )
 >>> check(subject)
-14
+19
 """
 
-from evertally.checks.checks import CHECKS, Check
+from evertally.checks.checks import CHECKS, Check, check_interrupted_calls, check_one_call_at_a_time
 from evertally.checks.mechanisms import MECHANISMS
 from evertally.checks.subject import Subject
 
@@ -32,4 +32,12 @@ def check(subject: Subject) -> int:
     return len(CHECKS)
 
 
-__all__ = ["CHECKS", "MECHANISMS", "Check", "Subject", "check"]
+__all__ = [
+    "CHECKS",
+    "MECHANISMS",
+    "Check",
+    "Subject",
+    "check",
+    "check_interrupted_calls",
+    "check_one_call_at_a_time",
+]

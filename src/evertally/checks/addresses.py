@@ -35,7 +35,7 @@ def play(subject: Subject, inputs: list[Any]) -> Played:
     mechanism = subject.make(recording)
     values, ends = [], [len(recording.draws)]
     for x in inputs:
-        values.append(mechanism.step(x).value)
+        values.append(subject.step(mechanism, x).value)
         ends.append(len(recording.draws))
     return Played(values, [recording.draws[start:stop] for start, stop in pairwise([0, *ends])])
 

@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from evertally.checks.addresses import check_addresses
-from evertally.checks.subject import Subject, labels, numbers, same
+from evertally.checks.interruptions import Line, entered, interrupted, lines_of, name_of
+from evertally.checks.secrets import check_secrets_stay
+from evertally.checks.subject import Subject, events_of, labels, numbers, same
 from evertally.counting import Release, restore
-from evertally.errors import HorizonExceeded, ReplayRefused, StateError
+from evertally.counting.snapshot import pack, unpack
+from evertally.errors import (
+    ConfigurationError,
+    HorizonExceeded,
+    InterruptedCall,
+    NoiseReused,
+    ReplayRefused,
+    StateError,
+)
 from evertally.noise import Key, ZeroNoise, simulation
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Neighbours, PureDP
 
 Check = Callable[[Subject], None]
 
 
-def stepped(mechanism: Any, inputs: list[Any]) -> list[Any]:
+def stepped(subject: Subject, mechanism: Any, inputs: list[Any]) -> list[Any]:
     """The values of repeated `step`."""
-    return [mechanism.step(x).value for x in inputs]
+    return [subject.step(mechanism, x).value for x in inputs]
 
 
 def batch(subject: Subject, events: Any) -> dict[str, Any]:
@@ -51,14 +64,18 @@ def check_run_equals_steps(subject: Subject) -> None:
     key = simulation(1)
     mechanism = subject.make(key)
     inputs = subject.feed(subject.length(mechanism))
-    expected = stepped(mechanism, inputs)
+    expected = stepped(subject, mechanism, inputs)
     assert mechanism.tick == len(inputs)
-    whole = subject.make(key).run(inputs)
+    whole = subject.run(subject.make(key), inputs)
     assert len(whole) == len(inputs)
     assert all(same(a, b) for a, b in zip(whole, expected, strict=True)), "run differs from step"
     parts = subject.make(key)
     third = max(1, len(inputs) // 3)
-    values = [*parts.run(inputs[:third]), *stepped(parts, inputs[third : 2 * third]), *parts.run(inputs[2 * third :])]
+    values = [
+        *subject.run(parts, inputs[:third]),
+        *stepped(subject, parts, inputs[third : 2 * third]),
+        *subject.run(parts, inputs[2 * third :]),
+    ]
     assert all(same(a, b) for a, b in zip(values, expected, strict=True)), "run in parts differs from step"
 
 
@@ -70,15 +87,17 @@ def check_snapshot_at_every_tick(subject: Subject) -> None:
     snapshots = [mechanism.snapshot()]
     releases: list[Release] = []
     for x in inputs:
-        releases.append(mechanism.step(x))
+        releases.append(subject.step(mechanism, x))
         snapshots.append(mechanism.snapshot())
     for tick, blob in enumerate(snapshots):
         again = restore(blob, key=key)
         assert type(again) is type(mechanism)
         assert (again.tick, again.mechanism, again.guarantee) == (tick, mechanism.mechanism, mechanism.guarantee)
         if tick:
-            assert same(again.step(inputs[tick - 1], tick=tick).value, releases[tick - 1].value), "replay differs"
-        rest = stepped(again, inputs[tick:])
+            assert same(subject.step(again, inputs[tick - 1], tick=tick).value, releases[tick - 1].value), (
+                "replay differs"
+            )
+        rest = stepped(subject, again, inputs[tick:])
         assert all(same(a, r.value) for a, r in zip(rest, releases[tick:], strict=True)), f"differs after tick {tick}"
         assert again.snapshot() == snapshots[-1], "the final state differs"
 
@@ -87,7 +106,7 @@ def check_snapshot_is_guarded(subject: Subject) -> None:
     """A damaged snapshot, a wrong key and foreign bytes stop the stream."""
     key = Key.generate()
     mechanism = subject.make(key)
-    mechanism.step(subject.feed(1)[0])
+    subject.step(mechanism, subject.feed(1)[0])
     blob = mechanism.snapshot()
     damaged = [blob[:-1], b"something else", blob[: len(blob) // 2], b""]
     damaged += [blob[:i] + bytes([blob[i] ^ 1]) + blob[i + 1 :] for i in range(0, len(blob), max(1, len(blob) // 50))]
@@ -101,7 +120,7 @@ def check_without_noise_it_is_exact(subject: Subject) -> None:
     mechanism = subject.make(ZeroNoise())
     inputs = subject.feed(subject.length(mechanism))
     for tick, (x, exact) in enumerate(zip(inputs, subject.truth(inputs), strict=True), start=1):
-        value = mechanism.step(x).value
+        value = subject.step(mechanism, x).value
         gap = float(np.max(np.abs(subject.error(value, exact))))
         assert gap <= subject.slack(mechanism), f"off by {gap} at tick {tick} without noise"
 
@@ -113,17 +132,18 @@ def check_horizon_is_final(subject: Subject) -> None:
         return
     inputs = subject.feed(min(mechanism.horizon, 2000))
     if len(inputs) < mechanism.horizon:
-        _expect(HorizonExceeded, lambda: mechanism.run(subject.feed(1) * (mechanism.horizon + 1)))
+        _expect(HorizonExceeded, lambda: subject.run(mechanism, subject.feed(1) * (mechanism.horizon + 1)))
         assert mechanism.tick == 0, "a refused run used ticks"
         return
-    mechanism.run(inputs[:-1])
-    _expect(HorizonExceeded, lambda: mechanism.run(inputs[-1:] * 2))
+    subject.run(mechanism, inputs[:-1])
+    if not subject.users:  # there is no run for users
+        _expect(HorizonExceeded, lambda: mechanism.run(inputs[-1:] * 2))
     assert mechanism.tick == mechanism.horizon - 1, "a refused run used ticks"
-    mechanism.step(inputs[-1])
+    subject.step(mechanism, inputs[-1])
     for _ in range(2):
-        _expect(HorizonExceeded, lambda: mechanism.step(inputs[-1]))
+        _expect(HorizonExceeded, lambda: subject.step(mechanism, inputs[-1]))
         _expect(HorizonExceeded, lambda: mechanism.step_events(**batch(subject, [])))
-        _expect(HorizonExceeded, lambda: mechanism.run(inputs[-1:]))
+        _expect(HorizonExceeded, lambda: subject.run(mechanism, inputs[-1:]))
     assert mechanism.tick == mechanism.horizon
 
 
@@ -131,14 +151,14 @@ def check_replay(subject: Subject) -> None:
     """The last tick again with the same input is the same release; with another input, or any other tick, refused."""
     mechanism = subject.make(simulation(4))
     inputs = subject.feed(subject.length(mechanism))
-    first = mechanism.step(inputs[0], tick=1)
-    assert same(mechanism.step(inputs[0], tick=1).value, first.value)
+    first = subject.step(mechanism, inputs[0], tick=1)
+    assert same(subject.step(mechanism, inputs[0], tick=1).value, first.value)
     assert mechanism.tick == 1
     other = next((x for x in inputs if not _equal(x, inputs[0])), None)
     if other is not None:
-        _expect(ReplayRefused, lambda: mechanism.step(other, tick=1))
+        _expect(ReplayRefused, lambda: subject.step(mechanism, other, tick=1))
     for tick in (0, 3, -1):
-        _expect(ReplayRefused, lambda tick=tick: mechanism.step(inputs[0], tick=tick))  # type: ignore[misc]
+        _expect(ReplayRefused, lambda tick=tick: subject.step(mechanism, inputs[0], tick=tick))  # type: ignore[misc]
     assert mechanism.tick == 1
 
 
@@ -148,6 +168,10 @@ def check_wrong_calls_use_no_tick(subject: Subject) -> None:
     before = mechanism.snapshot()
     for x in subject.wrong_calls:
         _expect(TypeError, lambda x=x: mechanism.step(x))  # type: ignore[misc]
+    if subject.users:
+        for x in subject.feed(2):  # a total does not say whose it is, so nothing could keep a cap
+            _expect(TypeError, lambda x=x: mechanism.step(x))  # type: ignore[misc]
+            _expect(TypeError, lambda x=x: mechanism.run([x]))  # type: ignore[misc]
     assert mechanism.snapshot() == before, "a refused call changed the state"
 
 
@@ -169,7 +193,7 @@ def check_release_form(subject: Subject) -> None:
         forms = set()
         inputs = subject.feed(subject.length(mechanism))
         for tick, x in enumerate(inputs, start=1):
-            release = mechanism.step(x)
+            release = subject.step(mechanism, x)
             assert release.private is private, "the label must follow the key"
             named = labels(release.value)
             assert named is None or set(named) <= set(mechanism.columns), "a label that nobody declared"
@@ -199,11 +223,17 @@ def check_release_form(subject: Subject) -> None:
 def check_keys(subject: Subject) -> None:
     """The same key gives the same noise, another key other noise (unless there is none)."""
     inputs = subject.feed(subject.length(subject.make(simulation(8))))
-    runs = [stepped(subject.make(simulation(seed)), inputs) for seed in (8, 8, *range(100, 140))]
-    equal = [all(same(x, y) for x, y in zip(runs[0], run, strict=True)) for run in runs]
-    assert equal[1], "one key gave two noises"
-    # A single small number may agree by chance; forty of them do not.
-    assert all(equal) == (subject.noise == "none"), "forty keys gave one noise, or there is noise where none is claimed"
+    first = stepped(subject, subject.make(simulation(8)), inputs)
+
+    def differs(seed: int) -> bool:
+        return any(
+            not same(x, y) for x, y in zip(first, stepped(subject, subject.make(simulation(seed)), inputs), strict=True)
+        )
+
+    assert not differs(8), "one key gave two noises"
+    # A single small number may agree by chance; four hundred of them do not.
+    noisy = any(differs(seed) for seed in range(100, 140 if subject.noise == "none" else 500))
+    assert noisy == (subject.noise != "none"), "all keys gave one noise, or there is noise where none is claimed"
 
 
 def check_noise_sees_no_data(subject: Subject) -> None:
@@ -219,7 +249,7 @@ def check_error_formula(subject: Subject) -> None:
     truth = subject.truth(inputs)
     errors = []
     for seed in range(runs):
-        values = subject.make(simulation(1000 + seed)).run(inputs)
+        values = subject.run(subject.make(simulation(1000 + seed)), inputs)
         errors.append([subject.error(v, t) for v, t in zip(values, truth, strict=True)])
     sample = np.array(errors)  # runs, ticks, numbers
     if mechanism.stddev(1) is not None and subject.independent_numbers:
@@ -245,17 +275,102 @@ def check_state_and_memory(subject: Subject) -> None:
     inputs = subject.feed(subject.length(mechanism))
     sizes = []
     for x in inputs:
-        mechanism.step(x)
+        subject.step(mechanism, x)
         sizes.append(len(mechanism.snapshot()))
     growth = max(b - a for a, b in pairwise([sizes[0], *sizes]))
-    assert growth <= subject.growth, f"a snapshot grew by {growth} bytes in one tick"
+    # Protected users are remembered, by a digest and a number each.
+    allowed = subject.growth + (64 * max(len(events_of(mechanism, x)) for x in inputs) if subject.users else 0)
+    assert growth <= allowed, f"a snapshot grew by {growth} bytes in one tick"
     tracemalloc.start()
     try:
-        subject.make(simulation(11)).run(inputs)
+        subject.run(subject.make(simulation(11)), inputs)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert peak < 2**28, f"a run of {len(inputs)} ticks took {peak} bytes"
+
+
+def check_interrupted_calls(subject: Subject) -> None:
+    """Whatever line of a call is interrupted: the next try releases what an undisturbed one does, or is refused."""
+    key = simulation(12)
+    twin, victim = subject.make(key), subject.make(key)
+    inputs = subject.feed(subject.length(twin))[:4]
+    calls: list[Callable[[Any], Any]] = [lambda m, x=x: subject.step(m, x) for x in inputs[:2]]  # type: ignore[misc]
+    if len(inputs) > 2 and not subject.users:
+        calls.append(lambda m: subject.run(m, inputs[2:]))
+    tried: set[Line] = set()
+    for number, call in enumerate(calls, start=1):
+        before, ticks = twin.snapshot(), twin.tick
+        expected, lines = lines_of(partial(call, twin))
+        for line in lines:
+            if line in tried:
+                continue
+            tried.add(line)
+            # A call that ran another way than its twin's came to its end.
+            if not interrupted(partial(call, victim), line) or not _usable(victim):
+                victim = restore(before, key=key)
+            assert victim.tick == ticks, f"interrupted at {name_of(line)}, a call used ticks"
+        assert _released(call(victim), expected), (
+            f"call {number}, tried again after interruptions, releases other values"
+        )
+
+
+def _usable(mechanism: Any) -> bool:
+    try:
+        mechanism.snapshot()
+    except InterruptedCall:
+        return False
+    return True
+
+
+def _released(found: Any, expected: Any) -> bool:
+    if isinstance(found, Release):
+        return same(found.value, expected.value)
+    return len(found) == len(expected) and all(same(a, b) for a, b in zip(found, expected, strict=True))
+
+
+def check_one_call_at_a_time(subject: Subject) -> None:
+    """Whoever enters while a call is inside, from a thread or a signal handler, is refused, and disturbs nothing."""
+    key = simulation(13)
+    inputs = subject.feed(1)
+    take = partial(subject.step, x=inputs[0])
+    expected, lines = lines_of(lambda: take(subject.make(key)))
+    inside = [line for line in lines if line[0].co_name == "_step"]
+    mechanism = subject.make(key)
+    release, others = entered(lambda: take(mechanism), inside[0], lambda: take(mechanism))
+    assert len(others) == 2, "nobody could try to enter"
+    assert all(isinstance(error, InterruptedCall) for error in others), "two calls were inside at once"
+    assert mechanism.tick == 1
+    assert same(release.value, expected.value)
+
+
+def check_copies_are_refused(subject: Subject) -> None:
+    """Two mechanisms with one noise publish the difference of their data: a copy is refused unless it is asked for."""
+    key = Key.generate()
+    mechanism = subject.make(key)
+    x = subject.feed(1)[0]
+    for again in (copy.copy, copy.deepcopy, pickle.dumps):
+        _expect(TypeError, lambda again=again: again(mechanism))  # type: ignore[misc]
+    _expect((NoiseReused, ConfigurationError), lambda: subject.make(key))
+    blob = mechanism.snapshot()
+    release = subject.step(mechanism, x)
+    _expect(NoiseReused, lambda: restore(blob, key=key))
+    newest = restore(mechanism.snapshot(), key=key)
+    _expect(NoiseReused, lambda: subject.step(mechanism, x))
+    assert same(subject.step(newest, x, tick=1).value, release.value)
+    allowed = restore(blob, key=key, allow_copy=True)
+    assert same(subject.step(allowed, x).value, release.value)
+
+
+def check_snapshot_binds_the_noise(subject: Subject) -> None:
+    """A snapshot says from where its noise was drawn, and is refused by whoever would draw it from elsewhere."""
+    key = simulation(14)
+    mechanism = subject.make(key)
+    subject.step(mechanism, subject.feed(1)[0])
+    header, parts = unpack(mechanism.snapshot(), key)
+    assert header["noise"] == mechanism.noise_fingerprint
+    elsewhere = subject.make(simulation(15)).noise_fingerprint
+    _expect(StateError, lambda: restore(pack(header | {"noise": elsewhere}, parts, key), key=key))
 
 
 CHECKS: tuple[Check, ...] = (
@@ -273,15 +388,21 @@ CHECKS: tuple[Check, ...] = (
     check_noise_sees_no_data,
     check_error_formula,
     check_state_and_memory,
+    check_interrupted_calls,
+    check_one_call_at_a_time,
+    check_copies_are_refused,
+    check_snapshot_binds_the_noise,
+    check_secrets_stay,
 )
 
 
-def _expect(kind: type[Exception], call: Callable[[], Any]) -> None:
+def _expect(kind: type[Exception] | tuple[type[Exception], ...], call: Callable[[], Any]) -> None:
     try:
         call()
     except kind:
         return
-    raise AssertionError(f"{kind.__name__} was expected")
+    names = " or ".join(k.__name__ for k in (kind if isinstance(kind, tuple) else (kind,)))
+    raise AssertionError(f"{names} was expected")
 
 
 def _equal(a: Any, b: Any) -> bool:

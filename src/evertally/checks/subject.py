@@ -42,6 +42,16 @@ def public_bound(mechanism: Any, beta: float, t: int | None) -> float:
     return float(mechanism.error_bound(beta=beta, t=t))
 
 
+def events_of(mechanism: Any, x: Any) -> list[Any]:
+    """Events that add up to the input of a tick: the events themselves, single ones, or labels of columns."""
+    if isinstance(x, int | np.integer):
+        return [1] * int(x)
+    if not len(x) or not isinstance(x[0], int | np.integer):
+        return list(x)
+    columns = mechanism.columns if not isinstance(mechanism.columns, int) else range(mechanism.columns)
+    return [label for label, count in zip(columns, x, strict=True) for _ in range(int(count))]
+
+
 @dataclass(frozen=True)
 class Subject:
     """A mechanism under test.
@@ -91,6 +101,18 @@ class Subject:
     def length(self, mechanism: Any) -> int:
         """How many ticks to play."""
         return self.ticks if mechanism.horizon is None else min(self.ticks, mechanism.horizon)
+
+    def step(self, mechanism: Any, x: Any, *, tick: int | None = None) -> Any:
+        """One tick. Where users are protected totals are refused: their events come, each of a user of its own."""
+        if not self.users:
+            return mechanism.step(x, tick=tick)
+        number = mechanism.tick + 1 if tick is None else tick
+        events = events_of(mechanism, x)
+        return mechanism.step_events(events, users=[f"{number}/{i}" for i in range(len(events))], tick=tick)
+
+    def run(self, mechanism: Any, inputs: list[Any]) -> Any:
+        """Many ticks; where users are protected there is no `run`."""
+        return [self.step(mechanism, x).value for x in inputs] if self.users else mechanism.run(inputs)
 
     def slack(self, mechanism: Any) -> float:
         """How far its next noiseless release may be from the truth."""

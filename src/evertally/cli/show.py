@@ -114,6 +114,8 @@ def plan_table(spec: StreamSpec, plan: Plan) -> None:
         console.width = max(console.width, 110)
     horizon = f"{spec.horizon} ticks" if spec.horizon else f"unbounded (errors below: at tick {plan.ticks})"
     console.print(f"Stream [bold]{spec.name}[/bold]: {spec.guarantee} for its whole life, {horizon}")
+    for warning in plan.warnings:
+        console.print(f"[bold red]WARNING[/bold red]: {escape(warning)}")
     capped = f", at most {spec.max_events_per_user} events of each {spec.user_column!r}" if spec.unit == "user" else ""
     console.print(escape(f"Neighbours: {spec.neighbours}; protected unit: one {spec.unit}{capped}"))
     first, last = _moments(spec, plan.ticks)
@@ -134,6 +136,8 @@ def plan_table(spec: StreamSpec, plan: Plan) -> None:
             _promised(planned),
         )
     console.print(table)
+    if spec.unit == "user":
+        console.print(escape(f"{plan.about[0].upper()}{plan.about[1:]}."))
     if any(planned.error_bound is None for planned in plan.queries):
         console.print("* The error of a mean depends on the number of events; each release has its interval.")
     for planned in plan.queries:

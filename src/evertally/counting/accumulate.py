@@ -14,9 +14,10 @@ from evertally.bounds.tails import Spread
 from evertally.counting.process import Budget, IntArray, check_horizon, node_law, spread_of
 from evertally.noise import Source
 from evertally.privacy import Change
+from evertally.secret import Secret
 
 
-class AccumulatingProcess:
+class AccumulatingProcess(Secret):
     """Noise of H0. Time O(d) for each insert, memory O(d).
 
     >>> from evertally.noise import simulation

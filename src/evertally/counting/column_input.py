@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from evertally.counting.inputs import as_integers
 from evertally.counting.mechanism import Mechanism
 from evertally.counting.process import IntArray
@@ -20,7 +18,8 @@ def column_count(columns: Any, other: str | None = None) -> int:
     """How many columns there are, with the one for undeclared labels; refuses what is neither a number nor a list."""
     if isinstance(columns, bool) or not isinstance(columns, int | Sequence):
         raise ConfigurationError(f"columns are a number or a list of names, not {type(columns).__name__}")
-    return (columns if isinstance(columns, int) else len(columns)) + (other is not None)
+    # Counted one by one, as the door reads them: a list of the caller's own making may say another length.
+    return (int(columns) if isinstance(columns, int) else sum(1 for _ in columns)) + (other is not None)
 
 
 class ColumnInput(Mechanism):
@@ -50,8 +49,9 @@ class ColumnInput(Mechanism):
 
     def _row_of_mapping(self, totals: Mapping[Any, Any]) -> IntArray:
         row = [0] * self._columns
-        numbers = as_integers(list(totals.values())) if totals else np.zeros(0, dtype=np.int64)
-        for label, number in zip(totals, numbers.tolist(), strict=True):
+        pairs = list(totals.items())  # read once: a mapping of the caller's own making may say something else later
+        numbers = as_integers([number for _, number in pairs])
+        for (label, _), number in zip(pairs, numbers.tolist(), strict=True):
             # An undeclared label is content, not a mistake in the call: it goes to `other` or nowhere, silently.
             column = self._door.column(label)
             if column is not None:

@@ -17,13 +17,14 @@ import numpy as np
 
 from evertally.bounds.tails import Spread
 from evertally.counting.process import IntArray, NoiseProcess, window_bound
+from evertally.secret import Secret
 
 # After this many epochs the stream ends: 2^32 - 1 ticks, 136 years of seconds.
 EPOCHS = 32
 LAST_TICK = 2**EPOCHS - 1
 
 
-class EpochProcess:
+class EpochProcess(Secret):
     """Noise of a counter without a horizon.
 
     >>> from evertally.counting.tree import TreeProcess

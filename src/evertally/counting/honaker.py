@@ -36,6 +36,7 @@ from evertally.counting.process import (
 from evertally.noise import Law, Source
 from evertally.noise.jit import jit
 from evertally.privacy import Change
+from evertally.secret import Secret
 
 _COMPILE_FROM = 64
 _PIECE = 1 << 16  # ticks handled at once; when going to a tick, ticks times columns
@@ -46,7 +47,7 @@ def weight(h: int) -> float:
     return 2.0**h / (2.0 ** (h + 1) - 1.0)
 
 
-class HonakerProcess:
+class HonakerProcess(Secret):
     """Noise of the refined binary tree.
 
     >>> from evertally.noise import simulation

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evertally.encode.plain import plain
+
 IntArray = NDArray[np.int64]
 
 # Far beyond any clip of a tick's total, so that cutting here changes nothing.
@@ -28,8 +30,11 @@ def as_integers(x: Any) -> IntArray:
         raise TypeError("totals are integers in rows of equal length") from error
     if array.size == 0 and not isinstance(x, np.ndarray):
         return array.astype(np.int64)
-    if array.dtype.kind == "O" and all(isinstance(v, int | np.integer) for v in array.flat):
-        return np.array([max(-_FAR, min(_FAR, int(v))) for v in array.flat], dtype=np.int64).reshape(array.shape)
+    if array.dtype.kind == "O":
+        # Copied into Python's own integers, then bounded: a subclass may say anything when it is compared.
+        numbers = [plain(v) for v in array.flat]
+        if all(isinstance(n, int) for n in numbers):
+            return np.array([max(-_FAR, min(_FAR, n)) for n in numbers], dtype=np.int64).reshape(array.shape)  # type: ignore[type-var]
     if array.dtype == np.uint64:
         return np.asarray(np.minimum(array, np.uint64(_FAR)), dtype=np.int64)
     if array.dtype.kind not in "iub":

@@ -17,6 +17,7 @@ import numpy as np
 from evertally.bounds.tails import Spread
 from evertally.counting.choose import Setting, build, choose
 from evertally.counting.epochs import LAST_TICK
+from evertally.counting.guarded import Kept, exclusive
 from evertally.counting.mechanism import (
     LONGEST_HORIZON,
     Mechanism,
@@ -28,7 +29,7 @@ from evertally.counting.mechanism import (
     to_bytes,
     whole,
 )
-from evertally.counting.process import Budget, IntArray, go_to, remembered
+from evertally.counting.process import Budget, IntArray, NoiseProcess, go_to, remembered
 from evertally.counting.release import Release
 from evertally.counting.rows import Rows, dense
 from evertally.counting.tree import Radix
@@ -56,6 +57,7 @@ class LinearMechanism(Mechanism):
         neighbours: str | Neighbours = "add_remove",
         stream: str = "stream",
         name: str | None = None,
+        allow_copy: bool = False,
         radix: Radix = "formula",
         memory_limit: int = 2**30,
         max_window: int = 0,
@@ -81,24 +83,19 @@ class LinearMechanism(Mechanism):
             neighbours=relation,
             stream=stream,
             name=name,
+            allow_copy=allow_copy,
             max_window=self.max_window,
         )
-        self._noise = build(self._choice, self._setting, self._source)
-        self._sums = np.zeros(columns, dtype=np.int64)
+        self._noise = self._new_noise()
 
-    @property
-    def tick(self) -> int:
-        """Ticks released so far."""
-        return self._noise.tick
-
+    @exclusive
     def last(self, window: int) -> Release:
         """The sum over the last `window` ticks: the difference of two releases, so it costs no privacy."""
         if not self.max_window or not self.tick:
             raise ConfigurationError("windows need releases to look back on: declare max_window, and take a step first")
         window = whole("window", window, 1, min(self.max_window, self.tick))
-        return self._release(
-            self._history[-1] - self._history[-1 - window], self._noise.window_spread(self.tick, window)
-        )
+        before = self._history[(self.tick - window) % len(self._history)]
+        return self._told(self._release(self._last_row - before, self._noise.window_spread(self.tick, window)))
 
     def stddev(self, t: int) -> float | None:
         """Standard deviation of the noise in each number released at tick t; public, known before any data."""
@@ -112,7 +109,7 @@ class LinearMechanism(Mechanism):
         """
         if not 0 < beta < 1:
             raise ConfigurationError("beta is a probability between 0 and 1")
-        columns = self._sums.size
+        columns = self._columns
         if self.horizon is not None:
             share = beta / (columns * self.horizon)
             if t is None:
@@ -125,13 +122,30 @@ class LinearMechanism(Mechanism):
 
     # -- the engine ------------------------------------------------------------------------------------------------
 
-    def _advance(self, rows: Rows) -> tuple[IntArray, None]:
+    def _first_state(self) -> IntArray:
+        return np.zeros(self._columns, dtype=np.int64)
+
+    @property
+    def _sums(self) -> IntArray:
+        """The exact running sums: the state of this engine."""
+        sums: IntArray = self._kept.played.state
+        return sums
+
+    def _new_noise(self) -> NoiseProcess:
+        return build(self._choice, self._setting, self._source)
+
+    def _advance(self, rows: Rows, state: IntArray) -> tuple[IntArray, None, IntArray]:
         values = np.cumsum(dense(rows), axis=0)
-        values += self._sums
-        self._sums = values[-1].copy()
+        values += state
+        sums = values[-1].copy()
         values += self._noise.advance(len(values))
-        self._history.extend(values[-(self.max_window + 1) :].copy())
-        return values, None
+        return values, None, sums
+
+    def _go_back(self, kept: Kept) -> None:
+        # A process that was interrupted may be anywhere; the noise of a tick does not depend on how one got there.
+        noise = self._new_noise()
+        noise.seek(kept.tick)
+        self._noise = noise
 
     def _accuracy(self, tick: int) -> Spread:
         return self._noise.spread(tick)
@@ -139,6 +153,6 @@ class LinearMechanism(Mechanism):
     def _state(self) -> list[bytes]:
         return [to_bytes(self._sums), *remembered(self._noise)]
 
-    def _load(self, tick: int, parts: list[bytes]) -> None:
-        self._sums = from_bytes(parts[0])
+    def _load(self, tick: int, parts: list[bytes]) -> IntArray:
         go_to(self._noise, tick, parts[1:])
+        return from_bytes(parts[0])

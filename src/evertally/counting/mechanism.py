@@ -11,30 +11,34 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from abc import ABC, abstractmethod
-from collections import deque
+from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evertally.counting.epochs import LAST_TICK
+from evertally.counting.guarded import Guarded, Kept, exclusive
 from evertally.counting.inputs import as_integers, keep_events
+from evertally.counting.paths import Hold, named
 from evertally.counting.process import IntArray
 from evertally.counting.release import Release
 from evertally.counting.rows import Rows, SparseRows, dense
 from evertally.counting.snapshot import guarantee_from_json, guarantee_to_json, pack, restorable
-from evertally.encode import UserCap, require_column
-from evertally.errors import ConfigurationError, HorizonExceeded, ReplayRefused
+from evertally.encode import UserCap, UserTick, require_column
+from evertally.errors import ConfigurationError, HorizonExceeded, ReplayRefused, StateError
 from evertally.noise import Key, NoiseKey
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Contribution, Guarantee, Neighbours, PureDP
+from evertally.secret import Secret
 
 LONGEST_HORIZON = 2**40
+DEFAULT_STREAM = "stream"
 _PIECE = 1 << 22  # numbers handled at once by run
 
 Options = dict[str, Any]
-_Kept = tuple[NDArray[Any], IntArray | None]  # rows, and for how many ticks each of them stands (None: one each)
+_Rows = tuple[NDArray[Any], IntArray | None]  # rows, and for how many ticks each of them stands (None: one each)
 
 
 class Accuracy(Protocol):
@@ -48,8 +52,12 @@ class Accuracy(Protocol):
         """A number that the error exceeds with probability at most `beta`."""
 
 
-class Contract(ABC):
-    """The contract, whatever a tick's input is. Not used directly; see its subclasses."""
+class Contract(Guarded):
+    """The contract, whatever a tick's input is. Not used directly; see its subclasses.
+
+    A mechanism is for one thread at a time. A call that raises, or is interrupted, has used no tick; called again with
+    the same input it releases what it would have released.
+    """
 
     exactness: ClassVar[str] = "exact"
     # Other engines, by the name that `mechanism=` gives them: rooms above register theirs here, class by class.
@@ -72,13 +80,17 @@ class Contract(ABC):
         neighbours: Neighbours,
         stream: str,
         name: str | None,
+        allow_copy: bool,
     ) -> None:
+        super().__init__()
         self.guarantee = guarantee
         self.charge = charge
         self.horizon = horizon
         self.mechanism = mechanism
         self.neighbours = neighbours
-        self.name = name or type(self).__name__.lower()
+        self._key = key if key is not None else Key.generate()
+        default = type(self).__name__.lower()
+        self.name = named(name, self._key, default) if stream == DEFAULT_STREAM else name or default
         if not isinstance(stream, str) or not isinstance(self.name, str):
             raise ConfigurationError("stream and name are texts: they are part of the address of the noise")
         self.stream = stream
@@ -90,10 +102,13 @@ class Contract(ABC):
             "stream": stream,
             "name": self.name,
         }
-        self._key = key if key is not None else Key.generate()
         # The address of all noise (design decision 1): version, stream, mechanism, digest of every public parameter.
         digest = hashlib.sha256(json.dumps(self._options, sort_keys=True).encode()).digest()
         self._source = self._key.source(stream, self.name, type(self).__name__, _charge_text(charge), digest)
+        # Releases that are not private have no difference to hide.
+        self._hold = Hold(self._source.fingerprint(), self) if self._key.private else None
+        if self._hold is not None and not allow_copy:
+            self._hold.begin()
         self._tick_limit = 2**61 // (horizon or LAST_TICK)
         if contribution.max_weight > self._tick_limit:
             raise ConfigurationError(
@@ -103,15 +118,8 @@ class Contract(ABC):
         self._users = (
             UserCap(contribution.max_events_per_user) if contribution.max_events_per_user is not None else None
         )
-        self._last_totals: Any = None
-        self._last_digest = b""
 
     # -- what the subclasses say -----------------------------------------------------------------------------------
-
-    @property
-    @abstractmethod
-    def tick(self) -> int:
-        """Ticks released so far."""
 
     @abstractmethod
     def _totals(self, x: Any, tick: int) -> Any:
@@ -126,8 +134,8 @@ class Contract(ABC):
         """A hash of one tick's totals that says whether two inputs are the same."""
 
     @abstractmethod
-    def _play(self, totals: Any) -> None:
-        """The engine: one tick further."""
+    def _play(self, totals: Any) -> Any:
+        """The engine: one tick further. Gives what is to be committed as `Kept.played`."""
 
     @abstractmethod
     def _last_release(self) -> Release:
@@ -146,8 +154,8 @@ class Contract(ABC):
         """The state for a snapshot; what follows from key and address is left out."""
 
     @abstractmethod
-    def _load_saved(self, tick: int, parts: list[bytes]) -> None:
-        """The way back to the state after `tick`."""
+    def _load_saved(self, tick: int, parts: list[bytes]) -> Any:
+        """The way back to the state after `tick`; gives what was committed then as `Kept.played`."""
 
     # -- the contract ----------------------------------------------------------------------------------------------
 
@@ -156,17 +164,30 @@ class Contract(ABC):
         """The key in use. One that was drawn here must be saved if the stream is to be restored."""
         return self._key
 
+    def __repr__(self) -> str:
+        of = "" if self.horizon is None else f" of {self.horizon}"
+        what = f"{type(self).__name__} {self.name!r} of stream {self.stream!r}"
+        return f"<{what}: {self.mechanism}, {self.guarantee}, tick {self.tick}{of}>"
+
+    @property
+    def noise_fingerprint(self) -> str:
+        """A public name for the noise of this mechanism: the same one means the same noise, under any version."""
+        return self._source.fingerprint().hex()
+
+    @exclusive
     def step(self, x: Any, *, tick: int | None = None) -> Release:
         """One tick: its total goes in, the release comes out.
 
         The total counts events that the caller has bounded; `step_events` does the bounding itself. Mistakes in the
         call raise before the tick is used; totals out of range (below 0 where nothing is signed, beyond 2^61/horizon)
         are clipped silently. With `tick`, the same call for the last tick gives the same release again, and any other
-        total for it is refused.
+        total for it is refused. Where users are protected there is no `step`: a total does not say whose it is.
         """
+        self._check_owners()
         tick = _tick(tick)
         return self._step(self._totals(x, self.tick + 1 if tick is None else tick), tick)
 
+    @exclusive
     def step_events(self, events: Any, *, users: Any = None, tick: int | None = None) -> Release:
         """One tick from raw events. Whatever is not legal in a record is bounded silently and never raises."""
         tick = _tick(tick)
@@ -178,14 +199,16 @@ class Contract(ABC):
             )
         self._check_tick(number)
         require_column(events, "events")
+        counted: UserTick | None = None
         if self._users is not None:
-            # Every mistake in the call must have raised by now: `keep` counts this tick against its users.
             require_column(users, "users")
             if len(users) != len(events):
                 raise TypeError("users and events differ in length; give exactly one user for each event")
-            events = keep_events(events, self._users.keep(users, number))
-        return self._step(self._event_totals(events, number), tick)
+            kept, counted = self._users.look(users, number)
+            events = keep_events(events, kept)
+        return self._step(self._event_totals(events, number), tick, counted)
 
+    @exclusive
     def snapshot(self) -> bytes:
         """The state as bytes for `evertally.restore`. They contain exact sums: keep them as secret as the key."""
         header = {
@@ -193,6 +216,7 @@ class Contract(ABC):
             "options": self._options,
             "tick": self.tick,
             "last_input": self._last_input().hex(),
+            "noise": self.noise_fingerprint,
         }
         users = self._users.to_bytes() if self._users is not None else b""
         return pack(header, [self._source.laws(), users, *self._saved()], self._key)
@@ -205,15 +229,30 @@ class Contract(ABC):
         restorable(cls.__name__, cls._restore)
 
     @classmethod
-    def _restore(cls, header: dict[str, Any], parts: list[bytes], key: NoiseKey) -> Self:
+    def _restore(cls, header: dict[str, Any], parts: list[bytes], key: NoiseKey, allow_copy: bool) -> Self:
         options = header["options"] | {"guarantee": guarantee_from_json(header["options"]["guarantee"])}
-        self: Self = cls(**cls._decoded(options), key=key)
+        self: Self = cls(**cls._decoded(options), key=key, allow_copy=True)
+        if self.noise_fingerprint != header["noise"]:
+            raise StateError(
+                "this version would draw the noise of this stream from other addresses than the one that began it: a "
+                "parameter was added or is computed otherwise. All noise of the past would be drawn anew, and reveal "
+                "data. Continue the stream with the version that began it, or start a new stream with its own budget"
+            )
         # Laws follow from options, by formulas and planners that another version may have changed.
         self._source.expect(parts[0])
         if self._users is not None:
             self._users = UserCap.from_bytes(parts[1])
-        self._last_digest = bytes.fromhex(header["last_input"])
-        self._load_saved(header["tick"], parts[2:])
+        tick = header["tick"]
+        played = self._load_saved(tick, parts[2:])
+        if self._hold is not None and not allow_copy:
+            self._hold.resume(tick)
+        self._kept = Kept(
+            tick,
+            played,
+            digest=bytes.fromhex(header["last_input"]),
+            users=self._users.last if self._users is not None else UserTick(),
+        )
+        self._engine_tick = tick
         return self
 
     @classmethod
@@ -221,24 +260,50 @@ class Contract(ABC):
         """Arguments of the constructor from the options of a snapshot, which are JSON."""
         return options
 
-    def _step(self, totals: Any, tick: int | None) -> Release:
-        self._check_tick(self.tick + 1 if tick is None else tick)
-        if tick is not None and tick == self.tick:
+    def _settle(self) -> None:
+        if self._hold is not None:
+            self._hold.check()
+        super()._settle()
+        if self._users is not None:
+            self._users.last = self._kept.users
+
+    def _handed_out(self, tick: int) -> None:
+        if self._hold is not None:
+            self._hold.release(tick)
+
+    def _step(self, totals: Any, tick: int | None, users: UserTick | None = None) -> Release:
+        kept = self._kept
+        self._check_tick(kept.tick + 1 if tick is None else tick)
+        if tick is not None and tick == kept.tick:
             if self._digest(totals) != self._last_input():
                 raise ReplayRefused(
                     f"tick {tick} was already released for another input; releasing it again would reveal the "
                     "difference. Late events go into the current tick."
                 )
         else:
-            self._play(totals)
-            self._last_totals = totals
-        return self._last_release()
+            played = self._moved(1, lambda: self._play(totals))
+            self._kept = Kept(kept.tick + 1, played, totals, users=kept.users if users is None else users)
+        return self._told(self._last_release())
+
+    def _told(self, release: Release) -> Release:
+        """The release with what its interval is about, where that is not everything."""
+        if self._users is None:
+            return release
+        return replace(release, about=f"what the cap kept: at most {self._users.max_events} events of each user")
+
+    def _check_owners(self) -> None:
+        if self._users is not None:
+            raise TypeError(
+                "this mechanism protects users, and totals do not say whose events they are: no cap could be kept. "
+                "Use step_events(events, users=...), one user for each event"
+            )
 
     def _last_input(self) -> bytes:
         """The digest of the last tick's totals. Made when it is first asked for: of a million labels it takes long."""
-        if self._last_totals is not None:
-            self._last_digest, self._last_totals = self._digest(self._last_totals), None
-        return self._last_digest
+        kept = self._kept
+        if kept.totals is not None:
+            self._kept = kept = replace(kept, totals=None, digest=self._digest(kept.totals))
+        return kept.digest
 
     def _check_tick(self, tick: int) -> None:
         if tick not in (self.tick, self.tick + 1) or tick < 1:
@@ -255,6 +320,15 @@ class Contract(ABC):
         )
 
 
+@dataclass(frozen=True, repr=False)
+class Played(Secret):
+    """What an engine of rows has committed: the released rows of its last call (as many as windows look back on), and
+    its state. Secret."""
+
+    recent: IntArray
+    state: Any
+
+
 class Mechanism(Contract):
     """The contract for integer rows. Not used directly; see its subclasses."""
 
@@ -264,7 +338,9 @@ class Mechanism(Contract):
         super().__init__(contribution=contribution, **common)
         self._columns = columns
         self._signed = contribution.signed
-        self._history: deque[IntArray] = deque([np.zeros(width, dtype=np.int64)], maxlen=max_window + 1)
+        # Released rows of the last ticks, tick t in place t mod (max_window + 1); those of the last call are in `Kept`.
+        self._history = np.zeros((max_window + 1, width), dtype=np.int64)
+        self._kept = Kept(played=Played(np.zeros((1, width), dtype=np.int64), self._first_state()))
 
     # -- what the subclasses say -----------------------------------------------------------------------------------
 
@@ -277,8 +353,11 @@ class Mechanism(Contract):
         """The bounded sum of one tick's events: the door."""
 
     @abstractmethod
-    def _advance(self, rows: Rows) -> tuple[IntArray, IntArray | None]:
-        """The engine: released rows of the next ticks, and for how many ticks each of them stands (None: one each)."""
+    def _advance(self, rows: Rows, state: Any) -> tuple[IntArray, IntArray | None, Any]:
+        """The engine: released rows of the next ticks, and for how many ticks each of them stands (None: one each).
+
+        `state` is what it gave last as the third: a value that is committed with the release, and never changed.
+        """
 
     @abstractmethod
     def _accuracy(self, tick: int) -> Accuracy:
@@ -289,8 +368,12 @@ class Mechanism(Contract):
         """The engine's state; what follows from key and address is left out."""
 
     @abstractmethod
-    def _load(self, tick: int, parts: list[bytes]) -> None:
-        """The way back to the state after `tick`."""
+    def _load(self, tick: int, parts: list[bytes]) -> Any:
+        """The way back to the state after `tick`; gives the state that `_advance` goes on from."""
+
+    def _first_state(self) -> Any:
+        """The state before the first tick."""
+        return None
 
     def _rows(self, x: Any) -> Rows:
         """Many ticks' totals, shape (ticks, columns)."""
@@ -320,31 +403,27 @@ class Mechanism(Contract):
 
     # -- the contract ----------------------------------------------------------------------------------------------
 
+    @exclusive
     def run(self, x: Any, *, full: bool = False, at: Any = None) -> Any:
         """Many ticks at once: an array of releases, bit-identical to repeated `step`.
 
         With `full=True` an Arrow table with tick, (column,) value and the 95 % interval of each value. With `at`, an
         increasing list of ticks of this run, only the releases at those ticks are kept; all ticks are played.
         """
+        self._check_owners()
         rows = self._rows(x)
         first, count = self.tick + 1, len(rows)
         if self.tick + count > (self.horizon or LAST_TICK):
             raise self._over(count)
         wanted = wanted_ticks(at, first, count)
-        kept: list[_Kept] = []
-        piece = max(1, _PIECE // rows.shape[1])
-        for start in range(0, count, piece):
-            part = self._clip(rows[start : start + piece])
-            values, lasts = self._advance(part)
-            if wanted is not None:
-                ends = np.arange(1, len(values) + 1) if lasts is None else np.cumsum(lasts)
-                inside = wanted[(wanted >= start) & (wanted < start + len(part))] - start
-                lasts = np.bincount(np.searchsorted(ends, inside, side="right"), minlength=len(values))
-            kept.append((values, lasts))
+        kept: list[_Rows] = []
         if count:
-            self._last_totals = dense(self._clip(rows[count - 1 :]))[0]
+            played = self._moved(count, lambda: self._play_all(rows, wanted, kept))
+            self._kept = replace(
+                self._kept, tick=self.tick + count, played=played, totals=dense(self._clip(rows[count - 1 :]))[0]
+            )
         else:
-            kept.append((np.empty((0, self._history[-1].size), dtype=np.int64), None))
+            kept.append((np.empty((0, self._history.shape[1]), dtype=np.int64), None))
         if full:
             ticks = np.arange(first, first + count) if wanted is None else wanted + first
             return self._table(ticks, _joined(kept))
@@ -366,18 +445,46 @@ class Mechanism(Contract):
     def _digest(self, totals: IntArray) -> bytes:
         return hashlib.sha256(to_bytes(totals)).digest()
 
-    def _play(self, totals: IntArray) -> None:
-        self._advance(totals[None, :])
+    def _play(self, totals: IntArray) -> Played:
+        values, _, state = self._advance(totals[None, :], self._kept.played.state)
+        return Played(values[-1:].copy(), state)
+
+    def _play_all(self, rows: Rows, wanted: IntArray | None, kept: list[_Rows]) -> Played:
+        """A whole run, piece by piece; what is wanted of it goes into `kept`."""
+        state, recent = self._kept.played.state, self._history[:0]
+        piece = max(1, _PIECE // rows.shape[1])
+        for start in range(0, len(rows), piece):
+            part = self._clip(rows[start : start + piece])
+            values, lasts, state = self._advance(part, state)
+            recent = np.concatenate([recent, values])[-len(self._history) :]
+            if wanted is not None:
+                ends = np.arange(1, len(values) + 1) if lasts is None else np.cumsum(lasts)
+                inside = wanted[(wanted >= start) & (wanted < start + len(part))] - start
+                lasts = np.bincount(np.searchsorted(ends, inside, side="right"), minlength=len(values))
+            kept.append((values, lasts))
+        return Played(recent, state)
+
+    def _settle(self) -> None:
+        super()._settle()
+        # Writes the same rows into the same places, however often: an interruption does no harm.
+        for age, row in enumerate(self._kept.played.recent[::-1]):
+            self._history[(self.tick - age) % len(self._history)] = row
+
+    @property
+    def _last_row(self) -> IntArray:
+        """The integers behind the last release."""
+        row: IntArray = self._kept.played.recent[-1]
+        return row
 
     def _last_release(self) -> Release:
-        return self._release(self._history[-1], self._accuracy(self.tick))
+        return self._release(self._last_row, self._accuracy(self.tick))
 
     def _saved(self) -> list[bytes]:
-        return [to_bytes(np.stack(list(self._history))), *self._state()]
+        ticks = np.arange(max(0, self.tick + 1 - len(self._history)), self.tick + 1)
+        return [to_bytes(self._history[ticks % len(self._history)]), *self._state()]
 
-    def _load_saved(self, tick: int, parts: list[bytes]) -> None:
-        self._history.extend(from_bytes(parts[0]).reshape(-1, self._history[-1].size))
-        self._load(tick, parts[1:])
+    def _load_saved(self, tick: int, parts: list[bytes]) -> Played:
+        return Played(from_bytes(parts[0]).reshape(-1, self._history.shape[1]), self._load(tick, parts[1:]))
 
     def _clip(self, rows: Any) -> Any:
         # 1-Lipschitz in every total, hence free; keeps the sums far from the end of int64.
@@ -399,7 +506,7 @@ class Mechanism(Contract):
         labels = self._labels()
         shown, lower, upper = [], [], []
         # Without any tick, one made-up row says which types the columns have.
-        rows = values if len(values) else np.zeros_like(self._history[-1])[None, :]
+        rows = values if len(values) else np.zeros_like(self._history[:1])
         for t, row in zip(ticks.tolist() or [1], rows, strict=True):
             low, high = self._interval(row, self._accuracy(t), 0.05)
             shown.append(flat(self._show(row)))
@@ -475,7 +582,7 @@ def wanted_ticks(at: Any, first: int, count: int) -> IntArray | None:
     return ticks - first
 
 
-def _joined(kept: list[_Kept]) -> NDArray[Any]:
+def _joined(kept: list[_Rows]) -> NDArray[Any]:
     pieces = [values if lasts is None else np.repeat(values, lasts, axis=0) for values, lasts in kept]
     return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 

@@ -7,9 +7,10 @@ import numpy as np
 from evertally.counting.mechanism import from_bytes, to_bytes
 from evertally.counting.process import IntArray, NoiseProcess, go_to, remembered
 from evertally.counting.rows import Rows, dense
+from evertally.secret import Secret
 
 
-class NoisySums:
+class NoisySums(Secret):
     """Rows in, noisy running sums out (price-of-continual-release 3.2).
 
     >>> from evertally.counting.accumulate import AccumulatingProcess

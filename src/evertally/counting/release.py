@@ -14,7 +14,8 @@ class Release:
     """One released value.
 
     `value` is a number, or a dictionary of numbers by label; `stddev` is the standard deviation of the noise in each
-    number, None where none is defined. `private` is False under simulation and test keys.
+    number, None where none is defined. `private` is False under simulation and test keys. `about` says what was counted,
+    and so what the interval is about: where users are protected, only what their cap kept.
 
     >>> import evertally as et
     >>> counter = et.Counter(guarantee=et.PureDP(1.0), horizon=100, key=et.simulation(1))
@@ -29,9 +30,13 @@ class Release:
     stddev: float | None
     private: bool
     bounds: Callable[[float], tuple[Any, Any]] = field(repr=False, compare=False)
+    about: str = "all events, within their bounds"
 
     def interval(self, beta: float = 0.05) -> tuple[Any, Any]:
-        """(lower, upper): each number's true value lies inside with probability at least 1 - beta, for this tick."""
+        """(lower, upper): each number's true value lies inside with probability at least 1 - beta, for this tick.
+
+        The true value of what `about` says: events that a user's cap left out are in neither.
+        """
         if not 0 < beta < 1:
             raise ConfigurationError("beta is a probability between 0 and 1")
         return self.bounds(beta)

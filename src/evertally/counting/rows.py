@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evertally.counting.inputs import as_integers
+from evertally.encode.plain import plain
+from evertally.secret import Secret
 
 IntArray = NDArray[np.int64]
 
 
-class SparseRows:
+class SparseRows(Secret):
     """Totals of `length` ticks in `width` columns, given where they are not zero.
 
     Entry i adds `weights[i]` (1 by default) to column `columns[i]` of tick `ticks[i]`; ticks and columns count from 0.
@@ -26,6 +28,7 @@ class SparseRows:
     """
 
     def __init__(self, ticks: Any, columns: Any, weights: Any = None, *, length: int, width: int) -> None:
+        length, width = _size("length", length), _size("width", width)
         ticks, columns = as_integers(ticks).ravel(), as_integers(columns).ravel()
         weights = np.ones(len(ticks), dtype=np.int64) if weights is None else as_integers(weights).ravel()
         if not len(ticks) == len(columns) == len(weights):
@@ -33,11 +36,13 @@ class SparseRows:
         if ((ticks < 0) | (ticks >= length)).any() or ((columns < 0) | (columns >= width)).any():
             raise TypeError(f"ticks lie in 0..{length - 1} and columns in 0..{width - 1}")
         order = np.argsort(ticks, kind="stable")
-        self._set(ticks[order], columns[order], weights[order], int(length), int(width))
+        self._set(ticks[order], columns[order], weights[order], length, width)
 
     def _set(self, ticks: IntArray, columns: IntArray, weights: IntArray, length: int, width: int) -> None:
         self.ticks, self.columns, self.weights = ticks, columns, weights
         self.shape = (length, width)
+        for part in (ticks, columns, weights):
+            part.flags.writeable = False  # it was checked: what is counted later must be the same
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -90,6 +95,13 @@ class SparseRows:
         made = object.__new__(SparseRows)
         made._set(ticks, columns, weights, *self.shape)
         return made
+
+
+def _size(name: str, value: Any) -> int:
+    number = plain(value)
+    if type(number) is not int or not 0 <= number <= 2**62:
+        raise TypeError(f"{name} is a whole number from 0 on")
+    return number
 
 
 Rows = IntArray | SparseRows

@@ -1,10 +1,13 @@
 """Snapshots: a mechanism's exact state as secret bytes, and the way back.
 
-A snapshot holds public parameters, the tick and the exact sums. It holds no noise: that follows from the key and the
-address. A keyed checksum covers it, so a damaged snapshot or a wrong key is noticed instead of continued.
+A snapshot holds public parameters, the tick, the exact sums, and a keyed fingerprint of the noise. The noise itself
+follows from the key and the address; only Honaker's process keeps some of its noise in it, which would take long to
+make again. A keyed checksum covers it, so a damaged snapshot or a wrong key is noticed instead of continued; the
+fingerprint tells whether this version would draw the same noise as the one that began the stream.
 
-Sharp edge: two live copies of one stream (a restored one beside its original) share their noise. Fed with different
-data they publish the difference. The library cannot see this; the runtime fences it.
+Sharp edge: two live copies of one stream share their noise. Fed with different data they publish the difference. Within
+a process the newer one takes over and the older one refuses to go on (counting/paths.py); a copy in another process
+cannot be seen from here. The runtime fences both.
 """
 
 from __future__ import annotations
@@ -18,11 +21,12 @@ from evertally.errors import StateError
 from evertally.noise import NoiseKey
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Guarantee, PureDP
 
-_MAGIC = b"evertally-snapshot-2\n"
+_MAGIC = b"evertally-snapshot-3\n"
 _MAC_BYTES = 32
 _PARAMETERS = ("epsilon", "rho", "delta")
 
-_restorers: dict[str, Callable[[dict[str, Any], list[bytes], NoiseKey], Any]] = {}
+Restorer = Callable[[dict[str, Any], list[bytes], NoiseKey, bool], Any]
+_restorers: dict[str, Restorer] = {}
 
 
 def pack(header: dict[str, Any], parts: list[bytes], key: NoiseKey) -> bytes:
@@ -49,27 +53,39 @@ def unpack(blob: bytes, key: NoiseKey) -> tuple[dict[str, Any], list[bytes]]:
     return header, parts
 
 
-def restorable(kind: str, restorer: Callable[[dict[str, Any], list[bytes], NoiseKey], Any]) -> None:
+def restorable(kind: str, restorer: Restorer) -> None:
     """Registers how a kind of mechanism comes back."""
     _restorers[kind] = restorer
 
 
-def restore(blob: bytes, *, key: NoiseKey) -> Any:
+def restore(blob: bytes, *, key: NoiseKey, allow_copy: bool = False) -> Any:
     """The mechanism of a snapshot, continuing bit for bit. The key must be the one it ran with.
+
+    It takes the stream over: in this process the mechanism that the snapshot was taken of releases nothing more, and a
+    snapshot that is older than what was released is refused. `allow_copy=True` says that all copies will see exactly
+    the same data, and lets them be. Another process cannot be seen from here: there you must know.
 
     >>> import evertally as et
     >>> key = et.Key.generate()
     >>> counter = et.Counter(guarantee=et.ZCDP(0.1), horizon=1000, key=key)
     >>> _ = counter.run([3, 1, 4])
-    >>> again = et.restore(counter.snapshot(), key=key)
-    >>> counter.step(1).value == again.step(1).value
+    >>> blob = counter.snapshot()
+    >>> again = et.restore(blob, key=key)
+    >>> again.step(1).tick
+    4
+    >>> counter.step(1)
+    Traceback (most recent call last):
+    ...
+    evertally.errors.NoiseReused: ...
+    >>> copies = [et.restore(blob, key=key, allow_copy=True) for _ in range(2)]
+    >>> copies[0].step(1).value == copies[1].step(1).value
     True
     """
     header, parts = unpack(blob, key)
     restorer = _restorers.get(header["kind"])
     if restorer is None:
         raise StateError(f"the snapshot holds a {header['kind']!r}, which this version does not know")
-    return restorer(header, parts, key)
+    return restorer(header, parts, key, allow_copy)
 
 
 def guarantee_to_json(guarantee: Guarantee) -> dict[str, str]:
@@ -81,9 +97,11 @@ def guarantee_to_json(guarantee: Guarantee) -> dict[str, str]:
 def guarantee_from_json(data: dict[str, Any]) -> Guarantee:
     """The way back.
 
-    >>> guarantee_from_json(guarantee_to_json(ApproxDP(1, Fraction(1, 3)))) == ApproxDP(1, Fraction(1, 3))
+    >>> guarantee_from_json(guarantee_to_json(ApproxDP(1, Fraction(1, 3**9)))) == ApproxDP(1, Fraction(1, 3**9))
     True
     """
     kinds: dict[str, Callable[..., Guarantee]] = {c.__name__: c for c in (PureDP, ZCDP, ApproxDP, ApproxZCDP)}
     exact = {name: Fraction(data[name]) for name in _PARAMETERS if name in data}
-    return kinds[data["kind"]](**exact, adversary=data["adversary"])
+    # What was promised once is not refused again.
+    forced = {"force": True} if "delta" in exact else {}
+    return kinds[data["kind"]](**exact, adversary=data["adversary"], **forced)

@@ -29,11 +29,12 @@ from evertally.counting.process import IntArray, check_horizon, round_half_up, s
 from evertally.counting.sqrt_factor import GRID_BITS, exact_rounding, sqrt_factor
 from evertally.noise import DiscreteGaussian, Source, round_up
 from evertally.privacy import ZCDP, Change
+from evertally.secret import Secret
 
 _FIRST_BLOCK = 64
 
 
-class SqrtProcess:
+class SqrtProcess(Secret):
     """Noise of the square-root counter.
 
     >>> from evertally.noise import simulation

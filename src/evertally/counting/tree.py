@@ -26,6 +26,7 @@ from evertally.errors import ConfigurationError
 from evertally.noise import Law, Source
 from evertally.noise.jit import jit
 from evertally.privacy import Change, PureDP
+from evertally.secret import Secret
 
 Radix = int | Literal["formula", "exact"]
 
@@ -104,7 +105,7 @@ def choose_radix(horizon: int, radix: Radix, pure: bool) -> int:
     return min(range(2, max(2, min(horizon, 256)) + 1), key=cost)
 
 
-class TreeProcess:
+class TreeProcess(Secret):
     """Noise of the r-ary tree.
 
     >>> from evertally.noise import simulation

@@ -5,15 +5,18 @@ A veil is the only place where a secret row becomes public. `VeiledMechanism` is
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
 
 from evertally.counting.epochs import LAST_TICK
+from evertally.counting.guarded import Kept
 from evertally.counting.mechanism import Accuracy, Mechanism, whole
 from evertally.counting.process import IntArray
 from evertally.counting.rows import Rows
 from evertally.errors import ConfigurationError
+from evertally.noise import ItemSource
 
 
 class Veil(Protocol):
@@ -51,14 +54,15 @@ def stairs(before: IntArray, changes: list[tuple[int, IntArray]], count: int) ->
 
 
 class VeiledMechanism(Mechanism):
-    """The contract around a veil. A subclass sets `_veil` last in its constructor."""
+    """The contract around a veil. A subclass calls `_set_veil` last in its constructor."""
 
     _veil: Veil
+    _build: Callable[[ItemSource], Veil]
+    _mark: tuple[int, list[bytes]]
 
-    @property
-    def tick(self) -> int:
-        """Ticks released so far."""
-        return self._veil.tick
+    def _set_veil(self, build: Callable[[ItemSource], Veil]) -> None:
+        self._build = build
+        self._veil = build(self._source)
 
     def stddev(self, t: int) -> float | None:
         """Standard deviation of the noise at tick t; None where none is defined (partitions, selection)."""
@@ -76,10 +80,20 @@ class VeiledMechanism(Mechanism):
             raise ConfigurationError("without a horizon the error grows for ever: ask for error_bound(beta, t=...)")
         return self._veil.error_bound(beta, None if t is None else whole("t", t, 1, self.horizon or LAST_TICK))
 
-    def _advance(self, rows: Rows) -> tuple[IntArray, IntArray | None]:
-        values, lasts = self._veil.advance(rows)
-        self._history.append(values[-1].copy())
-        return values, lasts
+    def _moved(self, count: int, play: Callable[[], Any]) -> Any:
+        # A veil changes in place; this is where it goes back to if the call is interrupted.
+        self._mark = self._kept.tick, self._veil.state()
+        return super()._moved(count, play)
+
+    def _go_back(self, kept: Kept) -> None:
+        tick, parts = self._mark
+        assert tick == kept.tick, "a veil goes back to the beginning of the call that was interrupted"
+        veil = self._build(self._source)
+        veil.load(tick, parts)
+        self._veil = veil
+
+    def _advance(self, rows: Rows, state: None) -> tuple[IntArray, IntArray | None, None]:
+        return *self._veil.advance(rows), None
 
     def _accuracy(self, tick: int) -> Accuracy:
         return self._veil.accuracy(tick)

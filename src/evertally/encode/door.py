@@ -10,24 +10,22 @@ Every sensitivity that the library claims rests on two properties of these class
 
 Records are never refused: an error, a log line or a status that depends on a record would itself be a
 release. What cannot be used contributes nothing. Only mistakes of the caller (a wrong container, a bad
-parameter) raise.
+parameter) raise. A record is copied into Python's own types before anything is compared (encode/plain.py).
 """
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from decimal import Decimal
-from numbers import Real
+from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evertally.encode.labels import as_list, canonical, coded, is_arrow, label_bytes, require_column
+from evertally.encode.labels import as_list, canonical, coded, is_arrow, is_text, label_bytes, require_column
+from evertally.encode.plain import pairs, plain, whole
 from evertally.errors import ConfigurationError
+from evertally.secret import Secret
 
 _MAX_WEIGHT_LIMIT = 2**40
 # Tick totals are clipped here so that they fit int64. Clipping moves a total by no more than the total moved,
@@ -39,38 +37,14 @@ Order = Callable[[bytes], bytes]
 Item = TypeVar("Item", int, str)
 
 
-def whole(value: object, limit: int) -> int:
-    """`value` as an integer: fractions are cut towards zero, the rest is clipped to [-limit, limit]; 0 if it
-    is no finite number.
-
-    >>> whole(2.9, 10), whole(-2.9, 10), whole(True, 10), whole(10**30, 10)
-    (2, -2, 1, 10)
-    >>> whole(float("nan"), 10), whole(float("inf"), 10), whole("3", 10), whole(None, 10)
-    (0, 0, 0, 0)
-    """
-    try:
-        if isinstance(value, np.generic):
-            value = value.item()
-        return _cut_and_clipped(value, limit) if isinstance(value, Real | Decimal) else 0
-    except Exception:  # an object from outside may do anything when it is compared, or asked for its class
-        return 0
-
-
-def _cut_and_clipped(value: Any, limit: int) -> int:
-    finite = value.is_finite() if isinstance(value, Decimal) else value == value and abs(value) != math.inf
-    if not finite:
-        return 0
-    # Compare before converting: Decimal("1e999999999") is small as it stands and enormous as an integer.
-    return limit if value >= limit else -limit if value <= -limit else int(value)
-
-
 def _checked(name: str, value: object, limit: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= limit:
+    number = plain(value)
+    if type(number) is not int or not 1 <= number <= limit:
         raise ConfigurationError(f"{name} must be an integer from 1 to {limit}; got {value!r}")
-    return int(value)
+    return number
 
 
-class AmountDoor:
+class AmountDoor(Secret):
     """The sum of one number per event, each number bounded on its own to [0, max_weight] ([-max_weight,
     max_weight] if signed).
 
@@ -115,15 +89,14 @@ def _numeric(events: Any) -> NDArray[Any] | None:
             events = events.fill_null(pa.scalar(0, events.type))
         chunked = isinstance(events, pa.ChunkedArray)
         events = events.to_numpy() if chunked else events.to_numpy(zero_copy_only=False)
-    if isinstance(events, np.ndarray) and events.dtype.kind in "iubf":
-        return events
-    return None
+    # Of its own type only: a masked array hides entries from some functions and shows them to others.
+    return events if type(events) is np.ndarray and events.dtype.kind in "iubf" else None
 
 
 def _clipped(numbers: NDArray[Any], low: int, high: int) -> Row:
     if numbers.dtype.kind == "f":
-        finite = np.where(np.isfinite(numbers), numbers, 0)
-        with np.errstate(over="ignore"):  # a long double may be too large for float64, and must not be heard
+        with np.errstate(all="ignore"):  # a long double too large for float64, a signalling NaN: not to be heard
+            finite = np.where(np.isfinite(numbers), numbers, 0)
             clipped: Row = np.clip(np.trunc(finite.astype(np.float64)), low, high).astype(np.int64)
     elif numbers.dtype == np.uint64:  # the only integers that do not fit int64
         clipped = np.minimum(numbers, np.uint64(high)).astype(np.int64)
@@ -138,7 +111,7 @@ def _exact_sum(numbers: Row, largest: int) -> int:
     return sum(int(numbers[i : i + piece].sum()) for i in range(0, len(numbers), piece))
 
 
-class EventDoor(ABC, Generic[Item]):
+class EventDoor(Secret, ABC, Generic[Item]):
     """One event that names items becomes a bounded set of items with weights. Not used directly; see its subclasses.
 
     An event is a label, a collection of labels, or a mapping from labels to integer weights. It is bounded in this
@@ -179,7 +152,7 @@ class EventDoor(ABC, Generic[Item]):
 
     def _items(self, event: object) -> dict[Item, int]:
         items: dict[Item, int] = {}
-        for value, count in _pairs(event):
+        for value, count in pairs(event):
             item, weight = self._item(value), whole(count, _TOTAL_LIMIT)
             if item is not None and (weight > 0 or self.signed):
                 items[item] = items.get(item, 0) + weight
@@ -280,6 +253,8 @@ def _declared(categories: Iterable[object], other: object | None) -> tuple[str, 
         label = canonical(value)
         if label is None:
             raise ConfigurationError(f"category {position + 1} is not a label; use text or whole numbers")
+        if not is_text(label):
+            raise ConfigurationError(f"category {position + 1} is not valid Unicode (it has half a surrogate pair)")
         labels.append(label)
     if len(labels) == (other is not None):
         raise ConfigurationError("at least one category is needed")
@@ -289,15 +264,6 @@ def _declared(categories: Iterable[object], other: object | None) -> tuple[str, 
             f"category {twice!r} is declared twice (after Unicode normalisation, `other` included)"
         )
     return tuple(labels)
-
-
-def _pairs(event: object) -> Iterable[tuple[object, object]]:
-    """The items of an event as (label, weight); what is no collection is taken for a label of weight 1."""
-    if isinstance(event, Mapping):
-        return list(event.items())
-    if isinstance(event, str | bytes) or not isinstance(event, Sequence | AbstractSet | np.ndarray):
-        return [(event, 1)]
-    return [(label, 1) for label in event]
 
 
 def _framed(content: bytes, number: int) -> bytes:

@@ -7,7 +7,7 @@ count must not become known either (1.3 there).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -16,23 +16,22 @@ from numpy.typing import NDArray
 
 from evertally.encode.door import EventDoor, Order
 from evertally.encode.labels import Codes, as_list, canonical, coded, coded_arrow, is_arrow, label_bytes, require_column
+from evertally.encode.plain import only
 from evertally.encode.texts import LONGEST_LABEL, Texts
-
-# Events of exactly these types are collections of items of weight 1.
-_COLLECTIONS = {list, tuple, set, frozenset}
+from evertally.secret import Secret
 
 
-@dataclass(frozen=True)
-class ItemTotals:
+@dataclass(frozen=True, repr=False)
+class ItemTotals(Secret):
     """Distinct canonical labels and how much each of them counts in one tick, all positive. Secret, and never shown.
 
     >>> totals = ItemTotals.of({"pear": 3})
     >>> totals, totals.mapping()
-    (ItemTotals(), {'pear': 3})
+    (<ItemTotals, not shown>, {'pear': 3})
     """
 
-    labels: Texts = field(repr=False)
-    counts: NDArray[np.int64] = field(repr=False)
+    labels: Texts
+    counts: NDArray[np.int64]
 
     @classmethod
     def of(cls, totals: dict[str, int]) -> ItemTotals:
@@ -188,7 +187,7 @@ def _lists(events: Any) -> list[tuple[Codes, Any]] | None:
     """A column of collections as pieces of (lengths, all values in one column); None for any other column."""
     if not is_arrow(events):
         column = as_list(events)
-        if not set(map(type, column)) <= _COLLECTIONS:
+        if not only(column, list, tuple, set, frozenset):  # collections of items of weight 1
             return None
         sized: list[Any] = column
         return [(np.array([len(event) for event in sized], dtype=np.int64), list(chain.from_iterable(sized)))]

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evertally.encode.plain import only, plain
+
 Codes = NDArray[np.int64]
 
 
@@ -31,12 +33,10 @@ def canonical(value: object) -> str | None:
     >>> canonical(7), canonical(7.0), canonical(True), canonical(None), canonical(float("nan"))
     ('7', '7', 'true', None, None)
     """
-    if isinstance(value, np.generic):
-        value = value.item()
+    # A subclass may hash, compare and print as it likes: two spellings of one user would be two users.
+    value = plain(value)
     if isinstance(value, str):
-        # A subclass may hash and compare as it likes: two spellings of one user would be two users.
-        text = value if type(value) is str else str.__str__(value)
-        return text if text.isascii() else unicodedata.normalize("NFC", text)
+        return value if value.isascii() else unicodedata.normalize("NFC", value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
@@ -57,6 +57,20 @@ def decimal(value: int) -> str | None:
 def label_bytes(label: str) -> bytes:
     """A label as bytes for hashing and storing; defined for every Python string, lone surrogates included."""
     return label.encode("utf-8", "surrogatepass")
+
+
+def is_text(label: str) -> bool:
+    """Whether a label can be written in UTF-8. Declared labels must: they are written down, in specs and snapshots,
+    where two halves of a surrogate pair would come back as one character.
+
+    >>> is_text("caf\\u00e9"), is_text("\\ud83d\\ude00")
+    (True, False)
+    """
+    try:
+        label.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def require_column(events: object, what: str) -> None:
@@ -124,12 +138,13 @@ def coded(column: Any) -> tuple[Codes, list[object]] | None:
     if is_arrow(column):
         encoded = coded_arrow(column)
         return None if encoded is None else (encoded[0], as_list(encoded[1]))
-    if isinstance(column, np.ndarray) and column.dtype.kind in "iubfU":
-        distinct, codes = np.unique(column, return_inverse=True)
+    if type(column) is np.ndarray and column.dtype.kind in "iubfU":
+        with np.errstate(all="ignore"):  # a signalling NaN must not be heard
+            distinct, codes = np.unique(column, return_inverse=True)
         return codes.astype(np.int64, copy=False), list(distinct)
     values = as_list(column)
     # Exact types only: as dictionary keys True, 1 and 1.0 are one, as labels they are not.
-    if not set(map(type, values)) <= {str, int, type(None)}:
+    if not only(values, str, int, type(None)):
         return None
     number: dict[object, int] = {value: i for i, value in enumerate(Counter(values))}
     return np.fromiter((number[value] for value in values), np.int64, len(values)), list(number)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -12,13 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evertally.encode.labels import label_bytes
+from evertally.errors import StateError
+from evertally.secret import Secret
 
 # In bytes. Longer ones are no labels: they would be kept for ever, by whoever sends them.
 LONGEST_LABEL = 1024
 
 
-@dataclass(frozen=True)
-class Texts:
+@dataclass(frozen=True, repr=False)
+class Texts(Secret):
     """Labels in UTF-8, one behind the other: label i is data[offsets[i] : offsets[i + 1]]. Secret, and never shown.
 
     >>> texts = Texts.of(["pear", "fig", "lime"])
@@ -26,8 +28,8 @@ class Texts:
     (3, 'fig', ['lime', 'pear'])
     """
 
-    data: NDArray[np.uint8] = field(repr=False)
-    offsets: NDArray[np.int64] = field(repr=False)
+    data: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
 
     @classmethod
     def of(cls, labels: Sequence[str]) -> Texts:
@@ -99,3 +101,52 @@ class Texts:
             return all(unicodedata.is_normalized("NFC", name.decode()) for name in labels.names())
         except UnicodeDecodeError:  # Arrow does not look at what it is told to be text
             return False
+
+
+# -- tables of counts as bytes -----------------------------------------------------------------------------------------
+
+
+def tables_to_bytes(tables: Sequence[Mapping[str, int]]) -> bytes:
+    """Counts by label, table by table, as secret bytes; the same bytes for the same tables.
+
+    Labels are kept as their bytes. In JSON two lone surrogates and the one character that they would make together are
+    written alike, and two labels come back as one.
+
+    >>> apart = {"\\ud83d\\ude00": 1, "\\U0001f600": 2}
+    >>> tables_from_bytes(tables_to_bytes([apart, {}])) == [apart, {}]
+    True
+    """
+    parts = [len(tables).to_bytes(8, "little")]
+    for table in tables:
+        labels = sorted(table)
+        texts = Texts.of(labels)
+        counts = np.array([table[label] for label in labels], dtype="<i8")
+        parts += [len(labels).to_bytes(8, "little"), counts.tobytes(), texts.offsets.astype("<i8").tobytes()]
+        parts.append(texts.data.tobytes())
+    return b"".join(parts)
+
+
+def tables_from_bytes(data: bytes) -> list[dict[str, int]]:
+    """The way back; StateError, without content, for other bytes."""
+    tables, place = [], 0
+
+    def numbers(count: int) -> NDArray[np.int64]:
+        nonlocal place
+        if not 0 <= 8 * count <= len(data) - place:
+            raise StateError("the state of a histogram of items is cut short")
+        found = np.frombuffer(data, "<i8", count, place).astype(np.int64)
+        place += 8 * count
+        return found
+
+    for _ in range(int(numbers(1)[0])):
+        size = int(numbers(1)[0])
+        counts, offsets = numbers(size), numbers(size + 1)
+        stop = place + int(offsets[-1])
+        if offsets[0] != 0 or (np.diff(offsets) < 0).any() or stop > len(data):
+            raise StateError("the state of a histogram of items is damaged")
+        labels = Texts(np.frombuffer(data[place:stop], dtype=np.uint8), offsets).list()
+        tables.append(dict(zip(labels, counts.tolist(), strict=True)))
+        place = stop
+    if place != len(data):
+        raise StateError("the state of a histogram of items has trailing bytes")
+    return tables

@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evertally.encode.labels import Codes, as_list, canonical, coded, is_arrow, label_bytes, require_column
+from evertally.encode.plain import plain
 from evertally.errors import ConfigurationError, ReplayRefused, StateError
+from evertally.secret import Secret
 
 _FORMAT = b"evertally-users-1\n"
 
 
-class UserCap:
+@dataclass(frozen=True, repr=False)
+class UserTick(Secret):
+    """What one tick changed: the counts of its users before and after it. Secret.
+
+    Counts, not differences: to enter them twice is to enter them once, so that whoever was interrupted while doing so
+    does it again.
+    """
+
+    tick: int = 0
+    before: Mapping[str, int] = field(default_factory=dict)
+    after: Mapping[str, int] = field(default_factory=dict)
+
+
+class UserCap(Secret):
     """Keeps the first `max_events` events of each user over the whole life of the stream.
 
     The rule looks at nothing but that user's own events, in their order of arrival, and at none of their
     content: an event that turns out empty or invalid uses up one of its user's places all the same. (A cap
     that skipped invalid events would let a user's kept positions move when one event changes, and the charge
-    would double.) An event without a user is not kept. An event with two users cannot be: one owner's cap
-    would decide about the other's event, the effect cascades, and no charge is known.
+    would double.) An event without a user is not kept. Nor is one with several: one owner's cap would decide about
+    the other's event, the effect cascades, and no charge is known. (That is said of a record, silently. A column
+    whose *type* is a list of users, as an Arrow column may have, is a mistake in the call, and refused.)
 
     >>> cap = UserCap(max_events=2)
     >>> cap.keep(["ann", "bob", "ann", "ann", None], tick=1).tolist()
@@ -29,46 +47,47 @@ class UserCap:
     [True, False, False]
 
     Asked again about the last tick it answers from the state before that tick and changes nothing, so a tick
-    can be replayed.
+    can be replayed. `look` answers without counting: whoever releases the tick sets `last` when it is released.
     """
 
     def __init__(self, max_events: int) -> None:
-        if isinstance(max_events, bool) or not isinstance(max_events, int) or not 1 <= max_events < 2**31:
+        number = plain(max_events)
+        if type(number) is not int or not 1 <= number < 2**31:
             raise ConfigurationError(f"max_events must be an integer from 1 to 2^31 - 1; got {max_events!r}")
-        self.max_events = max_events
-        self._used: dict[str, int] = {}
-        self._last_tick = 0
-        self._used_before: dict[str, int] = {}  # counts of the last tick's users as they were before it
+        self.max_events = number
+        self.last = UserTick()  # the last tick that counts; replaced as a whole
+        self._used: dict[str, int] = {}  # the counts after all earlier ticks, and perhaps after the last one
 
     def keep(self, users: Any, tick: int) -> NDArray[np.bool_]:
         """One truth value per event: whether it is among the first `max_events` of its user."""
-        require_column(users, "users")
-        codes, names = _owners(users)
-        if tick < self._last_tick:
-            raise ReplayRefused(
-                f"the user cap has already passed tick {self._last_tick}; tick {tick} cannot be asked again"
-            )
-        replay = tick == self._last_tick
-        before = [
-            self._used_before.get(name, self._used.get(name, 0)) if replay else self._used.get(name, 0)
-            for name in names
-        ]
-        room = np.array([self.max_events - used for used in before] + [0], np.int64)  # code -1 (no user) finds the 0
-        kept = _rank_within_code(codes) < room[codes]
-        if not replay:
-            self._count(names, before, np.bincount(codes[kept], minlength=len(names)), tick)
+        kept, self.last = self.look(users, tick)
         return kept
 
-    def _count(self, names: list[str], before: list[int], added: NDArray[np.intp], tick: int) -> None:
-        self._last_tick = tick
-        self._used_before = dict(zip(names, before, strict=True))
-        for name, used, more in zip(names, before, added.tolist(), strict=True):
-            self._used[name] = used + more
+    def look(self, users: Any, tick: int) -> tuple[NDArray[np.bool_], UserTick]:
+        """What `keep` would say, and what the tick would change."""
+        require_column(users, "users")
+        codes, names = _owners(users)
+        if tick < self.last.tick:
+            raise ReplayRefused(
+                f"the user cap has already passed tick {self.last.tick}; tick {tick} cannot be asked again"
+            )
+        replay = tick == self.last.tick
+        if not replay:
+            self._used.update(self.last.after)
+        known = self.last.before if replay else {}
+        before = [known.get(name, self._used.get(name, 0)) for name in names]
+        room = np.array([self.max_events - used for used in before] + [0], np.int64)  # code -1 (no user) finds the 0
+        kept = _rank_within_code(codes) < room[codes]
+        if replay:
+            return kept, self.last
+        added = np.bincount(codes[kept], minlength=len(names)).tolist()
+        after = {name: used + more for name, used, more in zip(names, before, added, strict=True)}
+        return kept, UserTick(tick, dict(zip(names, before, strict=True)), after)
 
     def to_bytes(self) -> bytes:
         """The whole state as secret bytes (it names users), the same bytes for the same state."""
-        parts = [_FORMAT, self.max_events.to_bytes(4, "big"), self._last_tick.to_bytes(8, "big")]
-        for table in (self._used, self._used_before):
+        parts = [_FORMAT, self.max_events.to_bytes(4, "big"), self.last.tick.to_bytes(8, "big")]
+        for table in ({**self._used, **self.last.after}, self.last.before):
             parts.append(len(table).to_bytes(8, "big"))
             for name in sorted(table):
                 raw = label_bytes(name)
@@ -82,44 +101,32 @@ class UserCap:
             raise StateError("these bytes are not the state of a user cap")
         reader = _Reader(blob, len(_FORMAT))
         cap = cls(reader.number(4))
-        cap._last_tick = reader.number(8)
+        tick = reader.number(8)
         cap._used = reader.table()
-        cap._used_before = reader.table()
+        before = reader.table()
         reader.finish()
+        if not before.keys() <= cap._used.keys():
+            raise StateError("the state of a user cap counts users of its last tick that it does not know")
+        cap.last = UserTick(tick, before, {name: cap._used[name] for name in before})
         return cap
 
 
 def _owners(users: Any) -> tuple[Codes, list[str]]:
     """Codes into a list of distinct canonical user names, -1 for events without a user."""
-    plain = coded(users)
-    if plain is None:
+    coded_users = coded(users)
+    if coded_users is None:
+        if is_arrow(users) and _is_nested(users):
+            raise TypeError("users must hold one user per event; a column of several users for each is refused")
         values = as_list(users)
-        nested = is_arrow(users) and _is_nested(users)
-        if nested or any(map(_is_collection, values)):
-            raise TypeError("users must hold one user per event; an event owned by several users is refused")
-        plain = np.arange(len(values)), values
-    codes, values = plain
+        coded_users = np.arange(len(values)), values
+    codes, values = coded_users
     number: dict[str, int] = {}
     recoded = np.full(len(values) + 1, -1, np.int64)  # the last entry is where code -1 points
     for i, value in enumerate(values):
-        name = _user(value)
+        name = canonical(value)
         if name is not None:
             recoded[i] = number.setdefault(name, len(number))
     return recoded[codes], list(number)
-
-
-def _user(value: object) -> str | None:
-    try:
-        return canonical(value)
-    except Exception:  # an object from outside may do anything when it is read
-        return None
-
-
-def _is_collection(value: object) -> bool:
-    try:
-        return isinstance(value, list | tuple | set | frozenset | dict | np.ndarray)
-    except Exception:  # or when it is asked for its class
-        return False
 
 
 def _is_nested(users: Any) -> bool:

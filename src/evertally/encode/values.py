@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
+import sys
 from decimal import Decimal
 from fractions import Fraction
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evertally.encode.labels import as_list, is_arrow, require_column
+from evertally.encode.plain import finite, plain, real
 from evertally.errors import ConfigurationError
+from evertally.secret import Secret
+
+_SMALLEST_STEP, _LARGEST_STEP = Fraction(sys.float_info.min), Fraction(sys.float_info.max)
 
 
-class ValueDoor:
+class ValueDoor(Secret):
     """Turns values into two integer columns: the sum of their grid positions v, |v| <= A, and A for each
     value.
 
@@ -29,15 +33,24 @@ class ValueDoor:
     """
 
     def __init__(self, lower: float, upper: float, resolution: float | None = None) -> None:
-        if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):
+        low, high = _bound(lower), _bound(upper)
+        if low is None or high is None or not low < high:
             raise ConfigurationError(f"lower and upper bound the values, lower < upper; got {lower!r} and {upper!r}")
-        width = Fraction(upper) - Fraction(lower)
-        grid = Fraction(resolution) if resolution is not None else width / 2000
-        if grid <= 0 or not 1 <= math.ceil(width / 2 / grid) <= 2**20:
+        width = high - low
+        grid = width / 2000 if resolution is None else _bound(resolution)
+        if grid is None or grid <= 0 or not 1 <= math.ceil(width / 2 / grid) <= 2**20:
             raise ConfigurationError(
                 f"resolution {resolution!r} must cut the range from {lower!r} to {upper!r} into 2 to 2^21 parts"
             )
-        self.middle = float((Fraction(lower) + Fraction(upper)) / 2)
+        middle = (low + high) / 2
+        # Floats must be able to say where a value lies on the grid: in a range of denormal numbers a step would be
+        # 0.0, and between two neighbouring floats the middle would be one of the ends.
+        if not _SMALLEST_STEP <= grid <= _LARGEST_STEP or 8 * abs(Fraction(float(middle)) - middle) > grid:
+            raise ConfigurationError(
+                f"the range from {lower!r} to {upper!r} is too narrow or too wide for floating-point numbers to cut it "
+                "into steps; measure in another unit, from another zero, or with a coarser resolution"
+            )
+        self.middle = float(middle)
         self.grid = float(grid)
         self.steps = math.ceil(width / 2 / grid)
 
@@ -46,9 +59,10 @@ class ValueDoor:
         require_column(events, "events")
         numbers = _floats(events)
         numbers = numbers[~np.isnan(numbers)]
-        with np.errstate(over="ignore"):
+        with np.errstate(all="ignore"):
             positions = np.rint((numbers - self.middle) / self.grid)
-        clipped = np.clip(positions, -self.steps, self.steps).astype(np.int64)
+            near = np.clip(positions, -self.steps, self.steps).astype(np.int64)
+        clipped = np.clip(near, -self.steps, self.steps)  # in integers: what bounds an event comes after all rounding
         return np.array([clipped.sum(), self.steps * clipped.size], dtype=np.int64)
 
 
@@ -62,16 +76,15 @@ def _floats(events: Any) -> NDArray[np.float64]:
             chunked = isinstance(column, pa.ChunkedArray)
             array = column.to_numpy() if chunked else column.to_numpy(zero_copy_only=False)
             return np.asarray(array, dtype=np.float64)
-    if isinstance(events, np.ndarray) and events.dtype.kind in "iuf":
-        with np.errstate(over="ignore"):  # a long double may be too large for float64, and must not be heard
+    if type(events) is np.ndarray and events.dtype.kind in "iuf":
+        with np.errstate(all="ignore"):  # a long double too large for float64, a signalling NaN: not to be heard
             return events.astype(np.float64)
-    return np.array([_float(value) for value in as_list(events)], dtype=np.float64)
+    return np.array([real(value) for value in as_list(events)], dtype=np.float64)
 
 
-def _float(value: object) -> float:
-    try:
-        if isinstance(value, bool) or not isinstance(value, Real | Decimal):
-            return math.nan
-        return float(value)
-    except Exception:  # an object from outside may do anything when it is read
-        return math.nan
+def _bound(value: object) -> Fraction | None:
+    """A finite number of the caller's, exactly."""
+    number = plain(value)
+    if number is None or isinstance(number, bool | str | bytes):
+        return None
+    return None if isinstance(number, float | Decimal) and not finite(number) else Fraction(number)

@@ -72,6 +72,7 @@ class ColumnQuery(ColumnInput, VeiledMechanism):
         key: NoiseKey | None = None,
         stream: str = "stream",
         name: str | None = None,
+        allow_copy: bool = False,
     ) -> None:
         check_guarantee(guarantee)
         horizon = check_horizon_option(horizon)
@@ -96,6 +97,8 @@ class ColumnQuery(ColumnInput, VeiledMechanism):
         if shares is not None and len(shares) != 3:
             raise ConfigurationError("a split has three parts: for tau, for mu and for the histogram")
         kept = self._open_door(columns, other, per_event, max_weight)
+        if self._door.width != d:
+            raise ConfigurationError("columns are a number or a list that says the same whenever it is read")
         contribution = Contribution(
             max_per_event=per_event,
             max_weight=max_weight,
@@ -156,8 +159,9 @@ class ColumnQuery(ColumnInput, VeiledMechanism):
             neighbours=relation,
             stream=stream,
             name=name,
+            allow_copy=allow_copy,
         )
-        self._veil = approach.build(self._source)
+        self._set_veil(approach.build)
 
     @property
     def status(self) -> Literal["ok", "exhausted", "unbounded"]:

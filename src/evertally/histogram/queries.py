@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from evertally.counting.column_input import Columns, column_count
 from evertally.counting.mechanism import Accuracy, Options, whole
 from evertally.counting.process import IntArray
+from evertally.encode.labels import is_text
 from evertally.errors import ConfigurationError
 from evertally.histogram import expressions
 from evertally.histogram.column_query import ColumnQuery, sides
@@ -219,11 +220,12 @@ class MonotoneQuery(ColumnQuery):
         **options: Any,
     ) -> None:
         d = column_count(columns, options.get("other"))
-        self._names = list(query) if isinstance(query, Mapping) else None
-        given: list[Expression | Callable[[Any], Any]] = list(query.values()) if isinstance(query, Mapping) else [query]
+        named = list(query.items()) if isinstance(query, Mapping) else None
+        self._names = None if named is None else [name for name, _ in named]
+        given: list[Expression | Callable[[Any], Any]] = [query] if named is None else [one for _, one in named]
         if not given:
             raise ConfigurationError("give at least one query")
-        if not all(isinstance(name, str) for name in self._names or ()):
+        if not all(type(name) is str and is_text(name) for name in self._names or ()):
             raise ConfigurationError("several queries have names, which are texts")
         proved = [certified(one, d) for one in given]
         kept = [expression.to_json() for expression in proved]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -22,7 +23,7 @@ import numpy as np
 
 from evertally.counting.inputs import IntArray
 from evertally.errors import ConfigurationError
-from evertally.histogram.expressions import Columns, Expression, trace
+from evertally.histogram.expressions import Columns, Expression, from_json, trace
 
 Kind = Literal["sensitivity", "monotone", "zero", "total"]
 
@@ -97,7 +98,9 @@ def certified(query: Expression | Callable[[Any], Any], columns: int, *, privacy
     """The query as an expression with a certificate for this many columns; ConfigurationError if there is none.
 
     Privacy needs a unit-scale query; accuracy also needs a monotone one that is 0 at 0 (parameterized-histograms 1.5).
-    `privacy_only` asks for the first alone.
+    `privacy_only` asks for the first alone. What is judged and returned is not the object that was given but what comes
+    back from its written form: nodes of this room's own classes, which nobody else holds. A subclass that evaluates to
+    something else than it writes down, or a list inside it that changes later, has no say.
 
     >>> certified(lambda v: (v[0] + v[1]) / 2, columns=2)
     (1/2*h[0] + 1/2*h[1])
@@ -105,23 +108,33 @@ def certified(query: Expression | Callable[[Any], Any], columns: int, *, privacy
     columns = len(Columns(columns))
     conditions = {"monotone": not privacy_only, "zero_at_zero": not privacy_only}
     if isinstance(query, Expression):
-        expression = query
-        expression.require(columns)
+        expression = _written(query)
     elif not callable(query):
         raise ConfigurationError(f"a query is an expression or a function, not {type(query).__name__}")
     else:
         try:
-            expression = trace(query, columns)
+            expression = _written(trace(query, columns))
         except ConfigurationError as why:
             found = refute(query, columns, **conditions)
             evidence = f"Counterexample: {found}" if found else "No counterexample was found, but a test proves nothing"
             raise ConfigurationError(f"nothing certifies the query: {why}. {evidence}. {_COMBINATORS}.") from why
+    expression.require(columns)
     certificate = expression.certificate
     if not certificate.unit_scale or not (privacy_only or (certificate.monotone and certificate.zero_at_zero)):
         found = refute(expression, columns, **conditions)
         evidence = f". Counterexample: {found}" if found else ""
         raise ConfigurationError(f"the query {expression} is refused: {certificate.reason}{evidence}")
     return expression
+
+
+def _written(query: Expression) -> Expression:
+    """The query that the written form says: JSON text in between, so that not even a number is the caller's object."""
+    try:
+        return from_json(json.loads(json.dumps(query.to_json())))
+    except ConfigurationError:
+        raise
+    except Exception as error:  # an expression of the caller's own making may do anything when it is asked
+        raise ConfigurationError(f"the query has no written form that can be read: {type(error).__name__}") from error
 
 
 def _violations(

@@ -20,6 +20,7 @@ from evertally.counting.veil import stairs
 from evertally.noise import Law, Source
 from evertally.partition import Queries
 from evertally.partition.veil import NO_BOUND
+from evertally.secret import Secret
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Bound:
         return bound, min(bound + self.later, NO_BOUND)
 
 
-class CounterVeil:
+class CounterVeil(Secret):
     """d counters with one noise process: a query of the noisy sums is off by at most their largest noise.
 
     M1-M3 of price-of-continual-release 3.2-3.4, for every noise process of the counting room. `factor` is 2 where the
@@ -78,7 +79,7 @@ class CounterVeil:
         self._sums.load(tick, parts)
 
 
-class RecomputeVeil:
+class RecomputeVeil(Secret):
     """The answer anew at ticks 1, r + 1, 2r + 1, ...: m = ceil(T/r) times, whatever the horizon's remainder (trap P1).
 
     `answer(sums, k)` is the k-th release. Between releases the last one is repeated. `noise(beta)` bounds the error of
@@ -155,7 +156,7 @@ def noise_radius(law: Law, draws: int, beta: float) -> float:
     return math.ceil(spread_of(law, 1.0, 1.0).radius(beta / draws))
 
 
-class TrivialVeil:
+class TrivialVeil(Secret):
     """M0: half of what the answer could be by now, or a fixed column. It never looks at a row.
 
     The truth lies between 0 and what `most` allows, if somebody declared how much an answer grows in a tick. `horizon`:

@@ -42,6 +42,10 @@ class NoiseKey(Protocol):
     def private(self) -> bool:
         """Whether releases under this key are private."""
 
+    @property
+    def fresh(self) -> bool:
+        """Whether the key was made for one thing and has made no noise yet: then nothing else can share its noise."""
+
     def source(self, *path: str | bytes) -> ItemSource:
         """The addressed noise of one mechanism; the path names stream, mechanism and parameters."""
 
@@ -62,18 +66,21 @@ class Key:
     False
     """
 
-    __slots__ = ("_private", "_secret")
+    __slots__ = ("_fresh", "_private", "_secret")
 
     def __init__(self, secret: bytes, *, private: bool = True) -> None:
         if len(secret) != KEY_BYTES:
             raise ConfigurationError(f"a key has {KEY_BYTES} bytes, not {len(secret)}; use Key.generate()")
         self._secret = bytearray(secret)
         self._private = private
+        self._fresh = False
 
     @classmethod
     def generate(cls) -> Key:
         """A fresh key from the operating system's generator."""
-        return cls(os.urandom(KEY_BYTES))
+        key = cls(os.urandom(KEY_BYTES))
+        key._fresh = True
+        return key
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Key:
@@ -120,9 +127,17 @@ class Key:
 
     def derive(self, name: str) -> Key:
         """The key of a further stream: independent of this one for everybody who does not hold it."""
-        return Key(self._hash("derive", encode_path(name)), private=self._private)
+        key = Key(self._hash("derive", encode_path(name)), private=self._private)
+        key._fresh = True
+        return key
+
+    @property
+    def fresh(self) -> bool:
+        """Whether this key was made for one thing, here, and has made no noise yet; False for a loaded key."""
+        return self._fresh
 
     def source(self, *path: str | bytes) -> ItemSource:
+        self._fresh = False
         return KeyedSource(self._hash("noise", encode_path(str(FORMAT_VERSION), *path)))
 
     def mac(self, purpose: str, data: bytes) -> bytes:
@@ -192,6 +207,7 @@ def simulation(seed: int) -> Key:
 
 class _TestKey:
     private = False
+    fresh = True
 
     def mac(self, purpose: str, data: bytes) -> bytes:
         return hashlib.blake2b(encode_path(purpose, data), digest_size=32).digest()

@@ -1,17 +1,20 @@
-"""Addressed random bits: a pure function of (subkey, lane, node, coordinate or item, round), 128 bits each.
+"""Addressed random bits: a pure function of (subkey, lane, law, node, coordinate or item, round), 128 bits each.
 
-Derivation, version 1 (frozen by test vectors; any change is a new version: a changed bit redraws noise):
+Derivation, version 2 (frozen by test vectors; any change is a new version: a changed bit redraws noise):
 
-    page key  = BLAKE2b-256(key = subkey, person = "evertally:page", lane, node >> 16, coordinate >> 16)
+    page key  = BLAKE2b-256(key = subkey, person = "evertally:page", lane, law, node >> 16, coordinate >> 16)
     bits      = AES-256(page key, node : 8 bytes | coordinate : 4 bytes | round : 4 bytes), all little-endian
 
 By item, where labels are not known in advance and noise must not depend on the order in which they arrive:
 
     address   = first 12 bytes of BLAKE2b-128(key = subkey, person = "evertally:label", label in UTF-8)
-    item key  = BLAKE2b-256(key = subkey, person = "evertally:items", lane, node)
+    item key  = BLAKE2b-256(key = subkey, person = "evertally:items", lane, law, node)
     bits      = AES-256(item key, address : 12 bytes | round : 4 bytes)
 
-Domain separation (docs/theory/samplers.md, section 5). The path that led to the subkey, the lane and the page
+The law that the bits are drawn for is part of the key: the same bits at two scales reveal data, and two laws can never
+read the same ones, whatever a caller, a planner or a later version mixes up.
+
+Domain separation (docs/theory/samplers.md, section 5). The path that led to the subkey, the lane, the law and the page
 enter BLAKE2b under an injective encoding; inside a page the block is the full address, and AES is a
 permutation, so distinct addresses use distinct cipher inputs under one key or independent keys. AES used this
 way is a pseudorandom permutation where a function is wanted: a page has at most 2^32 round-0 blocks, so the
@@ -31,22 +34,24 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-FORMAT_VERSION = 1
+from evertally.secret import Secret
+
+FORMAT_VERSION = 2
 PAGE_BITS = 16
 _LIVE_PAGES = 256
 
 
-class Keystream:
-    """The random bits of one lane of one mechanism.
+class Keystream(Secret):
+    """The random bits of one lane of one mechanism, for one law.
 
-    >>> stream = Keystream(bytes(32), "tree")
+    >>> stream = Keystream(bytes(32), "tree", "DiscreteLaplace(scale=Fraction(10, 1))")
     >>> (stream.words([7], 0, 1) == stream.words([6, 7], 0, 1)[1:]).all()
     np.True_
     """
 
-    def __init__(self, subkey: bytes, lane: str) -> None:
+    def __init__(self, subkey: bytes, lane: str, law: str) -> None:
         self._subkey = subkey
-        self._lane = lane
+        self._prefix = b"".join(len(part).to_bytes(8, "little") + part for part in (lane.encode(), law.encode()))
         self._pages: OrderedDict[tuple[bytes | int, ...], Any] = OrderedDict()
 
     def words(
@@ -85,9 +90,7 @@ class Keystream:
         page: tuple[bytes | int, ...] = (person, *numbers)
         cipher = self._pages.get(page)
         if cipher is None:
-            lane = self._lane.encode()
-            message = len(lane).to_bytes(8, "little") + lane
-            message += b"".join(number.to_bytes(8, "little") for number in numbers)
+            message = self._prefix + b"".join(number.to_bytes(8, "little") for number in numbers)
             key = hashlib.blake2b(message, key=self._subkey, digest_size=32, person=person).digest()
             # One block per address and no block twice: this is counter mode with our own counter, not ECB of
             # a text.

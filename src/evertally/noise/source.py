@@ -19,6 +19,7 @@ from evertally.noise.keystream import Keystream
 from evertally.noise.laws import Law
 from evertally.noise.sampler import draw
 from evertally.noise.variates import AddressedVariates, VariateKind, Variates, ZeroVariates
+from evertally.secret import Secret
 
 # Draws are made in pieces of this many: their random bits stay in the processor's cache, and the buffers stay
 # below the 128 KiB from which the C library fetches fresh pages from the kernel for each of them (three times
@@ -68,6 +69,9 @@ class ItemSource(VariateSource, Protocol):
     def item_hash(self) -> Any:
         """A keyed BLAKE2b object, to be copied for each label; see `item_addresses`."""
 
+    def fingerprint(self) -> bytes:
+        """16 bytes that name this noise and tell nothing about it: the same for the same key and path, and no other."""
+
     def laws(self) -> bytes:
         """Which lane has been drawn with which law, as bytes to keep beside a state."""
 
@@ -99,7 +103,7 @@ def item_addresses(source: ItemSource, labels: Sequence[str | None]) -> NDArray[
     return addresses
 
 
-class KeyedSource:
+class KeyedSource(Secret):
     """Noise from a subkey: a pure function of (subkey, lane, node, coordinate).
 
     >>> from evertally.noise.laws import DiscreteGaussian
@@ -161,6 +165,9 @@ class KeyedSource:
     def order(self, message: bytes) -> bytes:
         return hashlib.blake2b(message, key=self._subkey, digest_size=16, person=b"evertally:order").digest()
 
+    def fingerprint(self) -> bytes:
+        return hashlib.blake2b(key=self._subkey, digest_size=16, person=b"evertally:path").digest()
+
     def laws(self) -> bytes:
         return b"".join(lane + law for lane, law in sorted(self._known_laws.items()))
 
@@ -179,8 +186,9 @@ class KeyedSource:
     def _stream(self, lane: str, law: Law | VariateKind) -> Keystream:
         known = self._lanes.get(lane)
         if known is None:
-            self._check_law(_short_hash(lane), _short_hash(repr(law)))
-            known = (Keystream(self._subkey, lane), law)
+            text = law if isinstance(law, str) else repr(law)  # a law and its parameters, in fractions
+            self._check_law(_short_hash(lane), _short_hash(text))
+            known = (Keystream(self._subkey, lane, text), law)
             self._lanes[lane] = known
         if known[1] != law:
             raise AssertionError(f"lane {lane!r} is drawn with two laws; the same bits at two scales reveal data")
@@ -241,6 +249,9 @@ class ZeroSource:
     def item_hash(self) -> Any:
         return hashlib.blake2b(digest_size=16, person=b"evertally:label")
 
+    def fingerprint(self) -> bytes:
+        return bytes(16)
+
     def laws(self) -> bytes:
         return b""
 
@@ -294,6 +305,9 @@ class RecordingSource:
 
     def item_hash(self) -> Any:
         return self._inner.item_hash()
+
+    def fingerprint(self) -> bytes:
+        return self._inner.fingerprint()
 
     def laws(self) -> bytes:
         return self._inner.laws()

@@ -18,6 +18,7 @@ from flint import arb, ctx
 from numpy.typing import NDArray
 
 from evertally.noise.quantile import CELLS, DEGREE, OCTAVES, WORD_BITS, laplace_quantile, upward
+from evertally.secret import Secret
 
 VariateKind = Literal["exponential", "gumbel"]
 FloatArray = NDArray[np.float64]
@@ -43,7 +44,7 @@ class Variates(Protocol):
         """
 
 
-class AddressedVariates:
+class AddressedVariates(Secret):
     """Variates from the bits at their addresses: `words` holds round 0 (shape (n, 2)), `more(i, r)` gives round r.
 
     >>> from evertally.noise import simulation

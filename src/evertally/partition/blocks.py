@@ -15,9 +15,10 @@ import numpy as np
 
 from evertally.bounds.tails import Spread
 from evertally.counting.process import IntArray, NoiseProcess, window_bound
+from evertally.secret import Secret
 
 
-class BlockProcess:
+class BlockProcess(Secret):
     """Noise of H in blocks. `inner(k, length, columns)` makes the process of block k.
 
     Time and memory are those of the block in force; `seek` visits the closed blocks once.

@@ -96,9 +96,9 @@ def noise_of(
         return Noise(tau, mu, update, PureDP(e_histogram))
     if not e_update:
         delta = discounted_delta(promise.exact_delta, e_tau + e_mu)
-        return Noise(tau, mu, None, ApproxDP(e_histogram, delta).to_zcdp())
+        return Noise(tau, mu, None, ApproxDP(e_histogram, delta, force=True).to_zcdp())
     half = promise.exact_delta / 2
-    rho = ApproxDP(e_update, discounted_delta(half, e_tau + e_mu)).to_zcdp().exact_rho
+    rho = ApproxDP(e_update, discounted_delta(half, e_tau + e_mu), force=True).to_zcdp().exact_rho
     gaussian = DiscreteGaussian(round_up(queries * linf**2 / (2 * rho)))
     delta = discounted_delta(half, e_tau + e_mu + e_update)
-    return Noise(tau, mu, gaussian, ApproxDP(e_histogram, delta).to_zcdp())
+    return Noise(tau, mu, gaussian, ApproxDP(e_histogram, delta, force=True).to_zcdp())

@@ -24,12 +24,13 @@ from evertally.counting.process import IntArray, NoiseProcess
 from evertally.counting.rows import Rows, total
 from evertally.noise import DiscreteLaplace, Source
 from evertally.partition.rules import Rule
+from evertally.secret import Secret
 
 _ALWAYS = 2**62  # above any slack
 _FIRST_LOOK = 64  # ticks that are looked at together right after a close; doubled while nothing happens
 
 
-class PartitionedRelease:
+class PartitionedRelease(Secret):
     """The engine: rows in, a released histogram out whenever an interval closes.
 
     `process` is the noise of H (its horizon is n, the largest number of closes; None: no limit), `base` the released

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evertally.noise import Law, Source
+from evertally.secret import Secret
 
 
-class Lanes:
+class Lanes(Secret):
     """Engines that must not share randomness get lanes with different prefixes (parameterized-histograms 2.5)."""
 
     def __init__(self, source: Source, prefix: str) -> None:

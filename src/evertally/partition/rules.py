@@ -21,6 +21,7 @@ import numpy as np
 
 from evertally.counting.process import IntArray
 from evertally.noise import Law
+from evertally.secret import Secret
 
 # How far thresholds rise above their floors in interval j at these ticks: one number for each tick, or one for all.
 Rise = Callable[[int, IntArray], IntArray | int]
@@ -35,7 +36,7 @@ class Queries(Protocol):
         """One integer for each query."""
 
 
-class Rule(ABC):
+class Rule(Secret, ABC):
     """Thresholds of a partition. Not used directly; see its subclasses."""
 
     update_law: Law | None = None
@@ -54,7 +55,7 @@ class Rule(ABC):
         """Before the first tick, from the released base."""
         self.floors = self.queries.values(released).astype(np.int64)
 
-    def fire(self, s: IntArray, noise: IntArray) -> None:  # noqa: B027 (most rules release nothing more)
+    def fire(self, s: IntArray, noise: IntArray) -> None:
         """The extra release at a close (2.3): sees the secret sums and must add `noise` to what it takes from them."""
 
     @abstractmethod

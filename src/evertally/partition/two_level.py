@@ -22,6 +22,7 @@ from evertally.partition.engine import PARTS, PartitionedRelease
 from evertally.partition.lanes import Lanes
 from evertally.partition.plan import Configuration, Terms, bounded, doubling, noisy_ladders, rebased
 from evertally.privacy import ApproxDP, PureDP
+from evertally.secret import Secret
 
 
 class TwoLevelPlan:
@@ -49,7 +50,7 @@ class TwoLevelPlan:
                     'ApproxDP(1.0, 1e-6, adversary="oblivious"), or use a pure guarantee or "rebased"'
                 )
             half: PureDP | ApproxDP = ApproxDP(
-                promise.exact_epsilon / 2, promise.exact_delta / 2, adversary=promise.adversary
+                promise.exact_epsilon / 2, promise.exact_delta / 2, adversary=promise.adversary, force=True
             )
         else:
             half = PureDP(promise.exact_epsilon / 2, adversary=promise.adversary)
@@ -124,7 +125,7 @@ class TwoLevelPlan:
         return j
 
 
-class TwoLevelRelease:
+class TwoLevelRelease(Secret):
     """Both engines together: what they release is either a new segment's histogram or the inner partition's."""
 
     def __init__(self, plan: TwoLevelPlan, source: Source) -> None:

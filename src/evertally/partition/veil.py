@@ -8,6 +8,7 @@ from typing import Protocol
 from evertally.counting.process import IntArray
 from evertally.counting.rows import Rows
 from evertally.counting.veil import stairs
+from evertally.secret import Secret
 
 # The radius of a release where nothing bounds how far the truth may be off: a number that fits wherever counts do.
 NO_BOUND = 2.0**61
@@ -48,7 +49,7 @@ class ErrorFormula(Protocol):
         """A bound that rests on no guess."""
 
 
-class PartitionVeil:
+class PartitionVeil(Secret):
     """The veil: released rows are whole histograms; the answers are queries of them."""
 
     def __init__(self, partition: Partition, formula: ErrorFormula) -> None:

@@ -76,9 +76,15 @@ class Promise(ABC):
         """What holds against adaptive adversaries holds against oblivious ones, not the other way round."""
         return self.adversary == "oblivious" or other.adversary == "adaptive"
 
+    def warning(self, events: int | None = None) -> str | None:
+        """What whoever relies on this promise must be told; None for most. `events`: how many there may be at most."""
+        return None
+
     def __repr__(self) -> str:
         words = [f"{name}={show(value)}" for name, value in self._parameters().items()]
         words += ["adversary='oblivious'"] if self.adversary == "oblivious" else []
+        warning = self.warning()
+        words += [] if warning is None else [f"WARNING: {warning}"]
         return f"{type(self).__name__}({', '.join(words)})"
 
 

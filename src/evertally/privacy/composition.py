@@ -14,8 +14,8 @@ def compose(*guarantees: Guarantee) -> Guarantee:
     price-of-continual-release 2, streaming-selection 2.1 and 2.3); a pure mechanism enters a zCDP sum at
     eps^2/2 and an (eps, delta) one at (eps^2/2, delta). The result stays pure if all are, is (eps, delta)
     if all are pure or (eps, delta), otherwise zCDP, with a delta if any has one. That these sums hold for
-    mechanisms that *run at the same time* on adaptive input is the concurrent-composition theorem stated at
-    `Ledger`. All must protect the same neighbours.
+    mechanisms that *run at the same time* on adaptive input is concurrent composition (additions 1, and see
+    `Ledger`). All must protect the same neighbours.
 
     >>> compose(PureDP(1), PureDP(0.5)), compose(PureDP(1), ZCDP(0.25))
     (PureDP(epsilon=1.5), ZCDP(rho=0.75))
@@ -32,7 +32,7 @@ def compose(*guarantees: Guarantee) -> Guarantee:
     if cost.epsilon is not None and not cost.delta:
         return PureDP(cost.epsilon, adversary=adversary)
     if cost.epsilon is not None:
-        return ApproxDP(cost.epsilon, cost.delta, adversary=adversary)
+        return ApproxDP(cost.epsilon, cost.delta, adversary=adversary, force=True)
     if not cost.delta:
         return ZCDP(cost.rho, adversary=adversary)
-    return ApproxZCDP(cost.rho, cost.delta, adversary=adversary)
+    return ApproxZCDP(cost.rho, cost.delta, adversary=adversary, force=True)

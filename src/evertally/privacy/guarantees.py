@@ -9,6 +9,10 @@ Two questions have opposite directions, and mixing them up is a privacy bug:
 - *What does this mechanism satisfy?* `cost`, `covers`, `to_approx`, `group`: weaker promises that follow.
 - *What may I spend under this promise?* `share`: stronger promises that suffice.
 
+A delta above 1e-3 is refused unless `force=True` says that it is meant; above 1e-5 the guarantee warns wherever it is
+shown (`warning`). What *follows* from a promise (`to_approx`, `group`, a sum, a share) is a statement and no new promise:
+it is never refused for its delta, and warns all the same.
+
 `to_zcdp` is the first for `PureDP` (a pure mechanism *is* eps^2/2-zCDP; a zCDP mechanism is never pure) and
 the second for `ApproxDP` and `ApproxZCDP` (a mechanism with that rho satisfies the promise).
 """
@@ -19,6 +23,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from evertally.errors import ConfigurationError
+from evertally.privacy._delta import checked_delta, delta_warning
 from evertally.privacy._exact import SMALLEST_FLOAT, Number, exact, float_up, positive, probability
 from evertally.privacy._promise import Adversary, Cost, Promise, group_size, read_share, set_parameters
 from evertally.privacy.conversions import epsilon_of_rho, group_delta, rho_of_epsilon_delta
@@ -61,7 +66,7 @@ class PureDP(Promise):
 
     def to_approx(self, delta: Number) -> ApproxDP:
         """(epsilon, delta) for any delta: no conversion through zCDP is ever better at a useful delta."""
-        return ApproxDP(self.exact_epsilon, delta, adversary=self.adversary)
+        return ApproxDP(self.exact_epsilon, delta, adversary=self.adversary, force=True)
 
     def share(self, fraction: Fraction | str | float) -> PureDP:
         """The given part of epsilon."""
@@ -140,13 +145,18 @@ class ApproxDP(Promise):
     (0.024356, 0.012178)
     >>> g.group(2)
     ApproxDP(epsilon=2.0, delta=3.7182818284590455e-06)
+    >>> ApproxDP(epsilon=1.0, delta=0.1)
+    Traceback (most recent call last):
+    evertally.errors.ConfigurationError: delta 0.1 is above 0.001: the promise may fail altogether for one in 10 ...
     """
 
     exact_epsilon: Fraction
     exact_delta: Fraction
 
-    def __init__(self, epsilon: Number, delta: Number, *, adversary: Adversary = "adaptive") -> None:
-        e, d = positive(epsilon, "epsilon"), probability(delta, "delta")
+    def __init__(
+        self, epsilon: Number, delta: Number, *, adversary: Adversary = "adaptive", force: bool = False
+    ) -> None:
+        e, d = positive(epsilon, "epsilon"), checked_delta(probability(delta, "delta"), force)
         set_parameters(self, adversary, exact_epsilon=e, exact_delta=d)
 
     @property
@@ -189,7 +199,7 @@ class ApproxDP(Promise):
             raise ConfigurationError(
                 f"{self} does not imply a smaller delta than {self.delta}; ask for delta={self.delta} or more"
             )
-        return ApproxDP(self.exact_epsilon, delta, adversary=self.adversary)
+        return ApproxDP(self.exact_epsilon, delta, adversary=self.adversary, force=True)
 
     def share(self, fraction: Fraction | str | float) -> ZCDP:
         """The given part of the rho that keeps this promise: parts of rho add up, those of epsilon do not."""
@@ -208,7 +218,7 @@ class ApproxDP(Promise):
         bad = self.exact_delta * read_share(part)
         if bad == self.exact_delta:
             raise ConfigurationError("a part of delta below 1: the conversion of rho needs some of it")
-        return ApproxZCDP(self._rho_beside(bad), bad, adversary=self.adversary)
+        return ApproxZCDP(self._rho_beside(bad), bad, adversary=self.adversary, force=True)
 
     def group(self, size: int) -> ApproxDP:
         """The guarantee for `size` events at once, delta rounded up; refused where it would be empty."""
@@ -217,7 +227,11 @@ class ApproxDP(Promise):
             raise ConfigurationError(
                 f"{self} says nothing about groups of {size}: their delta reaches 1. Take a smaller delta or epsilon."
             )
-        return ApproxDP(self.exact_epsilon * size, delta, adversary=self.adversary)
+        return ApproxDP(self.exact_epsilon * size, delta, adversary=self.adversary, force=True)
+
+    def warning(self, events: int | None = None) -> str | None:
+        """What is wrong with a delta this large, if anything; `events`: how many there may be, where declared."""
+        return delta_warning(self.exact_delta, events)
 
     def _rho_beside(self, delta: Fraction) -> Fraction:
         return rho_of_epsilon_delta(self.exact_epsilon, self.exact_delta - delta)
@@ -246,8 +260,8 @@ class ApproxZCDP(Promise):
     exact_rho: Fraction
     exact_delta: Fraction
 
-    def __init__(self, rho: Number, delta: Number, *, adversary: Adversary = "adaptive") -> None:
-        r, d = positive(rho, "rho"), probability(delta, "delta")
+    def __init__(self, rho: Number, delta: Number, *, adversary: Adversary = "adaptive", force: bool = False) -> None:
+        r, d = positive(rho, "rho"), checked_delta(probability(delta, "delta"), force)
         set_parameters(self, adversary, exact_rho=r, exact_delta=d)
 
     @property
@@ -283,7 +297,7 @@ class ApproxZCDP(Promise):
     def share(self, fraction: Fraction | str | float) -> ApproxZCDP:
         """The given part of rho and of delta."""
         part = read_share(fraction)
-        return ApproxZCDP(self.exact_rho * part, self.exact_delta * part, adversary=self.adversary)
+        return ApproxZCDP(self.exact_rho * part, self.exact_delta * part, adversary=self.adversary, force=True)
 
     def group(self, size: int) -> ApproxZCDP:
         """Refused for more than one event: no theorem of the specs covers the bad event of a group."""
@@ -292,6 +306,10 @@ class ApproxZCDP(Promise):
                 "group privacy is not proved for approximate zCDP; use to_approx(delta).group(size) instead"
             )
         return self
+
+    def warning(self, events: int | None = None) -> str | None:
+        """What is wrong with a delta this large, if anything; `events`: how many there may be, where declared."""
+        return delta_warning(self.exact_delta, events)
 
     def _parameters(self) -> dict[str, Fraction]:
         return {"rho": self.exact_rho, "delta": self.exact_delta}
@@ -303,4 +321,4 @@ Guarantee = PureDP | ZCDP | ApproxDP | ApproxZCDP
 def _approx(rho: Fraction, total_delta: Fraction, spent_delta: Fraction, adversary: Adversary) -> ApproxDP:
     epsilon = epsilon_of_rho(rho, total_delta - spent_delta)
     # Where delta alone covers the loss the bound is (0, delta); a guarantee has a positive epsilon.
-    return ApproxDP(max(epsilon, SMALLEST_FLOAT), total_delta, adversary=adversary)
+    return ApproxDP(max(epsilon, SMALLEST_FLOAT), total_delta, adversary=adversary, force=True)

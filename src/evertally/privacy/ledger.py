@@ -47,16 +47,15 @@ class Ledger:
     costing eps^2/2; an (epsilon, delta) stream takes the better of added epsilons (where every entry has
     one) and the optimised conversion of the added rho with the delta that is left.
 
-    What it assumes: **concurrent composition**. The mechanisms run at the same time and their input may
-    depend on everything released so far by any of them. Henzinger, Safavi and Vadhan ("Concurrent
-    Composition for Differentially Private Continual Mechanisms") prove that composition theorems for
-    one-shot mechanisms (pure, (eps, delta), Renyi and hence zCDP) hold for continual mechanisms in this
-    setting. For the linear mechanisms (exact sum plus data-independent noise) a direct argument suffices,
-    factorization-counting 1.4 and 3.2: given the past, the releases of all of them together are one vector
-    of independent noises with one shift that the changed event fixes, so the squared norms, i.e. the rho,
-    add. A charge of rho and delta enters by the path-wise argument of streaming-selection 1.4 and 2.3, one
-    of (eps, delta) through its reduction to randomised response in the same theory. Every charge must be
-    for the same neighbouring relation.
+    What it rests on: **concurrent composition**. The mechanisms run at the same time and their input may
+    depend on everything released so far by any of them. Proved in additions 1 for (rho, delta) and for pure
+    charges: each mechanism comes with a pair of rho-close interactive mechanisms and a weight of its own
+    transcript, whatever the strategy. For the linear mechanisms (exact sum plus data-independent noise) a
+    direct argument suffices, factorization-counting 1.4 and 3.2: given the past, the releases of all of
+    them together are one vector of independent noises with one shift that the changed event fixes, so the
+    squared norms, i.e. the rho, add. A charge of (eps, delta) enters through its reduction to randomised
+    response, which is not ours: Lyu 2022, Vadhan and Zhang 2023, for data that react Henzinger, Safavi and
+    Vadhan 2024. Every charge must be for the same neighbouring relation.
 
     **Parallel composition is not used.** Mechanisms on disjoint parts of the data are charged the sum, not
     the maximum: with adaptive input the maximum is false for mechanisms with delta > 0 (same paper), and a
@@ -132,9 +131,9 @@ class Ledger:
         if isinstance(promised, ZCDP):
             return ZCDP(cost.rho, adversary=promised.adversary)
         if isinstance(promised, ApproxZCDP):
-            return ApproxZCDP(cost.rho, cost.delta or promised.exact_delta, adversary=promised.adversary)
+            return ApproxZCDP(cost.rho, cost.delta or promised.exact_delta, adversary=promised.adversary, force=True)
         if isinstance(promised, ApproxDP):
-            return ApproxDP(_epsilon(cost, promised), promised.exact_delta, adversary=promised.adversary)
+            return ApproxDP(_epsilon(cost, promised), promised.exact_delta, adversary=promised.adversary, force=True)
         assert cost.epsilon is not None, "only pure charges fit a pure guarantee"
         return PureDP(cost.epsilon, adversary=promised.adversary)
 

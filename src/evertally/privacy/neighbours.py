@@ -70,8 +70,9 @@ class Contribution:
     max_events_per_user: int | None = None
 
     def __post_init__(self) -> None:
-        _whole(self.max_per_event, "max_per_event")
-        _whole(self.max_weight, "max_weight")
+        # Kept as Python's own integers: what is charged for must be what was checked.
+        object.__setattr__(self, "max_per_event", _whole(self.max_per_event, "max_per_event"))
+        object.__setattr__(self, "max_weight", _whole(self.max_weight, "max_weight"))
         if self.protects not in ("event", "item"):
             raise ConfigurationError(f"protects must be 'event' or 'item', not {self.protects!r}")
         if self.unit not in ("event", "user"):
@@ -84,7 +85,8 @@ class Contribution:
                     "unit='user' needs max_events_per_user: the number of events of one user that are kept "
                     "in the whole life of the stream"
                 )
-            _whole(self.max_events_per_user, "max_events_per_user")
+            capped = _whole(self.max_events_per_user, "max_events_per_user")
+            object.__setattr__(self, "max_events_per_user", capped)
             if self.protects == "item":
                 raise ConfigurationError("unit='user' protects whole events; use protects='event'")
 
@@ -197,6 +199,7 @@ def _cells(cells: int, height: int) -> Change:
 
 
 def _whole(value: int, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    number = int.__index__(value) if issubclass(type(value), int) and not isinstance(value, bool) else 0
+    if number < 1:
         raise ConfigurationError(f"{name} must be a whole number of at least 1, not {value!r}")
-    return value
+    return number

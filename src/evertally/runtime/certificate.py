@@ -16,7 +16,7 @@ from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Guarantee, Ledger, Pur
 from evertally.privacy.ledger import Entry
 from evertally.runtime.clock import FIRST_SERVE, duration
 from evertally.runtime.mechanisms import Mechanisms, build
-from evertally.runtime.plan import PlannedQuery, plan_of
+from evertally.runtime.plan import PlannedQuery, about_intervals, plan_of, warnings_of
 from evertally.runtime.proofs import change_proof, mechanism_proof
 from evertally.runtime.spec import QuerySpec, StreamSpec
 
@@ -38,6 +38,7 @@ def certificate(spec: StreamSpec) -> dict[str, Any]:
         "spec_digest": spec.digest,
         "in_plain_words": plain_words(spec),
         "guarantee": _guarantee(spec.guarantee),
+        "warnings": list(planned.warnings),
         "adversary": _adversary(spec),
         "neighbours": {"relation": spec.neighbours, "meaning": _neighbours(spec)},
         "unit": {
@@ -51,7 +52,7 @@ def certificate(spec: StreamSpec) -> dict[str, Any]:
             _query(spec, query, row, mechanisms[query.name])
             for query, row in zip(spec.queries, planned.queries, strict=True)
         ],
-        "error_bounds": {"beta": spec.beta, "at_tick": planned.ticks},
+        "error_bounds": {"beta": spec.beta, "at_tick": planned.ticks, "about": planned.about},
         "composition": _composition(spec, ledger),
         "epsilon_delta": [_as_pair(best) for best in _conversions(spec, ledger)],
         "assumptions": _assumptions(spec),
@@ -74,7 +75,16 @@ def plain_words(spec: StreamSpec) -> str:
         f"Statistics of the stream {spec.name!r} are published once for every {every}, with random noise in them, "
         f"so that they hide {_hidden(spec)}. {doubt}{condition} {_not_hidden(spec)} "
         "The noise makes the numbers inexact; each is published with an interval, or a bound, for its error."
+        f"{_capped(spec)}{_warned(spec)}"
     )
+
+
+def _capped(spec: StreamSpec) -> str:
+    return f" Mind that {about_intervals(spec)}." if spec.unit == "user" else ""
+
+
+def _warned(spec: StreamSpec) -> str:
+    return "".join(f" WARNING: {warning}." for warning in warnings_of(spec))
 
 
 def _guarantee(guarantee: Guarantee) -> dict[str, Any]:
@@ -200,12 +210,14 @@ def _conversions(spec: StreamSpec, ledger: Ledger) -> list[ApproxDP]:
     known: list[Guarantee] = [spec.guarantee]
     if cost.rho:
         both = (
-            ApproxZCDP(cost.rho, cost.delta, adversary=adversary) if cost.delta else ZCDP(cost.rho, adversary=adversary)
+            ApproxZCDP(cost.rho, cost.delta, adversary=adversary, force=True)
+            if cost.delta
+            else ZCDP(cost.rho, adversary=adversary)
         )
         known.append(both)
     if cost.epsilon:
         known.append(
-            ApproxDP(cost.epsilon, cost.delta, adversary=adversary)
+            ApproxDP(cost.epsilon, cost.delta, adversary=adversary, force=True)
             if cost.delta
             else PureDP(cost.epsilon, adversary=adversary)
         )

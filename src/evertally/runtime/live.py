@@ -22,6 +22,7 @@ from evertally.runtime.opening import anchored, opened
 from evertally.runtime.releases import TickRelease, canonical
 from evertally.runtime.spec import StreamSpec, check_servable
 from evertally.runtime.state.store import Cursor, Entry
+from evertally.secret import Secret
 
 _COMMIT_TICKS = 64  # at most so many ticks in one transaction
 
@@ -38,8 +39,8 @@ class Receipt:
     duplicate: bool
 
 
-@dataclass(frozen=True)
-class _Part:
+@dataclass(frozen=True, repr=False)
+class _Part(Secret):
     """The events that one batch has in one tick."""
 
     digest: bytes
@@ -47,7 +48,7 @@ class _Part:
     batch: Batch
 
 
-class Live:
+class Live(Secret):
     """One live stream. All of it belongs to one thread."""
 
     def __init__(self, spec: StreamSpec, *, wall: Callable[[], float] = time.time, replay: bool = False) -> None:

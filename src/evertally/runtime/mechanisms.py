@@ -17,6 +17,9 @@ from evertally.stream import Stream
 
 Mechanisms = dict[str, Any]  # by query name, in the order of the spec
 
+# The runtime fences its streams itself: lock, store, sidecar, and replays that must lead to the released bytes.
+_FENCED: dict[str, Any] = {"allow_copy": True}
+
 _CLASSES: dict[str, Any] = {
     "counter": Counter,
     "histogram": Histogram,
@@ -57,10 +60,11 @@ def _added(spec: StreamSpec, stream: Stream, query: QuerySpec) -> Any:
     try:
         options = _options(spec, query)
         if not query.takes_whole(spec.guarantee):
-            return stream.add(kind, share=query.share, name=query.name, **options)
+            return stream.add(kind, share=query.share, name=query.name, **options, **_FENCED)
         # The only query of its stream (the spec was checked): there is nothing to share, and no ledger to keep.
         return kind(
             **options,
+            **_FENCED,
             guarantee=spec.guarantee,
             horizon=stream.horizon,
             key=stream.key,
@@ -96,4 +100,4 @@ def restored(spec: StreamSpec, key: Key, snapshots: Mapping[str, bytes]) -> Mech
     """The mechanisms of a stream that has run, exactly as they were."""
     if list(snapshots) != [query.name for query in spec.queries]:
         raise StateError(f"{spec.state_file} does not hold the queries of {spec.path}; the stream stops")
-    return {name: restore(blob, key=key) for name, blob in snapshots.items()}
+    return {name: restore(blob, key=key, **_FENCED) for name, blob in snapshots.items()}

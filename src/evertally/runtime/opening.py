@@ -28,6 +28,7 @@ def opened(
             if known:
                 publisher = Publisher(spec, store, open_sinks(spec))
                 machine = Machine.at(anchored(spec, store), StreamState(store.head.snapshot, store.snapshots()), key)
+                store.check_ledger(machine.ledger())
                 if store.replay_target is None:
                     publisher.catch_up()
             else:

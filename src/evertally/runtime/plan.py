@@ -50,11 +50,16 @@ class PlannedQuery:
 
 @dataclass(frozen=True)
 class Plan:
-    """Errors are in the released unit for counts; `ticks` is the horizon, or the tick at which errors are quoted."""
+    """Errors are in the released unit for counts; `ticks` is the horizon, or the tick at which errors are quoted.
+
+    `warnings`: what whoever relies on the guarantee must be told. `about`: what the intervals and bounds are about.
+    """
 
     ticks: int
     beta: float
     queries: tuple[PlannedQuery, ...]
+    warnings: tuple[str, ...] = ()
+    about: str = ""
 
 
 def plan(spec: StreamSpec, ticks: int | None = None) -> Plan:
@@ -86,7 +91,24 @@ def plan_of(spec: StreamSpec, mechanisms: Mechanisms, ticks: int | None = None) 
                 discovery=_discovery(query, mechanism, spec.beta, at),
             )
         )
-    return Plan(at, spec.beta, tuple(rows))
+    return Plan(at, spec.beta, tuple(rows), warnings_of(spec), about_intervals(spec))
+
+
+def warnings_of(spec: StreamSpec) -> tuple[str, ...]:
+    """A delta that is too large for the declared number of events, or for any."""
+    events = spec.max_events_per_tick
+    warning = spec.guarantee.warning(events * spec.horizon if events and spec.horizon else None)
+    return () if warning is None else (warning,)
+
+
+def about_intervals(spec: StreamSpec) -> str:
+    """What the released intervals and the error bounds of a stream are about: not always what happened."""
+    if spec.unit != "user":
+        return "intervals and bounds are about all events, cut to their bounds one by one"
+    return (
+        f"intervals and bounds are about the events that the cap kept, at most {spec.max_events_per_user} of each "
+        f"{spec.user_column!r}; what it left out is not counted, and nothing here says how much that was"
+    )
 
 
 def _guessed(mechanism: Any, beta: float, tick: int | None, bound: float | None) -> float | None:

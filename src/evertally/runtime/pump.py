@@ -24,6 +24,7 @@ from evertally.runtime.input.batches import Batch, BatchRefused, Piece
 from evertally.runtime.input.feeds import Feed
 from evertally.runtime.live import Live, Receipt
 from evertally.runtime.releases import TickRelease
+from evertally.secret import Secret
 
 T = TypeVar("T")
 
@@ -44,8 +45,8 @@ class Stopped(StateError):
     """The stream has stopped; its state is safe."""
 
 
-@dataclass
-class Figures:
+@dataclass(repr=False)
+class Figures(Secret):
     """What an administrator may see. The sizes are private: they are not noised."""
 
     batches: int = 0
@@ -61,8 +62,8 @@ class Figures:
     webhooks: dict[str, str | None] = field(default_factory=dict)  # why each of them fails, None while it delivers
 
 
-@dataclass(frozen=True)
-class _Submitted:
+@dataclass(frozen=True, repr=False)
+class _Submitted(Secret):
     batch_id: str
     batch: Batch
     size: int
@@ -75,7 +76,7 @@ class _Close:
     released: Future[int]
 
 
-class Pump:
+class Pump(Secret):
     """Feeds a `Live`, closes its ticks, tells subscribers. Start it once; after `stop` it is done."""
 
     def __init__(self, live: Live, feeds: Sequence[Feed] = ()) -> None:

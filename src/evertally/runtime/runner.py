@@ -16,6 +16,7 @@ from evertally.runtime.publisher import Publisher
 from evertally.runtime.spec import QuerySpec, StreamSpec, check_runnable
 from evertally.runtime.state.store import RunInProgress, Store
 from evertally.runtime.step import Machine
+from evertally.secret import Secret
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,8 @@ def _last_tick(spec: StreamSpec, until: object) -> int:
     return last
 
 
-@dataclass(frozen=True)
-class _Tick:
+@dataclass(frozen=True, repr=False)
+class _Tick(Secret):
     """The events of one tick of a file."""
 
     binned: BinnedEvents
@@ -91,7 +92,7 @@ class _Tick:
         return self.binned.users(self.tick)
 
 
-class _Run:
+class _Run(Secret):
     def __init__(
         self,
         spec: StreamSpec,

@@ -15,6 +15,8 @@ from evertally.noise import Key
 from evertally.runtime.mechanisms import Mechanisms, build, restored
 from evertally.runtime.releases import TickRelease, pack
 from evertally.runtime.spec import QuerySpec, StreamSpec
+from evertally.runtime.state.store import LedgerRow
+from evertally.secret import Secret
 
 
 class Rows(Protocol):
@@ -27,12 +29,12 @@ class Rows(Protocol):
         """The user of each event, where users are the protected unit."""
 
 
-@dataclass(frozen=True)
-class StreamState:
+@dataclass(frozen=True, repr=False)
+class StreamState(Secret):
     """All that a stream is between two ticks. Secret: the snapshots hold exact sums."""
 
     tick: int = 0
-    snapshots: Mapping[str, bytes] = field(default_factory=dict, repr=False)  # by query; empty before the first tick
+    snapshots: Mapping[str, bytes] = field(default_factory=dict)  # by query; empty before the first tick
 
 
 def step(spec: StreamSpec, state: StreamState, rows: Rows, tick: int, key: Key) -> tuple[StreamState, TickRelease]:
@@ -42,7 +44,7 @@ def step(spec: StreamSpec, state: StreamState, rows: Rows, tick: int, key: Key) 
     return machine.state(), release
 
 
-class Machine:
+class Machine(Secret):
     """The mechanisms of a stream between two ticks."""
 
     def __init__(self, spec: StreamSpec, mechanisms: Mechanisms) -> None:
@@ -79,8 +81,10 @@ class Machine:
         machine.tick = self.tick
         return machine
 
-    def ledger(self) -> list[tuple[str, str, str]]:
-        """(query, share, charge) as the store keeps them."""
+    def ledger(self) -> list[LedgerRow]:
+        """What each query may cost, and from where it draws its noise, as the store keeps it."""
         return [
-            (query.name, str(query.share), str(self._mechanisms[query.name].charge)) for query in self._spec.queries
+            (query.name, str(query.share), str(made.charge), made.noise_fingerprint)
+            for query in self._spec.queries
+            for made in [self._mechanisms[query.name]]
         ]

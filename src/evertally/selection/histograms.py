@@ -53,7 +53,12 @@ class OneShot(Protocol):
 
     @property
     def charge(self) -> Guarantee:
-        """What one release costs."""
+        """What one release costs, if the whole unit lies in its histogram."""
+
+    @property
+    def charge_apart(self) -> Guarantee:
+        """At least what releases of several histograms cost together, each with a part of one unit: rho is their sum,
+        delta that of one of them."""
 
     def release(self, items: Items, source: ItemSource, node: int) -> Released:
         """(label, noisy count) pairs; None in place of counts that are not released.
@@ -91,6 +96,10 @@ class KnownGauss:
     @property
     def charge(self) -> ZCDP:
         return ZCDP(self.reach.l2_squared(self.max_items) / (2 * self.variance))
+
+    @property
+    def charge_apart(self) -> ZCDP:
+        return self.charge  # squared norms are superadditive: spreading a unit over histograms costs nothing
 
     @property
     def law(self) -> DiscreteGaussian:
@@ -140,6 +149,10 @@ class KnownGumbel:
         return ZCDP(_gumbel_rho(self.k, self.scale, self.count_variance, self.reach))
 
     @property
+    def charge_apart(self) -> ZCDP:
+        return ZCDP(_rho_apart(self.k, self.scale, self.count_variance, self.reach))
+
+    @property
     def law(self) -> DiscreteGaussian | None:
         """The noise of a count, if counts are released."""
         return None if self.count_variance is None else DiscreteGaussian(self.count_variance)
@@ -165,11 +178,11 @@ class UnknownGauss:
 
     >>> from evertally.noise import ZeroNoise
     >>> source = ZeroNoise().source()
-    >>> mechanism = UnknownGauss(kbar=2, variance=1, max_items=1, delta=Fraction(1, 1000))
+    >>> mechanism = UnknownGauss(kbar=2, variance=1, max_items=1, delta=Fraction(1, 10**6))
     >>> mechanism.margin, mechanism.charge
-    (5, ApproxZCDP(rho=0.5, delta=0.001))
-    >>> items = Items.of({"a": 20, "b": 12, "c": 6}, source)
-    >>> mechanism.release(items, source, node=1)  # the threshold is 6 + 1 + 5
+    (7, ApproxZCDP(rho=0.5, delta=1e-06))
+    >>> items = Items.of({"a": 20, "b": 14, "c": 6}, source)
+    >>> mechanism.release(items, source, node=1)  # the threshold is 6 + 1 + 7
     [('a', 20)]
     """
 
@@ -192,7 +205,11 @@ class UnknownGauss:
     @property
     def charge(self) -> ApproxZCDP:
         rho = self.reach.l2_squared(self.max_items) / (2 * self.variance)
-        return ApproxZCDP(rho, self.reach.labels(self.max_items) * self.delta)
+        return ApproxZCDP(rho, self.reach.labels(self.max_items) * self.delta, force=True)
+
+    @property
+    def charge_apart(self) -> ApproxZCDP:
+        return self.charge  # squared norms are superadditive: spreading a unit over histograms costs nothing
 
     @property
     def law(self) -> DiscreteGaussian:
@@ -216,12 +233,12 @@ class LimitedDomainLaplace:
 
     >>> from evertally.noise import ZeroNoise
     >>> source = ZeroNoise().source()
-    >>> mechanism = LimitedDomainLaplace(kbar=2, scale=1, max_items=1, delta=Fraction(1, 1000))
+    >>> mechanism = LimitedDomainLaplace(kbar=2, scale=1, max_items=1, delta=Fraction(1, 10**6))
     >>> mechanism.margin, mechanism.charge
-    (8, ApproxDP(epsilon=1.0, delta=0.001))
-    >>> items = Items.of({"a": 20, "b": 15, "c": 6}, source)
-    >>> mechanism.release(items, source, node=1)  # the threshold is 6 + 1 + 8
-    [('a', 20)]
+    (15, ApproxDP(epsilon=1.0, delta=1e-06))
+    >>> items = Items.of({"a": 30, "b": 22, "c": 6}, source)
+    >>> mechanism.release(items, source, node=1)  # the threshold is 6 + 1 + 15
+    [('a', 30)]
     """
 
     kbar: int
@@ -243,7 +260,11 @@ class LimitedDomainLaplace:
     @property
     def charge(self) -> ApproxDP:
         epsilon = self.reach.l1(self.max_items) / self.scale
-        return ApproxDP(epsilon, self.reach.labels(self.max_items) * self.delta)
+        return ApproxDP(epsilon, self.reach.labels(self.max_items) * self.delta, force=True)
+
+    @property
+    def charge_apart(self) -> ApproxDP:
+        return self.charge  # the norm is additive: spreading a unit over histograms costs nothing
 
     @property
     def law(self) -> DiscreteLaplace:
@@ -268,11 +289,11 @@ class FixedThresholdGauss:
 
     >>> from evertally.noise import ZeroNoise
     >>> source = ZeroNoise().source()
-    >>> mechanism = FixedThresholdGauss(variance=1, max_items=1, delta=Fraction(1, 1000))
+    >>> mechanism = FixedThresholdGauss(variance=1, max_items=1, delta=Fraction(1, 10**6))
     >>> mechanism.margin, mechanism.charge
-    (3, ApproxZCDP(rho=0.5, delta=0.001))
-    >>> mechanism.release(Items.of({"b": 5, "a": 5, "c": 4}, source), source, node=1)
-    [('a', 5), ('b', 5)]
+    (5, ApproxZCDP(rho=0.5, delta=1e-06))
+    >>> mechanism.release(Items.of({"b": 7, "a": 7, "c": 6}, source), source, node=1)
+    [('a', 7), ('b', 7)]
     """
 
     variance: Fraction
@@ -293,7 +314,11 @@ class FixedThresholdGauss:
     @property
     def charge(self) -> ApproxZCDP:
         rho = self.reach.l2_squared(self.max_items) / (2 * self.variance)
-        return ApproxZCDP(rho, self.reach.labels(self.max_items) * self.delta)
+        return ApproxZCDP(rho, self.reach.labels(self.max_items) * self.delta, force=True)
+
+    @property
+    def charge_apart(self) -> ApproxZCDP:
+        return self.charge  # squared norms are superadditive: spreading a unit over histograms costs nothing
 
     @property
     def law(self) -> DiscreteGaussian:
@@ -355,7 +380,14 @@ class UnknownGumbel:
 
     @property
     def charge(self) -> ApproxZCDP:
-        return ApproxZCDP(_gumbel_rho(self.k, self.scale, self.count_variance, self.reach), self.kbar * self.q)
+        return ApproxZCDP(
+            _gumbel_rho(self.k, self.scale, self.count_variance, self.reach), self.kbar * self.q, force=True
+        )
+
+    @property
+    def charge_apart(self) -> ApproxZCDP:
+        rho = _rho_apart(self.k, self.scale, self.count_variance, self.reach)
+        return ApproxZCDP(rho, self.charge.exact_delta)
 
     @property
     def law(self) -> DiscreteGaussian | None:
@@ -428,8 +460,25 @@ def _gumbel_rho(k: int, scale: Fraction, count_variance: Fraction | None, reach:
     return rho if count_variance is None else rho + k * Fraction(reach.move**2) / (2 * count_variance)
 
 
+def _rho_apart(k: int, scale: Fraction, count_variance: Fraction | None, reach: Reach) -> Fraction:
+    """The largest sum of `_gumbel_rho` over histograms that share the events of one unit (additions 4).
+
+    A sum of squares is largest at a corner: all events in one histogram, or, under replacement, those that go in one
+    and those that come in another. Then two histograms move, each one way: cheaper selections, but twice the counts.
+    The first is the larger one if, and only if, count_variance >= 2 scale^2.
+    """
+    together = _gumbel_rho(k, scale, count_variance, reach)
+    if reach.sides == 1:
+        return together
+    one_way = Reach(reach.max_weight, events=reach.events)
+    return max(together, 2 * _gumbel_rho(k, scale, count_variance, one_way))
+
+
 def _tau(rho: Fraction, k: int, counts: bool, reach: Reach) -> tuple[Fraction, Fraction | None]:
-    """(scale, count variance) with scale = tau/2 and variance = tau^2, rho = (sides^2 + 1) k D^2/(2 tau^2)."""
+    """(scale, count variance) with scale = tau/2 and variance = tau^2, rho = (sides^2 + 1) k D^2/(2 tau^2).
+
+    As variance >= 2 scale^2 this rho also pays for a unit whose events lie in several histograms (`_rho_apart`).
+    """
     parts = reach.sides**2 + (1 if counts else 0)
     tau_squared = round_up(parts * k * reach.move**2 / (2 * rho))
     return root_up(tau_squared / 4), tau_squared if counts else None

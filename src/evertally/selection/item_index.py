@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from evertally.counting.process import IntArray
 from evertally.encode.texts import LONGEST_LABEL, Texts
 from evertally.noise.jit import jit
+from evertally.secret import Secret
 
 _COMPILE_FROM = 256  # labels in one call; fewer are interpreted, a few microseconds each, but no compiler
 
@@ -28,7 +29,7 @@ _HASH, _NUMBER = 0, 1  # what a slot holds; the number counts from 1, 0 is an em
 _SKIPPED = 20  # low bits of a hash that play no part in its place: differences of bytes are even too often
 
 
-class ItemIndex:
+class ItemIndex(Secret):
     """Numbers for labels, in the order in which they are entered.
 
     >>> index = ItemIndex(lambda message: bytes(16))

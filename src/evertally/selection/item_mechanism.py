@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import math
 from abc import abstractmethod
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from evertally.counting.epochs import LAST_TICK
+from evertally.counting.guarded import Kept, exclusive, no_way_back
 from evertally.counting.mechanism import Accuracy, Contract, Options, to_bytes, wanted_ticks
 from evertally.counting.release import Release
 from evertally.encode import ItemDoor, ItemTotals, require_column
@@ -21,8 +22,8 @@ from evertally.privacy import Contribution
 class ItemMechanism(Contract):
     """Not used directly; see `UnknownHistogram` and `UnknownTopK`.
 
-    There are no totals to hand over: `step` takes the tick's events and bounds them as `step_events` does (only the cap
-    of users needs `step_events`), and `run` takes a list of ticks.
+    There are no totals to hand over: `step` takes the tick's events and bounds them as `step_events` does, and `run`
+    takes a list of ticks. Where users are protected both are refused: events without owners have no cap.
     """
 
     def __init__(self, *, contribution: Contribution, options: Options, **common: Any) -> None:
@@ -55,12 +56,14 @@ class ItemMechanism(Contract):
         """
         return super().step(x, tick=tick)
 
+    @exclusive
     def run(self, x: Any, *, full: bool = False, at: Any = None) -> Any:
         """Many ticks at once, each a list of events: a list of releases label -> count, as repeated `step` gives them.
 
         With `full=True` an Arrow table with tick, column (the label), value and the 95 % interval of each value. With
         `at`, an increasing list of ticks of this run, only the releases at those ticks are kept; all ticks are played.
         """
+        self._check_owners()
         require_column(x, "the ticks of a run")
         ticks = as_list(x)
         for events in ticks:
@@ -72,12 +75,16 @@ class ItemMechanism(Contract):
         kept = range(count) if wanted is None else set(wanted.tolist())
         releases = []
         for i, events in enumerate(ticks):
-            release = self.step(events)
+            release = self._step(self._totals(events, first + i), None)
             if i in kept:
                 releases.append(release)
         return _table(releases) if full else [release.value for release in releases]
 
     # -- machinery -------------------------------------------------------------------------------------------------
+
+    def _go_back(self, kept: Kept) -> NoReturn:
+        # A tick changes tables of all labels in place; to keep a copy of them would cost as much as the tick.
+        no_way_back()
 
     def _totals(self, x: Any, tick: int) -> ItemTotals:
         return self._event_totals(x, tick)

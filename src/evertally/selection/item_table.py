@@ -10,10 +10,11 @@ from evertally.counting.process import IntArray
 from evertally.encode import ItemTotals
 from evertally.encode.texts import Texts
 from evertally.noise import ItemSource, item_addresses
+from evertally.secret import Secret
 from evertally.selection.item_index import ItemIndex, grown
 
 
-class ItemTable:
+class ItemTable(Secret):
     """Every label that ever counted, its exact count, and where its noise lies. Secret, and never shown.
 
     A label that is in stays in: forgetting one by its count is not private, in whatever way its noise is made

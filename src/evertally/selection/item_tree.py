@@ -15,10 +15,11 @@ from evertally.bounds.tails import Spread
 from evertally.counting.process import IntArray, spread_of
 from evertally.counting.tree import blocks, digits, largest_digit_sum, level
 from evertally.noise import ItemSource, Law
+from evertally.secret import Secret
 from evertally.selection.item_index import grown
 
 
-class ItemTree:
+class ItemTree(Secret):
     """Noise of all items at ticks 1, 2, ...; one draw for each item and tick, memory 8 L bytes an item.
 
     >>> from evertally.noise import DiscreteGaussian, item_addresses, simulation

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evertally.noise import ItemSource, item_addresses
+from evertally.secret import Secret
 
 IntArray = NDArray[np.int64]
 
@@ -22,8 +23,8 @@ IntArray = NDArray[np.int64]
 LARGEST_COUNT = 2**61
 
 
-@dataclass(frozen=True)
-class Items:
+@dataclass(frozen=True, repr=False)
+class Items(Secret):
     """Distinct labels, their exact counts, and where their noise lies (`noise.item_addresses`). Secret.
 
     Over a known domain all declared labels are there, zeros included; over an unknown one those that occurred. Nothing

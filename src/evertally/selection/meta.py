@@ -6,7 +6,9 @@ block is complete the one-shot mechanism looks at its histogram, once; what it r
 needs it. The answer at t adds up, for every label, what the blocks of the tiling released for it.
 
 Privacy [R], adaptive streams included (1.4 and 5.1 there): one event lies in at most L blocks, each released once with
-fresh noise, so L charges of the one-shot mechanism pay for the whole stream. Everything after that is post-processing.
+fresh noise, so L charges of the one-shot mechanism pay for the whole stream. The events of one user may lie in several
+blocks of a level; what those cost together is `OneShot.charge_apart`, and `paid_by` checks it (additions 4). Everything
+after that is post-processing.
 
 Accuracy: what a block does not release is lost, so answers are too low. No theorem bounds this beforehand; `missed`
 says, from released numbers alone, how many blocks may have lost something, and how little they released.
@@ -17,8 +19,8 @@ one-shot call and O(size of a block's histogram) more.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -26,8 +28,11 @@ import numpy as np
 from evertally.counting.mechanism import from_bytes, to_bytes
 from evertally.counting.process import IntArray
 from evertally.counting.tree import level
+from evertally.encode.texts import tables_from_bytes, tables_to_bytes
+from evertally.errors import ConfigurationError
 from evertally.noise import ItemSource, item_addresses
 from evertally.privacy import ZCDP, ApproxZCDP
+from evertally.secret import Secret
 from evertally.selection.histograms import OneShot
 from evertally.selection.items import Items
 
@@ -47,7 +52,7 @@ class Blocks(Protocol):
         """The way back."""
 
 
-class KnownBlocks:
+class KnownBlocks(Secret):
     """Histograms over declared labels: totals are one integer for each label, zeros stay.
 
     >>> from evertally.noise import ZeroNoise
@@ -78,7 +83,7 @@ class KnownBlocks:
         self._sums = from_bytes(data).reshape(self._sums.shape)
 
 
-class SeenBlocks:
+class SeenBlocks(Secret):
     """Histograms over whatever labels occur: totals are positive counts by label, a block knows its own labels only.
 
     >>> from evertally.noise import ZeroNoise
@@ -108,10 +113,10 @@ class SeenBlocks:
         return Items(names, counts, item_addresses(self._source, names))
 
     def state(self) -> bytes:
-        return json.dumps(self._counts, sort_keys=True).encode()
+        return tables_to_bytes(self._counts)
 
     def load(self, data: bytes) -> None:
-        self._counts = json.loads(data)
+        self._counts = tables_from_bytes(data)
 
 
 def _add(into: dict[str, int], more: Mapping[str, int]) -> None:
@@ -122,8 +127,8 @@ def _add(into: dict[str, int], more: Mapping[str, int]) -> None:
 def block_share(charge: Charge, depth: int, blocks: int = 1) -> Charge:
     """What the one-shot mechanism may cost in each block if the whole stream may cost `charge`: 1/L of it (5.1, 2.3).
 
-    A unit of several events can meet `blocks` blocks of a level. The rho of a level is then at most that of one call in
-    which they all meet (what a block costs is superadditive in the moves there), but each of them has a delta.
+    A unit of several events can meet `blocks` blocks of a level. Each of them has a delta; their rho add up to
+    `OneShot.charge_apart`, which is not always that of one call in which all events meet: see `paid_by`.
 
     >>> block_share(ZCDP(1), 5), block_share(ApproxZCDP(1, 1e-6), 5), block_share(ApproxZCDP(1, 1e-6), 5, blocks=2)
     (ZCDP(rho=0.2), ApproxZCDP(rho=0.2, delta=2e-07), ApproxZCDP(rho=0.2, delta=1e-07))
@@ -131,10 +136,38 @@ def block_share(charge: Charge, depth: int, blocks: int = 1) -> Charge:
     rho, adversary = charge.exact_rho / depth, charge.adversary
     if isinstance(charge, ZCDP):
         return ZCDP(rho, adversary=adversary)
-    return ApproxZCDP(rho, charge.exact_delta / (depth * blocks), adversary=adversary)
+    return ApproxZCDP(rho, charge.exact_delta / (depth * blocks), adversary=adversary, force=True)
 
 
-class MetaAlgo:
+def paid_by(charge: Charge, one_shot: OneShot, depth: int, blocks: int = 1) -> OneShot:
+    """The one-shot mechanism, if `charge` pays for it in every block of a tree of so many levels; refused otherwise.
+
+    Checked for the noise that will be used, whatever it was made for: under replacement a user's events and those of
+    the user who takes their place may lie in different blocks, and a call that one block can pay for may then be too
+    dear. Selections of scale b with counts of variance v are safe if v >= 2 b^2 (additions 4).
+
+    >>> from evertally.privacy import Neighbours
+    >>> from evertally.selection.histograms import KnownGumbel
+    >>> from evertally.selection.reach import Reach
+    >>> users = Reach(neighbours=Neighbours.REPLACE, events=3)
+    >>> paper, other = KnownGumbel(1, 3, 36, users), KnownGumbel(1, 6, 18, users)
+    >>> paper.charge, other.charge, paper.charge_apart, other.charge_apart
+    (ZCDP(rho=0.625), ZCDP(rho=0.375), ZCDP(rho=0.625), ZCDP(rho=0.5625))
+    >>> paid_by(ZCDP(0.375), other, depth=1)
+    Traceback (most recent call last):
+    evertally.errors.ConfigurationError: the calls in all blocks of a level cost ZCDP(rho=0.5625) ...
+    """
+    cost = one_shot.charge_apart.cost
+    if depth * cost.rho > charge.exact_rho or depth * blocks * cost.delta > charge.cost.delta:
+        raise ConfigurationError(
+            f"the calls in all blocks of a level cost {one_shot.charge_apart} where the events of one unit lie in "
+            f"different blocks (delta in each of {blocks}), and {depth} levels of that are more than {charge}; use "
+            "more noise (selections with counts: a count variance of at least twice the square of the scale)"
+        )
+    return one_shot
+
+
+class MetaAlgo(Secret):
     """The engine: one tick's totals in, what the blocks of the tiling released comes out.
 
     >>> from evertally.noise import ZeroNoise
@@ -193,9 +226,11 @@ class MetaAlgo:
         return sum(self.radix**v for v, cells in enumerate(self._released) for cell in cells if label not in cell)
 
     def state(self) -> list[bytes]:
-        return [self._blocks.state(), json.dumps(self._released, sort_keys=True).encode()]
+        cells = to_bytes(np.array([len(cells) for cells in self._released], dtype=np.int64))
+        return [self._blocks.state(), cells, tables_to_bytes(self.cells)]
 
     def load(self, tick: int, parts: list[bytes]) -> None:
         self.tick = tick
         self._blocks.load(parts[0])
-        self._released = json.loads(parts[1])
+        cells = iter(tables_from_bytes(parts[2]))
+        self._released = [list(islice(cells, count)) for count in from_bytes(parts[1]).tolist()]

@@ -8,6 +8,9 @@ streaming-selection 6.1. Three private pieces take turns:
 * a *sparse vector* asks at every tick whether some other column, with fresh noise, exceeds the smallest released count
   plus a margin eta plus one noise of its own. Only that bit is released, never the column. All columns are asked.
 
+The smallest count of a tick is that of the counters before its test. If the answer is yes, those counts are replaced by
+the new counters' and not released; they stay part of what the proof conditions on, and are paid (additions 3).
+
 A yes buys a new selection, with new counters. After s of them the selection stands for the rest of the stream, and the
 counters go on. Privacy: sparse_gumbel_budget.py. Time O(d) a tick, memory O(d + k L).
 
@@ -25,13 +28,14 @@ from evertally.counting.process import IntArray
 from evertally.counting.rows import Rows, dense
 from evertally.counting.tree import Radix, TreeProcess
 from evertally.noise import VariateSource
+from evertally.secret import Secret
 from evertally.selection.noisy_max import noisy_argmax
 from evertally.selection.sparse_gumbel_budget import SparseGumbelBudget
 
 _PIECE = 1 << 15  # questions asked at once
 
 
-class SparseGumbel:
+class SparseGumbel(Secret):
     """The engine. `advance` gives, for each tick, the k named columns and their k noisy counts.
 
     `reuse`: a column that is named again keeps its counter and its noise (streaming-selection 6.1: fewer releases, the

@@ -22,7 +22,7 @@ from evertally.noise import ItemSource, NoiseKey
 from evertally.privacy import ZCDP, Change, Contribution, Guarantee, Neighbours, PureDP, change
 from evertally.privacy._exact import ball, enclose, round_up
 from evertally.selection.histograms import KnownGauss, KnownGumbel
-from evertally.selection.meta import KnownBlocks, MetaAlgo, block_share
+from evertally.selection.meta import KnownBlocks, MetaAlgo, block_share, paid_by
 from evertally.selection.reach import Reach
 from evertally.selection.sparse_gumbel import SparseGumbel
 from evertally.selection.sparse_gumbel_budget import SparseGumbelBudget, sparse_gumbel_budget
@@ -91,6 +91,7 @@ class StreamingTopK(ColumnInput, VeiledMechanism):
         key: NoiseKey | None = None,
         stream: str = "stream",
         name: str | None = None,
+        allow_copy: bool = False,
     ) -> None:
         check_guarantee(guarantee)
         if mechanism not in MECHANISMS:
@@ -158,8 +159,9 @@ class StreamingTopK(ColumnInput, VeiledMechanism):
             neighbours=relation,
             stream=stream,
             name=name,
+            allow_copy=allow_copy,
         )
-        self._veil = way.build(self._source)
+        self._set_veil(way.build)
 
     @property
     def switches_left(self) -> int | None:
@@ -288,6 +290,7 @@ def _meta(task: _Task, every: bool) -> _Way:
     else:
         one_shot = KnownGumbel.within(share, task.k, reach=task.reach)
         gumbel = float(one_shot.scale)
+    paid_by(charge, one_shot, depth)
     law = one_shot.law
     assert law is not None
     noise = BlockNoise(law, gumbel)

@@ -17,6 +17,7 @@ from evertally.counting.process import IntArray, NoiseProcess, spread_of
 from evertally.counting.rows import Rows, dense
 from evertally.counting.tree import digits
 from evertally.noise import Law
+from evertally.secret import Secret
 from evertally.selection.meta import MetaAlgo
 from evertally.selection.sparse_gumbel import SparseGumbel
 
@@ -48,7 +49,7 @@ def picks(columns: IntArray, counts: IntArray) -> IntArray:
     return np.hstack([columns, counts, nothing, nothing])
 
 
-class SwitchingVeil:
+class SwitchingVeil(Secret):
     """sparseGumb. Counts are off by their own noise; which columns are named has a theorem under assumptions only
     (streaming-selection 6.3)."""
 
@@ -79,7 +80,7 @@ class SwitchingVeil:
         self.engine.load(tick, parts)
 
 
-class CountersVeil:
+class CountersVeil(Secret):
     """KnownBase (streaming-selection 3.4): a counter for every column, and the k largest of what they released."""
 
     def __init__(self, process: NoiseProcess, labels: Sequence[str], k: int) -> None:
@@ -127,7 +128,7 @@ class BlockNoise:
         return spread_of(self.law, blocks, 1.0).radius(beta)
 
 
-class MetaVeil:
+class MetaVeil(Secret):
     """MetaAlgo over a known domain, and the k largest of its sums.
 
     A column u that a block did not release has v_u <= v_j for every column j that it released, v the count plus Gumbel

@@ -9,6 +9,7 @@ import numpy as np
 
 from evertally.bounds.selection import Threshold
 from evertally.bounds.tails import Spread
+from evertally.counting.guarded import Kept
 from evertally.counting.mechanism import LONGEST_HORIZON, Options, check_guarantee, whole
 from evertally.counting.process import node_law
 from evertally.counting.tree import Radix, choose_radix, levels
@@ -82,6 +83,7 @@ class UnknownHistogram(ItemMechanism):
         key: NoiseKey | None = None,
         stream: str = "stream",
         name: str | None = None,
+        allow_copy: bool = False,
     ) -> None:
         if mechanism not in ("auto", "tree"):
             ways = ", ".join(['"tree"', *(f'"{other}"' for other in self.other_engines)])
@@ -109,6 +111,7 @@ class UnknownHistogram(ItemMechanism):
             neighbours=relation,
             stream=stream,
             name=name,
+            allow_copy=allow_copy,
         )
         law = node_law(charge.to_zcdp(), self.sensitivity, levels(T, r))
         assert isinstance(law, DiscreteGaussian)
@@ -120,12 +123,7 @@ class UnknownHistogram(ItemMechanism):
         self._tree = ItemTree(law, radix=r, depth=levels(T, r), source=self._source)
         self._sticky = bool(sticky)
         self._released = np.zeros(0, dtype=np.bool_)  # which items were ever released; kept if they are to stay
-        self._shown: dict[str, int] = {}
-
-    @property
-    def tick(self) -> int:
-        """Ticks released so far."""
-        return self._tree.tick
+        self._kept = Kept(played={})
 
     def threshold(self, t: int) -> int:
         """What a noisy count must exceed to be released at tick t; public, known before any data."""
@@ -154,15 +152,15 @@ class UnknownHistogram(ItemMechanism):
 
     # -- the engine ------------------------------------------------------------------------------------------------
 
-    def _play(self, totals: ItemTotals) -> None:
+    def _play(self, totals: ItemTotals) -> dict[str, int]:
         self._table.add(totals)
         self._tree.advance(self._table.addresses)
-        self._publish()
+        return self._publish()
 
-    def _publish(self) -> None:
+    def _publish(self) -> dict[str, int]:
         """The last tick's release: a function of exact counts and noise (and of what was released before)."""
         noisy = self._table.counts + self._tree.noise
-        above = noisy > self._threshold.at(self.tick)
+        above = noisy > self._threshold.at(self._tree.tick)
         if self._sticky:
             self._released = grown(self._released, above.size)
             above |= self._released[: above.size]
@@ -170,13 +168,14 @@ class UnknownHistogram(ItemMechanism):
         shown = np.flatnonzero(above)
         pairs = list(zip((-noisy[shown]).tolist(), self._table.labels.take(shown).list(), strict=True))
         # By count and label: the order in which items came is private (streaming-selection 10.3).
-        self._shown = {label: -count for count, label in self._best(pairs)}
+        return {label: -count for count, label in self._best(pairs)}
 
     def _best(self, pairs: list[tuple[int, str]]) -> list[tuple[int, str]]:
         return sorted(pairs)
 
     def _value(self) -> dict[str, int]:
-        return self._shown
+        shown: dict[str, int] = self._kept.played
+        return shown
 
     def _accuracy(self, tick: int) -> Spread:
         return self._tree.spread(tick)
@@ -184,13 +183,12 @@ class UnknownHistogram(ItemMechanism):
     def _saved(self) -> list[bytes]:
         return [np.packbits(self._released[: len(self._table)]).tobytes(), *self._table.to_bytes()]
 
-    def _load_saved(self, tick: int, parts: list[bytes]) -> None:
+    def _load_saved(self, tick: int, parts: list[bytes]) -> dict[str, int]:
         self._table.load(parts[1:])
         released = np.frombuffer(parts[0], dtype=np.uint8)
         self._released = np.unpackbits(released, count=len(self._table) if self._sticky else 0).astype(np.bool_)
         self._tree.seek(tick, self._table.addresses)
-        if tick:
-            self._publish()
+        return self._publish() if tick else {}
 
     def _checked(self, t: int) -> int:
         assert self.horizon is not None

@@ -22,7 +22,7 @@ from evertally.noise import DiscreteGaussian, NoiseKey
 from evertally.privacy import ApproxZCDP, Contribution, Guarantee, Neighbours
 from evertally.selection.histograms import OneShot, UnknownGauss, UnknownGumbel
 from evertally.selection.item_mechanism import ItemMechanism
-from evertally.selection.meta import MetaAlgo, SeenBlocks, block_share
+from evertally.selection.meta import MetaAlgo, SeenBlocks, block_share, paid_by
 from evertally.selection.reach import Reach
 from evertally.selection.unknown import UnknownHistogram, UnknownTopK, charge_of
 
@@ -67,6 +67,7 @@ class _Blocks(ItemMechanism):
         key: NoiseKey | None = None,
         stream: str = "stream",
         name: str | None = None,
+        allow_copy: bool = False,
     ) -> None:
         if mechanism != "meta":
             raise ConfigurationError(f'this class is mechanism="meta", not {mechanism!r}')
@@ -82,8 +83,9 @@ class _Blocks(ItemMechanism):
         charge = charge_of(guarantee)
         # One event meets one block of a level, replaced or not; a user's events, and those of the user who takes their
         # place, may each meet another, and every block has its own delta (additions 4).
-        share = block_share(charge, depth, blocks=1 if unit == "event" else reach.sides * events)
-        self._one_shot = self._look(share, reach)
+        blocks = 1 if unit == "event" else reach.sides * events
+        share = block_share(charge, depth, blocks)
+        self._one_shot = paid_by(charge, self._look(share, reach), depth, blocks)
         self._growth = whole("max_events_per_tick", max_events_per_tick, 1, 2**40) * max_weight
         super().__init__(
             contribution=contribution,
@@ -96,6 +98,7 @@ class _Blocks(ItemMechanism):
             neighbours=relation,
             stream=stream,
             name=name,
+            allow_copy=allow_copy,
         )
         self._engine = MetaAlgo(
             self._one_shot, SeenBlocks(depth, self._source), radix=r, depth=depth, source=self._source
@@ -109,11 +112,6 @@ class _Blocks(ItemMechanism):
         law = getattr(self._one_shot, "law", None)
         assert isinstance(law, DiscreteGaussian)
         return law
-
-    @property
-    def tick(self) -> int:
-        """Ticks released so far."""
-        return self._engine.tick
 
     def stddev(self, t: int) -> None:
         """None: the noise of a label depends on how many blocks released it."""

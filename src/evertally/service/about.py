@@ -92,7 +92,13 @@ class About:
             fields["charge"] = _amounts(planned.charge)
             fields["discovery"] = None if found is None else PlannedDiscovery(**dataclasses.asdict(found))
             rows.append(PlannedAnswer(**fields))
-        return PlanAnswer(ticks=self._plan.ticks, beta=self._plan.beta, queries=rows)
+        return PlanAnswer(
+            ticks=self._plan.ticks,
+            beta=self._plan.beta,
+            queries=rows,
+            warnings=list(self._plan.warnings),
+            about=self._plan.about,
+        )
 
     def ledger(self) -> LedgerAnswer:
         entries = [

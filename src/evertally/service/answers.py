@@ -108,6 +108,8 @@ class PlanAnswer(Answer):
     ticks: int = Field(description="The horizon, or the tick at which errors are quoted.")
     beta: float
     queries: list[PlannedAnswer]
+    warnings: list[str] = Field(description="What whoever relies on the guarantee must be told.")
+    about: str = Field(description="What the intervals and bounds are about: under a cap, what it kept.")
 
 
 class LedgerEntry(Answer):

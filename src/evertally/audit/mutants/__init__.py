@@ -14,6 +14,7 @@ False
 
 from evertally.audit.mutants import (
     calibration,
+    committing,
     door,
     engine,
     noise,
@@ -29,6 +30,7 @@ __all__ = [
     "MUTANTS",
     "Mutant",
     "calibration",
+    "committing",
     "door",
     "engine",
     "noise",

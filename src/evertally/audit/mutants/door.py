@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evertally.audit.mutants.planting import plant, replaced
-from evertally.encode import AmountDoor, CategoryDoor, UserCap
-from evertally.encode.door import _pairs
+from evertally.encode import AmountDoor, CategoryDoor, UserCap, UserTick
 from evertally.encode.labels import as_list, canonical
+from evertally.encode.plain import pairs
 
 Bug = AbstractContextManager[None]
 
@@ -23,7 +23,7 @@ Bug = AbstractContextManager[None]
     "one user with many events",
 )
 def cap_not_enforced() -> Bug:
-    return replaced(UserCap, keep=lambda self, users, tick: np.ones(len(users), dtype=bool))
+    return replaced(UserCap, look=lambda self, users, tick: (np.ones(len(users), dtype=bool), UserTick(tick)))
 
 
 @plant(
@@ -32,10 +32,10 @@ def cap_not_enforced() -> Bug:
     "one of two users, by category",
 )
 def cap_by_arrival() -> Bug:
-    def keep(self: UserCap, users: Any, tick: int) -> NDArray[np.bool_]:
-        return np.arange(len(users)) < self.max_events
+    def look(self: UserCap, users: Any, tick: int) -> tuple[NDArray[np.bool_], UserTick]:
+        return np.arange(len(users)) < self.max_events, UserTick(tick)
 
-    return replaced(UserCap, keep=keep)
+    return replaced(UserCap, look=look)
 
 
 @plant(
@@ -58,7 +58,7 @@ def amounts_not_clipped() -> Bug:
 def repeated_labels() -> Bug:
     def items(self: CategoryDoor, event: object) -> dict[int, int]:
         found: dict[int, int] = {}
-        for value, count in _pairs(event):
+        for value, count in pairs(event):
             column = self.column(value)
             if column is not None and isinstance(count, int):
                 found[column] = found.get(column, 0) + min(self.max_weight, count)

@@ -6,6 +6,7 @@ import functools
 import itertools
 import math
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -98,14 +99,13 @@ def replay_answered() -> Bug:
     original = LinearMechanism._step
 
     @functools.wraps(original)
-    def step(self: Any, row: IntArray, tick: int | None) -> Any:
+    def step(self: Any, row: IntArray, tick: int | None, users: Any = None) -> Any:
         if tick is not None and tick == self.tick and hasattr(self, "_sums_before"):
-            noise = self._history[-1] - self._sums
-            self._sums = self._sums_before + row
-            self._history[-1] = self._sums + noise
-            return self._release(self._history[-1], self._noise.spread(self.tick))
-        self._sums_before = self._sums.copy()
-        return original(self, row, tick)
+            noise, sums = self._last_row - self._sums, self._sums_before + row
+            self._kept = replace(self._kept, played=mechanism.Played((sums + noise)[None, :], sums))
+            return self._last_release()
+        self._sums_before = self._sums
+        return original(self, row, tick, users)
 
     return replaced(LinearMechanism, _step=step)
 
@@ -133,16 +133,22 @@ def horizon_overrun() -> Bug:
     "bits of releases",
 )
 def float_noise() -> Bug:
-    def step(self: Any, row: IntArray, tick: int | None) -> Any:
-        self._noise.advance(1)
-        self._sums += row
-        bits = self._key.mac("float noise", self.tick.to_bytes(8, "little"))
+    def step(self: Any, row: IntArray, tick: int | None, users: Any = None) -> Any:
+        sums = self._sums + row
+        bits = self._key.mac("float noise", (self.tick + 1).to_bytes(8, "little"))
         first, second = ((int.from_bytes(part, "little") + 1) / 2.0**64 for part in (bits[:8], bits[8:16]))
         noise = float(getattr(self._noise.law, "scale", 1)) * math.log(first / second)
-        self._history.append(self._sums + noise)
-        return self._release(self._history[-1], self._noise.spread(self.tick))
+        played = mechanism.Played((sums + noise)[None, :], sums)
+        self._kept = replace(self._kept, tick=self.tick + 1, played=played)
+        return self._last_release()
 
-    return all_of(replaced(LinearMechanism, _step=step), replaced(Counter, _show=lambda self, values: float(values[0])))
+    def settle(self: Any) -> None:
+        """Its engine never moves."""
+
+    return all_of(
+        replaced(LinearMechanism, _step=step, _settle=settle),
+        replaced(Counter, _show=lambda self, values: float(values[0])),
+    )
 
 
 # -- what a release shows --------------------------------------------------------------------------------------------

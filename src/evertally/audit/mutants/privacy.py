@@ -9,6 +9,7 @@ from typing import Any
 
 from evertally.audit.mutants.planting import plant, replaced
 from evertally.counting import mean
+from evertally.counting.mechanism import Contract
 from evertally.privacy import Change, Contribution, Cost, Ledger, Neighbours, PureDP, guarantees, neighbours
 from evertally.privacy._promise import Promise
 from evertally.privacy.conversions import ideal_gaussian_rho
@@ -64,6 +65,33 @@ def replaced_user_charged_once() -> Bug:
     from evertally.counting import counter
 
     return replaced(counter, change=change)
+
+
+@plant(
+    "totals taken where users are protected",
+    "price-of-continual-release 9.5: the cap is kept at the door, and totals do not pass it",
+    "totals that belong to nobody",
+)
+def totals_of_nobody() -> Bug:
+    return replaced(Contract, _check_owners=lambda self: None)
+
+
+@plant(
+    "any delta taken without a word",
+    "a mechanism that publishes each person with probability delta is (0, delta)-private",
+    "a promise that one in ten is published",
+)
+def any_delta() -> Bug:
+    return replaced(guarantees, checked_delta=lambda delta, force: delta)
+
+
+@plant(
+    "a large delta shown like any other",
+    "a mechanism that publishes each person with probability delta is (0, delta)-private",
+    "a promise that one in ten is published",
+)
+def silent_delta() -> Bug:
+    return replaced(guarantees, delta_warning=lambda delta, events=None: None)
 
 
 @plant(

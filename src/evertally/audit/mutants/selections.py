@@ -25,10 +25,11 @@ from evertally.bounds import selection as bounds
 from evertally.bounds.selection import Threshold, gumbel_margin, gumbel_q
 from evertally.counting.process import IntArray
 from evertally.encode import ItemDoor, ItemTotals
-from evertally.encode.door import _TOTAL_LIMIT, _pairs, whole
+from evertally.encode.door import _TOTAL_LIMIT
 from evertally.encode.labels import as_list
+from evertally.encode.plain import pairs, whole
 from evertally.errors import ReplayRefused
-from evertally.noise import item_addresses
+from evertally.noise import item_addresses, round_up
 from evertally.noise.keystream import Keystream
 from evertally.privacy import ZCDP, ApproxZCDP, Change
 from evertally.selection import histograms, item_table, streaming, unknown, unknown_meta
@@ -39,6 +40,7 @@ from evertally.selection.items import Items
 from evertally.selection.meta import block_share
 from evertally.selection.noisy_max import noisy_argmax
 from evertally.selection.reach import Reach
+from evertally.selection.roots import root_up
 from evertally.selection.sparse_gumbel import SparseGumbel
 from evertally.selection.sparse_gumbel_budget import SparseGumbelBudget
 from evertally.selection.unknown import UnknownHistogram, UnknownTopK
@@ -148,13 +150,14 @@ def delta_for_one_label() -> Bug:
 def threshold_by_age() -> Bug:
     original = UnknownHistogram._publish
 
-    def publish(self: Any) -> None:
+    def publish(self: Any) -> dict[str, int]:
         first = self.__dict__.setdefault("_first", [])
-        first += [self.tick] * (len(self._table) - len(first))
+        first += [self._tree.tick] * (len(self._table) - len(first))
         public = self._threshold
         self._threshold = SimpleNamespace(at=lambda t: np.array([public.at(t - f + 1) for f in first], dtype=np.int64))
-        original(self)
+        shown = original(self)
         self._threshold = public
+        return shown
 
     return replaced(UnknownHistogram, _publish=publish)
 
@@ -167,10 +170,11 @@ def threshold_by_age() -> Bug:
 def sticky_too_early() -> Bug:
     original = UnknownHistogram._publish
 
-    def publish(self: Any) -> None:
-        original(self)
+    def publish(self: Any) -> dict[str, int]:
+        shown = original(self)
         if self._sticky:
             self._released[:] = True
+        return shown
 
     return replaced(UnknownHistogram, _publish=publish)
 
@@ -182,7 +186,7 @@ def sticky_too_early() -> Bug:
 )
 def weightless_labels() -> Bug:
     def row(self: ItemDoor, event: object, tick: int) -> dict[str, int]:
-        weightless = [(self._item(value), weight) for value, weight in _pairs(event) if weight == 0]
+        weightless = [(self._item(value), weight) for value, weight in pairs(event) if weight == 0]
         counted = {} if weightless else self._cut(self._items(event), tick)
         return counted | {item: 0 for item, _ in weightless if item is not None}
 
@@ -384,7 +388,7 @@ def copies_counted() -> Bug:
 def weights_not_clipped() -> Bug:
     def items(self: ItemDoor, event: object) -> dict[str, int]:
         found: dict[str, int] = {}
-        for value, weight in _pairs(event):
+        for value, weight in pairs(event):
             item, times = self._item(value), whole(weight, _TOTAL_LIMIT)
             if item is not None and times > 0:
                 found[item] = found.get(item, 0) + times
@@ -401,7 +405,7 @@ def weights_not_clipped() -> Bug:
 def clipped_too_early() -> Bug:
     def items(self: ItemDoor, event: object) -> dict[str, int]:
         found: dict[str, int] = {}
-        for value, weight in _pairs(event):
+        for value, weight in pairs(event):
             item, times = self._item(value), whole(weight, self.max_weight)
             if item is not None and times > 0:
                 found[item] = found.get(item, 0) + times
@@ -447,9 +451,9 @@ def order_of_arrival() -> Bug:
 def labels_in_errors() -> Bug:
     original = UnknownHistogram._step
 
-    def step(self: Any, totals: Any, tick: int | None) -> Any:
+    def step(self: Any, totals: Any, tick: int | None, users: Any = None) -> Any:
         try:
-            return original(self, totals, tick)
+            return original(self, totals, tick, users)
         except ReplayRefused as error:
             raise ReplayRefused(f"{error} (items: {', '.join(self._table.labels.list())})") from None
 
@@ -487,9 +491,9 @@ def bound_for_what_is_there() -> Bug:
 def shown_as_zero() -> Bug:
     original = UnknownHistogram._publish
 
-    def publish(self: Any) -> None:
-        original(self)
-        self._shown |= {label: 0 for label in self._table.labels.list() if label not in self._shown}
+    def publish(self: Any) -> dict[str, int]:
+        shown = original(self)
+        return shown | {label: 0 for label in self._table.labels.list() if label not in shown}
 
     return replaced(UnknownHistogram, _publish=publish)
 
@@ -593,7 +597,7 @@ def _gumbel_threshold(lowered: Callable[[UnknownGumbel, int], int]) -> Bug:
 def k_for_kbar() -> Bug:
     def charge(self: UnknownGumbel) -> ApproxZCDP:
         rho = histograms._gumbel_rho(self.k, self.scale, self.count_variance, self.reach)
-        return ApproxZCDP(rho, self.k * self.q)
+        return ApproxZCDP(rho, self.k * self.q, force=True)
 
     return replaced(UnknownGumbel, charge=property(charge))
 
@@ -658,6 +662,11 @@ def one_noise_for_all_counts() -> Bug:
 # -- MetaAlgo --------------------------------------------------------------------------------------------------------
 
 
+def _unchecked(charge: Any, one_shot: Any, *rest: int) -> Any:
+    """`paid_by` that pays for everything: the product refuses shares that are too large."""
+    return one_shot
+
+
 @plant(
     "the whole delta for every block",
     "streaming-selection 5.1: bad outcomes are union-bounded over L cells",
@@ -665,9 +674,9 @@ def one_noise_for_all_counts() -> Bug:
 )
 def delta_for_each_block() -> Bug:
     def share(charge: Any, depth: int, blocks: int = 1) -> Any:
-        return ApproxZCDP(block_share(charge, depth, blocks).exact_rho, charge.exact_delta)
+        return ApproxZCDP(block_share(charge, depth, blocks).exact_rho, charge.exact_delta, force=True)
 
-    return replaced(unknown_meta, block_share=share)
+    return replaced(unknown_meta, block_share=share, paid_by=_unchecked)
 
 
 @plant(
@@ -676,7 +685,22 @@ def delta_for_each_block() -> Bug:
     "noise of the blocks of MetaAlgo, every tick of 9",
 )
 def rho_for_each_block() -> Bug:
-    return replaced(streaming, block_share=lambda charge, depth: charge)
+    return replaced(streaming, block_share=lambda charge, depth: charge, paid_by=_unchecked)
+
+
+@plant(
+    "counts too exact for users that are replaced",
+    "additions 4: in two blocks counts cost twice as much; count_variance >= 2 scale^2, or charge them apart",
+    "a user whose place another takes in other blocks",
+)
+def charged_as_if_in_one_block() -> Bug:
+    def tau(rho: Fraction, k: int, counts: bool, reach: Reach) -> tuple[Fraction, Fraction]:
+        # scale^2 = 16 variance: one block in which all events meet costs rho, as it should.
+        part = (Fraction(reach.sides**2, 16 * 8) + Fraction(1, 2)) * k * reach.move**2
+        variance = round_up(part / rho)
+        return 4 * root_up(variance), variance
+
+    return replaced(histograms, _tau=tau, _rho_apart=histograms._gumbel_rho)
 
 
 @plant(
@@ -749,6 +773,27 @@ def recomputed_scale() -> Bug:
             play(self, sums[i : i + 1], *(part[i : i + 1] for part in out))
 
     return replaced(SparseGumbel, _settle=shrinking, _play=one_by_one)
+
+
+@plant(
+    "the bar of the sparse vector from exact counts",
+    "additions 3: a bar that is no function of the transcript moves too, and a question has sensitivity 2",
+    "sparse vector, replaced events, the same counts",
+)
+def exact_bar() -> Bug:
+    play = SparseGumbel._play
+
+    def by_exact_counts(self: Any, sums: IntArray, *out: IntArray) -> None:
+        eta = self._eta
+        for i in range(len(sums)):
+            row = sums[i : i + 1]
+            if self.tick:
+                noise = self._counted(row, self.tick + 1).min() - row[:, self._named].min()
+                self._eta = eta - int(noise)
+            play(self, row, *(part[i : i + 1] for part in out))
+        self._eta = eta
+
+    return replaced(SparseGumbel, _play=by_exact_counts)
 
 
 @plant(

@@ -66,7 +66,9 @@ Case = tuple[float, float, str]  # what was found, what is claimed, and where
 def unknown(rho: Any, delta: Any, horizon: int = 2, **options: Any) -> Factory:
     """A factory of histograms over an unknown domain, on a binary tree unless told otherwise."""
     settings: dict[str, Any] = {"radix": 2} | options
-    return lambda key: UnknownHistogram(guarantee=ApproxZCDP(rho, delta), horizon=horizon, key=key, **settings)
+    return lambda key: UnknownHistogram(
+        guarantee=ApproxZCDP(rho, delta, force=True), horizon=horizon, key=key, **settings
+    )
 
 
 def needed(variance: float, steps: int, times: float = 1) -> Fraction:
@@ -179,8 +181,14 @@ def _() -> Verdict:
     # 11.4 (9): in MetaAlgo a label is in L blocks, each of which may show it. Here L = 2, and a block has half of rho.
     kinds: list[tuple[str, Any, tuple[int, ...], dict[str, int], ApproxZCDP]] = [
         # Draws of variance 1/5: their difference passes 2 with most of the probability that Chernoff's bound says.
-        ("noisy threshold", UnknownHistogram, (), {"kbar": 2}, ApproxZCDP(5, needed(0.4, 2))),
-        ("noisy threshold, twice delta", UnknownHistogram, (), {"kbar": 2}, ApproxZCDP(5, needed(0.4, 2, times=2))),
+        ("noisy threshold", UnknownHistogram, (), {"kbar": 2}, ApproxZCDP(5, needed(0.4, 2), force=True)),
+        (
+            "noisy threshold, twice delta",
+            UnknownHistogram,
+            (),
+            {"kbar": 2},
+            ApproxZCDP(5, needed(0.4, 2, times=2), force=True),
+        ),
         ("Gumbel threshold", UnknownTopK, (1,), {"kbar": 1}, ApproxZCDP(8, 2 / (1 + math.exp(4)) * (1 + 1e-9))),
     ]
     cases = []
@@ -198,7 +206,7 @@ def _() -> Verdict:
 
 @probe("exact law", "the best label of an unknown domain")
 def _() -> Verdict:
-    charge = ApproxZCDP(Fraction(5, 2), Fraction(1, 10))
+    charge = ApproxZCDP(Fraction(5, 2), Fraction(1, 10), force=True)
 
     def make(histogram: Histogram) -> Run:
         events = [label for label, count in histogram.items() for _ in range(count)]
@@ -247,6 +255,22 @@ def _() -> Verdict:
         return StreamingTopK(9, columns=columns, guarantee=ZCDP(Fraction(1, 2)), key=key, **options)
 
     return separates([(worst_mu(make, 9, range(1, 10)), 0.5)])
+
+
+@probe("closed form", "a user whose place another takes in other blocks")
+def _() -> Verdict:
+    # additions 4: ticks 1 and 4 have no block of a tree of three in common. Every column counts, so all are named.
+    ticks, columns = 8, [f"column {t}" for t in range(8)]
+    options: dict[str, Any] = {"unit": "user", "max_events_per_user": 2, "neighbours": "replace"}
+
+    def make(key: Any) -> StreamingTopK:
+        settings: dict[str, Any] = {"columns": columns, "horizon": ticks, "radix": 3, "key": key} | options
+        return StreamingTopK(8, mechanism="meta", guarantee=ZCDP(Fraction(1, 2)), **settings)
+
+    responses, laws = item_table(make, [1] + [0] * (ticks - 1))
+    moves = [[2, 2, 2, 0, 0, 0, 0, 0], [2, 2, 2, 2, 2, 2, 2, 2], [1, 1, 1, 0, -1, -1, 0, 0]]
+    found = [separation(responses, laws, np.array(move, dtype=np.float64)) for move in moves]
+    return separates((mu * math.sqrt(len(columns)), 0.5) for mu in found)
 
 
 # -- what one event moves --------------------------------------------------------------------------------------------
@@ -398,7 +422,7 @@ def _() -> Verdict:
     words: list[Any] = [["a"] * 40, ["b"] * 5, ["a"] * 3 + ["b"] * 30, ["c"] * 60, [], ["b"] * 9, ["d"] * 50, ["a"]]
     rows: Any = np.array([(9, 0, 1), (0, 60, 0), (0, 0, 1), (200, 1, 0), (0, 0, 900), (0, 9000, 0), (1, 1, 1)])
     two: dict[str, Any] = {"columns": ["a", "b", "c"], "guarantee": ApproxDP(40, 1e-3), "horizon": 8, "radix": 2}
-    promise = ApproxZCDP(Fraction(2), 0.05)
+    promise = ApproxZCDP(Fraction(2), 0.05, force=True)
     subjects: dict[str, tuple[Callable[[Any], Any], Sequence[Any]]] = {
         "unknown": (lambda key: UnknownHistogram(guarantee=promise, horizon=8, radix=2, key=key), words),
         "sticky": (lambda key: UnknownHistogram(guarantee=promise, horizon=8, radix=2, sticky=True, key=key), words),
@@ -553,6 +577,25 @@ def _() -> Verdict:
         low, high, named = waits(s + 1, round(2 * math.sqrt(s) * tau), eta)
         cases.append((sparse_vector_loss(make, low, high, named), 3 * math.sqrt(s) / (4 * tau), f"{s} switches"))
     return exceeds(cases, "the ticks of the switches lose epsilon")
+
+
+@probe("exact law", "sparse vector, replaced events, the same counts")
+def _() -> Verdict:
+    # additions 3: the bar is made of counts that are in the transcript, also at the tick of the switch. On the left the
+    # named column has one event more, on the right ten others have; noise of the blocks with tick 1 makes up for it.
+    eta, ticks = 50, 6
+    budget = sparse_gumbel_budget(ApproxDP(8, 1e-6), 1, 1, 1, REPLACE)
+    tau = math.sqrt(budget.tau_squared)
+    low, high, named = waits(1, round(2 * tau), eta)
+    low[0][0] += 1
+    blocks = {("count-0", node, 0): 1 for node in (1, 2, 4)}
+
+    def make(source: Any) -> SparseGumbel:
+        return SparseGumbel(budget, columns=12, horizon=ticks, eta=eta, source=source, radix=2)
+
+    lost = sparse_vector_loss(make, low, high, named, counted=({}, blocks))
+    back = sparse_vector_loss(make, high, low, named, counted=(blocks, {}))
+    return exceeds([(max(lost, back), 1 / tau, "one switch")], "the ticks of the switches lose epsilon")
 
 
 @probe("exact law", "sparse vector of three ticks, all draws")

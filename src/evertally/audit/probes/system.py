@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from evertally import checks
-from evertally.audit import attacks
+from evertally.audit import attacks, copies
 from evertally.audit.probes.probing import (
     Verdict,
     counter,
@@ -15,8 +15,10 @@ from evertally.audit.probes.probing import (
     probe,
 )
 from evertally.counting import VectorCounter
-from evertally.noise import NoiseKey
-from evertally.privacy import ZCDP, ApproxDP, PureDP
+from evertally.errors import ConfigurationError
+from evertally.histogram import MaxSum
+from evertally.noise import NoiseKey, ZeroNoise
+from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, PureDP
 
 
 @probe("attack", "replay, restore, horizon")
@@ -105,6 +107,63 @@ def _() -> Verdict:
     )
 
 
+@probe("attack", "the same names with other data")
+def _() -> Verdict:
+    return first_leak(*copies.copies_attack(counter(PureDP(1), 4, name="one")), copies.one_shot_attack())
+
+
+@probe("attack", "one more option after an upgrade")
+def _() -> Verdict:
+    return first_leak(copies.upgrade_attack(counter(PureDP(1), 4)))
+
+
+@probe("attack", "two laws in one lane")
+def _() -> Verdict:
+    return first_leak(copies.two_laws_attack())
+
+
+@probe("attack", "users after an interrupted call")
+def _() -> Verdict:
+    return first_leak(copies.interrupted_users_attack(counter(PureDP(1), 40, unit="user", max_events_per_user=1)))
+
+
+@probe("attack", "totals that belong to nobody")
+def _() -> Verdict:
+    """Where users are protected, what comes without users must not come in: one person could be all of it."""
+    user: dict[str, Any] = {"unit": "user", "max_events_per_user": 1}
+    makers = (
+        counter(PureDP(1), 4, **user),
+        counter(ZCDP(0.5), 4, "sqrt", **user),
+        lambda key: MaxSum(
+            columns=2, guarantee=PureDP(1), horizon=4, largest=100, mechanism="bounded", key=key, **user
+        ),
+    )
+    for make in makers:
+        for many in (False, True):
+            mechanism: Any = make(ZeroNoise())
+            x = [50, 0] if isinstance(mechanism, MaxSum) else 50
+            try:
+                mechanism.run([x]) if many else mechanism.step(x)
+            except TypeError:
+                continue
+            return True, f"{type(mechanism).__name__} with a cap of 1 took 50 events of nobody knows whom"
+    return False, "totals are refused where users are protected"
+
+
+@probe("attack", "a promise that one in ten is published")
+def _() -> Verdict:
+    for kind in (ApproxDP, ApproxZCDP):
+        try:
+            promise = kind(1, 0.1)
+        except ConfigurationError:
+            promise = kind(1, 0.1, force=True)
+        else:
+            return True, f"{promise!r} was taken without a word"
+        if "WARNING" not in repr(promise):
+            return True, f"{promise!r} does not warn"
+    return False, "a delta of 0.1 is refused unless forced, and then it warns"
+
+
 @probe("attack", "bits of releases")
 def _() -> Verdict:
     return first_leak(attacks.float_support_attack(counter(PureDP(1), 1), trials=2000))
@@ -117,19 +176,26 @@ def _derived(key: NoiseKey, name: str) -> NoiseKey:
 # -- conformance -----------------------------------------------------------------------------------------------------
 
 
-def _conforms(name: str) -> Verdict:
+def _conforms(name: str, these: Sequence[checks.Check] = checks.CHECKS) -> Verdict:
     subject = next(subject for subject in checks.MECHANISMS if subject.name.startswith(name))
-    for check in checks.CHECKS:
+    for check in these:
         try:
             check(subject)
         except Exception as error:  # a check fails by assertion, or by whatever the mechanism raised in it
             return True, f"{check.__name__}: {error or type(error).__name__}"
-    return False, f"{len(checks.CHECKS)} checks passed"
+    return False, f"{len(these)} checks passed"
 
 
 @probe("conformance", "pure counter")
 def _() -> Verdict:
     return _conforms("Counter(tree, PureDP(epsilon=1.0), T=20")
+
+
+@probe("conformance", "interrupted and concurrent calls")
+def _() -> Verdict:
+    these = (checks.check_interrupted_calls, checks.check_one_call_at_a_time)
+    caught, evidence = _conforms("Counter(tree, PureDP(epsilon=1.0), T=20", these)
+    return (caught, evidence) if caught else _conforms("MaxSum: rebased, PureDP", these)
 
 
 @probe("conformance", "square-root counter")

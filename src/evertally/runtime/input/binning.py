@@ -15,11 +15,12 @@ import pyarrow as pa
 from evertally.runtime.input.sources import Batch, Input
 from evertally.runtime.input.tick_events import joined, prepared, ticks_of, use_of
 from evertally.runtime.spec import QuerySpec, StreamSpec
+from evertally.secret import Secret
 
 _USERS = "users of the stream"  # no query can have this name
 
 
-class BinnedEvents:
+class BinnedEvents(Secret):
     """Events in tick order: what the door of each query gets, and the users, if they are the protected unit."""
 
     def __init__(self, spec: StreamSpec, source: Input, first: int, last: int) -> None:

@@ -25,6 +25,7 @@ import pyarrow.parquet
 from evertally.errors import ConfigurationError, StateError
 from evertally.runtime.input import json_cells
 from evertally.runtime.input.arrow_columns import clean
+from evertally.secret import Secret
 
 Batch = dict[str, Any]  # column name -> Arrow array, or numpy array of Python objects
 # The column of a batch of which no column is wanted: events are only counted. No column of a spec has this name.
@@ -64,7 +65,7 @@ class Input(Protocol):
         ...
 
 
-class InputFile:
+class InputFile(Secret):
     """One file of events, pinned by the hash of its bytes.
 
     The hash is what a resumed run compares, so the file must not change between hashing and the end of

@@ -20,11 +20,12 @@ from evertally.runtime.input import columns
 from evertally.runtime.input.sources import ROWS, Batch
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.runtime.spec.options import UNKNOWN
+from evertally.secret import Secret
 
 _SHORT_LIMIT = 2**31  # bytes that positions of 32 bits reach
 
 
-class TickEvents:
+class TickEvents(Secret):
     """What the doors of one tick get: the events of all its batches, in the order of the batches.
 
     >>> from types import SimpleNamespace

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 
 from evertally.errors import StateError
 from evertally.runtime.clock import instant
+from evertally.runtime.plan import about_intervals
 from evertally.runtime.releases import TickRelease, categories, unpacked
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.runtime.state.sidecar import sync_directory
@@ -31,6 +32,7 @@ _ROWS = 2**18  # of a part, about: what can be written anew at every tick of a s
 _TICKS = 2**14  # of a part, at most
 _FOUND = 1000  # rows of an unknown histogram, for the size of parts: how many it will have is not public
 _LARGEST = 2**63 - 1
+ABOUT = b"evertally.about"  # in the metadata: what the intervals are about
 _LAST = b"evertally.last_tick"  # in the file's metadata: a tick that shows no label has no row
 
 
@@ -104,7 +106,7 @@ class Parts:
     def _write(self, path: Path, table: pa.Table, last: int) -> None:
         temporary = path.with_name(f".{path.name}.new")  # readers of a folder pass over names that begin with a dot
         buffer = pa.BufferOutputStream()
-        marked = table.replace_schema_metadata({_LAST: str(last)})
+        marked = table.replace_schema_metadata((self._schema.metadata or {}) | {_LAST: str(last)})
         pq.write_table(marked, buffer, compression="zstd")
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         with os.fdopen(descriptor, "wb") as file:
@@ -144,7 +146,8 @@ def release_schema(spec: StreamSpec) -> pa.Schema:
             ("stddev", pa.float64()),
             ("lower", number),
             ("upper", number),
-        ]
+        ],
+        metadata={ABOUT: about_intervals(spec)},
     )
 
 

@@ -303,7 +303,9 @@ def _digest(spec: StreamSpec, guarantee: Mapping[str, int | float | str]) -> str
             spec.user_column,
         ],
         "guarantee": {
-            option: value if isinstance(value, str) else str(Fraction(value)) for option, value in guarantee.items()
+            option: value if isinstance(value, str) else str(Fraction(value))
+            for option, value in guarantee.items()
+            if option != "force"  # a word to the loader; it decides nothing that is released
         },
         "clock": [
             spec.clock.column,

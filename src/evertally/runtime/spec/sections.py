@@ -61,11 +61,14 @@ class GuaranteeSection(Section):
     delta: Number | None = None
     rho: Number | None = None
     adversary: Literal["adaptive", "oblivious"] = "adaptive"
+    force: bool | None = None
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
-        if self.model_fields_set - {"adversary"} not in ({"epsilon"}, {"rho"}, {"epsilon", "delta"}):
+        if self.model_fields_set - {"adversary", "force"} not in ({"epsilon"}, {"rho"}, {"epsilon", "delta"}):
             raise OptionError(None, "needs exactly one of: epsilon; epsilon and delta; rho")
+        if self.force is not None and self.delta is None:
+            raise OptionError("force", "force is for a large delta, and there is none here")
         return self
 
 

@@ -43,6 +43,10 @@ STEPS = (
         name TEXT PRIMARY KEY, value INTEGER NOT NULL, mac BLOB NOT NULL
     );
     """,
+    """
+    -- a keyed fingerprint of where a query draws its noise
+    ALTER TABLE ledger ADD COLUMN noise TEXT NOT NULL DEFAULT '';
+    """,
 )
 
 _DAMAGED = "it is damaged; the stream stops. Bring back the last good copy and resume with --replay"

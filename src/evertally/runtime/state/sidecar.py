@@ -19,6 +19,7 @@ from pathlib import Path
 
 from evertally.errors import StateError
 from evertally.noise import Key
+from evertally.secret import Secret
 
 NO_CHAIN = "0" * 64
 
@@ -32,7 +33,7 @@ class Mark:
     chain: str = NO_CHAIN
 
 
-class Sidecar:
+class Sidecar(Secret):
     """The file beside the key that binds it to one spec and keeps the last mark."""
 
     def __init__(self, key: Key, key_file: Path, spec_digest: str, stream: str) -> None:

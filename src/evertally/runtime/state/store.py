@@ -32,6 +32,9 @@ from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state import database
 from evertally.runtime.state.retention import drop_statements, thinned_through
 from evertally.runtime.state.sidecar import NO_CHAIN, Mark, Sidecar
+from evertally.secret import Secret
+
+LedgerRow = tuple[str, str, str, str]  # query, share, charge, fingerprint of its noise
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,8 @@ class Cursor:
     offset: int = 0
 
 
-@dataclass(frozen=True)
-class Entry:
+@dataclass(frozen=True, repr=False)
+class Entry(Secret):
     """One accepted batch: its id and the events of it by tick."""
 
     id: str
@@ -76,7 +79,7 @@ class Entry:
     parts: Sequence[tuple[int, bytes]]
 
 
-class Store:
+class Store(Secret):
     """The durable side of one stream. Use it only inside `sidecar.fence`, from one thread."""
 
     def __init__(self, key: Key, spec: StreamSpec) -> None:
@@ -122,7 +125,7 @@ class Store:
             raise
         return True
 
-    def begin(self, ledger: Sequence[tuple[str, str, str]], origin: int | None = None) -> None:
+    def begin(self, ledger: Sequence[LedgerRow], origin: int | None = None) -> None:
         """Binds the key to this spec (from here on it serves no other) and makes an empty store."""
         mark = self._sidecar.read()
         if mark is None:
@@ -133,11 +136,22 @@ class Store:
         head = replace(self.head, generation=generation, origin=origin)
         with database.translated(self._path), database.transaction(self._connection):
             self._connection.execute("DELETE FROM ledger")
-            self._connection.executemany("INSERT INTO ledger VALUES (?, ?, ?)", ledger)
+            self._connection.executemany("INSERT INTO ledger VALUES (?, ?, ?, ?)", ledger)
             self._put_head(head)
         self.head = head
         if self._target is None:
             self._sidecar.write(Mark(generation, 0, NO_CHAIN))
+
+    def check_ledger(self, ledger: Sequence[LedgerRow]) -> None:
+        """Refuses mechanisms that would pay otherwise, or draw other noise, than those that began the stream."""
+        with database.translated(self._path):
+            found = self._connection.execute("SELECT query, share, charge, noise FROM ledger").fetchall()
+        if sorted(found) != sorted(ledger):
+            raise StateError(
+                f"{self._path}: this version would draw the noise of the stream from other addresses, or pay "
+                "otherwise, than the one that began it; the past would be drawn anew and reveal data. The stream "
+                "stops: bring the version back that began it, or start a new stream with its own budget"
+            )
 
     def close(self) -> None:
         """Closes the file, with its write-ahead log folded into it: from here on the file alone is the stream."""

@@ -1,0 +1,95 @@
+"""Calls that end half-way, and calls that enter together: what must hold when Ctrl-C, a time-out or a thread comes in.
+
+A trace function (`sys.settrace`) sees every line of the package before it runs, and raises there, or lets somebody else
+in there. It stands for a signal handler, which Python runs between any two lines.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import evertally
+
+_PACKAGE = str(Path(evertally.__file__).parent)
+_OURSELVES = str(Path(__file__).parent)
+
+Line = tuple[CodeType, int]
+OnLine = Callable[[Line], None]
+
+
+class Interruption(BaseException):
+    """What a signal handler or a lack of memory raises, at a line of our choice."""
+
+
+def watched(call: Callable[[], Any], on_line: OnLine) -> Any:
+    """Calls, and calls `on_line` before every line of the package that runs."""
+
+    def local(frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "line":
+            on_line((frame.f_code, frame.f_lineno))
+        return local
+
+    def enter(frame: FrameType, event: str, argument: Any) -> Any:
+        file = frame.f_code.co_filename
+        return local if file.startswith(_PACKAGE) and not file.startswith(_OURSELVES) else None
+
+    before = sys.gettrace()
+    sys.settrace(enter)
+    try:
+        return call()
+    finally:
+        sys.settrace(before)
+
+
+def lines_of(call: Callable[[], Any]) -> tuple[Any, list[Line]]:
+    """The result of a call, and the lines that it ran, each once, in the order of their first time."""
+    seen: dict[Line, None] = {}
+    result = watched(call, lambda line: seen.setdefault(line))
+    return result, list(seen)
+
+
+def interrupted(call: Callable[[], Any], at: Line) -> bool:
+    """Calls, and raises when the line is about to run for the first time. Whether it came to that."""
+
+    def stop(line: Line) -> None:
+        if line == at:
+            raise Interruption
+
+    try:
+        watched(call, stop)
+    except Interruption:
+        return True
+    return False
+
+
+def entered(call: Callable[[], Any], at: Line, other: Callable[[], Any]) -> tuple[Any, list[BaseException | None]]:
+    """Calls, and when the line is about to run, calls `other` from this thread (as a signal handler does) and from
+    another one. The result, and what the two others raised."""
+    raised: list[BaseException | None] = []
+
+    def try_other() -> None:
+        try:
+            other()
+        except BaseException as error:
+            raised.append(error)
+        else:
+            raised.append(None)
+
+    def let_in(line: Line) -> None:
+        if line == at and not raised:
+            try_other()
+            thread = threading.Thread(target=try_other)
+            thread.start()
+            thread.join()
+
+    return watched(call, let_in), raised
+
+
+def name_of(line: Line) -> str:
+    """A line for people."""
+    return f"{Path(line[0].co_filename).name}:{line[1]} in {line[0].co_name}"

@@ -1,0 +1,124 @@
+"""One live mechanism for one path of noise, in this process.
+
+The noise of a mechanism follows from its key, its names and its parameters (design: replay needs nothing stored). So a
+second mechanism with the same ones has the same noise, and if it sees other data the two publish the exact difference:
+two counters under one key, a notebook cell run again on corrected data, a snapshot that is restored twice. Here the
+paths that are in use are remembered, by a keyed fingerprint, and the second mechanism is refused.
+
+What cannot be seen from here: another process, another machine, this process after a restart. There the rule is the
+user's to keep, and the runtime keeps it with a store, a lock and a sidecar.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from dataclasses import dataclass
+
+from evertally.errors import ConfigurationError, NoiseReused
+from evertally.noise import NoiseKey
+
+
+@dataclass
+class _Path:
+    owner: weakref.ref[object] | None = None
+    tick: int = 0  # the last tick that anybody has released from this path
+
+
+_paths: dict[bytes, _Path] = {}
+_released_once: dict[bytes, bytes] = {}  # what one-shot mechanisms have seen, as keyed digests
+_lock = threading.Lock()
+
+
+class Hold:
+    """What one mechanism may do with its path. As made, it is a copy: the user has said that it sees the same data.
+
+    >>> class Anything:
+    ...     pass
+    >>> one, two = Anything(), Anything()
+    >>> Hold(b"path of a doctest", one).begin()
+    >>> Hold(b"path of a doctest", two).begin()
+    Traceback (most recent call last):
+    ...
+    evertally.errors.NoiseReused: ...
+    """
+
+    def __init__(self, fingerprint: bytes, mechanism: object) -> None:
+        self._me = weakref.ref(mechanism)
+        self._process = os.getpid()
+        self._copy = True
+        with _lock:
+            self._path = _paths.setdefault(fingerprint, _Path())
+
+    def begin(self) -> None:
+        """Takes a path that nobody has used."""
+        with _lock:
+            if self._path.tick or _alive(self._path):
+                raise NoiseReused(
+                    "a mechanism with this key, these names and these parameters "
+                    + ("has already released ticks" if self._path.tick else "exists")
+                    + " in this process; a second one has the same noise, and on other data the two would publish the "
+                    "exact difference. Go on with the first one, take a new key or another name, or say "
+                    "allow_copy=True if it will see exactly the same data"
+                )
+            self._own()
+
+    def resume(self, tick: int) -> None:
+        """Takes the path over, from a snapshot of this tick: whoever had it so far releases nothing more."""
+        with _lock:
+            if tick < self._path.tick:
+                raise NoiseReused(
+                    f"this snapshot is of tick {tick}, and tick {self._path.tick} has been released in this process; "
+                    "on other data the ticks between would be released twice, and publish the exact difference. "
+                    "Restore the newest snapshot, or say allow_copy=True if it will see exactly the same data"
+                )
+            self._own()
+
+    def _own(self) -> None:
+        self._path.owner, self._copy = self._me, False
+
+    def check(self) -> None:
+        """Refuses a mechanism whose path another one has taken over, or that lives in a copy of its process."""
+        if self._copy:
+            return
+        if os.getpid() != self._process:
+            raise NoiseReused(
+                "this mechanism was copied into another process (fork): both copies have the same noise. Use it in "
+                "the process that made it, or restore a snapshot here and let the other one rest"
+            )
+        if self._path.owner is not self._me:
+            raise NoiseReused(
+                "this stream goes on in a mechanism that was restored from its snapshot; use that one. Two that go on "
+                "from one snapshot would publish the exact difference of their data (allow_copy=True: they see the "
+                "same)"
+            )
+
+    def release(self, tick: int) -> None:
+        """Remembers that a tick is about to be released."""
+        self._path.tick = max(self._path.tick, tick)
+
+
+def once(fingerprint: bytes, digest: bytes) -> None:
+    """For what releases once and is gone: the same path sees the same data (by a keyed digest), or is refused."""
+    with _lock:
+        if _released_once.setdefault(fingerprint, digest) != digest:
+            raise NoiseReused(
+                "this key and name have already released another histogram in this process; the same noise on both "
+                "would publish their exact difference. Give every histogram a name of its own, or a new key"
+            )
+
+
+def named(name: str | None, key: NoiseKey, default: str) -> str:
+    """The name of what a key is used for. Only a key that was made for this one thing does without."""
+    if name is None and key.private and not key.fresh:
+        raise ConfigurationError(
+            "this key was loaded, or has made noise for something else: say what it is used for here, name=... "
+            "The noise follows from key, names and parameters; whatever runs under the same ones, also in another "
+            "process or later, must see exactly the same data, or the difference is published"
+        )
+    return default if name is None else name
+
+
+def _alive(path: _Path) -> bool:
+    return path.owner is not None and path.owner() is not None

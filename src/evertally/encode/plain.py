@@ -1,0 +1,151 @@
+"""Records as objects of Python's own types. What comes from outside may lie; what leaves here cannot.
+
+A subclass of `int` may call itself smaller than every bound, hash as it likes and print another name whenever it is
+asked. So a bound that is checked on the object itself bounds nothing: a value is first copied into an object whose type
+is exactly a built-in one, by that type's own code, and only the copy is compared, hashed or written. No method of the
+object is called, and its real type is asked for, not `__class__`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from decimal import Decimal
+from fractions import Fraction
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+Plain = bool | int | float | str | bytes | Decimal | Fraction | None
+
+_COPIERS: tuple[tuple[type, Callable[[Any], Plain]], ...] = (
+    (str, str.__str__),
+    (int, int.__index__),
+    (float, float.__float__),
+    (bytes, bytes.__bytes__),
+    (Decimal, Decimal),  # of a Decimal, an exact copy
+)
+_COLLECTIONS: tuple[Any, ...] = (list, tuple, set, frozenset)
+_NUMPY_TYPES = tuple(set(np.sctypeDict.values()))
+
+# Entries that are read of an event that is a collection of no built-in type. It may have no end.
+_LONGEST_FOREIGN = 2**16
+
+
+def plain(value: object) -> Plain:
+    """The value as exactly bool, int, float, str, bytes, Decimal or Fraction; None if it is nothing of that kind.
+
+    >>> class Liar(int):
+    ...     def __lt__(self, other):
+    ...         return True
+    ...     __str__ = __repr__ = lambda self: "somebody else"
+    >>> plain(Liar(7)), type(plain(Liar(7))), plain(np.float32(0.5)), plain([7])
+    (7, <class 'int'>, 0.5, None)
+    """
+    if _is_own(value):
+        return value  # type: ignore[return-value]
+    try:
+        return _copied(value, type(value))
+    except Exception:  # a Fraction is written in Python: what lies behind its attributes may do anything
+        return None
+
+
+def _is_own(value: object) -> bool:
+    kind = type(value)
+    # By identity: a class of classes may define `==` and hash, too.
+    return kind is str or kind is int or kind is float or kind is bool or kind is bytes or value is None
+
+
+def _copied(value: Any, kind: type) -> Plain:
+    if any(kind is known for known in _NUMPY_TYPES):
+        return _of_numpy(value)
+    for base, copy in _COPIERS:
+        if issubclass(kind, base):
+            return copy(value)
+    if issubclass(kind, Fraction):
+        top, bottom = plain(value.numerator), plain(value.denominator)
+        return Fraction(top, bottom) if type(top) is type(bottom) is int else None
+    return None
+
+
+def _of_numpy(value: Any) -> Plain:
+    with np.errstate(all="ignore"):  # a signalling NaN must not be heard
+        item = value.item()
+        if type(item) is np.longdouble:
+            return Fraction(*map(int, item.as_integer_ratio())) if np.isfinite(item) else float(item)
+    return item if _is_own(item) else None
+
+
+def finite(number: float | Decimal) -> bool:
+    """Whether a number is neither infinite nor NaN, signalling or not."""
+    return number.is_finite() if isinstance(number, Decimal) else math.isfinite(number)
+
+
+def whole(value: object, limit: int) -> int:
+    """`value` as an integer: fractions are cut towards zero, the rest is clipped to [-limit, limit]; 0 if it
+    is no finite number.
+
+    >>> whole(2.9, 10), whole(-2.9, 10), whole(True, 10), whole(10**30, 10)
+    (2, -2, 1, 10)
+    >>> whole(float("nan"), 10), whole(float("inf"), 10), whole("3", 10), whole(None, 10)
+    (0, 0, 0, 0)
+    """
+    number = plain(value)
+    if number is None or isinstance(number, str | bytes):
+        return 0
+    if isinstance(number, float | Decimal) and not finite(number):
+        return 0
+    # Compare before converting: Decimal("1e999999999") is small as it stands and enormous as an integer.
+    return limit if number >= limit else -limit if number <= -limit else int(number)
+
+
+def real(value: object) -> float:
+    """`value` as a float, infinite where it is too large for one; NaN if it is no number (a truth value is none).
+
+    >>> real(7), real(Fraction(1, 2)), real(-(10**400)), real(True), real("7")
+    (7.0, 0.5, -inf, nan, nan)
+    """
+    number = plain(value)
+    if number is None or isinstance(number, bool | str | bytes):
+        return math.nan
+    if isinstance(number, Decimal) and number.is_nan():
+        return math.nan
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def pairs(event: Any) -> list[tuple[object, object]]:
+    """The items of an event as (label, weight); what is no collection is taken for a label of weight 1.
+
+    >>> pairs({"a": 2}), pairs(["a", "b"]), pairs("a")
+    ([('a', 2)], [('a', 1), ('b', 1)], [('a', 1)])
+    """
+    kind = type(event)
+    if issubclass(kind, str | bytes):
+        return [(event, 1)]
+    if issubclass(kind, dict):
+        return list(dict.items(event))
+    if issubclass(kind, Mapping):
+        return [(label, weight) for label, weight in islice(event.items(), _LONGEST_FOREIGN)]
+    for own in _COLLECTIONS:
+        if issubclass(kind, own):
+            return [(label, 1) for label in own.__iter__(event)]
+    if issubclass(kind, np.ndarray):
+        return [(label, 1) for label in np.ndarray.tolist(event)]
+    if issubclass(kind, Sequence | AbstractSet):
+        return [(label, 1) for label in islice(event, _LONGEST_FOREIGN)]
+    return [(event, 1)]
+
+
+def only(entries: Iterable[object], *kinds: type) -> bool:
+    """Whether every entry is of exactly one of these types.
+
+    >>> only([1, "a"], int, str), only([True], int)
+    (True, False)
+    """
+    # Types by their identity, since types may compare as they like.
+    return set(map(id, map(type, entries))) <= set(map(id, kinds))
