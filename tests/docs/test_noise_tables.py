@@ -20,8 +20,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 def test_the_noise_tables_of_column_queries_are_what_is_drawn() -> None:
     text = (DOCS / "column-queries.md").read_text()
-    (printed,) = re.findall(r"<!-- noise tables: begin -->\n(.*?)\n<!-- noise tables: end -->", text, flags=re.S)
-    assert printed == noise_table.markdown(), "run python -m evertally.theory.noise_table and paste what it prints"
+    assert text == noise_table.written(text), "run: python -m evertally.theory.noise_table docs/column-queries.md"
 
 
 def test_no_scale_is_left_that_nobody_generated() -> None:

@@ -1,19 +1,22 @@
 """The noise that each way to answer really draws, as a table for docs/column-queries.md.
 
 Nothing here is a formula: mechanisms are made as a caller makes them, run on a stream in which everything happens, and
-the laws that they ask their source for are written down. `python -m evertally.theory.noise_table` prints the table; a
-test compares it with the page.
+the laws that they ask their source for are written down. `python -m evertally.theory.noise_table` prints the tables,
+and with the page as its argument writes them into it; a test compares the two.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from evertally.counting.sqrt_factor import GRID_BITS
 from evertally.histogram import MaxSum, SparseCounter, SparseHistogram, SumSelect, TopK
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Recording, ZeroNoise
 from evertally.partition import Configuration, TwoLevelPlan
@@ -29,6 +32,7 @@ _COLUMNS = 4
 _PURE, _APPROXIMATE = PureDP(1), ApproxDP(1, 1e-6)
 _OBLIVIOUS = ApproxDP(1, 1e-6, adversary="oblivious")
 
+BEGIN, END = "<!-- noise tables: begin -->\n", "\n<!-- noise tables: end -->"
 HEADING = ("`mechanism=`", "algorithm", "add/remove: tau, mu", "replace: tau, mu", "update", "histogram H")
 
 
@@ -79,11 +83,13 @@ def laws(made: Any) -> dict[str, Any]:
     return {draw.lane: draw.law for draw in recording.draws}
 
 
-def _law(law: Any) -> str:
+def _law(law: Any, lane: str = "") -> str:
     if isinstance(law, DiscreteLaplace):
         return f"Lap({_short(law.scale)})"
     assert isinstance(law, DiscreteGaussian)
-    return f"N({_short(law.sigma_squared)})"
+    # the square-root counter draws on a finer grid than counts
+    unit = 4**GRID_BITS if lane.endswith("sqrt") else 1
+    return f"N({_short(law.sigma_squared / unit)})"
 
 
 def _short(number: Fraction) -> str:
@@ -105,7 +111,7 @@ def _levels(subject: _Subject, neighbours: str) -> list[tuple[Configuration, dic
     for prefix, level in levels.items():
         own = {lane[len(prefix) :]: law for lane, law in drawn.items() if lane.startswith(prefix)}
         shown = {lane: _law(law) for lane, law in own.items() if lane in ("tau", "mu", "update")}
-        shown["H"] = _law(next(law for lane, law in own.items() if lane not in shown))
+        shown["H"] = next(_law(law, lane) for lane, law in own.items() if lane not in shown)
         found.append((level, shown))
     return found
 
@@ -156,5 +162,17 @@ def _lines(heading: tuple[str, ...], table: list[tuple[str, ...]]) -> list[str]:
     return [f"| {' | '.join(cells)} |".replace("|  |", "| |") for cells in (heading, ("---",) * len(heading), *table)]
 
 
+def written(page: str) -> str:
+    """The page with the tables in it, between its two marks."""
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    if not rest or not after:
+        raise ValueError(f"the page has no place for the tables: {BEGIN.strip()} ... {END.strip()}")
+    return f"{before}{BEGIN}{markdown()}{END}{after}"
+
+
 if __name__ == "__main__":
-    print(markdown())
+    if len(sys.argv) == 1:
+        print(markdown())
+    for name in sys.argv[1:]:
+        Path(name).write_text(written(Path(name).read_text()))
