@@ -64,11 +64,11 @@ HOLDERS: dict[str, Callable[[], Any]] = {
 def test_what_holds_secrets_is_not_shown_copied_or_pickled(name: str) -> None:
     holder = HOLDERS[name]()
     assert isinstance(holder, Secret)
-    for text in (repr(holder), str(holder), f"{holder}", f"{holder!s:>40}", repr([holder]), "%r" % (holder,)):
+    for text in (repr(holder), str(holder), f"{holder}", f"{holder!s:>40}", repr([holder])):
         assert PLANTED not in text
         assert str(COUNT) not in text
     for attempt in (copy.copy, copy.deepcopy, *(lambda x, p=p: pickle.dumps(x, p) for p in range(6))):
-        with pytest.raises(TypeError, match="not (copied|pickled)"):
+        with pytest.raises(TypeError, match=r"not (copied|pickled)"):
             attempt(holder)
     with pytest.raises(TypeError):
         holder.__getstate__()
