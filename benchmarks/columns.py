@@ -265,15 +265,15 @@ def measure_cell(work: Workload, guarantee: Any, per_event: int) -> Cell:
             continue
         if name in KINDS:
             errors = counter_errors(task, approach, work, replicas)
-        elif name in ("rebased", "recompute"):
+        elif name in ("rebased", "recompute", auto):
             # recomputation hardly varies from run to run: its error is the largest of many draws
-            count = runs if name == "rebased" else -(-runs // 3)
+            count = -(-runs // 3) if name == "recompute" else runs
             errors = [_error(name, seed, work, truth, options) for seed in range(count)]
         elif name == "trivial":
             half = np.minimum(work.ticks * work.growth, min(work.declared, work.horizon * work.growth)) // 2
             errors = [float(np.abs(half - truth).max())]
         else:
-            continue  # ladders and two levels, which are never near: `_ladders`
+            continue  # ladders and two levels, which are hardly ever near: `_ladders`
         measured[name] = median(errors)
     return Cell(
         work.name,

@@ -14,6 +14,7 @@ from evertally import checks
 from evertally.audit import attacks, copies
 from evertally.audit.attacks import Finding
 from evertally.audit.timing import time_sampler
+from evertally.checks.hostile import NONSENSE
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, NoiseKey
 from evertally.runtime import load_spec, run
 from evertally.runtime.state.sidecar import fence
@@ -153,7 +154,9 @@ def test_columns_and_ticks_have_their_own_noise() -> None:
 
 @EVERY
 def test_no_record_changes_the_form_of_a_release(subject: checks.Subject) -> None:
-    plays_bad_records(subject, subject.garbage)
+    # Where the form follows what was released before, records that count may change it.
+    follows = subject.labels is not None or subject.noise == "transcript"
+    plays_bad_records(subject, NONSENSE if follows else subject.garbage)
 
 
 def plays_bad_records(subject: checks.Subject, batches: list[Any]) -> None:
@@ -214,7 +217,8 @@ def test_hostile_users_are_users_like_any_other() -> None:
 
     plain, hostile = make(et.simulation(0)), make(et.simulation(0))
     users = [NotItself("ann"), OwnHash("ann"), NotItself("ann"), NoClass(), OwnFloat(2)]
-    assert hostile.step_events([1] * 5, users=users).value == plain.step_events([1, 1], users=["ann", "ann"]).value
+    same = plain.step_events([1, 1, 1], users=["ann", "ann", 2.0])  # what they are, whatever they say
+    assert hostile.step_events([1] * 5, users=users).value == same.value
 
 
 def test_unknown_items_and_neighbours_look_alike() -> None:

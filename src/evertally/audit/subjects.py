@@ -194,7 +194,7 @@ SUBJECTS: tuple[Subject, ...] = (
     _query(MaxSum, PURE, 1000, "rebased", _VARIANT, **_BUSY),
     _query(MaxSum, PURE, 1000, "rebased", _ONE_WAY, **(_BUSY | {"neighbours": "add_remove"})),
     _query(MaxSum, PURE, 1000, "doubling", _ONE_WAY, **(_BUSY | {"neighbours": "add_remove"})),
-    _query(MaxSum, APPROXIMATE, None, "rebased", _VARIANT, why=_SEPARATE, **_BUSY),
+    _query(MaxSum, APPROXIMATE, None, "rebased", _VARIANT, why=_SEPARATE, **(_BUSY | {"largest": 100_000})),
     _query(MaxSum, CONCENTRATED, 1000, "rebased", _VARIANT, **_BUSY),
     _query(MaxSum, PURE, 1000, "bounded", _PARTITION, **_BUSY),
     _query(MaxSum, PURE, 1000, "bounded", _ONE_WAY, why=_ALL_COLUMNS, columns=5, unit="user", max_events_per_user=2),

@@ -120,7 +120,7 @@ def unknown(
         labels=_seen,
         users="unit" in options,
         runs=_RUNS,
-        growth=2000 if "mechanism" in options else 500,  # the labels of a block, or ten new items
+        growth=2500 if "mechanism" in options else 500,  # the labels of a block with 16 bytes each, or ten new items
     )
 
 

@@ -25,7 +25,7 @@ class AmountInput(Mechanism):
         return row.reshape(1)
 
     def _rows(self, x: Any) -> Rows:
-        if isinstance(x, SparseRows):
+        if type(x) is SparseRows:
             return super()._rows(x)
         rows = as_integers(x)
         if rows.ndim != 1:

@@ -377,7 +377,7 @@ class Mechanism(Contract):
 
     def _rows(self, x: Any) -> Rows:
         """Many ticks' totals, shape (ticks, columns)."""
-        rows: Rows = x if isinstance(x, SparseRows) else as_integers(x)
+        rows: Rows = x if type(x) is SparseRows else as_integers(x)
         if len(rows.shape) != 2 or rows.shape[1] != self._columns:
             raise TypeError(f"run takes integers of shape (ticks, {self._columns}), not of shape {rows.shape}")
         return rows
@@ -522,7 +522,8 @@ class Mechanism(Contract):
 
 def check_guarantee(guarantee: Any) -> None:
     """Refuses what is no guarantee."""
-    if not isinstance(guarantee, PureDP | ZCDP | ApproxDP | ApproxZCDP):
+    # Exactly: a subclass could say one number to the noise and another one to the reader.
+    if type(guarantee) not in (PureDP, ZCDP, ApproxDP, ApproxZCDP):
         raise ConfigurationError("guarantee is a PureDP, ZCDP, ApproxDP or ApproxZCDP object, e.g. et.PureDP(1.0)")
 
 

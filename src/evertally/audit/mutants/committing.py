@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -67,7 +66,13 @@ def no_lock() -> Bug:
         def release(self) -> None:
             pass
 
-    return replaced(threading, Lock=Open)
+    original = guarded.Guarded.__init__
+
+    def init(self: Any) -> None:
+        original(self)
+        self._entry = Open()
+
+    return replaced(guarded.Guarded, __init__=init)
 
 
 @plant("a second mechanism on a path of noise", "decision 25: one live mechanism per path and process", _COPIES)

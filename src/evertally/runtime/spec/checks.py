@@ -62,6 +62,9 @@ class _Use:
 def _check_files(spec: StreamSpec) -> None:
     """Each file has one use, and nothing else lies in a folder of releases."""
     taken: dict[Path, str] = {}
+    for use in _uses(spec):
+        if any("\0" in str(path) for path in use.paths):
+            spec.file.refuse(f"the name of {use.name} contains a NUL character", use.section, use.option, use.number)
     files = [sink.file for sink in spec.sinks if sink.file is not None]
     folders = [_real(file) for file in files if file.suffix.lower() == ".parquet"]
     for use in _uses(spec):
