@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 import evertally as et
 from evertally.counting.choose import KINDS, Choice, Setting, build
 from evertally.counting.tree import TreeProcess
-from evertally.histogram.approaches import Approach, survey
+from evertally.histogram.approaches import Approach, choose_approach, survey
 from evertally.noise import simulation
 from evertally.privacy import Change
 from evertally.theory.reductions import MarginalsToMaxSum, fingerprinting, packing_for_marginals
@@ -220,7 +220,7 @@ class Cell:
 
     @property
     def auto_ratio(self) -> float:
-        return self.measured[self.auto] / self.measured[self.best]
+        return self.measured[self.auto] / min(error for name, error in self.measured.items() if name != "trivial")
 
     @property
     def gain(self) -> float:
@@ -255,6 +255,7 @@ def measure_cell(work: Workload, guarantee: Any, per_event: int) -> Cell:
     for approach in survey(task)[0]:
         ways.setdefault(approach.name, approach)  # with the better of its budgets
     auto = next(iter(ways))
+    ways.setdefault("trivial", choose_approach(task, "trivial"))  # which "auto" does not take on a guess
     counters = [way for name, way in ways.items() if name in KINDS]
     hopeless = {way.name for way in counters if way.predicted > _HOPELESS * counters[0].predicted}
     truth = work.truth

@@ -34,7 +34,9 @@ def cells(results):
 def test_auto_is_within_a_tenth_of_the_best_way(results):
     assert len(cells(results)) >= 20
     for cell in cells(results):
-        assert cell["measured"][cell["auto"]] <= 1.1 * min(cell["measured"].values()), cell
+        # A constant is never taken on a guess, and `largest` is one.
+        others = [error for name, error in cell["measured"].items() if name != "trivial"]
+        assert cell["measured"][cell["auto"]] <= 1.1 * min(others), cell
 
 
 def test_errors_are_as_predicted(results):

@@ -21,6 +21,7 @@ from evertally.audit import suite
 from evertally.cli import app as app_module
 from evertally.cli.app import app
 from evertally.cli.demo import story
+from evertally.cli.show import _margin
 
 SPEC = """\
 [stream]
@@ -223,6 +224,23 @@ def test_plan_of_column_queries(columns: Path) -> None:
     assert "≤" in lines["first"]
     assert "*" in lines["stay"]
     assert all("*" not in lines[name] and "±" in lines[name] for name in ("busiest", "none", "best"))
+
+
+def test_plan_says_where_there_is_no_bound_and_why(columns: Path) -> None:
+    text = columns.read_text()
+    columns.write_text(text.replace('mechanism = "rebased"', 'mechanism = "bounded"\nlargest = 7', 1))
+    result = call("plan", columns)
+    assert result.exit_code == 0, result.output
+    (line,) = (line for line in result.output.splitlines() if line.startswith("│ busiest"))
+    assert "no bound" in line
+    assert "inf" not in result.output
+    assert re.search(r"busiest has no error bound: .*largest=7 is a guess", result.output)
+    assert re.search(r"busiest: ± [\d,]+ while answers stay below `largest`", result.output)
+
+
+def test_a_margin_that_is_none() -> None:
+    assert [_margin(5, -2, 12), _margin(5, 1, 2**61), _margin(5, -(2**61), 2**61)] == ["7", "at least 1", "no bound"]
+    assert [_margin("north", 0, 12), _margin("north", 0, 2**61)] == ["≤ 12", "no bound"]
 
 
 def test_plan_explains_what_will_be_found(unknown: Path) -> None:

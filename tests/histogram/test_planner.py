@@ -100,7 +100,7 @@ def test_every_regime_has_its_winner() -> None:
     assert winner(columns=10_000, largest=100_000, max_events_per_tick=1) == "recompute"
     assert winner(columns=10_000, largest=100_000) == "rebased", "a repeated answer would have no bound"
     # A constant is for what was declared, and not for a guess.
-    assert winner(columns=10, horizon=30, max_events_per_tick=1, guarantee=et.PureDP(0.1)) == "trivial"
+    assert winner(columns=10, horizon=30, max_events_per_tick=1, guarantee=et.PureDP(0.02)) == "trivial"
     assert winner(columns=10, largest=30) != "trivial"
     assert winner(columns=10, largest=30, max_events_per_tick=1) != "trivial"
     assert winner(columns=10, largest=10**6, max_per_event=1, guarantee=APPROXIMATE) == "sqrt"

@@ -48,7 +48,8 @@ def test_it_is_json_and_says_what_the_objects_say(everything: StreamSpec) -> Non
         assert (said["name"], said["kind"], said["share"]["exact"]) == (query.name, query.kind, str(query.share))
         assert (said["mechanism"], said["exactness"]) == (row.mechanism, row.exactness)
         assert said["class"] == type(mechanisms[query.name]).__name__
-        assert said["error_bound"] == row.error_bound
+        assert said["error_bound"] == (row.error_bound if math.isfinite(row.error_bound or 0) else None)
+        assert said["no_error_bound_because"] == row.unbounded_because
         for name, value in said["charge"]["exact"].items():
             assert Fraction(value) == getattr(mechanisms[query.name].charge, f"exact_{name}")
 
@@ -105,6 +106,28 @@ def test_a_constant_pays_nothing(write_spec: WriteSpec) -> None:
     assert filed["composition"]["within_guarantee"] is True
 
 
+def test_what_rests_on_a_guess_has_no_bound_and_says_why(write_spec: WriteSpec) -> None:
+    change = (
+        ('kind = "histogram"', 'kind = "max"\nmechanism = "bounded"\nlargest = 5'),
+        ("horizon = 48", "horizon = 48\nmax_events_per_tick = 9"),
+        ("rho = 0.5", "rho = 50"),
+    )
+    spec = load_spec(write_spec(*change))
+    row, said = plan(spec).queries[1], certificate(spec)["queries"][1]
+    assert math.isinf(row.error_bound or 0)
+    assert said["error_bound"] is None
+    assert "largest=5 is a guess" in said["no_error_bound_because"] == row.unbounded_because
+    assert 0 < said["error_bound_if_answers_stay_below_largest"] == row.guessed_bound
+    assert "No tick has more than 9 events" in " ".join(certificate(spec)["assumptions"])
+    assert "additions 7" in said["proved_in"]["mechanism"]
+    replaced = load_spec(write_spec(*change, ("horizon = 48", 'horizon = 48\nneighbours = "replace"')))
+    assert "additions 7" not in certificate(replaced)["queries"][1]["proved_in"]["mechanism"]
+    enough = (('kind = "histogram"', 'kind = "max"\nmechanism = "bounded"\nlargest = 432'), *change[1:])
+    sure = certificate(load_spec(write_spec(*enough)))["queries"][1]
+    assert sure["error_bound"] > 0
+    assert sure["no_error_bound_because"] is sure["error_bound_if_answers_stay_below_largest"] is None
+
+
 def test_every_mechanism_has_a_proof_that_exists(everything: StreamSpec) -> None:
     proofs = set()
     for query in everything.queries:
@@ -112,7 +135,7 @@ def test_every_mechanism_has_a_proof_that_exists(everything: StreamSpec) -> None
             names: tuple[str, ...] = NAMES
         else:
             names = MECHANISMS if query.kind == "streaming-top" else ("tree", "meta")
-        proofs |= {mechanism_proof(query, name) for name in names} | {change_proof(everything, query)}
+        proofs |= {mechanism_proof(everything, query, name) for name in names} | {change_proof(everything, query)}
     assert len(proofs) > 15
     for proof in proofs:
         cited = re.findall(r"([a-z][a-z-]+) (\d[\d.]*(?:(?:, | and )\d[\d.]*)*)", proof)

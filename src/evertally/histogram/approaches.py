@@ -438,7 +438,7 @@ def _trivial(task: Task) -> Approach:
     return Approach(
         "trivial",
         _NOTHING,
-        (0.0 if most == 0 else float(limit)) if task.selects else (limit + 1) / 2,
+        (0.0 if most == 0 else float(limit)) if task.selects else float(limit - limit // 2),
         lambda: made().error_bound(task.beta, task.horizon or predict.SOMEWHERE),
         made,
         width,

@@ -151,7 +151,7 @@ def _query(spec: StreamSpec, query: QuerySpec, row: PlannedQuery, mechanism: Any
         "exactness": row.exactness,
         "charge": _guarantee(row.charge) if _pays(row.mechanism) else None,
         "proved_in": {
-            "mechanism": mechanism_proof(query, row.mechanism),
+            "mechanism": mechanism_proof(spec, query, row.mechanism),
             "change_of_one_unit": change_proof(spec, query),
         },
         "error_bound": _finite(row.error_bound),
@@ -303,6 +303,7 @@ def _assumptions(spec: StreamSpec) -> list[str]:
         assumed.append("Events do not depend on what this stream released before.")
     if spec.max_events_per_tick is not None:
         assumed.append(
-            f"max_events_per_tick = {spec.max_events_per_tick} is a guess that error bounds rest on; privacy does not."
+            f"No tick has more than {spec.max_events_per_tick} events (max_events_per_tick): error bounds rest on it, "
+            "and nobody enforces it; privacy does not depend on it."
         )
     return assumed

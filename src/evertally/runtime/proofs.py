@@ -30,16 +30,19 @@ _SELECTIONS = {
     ("streaming-top", "meta-gauss"): "streaming-selection 5.1 and 4.1",
     ("streaming-top", "sparse-gumbel"): "streaming-selection 6.2 and 1.4, additions 3",
 }
+# Their noise is smaller where an event moves what they look at one way.
+_ONE_WAY = ("intervals", "rebased", "bounded", "noisy-ladders", "doubling", "two-level")
 _CHANGE = {"counter": "factorization-counting 2.4", "mean": "factorization-counting 6.2 and 2.4"}
 
 
-def mechanism_proof(query: QuerySpec, mechanism: str) -> str:
+def mechanism_proof(spec: StreamSpec, query: QuerySpec, mechanism: str) -> str:
     """That this noise hides a change of the given size."""
     if query.kind in SELECTION:
         return _SELECTIONS[query.kind, mechanism]
+    further = ", additions 7" if spec.neighbours == "add_remove" else ""
     if mechanism == "recompute" and query.kind in ("leader", "leaders"):
-        return "price-of-continual-release 3.7"
-    return _MECHANISMS[mechanism]
+        return f"price-of-continual-release 3.7{further}"
+    return _MECHANISMS[mechanism] + (further if mechanism in _ONE_WAY else "")
 
 
 def change_proof(spec: StreamSpec, query: QuerySpec) -> str:

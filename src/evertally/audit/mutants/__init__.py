@@ -18,11 +18,13 @@ from evertally.audit.mutants import (
     committing,
     door,
     engine,
+    hands,
     noise,
     partitions,
     privacy,
     processes,
     selections,
+    statements,
 )
 from evertally.audit.mutants.planting import MUTANTS, Mutant
 
@@ -34,9 +36,11 @@ __all__ = [
     "committing",
     "door",
     "engine",
+    "hands",
     "noise",
     "partitions",
     "privacy",
     "processes",
     "selections",
+    "statements",
 ]

@@ -5,7 +5,17 @@ bug (`audit.mutants`) must be found by at least one. Pairs of neighbours are mad
 door, not from its own idea of sensitivity: what one event, one item or one user can change is what the adversary does.
 """
 
-from evertally.audit.probes import accuracy, closed_forms, exact_laws, games, partitions, selections, system
+from evertally.audit.probes import (
+    accuracy,
+    closed_forms,
+    exact_laws,
+    games,
+    hands,
+    partitions,
+    selections,
+    statements,
+    system,
+)
 from evertally.audit.probes.probing import PROBES, Detection, Family, Probe
 
 __all__ = [
@@ -17,7 +27,9 @@ __all__ = [
     "closed_forms",
     "exact_laws",
     "games",
+    "hands",
     "partitions",
     "selections",
+    "statements",
     "system",
 ]

@@ -24,7 +24,8 @@ def check_whole(spec: StreamSpec) -> None:
     if growing is not None and spec.max_events_per_tick is None:
         # A default would be a promise that nobody made: error bounds and the choice of a mechanism rest on it.
         spec.file.refuse(
-            f"[stream] needs 'max_events_per_tick' for {a(growing.kind)}: a public guess that error bounds rest on",
+            f"[stream] needs 'max_events_per_tick' for {a(growing.kind)}: the most events of any tick, which error "
+            "bounds rest on (public)",
             "stream",
         )
 

@@ -192,7 +192,7 @@ def a(kind: str) -> str:
 
 
 def rests_on_rate(kind: str, mechanism: str | None) -> bool:
-    """Whether an error bound, or the choice of a mechanism, rests on the public guess `max_events_per_tick`."""
+    """Whether an error bound, or the choice of a mechanism, rests on the declared `max_events_per_tick`."""
     if kind in LINEAR:
         return mechanism == "sparse"
     return kind not in SELECTION or mechanism == "meta"
