@@ -10,6 +10,7 @@ import pytest
 
 from evertally.checks import CHECKS, MECHANISMS, Subject, checks
 from evertally.checks.column_mechanisms import COLUMN_MECHANISMS
+from evertally.checks.secrets import check_secrets_stay
 from evertally.checks.selection_mechanisms import LEADING, SELECTION_MECHANISMS, UNKNOWN
 from evertally.encode.texts import tables_to_bytes
 from evertally.histogram.approaches import NAMES
@@ -18,9 +19,11 @@ from evertally.histogram.veils import RecomputeVeil
 from evertally.noise import ZeroNoise, simulation
 from evertally.partition.engine import PartitionedRelease
 from evertally.partition.veil import PartitionVeil
+from evertally.secret import Secret
 from evertally.selection import StreamingTopK, UnknownHistogram, UnknownTopK
+from evertally.selection.item_table import ItemTable
 from evertally.selection.item_tree import ItemTree
-from evertally.selection.meta import MetaAlgo, SeenBlocks
+from evertally.selection.meta import KnownBlocks, MetaAlgo, SeenBlocks
 from evertally.selection.sparse_gumbel import SparseGumbel
 from evertally.selection.streaming import MECHANISMS as STREAMING
 from evertally.selection.unknown_meta import BlockHistogram, BlockTopK
@@ -234,6 +237,27 @@ BUGS = [
     (BLOCKS, MetaAlgo, "step", one_noise_for_all_blocks, checks.check_noise_sees_no_data),
     (SWITCHING, SparseGumbel, "_play", switches_by_exact_counts, checks.check_noise_sees_no_data),
     (SWITCHING, SparseGumbel, "_counted", counts_of_the_last_tick, checks.check_without_noise_it_is_exact),
+]
+
+
+def shows_its_labels(self: ItemTable) -> str:
+    return f"ItemTable({self.labels.list()})"
+
+
+def shows_its_sums(self: Any) -> str:
+    return f"sums {self.tick} {vars(self).get('_latest')}"
+
+
+def lets_itself_be_pickled(self: Any, protocol: Any) -> Any:
+    return object, ()
+
+
+BUGS += [
+    (ITEMS, ItemTable, "__repr__", shows_its_labels, check_secrets_stay),
+    (ITEMS, ItemTree, "__repr__", shows_its_sums, check_secrets_stay),
+    (PARTITION, Secret, "__reduce_ex__", lets_itself_be_pickled, check_secrets_stay),
+    (BLOCKS_OF_ITEMS, SeenBlocks, "__repr__", lambda self: str(self._counts), check_secrets_stay),
+    (BLOCKS, KnownBlocks, "__format__", lambda self, form: str(self._sums), check_secrets_stay),
 ]
 
 

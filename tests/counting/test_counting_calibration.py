@@ -223,7 +223,11 @@ def test_mechanisms_pay_for_the_change_of_one_event(name: str, make: Any, l1: in
         recording = Recording(ZeroNoise())
         made = make(recording, guarantee, mechanism)
         rows = [[]] * T20 if isinstance(made, et.RunningMean) else np.zeros((T20, made._sums.size), dtype=int)
-        made.run(rows[:, 0] if isinstance(made, et.Counter) else rows)
+        if made._users is None:
+            made.run(rows[:, 0] if isinstance(made, et.Counter) else rows)
+        else:
+            for _ in range(T20):
+                made.step_events([], users=[])
         sums = {
             "tree": lambda guarantee=guarantee: tree_sums(
                 T20, choose_radix(T20, "formula", isinstance(guarantee, et.PureDP))

@@ -401,6 +401,8 @@ def test_step_events_of_labels_is_step_of_their_counts(ticks: list[list[Any]]) -
 def path(**options: Any) -> tuple[int, ...]:
     """The noise of the first ticks: a stream of nothing."""
     made = counter(**({"key": et.simulation(9)} | options))
+    if "unit" in options:
+        return tuple(made.step_events([], users=[]).value for _ in range(10))
     return tuple(made.run([0] * 10).tolist())
 
 

@@ -156,7 +156,9 @@ def test_rebased_and_intervals(make: Any, looks: int, promise: Promise) -> None:
     assert gamma >= 2
     assert n * gamma >= D * 10**5 > n * (gamma - 1)
     bound = 2 * tails.sparse_vector(BETA) + (looks + 1) * tails.histogram(BETA) + gamma
-    assert plan.error(BETA) == bound
+    assert plan.rise(1, 1) < plan.error(BETA) < 0.9 * bound, (
+        "the law of the close time is tighter than the worst of all"
+    )
     for other in (1, 10, 1000, 10**5, D * 10**5 // 2):  # and no other n is much better
         tails = plan.terms.tails(plan.noise, "best", other)
         gamma = max(2, -(-D * 10**5 // other))
@@ -166,7 +168,8 @@ def test_rebased_and_intervals(make: Any, looks: int, promise: Promise) -> None:
     for j, t in ((1, 1), (7, 16), (100, 4096)):
         kappa = tails.sparse_vector(BETA, t, j) + looks * tails.histogram(BETA, j) + 2
         assert unlimited.rise(j, t) == kappa
-        assert unlimited.error(BETA, t, j) == kappa + tails.sparse_vector(BETA, t, j) + tails.histogram(BETA, j)
+        worst = kappa + tails.sparse_vector(BETA, t, j) + tails.histogram(BETA, j)
+        assert kappa < unlimited.error(BETA, t, j) <= worst
 
 
 def test_bounded_without_limits() -> None:

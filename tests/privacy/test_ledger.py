@@ -1,5 +1,7 @@
 """The ledger: what fits is promised, nothing else is, and the total never exceeds the guarantee."""
 
+import contextlib
+import threading
 from fractions import Fraction
 
 import pytest
@@ -210,3 +212,32 @@ def test_the_total_never_exceeds_the_guarantee(guarantee, asked):
             for entry in ledger.entries:
                 trial.promise(entry.name, entry.charge)
             trial.promise("the rest", guarantee.share(ledger.left))
+
+
+def test_threads_do_not_overspend():
+    """The first to look waits until others could have looked too: without turns, all of them would take the rest."""
+    looking = threading.Barrier(4)
+    admits = PureDP.admits
+
+    class Slow(PureDP):
+        def admits(self, cost):
+            with contextlib.suppress(threading.BrokenBarrierError):
+                looking.wait(timeout=0.2)
+            return admits(self, cost)
+
+    ledger = Ledger(Slow(1))
+    refused = []
+
+    def work(name):
+        try:
+            ledger.promise(name, PureDP(1))
+        except BudgetExceeded:
+            refused.append(name)
+
+    threads = [threading.Thread(target=work, args=(str(i),)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(refused) == 3
+    assert ledger.spent == 1

@@ -6,6 +6,7 @@ import pytest
 
 import evertally as et
 from evertally.counting.tree import choose_radix, levels
+from evertally.encode.texts import tables_from_bytes, tables_to_bytes
 from evertally.noise import Recording, ZeroNoise, simulation
 from evertally.selection import BlockHistogram, BlockTopK
 
@@ -109,3 +110,42 @@ def test_refused():
         top(neighbours="independent")
     assert isinstance(top(), BlockTopK)
     assert isinstance(histogram(), BlockHistogram)
+
+
+HALVES, CHARACTER = "\ud83d\ude00", "\U0001f600"  # in JSON both are written \ud83d\ude00
+
+
+@pytest.mark.parametrize("make", [top, histogram])
+def test_labels_that_json_takes_for_one_stay_two(make):
+    ticks = [[HALVES] * 900 + [CHARACTER] * 400, [CHARACTER] * 100, ["\udcff", b"\xfe"] * 300, [HALVES] * 20]
+    for stop in range(1, 4):
+        whole, first = make(key=ZeroNoise()), make(key=ZeroNoise())
+        before = [whole.step(events).value for events in ticks]
+        assert len(before[0]) == 2
+        for events in ticks[:stop]:
+            first.step(events)
+        again = et.restore(first.snapshot(), key=ZeroNoise())
+        assert [again.step(events).value for events in ticks[stop:]] == before[stop:]
+        assert again.snapshot() == whole.snapshot()
+
+
+@pytest.mark.parametrize("make", [top, histogram])
+def test_events_without_owners_are_refused_where_users_are_protected(make):
+    made = make(unit="user", max_events_per_user=1)
+    before = made.snapshot()
+    for call in (lambda: made.step(["one person's"] * 4999), lambda: made.run([["one person's"] * 4999])):
+        with pytest.raises(TypeError, match="users"):
+            call()
+    assert made.snapshot() == before
+    assert made.step_events(["one person's"] * 4999, users=["ann"] * 4999).value == {}
+
+
+def test_tables_as_bytes():
+    tables = [{"b": -3, "a": 2**61, HALVES: 1, CHARACTER: 2, "": 5}, {}, {"\udcff": 1}]
+    data = tables_to_bytes(tables)
+    assert tables_from_bytes(data) == tables
+    assert tables_to_bytes([dict(reversed(table.items())) for table in tables]) == data
+    assert tables_from_bytes(tables_to_bytes([])) == []
+    for damaged in (data[:-1], data + b"x", data[:9], b"", b"\xff" * 16, data[:16] + b"\xff" * (len(data) - 16)):
+        with pytest.raises(et.EvertallyError):
+            tables_from_bytes(damaged)

@@ -15,6 +15,8 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
+from evertally.balls import certain, sharp
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
@@ -302,4 +304,4 @@ def mu_bound(left: FloatArray, right: FloatArray, error: float) -> MuBound:
 
 def _normal_tail(error: float) -> float:
     """erfcinv(error)."""
-    return float(arb(error).erfcinv())
+    return certain(lambda: sharp(arb(error).erfcinv(), 60), 128)

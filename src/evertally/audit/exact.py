@@ -14,10 +14,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 from numpy.typing import NDArray
 
 from evertally.audit.gaussian import ImpulseSource, widened
+from evertally.balls import precision
 from evertally.counting.choose import build
 from evertally.counting.linear import LinearMechanism
 from evertally.errors import ConfigurationError
@@ -180,7 +181,7 @@ def _all_paths(mechanism: LinearMechanism, ticks: int, tail: float) -> tuple[NDA
 
 def _reach(law: Law, tail: float) -> int:
     """The smallest k with less than `tail` of the mass beyond -k..k."""
-    with ctx.workprec(128):
+    with precision(128):
         high = 1
         while not law.tail(high + 1) < tail:
             high *= 2
@@ -194,7 +195,7 @@ def _reach(law: Law, tail: float) -> int:
 def _box(law: Law, tail: float) -> tuple[NDArray[np.int64], FloatArray]:
     """Values -k..k with all but `tail` of the mass, and their probabilities."""
     k = _reach(law, tail)
-    with ctx.workprec(128):
+    with precision(128):
         tails = [law.tail(j) for j in range(k + 2)]
         mass = [float(tails[0] - tails[1])] + [float((tails[j] - tails[j + 1]) / 2) for j in range(1, k + 1)]
     return np.arange(-k, k + 1), np.array(mass[:0:-1] + mass)
@@ -215,7 +216,7 @@ def gaussian_renyi(sigma_squared: Any, shift: int, order: int) -> float:
     >>> gaussian_renyi(1, 1, 2) <= 2 * 1 / 2
     True
     """
-    with ctx.workprec(160):
+    with precision(160):
         s2 = 2 * arb(str(sigma_squared))
         reach = int(12 * math.sqrt(float(sigma_squared)) * math.sqrt(order + 1)) + abs(shift) * (order + 2) + 12
         weight = {z: (-arb(z * z) / s2).exp() for z in range(-reach - abs(shift), reach + abs(shift) + 1)}

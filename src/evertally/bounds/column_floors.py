@@ -18,8 +18,9 @@ from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
-from flint import arb, ctx, fmpq
+from flint import arb, fmpq
 
+from evertally.balls import precision
 from evertally.errors import ConfigurationError
 
 Task = Literal["max_sum", "sum_select"]
@@ -95,7 +96,7 @@ def two_point(epsilon: Number, delta: Number = 0) -> int:
     >>> two_point(1), two_point(0.1, 1e-6), two_point(0.01, 1e-6), two_point(0.001, 1e-9)
     (1, 7, 70, 694)
     """
-    with ctx.workprec(_BITS):
+    with precision(_BITS):
         share = _ball(delta) / _ball(epsilon).expm1()
         return _ceil(((2 + 3 * share) / (1 + 3 * share)).log() / _ball(epsilon))
 
@@ -135,7 +136,7 @@ def histogram_independent(T: int, d: int, epsilon: Number, *, beta: Number = Fra
     _check(T, d)
 
     def packs(b: int) -> bool:
-        with ctx.workprec(_BITS):
+        with precision(_BITS):
             return bool((1 - _ball(beta)).log() + d * arb(T // b).log() - 2 * b * _ball(epsilon) > 0)
 
     low, high = 0, T + 1
@@ -244,7 +245,7 @@ def _log(x: float) -> float:
 
 def _least(base: int, length: int, epsilon: Fraction) -> int:
     """The least c with exp(c epsilon) >= 2 (base^length - 1): at this distance that many words can be told apart."""
-    with ctx.workprec(_BITS):
+    with precision(_BITS):
         others = length * arb(base).log() + (-(arb(base) ** -length)).log1p()  # without the power, which is huge
         return _ceil((arb(2).log() + others) / _ball(epsilon))
 

@@ -23,9 +23,10 @@ from statistics import NormalDist
 from typing import Literal, get_args
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 from numpy.typing import NDArray
 
+from evertally.balls import certain
 from evertally.errors import ConfigurationError
 from evertally.privacy._exact import SMALLEST_FLOAT, ball, enclose, round_up
 
@@ -235,14 +236,17 @@ def _chernoff_sum(sums: dict[int, int], variance: Fraction, x: int) -> arb:
 
 def _smallest(enough: Callable[[int], bool]) -> int:
     """The smallest integer from 0 on that is certainly enough. Balls that leave it open say no."""
-    low, high = 0, 1
-    with ctx.workprec(_BITS):
+
+    def search() -> int:
+        low, high = 0, 1
         while not enough(high):
             low, high = high + 1, 2 * high
         while low < high:
             middle = (low + high) // 2
             low, high = (low, middle) if enough(middle) else (middle + 1, high)
-    return high
+        return high
+
+    return certain(search, _BITS)
 
 
 def _check(kind: str) -> None:

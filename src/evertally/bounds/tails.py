@@ -9,7 +9,7 @@ from typing import Literal
 
 # From this scale on, a sum of discrete Gaussians is a lattice Gaussian up to a relative 1e-30 and more, so its tail is
 # the normal one taken half a lattice step earlier.
-_SMOOTH = 3.0
+SMOOTH = 3.0
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Spread:
         if self.law == "laplace":
             return laplace_radius(self.proxy, self.peak, beta) + half
         chernoff = math.sqrt(2 * self.proxy * math.log(2 / beta)) + half
-        if self.finest < _SMOOTH:
+        if self.finest < SMOOTH:
             return chernoff
         return min(chernoff, -NormalDist().inv_cdf(beta / 2) * math.sqrt(self.proxy) + half + 0.5)
 

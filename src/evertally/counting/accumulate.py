@@ -8,13 +8,18 @@ insert, 8.7.)
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from evertally.bounds.joint import grid_step, tree_maximum
 from evertally.bounds.tails import Spread
-from evertally.counting.process import Budget, IntArray, check_horizon, node_law, spread_of
+from evertally.counting.process import Budget, IntArray, check_horizon, kind_and_scale, node_law, spread_of
 from evertally.noise import Source
 from evertally.privacy import Change
 from evertally.secret import Secret
+
+_LONGEST_WALK = 256  # steps whose law is computed one by one
 
 
 class AccumulatingProcess(Secret):
@@ -58,6 +63,15 @@ class AccumulatingProcess(Secret):
         if self.horizon is None:
             raise ValueError("noise that piles up for ever has no widest spread")
         return self.spread(self.horizon)
+
+    def joint_radius(self, beta: float, tick: int | None = None) -> float:
+        n = self.horizon
+        if n is None or n > _LONGEST_WALK:
+            return math.inf
+        kind, scale = kind_and_scale(self.law)
+        # A walk of n steps is a tree of one level.
+        reach = self.worst().radius(1e-9 / n)
+        return tree_maximum(kind, scale, n + 1, n, reach, grid_step(kind, scale)).radius(beta / 2)
 
     def window_spread(self, tick: int, window: int) -> Spread:
         return spread_of(self.law, window, 1.0)

@@ -11,12 +11,16 @@ Two ways to hold closed epochs:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 
+from evertally.bounds.joint import GridLaw
 from evertally.bounds.tails import Spread
-from evertally.counting.process import IntArray, NoiseProcess, window_bound
+from evertally.counting.process import IntArray, NoiseProcess, kind_and_scale, window_bound
+from evertally.counting.sqrt import SqrtProcess
+from evertally.counting.tree import TreeProcess
 from evertally.secret import Secret
 
 # After this many epochs the stream ends: 2^32 - 1 ticks, 136 years of seconds.
@@ -96,6 +100,30 @@ class EpochProcess(Secret):
         for closed in range(k):
             spread = spread + self._model(closed).spread(2**closed)
         return spread
+
+    def joint_radius(self, beta: float, tick: int | None = None) -> float:
+        """All ticks of the epoch of `tick` at once; epoch k gets the part 6/(pi (k + 1))^2 of beta."""
+        assert tick is not None
+        k = tick.bit_length() - 1
+        return self._in_epoch(6 * beta / (math.pi * (k + 1)) ** 2, k)
+
+    def _in_epoch(self, beta: float, k: int) -> float:
+        inner = self._model(k)
+        union = self.worst_in_epoch(k).radius(beta / 2**k)
+        if isinstance(inner, SqrtProcess):
+            held = self._outer.spread(k).proxy if self._outer is not None and k > 0 else 0.0
+            largest = inner.path(held).radius(beta / 2, union + 1)
+            # Two roundings, of the epoch and of what is held; what is held is smoothed like the rest.
+            return min(union, float(math.ceil(largest + 2 * inner.smoothing())))
+        if isinstance(inner, TreeProcess) and self._outer is None:
+            law = inner.maximum(self.worst_in_epoch(k).radius(1e-9 / 2**k))
+            for closed in range(k):
+                model = self._model(closed)
+                assert isinstance(model, TreeProcess)
+                # A closed epoch is one block, its last; nothing more of it is left.
+                law = law.moved(GridLaw.draw(*kind_and_scale(model.law), law.step))
+            return min(union, law.radius(beta / 2))
+        return union
 
     def window_spread(self, tick: int, window: int) -> Spread:
         return window_bound(self, tick, window)

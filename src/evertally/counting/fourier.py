@@ -16,12 +16,15 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from flint import arb, ctx, fmpq
+from flint import arb, fmpq
 from numpy.typing import NDArray
+
+from evertally.balls import certain
 
 FloatArray = NDArray[np.float64]
 
 _UNIT = 2.0**-53
+_SHARP = 2.0**-70  # of the balls around roots of unity: rounded to floats they are within u of the truth
 # A twiddle is the product of two table entries, each within u of its root: sqrt(5) u + 2 u and second-order terms.
 BETA = 5 * _UNIT
 
@@ -86,14 +89,15 @@ def twiddles(n: int) -> tuple[FloatArray, FloatArray]:
     top = 1 << max(0, n - 1)
     low_bits = (n - 1) // 2 if n > 1 else 0
     low = 1 << low_bits
-    with ctx.workprec(80):
 
-        def root(k: int) -> complex:
-            sine, cosine = arb.sin_cos_pi_fmpq(fmpq(k, top))
-            return complex(float(cosine), -float(sine))
+    def roots(steps: range) -> list[complex] | None:
+        pairs = [arb.sin_cos_pi_fmpq(fmpq(k, top)) for k in steps]
+        if any(part.rad() > _SHARP for pair in pairs for part in pair):
+            return None
+        return [complex(float(cosine), -float(sine)) for sine, cosine in pairs]
 
-        fine = np.array([root(k) for k in range(low)])
-        coarse = np.array([root(k * low) for k in range(top // low)])
+    fine = np.array(certain(lambda: roots(range(low)), 80))
+    coarse = np.array(certain(lambda: roots(range(0, top, low)), 80))
     re, im = np.empty(2 * top), np.empty(2 * top)
     a, b, c, d = coarse.real[:, None], coarse.imag[:, None], fine.real[None, :], fine.imag[None, :]
     re[top:] = (a * c - b * d).ravel()

@@ -16,18 +16,21 @@ secret as the exact sums; going to a tick without them costs O(t d).
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from evertally.bounds.joint import refined_maximum
 from evertally.bounds.tails import Spread
 from evertally.counting.process import (
     Budget,
     FloatArray,
     IntArray,
     check_horizon,
+    kind_and_scale,
     node_law,
     round_half_up,
     spread_of,
@@ -126,6 +129,13 @@ class HonakerProcess(Secret):
         # sharper tail of a single draw (tick 1 alone) is not taken for all.
         widest = spread_of(self.law, max(self._weights(t) for t in ticks), weight(0), roundings=1)
         return replace(widest, proxy=widest.proxy * (1 + 1e-9))
+
+    def joint_radius(self, beta: float, tick: int | None = None) -> float:
+        assert self.horizon is not None
+        kind, scale = kind_and_scale(self.law)
+        reach = self.worst().radius(1e-9 / self.horizon)
+        # An integer error above r is an estimate of at least r + 1/2.
+        return float(math.ceil(refined_maximum(kind, scale, self.horizon, reach).radius(beta / 2, -0.5)))
 
     def window_spread(self, tick: int, window: int) -> Spread:
         return window_bound(self, tick, window)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evertally.encode.labels import as_list
 from evertally.encode.plain import plain
 
 IntArray = NDArray[np.int64]
@@ -53,4 +54,4 @@ def keep_events(events: Any, kept: NDArray[np.bool_]) -> Any:
         return events.filter(pa.array(kept))
     if isinstance(events, np.ndarray):
         return events[kept]
-    return [event for event, keep in zip(events, kept, strict=True) if keep]
+    return [event for event, keep in zip(as_list(events), kept, strict=True) if keep]

@@ -10,8 +10,6 @@ bounded by 1-Lipschitz functions of each tick's total (clip), which cannot raise
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from evertally.bounds.tails import Spread
@@ -29,7 +27,7 @@ from evertally.counting.mechanism import (
     to_bytes,
     whole,
 )
-from evertally.counting.process import Budget, IntArray, NoiseProcess, go_to, remembered
+from evertally.counting.process import Budget, IntArray, NoiseProcess, go_to, path_bound, remembered
 from evertally.counting.release import Release
 from evertally.counting.rows import Rows, dense
 from evertally.counting.tree import Radix
@@ -102,23 +100,16 @@ class LinearMechanism(Mechanism):
         return self._deviation(self._noise.spread(whole("t", t, 1, self.horizon or LAST_TICK)))
 
     def error_bound(self, beta: float = 0.05, t: int | None = None) -> float:
-        """With probability at least 1 - beta no number of any tick is further off than this (union bound).
+        """With probability at least 1 - beta no number of any tick is further off than this, by the law of the path.
 
         With `t`, the bound for that tick, all ticks together still failing with probability at most beta. Without a
-        horizon `t` is needed: tick t then gets the share 6/(pi^2 t^2) of beta.
+        horizon `t` is needed (`path_bound`; docs/theory/additions.md, 8).
         """
         if not 0 < beta < 1:
             raise ConfigurationError("beta is a probability between 0 and 1")
-        columns = self._columns
-        if self.horizon is not None:
-            share = beta / (columns * self.horizon)
-            if t is None:
-                return self._noise.worst().radius(share)
-            return self._noise.spread(whole("t", t, 1, self.horizon)).radius(share)
-        if t is None:
+        if self.horizon is None and t is None:
             raise ConfigurationError("without a horizon the error grows for ever: ask for error_bound(beta, t=...)")
-        t = whole("t", t, 1, LAST_TICK)
-        return self._noise.spread(t).radius(6 * beta / (math.pi**2 * t**2 * columns))
+        return path_bound(self._noise, beta, None if t is None else whole("t", t, 1, self.horizon or LAST_TICK))
 
     # -- the engine ------------------------------------------------------------------------------------------------
 

@@ -6,11 +6,13 @@ A linear continual mechanism is the exact running sum plus such a process. To ad
 
 from __future__ import annotations
 
+import math
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evertally.bounds.joint import Kind, of_column
 from evertally.bounds.tails import Spread
 from evertally.errors import HorizonExceeded
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law, round_up
@@ -57,6 +59,41 @@ class Remembering(Protocol):
         """Goes to the state after `tick` by what it remembers of it; the noise is the same as after `seek`."""
 
 
+@runtime_checkable
+class Jointly(Protocol):
+    """A process that knows how large its whole path gets, better than tick by tick."""
+
+    def joint_radius(self, beta: float, tick: int | None = None) -> float:
+        """What |noise| of one coordinate exceeds at some tick with probability at most beta: at any tick up to the
+        horizon, or without one at the ticks of the stretch that `tick` lies in, all stretches failing with beta."""
+
+
+# Of a failure probability: what the path as a whole gets. The rest is for bounds tick by tick, which are smaller where
+# the noise has hardly begun; both hold together.
+_WHOLE_PATH = 0.95
+
+
+def path_bound(process: NoiseProcess, beta: float, tick: int | None = None) -> float:
+    """A bound on the noise of all columns at all ticks that fails with probability at most beta; with `tick` what it
+    says about that tick, bounds of all ticks together still failing with probability at most beta.
+
+    docs/theory/additions.md, 8. Without a horizon `tick` is needed.
+    """
+    column = of_column(beta, process.columns)
+    T = process.horizon
+    if T is None:
+        assert tick is not None, "without a horizon the bound is for one tick"
+        if isinstance(process, Jointly):
+            return process.joint_radius(column, tick)
+        return process.spread(tick).radius(6 * column / (math.pi * tick) ** 2)
+    whole = process.worst().radius(_WHOLE_PATH * column / T)
+    if isinstance(process, Jointly):
+        whole = min(whole, process.joint_radius(_WHOLE_PATH * column))
+    if tick is None:
+        return whole
+    return min(whole, process.spread(tick).radius((1 - _WHOLE_PATH) * column / T))
+
+
 def remembered(process: NoiseProcess) -> list[bytes]:
     """What a snapshot keeps of a process besides its tick; nothing for most."""
     return [process.memory()] if isinstance(process, Remembering) else []
@@ -96,6 +133,14 @@ def spread_of(law: Law, weight_square_sum: float, largest_weight: float, roundin
     sigma_squared = float(law.sigma_squared)
     sigma = sigma_squared**0.5
     return Spread("gaussian", variance, sigma_squared * weight_square_sum, sigma * largest_weight, sigma, roundings)
+
+
+def kind_and_scale(law: Law) -> tuple[Kind, float]:
+    """The law of a draw as `bounds` names it."""
+    if isinstance(law, DiscreteLaplace):
+        return "laplace", float(law.scale)
+    assert isinstance(law, DiscreteGaussian)
+    return "gaussian", float(law.sigma_squared) ** 0.5
 
 
 def window_bound(process: NoiseProcess, tick: int, window: int) -> Spread:

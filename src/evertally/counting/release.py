@@ -14,8 +14,8 @@ class Release:
     """One released value.
 
     `value` is a number, or a dictionary of numbers by label; `stddev` is the standard deviation of the noise in each
-    number, None where none is defined. `private` is False under simulation and test keys. `about` says what was counted,
-    and so what the interval is about: where users are protected, only what their cap kept.
+    number, None where none is defined. `private` is False under simulation and test keys. `about` says what was
+    counted, and so what the interval is about: where users are protected, only what their cap kept.
 
     >>> import evertally as et
     >>> counter = et.Counter(guarantee=et.PureDP(1.0), horizon=100, key=et.simulation(1))

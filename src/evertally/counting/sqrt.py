@@ -23,6 +23,7 @@ import math
 
 import numpy as np
 
+from evertally.bounds.joint import GaussianPath
 from evertally.bounds.tails import Spread
 from evertally.counting.fourier import Spectrum, error_factor
 from evertally.counting.process import IntArray, check_horizon, round_half_up, spread_of
@@ -81,6 +82,25 @@ class SqrtProcess(Secret):
 
     def worst(self) -> Spread:
         return self.spread(self._energy.size)
+
+    def joint_radius(self, beta: float, tick: int | None = None) -> float:
+        largest = self.path().radius(beta / 2, self.worst().radius(beta / self._energy.size) + 1)
+        # An integer error above r is an estimate of at least r + 1/2.
+        return float(math.ceil(largest + self.smoothing() - 0.5))
+
+    def smoothing(self) -> float:
+        """What `path` adds to the draws falls below minus this with probability less than 1e-14, at any tick."""
+        return 16 * math.sqrt(float(self._energy[-1])) / 2.0**GRID_BITS
+
+    def path(self, more: float = 0.0) -> GaussianPath:
+        """Variances and covariances of the path before it is rounded, with `more` variance that all ticks share.
+
+        The draws are discrete. With continuous Gaussian noise of standard deviation 2 added to each they are Gaussian,
+        up to a relative exp(-70) (Poisson summation), and what was added is worth less than `smoothing`.
+        """
+        inverse = self._factor.inverse
+        unit = (float(self.law.sigma_squared) + 4.0) / 4.0**GRID_BITS
+        return GaussianPath.of(unit * self._energy + more, unit * np.cumsum(inverse[:-1] * inverse[1:]) + more)
 
     def window_spread(self, tick: int, window: int) -> Spread:
         inverse = self._factor.inverse[:tick]

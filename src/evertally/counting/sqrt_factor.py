@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from flint import arb, arb_series, ctx, fmpz
+from flint import arb, arb_series, fmpz
 from numpy.typing import NDArray
 
+from evertally.balls import decided, series_length
 from evertally.counting.fourier import FloatArray, Spectrum, convolve, error_factor, norm
 
 GRID_BITS = 16  # q: the loss against the real factor is 3e-7 at T = 2^16 (factorization-counting 11, step 2)
@@ -120,33 +121,29 @@ def exact_rounding(z: NDArray[np.int64]) -> int:
     e is a multiple of 2^(-q t): if a ball of growing precision never excludes the boundary, it will at last isolate
     that multiple, ties included.
     """
+    bits = 128
+    while (rounded := _rounded(z, bits)) is None:
+        bits *= 2
+    return rounded
+
+
+def _rounded(z: NDArray[np.int64], bits: int) -> int | None:
+    with series_length(z.size):
+        return decided(lambda: _by_balls(z), bits)
+
+
+def _by_balls(z: NDArray[np.int64]) -> int | None:
     t = z.size
-    r = coefficients(t)
-    precision = 128
-    while True:
-        with ctx.workprec(precision), _cap(t):
-            series = arb_series([int(x) for x in np.diff(r, prepend=0)], prec=t)
-            inverse = (1 / series).coeffs()
-            e = sum((inverse[t - 1 - i] * int(x) for i, x in enumerate(z)), arb(0))
-            rounded = (e + arb(1) / 2).floor().unique_fmpz()
-            if rounded is not None:
-                return int(rounded)
-            exact = (e * arb(2) ** (GRID_BITS * t)).unique_fmpz()
-            if exact is not None:
-                half = fmpz(1) << (GRID_BITS * t - 1)
-                return int((exact + half) >> (GRID_BITS * t))
-        precision *= 2
-
-
-class _cap:  # noqa: N801 - a context manager, used like a function
-    """Sets the length of flint's power series and restores it."""
-
-    def __init__(self, length: int) -> None:
-        self._length = length
-
-    def __enter__(self) -> None:
-        self._before = ctx.cap
-        ctx.cap = self._length
-
-    def __exit__(self, *_: object) -> None:
-        ctx.cap = self._before
+    series = arb_series([int(x) for x in np.diff(coefficients(t), prepend=0)], prec=t)
+    inverse = (1 / series).coeffs()
+    if len(inverse) < t:  # code outside this library has changed the length of series meanwhile
+        return None
+    e = sum((inverse[t - 1 - i] * int(x) for i, x in enumerate(z)), arb(0))
+    rounded = (e + arb(1) / 2).floor().unique_fmpz()
+    if rounded is not None:
+        return int(rounded)
+    exact = (e * arb(2) ** (GRID_BITS * t)).unique_fmpz()
+    if exact is None:
+        return None
+    half = fmpz(1) << (GRID_BITS * t - 1)
+    return int((exact + half) >> (GRID_BITS * t))

@@ -20,8 +20,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from evertally.bounds.joint import GridMaximum, grid_step, tree_maximum
 from evertally.bounds.tails import Spread
-from evertally.counting.process import Budget, IntArray, check_horizon, node_law, spread_of
+from evertally.counting.process import Budget, IntArray, check_horizon, kind_and_scale, node_law, spread_of
 from evertally.errors import ConfigurationError
 from evertally.noise import Law, Source
 from evertally.noise.jit import jit
@@ -30,6 +31,7 @@ from evertally.secret import Secret
 
 Radix = int | Literal["formula", "exact"]
 
+_FARTHEST = 1e-9  # no smaller failure probability is looked up in the law of the maximum
 _COMPILE_FROM = 64  # ticks in one call; fewer are interpreted, row by row
 
 
@@ -163,6 +165,16 @@ class TreeProcess(Secret):
 
     def worst(self) -> Spread:
         return spread_of(self.law, self._largest_digit_sum, 1.0)
+
+    def joint_radius(self, beta: float, tick: int | None = None) -> float:
+        return self.maximum().radius(beta / 2)
+
+    def maximum(self, reach: float = 0.0) -> GridMaximum:
+        """The law of the largest noise over all ticks, one-sided, rounded up; its grid goes to `reach` at least."""
+        assert self.horizon is not None
+        kind, scale = kind_and_scale(self.law)
+        reach = max(reach, self.worst().radius(_FARTHEST / self.horizon))
+        return tree_maximum(kind, scale, self.radix, self.horizon, reach, grid_step(kind, scale))
 
     def window_spread(self, tick: int, window: int) -> Spread:
         different = len(set(self._blocks(tick)) ^ set(self._blocks(tick - window)))

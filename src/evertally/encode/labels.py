@@ -100,6 +100,9 @@ def as_list(column: Any) -> list[object]:
     """The entries of a column as Python objects; None for an entry that has no Python form."""
     if isinstance(column, np.ndarray):
         return list(column.tolist())
+    for own in (list, tuple):  # by their own code: what a subclass iterates over may be something else, or endless
+        if issubclass(type(column), own):
+            return list(own.__iter__(column))
     if not is_arrow(column):
         return list(column)
     import pyarrow as pa

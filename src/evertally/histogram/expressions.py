@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evertally.counting.inputs import IntArray, as_integers
+from evertally.encode.plain import plain
 from evertally.errors import ConfigurationError
 
 _SIMPLE_DENOMINATOR = 10**6
@@ -51,6 +52,8 @@ def exact_number(value: object, name: str = "a constant") -> Fraction:
     (Fraction(7, 100), Fraction(5, 9), Fraction(1, 4))
     """
     try:
+        if isinstance(value, int | float | str | Fraction) and not isinstance(value, bool | np.generic):
+            value = plain(value)  # a subclass may say another value whenever it is asked
         if isinstance(value, float | np.floating):
             simple = Fraction(float(value)).limit_denominator(_SIMPLE_DENOMINATOR)
             return simple if float(simple) == float(value) else Fraction(str(value))

@@ -14,7 +14,7 @@ import numpy as np
 
 from evertally.counting.mechanism import Accuracy, from_bytes, to_bytes
 from evertally.counting.noisy_sums import NoisySums
-from evertally.counting.process import IntArray, NoiseProcess, spread_of
+from evertally.counting.process import IntArray, NoiseProcess, path_bound, spread_of
 from evertally.counting.rows import Rows, total
 from evertally.counting.veil import stairs
 from evertally.noise import Law, Source
@@ -65,12 +65,7 @@ class CounterVeil(Secret):
         return Bound(lambda beta: self._factor * self._noise.spread(tick).radius(beta / self._noise.columns))
 
     def error_bound(self, beta: float, tick: int | None) -> float:
-        share = beta / self._noise.columns
-        if self._noise.horizon is not None:
-            spread = self._noise.worst() if tick is None else self._noise.spread(tick)
-            return self._factor * spread.radius(share / self._noise.horizon)
-        assert tick is not None
-        return self._factor * self._noise.spread(tick).radius(6 * share / (math.pi * tick) ** 2)
+        return self._factor * path_bound(self._noise, beta, tick)
 
     def state(self) -> list[bytes]:
         return self._sums.state()

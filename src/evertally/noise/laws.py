@@ -15,6 +15,7 @@ from typing import Protocol
 
 from flint import arb, ctx, fmpq
 
+from evertally.balls import precision
 from evertally.errors import ConfigurationError
 
 SMALLEST_SCALE = Fraction(1, 10)
@@ -132,7 +133,7 @@ class DiscreteGaussian:
         if not v > 0:
             return None
         # Where to look; the comparisons below decide. erfc(z / sqrt 2) = V is the continuous law's answer.
-        with ctx.workprec(64):
+        with precision(64):
             guess = ball(self.sigma_squared).sqrt() * arb(2).sqrt() * arb(v.mid()).erfcinv() + arb(1) / 2
             k = max(0, int(float(guess.mid()))) if guess.is_finite() else 0
         while v < self.tail(k + 1):

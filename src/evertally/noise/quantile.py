@@ -13,12 +13,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 from numpy.typing import NDArray
 
+from evertally.balls import certain
 from evertally.noise.laws import DiscreteGaussian, ball
 
 WORD_BITS = 63  # bits of V in the first word; the lowest bit of the word is the sign
@@ -29,6 +30,8 @@ DEGREE = 8
 _UNIT = 2.0**-53
 _FOR_THE_KERNEL = 1 + 2.0**-49  # pays for the roundings between a radius and the kernel's decision (section 2)
 _PRECISION = 160
+_SHARP = 80  # bits that must be certain of a coefficient
+_MORE = 96  # bits of precision beyond those of a threshold: enough to tell it from an integer
 
 
 @dataclass(frozen=True)
@@ -76,29 +79,33 @@ def build_polynomials(taylor: Taylor, bits: int = WORD_BITS, octaves: int = OCTA
     rows = octaves * CELLS
     coefficients = np.empty((rows, DEGREE + 1))
     radius = np.empty(rows)
-    with ctx.workprec(_PRECISION):
-        for octave in range(octaves):
-            unit = arb(2) ** (-octave) / (2 * CELLS)  # width of a cell in V
-            for cell in range(CELLS):
-                row = octave * CELLS + cell
-                centre = unit * (2 * (CELLS + cell) + 1) / 2
-                # V is known as a float64 (relative 2^-53) and up to the bits behind the first word.
-                blur = unit * (CELLS + cell + 1) * _UNIT + arb(2) ** (-bits)
-                hull = centre + (unit / 2 + blur) * arb(0, 1)
-                point = taylor(centre, DEGREE)
-                spread = taylor(hull, DEGREE + 1)
-                truncation = spread[DEGREE + 1] * (unit / 2) ** (DEGREE + 1)
-                exact = [c * unit**k for k, c in enumerate(point)]
-                rounded = [float(c.mid()) for c in exact]
-                rounding = sum((abs(exact[k] - arb(r)) / 2**k for k, r in enumerate(rounded)), arb(0))
-                # Horner's rule: gamma_{2n} times the polynomial of absolute values (Higham 2002, sec. 5.1).
-                steps = 2 * DEGREE + 1
-                gamma = arb(steps) * _UNIT / (1 - arb(steps) * _UNIT)
-                horner = gamma * sum((abs(arb(r)) / 2**k for k, r in enumerate(rounded)), arb(0))
-                coefficients[row] = rounded
-                bound = abs(truncation) + rounding + horner + abs(spread[1]) * blur
-                radius[row] = upward(bound * _FOR_THE_KERNEL)
+    for row in range(rows):
+        octave, cell = divmod(row, CELLS)
+        coefficients[row], radius[row] = certain(partial(_certified_cell, taylor, octave, cell, bits), _PRECISION)
     return QuantilePolynomials(coefficients, radius, bits)
+
+
+def _certified_cell(taylor: Taylor, octave: int, cell: int, bits: int) -> tuple[list[float], float] | None:
+    """The polynomial of a cell and the bound on what can go wrong; None if the balls are wider than they should be."""
+    unit = arb(2) ** (-octave) / (2 * CELLS)  # width of a cell in V
+    centre = unit * (2 * (CELLS + cell) + 1) / 2
+    # V is known as a float64 (relative 2^-53) and up to the bits behind the first word.
+    blur = unit * (CELLS + cell + 1) * _UNIT + arb(2) ** (-bits)
+    hull = centre + (unit / 2 + blur) * arb(0, 1)
+    point = taylor(centre, DEGREE)
+    spread = taylor(hull, DEGREE + 1)
+    truncation = spread[DEGREE + 1] * (unit / 2) ** (DEGREE + 1)
+    exact = [c * unit**k for k, c in enumerate(point)]
+    if any(c.rel_accuracy_bits() < _SHARP for c in exact):
+        return None
+    rounded = [float(c.mid()) for c in exact]
+    rounding = sum((abs(exact[k] - arb(r)) / 2**k for k, r in enumerate(rounded)), arb(0))
+    # Horner's rule: gamma_{2n} times the polynomial of absolute values (Higham 2002, sec. 5.1).
+    steps = 2 * DEGREE + 1
+    gamma = arb(steps) * _UNIT / (1 - arb(steps) * _UNIT)
+    horner = gamma * sum((abs(arb(r)) / 2**k for k, r in enumerate(rounded)), arb(0))
+    bound = abs(truncation) + rounding + horner + abs(spread[1]) * blur
+    return rounded, upward(bound * _FOR_THE_KERNEL)
 
 
 @lru_cache(maxsize=2)
@@ -114,25 +121,28 @@ def gaussian_quantile() -> QuantilePolynomials:
 def thresholds(law: DiscreteGaussian, bits: int = WORD_BITS) -> NDArray[np.int64]:
     """floor(2^bits S(k)) for k = 1, 2, ... as long as it is positive. For V = 0.v... : v < s_k implies
     V < S(k), v > s_k implies V > S(k); on equality, and at v = 0, more bits are needed."""
-    with ctx.workprec(bits + 96):
-        last = 1 + math.ceil(math.sqrt(2 * float(law.sigma_squared) * (ctx.prec + 8) * math.log(2)))
-        weights = [(-ball_of(j, law)).exp() for j in range(1, last + 1)]
-        ratio = (-ball_of(last + 1, law) + ball_of(last, law)).exp()
-        running = arb(0, (weights[-1] * ratio / (1 - ratio)).upper())
-        sums = []
-        for weight in reversed(weights):
-            running += weight
-            sums.append(running)
-        sums.reverse()
-        result = []
-        for tail in sums:
-            scaled = (2 * tail / (1 + 2 * sums[0]) * arb(2) ** bits).floor().unique_fmpz()
-            if scaled is None:  # the ball straddles an integer: the last 96 bits of precision were not enough
-                raise ArithmeticError("a threshold was not separated from an integer; raise the precision")
-            if scaled == 0:
-                break
-            result.append(int(scaled))
-    return np.array(result, dtype=np.int64)
+    return np.array(certain(partial(_separated, law, bits), bits + _MORE), dtype=np.int64)
+
+
+def _separated(law: DiscreteGaussian, bits: int) -> list[int] | None:
+    last = 1 + math.ceil(math.sqrt(2 * float(law.sigma_squared) * (bits + _MORE + 8) * math.log(2)))
+    weights = [(-ball_of(j, law)).exp() for j in range(1, last + 1)]
+    ratio = (-ball_of(last + 1, law) + ball_of(last, law)).exp()
+    running = arb(0, (weights[-1] * ratio / (1 - ratio)).upper())
+    sums = []
+    for weight in reversed(weights):
+        running += weight
+        sums.append(running)
+    sums.reverse()
+    result = []
+    for tail in sums:
+        scaled = (2 * tail / (1 + 2 * sums[0]) * arb(2) ** bits).floor().unique_fmpz()
+        if scaled is None:  # the ball straddles an integer: the precision was not what was asked for
+            return None
+        if scaled == 0:
+            break
+        result.append(int(scaled))
+    return result
 
 
 def ball_of(j: int, law: DiscreteGaussian) -> arb:

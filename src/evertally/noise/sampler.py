@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 from numpy.typing import NDArray
 
+from evertally.balls import certain, decided, sharp
 from evertally.noise import kernels
 from evertally.noise.laws import DiscreteGaussian, DiscreteLaplace, Law, ball
 from evertally.noise.quantile import WORD_BITS, gaussian_quantile, laplace_quantile, thresholds, upward
@@ -23,6 +24,8 @@ from evertally.noise.quantile import WORD_BITS, gaussian_quantile, laplace_quant
 COMPILE_FROM = 32
 
 _GUIDE_BITS = 12
+_PRECISION = 160
+_SHARP = 80  # bits that must be certain of what is kept as a float
 
 MoreWords = Callable[[int], tuple[int, int]]
 
@@ -32,20 +35,18 @@ class PolynomialSampler:
 
     def __init__(self, law: DiscreteLaplace | DiscreteGaussian) -> None:
         self.law = law
-        with ctx.workprec(160):
-            if isinstance(law, DiscreteLaplace):
-                self._table = laplace_quantile()
-                self._scale = float(law.scale)
-                self._shift = float(law.shift().mid())
-                self._curvature = 0.0
-            else:
-                self._table = gaussian_quantile()
-                s = ball(law.sigma_squared).sqrt()
-                # samplers.md, section 3: the k-th threshold is z = x + x/(24 s^2) up to eta, x = (k - 1/2)/s,
-                # and |eta| <= 1.02 (z^3 + 9 z + 16)/(384 s^4) + z^3/(1152 s^4) <= (z^3 + 9 z + 16)/(282 s^4).
-                self._scale = float((s / (1 + 1 / (24 * s * s))).mid())
-                self._shift = 0.5
-                self._curvature = upward(1 / (280 * s**3))
+        if isinstance(law, DiscreteLaplace):
+            self._table = laplace_quantile()
+            self._scale = float(law.scale)
+            self._shift = certain(lambda: sharp(law.shift(), _SHARP), _PRECISION)
+            self._curvature = 0.0
+        else:
+            self._table = gaussian_quantile()
+            # samplers.md, section 3: the k-th threshold is z = x + x/(24 s^2) up to eta, x = (k - 1/2)/s,
+            # and |eta| <= 1.02 (z^3 + 9 z + 16)/(384 s^4) + z^3/(1152 s^4) <= (z^3 + 9 z + 16)/(282 s^4).
+            self._scale = certain(lambda: sharp(_threshold_scale(law), _SHARP), _PRECISION)
+            self._shift = 0.5
+            self._curvature = certain(lambda: upward(1 / (280 * ball(law.sigma_squared).sqrt() ** 3)), _PRECISION)
         self._coefficients = self._table.coefficients.tolist()
         self._radius = self._table.radius.tolist()
 
@@ -79,6 +80,11 @@ class PolynomialSampler:
                 out,
             )
         )
+
+
+def _threshold_scale(law: DiscreteGaussian) -> arb:
+    s = ball(law.sigma_squared).sqrt()
+    return s / (1 + 1 / (24 * s * s))
 
 
 class ThresholdSampler:
@@ -122,14 +128,16 @@ def settle(law: Law, first: tuple[int, int], more: MoreWords) -> int:
     bits, count = (word >> 1) << 64 | second, WORD_BITS + 64
     round_ = 0
     while True:
-        with ctx.workprec(count + 64):
-            v = arb(2 * bits + 1, 1) * arb(2) ** (-count - 1)  # all V that begin with these bits
-            k = law.magnitude(v)
+        k = decided(partial(_magnitude, law, bits, count), count + 64)
         if k is not None:
             return -k if word & 1 else k
         round_ += 1
         a, b = more(round_)
         bits, count = (bits << 128) | (a << 64) | b, count + 128
+
+
+def _magnitude(law: Law, bits: int, count: int) -> int | None:
+    return law.magnitude(arb(2 * bits + 1, 1) * arb(2) ** (-count - 1))  # for all V that begin with these bits
 
 
 def draw(law: Law, words: NDArray[np.uint64], more: Callable[[int, int], tuple[int, int]]) -> NDArray[np.int64]:

@@ -14,9 +14,10 @@ from functools import lru_cache
 from typing import Literal, Protocol, get_args
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 from numpy.typing import NDArray
 
+from evertally.balls import precision
 from evertally.noise.quantile import CELLS, DEGREE, OCTAVES, WORD_BITS, laplace_quantile, upward
 from evertally.secret import Secret
 
@@ -75,7 +76,7 @@ class AddressedVariates(Secret):
             first, second = self._more(i, r)
             prefix = (prefix << ROUND_BITS) | (first << 64) | second
         count = rounds * ROUND_BITS
-        with ctx.workprec(count + 64):
+        with precision(count + 64):
             u = arb(2 * prefix + 1, 1) * arb(2) ** (-count - 1)  # all U that begin with these bits
             value = -u.log()
             if self._kind == "gumbel":

@@ -1,17 +1,17 @@
 """How often a partition can close: a bound for thresholds so low that noise alone may close an interval.
 
-Call a close *late* if its test value has grown by gamma or more since the last close, and *early* otherwise. Late ones
-are at most reach/gamma. An early close at a tick needs mu > kappa - gamma + tau, whatever the data are; mu is fresh at
-every tick, so an interval that closes early lasts at least as long as a geometric time G with success probability
-p(tau) = P(mu > kappa - gamma + tau). Let M(s) = E exp(-s G) = E p/(exp(s) - 1 + p), the mean over tau. For b in (0, 1)
+An interval with threshold noise tau that stands at a test value g closes at a tick with probability p(g) = P(mu > kappa
++ tau - g), mu fresh at every tick. Whoever chooses the rows trades time against growth: he wants many closes within T
+ticks and a total growth of `reach`. For prices s of a tick and theta of a unit of growth let
 
-    product over intervals of  { (1 - b) exp(-s length)/M  if early,  b  if late }
+    V = E_tau max_g exp(-theta g) p(g)/(exp(s) - 1 + p(g)).
 
-has mean at most 1: a supermartingale, also if the rows follow the releases, for an open interval has none. If J
-intervals close within T ticks, at most L of them late, the product is at least exp(-sT) ((1 - b)/M)^(J - L) b^L. By
-Markov's inequality
+Given tau the maximum over g is the best value of E exp(-s length - theta growth) that any rows can reach (time is dear,
+so the best height is gone to at once and kept; not to know tau cannot help). So the product over closed intervals of
+exp(-s length - theta growth)/V has mean at most 1: a supermartingale, also if the rows follow the releases. If J
+intervals close, it is at least exp(-sT - theta reach) V^(-J), and by Markov's inequality
 
-    P(J closes or more) <= exp(sT) (M/(1 - b))^(J - L) b^(-L)    for all s > 0 and b, best at b = L/J.
+    P(J closes or more) <= exp(sT + theta reach) V^J    for all s, theta > 0.
 
 Accuracy only: privacy holds for any number of closes (parameterized-histograms 2.2).
 """
@@ -19,6 +19,7 @@ Accuracy only: privacy holds for any number of closes (parameterized-histograms 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +30,11 @@ from evertally.partition.budget import Noise
 
 Floats = NDArray[np.float64]
 
-_TILTS = 2.0 ** np.arange(-4, 12)  # s, in units of J/T
 _DEPTH = 40  # scales of tau that matter
+_PLACES = 160  # of tau, and of the test value
 
 
+@lru_cache(maxsize=512)
 def most_closes(noise: Noise, kappa: int, ticks: int, reach: int, beta: float) -> int:
     """A number that the closes within `ticks` ticks exceed with probability at most beta, if growth is at most `reach`.
 
@@ -40,41 +42,37 @@ def most_closes(noise: Noise, kappa: int, ticks: int, reach: int, beta: float) -
     >>> from evertally.privacy import PureDP
     >>> noise = noise_of(PureDP(1), Split.halves())
     >>> [most_closes(noise, kappa, 10**6, 1000, 0.01) for kappa in (60, 90, 180)]
-    [1698, 266, 24]
+    [404, 66, 12]
     """
-    gammas = sorted({max(1, round(kappa * 2 ** (-i / 2))) for i in range(10)})
-    return min(ticks, *(_most(noise, kappa, gamma, ticks, reach // gamma, beta) for gamma in gammas))
+    # p in cells of the test value: the price of a cell's lower end, the probability of its upper end.
+    tau, weights = _thresholds(noise)
+    highest = kappa + math.ceil(_DEPTH * float(noise.mu.scale))
+    ends = np.unique(np.append(np.linspace(0, highest, _PLACES).astype(np.int64), np.arange(min(highest, _PLACES) + 1)))
+    p = _above(noise.mu, kappa + tau[:, None] - ends[None, :])
+    lower = np.append(0, ends[:-1] + 1)
+
+    def closes(s: float, theta: float) -> float:
+        best = np.max(np.exp(-theta * lower) * p / (math.expm1(s) + p), axis=1)
+        V = float(best @ weights) + 1e-15
+        return (s * ticks + theta * reach + math.log(1 / beta)) / -math.log(V) if V < 1 else math.inf
+
+    span = math.log(max(2.0, 50 * ticks))
+    logs = np.linspace(-math.log(ticks), -math.log(ticks) + span, 12)
+    prices = np.linspace(-math.log(reach + 1), 1.0, 12)
+    least, s, theta = min((closes(math.exp(a), math.exp(b)), float(a), float(b)) for a in logs for b in prices)
+    for width in (0.7, 0.35, 0.15):
+        near = [(s + width * i, theta + width * j) for i in (-1, 0, 1) for j in (-1, 0, 1)]
+        least, s, theta = min((least, s, theta), *((closes(math.exp(a), math.exp(b)), a, b) for a, b in near))
+    return min(ticks, math.ceil(least)) if math.isfinite(least) else ticks
 
 
-def _most(noise: Noise, kappa: int, gamma: int, ticks: int, late: int, beta: float) -> int:
-    p, weights = _early(noise, kappa - gamma)
-
-    def improbable(J: int) -> bool:
-        s = _TILTS * J / ticks
-        M = np.maximum((p / (np.expm1(np.minimum(s, 50.0))[:, None] + p)) @ weights, 1e-300)
-        exponent = (
-            s * ticks + (J - late) * (np.log(M) - math.log1p(-late / J)) - (late * math.log(late / J) if late else 0)
-        )
-        return float(exponent.min()) <= math.log(beta)
-
-    low, high = late, late + 1
-    while not improbable(high):
-        low, high = high, 2 * high
-        if high > 2 * ticks:
-            return ticks
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if improbable(middle) else (middle, high)
-    return high
-
-
-def _early(noise: Noise, margin: int) -> tuple[Floats, Floats]:
-    """p(tau) = P(mu > margin + tau) for all tau that matter, and how probable they are."""
-    reach = math.ceil(_DEPTH * float(noise.tau.scale))
-    step = max(1, reach // 300)
-    tau = np.arange(-reach, reach + 1, step)
-    weights = np.exp(-np.abs(tau) / float(noise.tau.scale))
-    return _above(noise.mu, margin + tau), weights / weights.sum()
+def _thresholds(noise: Noise) -> tuple[IntArray, Floats]:
+    """All tau that matter, in cells, each as low as its lower end: the lower, the more closes."""
+    b = float(noise.tau.scale)
+    reach = math.ceil(_DEPTH * b)
+    tau = np.unique(np.linspace(-reach, reach, 2 * _PLACES + 1).astype(np.int64))
+    above = np.append(_above(noise.tau, tau[1:] - 1), 0.0)  # P(tau >= next lower end)
+    return tau, np.append(1.0, above[:-1]) - above
 
 
 def _above(law: DiscreteLaplace, k: IntArray) -> Floats:

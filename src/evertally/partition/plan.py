@@ -29,6 +29,8 @@ from evertally.privacy import ApproxDP, Change, PureDP
 T = TypeVar("T")
 
 _MOST_INTERVALS = 2**30
+_SINGLE = 0.05  # of a failure probability: for bounds on single intervals, beside the one on all of them
+_AHEAD, _AHEAD_TOO = 0.05, 0.4  # for answers that are too high, alone or where both are added
 
 
 @dataclass(frozen=True)
@@ -128,12 +130,11 @@ class Configuration:
     def error(self, beta: float, tick: int | None = None, interval: int | None = None) -> float:
         """A bound on the error that fails with probability beta: for all ticks and intervals, or (where there is no
         limit to them) for a tick and an interval, all together still failing with probability beta."""
-        tails, t = self._tails, tick or self.terms.horizon or 1
-        if interval is None and self.closes is not None:
-            beta, interval = 0.9 * beta, min(t, self.closes(0.1 * beta))
-        # at most one interval closes in a tick
-        j = interval or (t if self.histogram == "blocks" else self.intervals or t)
         a, b, c = self.weights
+        if (a, c) == (1, 0):
+            return self._rebased_error(beta, tick, interval)
+        tails, t = self._tails, tick or self.terms.horizon or 1
+        j = interval or self.intervals or t  # at most one interval closes in a tick
         bound = (
             self.rise(j, t)
             + a * tails.sparse_vector(beta, t, j)
@@ -142,6 +143,34 @@ class Configuration:
         )
         # Thresholds that double can be beyond all numbers where nothing public bounds how many there will be.
         return self.factor * float(bound) if bound < 2**1000 else math.inf
+
+    def _rebased_error(self, beta: float, tick: int | None, interval: int | None) -> float:
+        """The same where thresholds follow the released answers: V1 to V4 (docs/theory/additions.md, 9).
+
+        Bounds for single intervals share beta by the numbers of the intervals, and hold together. Where the number of
+        intervals is limited, one bound for all of them is tighter; its limit may rest on `largest`, so it says nothing
+        about a given interval then.
+        """
+        most = self._tails.model.horizon
+        if interval is None and self.closes is not None:
+            beta, most = 0.9 * beta, min(self.terms.horizon or 1, self.closes(0.1 * beta)) + 1
+        if most is None:
+            t = tick or self.terms.horizon or 1
+            return self._off(beta, t, interval or t, together=False)  # at most one interval closes in a tick
+        t = self.terms.horizon or 1
+        whole = self._off((1 - _SINGLE) * beta, t, most, together=True)
+        if interval is None:
+            return whole
+        return min(whole, self._off(_SINGLE * beta, tick or t, interval, together=False))
+
+    def _off(self, beta: float, tick: int, interval: int, together: bool) -> float:
+        """An answer is behind by what it has grown and by the noise of H, or ahead by that noise; where two columns are
+        compared, one is behind and one ahead. In an interval, or in all up to it (`together`)."""
+        tails, base, ahead = self._tails, self.terms.base_error, self.weights[1] + self.factor - 2
+        part = _AHEAD_TOO if ahead else _AHEAD
+        behind = tails.behind((1 - part) * beta, self.rise(interval, tick), self.terms.most, interval, together)
+        above = tails.ahead(part * beta, interval, together)
+        return float(max(behind, above) + base + ahead * (above + base))
 
     def sure_error(self, beta: float, tick: int | None = None) -> float:
         """The bound on every stream whose answers grow by at most `terms.most` in a tick, or on every stream at all:

@@ -1,8 +1,8 @@
 """Exact numbers in, certified numbers out: reading parameters, ball arithmetic, directed rounding.
 
 A ball (Arb, from python-flint) is an interval that is proved to contain the true real number. flint keeps
-its working precision in one global of the process: it is set locally and restored here, and if another
-thread changes it meanwhile, a ball only gets wider. It still contains the true value.
+its working precision in one global of the process, which `evertally.balls` guards. Bounds that are rounded outwards
+hold at any precision; but the noise depends on the last bit of what is kept here, and two machines must agree on it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from fractions import Fraction
 from numbers import Integral
 from typing import Any
 
-from flint import arb, ctx, fmpq
+from flint import arb, fmpq
 
+from evertally.balls import certain
 from evertally.errors import ConfigurationError
 
 Number = int | float | Fraction
@@ -24,6 +25,7 @@ SMALLEST_FLOAT = Fraction(math.ulp(0.0))  # 2^-1074
 RESULT_BITS = 53
 SEARCH_BITS = 128
 LAST_RESORT_BITS = 2**14
+_LONGEST_SEARCH = 10_000  # steps; nearly all need a hundred, some two thousand
 
 
 def exact(value: object, name: str) -> Fraction:
@@ -32,12 +34,15 @@ def exact(value: object, name: str) -> Fraction:
     >>> exact(0.5, "epsilon")
     Fraction(1, 2)
     """
-    if isinstance(value, Fraction):
+    # Copied into Python's own numbers: a subclass may say another value whenever it is asked.
+    if type(value) is Fraction:
         return value
-    if isinstance(value, float) and math.isfinite(value):
-        return Fraction(value)
+    if isinstance(value, Fraction):
+        return Fraction(int.__index__(value.numerator), int.__index__(value.denominator))
+    if isinstance(value, float) and math.isfinite(float.__float__(value)):
+        return Fraction(float.__float__(value))
     if not isinstance(value, bool) and isinstance(value, Integral):
-        return Fraction(int(value))
+        return Fraction(int.__index__(value) if issubclass(type(value), int) else int(value))  # type: ignore[arg-type]
     raise ConfigurationError(f"{name} must be a finite int, float or Fraction, not {value!r}")
 
 
@@ -99,29 +104,33 @@ def root_of(increasing: Callable[[Ball], Ball]) -> Ball:
 
     Balls and not libm floats: noise will depend on this number, and two machines must agree on its last bit.
     """
-    with ctx.workprec(SEARCH_BITS):
-        low, high, factor = arb(1), arb(1), arb(2)
-        while increasing(low).mid() > 0:
-            high, low, factor = low, low / factor, factor * factor
-        factor = arb(2)
-        while increasing(high).mid() < 0:
-            low, high, factor = high, high * factor, factor * factor
-        close_enough = 1 + arb(2) ** -60
-        while high > low * close_enough:
-            middle = (low * high).sqrt().mid()
-            if increasing(middle).mid() > 0:
-                high = middle
-            else:
-                low = middle
-        return low.mid()
+    return certain(lambda: _search(increasing), SEARCH_BITS)
+
+
+def _search(increasing: Callable[[Ball], Ball]) -> Ball | None:
+    """None if it does not end: at another precision than it was made for, halves of an interval may be the whole."""
+    steps = iter(range(_LONGEST_SEARCH))
+    low, high, factor = arb(1), arb(1), arb(2)
+    while increasing(low).mid() > 0 and next(steps, None) is not None:
+        high, low, factor = low, low / factor, factor * factor
+    factor = arb(2)
+    while increasing(high).mid() < 0 and next(steps, None) is not None:
+        low, high, factor = high, high * factor, factor * factor
+    close_enough = 1 + arb(2) ** -60
+    while high > low * close_enough and next(steps, None) is not None:
+        middle = (low * high).sqrt().mid()
+        if increasing(middle).mid() > 0:
+            high = middle
+        else:
+            low = middle
+    return low.mid() if next(steps, None) is not None else None
 
 
 def enclose(formula: Callable[[], Ball]) -> Ball:
     """Evaluate a formula on balls at growing precision, until 11 bits more are known than will be kept."""
     bits = SEARCH_BITS
     while True:
-        with ctx.workprec(bits):
-            value = formula()
+        value = certain(formula, bits)
         if value.rel_accuracy_bits() >= RESULT_BITS + 11 or bits >= LAST_RESORT_BITS:
             return value
         bits *= 2
@@ -129,15 +138,13 @@ def enclose(formula: Callable[[], Ball]) -> Ball:
 
 def round_up(value: Ball) -> Fraction:
     """An upper bound of everything in the ball, with 53 bits."""
-    with ctx.workprec(SEARCH_BITS):
-        mantissa, exponent = value.upper().man_exp()
+    mantissa, exponent = certain(lambda: value.upper().man_exp(), SEARCH_BITS)
     return _keep_bits(int(mantissa), int(exponent), up=True)
 
 
 def round_down(value: Ball) -> Fraction:
     """A lower bound of everything in the ball, with 53 bits."""
-    with ctx.workprec(SEARCH_BITS):
-        mantissa, exponent = value.lower().man_exp()
+    mantissa, exponent = certain(lambda: value.lower().man_exp(), SEARCH_BITS)
     return _keep_bits(int(mantissa), int(exponent), up=False)
 
 

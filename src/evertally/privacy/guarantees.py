@@ -9,9 +9,9 @@ Two questions have opposite directions, and mixing them up is a privacy bug:
 - *What does this mechanism satisfy?* `cost`, `covers`, `to_approx`, `group`: weaker promises that follow.
 - *What may I spend under this promise?* `share`: stronger promises that suffice.
 
-A delta above 1e-3 is refused unless `force=True` says that it is meant; above 1e-5 the guarantee warns wherever it is
-shown (`warning`). What *follows* from a promise (`to_approx`, `group`, a sum, a share) is a statement and no new promise:
-it is never refused for its delta, and warns all the same.
+A delta above 1e-3 is refused unless `force=True` says that it is meant; above 1e-5 the guarantee warns
+wherever it is shown (`warning`). What *follows* from a promise (`to_approx`, `group`, a sum, a share) is a
+statement and no new promise: it is never refused for its delta, and warns all the same.
 
 `to_zcdp` is the first for `PureDP` (a pure mechanism *is* eps^2/2-zCDP; a zCDP mechanism is never pure) and
 the second for `ApproxDP` and `ApproxZCDP` (a mechanism with that rho satisfies the promise).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
@@ -78,6 +79,7 @@ class Ledger:
             )
         self.guarantee: Final = guarantee
         self._entries: dict[str, Entry] = {}
+        self._turn = threading.Lock()
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -106,15 +108,16 @@ class Ledger:
         """Record what `name` may lose. If it does not fit: `BudgetExceeded`, and nothing is recorded."""
         if not isinstance(name, str) or not name:
             raise ConfigurationError("a promise needs the name of the mechanism it is made to")
-        if name in self._entries:
-            raise ConfigurationError(
-                f"there is already a promise to {name!r}; give each mechanism of a stream its own name"
-            )
-        fits = self.guarantee.adversary_covers(charge) and self.guarantee.admits(self.cost + charge.cost)
-        if not fits:
-            raise BudgetExceeded(self._refusal(name, charge))
-        self._entries[name] = Entry(name, charge)
-        return self._entries[name]
+        with self._turn:  # two threads that see the same rest would both take it
+            if name in self._entries:
+                raise ConfigurationError(
+                    f"there is already a promise to {name!r}; give each mechanism of a stream its own name"
+                )
+            fits = self.guarantee.adversary_covers(charge) and self.guarantee.admits(self.cost + charge.cost)
+            if not fits:
+                raise BudgetExceeded(self._refusal(name, charge))
+            self._entries[name] = Entry(name, charge)
+            return self._entries[name]
 
     def total(self) -> Guarantee | None:
         """All promises together, in the notion of the ledger's guarantee; None before the first one.

@@ -33,6 +33,8 @@ class Neighbours(Enum):
     @classmethod
     def parse(cls, value: str | Neighbours) -> Neighbours:
         """The relation with this name."""
+        if issubclass(type(value), str):
+            value = str.__str__(value)  # a subclass may be equal to another word every time
         try:
             return cls(value)
         except ValueError:

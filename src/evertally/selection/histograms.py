@@ -387,7 +387,7 @@ class UnknownGumbel:
     @property
     def charge_apart(self) -> ApproxZCDP:
         rho = _rho_apart(self.k, self.scale, self.count_variance, self.reach)
-        return ApproxZCDP(rho, self.charge.exact_delta)
+        return ApproxZCDP(rho, self.charge.exact_delta, force=True)
 
     @property
     def law(self) -> DiscreteGaussian | None:

@@ -13,9 +13,10 @@ from fractions import Fraction
 from functools import cmp_to_key
 
 import numpy as np
-from flint import arb, ctx, fmpq
+from flint import arb, fmpq
 from numpy.typing import NDArray
 
+from evertally.balls import precision
 from evertally.errors import ConfigurationError
 from evertally.noise import Variates
 from evertally.noise.variates import LAST_RESORT_BITS, ROUND_BITS, ZeroVariates
@@ -83,7 +84,7 @@ def _comparison(scores: IntArray, scale: Fraction, variates: Variates) -> Callab
         """Negative if j is ahead of k."""
         bits = ROUND_BITS
         while bits <= LAST_RESORT_BITS:
-            with ctx.workprec(bits + 128):
+            with precision(bits + 128):
                 by_noise = arb(fmpq(scale.numerator, scale.denominator)) * (
                     variates.refine(j, bits) - variates.refine(k, bits)
                 )

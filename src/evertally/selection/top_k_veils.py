@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evertally.counting.noisy_sums import NoisySums
-from evertally.counting.process import IntArray, NoiseProcess, spread_of
+from evertally.counting.process import IntArray, NoiseProcess, path_bound, spread_of
 from evertally.counting.rows import Rows, dense
 from evertally.counting.tree import digits
 from evertally.noise import Law
@@ -105,9 +105,7 @@ class CountersVeil(Secret):
         return TopKAccuracy(lambda beta: self._noise.spread(tick).radius(beta / self._noise.columns))
 
     def error_bound(self, beta: float, tick: int | None) -> float:
-        assert self._noise.horizon is not None
-        spread = self._noise.worst() if tick is None else self._noise.spread(tick)
-        return spread.radius(beta / (self._noise.columns * self._noise.horizon))
+        return path_bound(self._noise, beta, tick)
 
     def state(self) -> list[bytes]:
         return self._sums.state()

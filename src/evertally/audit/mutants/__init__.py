@@ -13,10 +13,12 @@ False
 """
 
 from evertally.audit.mutants import (
+    accuracy,
     calibration,
     committing,
     door,
     engine,
+    hands,
     noise,
     partitions,
     privacy,
@@ -29,10 +31,12 @@ from evertally.audit.mutants.planting import MUTANTS, Mutant
 __all__ = [
     "MUTANTS",
     "Mutant",
+    "accuracy",
     "calibration",
     "committing",
     "door",
     "engine",
+    "hands",
     "noise",
     "partitions",
     "privacy",

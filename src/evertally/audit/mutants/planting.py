@@ -11,6 +11,7 @@ from typing import Any
 from unittest import mock
 
 from evertally.audit.probes import PROBES, Probe
+from evertally.bounds import joint, staleness
 from evertally.counting import sqrt_factor
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law
 
@@ -42,16 +43,24 @@ def plant(name: str, trap: str, probe: str) -> Callable[[Patch], Patch]:
 
 @contextmanager
 def replaced(target: Any, **attributes: Any) -> Iterator[None]:
-    """Attributes of a module or class, replaced for the time of a `with` block. Factors are kept by horizon alone, so
-    they are forgotten before and after."""
-    sqrt_factor.sqrt_factor.cache_clear()
+    """Attributes of a module or class, replaced for the time of a `with` block. Factors are kept by horizon alone, and
+    laws of maxima by public numbers, so they are forgotten before and after."""
+    _forget()
     with ExitStack() as stack:
         for name, value in attributes.items():
             stack.enter_context(mock.patch.object(target, name, value))
         try:
             yield
         finally:
-            sqrt_factor.sqrt_factor.cache_clear()
+            _forget()
+
+
+def _forget() -> None:
+    sqrt_factor.sqrt_factor.cache_clear()
+    for kept in (joint.tree_maximum, joint.refined_maximum, staleness.behind_radius, staleness.ahead_radius):
+        kept.cache_clear()
+    staleness.close_law.cache_clear()
+    staleness.noise_law.cache_clear()
 
 
 @contextmanager

@@ -5,7 +5,17 @@ bug (`audit.mutants`) must be found by at least one. Pairs of neighbours are mad
 door, not from its own idea of sensitivity: what one event, one item or one user can change is what the adversary does.
 """
 
-from evertally.audit.probes import closed_forms, exact_laws, games, partitions, selections, statements, system
+from evertally.audit.probes import (
+    accuracy,
+    closed_forms,
+    exact_laws,
+    games,
+    hands,
+    partitions,
+    selections,
+    statements,
+    system,
+)
 from evertally.audit.probes.probing import PROBES, Detection, Family, Probe
 
 __all__ = [
@@ -13,9 +23,11 @@ __all__ = [
     "Detection",
     "Family",
     "Probe",
+    "accuracy",
     "closed_forms",
     "exact_laws",
     "games",
+    "hands",
     "partitions",
     "selections",
     "statements",
