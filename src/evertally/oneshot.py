@@ -240,7 +240,7 @@ def _release(mechanism: _Mechanism, histogram: dict[str, int], key: NoiseKey | N
     source = key.source("oneshot", name, type(mechanism).__name__, *path)
     if key.private:
         counts = ((label.encode("utf-8", "surrogatepass"), str(count)) for label, count in sorted(histogram.items()))
-        once(source.fingerprint(), source.order(encode_path(*(part for pair in counts for part in pair))))
+        once(source.fingerprint(), source.order(encode_path(*(part for pair in counts for part in pair))), key.process)
     released = mechanism.release(Items.of(histogram, source), source, 0)
     law = mechanism.law
     if law is None:

@@ -3,6 +3,8 @@ here is what was once reproduced from outside, and what a user meets."""
 
 from __future__ import annotations
 
+import itertools
+import signal
 import threading
 from functools import partial
 from typing import Any
@@ -11,11 +13,11 @@ import numpy as np
 import pytest
 
 import evertally as et
-from evertally.checks.interruptions import interrupted, lines_of
+from evertally.checks.interruptions import interrupted, lines_of, watched
 from evertally.counting.honaker import HonakerProcess
 from evertally.counting.tree import TreeProcess
 from evertally.errors import InterruptedCall
-from evertally.noise import ZeroNoise
+from evertally.noise import DiscreteLaplace, ZeroNoise
 from evertally.partition import PartitionVeil
 from evertally.selection.item_tree import ItemTree
 
@@ -180,10 +182,89 @@ def test_threads_never_release_a_tick_twice() -> None:
     assert [value for _, value in sorted(released)] == expected
 
 
+def test_signals_leave_no_tick_used_and_no_ticket_behind() -> None:
+    """Real ones, at moments of their own: whatever they hit, the next try gives what an undisturbed run gives."""
+
+    def make() -> et.Counter:
+        return et.Counter(guarantee=et.PureDP(1.0), horizon=3000, mechanism="tree", key=et.simulation(5))
+
+    def ring(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    expected = make().run([7] * 3000).tolist()
+    counter, values, moments = make(), [], itertools.cycle(range(5, 400, 3))
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        while counter.tick < 2000:
+            tick = counter.tick
+            value = None
+            try:
+                signal.setitimer(signal.ITIMER_REAL, next(moments) * 1e-6)
+                try:
+                    value = counter.step(7, tick=tick + 1).value
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                # It may have come after the return: the same call again gives the same release.
+                value = counter.step(7, tick=tick + 1).value
+            values.append(value)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert values == expected[: len(values)]
+
+
+@pytest.mark.parametrize("error", [TimeoutError, MemoryError, KeyboardInterrupt])
+def test_a_time_out_at_the_door_is_no_unreadable_record(error: type[BaseException]) -> None:
+    def make() -> et.Histogram:
+        return et.Histogram(
+            categories=["a", "b"], max_per_event=2, guarantee=et.PureDP(1.0), horizon=50, key=et.simulation(4)
+        )
+
+    events = [["a", "b"], {"a": 1}, "b"] * 3
+    model = make()
+    expected, lines = lines_of(lambda: model.step_events(events))
+    stopped = 0
+    for line in lines:
+        histogram = make()
+
+        def stop(here: Any, line: Any = line) -> None:
+            if here == line:
+                raise error
+
+        try:
+            released = watched(partial(histogram.step_events, events), stop)
+        except error:
+            stopped += 1
+            assert histogram.tick == 0
+            released = histogram.step_events(events)
+        assert released.value == expected.value
+    assert stopped > 100
+
+
+def test_a_law_has_its_name_also_after_an_interrupted_repr() -> None:
+    """The text of a data class goes through a set of calls under way, which an interruption leaves as it is."""
+    law = DiscreteLaplace(10)
+    assert law.text() == "DiscreteLaplace(scale=Fraction(10, 1))" == repr(law)
+    poisoned = type(law).__repr__.__closure__
+    assert poisoned is not None
+    running = next(cell.cell_contents for cell in poisoned if isinstance(cell.cell_contents, set))
+    running.add((id(law), threading.get_ident()))
+    try:
+        assert repr(law) == "..."
+        source = et.simulation(1).source("law")
+        assert (
+            source.draws("lane", law, range(9)).tolist()
+            == et.simulation(1).source("law").draws("lane", DiscreteLaplace(10), range(9)).tolist()
+        )
+    finally:
+        running.discard((id(law), threading.get_ident()))
+
+
 def test_reading_what_is_public_needs_no_turn() -> None:
     """Deviation, bound, tick and promise may be read while a call is inside."""
     counter = et.Counter(guarantee=et.PureDP(1.0), horizon=9, key=et.simulation(7))
-    counter._entry.acquire()
+    counter._turn["inside"] = object()
     assert counter.tick == 0
     assert counter.stddev(3) is not None
     assert counter.error_bound() > 0

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import evertally as et
@@ -94,6 +96,29 @@ def test_copies_that_are_allowed_see_the_same_data_and_release_the_same() -> Non
     assert len(values) == 1
 
 
+def test_a_stream_that_is_taken_over_during_a_call_is_not_released_by_it() -> None:
+    key = et.Key.generate()
+    first = counter(key)
+    blob = first.snapshot()
+    second: list[et.Counter] = []
+
+    class Totals:
+        def __array__(self, *_: Any, **__: Any) -> Any:
+            second.append(et.restore(blob, key=key))
+            second[0].run([5, 5])
+            return np.array([1, 1])
+
+    with pytest.raises(NoiseReused):
+        first.run(Totals())
+    assert (first.tick, second[0].tick) == (0, 2)
+
+
+def test_the_same_bytes_are_another_key_where_they_are_not_private() -> None:
+    raw = bytes(range(32))
+    private, trial = counter(et.Key(raw)), counter(et.Key(raw, private=False))
+    assert private.noise_fingerprint != trial.noise_fingerprint
+
+
 def test_simulations_are_free() -> None:
     """Their releases are not private: there is no difference to hide."""
     made = [counter(et.simulation(1)) for _ in range(2)]
@@ -117,14 +142,28 @@ def test_one_shot_releases_have_a_name_each() -> None:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # a test process has threads
 def test_a_forked_process_is_a_copy() -> None:
-    made = counter(et.Key.generate())
+    key, fresh = et.Key.generate(), et.Key.generate()
+    made = counter(key)
     made.step(1)
+    blob = made.snapshot()
+    stream = et.Stream("visits", guarantee=et.PureDP(1.0), horizon=9, key=key)
+    calls: list[Callable[[], Any]] = [
+        lambda: made.step(1),
+        lambda: et.restore(blob, key=key),
+        lambda: counter(key, name="orders"),
+        lambda: counter(fresh, name=None),
+        lambda: stream.add(et.Counter, share=1),
+        lambda: et.oneshot.known_histogram({"a": 1}, ["a"], guarantee=et.ZCDP(0.5), key=key, name="once"),
+    ]
     child = os.fork()
     if child == 0:
-        try:
-            made.step(1)
-        except NoiseReused:
-            os._exit(7)
-        os._exit(0)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        refused = 0
+        for call in calls:
+            try:
+                call()
+            except (NoiseReused, ConfigurationError):
+                refused += 1
+        derived = counter(key.derive("shard 1")).step(1).tick == 1
+        os._exit(refused if derived else 99)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == len(calls)
     assert made.step(1).tick == 2

@@ -142,7 +142,8 @@ def _few(made: ColumnQuery, T: int, d: int, height: int) -> bool:
         values = made.run(events, at=looks)
         exact = np.stack([np.bincount(columns[ticks < look], minlength=d) * height for look in looks])
     shown = [list(one) if isinstance(one, np.ndarray) and one.dtype == object else one for one in values]
-    bounds = [made.error_bound(BETA, None if made.horizon else int(t)) for t in looks]
+    sure = made.error_bound(BETA) if made.horizon else None
+    bounds = [made.error_bound(BETA, int(t)) if sure is None else sure for t in looks]
     return all(
         np.abs(errors(made, one, sums)).max() <= bound for one, sums, bound in zip(shown, exact, bounds, strict=True)
     )

@@ -14,7 +14,16 @@ from typing import Any
 import numpy as np
 
 from evertally.checks.addresses import check_addresses
-from evertally.checks.interruptions import Line, entered, interrupted, lines_of, name_of
+from evertally.checks.interruptions import (
+    Line,
+    Return,
+    entered,
+    interrupted,
+    interrupted_after,
+    lines_of,
+    name_of,
+    returns_of,
+)
 from evertally.checks.secrets import check_secrets_stay
 from evertally.checks.subject import Subject, events_of, labels, numbers, same
 from evertally.counting import Release, restore
@@ -298,7 +307,7 @@ def check_interrupted_calls(subject: Subject) -> None:
     calls: list[Callable[[Any], Any]] = [lambda m, x=x: subject.step(m, x) for x in inputs[:2]]  # type: ignore[misc]
     if len(inputs) > 2 and not subject.users:
         calls.append(lambda m: subject.run(m, inputs[2:]))
-    tried: set[Line] = set()
+    tried: set[Line | Return] = set()
     for number, call in enumerate(calls, start=1):
         before, ticks = twin.snapshot(), twin.tick
         expected, lines = lines_of(partial(call, twin))
@@ -310,9 +319,22 @@ def check_interrupted_calls(subject: Subject) -> None:
             if not interrupted(partial(call, victim), line) or not _usable(victim):
                 victim = restore(before, key=key)
             assert victim.tick == ticks, f"interrupted at {name_of(line)}, a call used ticks"
+        # Between two instructions of a line, in the code that commits: no refusal there, signals come there often.
+        model = restore(before, key=key)
+        _, places = returns_of(partial(call, model), _COMMITTING)
+        for place in places:
+            if place in tried:
+                continue
+            tried.add(place)
+            if not interrupted_after(partial(call, victim), place, _COMMITTING) or not _usable(victim):
+                victim = restore(before, key=key)
+            assert victim.tick == ticks, f"interrupted after {place[2]} at {name_of(place[:2])}, a call used ticks"
         assert _released(call(victim), expected), (
             f"call {number}, tried again after interruptions, releases other values"
         )
+
+
+_COMMITTING = ("counting/guarded.py", "counting/mechanism.py", "counting/paths.py")
 
 
 def _usable(mechanism: Any) -> bool:

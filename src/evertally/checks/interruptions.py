@@ -19,6 +19,7 @@ _PACKAGE = str(Path(evertally.__file__).parent)
 _OURSELVES = str(Path(__file__).parent)
 
 Line = tuple[CodeType, int]
+Return = tuple[CodeType, int, str]
 OnLine = Callable[[Line], None]
 
 
@@ -65,6 +66,41 @@ def interrupted(call: Callable[[], Any], at: Line) -> bool:
     except Interruption:
         return True
     return False
+
+
+def returns_of(call: Callable[[], Any], files: tuple[str, ...]) -> tuple[Any, list[Return]]:
+    """The result of a call, and the places in these files to which built-in functions returned, each once."""
+    seen: dict[Return, None] = {}
+    result = _profiled(call, files, lambda place: seen.setdefault(place))
+    return result, list(seen)
+
+
+def interrupted_after(call: Callable[[], Any], at: Return, files: tuple[str, ...]) -> bool:
+    """Calls, and raises when a built-in function has returned to this place for the first time: there, between two
+    instructions of one line, Python runs signal handlers. Whether it came to that."""
+
+    def stop(place: Return) -> None:
+        if place == at:
+            raise Interruption
+
+    try:
+        _profiled(call, files, stop)
+    except Interruption:
+        return True
+    return False
+
+
+def _profiled(call: Callable[[], Any], files: tuple[str, ...], on_return: Callable[[Return], Any]) -> Any:
+    def profile(frame: FrameType, event: str, argument: Any) -> None:
+        if event == "c_return" and frame.f_code.co_filename.endswith(files):
+            on_return((frame.f_code, frame.f_lineno, argument.__name__))
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        return call()
+    finally:
+        sys.setprofile(before)
 
 
 def entered(call: Callable[[], Any], at: Line, other: Callable[[], Any]) -> tuple[Any, list[BaseException | None]]:

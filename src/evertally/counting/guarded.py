@@ -14,7 +14,6 @@ not would count the same events again at the next try, and release their double.
 from __future__ import annotations
 
 import functools
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -44,29 +43,26 @@ def exclusive(method: Call) -> Call:
 
     @functools.wraps(method)
     def guarded(self: Guarded, *arguments: Any, **options: Any) -> Any:
-        kept: Kept | None = None
-        inside = False
+        # Python runs signal handlers after calls. So the ticket is there before it is put in, and from the last call on
+        # nothing is called: no interruption can come between the commit and the return, or leave the ticket behind.
+        turn, ticket, kept = self._turn, object(), None
         try:
-            inside = self._entry.acquire(blocking=False)
-            if not inside:
+            if turn.setdefault("inside", ticket) is not ticket:
                 raise InterruptedCall(
-                    "this mechanism is inside another call: another thread or a signal handler is using it, or an "
-                    "earlier call was interrupted on its way in or out. Let one thread use it at a time; if none does, "
-                    "restore it from its last snapshot"
+                    "this mechanism is inside another call: another thread or a signal handler is using it. Let one "
+                    "thread use it at a time; if none does, restore it from its last snapshot"
                 )
             kept = self._kept
             self._settle()
             result = method(self, *arguments, **options)
             self._handed_out(self._kept.tick)
-            return result
+            del turn["inside"]; return result  # noqa: E702  # fmt: skip
         except BaseException:
-            # The caller gets no release, so no tick is used.
-            if kept is not None:
-                self._kept = kept
+            if "inside" in turn and turn["inside"] is ticket:
+                if kept is not None:  # the caller gets no release, so no tick is used
+                    self._kept = kept
+                del turn["inside"]
             raise
-        finally:
-            if inside:
-                self._entry.release()
 
     return cast(Call, guarded)
 
@@ -75,7 +71,7 @@ class Guarded(Secret, ABC):
     """The state of a mechanism behind one assignment. Not used directly; see `Contract`."""
 
     def __init__(self) -> None:
-        self._entry = threading.Lock()
+        self._turn: dict[str, object] = {}  # the ticket of the call that is inside; `setdefault` lets one in
         self._kept = Kept()
         self._engine_tick: int | None = 0  # where the engine is; None while it moves
 

@@ -22,6 +22,8 @@ def as_integers(x: Any) -> IntArray:
     >>> as_integers([1, True, 10**30]).tolist()
     [1, 1, 4611686018427387904]
     """
+    if isinstance(x, np.ma.MaskedArray):
+        raise TypeError("masked totals do not say what is meant where the mask is; fill them first, x.filled(0)")
     try:
         array = np.asarray(x)
         if array.dtype.kind == "f" and not hasattr(x, "dtype"):
@@ -51,7 +53,10 @@ def keep_events(events: Any, kept: NDArray[np.bool_]) -> Any:
     if hasattr(events, "filter") and hasattr(events, "type"):  # an Arrow array
         import pyarrow as pa
 
-        return events.filter(pa.array(kept))
+        try:
+            return events.filter(pa.array(kept))
+        except pa.ArrowNotImplementedError:
+            raise TypeError(f"a column of {events.type} cannot be filtered by user; cast it, e.g. to string") from None
     if isinstance(events, np.ndarray):
         return events[kept]
     return [event for event, keep in zip(as_list(events), kept, strict=True) if keep]

@@ -27,7 +27,7 @@ from evertally.counting.process import IntArray
 from evertally.counting.release import Release
 from evertally.counting.rows import Rows, SparseRows, dense
 from evertally.counting.snapshot import guarantee_from_json, guarantee_to_json, pack, restorable
-from evertally.encode import UserCap, UserTick, require_column
+from evertally.encode import UserCap, UserTick, own_column, require_column
 from evertally.errors import ConfigurationError, HorizonExceeded, ReplayRefused, StateError
 from evertally.noise import Key, NoiseKey
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Contribution, Guarantee, Neighbours, PureDP
@@ -106,7 +106,7 @@ class Contract(Guarded):
         digest = hashlib.sha256(json.dumps(self._options, sort_keys=True).encode()).digest()
         self._source = self._key.source(stream, self.name, type(self).__name__, _charge_text(charge), digest)
         # Releases that are not private have no difference to hide.
-        self._hold = Hold(self._source.fingerprint(), self) if self._key.private else None
+        self._hold = Hold(self._source.fingerprint(), self, self._key.process) if self._key.private else None
         if self._hold is not None and not allow_copy:
             self._hold.begin()
         self._tick_limit = 2**61 // (horizon or LAST_TICK)
@@ -202,6 +202,7 @@ class Contract(Guarded):
         counted: UserTick | None = None
         if self._users is not None:
             require_column(users, "users")
+            users, events = own_column(users), own_column(events)
             if len(users) != len(events):
                 raise TypeError("users and events differ in length; give exactly one user for each event")
             kept, counted = self._users.look(users, number)
@@ -576,7 +577,10 @@ def wanted_ticks(at: Any, first: int, count: int) -> IntArray | None:
     """The ticks of a run that are kept, counted from 0."""
     if at is None:
         return None
-    ticks = as_integers(at)
+    ticks = np.asarray(at) if len(at) else np.zeros(0, dtype=np.int64)
+    if ticks.dtype.kind not in "iu":
+        raise TypeError("at is a list of ticks, which are whole numbers")
+    ticks = ticks.astype(np.int64)
     inside = (ticks >= first) & (ticks < first + count)
     if ticks.ndim != 1 or not inside.all() or (np.diff(ticks) <= 0).any():
         raise TypeError(f"at is an increasing list of ticks from {first} to {first + count - 1}")

@@ -37,22 +37,23 @@ class Hold:
     >>> class Anything:
     ...     pass
     >>> one, two = Anything(), Anything()
-    >>> Hold(b"path of a doctest", one).begin()
-    >>> Hold(b"path of a doctest", two).begin()
+    >>> Hold(b"path of a doctest", one, os.getpid()).begin()
+    >>> Hold(b"path of a doctest", two, os.getpid()).begin()
     Traceback (most recent call last):
     ...
     evertally.errors.NoiseReused: ...
     """
 
-    def __init__(self, fingerprint: bytes, mechanism: object) -> None:
+    def __init__(self, fingerprint: bytes, mechanism: object, process: int) -> None:
         self._me = weakref.ref(mechanism)
-        self._process = os.getpid()
+        self._process = process  # where the key was made or loaded
         self._copy = True
         with _lock:
             self._path = _paths.setdefault(fingerprint, _Path())
 
     def begin(self) -> None:
         """Takes a path that nobody has used."""
+        check_process(self._process)
         with _lock:
             if self._path.tick or _alive(self._path):
                 raise NoiseReused(
@@ -66,6 +67,7 @@ class Hold:
 
     def resume(self, tick: int) -> None:
         """Takes the path over, from a snapshot of this tick: whoever had it so far releases nothing more."""
+        check_process(self._process)
         with _lock:
             if tick < self._path.tick:
                 raise NoiseReused(
@@ -82,11 +84,7 @@ class Hold:
         """Refuses a mechanism whose path another one has taken over, or that lives in a copy of its process."""
         if self._copy:
             return
-        if os.getpid() != self._process:
-            raise NoiseReused(
-                "this mechanism was copied into another process (fork): both copies have the same noise. Use it in "
-                "the process that made it, or restore a snapshot here and let the other one rest"
-            )
+        check_process(self._process)
         if self._path.owner is not self._me:
             raise NoiseReused(
                 "this stream goes on in a mechanism that was restored from its snapshot; use that one. Two that go on "
@@ -95,12 +93,25 @@ class Hold:
             )
 
     def release(self, tick: int) -> None:
-        """Remembers that a tick is about to be released."""
-        self._path.tick = max(self._path.tick, tick)
+        """A tick is about to be handed out; refused if another mechanism has taken the path over meanwhile."""
+        with _lock:
+            self.check()
+            self._path.tick = max(self._path.tick, tick)
 
 
-def once(fingerprint: bytes, digest: bytes) -> None:
+def check_process(process: int) -> None:
+    """Refuses a key that a fork has brought into this process: its other copy makes the same noise."""
+    if os.getpid() != process:
+        raise NoiseReused(
+            "this key, or a mechanism with it, was copied into another process by a fork: both copies have the same "
+            "noise, and on other data they would publish the exact difference. Use it in the process that made it, or "
+            'give each process a key of its own: key.derive("shard 1"), key.derive("shard 2")'
+        )
+
+
+def once(fingerprint: bytes, digest: bytes, process: int) -> None:
     """For what releases once and is gone: the same path sees the same data (by a keyed digest), or is refused."""
+    check_process(process)
     with _lock:
         if _released_once.setdefault(fingerprint, digest) != digest:
             raise NoiseReused(

@@ -38,7 +38,7 @@ def pack(header: dict[str, Any], parts: list[bytes], key: NoiseKey) -> bytes:
 
 def unpack(blob: bytes, key: NoiseKey) -> tuple[dict[str, Any], list[bytes]]:
     """The header and the parts, if the checksum is right."""
-    if not blob.startswith(_MAGIC):
+    if not isinstance(blob, bytes) or not blob.startswith(_MAGIC):
         raise StateError("these bytes are not an evertally snapshot")
     body, mac = blob[:-_MAC_BYTES], blob[-_MAC_BYTES:]
     if key.mac("snapshot", body) != mac:

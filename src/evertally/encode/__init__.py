@@ -2,8 +2,18 @@
 
 from evertally.encode.door import AmountDoor, CategoryDoor
 from evertally.encode.items import ItemDoor, ItemTotals
-from evertally.encode.labels import require_column
+from evertally.encode.labels import own_column, require_column
 from evertally.encode.users import UserCap, UserTick
 from evertally.encode.values import ValueDoor
 
-__all__ = ["AmountDoor", "CategoryDoor", "ItemDoor", "ItemTotals", "UserCap", "UserTick", "ValueDoor", "require_column"]
+__all__ = [
+    "AmountDoor",
+    "CategoryDoor",
+    "ItemDoor",
+    "ItemTotals",
+    "UserCap",
+    "UserTick",
+    "ValueDoor",
+    "own_column",
+    "require_column",
+]

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evertally.encode.labels import as_list, canonical, coded, is_arrow, is_text, label_bytes, require_column
-from evertally.encode.plain import pairs, plain, whole
+from evertally.encode.plain import UNREADABLE, pairs, plain, whole
 from evertally.errors import ConfigurationError
 from evertally.secret import Secret
 
@@ -146,7 +146,7 @@ class EventDoor(Secret, ABC, Generic[Item]):
         """What one single event contributes: item -> weight, at most `max_per_event` of them."""
         try:
             items = self._items(event)
-        except Exception:  # an object from outside may do anything when it is read
+        except UNREADABLE:
             return {}
         return self._cut(items, tick)
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evertally.encode.plain import only, plain
+from evertally.encode.plain import UNREADABLE, only, plain
 
 Codes = NDArray[np.int64]
 
@@ -90,6 +90,11 @@ def require_column(events: object, what: str) -> None:
         )
 
 
+def own_column(column: Any) -> Any:
+    """A column whose length and entries are what they seem: arrays as they are, anything else as a list."""
+    return column if type(column) in (list, tuple, np.ndarray) or is_arrow(column) else as_list(column)
+
+
 def is_arrow(column: object) -> bool:
     """Whether `column` is an Arrow array. Arrow is optional: if nobody imported it, nothing can be one."""
     arrow = sys.modules.get("pyarrow")
@@ -111,7 +116,7 @@ def as_list(column: Any) -> list[object]:
     maps = pa.types.is_nested(column.type) or pa.types.is_dictionary(column.type)
     try:
         values = column.to_pylist(maps_as_pydicts="strict") if maps else column.to_pylist()
-    except Exception:
+    except UNREADABLE:
         values = [_python_form(scalar) for scalar in column]
     return list(values)
 
@@ -119,7 +124,7 @@ def as_list(column: Any) -> list[object]:
 def _python_form(scalar: Any) -> object:
     try:
         return scalar.as_py(maps_as_pydicts="strict")
-    except Exception:
+    except UNREADABLE:
         # A map with a repeated key; Arrow's own lossy way would warn, with the key in the text.
         return _last_of_repeated(scalar)
 
@@ -127,7 +132,7 @@ def _python_form(scalar: Any) -> object:
 def _last_of_repeated(scalar: Any) -> object:
     try:
         return dict(scalar.as_py())
-    except Exception:
+    except UNREADABLE:
         return None
 
 
@@ -172,6 +177,7 @@ def coded_arrow(column: Any) -> tuple[Codes, Any] | None:
         if indices.null_count:
             indices = indices.cast(pa.int64()).fill_null(-1)
         codes = indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        codes[(codes < 0) | (codes >= len(encoded.dictionary))] = -1  # an array that nobody validated
     except pa.ArrowException:
         return None
     dictionary = encoded.dictionary

@@ -30,6 +30,10 @@ _COPIERS: tuple[tuple[type, Callable[[Any], Plain]], ...] = (
 _COLLECTIONS: tuple[Any, ...] = (list, tuple, set, frozenset)
 _NUMPY_TYPES = tuple(set(np.sctypeDict.values()))
 
+# What built-in code raises over an object that it cannot read. Nothing else is caught where records are read: the
+# time-out of a signal handler, or a lack of memory, ends the call, and must not be taken for an unreadable record.
+UNREADABLE = (TypeError, ValueError, ArithmeticError, AttributeError, LookupError, RecursionError)
+
 # Entries that are read of an event that is a collection of no built-in type. It may have no end.
 _LONGEST_FOREIGN = 2**16
 
@@ -48,7 +52,7 @@ def plain(value: object) -> Plain:
         return value  # type: ignore[return-value]
     try:
         return _copied(value, type(value))
-    except Exception:  # a Fraction is written in Python: what lies behind its attributes may do anything
+    except UNREADABLE:
         return None
 
 
@@ -65,7 +69,8 @@ def _copied(value: Any, kind: type) -> Plain:
         if issubclass(kind, base):
             return copy(value)
     if issubclass(kind, Fraction):
-        top, bottom = plain(value.numerator), plain(value.denominator)
+        # Its own slots, not what a subclass puts in their place.
+        top, bottom = (plain(vars(Fraction)[slot].__get__(value)) for slot in ("_numerator", "_denominator"))
         return Fraction(top, bottom) if type(top) is type(bottom) is int else None
     return None
 
@@ -130,15 +135,25 @@ def pairs(event: Any) -> list[tuple[object, object]]:
     if issubclass(kind, dict):
         return list(dict.items(event))
     if issubclass(kind, Mapping):
-        return [(label, weight) for label, weight in islice(event.items(), _LONGEST_FOREIGN)]
+        return _foreign(lambda: [(label, weight) for label, weight in islice(event.items(), _LONGEST_FOREIGN)])
     for own in _COLLECTIONS:
         if issubclass(kind, own):
             return [(label, 1) for label in own.__iter__(event)]
     if issubclass(kind, np.ndarray):
         return [(label, 1) for label in np.ndarray.tolist(event)]
     if issubclass(kind, Sequence | AbstractSet):
-        return [(label, 1) for label in islice(event, _LONGEST_FOREIGN)]
+        return _foreign(lambda: [(label, 1) for label in islice(event, _LONGEST_FOREIGN)])
     return [(event, 1)]
+
+
+def _foreign(read: Callable[[], list[tuple[object, object]]]) -> list[tuple[object, object]]:
+    """What the code of a foreign collection gives; nothing, if it raises."""
+    try:
+        return read()
+    except (MemoryError, TimeoutError):
+        raise
+    except Exception:  # foreign code may raise whatever it likes
+        return []
 
 
 def only(entries: Iterable[object], *kinds: type) -> bool:

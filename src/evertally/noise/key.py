@@ -46,6 +46,10 @@ class NoiseKey(Protocol):
     def fresh(self) -> bool:
         """Whether the key was made for one thing and has made no noise yet: then nothing else can share its noise."""
 
+    @property
+    def process(self) -> int:
+        """The process in which it was made or loaded: a fork has a copy of it."""
+
     def source(self, *path: str | bytes) -> ItemSource:
         """The addressed noise of one mechanism; the path names stream, mechanism and parameters."""
 
@@ -66,14 +70,24 @@ class Key:
     False
     """
 
-    __slots__ = ("_fresh", "_private", "_secret")
+    __slots__ = ("_fresh", "_private", "_process", "_secret")
 
     def __init__(self, secret: bytes, *, private: bool = True) -> None:
         if len(secret) != KEY_BYTES:
             raise ConfigurationError(f"a key has {KEY_BYTES} bytes, not {len(secret)}; use Key.generate()")
-        self._secret = bytearray(secret)
+        # The same bytes, said not to be private, are another key: a trial must not show the noise of a stream.
+        trial = hashlib.blake2b(secret, digest_size=KEY_BYTES, person=b"evertally:trial").digest
+        self._secret = bytearray(secret if private else trial())
         self._private = private
+        self._process = os.getpid()
         self._fresh = False
+
+    @classmethod
+    def _made(cls, secret: bytes, private: bool) -> Key:
+        """A key that was derived, from another one or from a seed."""
+        key = cls(secret)
+        key._private, key._fresh = private, True
+        return key
 
     @classmethod
     def generate(cls) -> Key:
@@ -127,14 +141,17 @@ class Key:
 
     def derive(self, name: str) -> Key:
         """The key of a further stream: independent of this one for everybody who does not hold it."""
-        key = Key(self._hash("derive", encode_path(name)), private=self._private)
-        key._fresh = True
-        return key
+        return Key._made(self._hash("derive", encode_path(name)), self._private)
 
     @property
     def fresh(self) -> bool:
         """Whether this key was made for one thing, here, and has made no noise yet; False for a loaded key."""
-        return self._fresh
+        return self._fresh and self._process == os.getpid()
+
+    @property
+    def process(self) -> int:
+        """The process in which it was made or loaded."""
+        return self._process
 
     def source(self, *path: str | bytes) -> ItemSource:
         self._fresh = False
@@ -202,12 +219,13 @@ def simulation(seed: int) -> Key:
     False
     """
     secret = hashlib.blake2b(encode_path(str(int(seed))), digest_size=32, person=b"evertally:simul").digest()
-    return Key(secret, private=False)
+    return Key._made(secret, private=False)
 
 
 class _TestKey:
     private = False
     fresh = True
+    process = 0
 
     def mac(self, purpose: str, data: bytes) -> bytes:
         return hashlib.blake2b(encode_path(purpose, data), digest_size=32).digest()

@@ -40,6 +40,13 @@ def _finite(value: Fraction | int | float) -> Fraction:
 class Law(Protocol):
     """An integer law that is symmetric around zero."""
 
+    def text(self) -> str:
+        """Its name with its parameter as a fraction: part of the key of its random bits, never to be changed.
+
+        Written out, not `repr`: that of a data class remembers which calls are under way, and one that was interrupted
+        makes it say "..." later.
+        """
+
     def stddev(self) -> float:
         """Standard deviation of one draw."""
 
@@ -69,6 +76,9 @@ class DiscreteLaplace:
                 f"the Laplace scale {float(scale):.6g} is outside [0.1, 2^40]; choose another epsilon or horizon"
             )
         object.__setattr__(self, "scale", scale)
+
+    def text(self) -> str:
+        return f"DiscreteLaplace(scale=Fraction({self.scale.numerator}, {self.scale.denominator}))"
 
     def stddev(self) -> float:
         # 2q/(1-q)^2 with q = exp(-1/scale) is 1/(2 sinh^2(1/(2 scale))).
@@ -113,6 +123,10 @@ class DiscreteGaussian:
                 "choose another budget or horizon"
             )
         object.__setattr__(self, "sigma_squared", sigma_squared)
+
+    def text(self) -> str:
+        v = self.sigma_squared
+        return f"DiscreteGaussian(sigma_squared=Fraction({v.numerator}, {v.denominator}))"
 
     def stddev(self) -> float:
         if self.sigma_squared >= 4:  # the variance is sigma^2 up to exp(-2 pi^2 sigma^2) < 1e-34

@@ -186,7 +186,7 @@ class KeyedSource(Secret):
     def _stream(self, lane: str, law: Law | VariateKind) -> Keystream:
         known = self._lanes.get(lane)
         if known is None:
-            text = law if isinstance(law, str) else repr(law)  # a law and its parameters, in fractions
+            text = law if isinstance(law, str) else law.text()
             self._check_law(_short_hash(lane), _short_hash(text))
             known = (Keystream(self._subkey, lane, text), law)
             self._lanes[lane] = known

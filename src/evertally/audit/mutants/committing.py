@@ -59,18 +59,19 @@ def cap_counts_at_once() -> Bug:
 
 @plant("two calls may be inside at once", "decision 24: threads", _INTERRUPTED)
 def no_lock() -> Bug:
-    class Open:
-        def acquire(self, blocking: bool = True) -> bool:
-            return True
+    class Open(dict[str, object]):
+        def setdefault(self, key: str, default: Any = None) -> Any:
+            self[key] = default
+            return default
 
-        def release(self) -> None:
-            pass
+        def __delitem__(self, key: str) -> None:
+            self.pop(key, None)
 
     original = guarded.Guarded.__init__
 
     def init(self: Any) -> None:
         original(self)
-        self._entry = Open()
+        self._turn = Open()
 
     return replaced(guarded.Guarded, __init__=init)
 
