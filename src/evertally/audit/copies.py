@@ -18,7 +18,7 @@ import numpy as np
 from evertally import oneshot
 from evertally.audit.attacks import Finding
 from evertally.audit.game import Factory, public
-from evertally.checks.interruptions import interrupted, lines_of
+from evertally.checks.interruptions import Line, interrupted, lines_of, watched
 from evertally.counting import restore
 from evertally.counting.snapshot import guarantee_to_json
 from evertally.errors import EvertallyError
@@ -32,7 +32,7 @@ def copies_attack(make: Factory, left: Any = 1, right: Any = 0) -> list[Finding]
     >>> import evertally as et
     >>> found = copies_attack(lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=8, name="visits", key=key))
     >>> [finding.name for finding in found if finding.leaked], len(found)
-    ([], 6)
+    ([], 7)
     """
 
     def again(first: Any, key: Any, blob: bytes) -> Any:
@@ -53,7 +53,8 @@ def copies_attack(make: Factory, left: Any = 1, right: Any = 0) -> list[Finding]
         "copy.copy": lambda first, key, blob: copy.copy(first),
         "copy.deepcopy": lambda first, key, blob: copy.deepcopy(first),
     }
-    return [_twice(name, make, way, left, right) for name, way in ways.items()] + [_made_anew(make, left, right)]
+    found = [_twice(name, make, way, left, right) for name, way in ways.items()]
+    return [*found, _made_anew(make, left, right), _taken_over(make, left, right)]
 
 
 def _twice(name: str, make: Factory, way: Callable[[Any, Any, bytes], Any], left: Any, right: Any) -> Finding:
@@ -80,6 +81,54 @@ def _made_anew(make: Factory, left: Any, right: Any) -> Finding:
     except EvertallyError:
         return Finding(name, False, "refused")
     return Finding(name, True, f"two releases differ by {before - after}, free of noise")
+
+
+def _taken_over(make: Factory, left: Any, right: Any) -> Finding:
+    """A watchdog restores a stream whose worker is still inside a call, and both release."""
+    name, key = "a stream taken over during a call", Key.generate()
+    first = make(key)
+    blob = first.snapshot()
+
+    class Watchdog:
+        def __array__(self, *arguments: Any, **options: Any) -> Any:
+            restore(blob, key=key).run([right])
+            return np.array([left])
+
+    try:
+        first.run(Watchdog())
+    except EvertallyError:
+        return Finding(name, False, "refused")
+    return Finding(name, True, "the call that was taken over released its ticks, on other data")
+
+
+def time_out_attack(make: Factory, events: list[Any], error: type[Exception] = TimeoutError) -> Finding:
+    """Lets a time-out strike at every line of a tick: it must end the call, and leave the tick as it was.
+
+    >>> import evertally as et
+    >>> def wards(key):
+    ...     return et.Histogram(categories=["a", "b"], guarantee=et.PureDP(1.0), horizon=4, key=key)
+    >>> time_out_attack(wards, [["a"], {"b": 1}]).leaked
+    False
+    """
+    model = make(ZeroNoise())
+    expected, lines = lines_of(lambda: public(model.step_events(events)))
+    for line in lines:
+        mechanism = make(ZeroNoise())
+        try:
+            found = public(_struck(mechanism, events, line, error))
+        except error:
+            found = public(mechanism.step_events(events, tick=1))
+        if not np.array_equal(found, expected):
+            return Finding("time-out", True, f"a time-out was taken for a record: {found} in place of {expected}")
+    return Finding("time-out", False, f"{len(lines)} time-outs each ended the call, or changed nothing")
+
+
+def _struck(mechanism: Any, events: list[Any], at: Line, error: type[Exception]) -> Any:
+    def strike(line: Line) -> None:
+        if line == at:
+            raise error
+
+    return watched(lambda: mechanism.step_events(events), strike)
 
 
 def one_shot_attack() -> Finding:

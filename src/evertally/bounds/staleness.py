@@ -26,7 +26,7 @@ from evertally.bounds.tails import SMOOTH, Spread, laplace_radius
 
 Floats = NDArray[np.float64]
 
-_FINENESS = 24  # points of the grid in the scale of mu
+_FINENESS = 24  # points of the grid in the largest scale
 _DEPTH = 36  # scales beyond which nothing of a Laplace law is left (2e-16)
 
 
@@ -113,7 +113,8 @@ def behind_radius(
     >>> [behind_radius(4.0, 8.0, 100, growth, ((quiet, 1),), 1, 0.001) for growth in (None, 5, 1)]
     [152.0, 125.0, 115.0]
     """
-    step = max(1, math.floor(mu / _FINENESS))
+    # Of many columns the noise of H is far larger than mu: the grid is made for the larger of the two.
+    step = max(1, math.floor(max(mu, *(spread.peak for spread, _ in places)) / _FINENESS))
     close = close_law(tau, mu, kappa, growth, step)
     radius = _in_some_place([close.plus(noise_law(spread, columns, step)) for spread, _ in places], places, beta)
     if radius is None:

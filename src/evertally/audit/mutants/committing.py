@@ -13,7 +13,7 @@ from evertally.audit.mutants.planting import plant, replaced
 from evertally.counting import LinearMechanism, guarded, mechanism, paths, veil
 from evertally.counting.process import IntArray
 from evertally.counting.rows import Rows, dense
-from evertally.encode import UserCap, UserTick
+from evertally.encode import UserCap, UserTick, door
 from evertally.noise import keystream
 
 Bug = AbstractContextManager[None]
@@ -104,7 +104,7 @@ def copied() -> Bug:
 
 @plant("one name for two histograms", "decision 25: identity is bound", _COPIES)
 def one_shot_twice() -> Bug:
-    return replaced(oneshot, once=lambda fingerprint, digest: None, named=lambda name, key, default: name or default)
+    return replaced(oneshot, once=lambda *seen: None, named=lambda name, key, default: name or default)
 
 
 @plant(
@@ -124,3 +124,13 @@ def law_not_in_the_key() -> Bug:
         original(self, subkey, lane, "")
 
     return replaced(keystream.Keystream, __init__=init)
+
+
+@plant("a call releases what was taken over meanwhile", "decision 25: one live mechanism per path", _COPIES)
+def released_after_all() -> Bug:
+    return replaced(paths.Hold, release=lambda self, tick: None)
+
+
+@plant("a time-out is taken for an unreadable record", "decision 24: time-outs", "time-outs at the door")
+def time_out_swallowed() -> Bug:
+    return replaced(door, UNREADABLE=Exception)

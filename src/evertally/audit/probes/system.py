@@ -127,6 +127,11 @@ def _() -> Verdict:
     return first_leak(copies.interrupted_users_attack(counter(PureDP(1), 40, unit="user", max_events_per_user=1)))
 
 
+@probe("attack", "time-outs at the door")
+def _() -> Verdict:
+    return first_leak(copies.time_out_attack(histogram(PureDP(1), 9, max_per_event=2), [["a", "b"], {"a": 1}, "b"]))
+
+
 @probe("attack", "totals that belong to nobody")
 def _() -> Verdict:
     """Where users are protected, what comes without users must not come in: one person could be all of it."""
