@@ -518,3 +518,13 @@ def test_a_process_fails_closed_at_its_horizon(mechanism: str) -> None:
     assert noise.advance(1).shape == (1, 1)
     with pytest.raises(et.HorizonExceeded):
         noise.advance(1)
+
+
+def test_the_last_tick_of_a_run_is_replayed_as_it_was_counted() -> None:
+    """Totals out of range are clipped before they are remembered: the same call again is the same input."""
+    c = counter(horizon=10, key=et.simulation(3))
+    values = c.run([1, -5])
+    assert c.step(-5, tick=2).value == values[-1]
+    assert c.step(0, tick=2).value == values[-1]
+    with pytest.raises(ReplayRefused):
+        c.step(1, tick=2)

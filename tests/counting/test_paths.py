@@ -119,6 +119,18 @@ def test_the_same_bytes_are_another_key_where_they_are_not_private() -> None:
     assert private.noise_fingerprint != trial.noise_fingerprint
 
 
+def test_a_copy_at_an_older_tick_does_not_lower_the_mark() -> None:
+    key = et.Key.generate()
+    first = counter(key)
+    blobs = [first.snapshot()]
+    for _ in range(6):
+        first.step(1)
+        blobs.append(first.snapshot())
+    et.restore(blobs[1], key=key, allow_copy=True).step(1)
+    with pytest.raises(NoiseReused, match="tick 6"):
+        et.restore(blobs[3], key=key)
+
+
 def test_simulations_are_free() -> None:
     """Their releases are not private: there is no difference to hide."""
     made = [counter(et.simulation(1)) for _ in range(2)]

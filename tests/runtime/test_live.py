@@ -26,6 +26,7 @@ from evertally.noise import Key
 from evertally.runtime import load_spec, opening, run
 from evertally.runtime.input.batches import BatchRefused, TickEvents
 from evertally.runtime.live import Live, Receipt, StreamEnded
+from evertally.runtime.state import database
 from evertally.runtime.state.history import History
 from evertally.runtime.state.sidecar import keep_key, sidecar_path
 from evertally.runtime.step import Machine, StreamState, step
@@ -241,6 +242,42 @@ def test_a_state_that_comes_out_otherwise_stops_the_stream(
     monkeypatch.setattr(TickEvents, "events", lambda self, query: original(self, query)[:0])
     with pytest.raises(StateError, match="does not come out as it was released"):
         Live(spec)
+
+
+def test_a_refused_upgrade_leaves_the_file_to_the_version_that_wrote_it(
+    write_spec: WriteSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A later version with another table and another option: it refuses before it brings the file up to date."""
+    spec = load_spec(write_spec(ON_REQUEST))
+    with Live(spec) as live:
+        publish_all(live, 3)
+    before = spec.state_file.read_bytes()
+    with monkeypatch.context() as later:
+        later.setattr(database, "STEPS", (*database.STEPS, "CREATE TABLE new (one INTEGER);\n"))
+        later.setattr(
+            "evertally.counting.mechanism.guarantee_to_json",
+            lambda guarantee: guarantee_to_json(guarantee) | {"new": "option"},
+        )
+        with pytest.raises(StateError, match="other addresses"):
+            Live(spec)
+    assert spec.state_file.read_bytes() == before
+    with Live(spec) as live:
+        assert live.released == 3
+
+
+def test_a_copy_of_a_stream_that_was_only_started_since_has_nothing_to_replay(write_spec: WriteSpec) -> None:
+    spec = load_spec(write_spec(ON_REQUEST))
+    with Live(spec) as live:
+        publish_all(live, 3)
+    copy = spec.state_file.read_bytes()
+    with Live(spec):
+        pass
+    spec.state_file.write_bytes(copy)
+    with pytest.raises(StateError, match="not the last state"):
+        Live(spec)
+    with Live(spec, replay=True) as live:
+        publish_all(live, 5)
+        assert live.released == 5
 
 
 @pytest.mark.parametrize("snapshot_every", [1, 50])

@@ -176,7 +176,8 @@ def test_one_stream_with_several_mechanisms():
 def test_users():
     options = {"unit": "user", "max_events_per_user": 3}
     for way in ("adaptive", "meta", "tree"):
-        one, three = made(et.simulation(1), way), made(et.simulation(1), way, **options)
+        said = {"max_events_per_tick": 1}
+        one, three = made(et.simulation(1), way, **said), made(et.simulation(1), way, **said, **options)
         # Noise in proportion to the events of a user (eta is given, and plays no part here).
         assert three.error_bound(0.01, t=3) > 2 * one.error_bound(0.01, t=3) - 4
         events = ["fig"] * 5 + ["pear"]
@@ -204,7 +205,7 @@ def test_intervals_and_bounds_hold(way):
     missed = broken = 0
     for seed in range(runs):
         rows = zipf(seed, T, d)
-        top = made(et.simulation(seed), way, horizon=T, columns=d)
+        top = made(et.simulation(seed), way, horizon=T, columns=d, max_events_per_tick=1)
         assert math.isfinite(top.error_bound(beta))
         truth = np.cumsum(rows, axis=0)
         values = top.run(rows)
@@ -218,6 +219,18 @@ def test_intervals_and_bounds_hold(way):
     limit = runs * beta + 6 * math.sqrt(runs * beta * (1 - beta))
     assert missed < limit
     assert broken < limit
+
+
+def test_what_nobody_declared_carries_no_bound():
+    """Leaders that take turns, with hundreds of events in a tick: the blocks lose what no declared number bounds."""
+    bare, said = (made(et.simulation(1), "meta", **more) for more in ({}, {"max_events_per_tick": 900}))
+    assert bare.error_bound(0.05) == math.inf
+    assert "max_events_per_tick" in bare.unbounded_because
+    assert math.isfinite(said.error_bound(0.05))
+    assert said.unbounded_because is None
+    for way in ("adaptive", "meta-gauss", "tree"):
+        assert made(et.simulation(1), way).unbounded_because is None
+        assert math.isfinite(made(et.simulation(1), way).error_bound(0.05))
 
 
 def test_meta_says_how_much_it_may_have_lost():

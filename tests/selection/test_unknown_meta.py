@@ -8,7 +8,7 @@ import evertally as et
 from evertally.counting.tree import choose_radix, levels
 from evertally.encode.texts import tables_from_bytes, tables_to_bytes
 from evertally.noise import Recording, ZeroNoise, simulation
-from evertally.selection import BlockHistogram, BlockTopK
+from evertally.selection import BlockHistogram, BlockTopK, streaming, unknown_meta
 
 PROMISE = et.ApproxZCDP(rho=8.0, delta=0.01, force=True)
 TICKS = [[["tea", "milk"]] * 400 + [["tea"]] * 300 + [["rare"]], [], [["milk"]] * 500, [["tea", "sugar"]] * 700] * 2
@@ -149,3 +149,38 @@ def test_tables_as_bytes():
     for damaged in (data[:-1], data + b"x", data[:9], b"", b"\xff" * 16, data[:16] + b"\xff" * (len(data) - 16)):
         with pytest.raises(et.EvertallyError):
             tables_from_bytes(damaged)
+
+
+def test_nobody_declared_what_a_tick_holds():
+    """A count that some block did not show has no upper end then, and says what to declare; the lower end holds."""
+    rows = [["a"] * 900 + ["b"] * 5] * 4 + [["b"] * 900 + ["a"] * 5] * 4
+    common = {"mechanism": "meta", "guarantee": et.ApproxDP(4.0, 1e-6), "horizon": 8, "key": simulation(1)}
+    bare, said = et.UnknownTopK(1, **common), et.UnknownTopK(1, **common, max_events_per_tick=905)
+    for events in rows:
+        one, other = bare.step(events), said.step(events)
+    assert "max_events_per_tick" in bare.unbounded_because
+    assert said.unbounded_because is None
+    truth = {"a": 4 * 905, "b": 4 * 905}
+    for release in (one, other):
+        lower, upper = release.interval(0.05)
+        assert all(lower[label] <= truth[label] <= upper[label] for label in release.value)
+    assert max(one.interval(0.05)[1].values()) > 2**60 > max(other.interval(0.05)[1].values())
+
+
+def test_streams_are_refused_if_their_blocks_cost_more_than_the_promise(monkeypatch):
+    """`paid_by` is asked by both classes that run a look in every block."""
+    for module, make in (
+        (unknown_meta, lambda: et.UnknownTopK(1, mechanism="meta", guarantee=et.ApproxDP(4.0, 1e-6), horizon=8)),
+        (
+            streaming,
+            lambda: et.StreamingTopK(
+                1, columns=["a", "b"], mechanism="meta", guarantee=et.ApproxDP(4.0, 1e-6), horizon=8
+            ),
+        ),
+    ):
+        make()
+        asked = []
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "paid_by", lambda charge, look, *_, seen=asked, **__: seen.append(look) or look)
+            make()
+        assert asked

@@ -169,6 +169,13 @@ def check_replay(subject: Subject) -> None:
     for tick in (0, 3, -1):
         _expect(ReplayRefused, lambda tick=tick: subject.step(mechanism, inputs[0], tick=tick))  # type: ignore[misc]
     assert mechanism.tick == 1
+    if len(inputs) < 3:
+        return
+    values = subject.run(mechanism, inputs[1:3])
+    assert same(subject.step(mechanism, inputs[2], tick=3).value, values[-1]), "the last tick of a run, again, differs"
+    other = next((x for x in inputs if not _equal(x, inputs[2])), None)
+    if other is not None:
+        _expect(ReplayRefused, lambda: subject.step(mechanism, other, tick=3))
 
 
 def check_wrong_calls_use_no_tick(subject: Subject) -> None:
@@ -309,7 +316,7 @@ def check_interrupted_calls(subject: Subject) -> None:
         calls.append(lambda m: subject.run(m, inputs[2:]))
     tried: set[Line | Return] = set()
     for number, call in enumerate(calls, start=1):
-        before, ticks = twin.snapshot(), twin.tick
+        before, ticks, windows = twin.snapshot(), twin.tick, _windows(twin)
         expected, lines = lines_of(partial(call, twin))
         for line in lines:
             if line in tried:
@@ -319,6 +326,7 @@ def check_interrupted_calls(subject: Subject) -> None:
             if not interrupted(partial(call, victim), line) or not _usable(victim):
                 victim = restore(before, key=key)
             assert victim.tick == ticks, f"interrupted at {name_of(line)}, a call used ticks"
+            assert _windows(victim) == windows, f"interrupted at {name_of(line)}, a call changed the windows"
         # Between two instructions of a line, in the code that commits: no refusal there, signals come there often.
         model = restore(before, key=key)
         _, places = returns_of(partial(call, model), _COMMITTING)
@@ -335,6 +343,12 @@ def check_interrupted_calls(subject: Subject) -> None:
 
 
 _COMMITTING = ("counting/guarded.py", "counting/mechanism.py", "counting/paths.py")
+
+
+def _windows(mechanism: Any) -> list[Any]:
+    """What the mechanism says about the last ticks, where it keeps them."""
+    longest = min(getattr(mechanism, "max_window", 0), mechanism.tick)
+    return [numbers(mechanism.last(window).value).tolist() for window in range(1, longest + 1)]
 
 
 def _usable(mechanism: Any) -> bool:

@@ -97,6 +97,9 @@ class LyingText(_Lies, str):
 class LyingBytes(_Lies, bytes):
     """Bytes with a new name whenever they are asked."""
 
+    def __bytes__(self) -> bytes:
+        return str(next(_NEVER_THE_SAME)).encode()
+
 
 class LyingList(list[Any]):
     """A list that iterates over other, and ever more, entries than it has."""

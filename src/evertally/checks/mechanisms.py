@@ -82,6 +82,7 @@ MECHANISMS: tuple[Subject, ...] = (
     counter(CONCENTRATED, 200, "auto", ticks=200),
     # options
     counter(CONCENTRATED, 20, "auto", max_weight=10, neighbours="replace"),
+    counter(PURE, 20, "tree", max_window=3),
     counter(PURE, 20, "auto", signed=True, max_weight=3, neighbours="replace"),
     rows(
         "VectorCounter(tree, memory O(d))",

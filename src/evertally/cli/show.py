@@ -18,6 +18,7 @@ from evertally.errors import ConfigurationError
 from evertally.runtime import Plan, PlannedQuery, Step, StreamSpec
 from evertally.runtime.clock import duration
 from evertally.runtime.output import entries
+from evertally.runtime.plan import only_above
 from evertally.runtime.spec import check_runnable, check_servable
 from evertally.runtime.spec.options import UNKNOWN
 
@@ -222,7 +223,7 @@ def _counts(planned: PlannedQuery) -> str:
 
 
 def _sign(planned: PlannedQuery) -> str:
-    if planned.kind in UNKNOWN and planned.mechanism == "meta":
+    if only_above(planned):
         return "at most +"
     return "≤" if planned.kind in ("leader", "leaders") else "±"
 

@@ -88,7 +88,11 @@ class LinearMechanism(Mechanism):
 
     @exclusive
     def last(self, window: int) -> Release:
-        """The sum over the last `window` ticks: the difference of two releases, so it costs no privacy."""
+        """The sum over the last `window` ticks: the difference of two releases, so it costs no privacy.
+
+        `stddev` is that of the difference for trees and square roots; for Honaker's process and epochs an upper limit,
+        as if the noises of the two releases were independent.
+        """
         if not self.max_window or not self.tick:
             raise ConfigurationError("windows need releases to look back on: declare max_window, and take a step first")
         window = whole("window", window, 1, min(self.max_window, self.tick))

@@ -39,7 +39,10 @@ def pack(header: dict[str, Any], parts: list[bytes], key: NoiseKey) -> bytes:
 def unpack(blob: bytes, key: NoiseKey) -> tuple[dict[str, Any], list[bytes]]:
     """The header and the parts, if the checksum is right."""
     if not isinstance(blob, bytes) or not blob.startswith(_MAGIC):
-        raise StateError("these bytes are not an evertally snapshot")
+        raise StateError(
+            "these bytes are not an evertally snapshot of this version's format; restore it with the version that "
+            "took it"
+        )
     body, mac = blob[:-_MAC_BYTES], blob[-_MAC_BYTES:]
     if key.mac("snapshot", body) != mac:
         raise StateError("the snapshot is damaged or belongs to another key; restore from an intact copy")

@@ -16,7 +16,7 @@ from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Guarantee, Ledger, Pur
 from evertally.privacy.ledger import Entry
 from evertally.runtime.clock import FIRST_SERVE, duration
 from evertally.runtime.mechanisms import Mechanisms, build
-from evertally.runtime.plan import PlannedQuery, about_intervals, plan_of, warnings_of
+from evertally.runtime.plan import PlannedQuery, about_intervals, only_above, plan_of, warnings_of
 from evertally.runtime.proofs import change_proof, mechanism_proof
 from evertally.runtime.spec import QuerySpec, StreamSpec
 
@@ -155,6 +155,7 @@ def _query(spec: StreamSpec, query: QuerySpec, row: PlannedQuery, mechanism: Any
             "change_of_one_unit": change_proof(spec, query),
         },
         "error_bound": _finite(row.error_bound),
+        "error_bound_is_for": "counts that are too high" if only_above(row) else "both sides",
         "no_error_bound_because": row.unbounded_because,
         "error_bound_if_answers_stay_below_largest": _finite(row.guessed_bound),
         "stddev": _finite(row.stddev),

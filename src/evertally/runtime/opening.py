@@ -24,11 +24,17 @@ def opened(
         key, new_key = obtain_key(spec.key_file, spec.state_file)
         store = Store(key, spec)
         try:
-            known = store.open(replay)
+            found: list[Machine] = []
+
+            def check() -> None:
+                state = StreamState(store.head.snapshot, store.snapshots())
+                found.append(Machine.at(anchored(spec, store), state, key))
+                store.check_ledger(found[0].ledger())
+
+            known = store.open(replay, check)
             if known:
                 publisher = Publisher(spec, store, open_sinks(spec))
-                machine = Machine.at(anchored(spec, store), StreamState(store.head.snapshot, store.snapshots()), key)
-                store.check_ledger(machine.ledger())
+                machine = found[0]
                 if store.replay_target is None:
                     publisher.catch_up()
             else:

@@ -87,11 +87,16 @@ def plan_of(spec: StreamSpec, mechanisms: Mechanisms, ticks: int | None = None) 
                 stddev=None if is_mean else mechanism.stddev(at),
                 error_bound=bound,
                 guessed_bound=_guessed(mechanism, spec.beta, when, bound),
-                unbounded_because=mechanism.unbounded_because if isinstance(mechanism, ColumnQuery) else None,
+                unbounded_because=getattr(mechanism, "unbounded_because", None),
                 discovery=_discovery(query, mechanism, spec.beta, at),
             )
         )
     return Plan(at, spec.beta, tuple(rows), warnings_of(spec), about_intervals(spec))
+
+
+def only_above(planned: PlannedQuery) -> bool:
+    """Whether the bound is about counts that are too high alone: what blocks lose is in the intervals."""
+    return planned.kind in UNKNOWN and planned.mechanism == "meta"
 
 
 def warnings_of(spec: StreamSpec) -> tuple[str, ...]:

@@ -36,6 +36,11 @@ from evertally.secret import Secret
 from evertally.selection.histograms import OneShot
 from evertally.selection.items import Items
 
+MISSED = (
+    "blocks that do not show a label lose its counts, and nobody declared how much a tick may hold: declare "
+    "max_events_per_tick"
+)
+
 Charge = TypeVar("Charge", ZCDP, ApproxZCDP)
 
 

@@ -22,7 +22,7 @@ from evertally.noise import ItemSource, NoiseKey
 from evertally.privacy import ZCDP, Change, Contribution, Guarantee, Neighbours, PureDP, change
 from evertally.privacy._exact import ball, enclose, round_up
 from evertally.selection.histograms import KnownGauss, KnownGumbel
-from evertally.selection.meta import KnownBlocks, MetaAlgo, block_share, paid_by
+from evertally.selection.meta import MISSED, KnownBlocks, MetaAlgo, block_share, paid_by
 from evertally.selection.reach import Reach
 from evertally.selection.sparse_gumbel import SparseGumbel
 from evertally.selection.sparse_gumbel_budget import SparseGumbelBudget, sparse_gumbel_budget
@@ -54,7 +54,8 @@ class StreamingTopK(ColumnInput, VeiledMechanism):
 
     `Release.value` maps labels to counts, best first. `interval` and `error_bound` speak about the counts of the named
     columns; that these are the right columns has a theorem under assumptions on the stream only (6.3 there).
-    `max_events_per_tick` is used for the error bound of `"meta"` only. Exactness tier "exact".
+    `max_events_per_tick`, a public fact, carries the error bound of `"meta"`; without it that is infinite
+    (`unbounded_because`). Exactness tier "exact".
 
     >>> import evertally as et
     >>> from evertally.selection.streaming import StreamingTopK
@@ -83,7 +84,7 @@ class StreamingTopK(ColumnInput, VeiledMechanism):
         radix: Radix = "formula",
         max_per_event: int | None = None,
         max_weight: int = 1,
-        max_events_per_tick: int = 1,
+        max_events_per_tick: int | None = None,
         other: str | None = None,
         neighbours: str | Neighbours = "add_remove",
         unit: Literal["event", "user"] = "event",
@@ -117,7 +118,9 @@ class StreamingTopK(ColumnInput, VeiledMechanism):
             self.k,
             whole("horizon", horizon, 2, LONGEST_HORIZON),
             radix,
-            whole("max_events_per_tick", max_events_per_tick, 1, 2**40) * max_weight,
+            None
+            if max_events_per_tick is None
+            else whole("max_events_per_tick", max_events_per_tick, 1, 2**40) * max_weight,
         )
         self.switches = None if switches is None else whole("switches", switches, 0, 2**20)
         self.eta, self.accounting, self.reuse = eta, accounting, bool(reuse)
@@ -162,6 +165,11 @@ class StreamingTopK(ColumnInput, VeiledMechanism):
             allow_copy=allow_copy,
         )
         self._set_veil(way.build)
+
+    @property
+    def unbounded_because(self) -> str | None:
+        """Why `error_bound` is infinite and what to declare, or None if it is not."""
+        return MISSED if isinstance(self._veil, MetaVeil) and self._veil.loses_unseen else None
 
     @property
     def switches_left(self) -> int | None:
@@ -220,7 +228,7 @@ class _Task:
     k: int
     horizon: int
     radix: Radix
-    growth: int
+    growth: int | None
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,7 @@ class MetaVeil(Secret):
     """
 
     def __init__(
-        self, engine: MetaAlgo, labels: Sequence[str], k: int, noise: BlockNoise, horizon: int, growth: int
+        self, engine: MetaAlgo, labels: Sequence[str], k: int, noise: BlockNoise, horizon: int, growth: int | None
     ) -> None:
         self._engine = engine
         self._labels = labels
@@ -178,7 +178,12 @@ class MetaVeil(Secret):
         cells = (r - 1) * len(digits(worst, r)) if tick is None else sum(digits(tick, r))
         noise = self._noise.radius(cells, beta / (d * self._horizon))
         # Before any data nothing is known about what blocks lose, except that it was counted.
-        return noise + (worst * self._growth if self._noise.gumbel is not None else 0)
+        return noise + (math.inf if self.loses_unseen else worst * (self._growth or 0) if self._noise.gumbel else 0)
+
+    @property
+    def loses_unseen(self) -> bool:
+        """Whether blocks may lose counts that nothing declared bounds."""
+        return self._noise.gumbel is not None and self._growth is None
 
     def state(self) -> list[bytes]:
         return self._engine.state()

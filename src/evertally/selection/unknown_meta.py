@@ -22,10 +22,11 @@ from evertally.noise import DiscreteGaussian, NoiseKey
 from evertally.privacy import ApproxZCDP, Contribution, Guarantee, Neighbours
 from evertally.selection.histograms import OneShot, UnknownGauss, UnknownGumbel
 from evertally.selection.item_mechanism import ItemMechanism
-from evertally.selection.meta import MetaAlgo, SeenBlocks, block_share, paid_by
+from evertally.selection.meta import MISSED, MetaAlgo, SeenBlocks, block_share, paid_by
 from evertally.selection.reach import Reach
 from evertally.selection.unknown import UnknownHistogram, UnknownTopK, charge_of
 
+NO_LIMIT = 2**61  # the upper end of an interval that has none
 _ANY_NUMBER = 2**31  # items in an event that may bring as many as it likes
 
 
@@ -60,7 +61,7 @@ class _Blocks(ItemMechanism):
         mechanism: str = "meta",
         radix: Radix = "formula",
         max_weight: int = 1,
-        max_events_per_tick: int = 1,
+        max_events_per_tick: int | None = None,
         neighbours: str | Neighbours = "add_remove",
         unit: Literal["event", "user"] = "event",
         max_events_per_user: int | None = None,
@@ -86,7 +87,8 @@ class _Blocks(ItemMechanism):
         blocks = 1 if unit == "event" else reach.sides * events
         share = block_share(charge, depth, blocks)
         self._one_shot = paid_by(charge, self._look(share, reach), depth, blocks)
-        self._growth = whole("max_events_per_tick", max_events_per_tick, 1, 2**40) * max_weight
+        busiest = None if max_events_per_tick is None else whole("max_events_per_tick", max_events_per_tick, 1, 2**40)
+        self._growth = None if busiest is None else busiest * max_weight
         super().__init__(
             contribution=contribution,
             options=further | {"radix": radix, "max_events_per_tick": max_events_per_tick},
@@ -113,6 +115,11 @@ class _Blocks(ItemMechanism):
         assert isinstance(law, DiscreteGaussian)
         return law
 
+    @property
+    def unbounded_because(self) -> str | None:
+        """Why counts have no upper end and what to declare, or None if they have."""
+        return MISSED if self._growth is None else None
+
     def stddev(self, t: int) -> None:
         """None: the noise of a label depends on how many blocks released it."""
         self._checked(t)
@@ -138,7 +145,9 @@ class _Blocks(ItemMechanism):
 
     def _last_release(self) -> Release:
         release = super()._last_release()
-        lost = {label: self._engine.missed_ticks(label) * self._growth for label in release.value}
+        # What a block without the label held is anybody's guess, if nobody declared how much a tick may hold.
+        most = NO_LIMIT if self._growth is None else self._growth
+        lost = {label: min(self._engine.missed_ticks(label) * most, NO_LIMIT) for label in release.value}
 
         def interval(beta: float) -> tuple[dict[str, int], dict[str, int]]:
             lower, upper = release.interval(beta)
@@ -164,8 +173,9 @@ class BlockTopK(_Blocks):
     largest counts (default 10 k), and the released counts are added up. Theorem (streaming-selection 4.5 and 5.1,
     adaptive streams by 1.4 there): rho = k/tau^2 and delta = L kbar q for the whole stream; `unit="user"` multiplies
     delta by the number of blocks that a user's events can meet. Interval: the lower end holds for the noise; the upper
-    end adds all that blocks without the label could hold, from the public `max_events_per_tick`. Exactness tier
-    "exact"; time O(items of the block) for a tick, memory O(L items of a block).
+    end adds all that blocks without the label could hold, from the public fact `max_events_per_tick` (without it there
+    is no upper end: 2^61 away, once a block has not shown the label). Exactness tier "exact"; time O(items of the
+    block) for a tick, memory O(L items of a block).
 
     >>> import evertally as et
     >>> tags = et.UnknownTopK(2, mechanism="meta", guarantee=et.ApproxDP(4.0, 1e-6), horizon=8, key=et.simulation(1))

@@ -81,7 +81,7 @@ def create(path: Path) -> None:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """The one connection that writes. Checks the file, brings its tables up to date."""
+    """The one connection that writes. Checks the file; `up_to_date` brings its tables up to date."""
     try:
         mode = stat.S_IMODE(os.stat(path).st_mode)
     except OSError as error:
@@ -100,7 +100,6 @@ def connect(path: Path) -> sqlite3.Connection:
             # Not quick_check: a batch that its index has lost would be counted again when it is sent again.
             if connection.execute("PRAGMA integrity_check").fetchone() != ("ok",):
                 raise StateError(f"the state file {path}: {_DAMAGED}")
-            _migrate(connection, path)
         except BaseException:
             connection.close()
             raise
@@ -128,12 +127,16 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+@contextmanager
+def up_to_date(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
+    """One transaction: the steps that the file lacks, and what is done inside. If that refuses the stream, the file
+    stays as it was, and the version that wrote it can go on."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > len(STEPS):
         raise StateError(f"the state file {path} was written by a later version (format {version}); upgrade evertally")
-    for number, step in enumerate(STEPS[version:], version + 1):
-        with transaction(connection):
+    with transaction(connection):
+        for number, step in enumerate(STEPS[version:], version + 1):
             for statement in filter(str.strip, step.split(";\n")):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {number}")
+        yield

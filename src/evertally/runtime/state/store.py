@@ -21,7 +21,7 @@ import hashlib
 import hmac
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -93,8 +93,11 @@ class Store(Secret):
 
     # -- opening -----------------------------------------------------------------------------------------------------
 
-    def open(self, replay: bool = False) -> bool:
-        """Opens what is there; False for a stream that has released nothing (then `begin` starts it)."""
+    def open(self, replay: bool = False, check: Callable[[], object] = lambda: None) -> bool:
+        """Opens what is there; False for a stream that has released nothing (then `begin` starts it).
+
+        `check` is asked before anything is written: what it refuses leaves the file as it was.
+        """
         mark = self._sidecar.read()
         if not self._path.exists() or (mark is not None and mark.generation == 0):
             if mark is not None and mark.tick > 0:
@@ -109,15 +112,19 @@ class Store(Secret):
             return False
         self._connection = database.connect(self._path)
         try:
-            self.head = self._read_head()
-            if mark is None:
-                raise StateError(
-                    f"{self._sidecar.path} is missing beside the key; bring it back, it proves that the state is "
-                    "current"
-                )
-            self._check_current(mark, replay)
-            generation = (self._target or mark).generation + 1
-            self._write_head(replace(self.head, generation=generation))
+            with database.translated(self._path), database.up_to_date(self._connection, self._path):
+                self.head = self._read_head()
+                if mark is None:
+                    raise StateError(
+                        f"{self._sidecar.path} is missing beside the key; bring it back, it proves that the state is "
+                        "current"
+                    )
+                self._check_current(mark, replay)
+                check()
+                generation = (self._target or mark).generation + 1
+                head = replace(self.head, generation=generation)
+                self._put_head(head)
+            self.head = head
             if self._target is None:
                 self._sidecar.write(Mark(generation, self.head.tick, self.head.chain))
         except BaseException:
@@ -134,7 +141,7 @@ class Store(Secret):
         self._connection = database.connect(self._path)
         generation = (mark.generation if mark is not None else 0) + 1
         head = replace(self.head, generation=generation, origin=origin)
-        with database.translated(self._path), database.transaction(self._connection):
+        with database.translated(self._path), database.up_to_date(self._connection, self._path):
             self._connection.execute("DELETE FROM ledger")
             self._connection.executemany("INSERT INTO ledger VALUES (?, ?, ?, ?)", ledger)
             self._put_head(head)
@@ -178,7 +185,8 @@ class Store(Secret):
                     f"knows of tick {mark.tick}. It was restored from a backup or copied; bring the last state back, "
                     "or feed the same input again, byte for byte, with --replay"
                 )
-            self._target = mark
+            if (head.tick, head.chain) != (mark.tick, mark.chain):
+                self._target = mark  # otherwise there is nothing to replay
 
     # -- what it holds -----------------------------------------------------------------------------------------------
 
@@ -367,11 +375,6 @@ class Store(Secret):
         return thinned_through(released, self._spec.retention, delivered)
 
     # -- the head ----------------------------------------------------------------------------------------------------
-
-    def _write_head(self, head: Head) -> None:
-        with database.translated(self._path), database.transaction(self._connection):
-            self._put_head(head)
-        self.head = head
 
     def _put_head(self, head: Head) -> None:
         text = json.dumps(asdict(head), sort_keys=True)
