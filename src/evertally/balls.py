@@ -32,9 +32,37 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_lock)
 
 
+def at_precision(bits: int, work: Callable[[], Kept]) -> Kept:
+    """What `work` gives when balls have this many bits; one thread at a time.
+
+    The lock stands in a `with` of its own, and its methods are built in: Ctrl-C comes before it is taken or after it is
+    given back. A context manager written in Python could be interrupted on its way out, and leave the lock behind.
+
+    >>> at_precision(200, lambda: (at_precision(80, lambda: ctx.prec), ctx.prec))
+    (80, 200)
+    """
+    with _lock:
+        return _under("prec", bits, work)
+
+
+def with_terms(count: int, work: Callable[[], Kept]) -> Kept:
+    """What `work` gives when power series have this many terms; as global as the precision."""
+    with _lock:
+        return _under("cap", count, work)
+
+
+def _under(name: str, value: int, work: Callable[[], Kept]) -> Kept:
+    before = getattr(ctx, name)
+    try:
+        setattr(ctx, name, value)
+        return work()
+    finally:
+        setattr(ctx, name, before)
+
+
 @contextmanager
 def precision(bits: int) -> Iterator[None]:
-    """Balls are computed with this many bits inside, by one thread at a time.
+    """The same as a `with` block, for audits and tests; mechanisms use `at_precision`, which cannot be interrupted.
 
     >>> with precision(200):
     ...     with precision(80):
@@ -49,18 +77,6 @@ def precision(bits: int) -> Iterator[None]:
             yield
         finally:
             ctx.prec = before
-
-
-@contextmanager
-def series_length(count: int) -> Iterator[None]:
-    """Power series have this many terms inside; as global as the precision."""
-    with _lock:
-        before = ctx.cap
-        try:
-            ctx.cap = count
-            yield
-        finally:
-            ctx.cap = before
 
 
 def certain(formula: Callable[[], Kept | None], bits: int) -> Kept:
@@ -92,10 +108,13 @@ def decided(formula: Callable[[], Kept | None], bits: int) -> Kept | None:
 
 def attempt(formula: Callable[[], Kept], bits: int) -> tuple[Kept, bool]:
     """The value of a formula, and whether somebody has changed the precision, or the length of series, meanwhile."""
-    with precision(bits):
+
+    def measured() -> tuple[Kept, bool]:
         length = ctx.cap
         value = formula()
         return value, (ctx.prec, ctx.cap) != (bits, length)
+
+    return at_precision(bits, measured)
 
 
 def too_much_disturbed() -> ArithmeticError:

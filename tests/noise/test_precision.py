@@ -19,8 +19,9 @@ import pytest
 from flint import arb, ctx
 
 import evertally
-from evertally.balls import certain, precision, series_length, sharp
+from evertally.balls import at_precision, certain, sharp, with_terms
 from evertally.bounds.selection import gaussian_margin
+from evertally.checks.interruptions import interrupted, interrupted_after, lines_of, returns_of
 from evertally.counting.fourier import twiddles
 from evertally.counting.sqrt_factor import exact_rounding
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, simulation
@@ -162,14 +163,31 @@ def test_the_precision_is_restored_after_an_error() -> None:
     before = ctx.prec, ctx.cap
 
     def interrupted() -> None:
-        with precision(300), series_length(7):
+        def work() -> None:
             assert (ctx.prec, ctx.cap) == (300, 7)
             raise KeyboardInterrupt
+
+        with_terms(7, lambda: at_precision(300, work))
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert (ctx.prec, ctx.cap) == before
     in_threads([lambda: certain(lambda: 1, 100)] * 2)  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("name", ["rounding", "noisy maximum", "slow draws", "conversions"])
+def test_an_interruption_leaves_the_lock_to_others(name: str) -> None:
+    """At every line, and where signals come: after the return of a built-in function."""
+    before = ctx.prec, ctx.cap
+    _, lines = lines_of(WORK[name])
+    _, places = returns_of(WORK[name], ("balls.py",))
+    for line in lines:
+        interrupted(WORK[name], line)
+        ctx.prec, ctx.cap = before  # an exception in the very line that sets it back
+    for place in places:
+        interrupted_after(WORK[name], place, ("balls.py",))
+    assert (ctx.prec, ctx.cap) == before
+    in_threads([lambda: certain(lambda: 1, 100)])  # type: ignore[list-item]
 
 
 def test_one_place_sets_the_precision() -> None:

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 from flint import arb, fmpq
 
-from evertally.balls import precision
+from evertally.balls import at_precision
 from evertally.errors import ConfigurationError
 
 Task = Literal["max_sum", "sum_select"]
@@ -96,9 +96,12 @@ def two_point(epsilon: Number, delta: Number = 0) -> int:
     >>> two_point(1), two_point(0.1, 1e-6), two_point(0.01, 1e-6), two_point(0.001, 1e-9)
     (1, 7, 70, 694)
     """
-    with precision(_BITS):
+
+    def least() -> int:
         share = _ball(delta) / _ball(epsilon).expm1()
         return _ceil(((2 + 3 * share) / (1 + 3 * share)).log() / _ball(epsilon))
+
+    return at_precision(_BITS, least)
 
 
 def max_sum_two_point(T: int, epsilon: Number, delta: Number) -> Floor:
@@ -136,8 +139,8 @@ def histogram_independent(T: int, d: int, epsilon: Number, *, beta: Number = Fra
     _check(T, d)
 
     def packs(b: int) -> bool:
-        with precision(_BITS):
-            return bool((1 - _ball(beta)).log() + d * arb(T // b).log() - 2 * b * _ball(epsilon) > 0)
+        room = at_precision(_BITS, lambda: (1 - _ball(beta)).log() + d * arb(T // b).log() - 2 * b * _ball(epsilon))
+        return bool(room > 0)
 
     low, high = 0, T + 1
     while high - low > 1:
@@ -245,9 +248,12 @@ def _log(x: float) -> float:
 
 def _least(base: int, length: int, epsilon: Fraction) -> int:
     """The least c with exp(c epsilon) >= 2 (base^length - 1): at this distance that many words can be told apart."""
-    with precision(_BITS):
+
+    def least() -> int:
         others = length * arb(base).log() + (-(arb(base) ** -length)).log1p()  # without the power, which is huge
         return _ceil((arb(2).log() + others) / _ball(epsilon))
+
+    return at_precision(_BITS, least)
 
 
 def _ceil(x: Any) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 from flint import arb, arb_series, fmpz
 from numpy.typing import NDArray
 
-from evertally.balls import decided, series_length
+from evertally.balls import decided, with_terms
 from evertally.counting.fourier import FloatArray, Spectrum, convolve, error_factor, norm
 
 GRID_BITS = 16  # q: the loss against the real factor is 3e-7 at T = 2^16 (factorization-counting 11, step 2)
@@ -128,8 +128,7 @@ def exact_rounding(z: NDArray[np.int64]) -> int:
 
 
 def _rounded(z: NDArray[np.int64], bits: int) -> int | None:
-    with series_length(z.size):
-        return decided(lambda: _by_balls(z), bits)
+    return with_terms(z.size, lambda: decided(lambda: _by_balls(z), bits))
 
 
 def _by_balls(z: NDArray[np.int64]) -> int | None:

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from flint import arb, ctx, fmpq
 
-from evertally.balls import precision
+from evertally.balls import at_precision
 from evertally.errors import ConfigurationError
 
 SMALLEST_SCALE = Fraction(1, 10)
@@ -147,14 +147,16 @@ class DiscreteGaussian:
         if not v > 0:
             return None
         # Where to look; the comparisons below decide. erfc(z / sqrt 2) = V is the continuous law's answer.
-        with precision(64):
-            guess = ball(self.sigma_squared).sqrt() * arb(2).sqrt() * arb(v.mid()).erfcinv() + arb(1) / 2
-            k = max(0, int(float(guess.mid()))) if guess.is_finite() else 0
+        k = at_precision(64, lambda: self._near(arb(v.mid())))
         while v < self.tail(k + 1):
             k += 1
         while k > 0 and v > self.tail(k):
             k -= 1
         return k if v > self.tail(k + 1) and (k == 0 or v < self.tail(k)) else None
+
+    def _near(self, v: arb) -> int:
+        guess = ball(self.sigma_squared).sqrt() * arb(2).sqrt() * v.erfcinv() + arb(1) / 2
+        return max(0, int(float(guess.mid()))) if guess.is_finite() else 0
 
     def _summed_tail(self, k: int) -> arb:
         # Successive terms shrink by at least the ratio at J, so all terms from J on add at most g(J)/(1 -

@@ -17,7 +17,7 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from evertally.balls import precision
+from evertally.balls import at_precision
 from evertally.noise.quantile import CELLS, DEGREE, OCTAVES, WORD_BITS, laplace_quantile, upward
 from evertally.secret import Secret
 
@@ -76,7 +76,8 @@ class AddressedVariates(Secret):
             first, second = self._more(i, r)
             prefix = (prefix << ROUND_BITS) | (first << 64) | second
         count = rounds * ROUND_BITS
-        with precision(count + 64):
+
+        def ball() -> arb:
             u = arb(2 * prefix + 1, 1) * arb(2) ** (-count - 1)  # all U that begin with these bits
             value = -u.log()
             if self._kind == "gumbel":
@@ -85,6 +86,8 @@ class AddressedVariates(Secret):
                 return arb(0, arb("inf"))
             # Twice the radius: the rounding of one ball could stick out of an earlier one by a hair.
             return value + arb(0, value.rad())
+
+        return at_precision(count + 64, ball)
 
     def _settle(self, i: int) -> tuple[float, float]:
         for bits in range(ROUND_BITS, LAST_RESORT_BITS + 1, ROUND_BITS):

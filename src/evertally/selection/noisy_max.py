@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cmp_to_key
+from functools import cmp_to_key, partial
 
 import numpy as np
 from flint import arb, fmpq
 from numpy.typing import NDArray
 
-from evertally.balls import precision
+from evertally.balls import at_precision
 from evertally.errors import ConfigurationError
 from evertally.noise import Variates
 from evertally.noise.variates import LAST_RESORT_BITS, ROUND_BITS, ZeroVariates
@@ -80,15 +80,15 @@ def _in_order(left: IntArray, low: FloatArray, high: FloatArray, compare: Callab
 
 
 def _comparison(scores: IntArray, scale: Fraction, variates: Variates) -> Callable[[int, int], int]:
+    def leads(j: int, k: int, bits: int) -> arb:
+        by_noise = variates.refine(j, bits) - variates.refine(k, bits)
+        return int(scores[j]) - int(scores[k]) + arb(fmpq(scale.numerator, scale.denominator)) * by_noise
+
     def compare(j: int, k: int) -> int:
         """Negative if j is ahead of k."""
         bits = ROUND_BITS
         while bits <= LAST_RESORT_BITS:
-            with precision(bits + 128):
-                by_noise = arb(fmpq(scale.numerator, scale.denominator)) * (
-                    variates.refine(j, bits) - variates.refine(k, bits)
-                )
-                lead = int(scores[j]) - int(scores[k]) + by_noise
+            lead = at_precision(bits + 128, partial(leads, j, k, bits))
             if lead > 0 or lead < 0:
                 return -1 if lead > 0 else 1
             bits *= 2
