@@ -68,7 +68,8 @@ def test_the_streams_outgrow_what_is_allowed(subject: Subject) -> None:
     subject.run(mechanism, inputs[1:])
     gap = np.abs(subject.error(first, subject.truth(inputs)[-1])).max()
     assert gap > subject.slack(mechanism)
-    assert gap > subject.bound(mechanism, 0.1, len(inputs))
+    if subject.noise != "blocks":  # beforehand blocks may lose all that a tick may hold: no stream outgrows that
+        assert gap > subject.bound(mechanism, 0.1, len(inputs))
     if subject.noise == "transcript":
         assert mechanism._veil.partition.closes >= 4
 

@@ -198,7 +198,7 @@ LEADING: tuple[Subject, ...] = (
     leading(OBLIVIOUS, "sparse-gumbel", race, "switches", switches=3),
     leading(OBLIVIOUS, "sparse-gumbel", race, "switches", switches=2, accounting="standard", reuse=True),
     leading(OBLIVIOUS, "sparse-gumbel", race, "switches", switches=3, accounting="monotone", max_weight=3),
-    leading(CONCENTRATED, "meta", steady, "blocks", max_events_per_tick=500),
+    leading(CONCENTRATED, "meta", steady, "blocks", max_events_per_tick=1000),
     leading(APPROXIMATE, "meta", steady, "blocks", neighbours="replace"),
     leading(APPROXIMATE, "meta", steady, "blocks", **USER),
     leading(CONCENTRATED, "meta-gauss", race, "fixed"),

@@ -27,7 +27,7 @@ def checked_delta(delta: Fraction, force: bool) -> Fraction:
         raise ConfigurationError("force is True or False")
     if delta > LARGEST_DELTA and not force:
         raise ConfigurationError(
-            f"delta {_shown(delta)} is above the limit of 1/1000: the promise may fail altogether for "
+            f"delta {float(delta):.6g} is above {_shown(LARGEST_DELTA)}: the promise may fail altogether for "
             f"{_one_in(delta)} people. Choose {_shown(WARN_ABOVE)} or less, and less than 1/(number of events); if "
             "this is meant, say so: force=True, in a spec force = true"
         )
