@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 
 import evertally as et
+from evertally.checks.interruptions import lines_of, watched
 from evertally.errors import ConfigurationError, NoiseReused
 
 
@@ -111,6 +114,27 @@ def test_a_stream_that_is_taken_over_during_a_call_is_not_released_by_it() -> No
     with pytest.raises(NoiseReused):
         first.run(Totals())
     assert (first.tick, second[0].tick) == (0, 2)
+
+
+def test_a_signal_handler_may_restore_a_stream_at_any_line_of_a_call() -> None:
+    """It never waits for itself, and never do both release: the call, or the stream that the handler took over."""
+    model = counter(et.Key.generate())
+    _, lines = lines_of(lambda: model.run([1, 1]))
+    for line in lines:
+        key = et.Key.generate()
+        first = counter(key)
+        blob = first.snapshot()
+        second: list[et.Counter] = []
+
+        def handler(here: Any, line: Any = line, key: Any = key, blob: bytes = blob, second: Any = second) -> None:
+            if here == line and not second:
+                with contextlib.suppress(NoiseReused):
+                    second.append(et.restore(blob, key=key))
+                    second[0].run([5, 5])
+
+        with contextlib.suppress(NoiseReused):
+            watched(partial(first.run, [1, 1]), handler)
+        assert [made.tick for made in (first, *second)].count(2) <= 1
 
 
 def test_the_same_bytes_are_another_key_where_they_are_not_private() -> None:

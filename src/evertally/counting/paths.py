@@ -28,7 +28,18 @@ class _Path:
 
 _paths: dict[bytes, _Path] = {}
 _released_once: dict[bytes, bytes] = {}  # what one-shot mechanisms have seen, as keyed digests
-_lock = threading.Lock()
+# Reentrant: a signal handler that restores a stream may come while this very thread holds it.
+_lock = threading.RLock()
+
+
+def _renew_lock() -> None:
+    """A forked process has none of the threads that could release the lock."""
+    global _lock
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 class Hold:
@@ -97,6 +108,7 @@ class Hold:
         with _lock:
             self.check()
             self._path.tick = max(self._path.tick, tick)
+            self.check()  # a signal handler may have taken it over just before the tick was noted; after that it cannot
 
 
 def check_process(process: int) -> None:
