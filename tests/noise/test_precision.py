@@ -70,6 +70,15 @@ WORK: dict[str, Callable[[], Any]] = {
 }
 
 
+def right(name: str, found: Any, expected: Any) -> bool:
+    """Kept values are equal. The radius of a cell is not kept as a value but as a bound: it holds at any precision, a
+    little wider if somebody lowered that meanwhile, and it decides only which draws are settled by more bits."""
+    if not name.startswith("cell"):
+        return bool(found == expected)
+    (polynomial, radius), (exact, least) = found, expected
+    return bool(polynomial == exact and radius >= least * (1 - 1e-12))
+
+
 @pytest.fixture(scope="module")
 def expected() -> dict[str, Any]:
     return {name: work() for name, work in WORK.items()}
@@ -141,7 +150,7 @@ def test_somebody_else_changes_the_precision(name: str, levels: tuple[int, ...],
     with somebody_else(levels):
         for _ in range(2):
             with suppress(ArithmeticError):  # refused is as good as right
-                assert WORK[name]() == expected[name]
+                assert right(name, WORK[name](), expected[name])
 
 
 def test_what_is_not_sharp_is_computed_again_and_refused_in_the_end() -> None:
