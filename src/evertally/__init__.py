@@ -11,7 +11,7 @@ True
 from importlib import import_module
 from typing import Any
 
-from evertally.counting import Counter, Release, RunningMean, SparseRows, VectorCounter, restore
+from evertally.contract import Release, SparseRows, restore
 from evertally.errors import (
     BudgetExceeded,
     ConfigurationError,
@@ -20,22 +20,25 @@ from evertally.errors import (
     ReplayRefused,
     StateError,
 )
-from evertally.histogram import (
+from evertally.histogram import expressions
+from evertally.noise import Key, simulation
+from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Ledger, Neighbours, PureDP
+from evertally.statistics import (
+    Counter,
     Histogram,
     MaxSum,
     MinSum,
     MonotoneQuery,
     Quantile,
-    SparseCounter,
-    SparseHistogram,
+    RunningMean,
+    StreamingTopK,
     SumSelect,
     TopK,
     TopKSelect,
-    expressions,
+    UnknownHistogram,
+    UnknownTopK,
+    VectorCounter,
 )
-from evertally.noise import Key, simulation
-from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Ledger, Neighbours, PureDP
-from evertally.selection import StreamingTopK, UnknownHistogram, UnknownTopK
 from evertally.stream import Stream
 
 __version__ = "0.1.0"
@@ -61,8 +64,6 @@ __all__ = [
     "Release",
     "ReplayRefused",
     "RunningMean",
-    "SparseCounter",
-    "SparseHistogram",
     "SparseRows",
     "StateError",
     "Stream",

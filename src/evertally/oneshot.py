@@ -27,8 +27,8 @@ from typing import Any, Literal, NoReturn
 
 from evertally.bounds.selection import kbar_rule
 from evertally.bounds.tails import Spread
-from evertally.counting.paths import named, once
-from evertally.counting.release import Release
+from evertally.contract.paths import named, once
+from evertally.contract.release import Release
 from evertally.encode.labels import canonical
 from evertally.encode.plain import whole
 from evertally.errors import ConfigurationError

@@ -32,11 +32,11 @@ from evertally.counting.choose import build
 from evertally.errors import ConfigurationError
 from evertally.histogram.approaches import Approach, choose_approach
 from evertally.histogram.column_query import ColumnQuery
-from evertally.histogram.veils import CounterVeil, RecomputeVeil, TrivialVeil
+from evertally.histogram.in_place import CounterVeil, RecomputeVeil, TrivialVeil
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law, NoiseKey, Variates, simulation
 from evertally.noise.source import ZeroSource
 from evertally.noise.variates import VariateKind
-from evertally.partition import Configuration, PartitionVeil, TwoLevelPlan
+from evertally.partition import Configuration, PartitionEngine, TwoLevelPlan
 from evertally.partition.histograms import make_histogram
 from evertally.privacy import ZCDP, ApproxDP, Neighbours, PureDP
 
@@ -60,7 +60,7 @@ def approach_of(model: ColumnQuery) -> Approach:
 def column_audits(model: ColumnQuery, wait: int) -> list[Audit]:
     """The audits that play no games; `wait` is how many ticks an interval waits in the transcripts that are judged."""
     approach, veil = approach_of(model), model._veil
-    if isinstance(veil, PartitionVeil):
+    if isinstance(veil, PartitionEngine):
         return _partition_audits(model, approach, wait)
     if isinstance(veil, RecomputeVeil):
         judged = _selection_report if model._task.selects else _answers_report
@@ -98,7 +98,7 @@ def replicas(model: ColumnQuery) -> Factory:
 def close_pair_of(model: ColumnQuery, wait: int = 2) -> tuple[IntArray, IntArray]:
     """Two streams that are bad for the mechanism: for a partition those of `close_pair`, otherwise a change at once."""
     veil = model._veil
-    if isinstance(veil, PartitionVeil):
+    if isinstance(veil, PartitionEngine):
         plan = veil._formula
         outer = plan.outer if isinstance(plan, TwoLevelPlan) else plan
         assert isinstance(outer, Configuration)
@@ -215,7 +215,7 @@ def _first(test: Callable[[int], bool]) -> int:
 
 def _partition_audits(model: ColumnQuery, approach: Approach, wait: int) -> list[Audit]:
     veil = model._veil
-    assert isinstance(veil, PartitionVeil)
+    assert isinstance(veil, PartitionEngine)
     plan = veil._formula
     if isinstance(plan, TwoLevelPlan):
         levels = {"outer level": plan.outer, "inner level": plan.inner(1)}
@@ -333,7 +333,7 @@ def _histogram_report(model: ColumnQuery, made: Configuration, level: str) -> Re
 def _partition(approach: Approach) -> Make:
     def make(source: Any) -> Any:
         veil = approach.build(source)
-        assert isinstance(veil, PartitionVeil)
+        assert isinstance(veil, PartitionEngine)
         return veil.partition
 
     return make

@@ -20,7 +20,7 @@ from evertally.audit.attacks import Finding
 from evertally.audit.game import Factory, public
 from evertally.checks.interruptions import Line, interrupted, lines_of, watched
 from evertally.counting import restore
-from evertally.counting.snapshot import guarantee_to_json
+from evertally.contract.snapshot import guarantee_to_json
 from evertally.errors import EvertallyError
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Key, ZeroNoise, simulation
 from evertally.privacy import ZCDP

@@ -56,7 +56,7 @@ from evertally.counting.linear import LinearMechanism
 from evertally.errors import ConfigurationError
 from evertally.histogram import SparseCounter
 from evertally.histogram.column_query import ColumnQuery
-from evertally.histogram.veils import CounterVeil, TrivialVeil
+from evertally.histogram.in_place import CounterVeil, TrivialVeil
 from evertally.noise import simulation
 from evertally.privacy import ZCDP, ApproxDP
 

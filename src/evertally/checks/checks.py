@@ -26,8 +26,8 @@ from evertally.checks.interruptions import (
 )
 from evertally.checks.secrets import check_secrets_stay
 from evertally.checks.subject import Subject, events_of, labels, numbers, same
-from evertally.counting import Release, restore
-from evertally.counting.snapshot import pack, unpack
+from evertally.contract import Release, restore
+from evertally.contract.snapshot import pack, unpack
 from evertally.errors import (
     ConfigurationError,
     HorizonExceeded,

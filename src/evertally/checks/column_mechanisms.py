@@ -18,22 +18,23 @@ from numpy.typing import NDArray
 from evertally.checks.hostile import GARBAGE
 from evertally.checks.subject import Subject, difference
 from evertally.counting.choose import KINDS
-from evertally.histogram import (
+from evertally.counting.linear import LinearEngine
+from evertally.histogram import expressions
+from evertally.histogram.in_place import Recomputation
+from evertally.noise import NoiseKey
+from evertally.partition import PartitionEngine, TwoLevelPlan
+from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
+from evertally.statistics import (
+    Counter,
+    Histogram,
     MaxSum,
     MinSum,
     MonotoneQuery,
     Quantile,
-    SparseCounter,
-    SparseHistogram,
     SumSelect,
     TopK,
     TopKSelect,
-    expressions,
 )
-from evertally.histogram.veils import CounterVeil, RecomputeVeil
-from evertally.noise import NoiseKey
-from evertally.partition import PartitionVeil, TwoLevelPlan
-from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 
 PURE, CONCENTRATED, APPROXIMATE = PureDP(20.0), ZCDP(20.0), ApproxDP(20.0, 1e-6)
 OBLIVIOUS = ApproxDP(20.0, 1e-6, adversary="oblivious")
@@ -118,29 +119,29 @@ MEAN = Question(
     "MonotoneQuery(mean)", partial(MonotoneQuery, expressions.Mean(), _LABELS), lambda sums: -(-sums.sum() // 4)
 )
 SEVERAL = Question("MonotoneQuery(top, mean)", partial(MonotoneQuery, _TOP_AND_MEAN, _LABELS), _top_and_mean)
-COUNT = Question("SparseCounter", SparseCounter, lambda total: total, width=None)
-HISTOGRAM = Question("SparseHistogram", partial(SparseHistogram, categories=_LABELS), _by_label)
+COUNT = Question("Counter", Counter, lambda total: total, width=None)
+HISTOGRAM = Question("Histogram", partial(Histogram, categories=_LABELS), _by_label)
 # the same columns, the last one for undeclared labels
 LARGEST_OTHER = Question("MaxSum(other)", partial(MaxSum, _LABELS[:3], other=_LABELS[3]), np.max)
 LEADERS_OTHER = Question(
     "TopKSelect(4, other)", partial(TopKSelect, 4, _LABELS[:3], other=_LABELS[3]), lambda sums: sums, _deficits
 )
 HISTOGRAM_OTHER = Question(
-    "SparseHistogram(other)", partial(SparseHistogram, categories=_LABELS[:3], other=_LABELS[3]), _by_label
+    "Histogram(other)", partial(Histogram, categories=_LABELS[:3], other=_LABELS[3]), _by_label
 )
 
 
 def staleness(mechanism: Any) -> float:
     """How far a noiseless answer may be off, from public numbers: what could happen unseen since the last release."""
-    veil = mechanism._veil
-    if isinstance(veil, CounterVeil):
+    if isinstance(mechanism._engine, LinearEngine):
         return 0.0
-    if isinstance(veil, RecomputeVeil):
-        return float((veil.period - 1) * mechanism._task.growth)
-    if not isinstance(veil, PartitionVeil):
+    worker = mechanism._engine.worker
+    if isinstance(worker, Recomputation):
+        return float((worker.period - 1) * mechanism._task.growth)
+    if not isinstance(worker, PartitionEngine):
         return float(mechanism._task.ceiling)
-    engine: Any = veil.partition
-    configuration: Any = veil._formula
+    engine: Any = worker.partition
+    configuration: Any = worker._formula
     if isinstance(configuration, TwoLevelPlan):
         configuration, engine = configuration.inner(engine.closes + 1), engine._inner
     return float(configuration.rise(engine.closes + 1, mechanism.tick))
@@ -218,9 +219,9 @@ COLUMN_MECHANISMS: tuple[Subject, ...] = (
     query(LEADERS, PURE, "doubling", RACE),
     query(MEAN, PURE, "intervals"),
     query(SEVERAL, APPROXIMATE, "rebased"),
-    query(COUNT, PURE, "intervals"),
-    query(COUNT, PURE, "intervals", unlimited=True),
-    query(HISTOGRAM, APPROXIMATE, "intervals"),
+    query(COUNT, PURE, "sparse"),
+    query(COUNT, PURE, "sparse", unlimited=True),
+    query(HISTOGRAM, APPROXIMATE, "sparse"),
     # recomputation and constants
     query(LARGEST, SMALL_PURE, "recompute", QUIET),
     query(TOP, SMALL_CONCENTRATED, "recompute", QUIET),
@@ -237,9 +238,9 @@ COLUMN_MECHANISMS: tuple[Subject, ...] = (
     query(LARGEST, PURE, "rebased", split=("1/3", "1/3", "1/3")),
     query(LARGEST, PURE, "bounded", **USER),
     query(LARGEST, SMALL_PURE, "recompute", QUIET, neighbours="replace", **USER),
-    query(COUNT, PURE, "intervals", max_weight=2, neighbours="replace", **USER),
-    query(HISTOGRAM, PURE, "intervals", max_per_event=2, neighbours="replace"),
+    query(COUNT, PURE, "sparse", max_weight=2, neighbours="replace", **USER),
+    query(HISTOGRAM, PURE, "sparse", max_per_event=2, neighbours="replace"),
     query(LARGEST_OTHER, PURE, "rebased"),
     query(LEADERS_OTHER, PURE, "rebased", RACE),
-    query(HISTOGRAM_OTHER, PURE, "intervals"),
+    query(HISTOGRAM_OTHER, PURE, "sparse"),
 )

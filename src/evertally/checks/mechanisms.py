@@ -12,10 +12,9 @@ from evertally.checks.column_mechanisms import COLUMN_MECHANISMS
 from evertally.checks.hostile import GARBAGE
 from evertally.checks.selection_mechanisms import SELECTION_MECHANISMS
 from evertally.checks.subject import Subject
-from evertally.counting import Counter, RunningMean, VectorCounter
-from evertally.histogram import Histogram
 from evertally.noise import NoiseKey
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
+from evertally.statistics import Counter, Histogram, RunningMean, VectorCounter
 
 PURE, CONCENTRATED, APPROXIMATE = PureDP(1.0), ZCDP(0.5), ApproxDP(1.0, 1e-6)
 

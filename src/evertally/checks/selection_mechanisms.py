@@ -19,7 +19,7 @@ from evertally.checks.hostile import GARBAGE
 from evertally.checks.subject import Subject
 from evertally.noise import NoiseKey
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Guarantee, PureDP
-from evertally.selection import StreamingTopK, UnknownHistogram, UnknownTopK
+from evertally.statistics import StreamingTopK, UnknownHistogram, UnknownTopK
 
 APPROXIMATE, CONCENTRATED, PURE = ApproxDP(20.0, 1e-6), ZCDP(20.0), PureDP(4.0)
 LARGE = ApproxDP(80.0, 1e-6)  # for thresholds that every block must pass

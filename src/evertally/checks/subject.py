@@ -39,7 +39,7 @@ def difference(value: Any, exact: Any) -> NDArray[np.float64]:
 
 def public_bound(mechanism: Any, beta: float, t: int | None) -> float:
     """What the mechanism says about its error."""
-    return float(mechanism.error_bound(beta=beta, t=t))
+    return float(mechanism.error_bound(beta=beta, tick=t))
 
 
 def events_of(mechanism: Any, x: Any) -> list[Any]:

@@ -18,14 +18,14 @@ import numpy as np
 
 from evertally.bounds.joint import GridLaw
 from evertally.bounds.tails import Spread
+from evertally.contract.ticks import LAST_TICK
 from evertally.counting.process import IntArray, NoiseProcess, kind_and_scale, window_bound
 from evertally.counting.sqrt import SqrtProcess
 from evertally.counting.tree import TreeProcess
 from evertally.secret import Secret
 
 # After this many epochs the stream ends: 2^32 - 1 ticks, 136 years of seconds.
-EPOCHS = 32
-LAST_TICK = 2**EPOCHS - 1
+EPOCHS = LAST_TICK.bit_length()
 
 
 class EpochProcess(Secret):

@@ -1,20 +1,5 @@
-"""Queries on column sums."""
+"""Questions about column sums: certified expressions, and every way to answer them."""
 
 from evertally.histogram import expressions
-from evertally.histogram.histogram import Histogram
-from evertally.histogram.queries import MaxSum, MinSum, MonotoneQuery, Quantile, SumSelect, TopK, TopKSelect
-from evertally.histogram.sparse import SparseCounter, SparseHistogram
 
-__all__ = [
-    "Histogram",
-    "MaxSum",
-    "MinSum",
-    "MonotoneQuery",
-    "Quantile",
-    "SparseCounter",
-    "SparseHistogram",
-    "SumSelect",
-    "TopK",
-    "TopKSelect",
-    "expressions",
-]
+__all__ = ["expressions"]

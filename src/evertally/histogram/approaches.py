@@ -10,25 +10,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from evertally.bounds.recompute import Period, best_period, period_from, releases
+from evertally.contract.in_place import InPlace
+from evertally.contract.parts import Engine
 from evertally.counting.choose import KINDS, Choice, Setting, budgets, build, misfit
+from evertally.counting.linear import JointSums
 from evertally.counting.process import Budget, IntArray, node_law
-from evertally.counting.snapshot import guarantee_to_json
-from evertally.counting.veil import Veil
+from evertally.contract.snapshot import guarantee_to_json
 from evertally.errors import ConfigurationError
 from evertally.histogram import predict
 from evertally.histogram.tasks import AllColumns, Largest, Task
-from evertally.histogram.veils import CounterVeil, RecomputeVeil, TrivialVeil, noise_radius, noisy_answers, unseen
-from evertally.noise import VariateSource, ZeroNoise
+from evertally.histogram.in_place import Constant, Recomputation, noise_radius, noisy_answers, unseen
+from evertally.noise import ItemSource, ZeroNoise
 from evertally.partition import (
     Calibration,
     Configuration,
-    PartitionVeil,
+    PartitionEngine,
     Terms,
     TwoLevelPlan,
     TwoLevelRelease,
@@ -60,14 +62,14 @@ class Approach:
     with probability 1 - beta of the task (without a horizon: at tick 2^16) on every stream that keeps what was
     declared, and is infinite where that does not bound it: `open` says why, and what to declare. `guessed` is the bound
     while answers stay below `largest` (without a horizon: of a stream that reaches it evenly).
-    `answers`: the veil releases the answers themselves, not the column sums that they are taken from. `calibration`:
+    `answers`: the engine releases the answers themselves, not the column sums that they are taken from. `calibration`:
     the numbers that were settled for it."""
 
     name: str
     charge: Guarantee
     predicted: float
     promise: Callable[[], float]
-    build: Callable[[VariateSource], Veil]
+    build: Callable[[ItemSource], Engine]
     width: int
     answers: bool = False
     calibration: Calibration = field(default_factory=Calibration)
@@ -169,7 +171,7 @@ def _counter(task: Task, choice: Choice, setting: Setting) -> Approach:
         choice.charge,
         predict.counter_error(task, model),
         promise,
-        lambda source: CounterVeil(build(choice, setting, source), factor),
+        lambda source: JointSums(lambda: build(choice, setting, source), factor),
         task.columns,
     )
 
@@ -222,7 +224,7 @@ def _partition(task: Task, name: str, charge: PureDP | ApproxDP) -> Approach:
             charge,
             predict.two_level_error(task, plan),
             lambda: plan.sure_error(task.beta, at),
-            lambda source: PartitionVeil(TwoLevelRelease(plan, source), plan),
+            partial(InPlace, lambda source: PartitionEngine(TwoLevelRelease(plan, source), plan)),
             task.columns,
             calibration=calibration,
             open=_NOBODY_SAID if task.most is None else "",
@@ -244,7 +246,7 @@ def _partition(task: Task, name: str, charge: PureDP | ApproxDP) -> Approach:
         charge,
         predict.partition_error(task, chosen),
         lambda: chosen.sure_error(task.beta, at),
-        lambda source: PartitionVeil(chosen.engine(source), chosen),
+        partial(InPlace, lambda source: PartitionEngine(chosen.engine(source), chosen)),
         task.columns,
         calibration=calibration,
         open=_used_up(task, chosen),
@@ -322,9 +324,9 @@ def _answers(task: Task, charge: Budget) -> Approach:
     period = _period(T, lambda r: task.growth * (r - 1) + noise(r), calibration)
     law = node_law(charge, task.shift, period.m)
 
-    def made(source: VariateSource) -> Veil:
+    def made(source: ItemSource) -> Recomputation:
         answer = noisy_answers(task.queries, law, source)
-        return RecomputeVeil(task.columns, k, T, period.r, answer, lambda beta: noise(period.r, beta), task.most)
+        return Recomputation(task.columns, k, T, period.r, answer, lambda beta: noise(period.r, beta), task.most)
 
     typical = predict.recompute_error(task, law, period.r, period.m)
     return _recomputed(task, charge, typical, period, made, k, calibration, noise)
@@ -335,7 +337,7 @@ def _recomputed(
     charge: Budget,
     typical: float,
     period: Period,
-    made: Callable[[VariateSource], Veil],
+    made: Callable[[ItemSource], Recomputation],
     width: int,
     calibration: Calibration,
     noise: Callable[[int], float],
@@ -345,7 +347,7 @@ def _recomputed(
         charge,
         typical,
         lambda: noise(period.r) + unseen(task.most, period.r - 1),
-        made,
+        partial(InPlace, made),
         width,
         answers=True,
         calibration=calibration,
@@ -367,11 +369,11 @@ def _selection(task: Task, charge: Budget) -> Approach:
     period = _period(T, lambda r: task.growth * (r - 1) + noise(r), calibration)
     select = kind.within(charge.share(_part(period.m)), task.change.linf, one_way=task.one_way)
 
-    def made(source: VariateSource) -> Veil:
+    def made(source: ItemSource) -> Recomputation:
         def answer(sums: IntArray, number: int) -> IntArray:
             return np.array([select.select(sums, source, "select", number)], dtype=np.int64)
 
-        return RecomputeVeil(d, 1, T, period.r, answer, lambda beta: noise(period.r, beta), task.most)
+        return Recomputation(d, 1, T, period.r, answer, lambda beta: noise(period.r, beta), task.most)
 
     typical = predict.selection_error(task, float(select.scale), period.r, period.m)
     return _recomputed(task, charge, typical, period, made, 1, calibration, noise)
@@ -432,15 +434,15 @@ def _trivial(task: Task) -> Approach:
     # Among one column the first is the right one.
     most = 0 if task.selects and task.columns == 1 else task.most
 
-    def made(source: VariateSource | None = None) -> TrivialVeil:
-        return TrivialVeil(width, value, most, task.horizon)
+    def made(source: ItemSource | None = None) -> Constant:
+        return Constant(width, value, most, task.horizon)
 
     return Approach(
         "trivial",
         _NOTHING,
         (0.0 if most == 0 else float(limit)) if task.selects else float(limit - limit // 2),
         lambda: made().error_bound(task.beta, task.horizon or predict.SOMEWHERE),
-        made,
+        partial(InPlace, made),
         width,
         answers=not task.selects or width == 1,
         open=_NOBODY_SAID if most is None else "",

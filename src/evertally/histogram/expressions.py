@@ -31,7 +31,7 @@ from typing import Any, Literal, NoReturn, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from evertally.counting.inputs import IntArray, as_integers
+from evertally.contract.inputs import IntArray, as_integers
 from evertally.encode.plain import plain
 from evertally.errors import ConfigurationError
 

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evertally.counting.inputs import IntArray
+from evertally.contract.inputs import IntArray
 from evertally.errors import ConfigurationError
 from evertally.histogram.expressions import Columns, Expression, from_json, trace
 

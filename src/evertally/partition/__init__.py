@@ -7,7 +7,7 @@ from evertally.partition.plan import Configuration, Terms, bounded, doubling, in
 from evertally.partition.rules import Intervals, Ladder, NoisyLadders, Queries, Rebased, Rule
 from evertally.partition.tuning import tuned
 from evertally.partition.two_level import TwoLevelPlan, TwoLevelRelease
-from evertally.partition.veil import PartitionVeil
+from evertally.partition.intervals import PartitionEngine
 
 __all__ = [
     "Calibration",
@@ -16,7 +16,7 @@ __all__ = [
     "Ladder",
     "Noise",
     "NoisyLadders",
-    "PartitionVeil",
+    "PartitionEngine",
     "PartitionedRelease",
     "Queries",
     "Rebased",

@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from evertally.counting.mechanism import from_bytes, to_bytes
+from evertally.contract.rows import from_bytes, to_bytes
 from evertally.counting.process import IntArray, NoiseProcess
-from evertally.counting.rows import Rows, total
+from evertally.contract.rows import Rows, total
 from evertally.noise import DiscreteLaplace, Source
 from evertally.partition.rules import Rule
 from evertally.secret import Secret

@@ -15,7 +15,7 @@ import math
 from dataclasses import replace
 
 from evertally.counting.process import IntArray
-from evertally.counting.rows import Rows
+from evertally.contract.rows import Rows
 from evertally.errors import ConfigurationError
 from evertally.noise import Source
 from evertally.partition.engine import PARTS, PartitionedRelease

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from evertally.counting.release import Release
+from evertally.contract.release import Release
 from evertally.encode.labels import canonical as canonical_label
 from evertally.errors import StateError
 from evertally.runtime.spec import QuerySpec, StreamSpec

@@ -1,4 +1,4 @@
-"""Selection: one private look at a histogram, and top items of a stream, over known and unknown items."""
+"""Selection: one private look at a histogram, and engines for top items of a stream, over known and unknown items."""
 
 from evertally.selection.histograms import (
     FixedThresholdGauss,
@@ -13,13 +13,8 @@ from evertally.selection.items import Items
 from evertally.selection.noisy_max import noisy_argmax
 from evertally.selection.one_shot import ExponentialMechanism, PermuteAndFlip
 from evertally.selection.reach import Reach
-from evertally.selection.streaming import StreamingTopK
-from evertally.selection.unknown import UnknownHistogram, UnknownTopK
-from evertally.selection.unknown_meta import BlockHistogram, BlockTopK
 
 __all__ = [
-    "BlockHistogram",
-    "BlockTopK",
     "ExponentialMechanism",
     "FixedThresholdGauss",
     "Items",
@@ -29,10 +24,7 @@ __all__ = [
     "OneShot",
     "PermuteAndFlip",
     "Reach",
-    "StreamingTopK",
     "UnknownGauss",
     "UnknownGumbel",
-    "UnknownHistogram",
-    "UnknownTopK",
     "noisy_argmax",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from evertally.counting.mechanism import from_bytes, to_bytes
+from evertally.contract.rows import from_bytes, to_bytes
 from evertally.counting.process import IntArray
 from evertally.encode import ItemTotals
 from evertally.encode.texts import Texts

@@ -25,7 +25,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from evertally.counting.mechanism import from_bytes, to_bytes
+from evertally.contract.rows import from_bytes, to_bytes
 from evertally.counting.process import IntArray
 from evertally.counting.tree import level
 from evertally.encode.texts import tables_from_bytes, tables_to_bytes

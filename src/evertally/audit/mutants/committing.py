@@ -12,7 +12,7 @@ from evertally import oneshot
 from evertally.audit.mutants.planting import plant, replaced
 from evertally.counting import LinearMechanism, guarded, mechanism, paths, veil
 from evertally.counting.process import IntArray
-from evertally.counting.rows import Rows, dense
+from evertally.contract.rows import Rows, dense
 from evertally.encode import UserCap, UserTick, door
 from evertally.noise import keystream
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from evertally.audit.mutants.planting import all_of, plant, replaced
 from evertally.histogram import approaches, veils
-from evertally.partition import Configuration, PartitionVeil
-from evertally.partition.veil import PartitionAccuracy
+from evertally.partition import Configuration, PartitionEngine
+from evertally.partition.intervals import PartitionAccuracy
 
 Bug = AbstractContextManager[None]
 
@@ -34,7 +34,7 @@ def frozen_with_an_interval() -> Bug:
     def accuracy(self: Any, tick: int) -> PartitionAccuracy:
         return PartitionAccuracy(self._formula, tick, self.partition.closes + 1, exhausted=False)
 
-    return replaced(PartitionVeil, accuracy=accuracy)
+    return replaced(PartitionEngine, accuracy=accuracy)
 
 
 @plant("a constant chosen because of a guess", _TRAP, "what is chosen on a guess")

@@ -28,7 +28,7 @@ from evertally.partition import (
     Configuration,
     Ladder,
     NoisyLadders,
-    PartitionVeil,
+    PartitionEngine,
     Queries,
     Rebased,
     Rule,
@@ -412,7 +412,7 @@ def _() -> Verdict:
     levels = TwoLevelPlan(terms(PureDP(1), 2, Largest(1), largest=None))
     rows = np.array([(3, 1), (0, 0), (5, 2), (1, 0), (0, 9), (2, 2)])
     for formula, make, lane in ((plan, plan.engine, "mu"), (levels, _both(levels), "segment-1/mu")):
-        veil = PartitionVeil(make(Script({lane: {3: ALWAYS}})), formula)
+        veil = PartitionEngine(make(Script({lane: {3: ALWAYS}})), formula)
         shown = []
         for row in rows:
             values, counts = veil.advance(row[None])

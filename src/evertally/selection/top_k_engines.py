@@ -1,4 +1,4 @@
-"""Three engines that name k columns and their counts, behind the common contract.
+"""Three engines that name k columns and their counts.
 
 A released row has four parts of k integers: the named columns, their noisy counts, and, for MetaAlgo, how many blocks
 did not release that column and the sum of the smallest counts that those blocks did release (0 for the others).
@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evertally.counting.noisy_sums import NoisySums
-from evertally.counting.process import IntArray, NoiseProcess, path_bound, spread_of
-from evertally.counting.rows import Rows, dense
+from evertally.contract.parts import Played
+from evertally.counting.linear import LinearEngine
+from evertally.counting.process import IntArray, NoiseProcess, spread_of
+from evertally.contract.rows import Rows, dense
 from evertally.counting.tree import digits
 from evertally.noise import Law
 from evertally.secret import Secret
@@ -49,12 +50,13 @@ def picks(columns: IntArray, counts: IntArray) -> IntArray:
     return np.hstack([columns, counts, nothing, nothing])
 
 
-class SwitchingVeil(Secret):
+class Switching(Secret):
     """sparseGumb. Counts are off by their own noise; which columns are named has a theorem under assumptions only
     (streaming-selection 6.3)."""
 
-    def __init__(self, engine: SparseGumbel, counters: int, horizon: int) -> None:
+    def __init__(self, engine: SparseGumbel, k: int, counters: int, horizon: int) -> None:
         self.engine = engine
+        self.width = 4 * k
         # Every counter that may ever run: which of them is in force at a tick depends on their noise.
         self._counters = counters
         self._horizon = horizon
@@ -80,38 +82,25 @@ class SwitchingVeil(Secret):
         self.engine.load(tick, parts)
 
 
-class CountersVeil(Secret):
+class EveryColumn(LinearEngine):
     """KnownBase (streaming-selection 3.4): a counter for every column, and the k largest of what they released."""
 
-    def __init__(self, process: NoiseProcess, labels: Sequence[str], k: int) -> None:
-        self._noise = process
-        self._sums = NoisySums(process)
+    def __init__(self, make: Callable[[], NoiseProcess], labels: Sequence[str], k: int) -> None:
+        super().__init__(make)
         self._by_name = np.array(sorted(range(len(labels)), key=lambda j: labels[j]), dtype=np.int64)
         self._k = k
+        self.width = 4 * k
 
-    @property
-    def tick(self) -> int:
-        """Ticks released so far."""
-        return self._noise.tick
-
-    def advance(self, rows: Rows) -> tuple[IntArray, None]:
-        values = self._sums.advance(rows)
+    def play(self, batch: Rows, state: IntArray) -> Played:
+        played = super().play(batch, state)
+        values: IntArray = played.rows
         # A stable order of the columns by name leaves ties to the name.
         best = np.argsort(-values[:, self._by_name], axis=1, kind="stable")[:, : self._k]
         columns = self._by_name[best]
-        return picks(columns, np.take_along_axis(values, columns, axis=1)), None
+        return Played(picks(columns, np.take_along_axis(values, columns, axis=1)), None, played.state)
 
     def accuracy(self, tick: int) -> TopKAccuracy:
-        return TopKAccuracy(lambda beta: self._noise.spread(tick).radius(beta / self._noise.columns))
-
-    def error_bound(self, beta: float, tick: int | None) -> float:
-        return path_bound(self._noise, beta, tick)
-
-    def state(self) -> list[bytes]:
-        return self._sums.state()
-
-    def load(self, tick: int, parts: list[bytes]) -> None:
-        self._sums.load(tick, parts)
+        return TopKAccuracy(lambda beta: self.noise.spread(tick).radius(beta / self.noise.columns))
 
 
 @dataclass(frozen=True)
@@ -126,7 +115,7 @@ class BlockNoise:
         return spread_of(self.law, blocks, 1.0).radius(beta)
 
 
-class MetaVeil(Secret):
+class Blocks(Secret):
     """MetaAlgo over a known domain, and the k largest of its sums.
 
     A column u that a block did not release has v_u <= v_j for every column j that it released, v the count plus Gumbel
@@ -141,6 +130,7 @@ class MetaVeil(Secret):
         self._labels = labels
         self._column = {label: j for j, label in enumerate(labels)}
         self._k = k
+        self.width = 4 * k
         self._noise = noise
         self._horizon = horizon
         self._growth = growth

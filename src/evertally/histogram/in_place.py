@@ -12,14 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evertally.counting.mechanism import Accuracy, from_bytes, to_bytes
-from evertally.counting.noisy_sums import NoisySums
-from evertally.counting.process import IntArray, NoiseProcess, path_bound, spread_of
-from evertally.counting.rows import Rows, total
-from evertally.counting.veil import stairs
+from evertally.contract.in_place import stairs
+from evertally.contract.parts import Accuracy
+from evertally.counting.process import IntArray, spread_of
+from evertally.contract.rows import Rows, from_bytes, to_bytes, total
 from evertally.noise import Law, Source
 from evertally.partition import Queries
-from evertally.partition.veil import NO_BOUND
+from evertally.partition.intervals import NO_BOUND
 from evertally.secret import Secret
 
 
@@ -41,40 +40,7 @@ class Bound:
         return bound, min(bound + self.later, NO_BOUND)
 
 
-class CounterVeil(Secret):
-    """d counters with one noise process: a query of the noisy sums is off by at most their largest noise.
-
-    M1-M3 of price-of-continual-release 3.2-3.4, for every noise process of the counting room. `factor` is 2 where the
-    answer is a column: the chosen and the best column may both be off.
-    """
-
-    def __init__(self, process: NoiseProcess, factor: int = 1) -> None:
-        self._sums = NoisySums(process)
-        self._noise = process
-        self._factor = factor
-
-    @property
-    def tick(self) -> int:
-        """Ticks released so far."""
-        return self._sums.tick
-
-    def advance(self, rows: Rows) -> tuple[IntArray, None]:
-        return self._sums.advance(rows), None
-
-    def accuracy(self, tick: int) -> Accuracy:
-        return Bound(lambda beta: self._factor * self._noise.spread(tick).radius(beta / self._noise.columns))
-
-    def error_bound(self, beta: float, tick: int | None) -> float:
-        return self._factor * path_bound(self._noise, beta, tick)
-
-    def state(self) -> list[bytes]:
-        return self._sums.state()
-
-    def load(self, tick: int, parts: list[bytes]) -> None:
-        self._sums.load(tick, parts)
-
-
-class RecomputeVeil(Secret):
+class Recomputation(Secret):
     """The answer anew at ticks 1, r + 1, 2r + 1, ...: m = ceil(T/r) times, whatever the horizon's remainder (trap P1).
 
     `answer(sums, k)` is the k-th release. Between releases the last one is repeated. `noise(beta)` bounds the error of
@@ -92,6 +58,7 @@ class RecomputeVeil(Secret):
         most: int | None,
     ) -> None:
         self.tick = 0
+        self.width = width
         self.period = period
         self.releases = -(-horizon // period)
         self._answer = answer
@@ -151,7 +118,7 @@ def noise_radius(law: Law, draws: int, beta: float) -> float:
     return math.ceil(spread_of(law, 1.0, 1.0).radius(beta / draws))
 
 
-class TrivialVeil(Secret):
+class Constant(Secret):
     """M0: half of what the answer could be by now, or a fixed column. It never looks at a row.
 
     The truth lies between 0 and what `most` allows, if somebody declared how much an answer grows in a tick. `horizon`:
@@ -160,7 +127,7 @@ class TrivialVeil(Secret):
 
     def __init__(self, width: int, value: Callable[[int], int], most: int | None, horizon: int | None) -> None:
         self.tick = 0
-        self._width = width
+        self.width = width
         self._value = value
         self._most = most
         self._horizon = horizon
@@ -169,7 +136,7 @@ class TrivialVeil(Secret):
         ticks = range(self.tick + 1, self.tick + len(rows) + 1)
         self.tick += len(rows)
         answers = np.fromiter((self._value(t) for t in ticks), dtype=np.int64, count=len(ticks))
-        return np.repeat(answers[:, None], self._width, axis=1), None
+        return np.repeat(answers[:, None], self.width, axis=1), None
 
     def accuracy(self, tick: int) -> Accuracy:
         value = self._value(tick)

@@ -6,19 +6,27 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evertally.contract.doors import Columns, EachColumn, read_columns
+from evertally.contract.forms import FoundForm, RowForm
+from evertally.contract.in_place import InPlace
+from evertally.contract.mechanism import Mechanism
+from evertally.contract.options import option, statistic
+from evertally.contract.parts import Accuracy, Blueprint, Engine
+from evertally.contract.rows import from_bytes
+from evertally.contract.ticks import LONGEST_HORIZON
 from evertally.counting.choose import Setting, build, choose
-from evertally.counting.column_input import ColumnInput, Columns, column_count
-from evertally.counting.mechanism import LONGEST_HORIZON, Accuracy, check_guarantee, whole
 from evertally.counting.process import IntArray
 from evertally.counting.tree import Radix, choose_radix, levels
-from evertally.counting.veil import Veil, VeiledMechanism
+from evertally.encode import CategoryDoor
 from evertally.errors import ConfigurationError
-from evertally.noise import ItemSource, NoiseKey
+from evertally.integers import whole
+from evertally.noise import ItemSource
 from evertally.privacy import ZCDP, Change, Contribution, Guarantee, Neighbours, PureDP, change
 from evertally.privacy._exact import ball, enclose, round_up
 from evertally.selection.histograms import KnownGauss, KnownGumbel
@@ -26,14 +34,15 @@ from evertally.selection.meta import MISSED, KnownBlocks, MetaAlgo, block_share,
 from evertally.selection.reach import Reach
 from evertally.selection.sparse_gumbel import SparseGumbel
 from evertally.selection.sparse_gumbel_budget import SparseGumbelBudget, sparse_gumbel_budget
-from evertally.selection.top_k_veils import BlockNoise, CountersVeil, MetaVeil, SwitchingVeil, TopKAccuracy
+from evertally.selection.top_k_engines import BlockNoise, Blocks, EveryColumn, Switching, TopKAccuracy
 
 MECHANISMS = ("sparse-gumbel", "meta", "meta-gauss", "tree")
 
 _MEMORY = 2**30
 
 
-class StreamingTopK(ColumnInput, VeiledMechanism):
+@statistic
+class StreamingTopK(Mechanism):
     """The k columns with the largest sums so far, by label, and a noisy count of each.
 
     An event may touch every column: what is paid grows with k, not with the number of columns (streaming-selection 1.2,
@@ -69,147 +78,157 @@ class StreamingTopK(ColumnInput, VeiledMechanism):
     ('adaptive', 3, True)
     """
 
-    def __init__(
-        self,
-        k: int,
-        switches: int | None = None,
-        *,
-        columns: Columns,
-        guarantee: Guarantee,
-        horizon: int,
-        mechanism: str = "sparse-gumbel",
-        eta: int | None = None,
-        accounting: str | None = None,
-        reuse: bool = False,
-        radix: Radix = "formula",
-        max_per_event: int | None = None,
-        max_weight: int = 1,
-        max_events_per_tick: int | None = None,
-        other: str | None = None,
-        neighbours: str | Neighbours = "add_remove",
-        unit: Literal["event", "user"] = "event",
-        max_events_per_user: int | None = None,
-        key: NoiseKey | None = None,
-        stream: str = "stream",
-        name: str | None = None,
-        allow_copy: bool = False,
-    ) -> None:
-        check_guarantee(guarantee)
+    k: int = option("How many.", kw_only=False)
+    switches: int | None = option(
+        'How often the named columns may change after the first tick; "sparse-gumbel" needs it.',
+        default=None,
+        kw_only=False,
+    )
+    columns: Columns | tuple[str, ...] = option("The columns: how many, or their names.")
+    eta: int | None = option(
+        'By how much another column must have overtaken the named ones, for "sparse-gumbel"; None: 4 tau1 ln(dT).',
+        default=None,
+    )
+    accounting: str | None = option(
+        'How "sparse-gumbel" adds up its budget: "adaptive", "paper", "standard" or "monotone".', default=None
+    )
+    reuse: bool = option("Whether a column that is named again keeps its counter.", default=False)
+    radix: Radix = option(
+        'How many children a node of a tree has: a number, "formula", or "exact" (the least worst digit sum).',
+        default="formula",
+    )
+    max_per_event: int | None = option("How many columns an event touches at most; None: all of them.", default=None)
+    max_weight: int = option("The largest amount that an event adds (to each of its columns).", default=1)
+    max_events_per_tick: int | None = option(
+        "A public fact: no tick has more events. Error bounds rest on it, privacy does not.", default=None
+    )
+    other: str | None = option("A column for labels that were not declared; None: they are dropped.", default=None)
+
+    def _blueprint(self) -> Blueprint:
+        mechanism = MECHANISMS[0] if self.mechanism == "auto" else self.mechanism
         if mechanism not in MECHANISMS:
             raise ConfigurationError(f"unknown mechanism {mechanism!r}; choose one of {', '.join(MECHANISMS)}")
-        relation = Neighbours.parse(neighbours)
+        relation = Neighbours.parse(self.neighbours)
         if relation is Neighbours.INDEPENDENT:
             raise ConfigurationError('streaming selection is proved for "add_remove" and "replace" neighbours only')
-        d = column_count(columns, other)
-        per_event = d if max_per_event is None else max_per_event
-        kept = self._open_door(columns, other, per_event, max_weight)
+        names = read_columns(self.columns)
+        d = len(names) + (self.other is not None)
+        per_event = d if self.max_per_event is None else self.max_per_event
+        door = CategoryDoor(names, self.other, per_event, self.max_weight, order=self._rank)
+        self.columns = labels = door.labels
+        kept = len(names) if isinstance(names, range) else list(labels[: len(names)])
         contribution = Contribution(
-            max_per_event=per_event, max_weight=max_weight, unit=unit, max_events_per_user=max_events_per_user
+            max_per_event=per_event,
+            max_weight=self.max_weight,
+            unit=self.unit,
+            max_events_per_user=self.max_events_per_user,
         )
-        self.sensitivity = change(relation, contribution, d)
-        self.k = whole("k", k, 1, d)
+        sensitivity = change(relation, contribution, d)
         task = _Task(
-            guarantee,
+            self.guarantee,
             relation,
-            self.sensitivity,
-            Reach(max_weight, relation, max_events_per_user or 1),
+            sensitivity,
+            Reach(self.max_weight, relation, self.max_events_per_user or 1),
             min(per_event, d),
-            self.columns,
-            self.k,
-            whole("horizon", horizon, 2, LONGEST_HORIZON),
-            radix,
+            labels,
+            whole("k", self.k, 1, d),
+            whole("horizon", self.horizon, 2, LONGEST_HORIZON),
+            self.radix,
             None
-            if max_events_per_tick is None
-            else whole("max_events_per_tick", max_events_per_tick, 1, 2**40) * max_weight,
+            if self.max_events_per_tick is None
+            else whole("max_events_per_tick", self.max_events_per_tick, 1, 2**40) * self.max_weight,
         )
-        self.switches = None if switches is None else whole("switches", switches, 0, 2**20)
-        self.eta, self.accounting, self.reuse = eta, accounting, bool(reuse)
+        switches = self.switches = None if self.switches is None else whole("switches", self.switches, 0, 2**20)
+        self.reuse = bool(self.reuse)
         if mechanism == "sparse-gumbel":
-            budget = _budget(task, self.switches, accounting)
+            budget = _budget(task, switches, self.accounting)
             self.accounting = budget.accounting
-            self.eta = _margin(task, budget) if eta is None else whole("eta", eta, 0, 2**60)
+            self.eta = _margin(task, budget) if self.eta is None else whole("eta", self.eta, 0, 2**60)
             way = _switching(task, budget, self.eta, self.reuse)
-        elif eta is not None or accounting is not None or reuse:
+        elif self.eta is not None or self.accounting is not None or self.reuse:
             raise ConfigurationError('eta, accounting and reuse belong to mechanism="sparse-gumbel"')
         elif mechanism == "tree":
             way = _counters(task)
         else:
             way = _meta(task, every=mechanism == "meta-gauss")
-        super().__init__(
-            columns=d,
-            width=4 * self.k,
-            contribution=contribution,
-            options={
-                "k": self.k,
-                "switches": self.switches,
-                "columns": kept,
-                "eta": self.eta,
-                "accounting": self.accounting,
-                "reuse": self.reuse,
-                "radix": radix,
-                "max_per_event": max_per_event,
-                "max_weight": max_weight,
-                "max_events_per_tick": max_events_per_tick,
-                "other": other,
-                "unit": unit,
-                "max_events_per_user": max_events_per_user,
+        settled = {
+            "k": task.k,
+            "switches": switches,
+            "columns": kept,
+            "eta": self.eta,
+            "accounting": self.accounting,
+            "reuse": self.reuse,
+        }
+        return Blueprint(
+            word="StreamingTopK",
+            address=settled
+            | {
+                "radix": self.radix,
+                "max_per_event": self.max_per_event,
+                "max_weight": self.max_weight,
+                "max_events_per_tick": self.max_events_per_tick,
+                "other": self.other,
+                "unit": self.unit,
+                "max_events_per_user": self.max_events_per_user,
             },
-            guarantee=guarantee,
-            charge=way.charge,
-            horizon=task.horizon,
             mechanism=mechanism,
-            key=key,
-            neighbours=relation,
-            stream=stream,
-            name=name,
-            allow_copy=allow_copy,
+            charge=way.charge,
+            contribution=contribution,
+            sensitivity=sensitivity,
+            door=lambda source, limit: EachColumn(door, limit),
+            engine=way.build,
+            form=Ranked(labels, task.k),
+            settled=settled,
+            open=way.open,
         )
-        self._set_veil(way.build)
 
-    @property
-    def unbounded_because(self) -> str | None:
-        """Why `error_bound` is infinite and what to declare, or None if it is not."""
-        return MISSED if isinstance(self._veil, MetaVeil) and self._veil.loses_unseen else None
+    def _rank(self, message: bytes) -> bytes:
+        return self._source.order(message)
 
     @property
     def switches_left(self) -> int | None:
         """How often the named columns may still change; None where there is no limit. At 0 they stand."""
-        return self._veil.engine.switches_left if isinstance(self._veil, SwitchingVeil) else None
+        worker = getattr(self._engine, "worker", None)
+        return worker.engine.switches_left if isinstance(worker, Switching) else None
 
-    # -- how a release is shown: post-processing ---------------------------------------------------------------------
 
-    def _ranked(self, values: IntArray) -> list[tuple[str, int, int, int]]:
-        """(label, count, blocks that missed it, their smallest counts), best first, ties by name."""
-        columns, *rest = values.reshape(4, self.k).tolist()
-        picked = zip((self.columns[j] for j in columns), *rest, strict=True)
+class Ranked(FoundForm):
+    """Four parts of k integers (selection/top_k_engines.py) as label -> count, best first, ties by name."""
+
+    def __init__(self, labels: Sequence[str], k: int) -> None:
+        self._labels, self._k = labels, k
+
+    def _ranked(self, row: IntArray) -> list[tuple[str, int, int, int]]:
+        """(label, count, blocks that missed it, their smallest counts)."""
+        columns, *rest = row.reshape(4, self._k).tolist()
+        picked = zip((self._labels[j] for j in columns), *rest, strict=True)
         return sorted(picked, key=lambda pick: (-pick[1], pick[0]))
 
-    def _show(self, values: IntArray) -> dict[str, int]:
-        return {label: count for label, count, *_ in self._ranked(values)}
+    def show(self, row: IntArray) -> dict[str, int]:
+        return {label: count for label, count, *_ in self._ranked(row)}
 
-    def _show_run(self, values: IntArray) -> NDArray[Any]:
-        shown = np.empty(len(values), dtype=object)
-        shown[:] = [self._show(row) for row in values]
+    def show_many(self, rows: IntArray) -> NDArray[Any]:
+        shown = np.empty(len(rows), dtype=object)
+        shown[:] = [self.show(row) for row in rows]
         return shown
 
-    def _interval(self, values: IntArray, accuracy: Accuracy, beta: float) -> tuple[dict[str, int], dict[str, int]]:
+    def interval(self, row: IntArray, accuracy: Accuracy, beta: float) -> tuple[dict[str, int], dict[str, int]]:
         assert isinstance(accuracy, TopKAccuracy)
         radius, loss = math.floor(accuracy.radius(beta)), accuracy.loss(beta)
-        ranked = self._ranked(values)
+        ranked = self._ranked(row)
         lower = {label: count - radius for label, count, *_ in ranked}
         return lower, {label: count + radius + floor + math.floor(n * loss) for label, count, n, floor in ranked}
 
-    def _table(self, ticks: IntArray, values: IntArray) -> Any:
-        import pyarrow as pa
+    def first(self) -> IntArray:
+        return np.zeros((1, 4 * self._k), dtype=np.int64)
 
-        lines = []
-        for t, row in zip(ticks.tolist(), values, strict=True):
-            lower, upper = self._interval(row, self._accuracy(t), 0.05)
-            lines += [(t, label, n, lower[label], upper[label]) for label, n in self._show(row).items()]
-        names = ("tick", "column", "value", "lower", "upper")
-        kinds = (pa.int64(), pa.string(), pa.int64(), pa.int64(), pa.int64())
-        made = [pa.array([line[i] for line in lines], type=kind) for i, kind in enumerate(kinds)]
-        return pa.table(dict(zip(names, made, strict=True)))
+    def nothing(self) -> IntArray:
+        return self.first()[:0]
+
+    joined, save = RowForm.joined, RowForm.save
+
+    def load(self, data: bytes, engine: Any, tick: int) -> IntArray:
+        return from_bytes(data).reshape(-1, 4 * self._k)
 
 
 # -- the ways ----------------------------------------------------------------------------------------------------------
@@ -234,7 +253,8 @@ class _Task:
 @dataclass(frozen=True)
 class _Way:
     charge: Guarantee
-    build: Callable[[ItemSource], Veil]
+    build: Callable[[ItemSource], Engine]
+    open: str = ""  # why nothing bounds its error
 
 
 def _budget(task: _Task, switches: int | None, accounting: str | None) -> SparseGumbelBudget:
@@ -256,7 +276,7 @@ def _margin(task: _Task, budget: SparseGumbelBudget) -> int:
 
 
 def _switching(task: _Task, budget: SparseGumbelBudget, eta: int, reuse: bool) -> _Way:
-    def made(source: ItemSource) -> Veil:
+    def made(source: ItemSource) -> Switching:
         engine = SparseGumbel(
             budget,
             columns=len(task.labels),
@@ -266,17 +286,17 @@ def _switching(task: _Task, budget: SparseGumbelBudget, eta: int, reuse: bool) -
             radix=task.radix,
             reuse=reuse,
         )
-        return SwitchingVeil(engine, counters=(budget.switches + 1) * task.k, horizon=task.horizon)
+        return Switching(engine, task.k, counters=(budget.switches + 1) * task.k, horizon=task.horizon)
 
-    return _Way(budget.charge, made)
+    return _Way(budget.charge, partial(InPlace, made))
 
 
 def _counters(task: _Task) -> _Way:
     setting = Setting(task.change, task.horizon, len(task.labels), _MEMORY, task.radix)
     choice = choose(task.guarantee, setting, "tree")
 
-    def made(source: ItemSource) -> Veil:
-        return CountersVeil(build(choice, setting, source), task.labels, task.k)
+    def made(source: ItemSource) -> Engine:
+        return EveryColumn(lambda: build(choice, setting, source), task.labels, task.k)
 
     return _Way(choice.charge, made)
 
@@ -303,9 +323,10 @@ def _meta(task: _Task, every: bool) -> _Way:
     assert law is not None
     noise = BlockNoise(law, gumbel)
 
-    def made(source: ItemSource) -> Veil:
+    def made(source: ItemSource) -> Blocks:
         blocks = KnownBlocks(task.labels, depth, source)
         engine = MetaAlgo(one_shot, blocks, radix=radix, depth=depth, source=source)
-        return MetaVeil(engine, task.labels, task.k, noise, task.horizon, task.growth)
+        return Blocks(engine, task.labels, task.k, noise, task.horizon, task.growth)
 
-    return _Way(charge, made)
+    # Before any data nothing is known about what blocks lose, unless somebody declared how much a tick may hold.
+    return _Way(charge, partial(InPlace, made), MISSED if gumbel is not None and task.growth is None else "")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evertally.counting.inputs import as_integers
+from evertally.contract.inputs import as_integers
 from evertally.encode.plain import plain
 from evertally.secret import Secret
 
@@ -118,3 +118,13 @@ def total(rows: Rows) -> IntArray:
         return rows.total()
     summed: IntArray = rows.sum(axis=0)
     return summed
+
+
+def to_bytes(array: IntArray) -> bytes:
+    """Integers as bytes that mean the same everywhere."""
+    return np.ascontiguousarray(array, dtype="<i8").tobytes()
+
+
+def from_bytes(data: bytes) -> IntArray:
+    """The way back."""
+    return np.frombuffer(data, dtype="<i8").astype(np.int64)

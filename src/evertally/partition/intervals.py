@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from evertally.counting.process import IntArray
-from evertally.counting.rows import Rows
-from evertally.counting.veil import stairs
+from evertally.contract.rows import Rows
+from evertally.contract.in_place import stairs
 from evertally.secret import Secret
 
 # The radius of a release where nothing bounds how far the truth may be off: a number that fits wherever counts do.
@@ -49,12 +49,13 @@ class ErrorFormula(Protocol):
         """A bound that rests on no guess."""
 
 
-class PartitionVeil(Secret):
-    """The veil: released rows are whole histograms; the answers are queries of them."""
+class PartitionEngine(Secret):
+    """Released rows are whole histograms; the answers are queries of them."""
 
     def __init__(self, partition: Partition, formula: ErrorFormula) -> None:
         self.partition = partition
         self._formula = formula
+        self.width = len(partition.released)
         self.tick = 0
 
     def advance(self, rows: Rows) -> tuple[IntArray, IntArray]:

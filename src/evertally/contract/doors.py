@@ -1,0 +1,201 @@
+"""The three doors: one number, a number for each column, lists of items. They bound; what a cell means, `encode` says."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from evertally.contract.inputs import as_integers
+from evertally.contract.parts import IntArray
+from evertally.contract.rows import Rows, SparseRows, dense, to_bytes
+from evertally.encode import AmountDoor, CategoryDoor, ItemDoor, ItemTotals, ValueDoor, require_column
+from evertally.encode.labels import as_list
+from evertally.encode.texts import Texts
+from evertally.errors import ConfigurationError
+from evertally.integers import whole
+
+Columns = int | Sequence[str]
+_PIECE = 1 << 22  # numbers handled at once by run
+
+
+class RowDoor:
+    """Integer rows. Totals are clipped to `limit`: 1-Lipschitz in every total, hence free, and it keeps the sums far
+    from the end of int64. Not used directly."""
+
+    def __init__(self, columns: int, limit: int, signed: bool = False) -> None:
+        self.columns = columns
+        self._low, self._limit = -limit if signed else 0, limit
+
+    def row(self, x: Any, tick: int) -> IntArray:
+        """One tick's totals, not yet in range; raises TypeError for what is not one."""
+        raise NotImplementedError
+
+    def event_row(self, events: Any, tick: int) -> IntArray:
+        """The sum of one tick's events, each of them bounded."""
+        raise NotImplementedError
+
+    def total(self, x: Any, tick: int) -> IntArray:
+        return self._in_range(self.row(x, tick))
+
+    def events(self, events: Any, tick: int) -> IntArray:
+        return self._in_range(self.event_row(events, tick))
+
+    def many(self, x: Any, first: int) -> Rows:
+        """Many ticks' totals, shape (ticks, columns)."""
+        rows: Rows = x if type(x) is SparseRows else as_integers(x)
+        if len(rows.shape) != 2 or rows.shape[1] != self.columns:
+            raise TypeError(f"run takes integers of shape (ticks, {self.columns}), not of shape {rows.shape}")
+        return rows
+
+    def pieces(self, many: Rows) -> Iterator[Rows]:
+        piece = max(1, _PIECE // self.columns)
+        for start in range(0, len(many), piece):
+            yield self.clip(many[start : start + piece])
+
+    def batch(self, totals: IntArray) -> IntArray:
+        return totals[None, :]
+
+    def last(self, batch: Rows) -> IntArray:
+        row: IntArray = dense(batch[len(batch) - 1 :])[0]
+        return row
+
+    def digest(self, totals: IntArray) -> bytes:
+        return hashlib.sha256(to_bytes(totals)).digest()
+
+    def clip(self, rows: Any) -> Any:
+        """Totals in range."""
+        return rows.clip(self._low, self._limit)
+
+    def _in_range(self, row: IntArray) -> IntArray:
+        clipped: IntArray = self.clip(row[None, :])[0]
+        return clipped
+
+
+class OneAmount(RowDoor):
+    """Totals are single integers, events are amounts."""
+
+    def __init__(self, amounts: AmountDoor, limit: int, signed: bool = False) -> None:
+        super().__init__(1, limit, signed)
+        self._amounts = amounts
+
+    def row(self, x: Any, tick: int) -> IntArray:
+        row = as_integers(x)
+        if row.ndim != 0:
+            raise TypeError("step takes one integer, the total of the tick; many ticks go to run")
+        return row.reshape(1)
+
+    def event_row(self, events: Any, tick: int) -> IntArray:
+        return np.array([self._amounts.totals(events, tick)], dtype=np.int64)
+
+    def many(self, x: Any, first: int) -> Rows:
+        if type(x) is SparseRows:
+            return super().many(x, first)
+        rows = as_integers(x)
+        if rows.ndim != 1:
+            raise TypeError(f"run takes a sequence of integers, one for each tick, not an array of shape {rows.shape}")
+        return rows.reshape(-1, 1)
+
+
+class EachColumn(RowDoor):
+    """Rows, mappings from labels and raw events become one integer for each column."""
+
+    def __init__(self, categories: CategoryDoor, limit: int, signed: bool = False) -> None:
+        super().__init__(len(categories.labels), limit, signed)
+        self.categories = categories
+
+    def row(self, x: Any, tick: int) -> IntArray:
+        if isinstance(x, Mapping):
+            return self._row_of_mapping(x)
+        row = as_integers(x)
+        if row.shape != (self.columns,):
+            raise TypeError(f"step takes {self.columns} integers, one for each column, not shape {row.shape}")
+        return row
+
+    def _row_of_mapping(self, totals: Mapping[Any, Any]) -> IntArray:
+        row = [0] * self.columns
+        pairs = list(totals.items())  # read once: a mapping of the caller's own making may say something else later
+        numbers = as_integers([number for _, number in pairs])
+        for (label, _), number in zip(pairs, numbers.tolist(), strict=True):
+            # An undeclared label is content, not a mistake in the call: it goes to `other` or nowhere, silently.
+            column = self.categories.column(label)
+            if column is not None:
+                row[column] += number
+        return as_integers([max(-self._limit, min(self._limit, total)) for total in row])
+
+    def event_row(self, events: Any, tick: int) -> IntArray:
+        return self.categories.totals(events, tick)
+
+
+class Values(RowDoor):
+    """A tick's values become their sum and their count; there is no total to hand over."""
+
+    def __init__(self, values: ValueDoor, limit: int) -> None:
+        super().__init__(2, limit, signed=True)
+        self._values = values
+
+    def row(self, x: Any, tick: int) -> IntArray:
+        return self._values.totals(x, tick)
+
+    event_row = row
+
+    def many(self, x: Any, first: int) -> Rows:
+        """Ticks as a sequence of sequences of values."""
+        if isinstance(x, np.ndarray) and x.ndim != 2:
+            raise TypeError("run takes one sequence of values for each tick")
+        rows = [self.row(values, first) for values in x]
+        return np.stack(rows) if rows else np.empty((0, 2), dtype=np.int64)
+
+
+class Items:
+    """Events that name items of an unknown domain. There are no totals to hand over: what `step` is given is bounded as
+    `step_events` does it."""
+
+    def __init__(self, items: ItemDoor, limit: int) -> None:
+        self._items = items
+        self._limit = limit
+
+    def total(self, x: Any, tick: int) -> ItemTotals:
+        return self.events(x, tick)
+
+    def events(self, events: Any, tick: int) -> ItemTotals:
+        totals = self._items.totals(events, tick)
+        # 1-Lipschitz in every total, hence free; keeps the sums far from the end of int64.
+        return ItemTotals(totals.labels, np.minimum(totals.counts, self._limit))
+
+    def many(self, x: Any, first: int) -> list[tuple[Any, int]]:
+        require_column(x, "the ticks of a run")
+        ticks = as_list(x)
+        for events in ticks:
+            require_column(events, "the events of a tick")
+        return [(events, first + i) for i, events in enumerate(ticks)]
+
+    def pieces(self, many: list[tuple[Any, int]]) -> Iterator[list[ItemTotals]]:
+        for events, tick in many:
+            yield [self.events(events, tick)]
+
+    def batch(self, totals: ItemTotals) -> list[ItemTotals]:
+        return [totals]
+
+    def last(self, batch: list[ItemTotals]) -> ItemTotals:
+        return batch[-1]
+
+    def digest(self, totals: ItemTotals) -> bytes:
+        # In the order of the labels: the order in which they came is no part of the input.
+        names = totals.labels.names()
+        order = sorted(range(len(names)), key=names.__getitem__)
+        ordered = Texts.of_bytes([names[i] for i in order])
+        parts = to_bytes(totals.counts[order]), to_bytes(ordered.offsets), ordered.data.tobytes()
+        return hashlib.sha256(b"".join(parts)).digest()
+
+
+def read_columns(columns: Any) -> Sequence[Any]:
+    """The names of columns, or the numbers that stand for them. Read once: a list of the caller's own making may say
+    something else the next time."""
+    if isinstance(columns, bool | str) or not isinstance(columns, int | np.integer | Sequence):
+        raise ConfigurationError(f"columns are a number or a list of names, not {type(columns).__name__}")
+    if isinstance(columns, int | np.integer):
+        return range(whole("columns", columns, 1, 2**31))
+    return list(columns)

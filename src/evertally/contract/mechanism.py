@@ -1,0 +1,440 @@
+"""The contract that every running statistic keeps: step, run, replay, horizon, snapshot.
+
+A statistic is its options (fields) and a `Blueprint`: which door, engine and form it is put together from. What is here
+never looks at more than the input of the tick, and adds nothing to what the engine releases.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar, Literal, Self, TypeVar, cast
+
+import numpy as np
+
+from evertally.contract.guarded import Guarded, Kept, exclusive
+from evertally.contract.inputs import keep_events
+from evertally.contract.options import check_guarantee, option, statistic
+from evertally.contract.parts import Accuracy, Blueprint, IntArray, Options, check_beta
+from evertally.contract.paths import Hold, named
+from evertally.contract.release import Release
+from evertally.contract.snapshot import guarantee_from_json, guarantee_to_json, pack, restorable
+from evertally.contract.ticks import LONGEST_HORIZON, called_tick, checked_tick, last_tick, wanted_ticks
+from evertally.encode import UserCap, UserTick, own_column, require_column
+from evertally.errors import ConfigurationError, HorizonExceeded, ReplayRefused, StateError
+from evertally.integers import own_integer, whole
+from evertally.noise import Key, NoiseKey
+from evertally.privacy import ZCDP, Change, Guarantee, Neighbours, PureDP
+from evertally.secret import Secret
+
+DEFAULT_STREAM = "stream"
+_NOT_KEPT = ("key", "allow_copy")  # options that say nothing about the noise
+Call = TypeVar("Call", bound=Callable[..., Any])
+
+
+def by_tick(method: Call) -> Call:
+    """Takes `t` for `tick`, as a shorter name."""
+
+    @functools.wraps(method)
+    def called(self: Any, *arguments: Any, **options: Any) -> Any:
+        if "t" in options:
+            if "tick" in options:
+                raise TypeError("t and tick are the same; give one of them")
+            options["tick"] = options.pop("t")
+        return method(self, *arguments, **options)
+
+    return cast(Call, called)
+
+
+@dataclass(frozen=True, repr=False)
+class Committed(Secret):
+    """What is committed of an engine: the released rows of its last call (as many as windows look back on), and its
+    state. Secret."""
+
+    recent: Any
+    state: Any
+
+
+@statistic
+class Mechanism(Guarded):
+    """The contract. Not used directly; see the statistics.
+
+    A mechanism is for one thread at a time. A call that raises, or is interrupted, has used no tick; called again with
+    the same input it releases what it would have released.
+    """
+
+    guarantee: Guarantee = option(
+        "What is promised for all releases together: PureDP, ZCDP, ApproxDP or ApproxZCDP, e.g. et.PureDP(1.0)."
+    )
+    horizon: int | None = option("How many ticks the stream has at most; None: no limit, at the price of more noise.")
+    mechanism: str = option(
+        'How the answer is made; "auto" takes the way with the smallest predicted error (et.plan lists all of them).',
+        default="auto",
+    )
+    neighbours: str | Neighbours = option(
+        'What must not be told apart: streams with and without one unit ("add_remove"), or with one in place of another '
+        '("replace"); "independent" where the statistic allows it.',
+        default="add_remove",
+    )
+    unit: Literal["event", "user"] = option(
+        'What is protected: one "event", or all events of one "user", of which `max_events_per_user` count.',
+        default="event",
+    )
+    max_events_per_user: int | None = option(
+        'How many events of a user are counted in the whole stream; goes with unit="user".', default=None
+    )
+    key: NoiseKey | None = option(
+        "What all noise follows from; None draws a new one, which must be saved if the stream is to be restored.",
+        default=None,
+    )
+    stream: str = option("The name of the stream: part of the address of the noise.", default=DEFAULT_STREAM)
+    name: str | None = option(
+        "The name of this mechanism within its stream: part of the address of the noise. None: that of its class.",
+        default=None,
+    )
+    allow_copy: bool = option(
+        "Says that another mechanism with the same noise sees exactly the same data, and lets both be.", default=False
+    )
+
+    exactness: ClassVar[str] = "exact"
+
+    @abstractmethod
+    def _blueprint(self) -> Blueprint:
+        """Which parts this statistic is put together from, by its public options alone."""
+
+    def __post_init__(self) -> None:
+        super().__init__()
+        check_guarantee(self.guarantee)
+        for field in dataclasses.fields(self):
+            number = own_integer(getattr(self, field.name))
+            if number is not None:
+                setattr(self, field.name, number)
+        self.horizon = None if self.horizon is None else whole("horizon", self.horizon, 1, LONGEST_HORIZON)
+        self.neighbours = relation = Neighbours.parse(self.neighbours)
+        given = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        plan = self._plan = self._blueprint()
+        self.charge: Guarantee = plan.charge
+        self.sensitivity: Change | None = plan.sensitivity
+        self.mechanism = plan.mechanism
+        key = self.key = self.key if self.key is not None else Key.generate()
+        default = plan.word.lower()
+        self.name = named(self.name, key, default) if self.stream == DEFAULT_STREAM else self.name or default
+        if not isinstance(self.stream, str) or not isinstance(self.name, str):
+            raise ConfigurationError("stream and name are texts: they are part of the address of the noise")
+        self._address = plan.address | {
+            "guarantee": guarantee_to_json(self.guarantee),
+            "horizon": self.horizon,
+            "mechanism": plan.named or plan.mechanism,
+            "neighbours": relation.value,
+            "stream": self.stream,
+            "name": self.name,
+        }
+        self._kept_options = given | {"mechanism": plan.mechanism, "name": self.name} | (plan.settled or {})
+        # The address of all noise (design decision 1): version, stream, mechanism, digest of every public parameter.
+        digest = hashlib.sha256(json.dumps(self._address, sort_keys=True).encode()).digest()
+        self._source = key.source(self.stream, self.name, plan.word, _charge_text(plan.charge), digest)
+        # Releases that are not private have no difference to hide.
+        self._hold = Hold(self._source.fingerprint(), self, key.process) if key.private else None
+        if self._hold is not None and not self.allow_copy:
+            self._hold.begin()
+        self._tick_limit = 2**61 // last_tick(self.horizon)
+        if plan.contribution.max_weight > self._tick_limit:
+            raise ConfigurationError(
+                f"totals of a tick are kept below 2^61/horizon = {self._tick_limit} to fit 64 bits, and one event may "
+                f"weigh {plan.contribution.max_weight}; choose a shorter horizon or a coarser unit"
+            )
+        most = plan.contribution.max_events_per_user
+        self._users = UserCap(most) if most is not None else None
+        self._door = plan.door(self._source, self._tick_limit)
+        self._engine = plan.engine(self._source)
+        self._form = plan.form
+        self._kept = Kept(played=Committed(self._form.first(), self._engine.start()))
+
+    # -- the contract ----------------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        if "_kept" not in vars(self) or "_form" not in vars(self):
+            return f"<{type(self).__name__}, not made>"  # its constructor refused, and somebody looks at the traceback
+        of = "" if self.horizon is None else f" of {self.horizon}"
+        what = f"{type(self).__name__} {self.name!r} of stream {self.stream!r}"
+        return f"<{what}: {self.mechanism}, {self.guarantee}, tick {self.tick}{of}>"
+
+    @property
+    def noise_fingerprint(self) -> str:
+        """A public name for the noise of this mechanism: the same one means the same noise, under any version."""
+        return self._source.fingerprint().hex()
+
+    @property
+    def unbounded_because(self) -> str | None:
+        """Why `error_bound` is infinite and what to declare, or None if it is not."""
+        return self._plan.open or None
+
+    @exclusive
+    def step(self, x: Any, *, tick: int | None = None) -> Release:
+        """One tick: its total goes in, the release comes out.
+
+        The total counts events that the caller has bounded; `step_events` does the bounding itself. Mistakes in the
+        call raise before the tick is used; totals out of range (below 0 where nothing is signed, beyond 2^61/horizon)
+        are clipped silently. With `tick`, the same call for the last tick gives the same release again, and any other
+        total for it is refused. Where users are protected there is no `step`: a total does not say whose it is. Where
+        there is no total to hand over (values, items), `step` takes the tick's events.
+        """
+        self._check_owners()
+        tick = called_tick(tick)
+        return self._step(self._door.total(x, self.tick + 1 if tick is None else tick), tick)
+
+    @exclusive
+    def step_events(self, events: Any, *, users: Any = None, tick: int | None = None) -> Release:
+        """One tick from raw events. Whatever is not legal in a record is bounded silently and never raises."""
+        tick = called_tick(tick)
+        number = self.tick + 1 if tick is None else tick
+        if (users is None) != (self._users is None):
+            raise TypeError(
+                "users go with unit='user' and with nothing else: "
+                + ("give one user for each event" if users is None else "this mechanism protects single events")
+            )
+        self._check_tick(number)
+        require_column(events, "events")
+        counted: UserTick | None = None
+        if self._users is not None:
+            require_column(users, "users")
+            users, events = own_column(users), own_column(events)
+            if len(users) != len(events):
+                raise TypeError("users and events differ in length; give exactly one user for each event")
+            kept, counted = self._users.look(users, number)
+            events = keep_events(events, kept)
+        return self._step(self._door.events(events, number), tick, counted)
+
+    @exclusive
+    def run(self, x: Any, *, full: bool = False, at: Any = None) -> Any:
+        """Many ticks at once: an array (or list) of released values, bit-identical to repeated `step`.
+
+        With `full=True` an Arrow table with tick, (column,) value and the 95 % interval of each value. With `at`, an
+        increasing list of ticks of this run, only the releases at those ticks are kept; all ticks are played.
+        """
+        self._check_owners()
+        first = self.tick + 1
+        many = self._door.many(x, first)
+        count = len(many)
+        if self.tick + count > last_tick(self.horizon):
+            raise self._over(count)
+        wanted = wanted_ticks(at, first, count)
+        kept: list[tuple[Any, IntArray | None]] = []
+        if count:
+            played, totals = self._moved(count, lambda: self._play_all(many, wanted, kept))
+            self._kept = replace(self._kept, tick=self.tick + count, played=played, totals=totals)
+        else:
+            kept.append((self._form.nothing(), None))
+        if full:
+            ticks = range(first, first + count) if wanted is None else (wanted + first).tolist()
+            return self._form.table(list(ticks), self._form.joined(kept), self._engine.accuracy)
+        # Shown before they are repeated: a released row may stand for many ticks.
+        return self._form.joined([(self._form.show_many(rows), lasts) for rows, lasts in kept])
+
+    @by_tick
+    def stddev(self, tick: int) -> float | None:
+        """Standard deviation of the noise in each number released at a tick; public, known before any data. None where
+        none is defined (partitions, selections, ratios)."""
+        return self._form.deviation(self._engine.accuracy(checked_tick(tick, self.horizon)))
+
+    @by_tick
+    def error_bound(self, beta: float = 0.05, tick: int | None = None) -> float:
+        """With probability at least 1 - beta no number of any tick is further off than this.
+
+        With `tick`, the bound for that tick, all ticks together still failing with probability at most beta. Without a
+        horizon `tick` is needed.
+        """
+        return self._bound(beta, tick)
+
+    @exclusive
+    def snapshot(self) -> bytes:
+        """The state as bytes for `evertally.restore`. They contain exact sums: keep them as secret as the key."""
+        assert self.key is not None
+        header = {
+            "kind": type(self).__name__,
+            "options": {n: self._encoded(n, v) for n, v in self._kept_options.items() if n not in _NOT_KEPT},
+            "tick": self.tick,
+            "last_input": self._last_input().hex(),
+            "noise": self.noise_fingerprint,
+        }
+        users = self._users.to_bytes() if self._users is not None else b""
+        rows, state = self._form.save(self._rows_to_keep()), self._kept.played.state
+        return pack(header, [self._source.laws(), users, rows, *self._engine.save(state)], self.key)
+
+    # -- machinery -------------------------------------------------------------------------------------------------
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        restorable(cls.__name__, cls._restore)
+
+    @classmethod
+    def _restore(cls, header: dict[str, Any], parts: list[bytes], key: NoiseKey, allow_copy: bool) -> Self:
+        options = {name: cls._decoded(name, value) for name, value in header["options"].items()}
+        self: Self = cls(**options, key=key, allow_copy=True)
+        if self.noise_fingerprint != header["noise"]:
+            raise StateError(
+                "this version would draw the noise of this stream from other addresses than the one that began it: a "
+                "parameter was added or is computed otherwise. All noise of the past would be drawn anew, and reveal "
+                "data. Continue the stream with the version that began it, or start a new stream with its own budget"
+            )
+        # Laws follow from options, by formulas and planners that another version may have changed.
+        self._source.expect(parts[0])
+        if self._users is not None:
+            self._users = UserCap.from_bytes(parts[1])
+        tick = header["tick"]
+        state = self._engine.load(tick, parts[3:])
+        recent = self._form.load(parts[2], self._engine, tick)
+        if self._hold is not None and not allow_copy:
+            self._hold.resume(tick)
+        self._kept = Kept(
+            tick,
+            Committed(recent, state),
+            digest=bytes.fromhex(header["last_input"]),
+            users=self._users.last if self._users is not None else UserTick(),
+        )
+        self._engine_tick = tick
+        return self
+
+    @classmethod
+    def _encoded(cls, name: str, value: Any) -> Any:
+        """An option as JSON."""
+        if name == "guarantee":
+            return guarantee_to_json(value)
+        if isinstance(value, Neighbours):
+            return value.value
+        if isinstance(value, Fraction):
+            return str(value)
+        if isinstance(value, np.generic):
+            return value.item()
+        return [cls._encoded("", part) for part in value] if isinstance(value, list | tuple) else value
+
+    @classmethod
+    def _decoded(cls, name: str, value: Any) -> Any:
+        """The way back."""
+        return guarantee_from_json(value) if name == "guarantee" else value
+
+    def _bound(self, beta: float, tick: int | None, trust_largest: bool = False) -> float:
+        check_beta(beta)
+        if tick is None and self.horizon is None:
+            raise ConfigurationError("without a horizon the error grows for ever: ask for error_bound(beta, tick=...)")
+        at = None if tick is None else checked_tick(tick, self.horizon)
+        return self._engine.error_bound(beta, at, trust_largest)
+
+    def _settle(self) -> None:
+        if self._hold is not None:
+            self._hold.check()
+        super()._settle()
+        if self._users is not None:
+            self._users.last = self._kept.users
+
+    def _go_back(self, kept: Kept) -> None:
+        self._engine.go_back(kept.tick, kept.played.state)
+
+    def _handed_out(self, tick: int) -> None:
+        if self._hold is not None:
+            self._hold.release(tick)
+
+    def _step(self, totals: Any, tick: int | None, users: UserTick | None = None) -> Release:
+        kept = self._kept
+        self._check_tick(kept.tick + 1 if tick is None else tick)
+        if tick is not None and tick == kept.tick:
+            if self._door.digest(totals) != self._last_input():
+                raise ReplayRefused(
+                    f"tick {tick} was already released for another input; releasing it again would reveal the "
+                    "difference. Late events go into the current tick."
+                )
+        else:
+            played = self._moved(1, lambda: self._play(totals))
+            self._kept = Kept(kept.tick + 1, played, totals, users=kept.users if users is None else users)
+        return self._release(self._kept.played.recent[-1], self._engine.accuracy(self.tick))
+
+    def _moved(self, count: int, play: Callable[[], Any]) -> Any:
+        self._engine.begin(self._kept.tick)
+        return super()._moved(count, play)
+
+    def _play(self, totals: Any) -> Committed:
+        played = self._engine.play(self._door.batch(totals), self._kept.played.state)
+        return Committed(played.rows[-1:].copy(), played.state)
+
+    def _play_all(self, many: Any, wanted: IntArray | None, kept: list[Any]) -> tuple[Committed, Any]:
+        """A whole run, piece by piece; what is wanted of it goes into `kept`. Gives what is to be committed, and the
+        totals of the last tick."""
+        state, recent, start = self._kept.played.state, None, 0
+        for part in self._door.pieces(many):
+            played = self._engine.play(part, state)
+            rows, lasts, state = played.rows, played.lasts, played.state
+            recent = self._looked_back_on(recent, rows, lasts)
+            if wanted is not None:
+                ends = np.arange(1, len(rows) + 1) if lasts is None else np.cumsum(lasts)
+                inside = wanted[(wanted >= start) & (wanted < start + len(part))] - start
+                lasts = np.bincount(np.searchsorted(ends, inside, side="right"), minlength=len(rows))
+            kept.append((rows, lasts))
+            start += len(part)
+        return Committed(recent, state), self._door.last(part)
+
+    def _looked_back_on(self, before: Any, rows: Any, lasts: IntArray | None) -> Any:
+        """The rows of a call that later calls look back on: the last one."""
+        return rows[-1:].copy()  # not a view: that would keep the whole run in memory
+
+    def _rows_to_keep(self) -> Any:
+        """What a snapshot keeps of the released rows."""
+        return self._kept.played.recent[-1:]
+
+    def _release(self, row: Any, accuracy: Accuracy) -> Release:
+        assert self.key is not None
+        form = self._form
+        about = (
+            {}
+            if self._users is None
+            else {"about": f"what the cap kept: at most {self._users.max_events} events of each user"}
+        )
+        return Release(
+            self.tick,
+            form.show(row),
+            form.deviation(accuracy),
+            self.key.private,
+            lambda beta: form.interval(row, accuracy, beta),
+            **about,
+        )
+
+    def _check_owners(self) -> None:
+        if self._users is not None:
+            raise TypeError(
+                "this mechanism protects users, and totals do not say whose events they are: no cap could be kept. "
+                "Use step_events(events, users=...), one user for each event"
+            )
+
+    def _last_input(self) -> bytes:
+        """The digest of the last tick's totals. Made when it is first asked for: of a million labels it takes long."""
+        kept = self._kept
+        if kept.totals is not None:
+            self._kept = kept = replace(kept, totals=None, digest=self._door.digest(kept.totals))
+        return kept.digest
+
+    def _check_tick(self, tick: int) -> None:
+        if tick not in (self.tick, self.tick + 1) or tick < 1:
+            raise ReplayRefused(
+                f"tick {tick} cannot be released now: the last one was {self.tick}, the next is {self.tick + 1}"
+            )
+        if tick > last_tick(self.horizon):
+            raise self._over(1)
+
+    def _over(self, count: int) -> HorizonExceeded:
+        return HorizonExceeded(
+            f"{count} more ticks after tick {self.tick} exceed the horizon {last_tick(self.horizon)} that the noise "
+            "was made for; start a new stream with its own budget"
+        )
+
+
+def _charge_text(charge: Guarantee) -> str:
+    if isinstance(charge, PureDP):
+        return f"PureDP:{charge.exact_epsilon}"
+    if isinstance(charge, ZCDP):
+        return f"ZCDP:{charge.exact_rho}"
+    return repr(sorted(guarantee_to_json(charge).items()))

@@ -1,0 +1,24 @@
+"""The public statistics: options, theorem, and which parts they are put together from. One file a family."""
+
+from evertally.statistics.column_queries import MaxSum, MinSum, MonotoneQuery, Quantile, SumSelect, TopK, TopKSelect
+from evertally.statistics.counts import Counter, Histogram, VectorCounter
+from evertally.statistics.means import RunningMean
+from evertally.statistics.streaming import StreamingTopK
+from evertally.statistics.unknown import UnknownHistogram, UnknownTopK
+
+__all__ = [
+    "Counter",
+    "Histogram",
+    "MaxSum",
+    "MinSum",
+    "MonotoneQuery",
+    "Quantile",
+    "RunningMean",
+    "StreamingTopK",
+    "SumSelect",
+    "TopK",
+    "TopKSelect",
+    "UnknownHistogram",
+    "UnknownTopK",
+    "VectorCounter",
+]

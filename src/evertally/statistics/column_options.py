@@ -1,0 +1,167 @@
+"""Options of statistics that ask something of column sums, and their blueprint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Literal
+
+from evertally.contract.mechanism import Mechanism, by_tick
+from evertally.contract.options import check_neighbours, option, statistic
+from evertally.contract.parts import Blueprint, Door, Form, Options, check_beta
+from evertally.errors import ConfigurationError
+from evertally.histogram.approaches import Approach, choose_approach
+from evertally.histogram.expressions import exact_number
+from evertally.histogram.tasks import Task, monotone
+from evertally.integers import whole
+from evertally.noise import ItemSource
+from evertally.partition import Queries, Split
+from evertally.partition.intervals import PartitionEngine
+from evertally.privacy import Contribution, change, moves_one_way
+
+Share = str | float | Fraction
+
+
+@statistic
+class Guessing(Mechanism):
+    """Statistics whose ways are steered by guesses and declarations about the stream. Not used directly.
+
+    `largest` is a public guess at the largest answer: it steers accuracy. `max_events_per_tick` is a public fact: no
+    tick has more events. Neither is ever enforced, and no privacy rests on them. A guess carries no error bound, and
+    neither does what nobody declared: bounds, intervals and `status` hold whatever the answers are, as long as
+    `max_events_per_tick` is true; without it some ways have no bound, and "auto" takes none of these.
+    """
+
+    largest: int | None = option("A public guess at the largest answer; it steers accuracy, nothing else.", default=None)
+    max_events_per_tick: int | None = option(
+        "A public fact: no tick has more events. Error bounds rest on it, privacy does not.", default=None
+    )
+    beta: float = option("The failure probability that partitions are made for.", default=0.05)
+    split: Sequence[Share] | None = option(
+        "How a partition divides its budget between tau, mu and the histogram; None: the best.", default=None
+    )
+    calibration: Mapping[str, Any] | None = option(
+        "Numbers that a planner settled for this mechanism; a snapshot carries them.", default=None
+    )
+
+    @property
+    def status(self) -> Literal["ok", "exhausted", "unbounded"]:
+        """Whether the present answer has an error bound ("ok").
+
+        "exhausted": a partition has used up its intervals, and the answer is frozen. "unbounded": nothing that was
+        declared bounds the error of a repeated or constant answer (`unbounded_because`). Both are private, and their
+        intervals say what is known.
+        """
+        worker = getattr(self._engine, "worker", None)
+        if isinstance(worker, PartitionEngine):
+            return "exhausted" if worker.partition.exhausted else "ok"
+        return "unbounded" if self.unbounded_because else "ok"
+
+    @by_tick
+    def error_bound(self, beta: float = 0.05, tick: int | None = None, *, trust_largest: bool = False) -> float:
+        """With probability at least 1 - beta no answer of any tick is further off than this.
+
+        With `tick`, the bound for that tick, all ticks together still failing with probability at most beta; without a
+        horizon `tick` is needed. It holds on every stream, or where `max_events_per_tick` was declared on every stream
+        that keeps it; where that bounds nothing it is infinite (`unbounded_because`). With `trust_largest` it is the
+        bound of a partition while answers stay below `largest`: smaller, and worth as much as that guess.
+
+        >>> import evertally as et
+        >>> top = et.MaxSum(10, guarantee=et.PureDP(1.0), horizon=10**6, largest=10**4, mechanism="bounded")
+        >>> top.error_bound(), 0 < top.error_bound(trust_largest=True) < 10**5
+        (inf, True)
+        """
+        return self._bound(beta, tick, trust_largest)
+
+    def _partitioned(
+        self,
+        *,
+        word: str,
+        mechanism: str,
+        columns: int,
+        queries: Queries,
+        max_per_event: int,
+        max_weight: int,
+        memory_limit: int,
+        address: Options,
+        door: Callable[[ItemSource, int], Door],
+        form: Callable[[Approach], Form],
+        linear: bool = False,
+        selects: bool = False,
+        shown: str | None = None,
+        settled: Options | None = None,
+    ) -> Blueprint:
+        """The blueprint of a question about column sums. `shown`: what the constructor calls this mechanism."""
+        relation = check_neighbours(self.neighbours, self.guarantee)
+        largest = None if self.largest is None else whole("largest", self.largest, 1, 2**60)
+        weight = whole("max_weight", max_weight, 1, 2**40)
+        most = (
+            None
+            if self.max_events_per_tick is None
+            else weight * whole("max_events_per_tick", self.max_events_per_tick, 1, 2**40)
+        )
+        check_beta(self.beta)
+        shares = None if self.split is None else [exact_number(share, "a part of the split") for share in self.split]
+        if shares is not None and len(shares) != 3:
+            raise ConfigurationError("a split has three parts: for tau, for mu and for the histogram")
+        contribution = Contribution(
+            max_per_event=max_per_event,
+            max_weight=weight,
+            unit=self.unit,
+            max_events_per_user=self.max_events_per_user,
+        )
+        moved = change(relation, contribution, columns)
+        event = change(relation, Contribution(max_per_event=max_per_event, max_weight=weight), columns)
+        task = Task(
+            self.guarantee,
+            relation,
+            moved,
+            event,
+            moved.linf // event.linf,
+            self.horizon,
+            columns,
+            queries,
+            one_way=moves_one_way(relation, contribution) and monotone(queries),
+            linear=linear,
+            selects=selects,
+            largest=largest,
+            growth=most or _guessed_growth(weight, largest, self.horizon),
+            most=most,
+            beta=self.beta,
+            split=None if shares is None else Split.of(*shares),
+            memory_limit=whole("memory_limit", memory_limit, 1, 2**62),
+            settled=self.calibration,
+        )
+        self._task = task
+        approach = choose_approach(task, mechanism)
+        split = None if shares is None else [str(share) for share in shares]
+        return Blueprint(
+            word=word,
+            address=address
+            | {
+                "largest": largest,
+                "max_weight": weight,
+                "max_events_per_tick": self.max_events_per_tick,
+                "unit": self.unit,
+                "max_events_per_user": self.max_events_per_user,
+                "beta": self.beta,
+                "split": split,
+                "memory_limit": memory_limit,
+                "calibration": approach.numbers,
+            },
+            mechanism=approach.name if shown is None else shown,
+            named=approach.name,
+            charge=approach.charge,
+            contribution=contribution,
+            sensitivity=moved,
+            door=door,
+            engine=approach.build,
+            form=form(approach),
+            settled=(settled or {}) | {"calibration": approach.numbers, "split": split},
+            open=approach.open,
+        )
+
+
+def _guessed_growth(weight: int, largest: int | None, horizon: int | None) -> int:
+    """What an answer may grow by in a tick, where nobody said: one event, or more if `largest` needs more."""
+    return max(weight, 1 if largest is None or horizon is None else -(-largest // horizon))

@@ -1,0 +1,56 @@
+"""Options of statistics that are exact sums plus noise, and their blueprint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from evertally.contract.options import check_neighbours, option, statistic
+from evertally.contract.parts import Blueprint, Door, Form, Options
+from evertally.contract.windows import Windowed
+from evertally.counting.choose import Setting, build, choose
+from evertally.counting.linear import LinearEngine
+from evertally.counting.tree import Radix
+from evertally.integers import whole
+from evertally.noise import ItemSource
+from evertally.privacy import Change, Contribution
+
+
+@statistic
+class Linear(Windowed):
+    """Exact sums plus a noise process. Not used directly; see `Counter`, `VectorCounter`, `Histogram`, `RunningMean`."""
+
+    radix: Radix = option(
+        'How many children a node of a tree has: a number, "formula", or "exact" (the least worst digit sum).',
+        default="formula",
+    )
+    memory_limit: int = option("The bytes that noise may take at most.", default=2**30)
+
+    def _linear(
+        self,
+        word: str,
+        columns: int,
+        change: Change,
+        contribution: Contribution,
+        address: Options,
+        door: Callable[[ItemSource, int], Door],
+        form: Form,
+        settled: Options | None = None,
+    ) -> Blueprint:
+        check_neighbours(self.neighbours, self.guarantee)
+        memory_limit = whole("memory_limit", self.memory_limit, 1, 2**62)
+        setting = Setting(change, self.horizon, columns, memory_limit, self.radix)
+        choice = choose(self.guarantee, setting, self.mechanism)
+        common: dict[str, Any] = {"radix": self.radix, "memory_limit": memory_limit, "max_window": self.max_window}
+        return Blueprint(
+            word=word,
+            address=address | common,
+            mechanism=choice.mechanism,
+            charge=choice.charge,
+            contribution=contribution,
+            sensitivity=change,
+            door=door,
+            engine=lambda source: LinearEngine(lambda: build(choice, setting, source)),
+            form=form,
+            settled=settled,
+        )
