@@ -14,23 +14,13 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from audit.bugs.label_noise import late_without_noise
+from audit.bugs.one_shot import partial_sort, strict_candidates
+from audit.bugs.switches import threshold_kept
+from audit.probes.fresh_labels import FRESH
+from audit.probes.item_probing import dominated, needed, pair_loss, released_by, unknown
+from audit.probes.switches import switching, waits
 from evertally.audit.exact import ExactLoss
-from evertally.audit.mutants.selections import (
-    late_without_noise,
-    partial_sort,
-    strict_candidates,
-    threshold_kept,
-)
-from evertally.audit.probes.selections import (
-    FRESH,
-    dominated,
-    needed,
-    pair_loss,
-    released_by,
-    switching,
-    unknown,
-    waits,
-)
 from evertally.audit.selection import (
     ABSENT,
     bad_mass,

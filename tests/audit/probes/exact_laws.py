@@ -7,9 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from evertally.audit.exact import JointLoss, exact_columns, exact_loss
-from evertally.audit.game import Factory, IntArray
-from evertally.audit.probes.probing import (
+from audit.probes.probing import (
     KEY,
     Verdict,
     coarse_grid,
@@ -20,6 +18,8 @@ from evertally.audit.probes.probing import (
     pure_verdict,
     shift,
 )
+from evertally.audit.exact import JointLoss, exact_columns, exact_loss
+from evertally.audit.game import Factory, IntArray
 from evertally.counting import Counter
 from evertally.errors import BudgetExceeded
 from evertally.privacy import ZCDP, ApproxDP, PureDP

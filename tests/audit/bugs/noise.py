@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evertally.audit.mutants.planting import all_of, plant, replaced
+from audit.bugs.planting import Bug, all_of, plant, replaced
 from evertally.counting import mechanism
 from evertally.noise import DiscreteLaplace, Key, KeyedSource, Keystream, Law, Source, source
 from evertally.noise.sampler import draw
-
-Bug = AbstractContextManager[None]
 
 _STREAM, _NAME, _KIND, _CHARGE, _DIGEST = range(5)  # the path that a mechanism gives to its key
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from typing import Any
 
-from evertally.audit.mutants.planting import all_of, plant, replaced
+from audit.bugs.planting import Bug, all_of, plant, replaced
 from evertally.histogram import approaches, veils
 from evertally.partition import Configuration, PartitionVeil
 from evertally.partition.veil import PartitionAccuracy
-
-Bug = AbstractContextManager[None]
 
 _STATEMENTS = "error statements of column queries"
 _TRAP = "a number that nobody declared carries no bound, and neither does a guess (column-queries, what is declared)"

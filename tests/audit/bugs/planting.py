@@ -10,12 +10,13 @@ from fractions import Fraction
 from typing import Any
 from unittest import mock
 
-from evertally.audit.probes import PROBES, Probe
+from audit.probes import PROBES, Probe
 from evertally.bounds import joint, staleness
 from evertally.counting import sqrt_factor
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law
 
-Patch = Callable[[], AbstractContextManager[None]]
+Bug = AbstractContextManager[None]
+Patch = Callable[[], Bug]
 
 
 @dataclass(frozen=True)
@@ -72,16 +73,21 @@ def all_of(*patches: AbstractContextManager[None]) -> Iterator[None]:
         yield
 
 
-def recalibrated(process: type, law: Callable[[Any], Law]) -> AbstractContextManager[None]:
-    """The process with the law that `law(process)` says, once it is made."""
-    original = process.__init__  # type: ignore[misc]
+def once_made(kind: type, change: Callable[[Any], None]) -> Bug:
+    """Objects of a class, changed once they are made."""
+    original = kind.__init__  # type: ignore[misc]
 
     @functools.wraps(original)
     def init(self: Any, *args: Any, **options: Any) -> None:
         original(self, *args, **options)
-        self.law = law(self)
+        change(self)
 
-    return replaced(process, __init__=init)
+    return replaced(kind, __init__=init)
+
+
+def recalibrated(process: type, law: Callable[[Any], Law]) -> Bug:
+    """The process with the law that `law(process)` says, once it is made."""
+    return once_made(process, lambda made: setattr(made, "law", law(made)))
 
 
 def scaled(law: Law, factor: Fraction | float | int) -> Law:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.bugs.planting import Bug, plant, replaced
 from evertally import oneshot
-from evertally.audit.mutants.planting import plant, replaced
 from evertally.counting import LinearMechanism, guarded, mechanism, paths, veil
 from evertally.counting.process import IntArray
 from evertally.counting.rows import Rows, dense
 from evertally.encode import UserCap, UserTick, door
 from evertally.noise import keystream
-
-Bug = AbstractContextManager[None]
 
 _INTERRUPTED = "interrupted and concurrent calls"
 _USERS = "users after an interrupted call"

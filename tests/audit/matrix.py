@@ -1,4 +1,4 @@
-"""The kill matrix: every planted bug against every kind of audit. `python -m evertally.audit.matrix`.
+"""The kill matrix: every planted bug against every kind of audit. `PYTHONPATH=tests python -m audit.matrix`.
 
 A cell is the number of probes of that family that found the bug ("!" if none did and one broke down on it). The battery
 was not made for single bugs: a row shows how many ways there are to find a bug, and a bug that is found in one way
@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Any, get_args
 
-from evertally.audit.mutants import MUTANTS
-from evertally.audit.probes import PROBES, Family
+from audit.bugs import MUTANTS
+from audit.probes import PROBES, Family
 
 FAMILIES: tuple[Family, ...] = get_args(Family)
 

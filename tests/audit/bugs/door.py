@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evertally.audit.mutants.planting import plant, replaced
+from audit.bugs.planting import Bug, plant, replaced
 from evertally.encode import AmountDoor, CategoryDoor, UserCap, UserTick
 from evertally.encode.labels import as_list, canonical
 from evertally.encode.plain import pairs
-
-Bug = AbstractContextManager[None]
 
 
 @plant(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from audit.bugs.planting import Bug, all_of, plant, replaced
 from evertally import balls
-from evertally.audit.mutants.planting import all_of, plant, replaced
 from evertally.encode import ValueDoor, door, labels, users, values
 from evertally.encode.labels import as_list
 from evertally.encode.plain import real
@@ -26,8 +26,6 @@ from evertally.secret import Secret
 from evertally.selection import meta
 from evertally.selection.item_mechanism import ItemMechanism
 from evertally.selection.item_table import ItemTable
-
-Bug = AbstractContextManager[None]
 
 _TYPES = "exact types after conversion, bounds after conversion"
 _RAISES = "price-of-continual-release P8: no record decides whether a call raises"

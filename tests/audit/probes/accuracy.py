@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evertally.audit.probes.probing import Verdict, probe
+from audit.probes.probing import Verdict, probe
 from evertally.counting import Counter, VectorCounter
 from evertally.counting.choose import build
 from evertally.histogram.tasks import AllColumns

@@ -4,17 +4,14 @@ is misled."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
-from evertally.audit.mutants.planting import plant, replaced
+from audit.bugs.planting import Bug, plant, replaced
 from evertally.bounds import joint, staleness
 from evertally.counting import epochs, honaker, process, tree
 from evertally.partition import tails
-
-Bug = AbstractContextManager[None]
 
 _COUNTERS, _PARTITIONS = "error bounds of counters", "error bounds of partitions"
 

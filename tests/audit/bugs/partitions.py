@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from fractions import Fraction
 from itertools import count
@@ -12,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from evertally.audit.mutants.planting import all_of, plant, replaced
+from audit.bugs.planting import Bug, all_of, plant, replaced
 from evertally.counting import tree
 from evertally.counting.accumulate import AccumulatingProcess
 from evertally.counting.process import IntArray, check_horizon
@@ -26,8 +25,6 @@ from evertally.partition.lanes import Lanes
 from evertally.privacy import ZCDP, ApproxDP, Change, PureDP
 from evertally.privacy.conversions import ideal_gaussian_rho
 from evertally.selection.one_shot import _OneShot
-
-Bug = AbstractContextManager[None]
 
 _SWAP = "partition, swap pair and a wait of 500"
 _AFTER = "partition after the same releases"

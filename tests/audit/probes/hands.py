@@ -11,9 +11,9 @@ from unittest import mock
 import numpy as np
 from flint import ctx
 
+from audit.probes.probing import Verdict, counter, histogram, probe, shift
 from evertally import balls, checks
 from evertally.audit.game import Factory
-from evertally.audit.probes.probing import Verdict, counter, histogram, probe, shift
 from evertally.checks.hostile import liars
 from evertally.checks.secrets import check_secrets_stay
 from evertally.counting import RunningMean, restore

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evertally.audit.probes.probing import Verdict, probe
+from audit.probes.probing import Verdict, probe
 from evertally.histogram import MaxSum
 from evertally.noise import simulation
 from evertally.privacy import PureDP

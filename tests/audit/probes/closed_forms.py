@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from evertally.audit.gaussian import closed_form
-from evertally.audit.probes.probing import (
+from audit.probes.probing import (
     KEY,
     ROUNDING,
     Verdict,
@@ -20,6 +19,7 @@ from evertally.audit.probes.probing import (
     separation,
     shift,
 )
+from evertally.audit.gaussian import closed_form
 from evertally.counting import RunningMean
 from evertally.noise import NoiseKey
 from evertally.privacy import ZCDP

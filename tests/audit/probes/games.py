@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from evertally.audit.adversaries import Differencing, Feedback, FirstTick
-from evertally.audit.probes.probing import (
+from audit.probes.probing import (
     KEY,
     Verdict,
     counter,
     probe,
     verdict,
 )
+from evertally.audit.adversaries import Differencing, Feedback, FirstTick
 from evertally.audit.report import measure_mu, play
 from evertally.privacy import ZCDP, PureDP
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from evertally import checks
-from evertally.audit import attacks, copies
-from evertally.audit.probes.probing import (
+from audit.probes.probing import (
     Verdict,
     counter,
     first_leak,
     histogram,
     probe,
 )
+from evertally import checks
+from evertally.audit import attacks, copies
 from evertally.counting import VectorCounter
 from evertally.errors import ConfigurationError
 from evertally.histogram import MaxSum

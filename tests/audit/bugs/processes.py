@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
-from evertally.audit.mutants.planting import plant, replaced, scaled
+from audit.bugs.planting import Bug, plant, replaced, scaled
 from evertally.counting import sqrt, sqrt_factor
 from evertally.counting.process import FloatArray, IntArray
 from evertally.counting.sqrt import SqrtProcess
 from evertally.counting.tree import TreeProcess
-
-Bug = AbstractContextManager[None]
 
 
 def tick_by_tick(noise: Any) -> Any:

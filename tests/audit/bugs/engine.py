@@ -5,22 +5,19 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 from unittest import mock
 
 import numpy as np
 
-from evertally.audit.mutants.planting import all_of, plant, replaced
+from audit.bugs.planting import Bug, all_of, plant, replaced
 from evertally.counting import Counter, LinearMechanism, VectorCounter, choose, mechanism, snapshot, tree
 from evertally.counting.process import IntArray
 from evertally.counting.tree import TreeProcess
 from evertally.encode.labels import as_list
 from evertally.errors import ReplayRefused
 from evertally.histogram import Histogram
-
-Bug = AbstractContextManager[None]
 
 
 @plant(

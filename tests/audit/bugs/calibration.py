@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from contextlib import AbstractContextManager
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from evertally.audit.mutants.planting import plant, recalibrated, replaced, scaled
+from audit.bugs.planting import Bug, plant, recalibrated, replaced, scaled
 from evertally.counting import choose, process, sqrt_factor
 from evertally.counting.honaker import HonakerProcess
 from evertally.counting.process import Budget
@@ -17,8 +16,6 @@ from evertally.counting.sqrt import SqrtProcess
 from evertally.counting.tree import TreeProcess
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law, round_up
 from evertally.privacy import Change, PureDP
-
-Bug = AbstractContextManager[None]
 
 
 @plant(

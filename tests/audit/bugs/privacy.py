@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from contextlib import AbstractContextManager
 from fractions import Fraction
 from typing import Any
 
-from evertally.audit.mutants.planting import plant, replaced
+from audit.bugs.planting import Bug, plant, replaced
 from evertally.counting import mean
 from evertally.counting.mechanism import Contract
 from evertally.privacy import Change, Contribution, Cost, Ledger, Neighbours, PureDP, guarantees, neighbours
 from evertally.privacy._promise import Promise
 from evertally.privacy.conversions import ideal_gaussian_rho
-
-Bug = AbstractContextManager[None]
 
 
 @plant(

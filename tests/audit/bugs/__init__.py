@@ -12,21 +12,25 @@ False
 'the exact law loses epsilon 5.99995, claimed 3'
 """
 
-from evertally.audit.mutants import (
+from audit.bugs import (
     accuracy,
     calibration,
     committing,
     door,
     engine,
     hands,
+    label_noise,
     noise,
+    one_shot,
     partitions,
     privacy,
     processes,
-    selections,
     statements,
+    switches,
+    thresholds,
+    unknown_items,
 )
-from evertally.audit.mutants.planting import MUTANTS, Mutant
+from audit.bugs.planting import MUTANTS, Mutant
 
 __all__ = [
     "MUTANTS",
@@ -37,10 +41,14 @@ __all__ = [
     "door",
     "engine",
     "hands",
+    "label_noise",
     "noise",
+    "one_shot",
     "partitions",
     "privacy",
     "processes",
-    "selections",
     "statements",
+    "switches",
+    "thresholds",
+    "unknown_items",
 ]
