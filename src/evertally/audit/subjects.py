@@ -45,7 +45,7 @@ _LEVELS = "each level is shown against its half, and no transcript is at the thr
 _SEPARATE = "with a delta, closes and Gaussian noise of H are shown apart"
 _ROTATES = "a mean hardly moves when an event is replaced"
 _NOTHING = "it does not look at data, and loses nothing"
-_ELSEWHERE = "which labels are shown is audited by audit.selection and audit.switching"
+_ELSEWHERE = "which labels are shown is audited by exact laws in the tests"
 
 
 @dataclass(frozen=True)

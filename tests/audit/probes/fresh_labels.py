@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from audit.enumeration import Outcome, Run, item_loss, one_shot_law, shown
 from audit.probes.item_probing import (
     Case,
     Histogram,
@@ -19,14 +20,7 @@ from audit.probes.item_probing import (
 )
 from audit.probes.probing import Verdict, probe
 from evertally.audit.estimators import lower_limit
-from evertally.audit.selection import (
-    Outcome,
-    Run,
-    ScriptKey,
-    item_loss,
-    one_shot_law,
-    shown,
-)
+from evertally.audit.label_noise import ScriptKey
 from evertally.noise import simulation
 from evertally.privacy import ApproxZCDP
 from evertally.selection.unknown import UnknownHistogram, UnknownTopK

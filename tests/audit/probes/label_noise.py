@@ -17,11 +17,7 @@ from audit.probes.item_probing import (
 )
 from audit.probes.probing import Verdict, probe
 from evertally.audit.game import Factory
-from evertally.audit.selection import (
-    ABSENT,
-    item_table,
-    separation,
-)
+from evertally.audit.label_noise import ABSENT, item_table, separation
 from evertally.noise import ZeroNoise
 from evertally.privacy import ZCDP
 from evertally.selection.streaming import StreamingTopK

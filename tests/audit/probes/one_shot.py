@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from audit.enumeration import bad_mass
 from audit.probes.item_probing import (
     REPLACE,
     Histogram,
@@ -15,9 +16,6 @@ from audit.probes.item_probing import (
     released_by,
 )
 from audit.probes.probing import Verdict, concentrated_verdict, probe
-from evertally.audit.selection import (
-    bad_mass,
-)
 from evertally.privacy import ZCDP
 from evertally.selection.histograms import (
     KnownGumbel,

@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from audit.enumeration import whole_law
 from audit.probes.probing import KEY, ROUNDING, Verdict, probe
 from evertally.audit.columns import column_audits
 from evertally.audit.exact import ExactLoss, _box
 from evertally.audit.partition import close_loss, histogram_loss, levels_after, transcript_loss
-from evertally.audit.scripts import ALWAYS, Address, Make, Run, Script, part, whole_law
+from evertally.audit.scripts import ALWAYS, Address, Make, Run, Script, part
 from evertally.histogram import MaxSum, SumSelect
 from evertally.histogram.expressions import Columns
 from evertally.histogram.tasks import AllColumns, Expressions, Largest

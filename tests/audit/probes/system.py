@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from audit import copies, more_attacks
 from audit.probes.probing import (
     Verdict,
     counter,
@@ -13,7 +14,7 @@ from audit.probes.probing import (
     probe,
 )
 from evertally import checks
-from evertally.audit import attacks, copies
+from evertally.audit import attacks
 from evertally.counting import VectorCounter
 from evertally.errors import ConfigurationError
 from evertally.histogram import MaxSum
@@ -41,8 +42,8 @@ def _() -> Verdict:
 def _() -> Verdict:
     one = counter(PureDP(1), 4, stream="visits")
     return first_leak(
-        attacks.second_stream_attack(one, counter(PureDP(1), 4, stream="orders")),
-        attacks.second_stream_attack(
+        more_attacks.second_stream_attack(one, counter(PureDP(1), 4, stream="orders")),
+        more_attacks.second_stream_attack(
             lambda key: one(_derived(key, "visits")), lambda key: one(_derived(key, "orders"))
         ),
     )
@@ -51,8 +52,8 @@ def _() -> Verdict:
 @probe("attack", "a second mechanism on the same stream")
 def _() -> Verdict:
     return first_leak(
-        attacks.second_stream_attack(counter(PureDP(1), 4, name="one"), counter(PureDP(1), 4, name="two")),
-        attacks.second_stream_attack(
+        more_attacks.second_stream_attack(counter(PureDP(1), 4, name="one"), counter(PureDP(1), 4, name="two")),
+        more_attacks.second_stream_attack(
             counter(PureDP(1), 4, name="one"),
             lambda key: VectorCounter(1, guarantee=PureDP(1), horizon=4, mechanism="tree", name="one", key=key),
         ),
@@ -69,7 +70,7 @@ def _() -> Verdict:
         counter(ZCDP(0.5), 4),
         counter(ApproxDP(1, 1e-6), 4, "tree"),
     ]
-    return first_leak(*(attacks.second_stream_attack(one, other) for other in others))
+    return first_leak(*(more_attacks.second_stream_attack(one, other) for other in others))
 
 
 @probe("attack", "columns")
@@ -82,7 +83,7 @@ def _() -> Verdict:
 
 @probe("attack", "draws at all addresses")
 def _() -> Verdict:
-    return first_leak(attacks.repeat_attack(counter(PureDP(0.01), 512, radix=2)))
+    return first_leak(more_attacks.repeat_attack(counter(PureDP(0.01), 512, radix=2)))
 
 
 @probe("attack", "form of releases")
@@ -171,7 +172,7 @@ def _() -> Verdict:
 
 @probe("attack", "bits of releases")
 def _() -> Verdict:
-    return first_leak(attacks.float_support_attack(counter(PureDP(1), 1), trials=2000))
+    return first_leak(more_attacks.float_support_attack(counter(PureDP(1), 1), trials=2000))
 
 
 def _derived(key: NoiseKey, name: str) -> NoiseKey:

@@ -1,138 +1,47 @@
-"""The exact audit of selection: laws of what is released about named items, asked of the program.
+"""Exact laws by enumeration: what is released, for every combination of draws, asked of the program.
 
-Four questions, each answered by running the product's own code on planted noise, so that a bug shows as what it does
-to probabilities. Only the laws of draws are taken for granted.
+Each runs the product's own code on planted noise, so that a bug shows as what it does to probabilities. Only the laws
+of draws are taken for granted.
 
+* `outcome_law`: all outcomes of a program that makes few draws of few values; `whole_law` is that for a partition.
+* `one_shot_law`: the same for a mechanism of few labels. Gumbel variates are real numbers, but only their order
+  decides: where two labels change places is looked for by trying, and the probability of an order follows (k
+  exponential mechanisms in a row; docs/theory/samplers.md, section 7).
 * `item_loss`: a label of an unknown domain under continual release, over a few ticks. Every combination of draws is a
   label of its own, and one run of the program plays them all.
-* `item_table`: the noise of a label over many ticks, as a matrix: which draw is in which release. From it, `separation`
-  gives the most powerful test against a change.
 * `bad_mass`: which labels only one of two histograms can show, among any number of them, and how likely it does.
-* `one_shot_law`: all outcomes of a mechanism of few labels, by running it on all combinations of draws. Gumbel variates
-  are real numbers, but only their order decides: where two labels change places is looked for by trying, and the
-  probability of an order follows (k exponential mechanisms in a row; docs/theory/samplers.md, section 7).
 
 sparseGumb is audited by `audit.switching`.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise, permutations, product
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from flint import arb
 from numpy.typing import NDArray
 
 from evertally.audit.exact import ExactLoss, _box, _law
 from evertally.audit.game import Factory
-from evertally.audit.gaussian import _sigma_squared
+from evertally.audit.label_noise import ABSENT, Draw, IntArray, Label, PlantedVariates, _Columns, _Named, _played
 from evertally.audit.partition import _first_true
-from evertally.audit.scripts import ALWAYS, NEVER
+from evertally.audit.scripts import ALWAYS, NEVER, Make, Rows, as_rows, part
+from evertally.audit.scripts import Run as Played
 from evertally.errors import ConfigurationError
-from evertally.noise import ItemSource, Law, Variates, ZeroNoise
-from evertally.noise.source import ZeroSource
+from evertally.noise import Law, Variates
 from evertally.noise.variates import VariateKind
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-Label = str | None  # None: the threshold of an unknown domain
-Draw = tuple[str, int]  # lane and node
 Outcome = tuple[Any, ...]
 
-ABSENT = -(2**62)  # in the place of a count that is not released
+
 _MOST_RUNS = 300_000
+
+
 FAR = 2.0**30  # a variate that beats every count
-
-
-# -- sources that know what they are asked for -----------------------------------------------------------------------
-
-
-class _Reader:
-    """The hash of `item_addresses`, which notes whose address is whose."""
-
-    def __init__(self, names: dict[tuple[int, int], Label], data: bytes = b"") -> None:
-        self._names, self._data = names, data
-
-    def copy(self) -> _Reader:
-        return _Reader(self._names)
-
-    def update(self, data: bytes) -> None:
-        self._data += data
-
-    def digest(self) -> bytes:
-        digest = hashlib.blake2b(self._data, digest_size=16).digest()
-        words = int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:12], "little")
-        self._names[words] = None if self._data == b"\xff" else self._data.decode("utf-8", "surrogatepass")
-        return digest
-
-
-class _Named(ZeroSource):
-    """A source that reads labels off their addresses."""
-
-    def __init__(self) -> None:
-        self._names: dict[tuple[int, int], Label] = {}
-
-    def item_hash(self) -> Any:
-        return _Reader(self._names)
-
-    def _labels(self, items: NDArray[np.uint64]) -> list[Label]:
-        return [self._names[first, second] for first, second in items.tolist()]
-
-
-class ScriptKey(ZeroNoise):
-    """A key that hands out one source."""
-
-    def __init__(self, source: Any) -> None:
-        self._source = source
-
-    def source(self, *path: str | bytes) -> ItemSource:
-        source: ItemSource = self._source
-        return source
-
-
-# -- one label of an unknown domain, under continual release -----------------------------------------------------------
-
-
-class _Columns(_Named):
-    """For every (lane, node), a draw for each of the labels; 0 where nothing was planted. It notes what was asked."""
-
-    def __init__(self, labels: Sequence[str], planted: Mapping[Draw, IntArray]) -> None:
-        super().__init__()
-        self._numbers = {label: i for i, label in enumerate(labels)}
-        self._planted = planted
-        self._last: tuple[bytes, list[int]] = (b"", [])  # the same labels come again at every tick
-        self.asked: dict[Draw, Law] = {}
-
-    def item_draws(self, lane: str, law: Law, node: int, items: NDArray[np.uint64]) -> IntArray:
-        self.asked.setdefault((lane, node), law)
-        draws = self._planted.get((lane, node))
-        if draws is None:
-            return np.zeros(len(items), dtype=np.int64)
-        addresses = items.tobytes()
-        if self._last[0] != addresses:
-            self._last = addresses, [self._numbers[str(label)] for label in self._labels(items)]
-        return draws[self._last[1]]
-
-
-def _played(make: Factory, source: _Columns, stream: Sequence[int], weight: int, unveiled: bool = False) -> IntArray:
-    """What is released about each label, (ticks, labels), if every label occurs `stream[t]` times in tick t."""
-    mechanism = make(ScriptKey(source))
-    if unveiled and hasattr(mechanism, "_threshold"):
-        mechanism._threshold = SimpleNamespace(at=lambda t: ABSENT + 1)
-    labels = list(source._numbers)
-    releases = np.full((len(stream), len(labels)), ABSENT, dtype=np.int64)
-    for t, times in enumerate(stream):
-        events: list[Any] = [label if weight == 1 else {label: weight} for label in labels for _ in range(times)]
-        users = {} if mechanism._users is None else {"users": [label for label in labels for _ in range(times)]}
-        for label, value in mechanism.step_events(events, **users).value.items():
-            releases[t, source._numbers[label]] = value
-    return releases
 
 
 def item_loss(
@@ -175,34 +84,6 @@ def shown(law: Mapping[Outcome, float]) -> float:
     return math.fsum(mass for outcome, mass in law.items() if any(value != ABSENT for value in outcome))
 
 
-def item_table(make: Factory, stream: Sequence[int], *, weight: int = 1) -> tuple[FloatArray, list[Law]]:
-    """(ticks, draws): what each draw adds to the released counts of a label, if all labels were shown; and the laws.
-
-    The threshold is lifted, which decides about labels and not about rho (streaming-selection 7.2, good part). Over a
-    known domain the mechanism must show all its columns, and have one for each draw.
-    """
-    columns: list[str] | None = getattr(make(ZeroNoise()), "columns", None)
-    source = _Columns(columns or ["label"], {})
-    exact = _played(make, source, stream, weight, unveiled=True)[:, :1]
-    draws = list(source.asked)
-    labels = columns or [f"draw {i}" for i in range(len(draws))]
-    impulses = dict(zip(draws, np.eye(len(draws), len(labels), dtype=np.int64), strict=True))
-    responses = _played(make, _Columns(labels, impulses), stream, weight, unveiled=True) - exact
-    return responses[:, : len(draws)].astype(np.float64), list(source.asked.values())
-
-
-def separation(responses: FloatArray, laws: Sequence[Law], moved: FloatArray) -> float:
-    """mu of the most powerful test against a move of the releases; infinite where a move meets no noise at all."""
-    covariance = (responses * np.array([_sigma_squared(law) for law in laws])) @ responses.T
-    direction = np.linalg.lstsq(covariance, moved, rcond=1e-10)[0]
-    if not np.allclose(covariance @ direction, moved, atol=1e-6):
-        return math.inf
-    return math.sqrt(float(moved @ direction))
-
-
-# -- one release: every combination of draws, every order of variates ------------------------------------------------
-
-
 Place = tuple[str, int, Any]  # lane, node, and a label or a coordinate
 
 
@@ -212,16 +93,6 @@ class _Undecided(Exception):
     def __init__(self, places: list[Place], law: Law) -> None:
         super().__init__(places)
         self.places, self.law = places, law
-
-
-class PlantedVariates:
-    """Real numbers that are known exactly."""
-
-    def __init__(self, values: Sequence[float]) -> None:
-        self.lower = self.upper = np.array(values, dtype=np.float64)
-
-    def refine(self, i: int, bits: int) -> arb:
-        return arb(float(self.lower[i]))
 
 
 class _Branching(_Named):
@@ -301,6 +172,48 @@ def outcome_law(
 def _values(law: Any, tail: float) -> tuple[list[int], list[float]]:
     values, masses = _box(law, tail)
     return values.tolist(), masses.tolist()
+
+
+def everything(run: Played) -> tuple[Any, ...]:
+    """What an observer sees: the ticks of the releases, and what was released."""
+    return tuple((tick, *released.tolist()) for tick, released in run.releases)
+
+
+def whole_law(
+    make: Make,
+    left: Rows,
+    right: Rows,
+    *,
+    tail: float = 1e-4,
+    fixed: Mapping[str, int] | None = None,
+    see: Callable[[Played], tuple[Any, ...]] = everything,
+) -> ExactLoss:
+    """The law of what is seen on two streams, from runs on all combinations of draws.
+
+    `tail` is the mass left out of each draw; `fixed` gives parts ("tau", "mu", ...) a value in place of a law.
+
+    >>> from evertally.partition import Terms, bounded
+    >>> from evertally.privacy import Change, PureDP
+    >>> class Maximum:
+    ...     count = 1
+    ...     def values(self, v):
+    ...         return np.array([v.max()])
+    >>> plan = bounded(Terms(PureDP(12.0), Change(1, 1, 1), 1, 1, Maximum(), largest=1))
+    >>> loss = whole_law(plan.engine, [[1]], [[0]], fixed={"tau": 0, "mu": ALWAYS}, tail=1e-9)
+    >>> round(loss.epsilon, 2)  # the close is certain, and H has half of the budget
+    6.0
+    """
+    known = fixed or {}
+
+    def law_of(rows: Rows) -> tuple[dict[Outcome, float], float]:
+        def run(source: Any) -> Outcome:
+            partition = make(source)
+            return see(Played(partition, partition.play(as_rows(rows), 1), []))
+
+        return outcome_law(run, tail=tail, fixed=lambda place: known.get(part(place[0])))
+
+    (first, lost), (second, missing) = law_of(left), law_of(right)
+    return ExactLoss(max(lost, missing), first, second)
 
 
 def one_shot_law(
@@ -390,9 +303,6 @@ def _chance_of_order(heights: Sequence[float]) -> float:
     for i, height in enumerate(heights):
         log += height - float(np.logaddexp.reduce(heights[i:]))
     return math.exp(log)
-
-
-# -- a noisy threshold: which labels only one world can show, and how likely ------------------------------------------
 
 
 class _Marked(_Named):

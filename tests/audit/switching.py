@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from audit.enumeration import FAR, Place
 from evertally.audit.exact import _reach
+from evertally.audit.label_noise import FloatArray, IntArray, PlantedVariates
 from evertally.audit.partition import _first_true, _log_at_most, _log_minimum
 from evertally.audit.scripts import ALWAYS, NEVER
-from evertally.audit.selection import FAR, FloatArray, IntArray, Place, PlantedVariates
 from evertally.errors import ConfigurationError
 from evertally.noise import Law, Variates
 from evertally.noise.source import ZeroSource
