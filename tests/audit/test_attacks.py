@@ -12,6 +12,7 @@ from benchmarks.sampler_timing import time_sampler
 
 import evertally as et
 from audit import copies, more_attacks
+from conformance import MECHANISMS
 from evertally import checks
 from evertally.audit import attacks
 from evertally.audit.attacks import Finding
@@ -21,7 +22,7 @@ from evertally.runtime import load_spec, run
 from evertally.runtime.state.sidecar import fence
 from evertally.selection import BlockHistogram, BlockTopK
 
-EVERY = pytest.mark.parametrize("subject", checks.MECHANISMS, ids=lambda subject: subject.name)
+EVERY = pytest.mark.parametrize("subject", MECHANISMS, ids=lambda subject: subject.name)
 
 
 def counter(**options: Any) -> Any:

@@ -13,6 +13,7 @@ from audit.probes.probing import (
     histogram,
     probe,
 )
+from conformance import MECHANISMS
 from evertally import checks
 from evertally.audit import attacks
 from evertally.counting import VectorCounter
@@ -183,7 +184,7 @@ def _derived(key: NoiseKey, name: str) -> NoiseKey:
 
 
 def _conforms(name: str, these: Sequence[checks.Check] = checks.CHECKS) -> Verdict:
-    subject = next(subject for subject in checks.MECHANISMS if subject.name.startswith(name))
+    subject = next(subject for subject in MECHANISMS if subject.name.startswith(name))
     for check in these:
         try:
             check(subject)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from evertally.checks.column_mechanisms import COLUMN_MECHANISMS
+from conformance.column_mechanisms import COLUMN_MECHANISMS
+from conformance.selection_mechanisms import SELECTION_MECHANISMS
 from evertally.checks.hostile import GARBAGE
-from evertally.checks.selection_mechanisms import SELECTION_MECHANISMS
 from evertally.checks.subject import Subject
 from evertally.counting import Counter, RunningMean, VectorCounter
 from evertally.histogram import Histogram

@@ -49,7 +49,7 @@ _ELSEWHERE = "which labels are shown is audited by exact laws in the tests"
 
 
 @dataclass(frozen=True)
-class Subject:
+class Audited:
     """A mechanism to audit, and where its claim is proved."""
 
     name: str
@@ -62,9 +62,9 @@ class Subject:
 
 def _counter(
     guarantee: Guarantee, horizon: int | None, mechanism: str, section: str, why: str = "", **options: Any
-) -> Subject:
+) -> Audited:
     words = [mechanism, repr(guarantee), f"T={horizon}", *(f"{name}={value}" for name, value in options.items())]
-    return Subject(
+    return Audited(
         f"Counter({', '.join(words)})",
         lambda key: Counter(guarantee=guarantee, horizon=horizon, mechanism=mechanism, key=key, **options),
         section,
@@ -83,14 +83,14 @@ def _query(
     why: str = "",
     first: Any = None,
     **options: Any,
-) -> Subject:
+) -> Audited:
     """A mechanism with a way to choose; `first` is its first argument, if it has one that is not a keyword."""
     shown = {k: len(v) if isinstance(v, list) else v for k, v in options.items()}
     words = [mechanism, repr(guarantee), f"T={horizon}", *(f"{name}={value}" for name, value in shown.items())]
     if first is not None:
         words.insert(0, str(first))
     arguments = [] if first is None else [first]
-    return Subject(
+    return Audited(
         f"{kind.__name__}({', '.join(words)})",
         lambda key: kind(*arguments, guarantee=guarantee, horizon=horizon, mechanism=mechanism, key=key, **options),
         section,
@@ -102,10 +102,10 @@ def _query(
 
 def _other(
     kind: Callable[..., Any], guarantee: Guarantee, horizon: int, section: str, why: str = "", **options: Any
-) -> Subject:
+) -> Audited:
     shown = {k: len(v) if isinstance(v, list) else v for k, v in options.items()}
     words = [repr(guarantee), f"T={horizon}", *(f"{name}={value}" for name, value in shown.items())]
-    return Subject(
+    return Audited(
         f"{kind.__name__}({', '.join(words)})",
         lambda key: kind(guarantee=guarantee, horizon=horizon, key=key, **options),
         section,
@@ -126,7 +126,7 @@ _OBLIVIOUS = ApproxDP(4.0, 1e-6, adversary="oblivious")
 _ONE: dict[str, Any] = {"columns": 5, "max_per_event": 1, "neighbours": "replace"}
 _BUSY: dict[str, Any] = _ONE | {"largest": 10_000, "max_events_per_tick": 100}
 
-SUBJECTS: tuple[Subject, ...] = (
+AUDITED: tuple[Audited, ...] = (
     # every process, with every law that it takes
     _counter(PURE, 1, "tree", _TREE),
     _counter(PURE, 1000, "tree", _TREE),
@@ -276,17 +276,17 @@ def audit_all(
 ) -> dict[str, list[Report]]:
     """Audits every mechanism; the reports by the name of the subject, without their scores. `make audit` is the long
     version; `jobs` processes share the work."""
-    names = [subject.name for subject in SUBJECTS]
+    names = [subject.name for subject in AUDITED]
     if jobs == 1:
-        done = map(_audited, range(len(SUBJECTS)), repeat(effort), repeat(seed))
+        done = map(_audited, range(len(AUDITED)), repeat(effort), repeat(seed))
         return _collected(names, done, progress)
     # Spawned, not forked: a forked child would inherit compiled code and threads in an unknown state.
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        return _collected(names, pool.map(_audited, range(len(SUBJECTS)), repeat(effort), repeat(seed)), progress)
+        return _collected(names, pool.map(_audited, range(len(AUDITED)), repeat(effort), repeat(seed)), progress)
 
 
 def _audited(number: int, effort: Effort, seed: int) -> list[Report]:
-    subject = SUBJECTS[number]
+    subject = AUDITED[number]
     return [replace(r, scores=None) for r in audit_mechanism(subject.make, effort, ticks=subject.ticks, seed=seed)]
 
 
