@@ -26,8 +26,9 @@ test: $(VENV)/ready-dev  ## all tests, doctests included
 test-browser: $(VENV)/ready-dev  ## the live page in a real browser
 	$(BIN)/python -m pytest tests/browser
 
-audit: $(VENV)/ready-dev  ## tries to break the promise of every mechanism, at length; kills the service 200 times
+audit: $(VENV)/ready-dev  ## tries to break the promise of every mechanism, at length; finds planted bugs; kills the service 200 times
 	$(BIN)/evertally audit all --effort long --jobs 2 --output audit-output
+	PYTHONPATH=tests $(BIN)/python -m audit.matrix
 	$(BIN)/python tests/crash --kills 200
 
 lint: $(VENV)/ready-dev  ## style, and which room imports which

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import evertally as et
-from evertally import checks
+from conformance import MECHANISMS
 from evertally.checks.subject import Subject
 
 FILE = Path(__file__).parent / "frozen_releases.json"
@@ -43,7 +43,7 @@ def digest(value: Any) -> str:
 
 
 def released(subject: Subject) -> dict[str, Any]:
-    """The fingerprint of its noise, and its first releases: stepped, run, repeated, restored, shown with their errors."""
+    """Fingerprint of its noise, and its first releases: stepped, run, repeated, restored, shown with their errors."""
     key = et.simulation(2026)
     mechanism = subject.make(key)
     inputs = subject.feed(min(TICKS, subject.length(mechanism)))
@@ -112,7 +112,7 @@ def grid() -> Iterator[Subject]:
 
 def subjects() -> list[Subject]:
     """All that is frozen."""
-    return [*checks.MECHANISMS, *grid()]
+    return [*MECHANISMS, *grid()]
 
 
 if __name__ == "__main__":

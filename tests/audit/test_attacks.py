@@ -8,19 +8,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.sampler_timing import time_sampler
 
 import evertally as et
+from audit import copies, more_attacks
+from conformance import MECHANISMS
 from evertally import checks
-from evertally.audit import attacks, copies
+from evertally.audit import attacks
 from evertally.audit.attacks import Finding
-from evertally.audit.timing import time_sampler
 from evertally.checks.hostile import NONSENSE
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, NoiseKey
 from evertally.runtime import load_spec, run
 from evertally.runtime.state.sidecar import fence
 from evertally.selection import BlockHistogram, BlockTopK
 
-EVERY = pytest.mark.parametrize("subject", checks.MECHANISMS, ids=lambda subject: subject.name)
+EVERY = pytest.mark.parametrize("subject", MECHANISMS, ids=lambda subject: subject.name)
 
 
 def counter(**options: Any) -> Any:
@@ -114,12 +116,12 @@ def test_the_runtime_refuses_a_fork(tmp_path: Path) -> None:
     ],
 )
 def test_any_other_name_or_parameter_is_other_noise(other: Any) -> None:
-    finding = attacks.second_stream_attack(counter(), other)
+    finding = more_attacks.second_stream_attack(counter(), other)
     assert not finding.leaked, finding
 
 
 def test_the_same_names_and_parameters_are_the_same_noise_on_purpose() -> None:
-    finding = attacks.second_stream_attack(counter(), counter())
+    finding = more_attacks.second_stream_attack(counter(), counter())
     assert finding.leaked
     assert "+1.00" in finding.evidence
 
@@ -134,7 +136,7 @@ def test_ranks_see_the_same_bits_at_two_scales() -> None:
         def step_events(self, events: Any) -> float:
             return float((7 * self.inner.step_events(events).value) ** 3)
 
-    assert attacks.second_stream_attack(counter(), Scaled).leaked
+    assert more_attacks.second_stream_attack(counter(), Scaled).leaked
 
 
 def test_columns_and_ticks_have_their_own_noise() -> None:
@@ -145,7 +147,7 @@ def test_columns_and_ticks_have_their_own_noise() -> None:
 
         assert not attacks.column_attack(make).leaked
     for mechanism in ("tree", "honaker"):
-        finding = attacks.repeat_attack(counter(guarantee=et.PureDP(0.01), horizon=600, mechanism=mechanism))
+        finding = more_attacks.repeat_attack(counter(guarantee=et.PureDP(0.01), horizon=600, mechanism=mechanism))
         assert not finding.leaked, finding
 
 
@@ -275,7 +277,7 @@ class FloatCounter:
 
 
 def test_float_noise_gives_itself_away_by_its_bits() -> None:
-    finding = attacks.float_support_attack(FloatCounter)
+    finding = more_attacks.float_support_attack(FloatCounter)
     assert finding.leaked, finding
     assert "and 0.000 on 1" in finding.evidence, "some doubles are reachable from one side only"
 
@@ -283,12 +285,12 @@ def test_float_noise_gives_itself_away_by_its_bits() -> None:
 @pytest.mark.parametrize("scale", [1.0, 2.0])
 def test_even_where_the_noise_is_larger_than_promised(scale: float) -> None:
     # The law is within epsilon = 1 (0.5 at scale 2) in exact arithmetic: only the bits leak.
-    assert attacks.float_support_attack(lambda key: FloatCounter(key, scale)).leaked
+    assert more_attacks.float_support_attack(lambda key: FloatCounter(key, scale)).leaked
 
 
 def test_integer_releases_have_no_such_bits() -> None:
     for make in (counter(horizon=1), counter(guarantee=et.ZCDP(0.5), mechanism="sqrt")):
-        finding = attacks.float_support_attack(make, trials=2000)
+        finding = more_attacks.float_support_attack(make, trials=2000)
         assert not finding.leaked, finding
         assert "all releases are integers" in finding.evidence
 

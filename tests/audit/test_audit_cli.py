@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import evertally as et
-from evertally.audit import FirstTick, picture, play, subjects, suite
+from evertally.audit import FirstTick, audited, picture, play, suite
 from evertally.audit.suite import Sizes
 from evertally.cli import audit as auditor
 from evertally.cli.app import app
@@ -138,8 +138,8 @@ def test_bad_calls_are_exit_status_2(arguments: list[object], words: str) -> Non
 
 
 def test_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    few = (subjects.SUBJECTS[0], next(s for s in subjects.SUBJECTS if s.why))
-    monkeypatch.setattr(subjects, "SUBJECTS", few)
+    few = (audited.AUDITED[0], next(s for s in audited.AUDITED if s.why))
+    monkeypatch.setattr(audited, "AUDITED", few)
     result = call("all", "--output", tmp_path / "out")
     assert result.exit_code == 0, result.output
     document = (tmp_path / "out" / "audit.md").read_text()

@@ -14,34 +14,16 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from audit.bugs.label_noise import late_without_noise
+from audit.bugs.one_shot import partial_sort, strict_candidates
+from audit.bugs.switches import threshold_kept
+from audit.enumeration import bad_mass, item_loss, one_shot_law, outcome_law, shown
+from audit.probes.fresh_labels import FRESH
+from audit.probes.item_probing import dominated, needed, pair_loss, released_by, unknown
+from audit.probes.switches import switching, waits
+from audit.switching import counter_table, sparse_vector_loss
 from evertally.audit.exact import ExactLoss
-from evertally.audit.mutants.selections import (
-    late_without_noise,
-    partial_sort,
-    strict_candidates,
-    threshold_kept,
-)
-from evertally.audit.probes.selections import (
-    FRESH,
-    dominated,
-    needed,
-    pair_loss,
-    released_by,
-    switching,
-    unknown,
-    waits,
-)
-from evertally.audit.selection import (
-    ABSENT,
-    bad_mass,
-    item_loss,
-    item_table,
-    one_shot_law,
-    outcome_law,
-    separation,
-    shown,
-)
-from evertally.audit.switching import counter_table, sparse_vector_loss
+from evertally.audit.label_noise import ABSENT, item_table, separation
 from evertally.errors import ConfigurationError
 from evertally.noise import DiscreteGaussian, DiscreteLaplace
 from evertally.privacy import ApproxZCDP, Neighbours

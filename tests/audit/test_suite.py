@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import evertally as et
+from conformance import MECHANISMS
 from evertally.audit import suite
 from evertally.audit.adversaries import worst_pair
+from evertally.audit.audited import AUDITED
 from evertally.audit.columns import close_pair, column_audits
-from evertally.audit.subjects import SUBJECTS
 from evertally.audit.suite import Sizes, audit_mechanism, best, plan
 from evertally.audit.together import Together, together_plan
 from evertally.audit.whitebox import closed_form_report, door_report, exact_report, nearly_normal, smaller, tiny
-from evertally.checks import MECHANISMS
 from evertally.counting.linear import LinearMechanism
 from evertally.errors import ConfigurationError
 from evertally.noise import DiscreteLaplace
@@ -38,7 +38,7 @@ NOTHING_LOST = "it does not look at data, and loses nothing"
 # -- every mechanism -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
+@pytest.mark.parametrize("subject", AUDITED, ids=lambda subject: subject.name)
 def test_every_mechanism_keeps_its_promise_and_adds_no_more_noise_than_it_must(subject, quick):
     """All games together raise a false alarm with probability below 1e-5; seeds are fixed."""
     reports = audit_mechanism(subject.make, ticks=subject.ticks)
@@ -69,17 +69,17 @@ def test_everything_that_is_built_is_on_the_list():
     def traits(mechanism):
         return type(mechanism).__name__, mechanism.mechanism, type(mechanism.charge).__name__
 
-    audited = {traits(subject.make(KEY)) for subject in SUBJECTS}
+    audited = {traits(subject.make(KEY)) for subject in AUDITED}
     built = {traits(subject.make(KEY)) for subject in MECHANISMS}
     assert built <= audited
 
 
 def test_the_claimed_class_is_played():
-    oblivious = next(s for s in SUBJECTS if "oblivious" in s.name)
+    oblivious = next(s for s in AUDITED if "oblivious" in s.name)
     names = [step.name for step in plan(oblivious.make)]
     assert "change of tick 1" in names
     assert not {"late trigger", "feedback", "edge stream"} & set(names)
-    signed = next(s for s in SUBJECTS if "signed=True" in s.name)
+    signed = next(s for s in AUDITED if "signed=True" in s.name)
     assert "delete and re-insert" in [step.name for step in plan(signed.make)]
 
 

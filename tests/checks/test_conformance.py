@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evertally.checks import CHECKS, MECHANISMS, Subject, checks
-from evertally.checks.column_mechanisms import COLUMN_MECHANISMS
+from conformance import MECHANISMS
+from conformance.column_mechanisms import COLUMN_MECHANISMS
+from conformance.selection_mechanisms import LEADING, SELECTION_MECHANISMS, UNKNOWN
+from evertally.checks import CHECKS, Subject, checks
 from evertally.checks.secrets import check_secrets_stay
-from evertally.checks.selection_mechanisms import LEADING, SELECTION_MECHANISMS, UNKNOWN
 from evertally.encode.texts import tables_to_bytes
 from evertally.histogram.approaches import NAMES
 from evertally.histogram.column_query import ColumnQuery

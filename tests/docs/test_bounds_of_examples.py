@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import evertally as et
-from evertally.audit.mutants.statements import undeclared_is_one
+from audit.bugs.statements import undeclared_is_one
 from evertally.histogram.column_query import ColumnQuery
 from evertally.histogram.sparse import SparseCounter
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evertally.audit.mutants.partitions import mu_halved
+from audit.bugs.partitions import mu_halved
 from evertally.counting.choose import Choice, Setting, build
 from evertally.noise import ZeroNoise
 from evertally.partition import Split, noise_of

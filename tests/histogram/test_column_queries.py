@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evertally as et
+from conformance.column_mechanisms import COLUMN_MECHANISMS
 from evertally.audit.game import take
 from evertally.checks.checks import same
-from evertally.checks.column_mechanisms import COLUMN_MECHANISMS
 from evertally.errors import BudgetExceeded, ConfigurationError, HorizonExceeded
 from evertally.histogram.approaches import NAMES
 from evertally.histogram.expressions import Columns

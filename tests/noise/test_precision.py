@@ -203,5 +203,4 @@ def test_one_place_sets_the_precision() -> None:
     sets = re.compile(r"workprec|extraprec|workdps|ctx\.(prec|cap|dps)\s*[-+*]?=[^=]")
     room = Path(evertally.__file__).parent
     found = [str(path.relative_to(room)) for path in room.rglob("*.py") if sets.search(path.read_text())]
-    # The auditor plays the careless neighbour.
-    assert sorted(found) == ["audit/probes/hands.py", "balls.py"]
+    assert found == ["balls.py"]

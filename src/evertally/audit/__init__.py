@@ -10,6 +10,7 @@ from evertally.audit.adversaries import (
     RandomSearch,
     worst_pair,
 )
+from evertally.audit.audited import AUDITED, audit_all
 from evertally.audit.estimators import (
     epsilon_bound,
     lower_limit,
@@ -23,11 +24,10 @@ from evertally.audit.exact import ExactLoss, JointLoss, exact_columns, exact_los
 from evertally.audit.game import Adversary, Game, Move, Views
 from evertally.audit.gaussian import closed_form
 from evertally.audit.report import Report, measure_mu, measure_rho, play, strongest
-from evertally.audit.subjects import SUBJECTS, audit_all
 from evertally.audit.suite import audit_mechanism, best
 
 __all__ = [
-    "SUBJECTS",
+    "AUDITED",
     "Adversary",
     "DeleteAndReinsert",
     "Differencing",

@@ -23,10 +23,10 @@ import numpy as np
 from evertally.audit.adversaries import worst_pair
 from evertally.audit.game import Factory, FloatArray, IntArray
 from evertally.audit.gaussian import _HEIGHT, ImpulseSource, claimed_mu
+from evertally.audit.label_noise import PlantedVariates
 from evertally.audit.partition import close_loss, histogram_loss, levels_after, transcript_loss
 from evertally.audit.report import Report, describe
 from evertally.audit.scripts import Address, Make, Script
-from evertally.audit.selection import PlantedVariates
 from evertally.counting import VectorCounter
 from evertally.counting.choose import build
 from evertally.errors import ConfigurationError

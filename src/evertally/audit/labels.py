@@ -3,7 +3,7 @@
 A game hands over rows of integers and sees as many numbers in every tick. So a row says how often each of a few labels
 occurs, and a release becomes three numbers for each label: whether it is shown, in which place, and its count. Which
 labels are shown is decided near a threshold that is made for a small delta, and games resolve little of that: the exact
-laws of these mechanisms (labels, thresholds, switches) are those of `audit.selection` and `audit.switching`.
+laws of these mechanisms (labels, thresholds, switches) are computed in the tests (tests/audit).
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 
 from evertally.audit.game import Factory, FloatArray, take
+from evertally.audit.label_noise import item_table, separation
 from evertally.audit.report import Report, describe
-from evertally.audit.selection import item_table, separation
 from evertally.noise import simulation
 from evertally.privacy import ApproxZCDP
 from evertally.selection import StreamingTopK, UnknownHistogram
 from evertally.selection.item_mechanism import ItemMechanism
 
 ELSEWHERE = (
-    "which labels are shown, and when, is audited by the exact laws of audit.selection and audit.switching, in the "
-    "probes of the mutation test; no audit of this list covers it"
+    "which labels are shown, and when, is audited by the exact laws of tests/audit, in the probes of the "
+    "mutation test; no audit of this list covers it"
 )
 _LABELS = ("left", "right", "third")
 _MOST_TICKS = 64

@@ -14,7 +14,7 @@ trying. So a bug in the program shows as what it does to probabilities; and a st
 runs, not as many combinations of draws.
 
 Assumed, and checked by further runs as far as `_Side._levels` says: a tick closes for all mu above its level, and the
-level moves with tau. `scripts.whole_law` assumes nothing, for instances of two or three draws.
+level moves with tau. The tests enumerate instances of two or three draws, which assumes nothing.
 """
 
 from __future__ import annotations

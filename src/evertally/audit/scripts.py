@@ -1,22 +1,18 @@
-"""Running a partition under planted draws: what it does for these values of its noise, or for all of them.
+"""Running a partition under planted draws: what it does for these values of its noise.
 
 A partition is a program of its rows and of draws at addresses. A `Script` is a source that says what it is told, and
-notes what was asked. `whole_law` tells it every combination of values, as far as they matter, and adds up how likely
-what is seen then is: nothing is assumed about the program, but it must make few draws of few values.
+notes what was asked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evertally.audit.exact import ExactLoss, _box
-from evertally.errors import ConfigurationError
 from evertally.noise import Law, Source
 from evertally.partition import PartitionedRelease, TwoLevelRelease
 
@@ -28,7 +24,6 @@ Planted = Mapping[str, Mapping[int, Any]]  # lane -> node -> a number, or one fo
 Rows = Sequence[Sequence[int]] | IntArray
 
 ALWAYS, NEVER = 2**40, -(2**40)  # a mu that closes any interval, and one that closes none
-_MOST_RUNS = 300_000
 
 
 def part(lane: str) -> str:
@@ -94,100 +89,3 @@ class Run:
 
 def as_rows(rows: Rows) -> IntArray:
     return np.asarray(rows, dtype=np.int64)
-
-
-# -- every combination of draws --------------------------------------------------------------------------------------
-
-
-class _Unknown(Exception):
-    """A draw that was not decided yet."""
-
-    def __init__(self, place: tuple[str, int, int], law: Law) -> None:
-        super().__init__(place)
-        self.place, self.law = place, law
-
-
-class _Branching:
-    """Gives the draws that are known and stops at the first that is not."""
-
-    def __init__(self, known: Mapping[tuple[str, int, int], int], fixed: Mapping[str, int]) -> None:
-        self._known, self._fixed = known, fixed
-
-    def draws(self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
-        index = list(nodes)
-        if part(lane) in self._fixed:
-            return np.full((len(index), coordinates), self._fixed[part(lane)], dtype=np.int64)
-        places = [(lane, int(node), j) for node in index for j in range(first, first + coordinates)]
-        for place in places:
-            if place not in self._known:
-                raise _Unknown(place, law)
-        return np.array([self._known[place] for place in places], dtype=np.int64).reshape(-1, coordinates)
-
-    def order(self, message: bytes) -> bytes:
-        return message
-
-
-@lru_cache(maxsize=64)
-def _values(law: Any, tail: float) -> tuple[list[int], list[float]]:
-    values, masses = _box(law, tail)
-    return values.tolist(), masses.tolist()
-
-
-def everything(run: Run) -> tuple[Any, ...]:
-    """What an observer sees: the ticks of the releases, and what was released."""
-    return tuple((tick, *released.tolist()) for tick, released in run.releases)
-
-
-def whole_law(
-    make: Make,
-    left: Rows,
-    right: Rows,
-    *,
-    tail: float = 1e-4,
-    fixed: Mapping[str, int] | None = None,
-    see: Callable[[Run], tuple[Any, ...]] = everything,
-) -> ExactLoss:
-    """The law of what is seen on two streams, from runs on all combinations of draws.
-
-    `tail` is the mass left out of each draw; `fixed` gives parts ("tau", "mu", ...) a value in place of a law.
-
-    >>> from evertally.partition import Terms, bounded
-    >>> from evertally.privacy import Change, PureDP
-    >>> class Maximum:
-    ...     count = 1
-    ...     def values(self, v):
-    ...         return np.array([v.max()])
-    >>> plan = bounded(Terms(PureDP(12.0), Change(1, 1, 1), 1, 1, Maximum(), largest=1))
-    >>> loss = whole_law(plan.engine, [[1]], [[0]], fixed={"tau": 0, "mu": ALWAYS}, tail=1e-9)
-    >>> round(loss.epsilon, 2)  # the close is certain, and H has half of the budget
-    6.0
-    """
-    (first, depth), (second, other) = (
-        _enumerate(make, as_rows(rows), tail, fixed or {}, see) for rows in (left, right)
-    )
-    return ExactLoss(max(depth, other) * tail, first, second)
-
-
-def _enumerate(
-    make: Make, rows: IntArray, tail: float, fixed: Mapping[str, int], see: Callable[[Run], tuple[Any, ...]]
-) -> tuple[dict[tuple[Any, ...], float], int]:
-    """The law, and the largest number of draws that a run made."""
-    found: dict[tuple[Any, ...], float] = {}
-    depth = 0
-    waiting: list[tuple[dict[tuple[str, int, int], int], float]] = [({}, 1.0)]
-    runs = 0
-    while waiting:
-        runs += 1
-        if runs > _MOST_RUNS:
-            raise ConfigurationError("too many combinations of draws; use fewer ticks or a larger tail")
-        known, weight = waiting.pop()
-        try:
-            partition = make(_Branching(known, fixed))
-            outcome = see(Run(partition, partition.play(rows, 1), []))
-        except _Unknown as unknown:
-            values = zip(*_values(unknown.law, tail), strict=True)  # type: ignore[arg-type]
-            waiting += [({**known, unknown.place: value}, weight * mass) for value, mass in values]
-            continue
-        found[outcome] = found.get(outcome, 0.0) + weight
-        depth = max(depth, len(known))
-    return found, depth

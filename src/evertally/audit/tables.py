@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from evertally.audit.audited import AUDITED
 from evertally.audit.report import Report
-from evertally.audit.subjects import SUBJECTS
 from evertally.audit.suite import best
 from evertally.noise import simulation
 
@@ -45,7 +45,7 @@ def markdown(found: Mapping[str, Sequence[Report]]) -> str:
 
 def summary(found: Mapping[str, Sequence[Report]]) -> list[str]:
     """One line for each mechanism: claim, tier, proof, and which fraction of the claimed loss was found."""
-    subjects = {subject.name: subject for subject in SUBJECTS}
+    subjects = {subject.name: subject for subject in AUDITED}
     lines = [
         "| mechanism | claim | tier | proof | found by exact law or closed form | found in games |",
         "|---|---|---|---|---|---|",

@@ -1,4 +1,4 @@
-"""The conformance suite: one list of mechanisms, one list of checks.
+"""The conformance suite: what every mechanism must do, as a list of checks.
 
 To test your own mechanism, describe it as a `Subject` and call `check`:
 
@@ -18,7 +18,6 @@ To test your own mechanism, describe it as a `Subject` and call `check`:
 """
 
 from evertally.checks.checks import CHECKS, Check, check_interrupted_calls, check_one_call_at_a_time
-from evertally.checks.mechanisms import MECHANISMS
 from evertally.checks.subject import Subject
 
 
@@ -34,7 +33,6 @@ def check(subject: Subject) -> int:
 
 __all__ = [
     "CHECKS",
-    "MECHANISMS",
     "Check",
     "Subject",
     "check",

@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from evertally.audit.audited import audit_all
 from evertally.audit.game import Factory
 from evertally.audit.report import Report
-from evertally.audit.subjects import audit_all
 from evertally.audit.suite import Effort, Step, best, plan, run
 from evertally.audit.tables import markdown, shown_claim, shown_loss
 from evertally.audit.together import Together, together_plan

@@ -1,0 +1,299 @@
+"""Every mechanism that is built, in a configuration of realistic size, to be audited. A new one is one entry here.
+
+`tight` says whether the worst case is known and can be shown: then the audit must find nearly the whole claim. Where
+it is False, `why` says what is charged and not shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import repeat
+from multiprocessing import get_context
+from typing import Any
+
+from evertally.audit.game import Factory
+from evertally.audit.report import Progress, Report
+from evertally.audit.suite import Effort, audit_mechanism
+from evertally.counting import Counter, RunningMean, VectorCounter
+from evertally.histogram import (
+    Histogram,
+    MaxSum,
+    MinSum,
+    MonotoneQuery,
+    Quantile,
+    SparseCounter,
+    SparseHistogram,
+    SumSelect,
+    TopK,
+    TopKSelect,
+    expressions,
+)
+from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
+from evertally.selection import StreamingTopK, UnknownHistogram, UnknownTopK
+
+PURE, CONCENTRATED, APPROXIMATE = PureDP(1.0), ZCDP(0.5), ApproxDP(1.0, 1e-6)
+
+_REFINED = "charged for all nodes, and the refined estimates show less than the nodes"
+_HYBRID = "its outer process is charged for 2^32 ticks and never shown alone"
+_RATIO = "the two sums are audited; their ratio is post-processing"
+_ALL_COLUMNS = "an event in all columns shows most in H, and one in all but one most in the test"
+_ONE_COLUMN = "an event moves the only count by the same while its interval waits and when it closes"
+_MARGIN = "the thresholds climb with a margin, so that their noise decides little"
+_LEVELS = "each level is shown against its half, and no transcript is at the thresholds of both"
+_SEPARATE = "with a delta, closes and Gaussian noise of H are shown apart"
+_ROTATES = "a mean hardly moves when an event is replaced"
+_NOTHING = "it does not look at data, and loses nothing"
+_ELSEWHERE = "which labels are shown is audited by exact laws in the tests"
+
+
+@dataclass(frozen=True)
+class Audited:
+    """A mechanism to audit, and where its claim is proved."""
+
+    name: str
+    make: Factory
+    section: str
+    tight: bool = True
+    why: str = ""
+    ticks: int | None = None
+
+
+def _counter(
+    guarantee: Guarantee, horizon: int | None, mechanism: str, section: str, why: str = "", **options: Any
+) -> Audited:
+    words = [mechanism, repr(guarantee), f"T={horizon}", *(f"{name}={value}" for name, value in options.items())]
+    return Audited(
+        f"Counter({', '.join(words)})",
+        lambda key: Counter(guarantee=guarantee, horizon=horizon, mechanism=mechanism, key=key, **options),
+        section,
+        tight=not why,
+        why=why,
+        ticks=127 if horizon is None else None,
+    )
+
+
+def _query(
+    kind: Callable[..., Any],
+    guarantee: Guarantee,
+    horizon: int | None,
+    mechanism: str,
+    section: str,
+    why: str = "",
+    first: Any = None,
+    **options: Any,
+) -> Audited:
+    """A mechanism with a way to choose; `first` is its first argument, if it has one that is not a keyword."""
+    shown = {k: len(v) if isinstance(v, list) else v for k, v in options.items()}
+    words = [mechanism, repr(guarantee), f"T={horizon}", *(f"{name}={value}" for name, value in shown.items())]
+    if first is not None:
+        words.insert(0, str(first))
+    arguments = [] if first is None else [first]
+    return Audited(
+        f"{kind.__name__}({', '.join(words)})",
+        lambda key: kind(*arguments, guarantee=guarantee, horizon=horizon, mechanism=mechanism, key=key, **options),
+        section,
+        tight=not why,
+        why=why,
+        ticks=127 if horizon is None else None,
+    )
+
+
+def _other(
+    kind: Callable[..., Any], guarantee: Guarantee, horizon: int, section: str, why: str = "", **options: Any
+) -> Audited:
+    shown = {k: len(v) if isinstance(v, list) else v for k, v in options.items()}
+    words = [repr(guarantee), f"T={horizon}", *(f"{name}={value}" for name, value in shown.items())]
+    return Audited(
+        f"{kind.__name__}({', '.join(words)})",
+        lambda key: kind(guarantee=guarantee, horizon=horizon, key=key, **options),
+        section,
+        tight=not why,
+        why=why,
+    )
+
+
+_TREE, _SQRT = "streaming-selection 3.1, price-of-continual-release 3.2", "factorization-counting 4 and 11"
+_TABLE = "factorization-counting 6.3"
+_LABELS = ["a", "b", "c", "d", "e"]
+_COUNTERS, _RECOMPUTE = "price-of-continual-release 3.2-3.4", "price-of-continual-release 3.5-3.7"
+_PARTITION, _VARIANT = "parameterized-histograms 2.2, 4", "parameterized-histograms 2.2, 7.2"
+_ONE_WAY = "parameterized-histograms 2.2, additions 7"
+_TWO, _UNKNOWN = "parameterized-histograms 2.5, 5.4", "streaming-selection 4 and 7.2"
+_OBLIVIOUS = ApproxDP(4.0, 1e-6, adversary="oblivious")
+# One of five columns, replaced: then the change of a row can make up for both noises of a test.
+_ONE: dict[str, Any] = {"columns": 5, "max_per_event": 1, "neighbours": "replace"}
+_BUSY: dict[str, Any] = _ONE | {"largest": 10_000, "max_events_per_tick": 100}
+
+AUDITED: tuple[Audited, ...] = (
+    # every process, with every law that it takes
+    _counter(PURE, 1, "tree", _TREE),
+    _counter(PURE, 1000, "tree", _TREE),
+    _counter(PURE, 16, "tree", _TREE, radix=2),
+    _counter(CONCENTRATED, 1000, "tree", _TREE),
+    _counter(CONCENTRATED, 1024, "tree", _TREE, radix=2),
+    _counter(CONCENTRATED, 243, "tree", _TREE, radix=3),
+    _counter(PURE, 250, "honaker", "factorization-counting 8.3", why=_REFINED),
+    _counter(CONCENTRATED, 250, "honaker", "factorization-counting 8.3", why=_REFINED),
+    _counter(CONCENTRATED, 1, "sqrt", _SQRT),
+    _counter(CONCENTRATED, 1024, "sqrt", _SQRT),
+    _counter(ZCDP(0.1), 365, "sqrt", _SQRT),
+    _counter(PURE, None, "epoch-tree", "price-of-continual-release 9.1"),
+    _counter(CONCENTRATED, None, "epoch-tree", "price-of-continual-release 9.1"),
+    _counter(CONCENTRATED, None, "epoch-hybrid", "factorization-counting 10.1", why=_HYBRID),
+    _counter(APPROXIMATE, 365, "auto", _SQRT),
+    # what one event, or one user, can change
+    _counter(CONCENTRATED, 100, "auto", "factorization-counting 2.4", max_weight=10, neighbours="replace"),
+    _counter(PURE, 100, "auto", "factorization-counting 2.4", max_weight=3, signed=True, neighbours="replace"),
+    _counter(CONCENTRATED, 100, "auto", "price-of-continual-release 9.5", unit="user", max_events_per_user=4),
+    _other(Histogram, PURE, 365, _TABLE, categories=_LABELS),
+    _other(Histogram, CONCENTRATED, 365, _TABLE, categories=_LABELS, max_per_event=3),
+    _other(Histogram, CONCENTRATED, 100, _TABLE, categories=_LABELS, max_per_event=2, neighbours="replace"),
+    _other(Histogram, PURE, 100, _TABLE, categories=_LABELS, max_per_event=2, protects="item", neighbours="replace"),
+    _other(Histogram, CONCENTRATED, 100, _TABLE, categories=_LABELS, other="rest"),
+    _other(
+        Histogram,
+        CONCENTRATED,
+        100,
+        "price-of-continual-release 9.5",
+        categories=_LABELS,
+        neighbours="replace",
+        unit="user",
+        max_events_per_user=2,
+    ),
+    _other(
+        VectorCounter,
+        ZCDP(0.5, adversary="oblivious"),
+        100,
+        "parameterized-histograms 1.2",
+        columns=3,
+        max_per_event=3,
+        neighbours="independent",
+    ),
+    _other(VectorCounter, CONCENTRATED, 250, _TREE, columns=3, mechanism="tree", memory_limit=60),
+    _other(VectorCounter, PURE, 100, _TABLE, columns=3, max_weight=2, signed=True, neighbours="replace"),
+    _other(RunningMean, CONCENTRATED, 100, "factorization-counting 6.2", lower=0, upper=10),
+    _other(RunningMean, PURE, 100, "factorization-counting 6.2", lower=0, upper=10, neighbours="replace"),
+    # questions about column sums: counters
+    _query(MaxSum, PURE, 365, "tree", _COUNTERS, **_ONE),
+    _query(MaxSum, CONCENTRATED, 365, "sqrt", _COUNTERS, **_ONE),
+    _query(MaxSum, PURE, None, "epoch-tree", _COUNTERS, **_ONE),
+    _query(
+        MaxSum,
+        ZCDP(0.5, adversary="oblivious"),
+        100,
+        "tree",
+        "parameterized-histograms 1.2",
+        columns=3,
+        neighbours="independent",
+    ),
+    _query(SumSelect, PURE, 100, "tree", _COUNTERS, columns=3, unit="user", max_events_per_user=2),
+    _query(TopKSelect, CONCENTRATED, 100, "sqrt", _COUNTERS, first=2, columns=3, max_per_event=1),
+    # partitions: every rule, with every law that it takes
+    _query(MaxSum, PURE, 1000, "rebased", _VARIANT, **_BUSY),
+    _query(MaxSum, PURE, 1000, "rebased", _ONE_WAY, **(_BUSY | {"neighbours": "add_remove"})),
+    _query(MaxSum, PURE, 1000, "doubling", _ONE_WAY, **(_BUSY | {"neighbours": "add_remove"})),
+    _query(MaxSum, APPROXIMATE, None, "rebased", _VARIANT, why=_SEPARATE, **(_BUSY | {"largest": 100_000})),
+    _query(MaxSum, CONCENTRATED, 1000, "rebased", _VARIANT, **_BUSY),
+    _query(MaxSum, PURE, 1000, "bounded", _PARTITION, **_BUSY),
+    _query(MaxSum, PURE, 1000, "bounded", _ONE_WAY, why=_ALL_COLUMNS, columns=5, unit="user", max_events_per_user=2),
+    _query(MaxSum, PURE, 1000, "noisy-ladders", _PARTITION, why=_MARGIN, **_BUSY),
+    _query(MaxSum, APPROXIMATE, 1000, "noisy-ladders", _PARTITION, why=_SEPARATE, **_BUSY),
+    _query(MaxSum, PURE, 1000, "doubling", "parameterized-histograms 2.2, 5.1", **_BUSY),
+    _query(MaxSum, PureDP(4.0), 1000, "two-level", _TWO, why=_LEVELS, **_BUSY),
+    _query(MaxSum, _OBLIVIOUS, 1000, "two-level", _TWO, why=_SEPARATE, **_BUSY),
+    _query(MinSum, PURE, 1000, "rebased", _VARIANT, **_BUSY),
+    _query(Quantile, PURE, 1000, "rebased", _VARIANT, first="1/2", **_BUSY),
+    _query(TopK, PURE, 1000, "rebased", _VARIANT, first=2, **_BUSY),
+    _query(TopK, PURE, 1000, "noisy-ladders", _PARTITION, why=_MARGIN, first=2, **_BUSY),
+    _query(TopK, PureDP(4.0), 1000, "two-level", _TWO, why=_LEVELS, first=2, **_BUSY),
+    _query(SumSelect, PURE, 1000, "rebased", _VARIANT, **_BUSY),
+    _query(SumSelect, PureDP(4.0), 1000, "two-level", _TWO, why=_LEVELS, **_BUSY),
+    _query(TopKSelect, PURE, 1000, "rebased", _VARIANT, first=2, **_BUSY),
+    _query(TopKSelect, PURE, 1000, "intervals", _VARIANT, first=2, **_BUSY),
+    _query(TopKSelect, PURE, 1000, "noisy-ladders", _PARTITION, why=_MARGIN, first=2, **_BUSY),
+    _query(TopKSelect, PURE, 1000, "doubling", "parameterized-histograms 2.2, 5.1", first=2, **_BUSY),
+    _query(MonotoneQuery, PURE, 1000, "intervals", _VARIANT, why=_ROTATES, first=expressions.Mean(), **_BUSY),
+    _query(MonotoneQuery, PURE, 1000, "rebased", _VARIANT, first=expressions.Maximum(), **_BUSY),
+    _query(SparseCounter, PURE, 1000, "intervals", "parameterized-histograms 4.5", why=_ONE_COLUMN, largest=10_000),
+    _query(SparseHistogram, PURE, 1000, "intervals", _VARIANT, categories=_LABELS, largest=1000, neighbours="replace"),
+    # recomputation and constants
+    _query(MaxSum, PURE, 100, "recompute", _RECOMPUTE, **_ONE),
+    _query(TopK, CONCENTRATED, 100, "recompute", _RECOMPUTE, first=2, columns=5),
+    _query(SumSelect, PURE, 100, "recompute", _RECOMPUTE, **_ONE),
+    _query(SumSelect, CONCENTRATED, 100, "recompute", _RECOMPUTE, **_ONE),
+    _query(SumSelect, PURE, 100, "recompute", "additions 7", columns=5, max_per_event=1),
+    _query(SumSelect, CONCENTRATED, 100, "recompute", "additions 7", columns=5, max_per_event=1),
+    _query(MaxSum, PURE, 100, "trivial", "price-of-continual-release 3.1", why=_NOTHING, largest=50, columns=5),
+    _query(SumSelect, PURE, 100, "trivial", "price-of-continual-release 3.1", why=_NOTHING, largest=50, columns=5),
+    # labels
+    _query(UnknownHistogram, APPROXIMATE, 365, "tree", _UNKNOWN, why=_ELSEWHERE),
+    _query(UnknownHistogram, APPROXIMATE, 100, "meta", "streaming-selection 5 and 7", why=_ELSEWHERE),
+    _query(UnknownTopK, APPROXIMATE, 365, "tree", _UNKNOWN, why=_ELSEWHERE, first=2),
+    _query(UnknownTopK, APPROXIMATE, 100, "meta", "streaming-selection 5 and 7", why=_ELSEWHERE, first=2),
+    _query(
+        StreamingTopK,
+        APPROXIMATE,
+        100,
+        "sparse-gumbel",
+        "streaming-selection 6",
+        why=_ELSEWHERE,
+        first=2,
+        columns=_LABELS,
+        switches=3,
+    ),
+    _query(
+        StreamingTopK,
+        ZCDP(0.5, adversary="oblivious"),
+        100,
+        "sparse-gumbel",
+        "streaming-selection 6.2",
+        why=_ELSEWHERE,
+        first=2,
+        columns=_LABELS,
+        switches=3,
+    ),
+    _query(StreamingTopK, CONCENTRATED, 100, "meta", "streaming-selection 5", why=_ELSEWHERE, first=2, columns=_LABELS),
+    _query(StreamingTopK, CONCENTRATED, 100, "meta-gauss", "streaming-selection 5", why=_ELSEWHERE, first=2, columns=3),
+    _query(StreamingTopK, CONCENTRATED, 100, "tree", "streaming-selection 3.4", why=_ELSEWHERE, first=2, columns=3),
+    _query(
+        StreamingTopK,
+        PURE,
+        100,
+        "tree",
+        "streaming-selection 3.4",
+        why=_ELSEWHERE,
+        first=2,
+        columns=3,
+        max_per_event=1,
+    ),
+)
+
+
+def audit_all(
+    effort: Effort = "short", *, seed: int = 0, jobs: int = 1, progress: Progress | None = None
+) -> dict[str, list[Report]]:
+    """Audits every mechanism; the reports by the name of the subject, without their scores. `make audit` is the long
+    version; `jobs` processes share the work."""
+    names = [subject.name for subject in AUDITED]
+    if jobs == 1:
+        done = map(_audited, range(len(AUDITED)), repeat(effort), repeat(seed))
+        return _collected(names, done, progress)
+    # Spawned, not forked: a forked child would inherit compiled code and threads in an unknown state.
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        return _collected(names, pool.map(_audited, range(len(AUDITED)), repeat(effort), repeat(seed)), progress)
+
+
+def _audited(number: int, effort: Effort, seed: int) -> list[Report]:
+    subject = AUDITED[number]
+    return [replace(r, scores=None) for r in audit_mechanism(subject.make, effort, ticks=subject.ticks, seed=seed)]
+
+
+def _collected(names: list[str], done: Iterable[list[Report]], progress: Progress | None) -> dict[str, list[Report]]:
+    found: dict[str, list[Report]] = {}
+    for number, (name, reports) in enumerate(zip(names, done, strict=True), start=1):
+        found[name] = reports
+        if progress:
+            progress(name, number, len(names))
+    return found

@@ -1,0 +1,133 @@
+"""Bugs in what is committed when, by whom, and under which identity: interruptions, threads, copies, upgrades."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audit.bugs.planting import Bug, plant, replaced
+from evertally import oneshot
+from evertally.counting import LinearMechanism, guarded, mechanism, paths, veil
+from evertally.counting.process import IntArray
+from evertally.contract.rows import Rows, dense
+from evertally.encode import UserCap, UserTick, door
+from evertally.noise import keystream
+
+_INTERRUPTED = "interrupted and concurrent calls"
+_USERS = "users after an interrupted call"
+_COPIES = "the same names with other data"
+
+
+@plant("sums are written before the noise is drawn", "decision 24: draw first, commit last", _INTERRUPTED)
+def sums_before_noise() -> Bug:
+    def advance(self: Any, rows: Rows, state: IntArray) -> tuple[IntArray, None, IntArray]:
+        state += dense(rows).sum(axis=0)
+        values = np.cumsum(dense(rows)[::-1], axis=0)[::-1]
+        values = state - values + dense(rows)
+        values += self._noise.advance(len(values))
+        return values, None, state
+
+    return replaced(LinearMechanism, _advance=advance)
+
+
+@plant("an engine that was interrupted is used as it is", "decision 24: as it was, or poisoned", _INTERRUPTED)
+def engine_not_taken_back() -> Bug:
+    return replaced(guarded.Guarded, _settle=lambda self: None)
+
+
+@plant("a veil goes back to where it stopped", "decision 24: as it was, or poisoned", _INTERRUPTED)
+def veil_not_taken_back() -> Bug:
+    return replaced(veil.VeiledMechanism, _go_back=lambda self, kept: None)
+
+
+@plant("a user cap counts before the release", "decision 24: a call that fails leaves a mechanism as it was", _USERS)
+def cap_counts_at_once() -> Bug:
+    original = UserCap.look
+
+    def look(self: UserCap, users: Any, tick: int) -> tuple[NDArray[np.bool_], UserTick]:
+        kept, counted = original(self, users, tick)
+        self._used.update(counted.after)
+        return kept, counted
+
+    return replaced(UserCap, look=look)
+
+
+@plant("two calls may be inside at once", "decision 24: threads", _INTERRUPTED)
+def no_lock() -> Bug:
+    class Open(dict[str, object]):
+        def setdefault(self, key: str, default: Any = None) -> Any:
+            self[key] = default
+            return default
+
+        def __delitem__(self, key: str) -> None:
+            self.pop(key, None)
+
+    original = guarded.Guarded.__init__
+
+    def init(self: Any) -> None:
+        original(self)
+        self._turn = Open()
+
+    return replaced(guarded.Guarded, __init__=init)
+
+
+@plant("a second mechanism on a path of noise", "decision 25: one live mechanism per path and process", _COPIES)
+def second_mechanism() -> Bug:
+    return replaced(paths.Hold, begin=lambda self: None)
+
+
+@plant("an older snapshot resumed beside newer releases", "decision 25: one live mechanism per path", _COPIES)
+def older_snapshot() -> Bug:
+    return replaced(paths.Hold, resume=lambda self, tick: None)
+
+
+@plant("a mechanism goes on after its stream was taken over", "decision 25: one live mechanism per path", _COPIES)
+def goes_on() -> Bug:
+    return replaced(paths.Hold, check=lambda self: None)
+
+
+@plant("mechanisms can be copied", "decision 25: a second one only by allow_copy", _COPIES)
+def copied() -> Bug:
+    def shallow(self: Any) -> Any:
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__, _noise=self._new_noise(), _hold=None)
+        twin._noise.seek(self.tick)
+        return twin
+
+    return replaced(guarded.Guarded, __copy__=shallow, __deepcopy__=lambda self, memo: shallow(self))
+
+
+@plant("one name for two histograms", "decision 25: identity is bound", _COPIES)
+def one_shot_twice() -> Bug:
+    return replaced(oneshot, once=lambda *seen: None, named=lambda name, key, default: name or default)
+
+
+@plant(
+    "a snapshot does not say from where its noise was drawn",
+    "decision 25: a keyed fingerprint of the noise path",
+    "one more option after an upgrade",
+)
+def path_not_bound() -> Bug:
+    return replaced(mechanism.Contract, noise_fingerprint="the same for all")
+
+
+@plant("two laws read the same bits", "decision 25: a law is part of the page key", "two laws in one lane")
+def law_not_in_the_key() -> Bug:
+    original = keystream.Keystream.__init__
+
+    def init(self: Any, subkey: bytes, lane: str, law: str) -> None:
+        original(self, subkey, lane, "")
+
+    return replaced(keystream.Keystream, __init__=init)
+
+
+@plant("a call releases what was taken over meanwhile", "decision 25: one live mechanism per path", _COPIES)
+def released_after_all() -> Bug:
+    return replaced(paths.Hold, release=lambda self, tick: None)
+
+
+@plant("a time-out is taken for an unreadable record", "decision 24: time-outs", "time-outs at the door")
+def time_out_swallowed() -> Bug:
+    return replaced(door, UNREADABLE=Exception)

@@ -1,0 +1,198 @@
+"""Bugs on the way of an unknown item: at the door, in the table, and in what is shown of it.
+
+Ties in the order of arrival are not planted: one event moves one label then, too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from audit.bugs.planting import Bug, plant, replaced
+from evertally.encode import ItemDoor, ItemTotals
+from evertally.encode.door import _TOTAL_LIMIT
+from evertally.encode.labels import as_list
+from evertally.encode.plain import pairs, whole
+from evertally.errors import ReplayRefused
+from evertally.selection.item_table import ItemTable
+from evertally.selection.unknown import UnknownHistogram
+
+_FORM = "one event of an unknown domain, in any form"
+_LONG = "one event of an unknown domain, out of many long ones"
+_BELOW = "what is below the threshold"
+
+
+# -- the door and the table ------------------------------------------------------------------------------------------
+
+
+def _door(contribution: Callable[[ItemDoor, list[dict[str, int]], int, int], dict[str, int]]) -> Bug:
+    """Events counted one by one; `contribution(door, batch, i, tick)` is what event i of the batch adds."""
+
+    def totals(self: ItemDoor, events: Any, tick: int) -> ItemTotals:
+        batch = [self._items(event) for event in as_list(events)]
+        found: Tally[str] = Tally()
+        for i in range(len(batch)):
+            found.update(contribution(self, batch, i, tick))
+        return ItemTotals.of(dict(found))
+
+    return replaced(ItemDoor, totals=totals)
+
+
+@plant(
+    "long lists of items cut by their place in the batch",
+    "streaming-selection 10.1: never a function of the position in a batch",
+    _LONG,
+)
+def cut_by_position() -> Bug:
+    def contribution(door: ItemDoor, batch: list[dict[str, int]], i: int, tick: int) -> dict[str, int]:
+        ranked = sorted(batch[i], key=lambda label: (sum(label.encode()) + i) % 3)
+        return {label: batch[i][label] for label in ranked[: door.max_per_event]}
+
+    return _door(contribution)
+
+
+@plant(
+    "long lists of items cut to the most frequent ones",
+    "streaming-selection 10.1: never choose by private state",
+    _LONG,
+)
+def cut_by_popularity() -> Bug:
+    def contribution(door: ItemDoor, batch: list[dict[str, int]], i: int, tick: int) -> dict[str, int]:
+        seen = Tally(label for row in batch for label in row)
+        ranked = sorted(batch[i], key=lambda label: (-seen[label], label))
+        return {label: batch[i][label] for label in ranked[: door.max_per_event]}
+
+    return _door(contribution)
+
+
+@plant(
+    "items counted as often as an event names them",
+    "streaming-selection 10.1: an event is a set, two copies of an item count once",
+    _FORM,
+)
+def copies_counted() -> Bug:
+    def pairs(self: Any, events: Any, items: Any, labels: Any, tick: int) -> Any:
+        return np.bincount(items, minlength=len(labels))
+
+    return replaced(ItemDoor, _of_pairs=pairs)
+
+
+@plant(
+    "weights of items not clipped",
+    "streaming-selection 10.1: multiplicities beyond DeltaInf are clipped for each item",
+    _FORM,
+)
+def weights_not_clipped() -> Bug:
+    def items(self: ItemDoor, event: object) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for value, weight in pairs(event):
+            item, times = self._item(value), whole(weight, _TOTAL_LIMIT)
+            if item is not None and times > 0:
+                found[item] = found.get(item, 0) + times
+        return found
+
+    return replaced(ItemDoor, _items=items)
+
+
+@plant(
+    "spellings of an item clipped before they are merged",
+    "streaming-selection 10.1: canonicalise, merge duplicates, then clip",
+    _FORM,
+)
+def clipped_too_early() -> Bug:
+    def items(self: ItemDoor, event: object) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for value, weight in pairs(event):
+            item, times = self._item(value), whole(weight, self.max_weight)
+            if item is not None and times > 0:
+                found[item] = found.get(item, 0) + times
+        return found
+
+    return replaced(ItemDoor, _items=items)
+
+
+@plant(
+    "the smallest counts forgotten",
+    "streaming-selection 7.1: eviction by private state is broken in general",
+    "one event before a long stream",
+)
+def eviction() -> Bug:
+    original = ItemTable.add
+
+    def add(self: ItemTable, totals: ItemTotals) -> None:
+        original(self, totals)
+        others = np.setdiff1d(np.flatnonzero(self.counts), self._index.find(totals.labels))[::-1]
+        if others.size > 1:  # room for two; of equals, the one that came first stays
+            self.counts[others[np.argmin(self.counts[others])]] = 0
+
+    return replaced(ItemTable, add=add)
+
+
+# -- what is shown ---------------------------------------------------------------------------------------------------
+
+
+@plant(
+    "labels released in the order of their arrival",
+    "streaming-selection 10.3: insertion order is private",
+    "the order of what is released",
+)
+def order_of_arrival() -> Bug:
+    return replaced(UnknownHistogram, _best=lambda self, pairs: pairs)
+
+
+@plant(
+    "labels in the text of an error",
+    "streaming-selection 10.3: no error texts with labels",
+    _BELOW,
+)
+def labels_in_errors() -> Bug:
+    original = UnknownHistogram._step
+
+    def step(self: Any, totals: Any, tick: int | None, users: Any = None) -> Any:
+        try:
+            return original(self, totals, tick, users)
+        except ReplayRefused as error:
+            raise ReplayRefused(f"{error} (items: {', '.join(self._table.labels.list())})") from None
+
+    return replaced(UnknownHistogram, _step=step)
+
+
+@plant(
+    "number of labels in the name of the object",
+    "streaming-selection 10.3: no |U_t|, no row metrics",
+    _BELOW,
+)
+def number_in_repr() -> Bug:
+    return replaced(UnknownHistogram, __repr__=lambda self: f"UnknownHistogram({len(self._table)} items)")
+
+
+@plant(
+    "error bound for as many labels as there are",
+    "streaming-selection 10.3: no |U_t|, no row metrics",
+    _BELOW,
+)
+def bound_for_what_is_there() -> Bug:
+    original = UnknownHistogram.error_bound
+
+    def error_bound(self: Any, beta: float = 0.05, t: int | None = None, *, items: int | None = None) -> float:
+        return original(self, beta, t, items=items or max(1, len(self._table)))
+
+    return replaced(UnknownHistogram, error_bound=error_bound)
+
+
+@plant(
+    "unreleased labels shown with a count of 0",
+    "streaming-selection 10.3: only the thresholded lists may leave",
+    _BELOW,
+)
+def shown_as_zero() -> Bug:
+    original = UnknownHistogram._publish
+
+    def publish(self: Any) -> dict[str, int]:
+        shown = original(self)
+        return shown | {label: 0 for label in self._table.labels.list() if label not in shown}
+
+    return replaced(UnknownHistogram, _publish=publish)
