@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 import evertally as et
 from evertally.bounds import TreeFormula
 from evertally.counting.tree import choose_radix, levels
-from evertally.selection.streaming import StreamingTopK
+from evertally.statistics import StreamingTopK
 
 FloatArray = NDArray[np.float64]
 

@@ -25,7 +25,7 @@ import numpy as np
 from benchmarks.report import Table, quantity
 
 import evertally as et
-from evertally.selection.unknown import UnknownHistogram
+from evertally.statistics import UnknownHistogram
 
 LEAST_EVENTS_A_SECOND = 1e6
 SHAPES = ("labels", "lists")

@@ -19,7 +19,7 @@ from evertally import oneshot
 from evertally.audit.attacks import Finding
 from evertally.audit.game import Factory, public
 from evertally.checks.interruptions import Line, interrupted, lines_of, watched
-from evertally.counting import restore
+from evertally.contract import restore
 from evertally.contract.snapshot import guarantee_to_json
 from evertally.errors import EvertallyError
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Key, ZeroNoise, simulation

@@ -52,7 +52,7 @@ def item_loss(
     label is not shown.
 
     >>> from evertally.privacy import ApproxZCDP
-    >>> from evertally.selection.unknown import UnknownHistogram
+    >>> from evertally.statistics import UnknownHistogram
     >>> def make(key):
     ...     return UnknownHistogram(guarantee=ApproxZCDP(2, 0.1, force=True), horizon=2, radix=2, key=key)
     >>> loss = item_loss(make, [1, 0], [0, 0])

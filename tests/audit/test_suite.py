@@ -286,7 +286,7 @@ def test_a_selection_with_half_of_its_noise_is_caught(monkeypatch):
 
 
 def test_a_constant_that_looks_at_data_is_caught(monkeypatch):
-    from evertally.histogram.veils import TrivialVeil
+    from evertally.histogram.in_place import TrivialVeil
 
     original = TrivialVeil.advance
 

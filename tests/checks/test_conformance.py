@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from evertally.selection.streaming import MECHANISMS as STREAMING
+from evertally.selection.unknown_meta import BlockHistogram, BlockTopK
 
 from conformance import MECHANISMS
 from conformance.column_mechanisms import COLUMN_MECHANISMS
@@ -15,19 +17,17 @@ from evertally.checks import CHECKS, Subject, checks
 from evertally.checks.secrets import check_secrets_stay
 from evertally.encode.texts import tables_to_bytes
 from evertally.histogram.approaches import NAMES
-from evertally.histogram.column_query import ColumnQuery
-from evertally.histogram.veils import RecomputeVeil
+from evertally.histogram.in_place import RecomputeVeil
 from evertally.noise import ZeroNoise, simulation
 from evertally.partition.engine import PartitionedRelease
-from evertally.partition.veil import PartitionVeil
+from evertally.partition.intervals import PartitionVeil
 from evertally.secret import Secret
-from evertally.selection import StreamingTopK, UnknownHistogram, UnknownTopK
 from evertally.selection.item_table import ItemTable
 from evertally.selection.item_tree import ItemTree
 from evertally.selection.meta import KnownBlocks, MetaAlgo, SeenBlocks
 from evertally.selection.sparse_gumbel import SparseGumbel
-from evertally.selection.streaming import MECHANISMS as STREAMING
-from evertally.selection.unknown_meta import BlockHistogram, BlockTopK
+from evertally.statistics import StreamingTopK, UnknownHistogram, UnknownTopK
+from evertally.statistics.column_options import Guessing
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
@@ -40,7 +40,7 @@ def test_the_list_is_complete() -> None:
     names = [subject.name for subject in MECHANISMS]
     assert len(set(names)) == len(names)
     made = [subject.make(simulation(0)) for subject in COLUMN_MECHANISMS]
-    assert {type(mechanism) for mechanism in made} == set(ColumnQuery.__subclasses__())
+    assert {type(mechanism) for mechanism in made} == set(Guessing.__subclasses__())
     assert {mechanism.mechanism for mechanism in made} == set(NAMES) - {"honaker", "epoch-hybrid"}
     found = [subject.make(simulation(0)) for subject in UNKNOWN]
     assert {type(mechanism) for mechanism in found} == {UnknownHistogram, UnknownTopK, BlockHistogram, BlockTopK}

@@ -126,9 +126,7 @@ LARGEST_OTHER = Question("MaxSum(other)", partial(MaxSum, _LABELS[:3], other=_LA
 LEADERS_OTHER = Question(
     "TopKSelect(4, other)", partial(TopKSelect, 4, _LABELS[:3], other=_LABELS[3]), lambda sums: sums, _deficits
 )
-HISTOGRAM_OTHER = Question(
-    "Histogram(other)", partial(Histogram, categories=_LABELS[:3], other=_LABELS[3]), _by_label
-)
+HISTOGRAM_OTHER = Question("Histogram(other)", partial(Histogram, categories=_LABELS[:3], other=_LABELS[3]), _by_label)
 
 
 def staleness(mechanism: Any) -> float:

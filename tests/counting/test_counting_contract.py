@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evertally as et
+from evertally.contract.inputs import as_integers
+from evertally.contract.ticks import LAST_TICK
 from evertally.counting.choose import HYBRID_TARGET, KINDS
-from evertally.counting.epochs import LAST_TICK
-from evertally.counting.inputs import as_integers
 from evertally.errors import ConfigurationError, HorizonExceeded, ReplayRefused
 from evertally.noise import ZeroNoise
 

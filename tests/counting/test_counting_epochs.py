@@ -10,8 +10,9 @@ import pytest
 from counting_reference import inverse_factor
 
 import evertally as et
+from evertally.contract.ticks import LAST_TICK
 from evertally.counting.choose import Setting, build, choose
-from evertally.counting.epochs import EPOCHS, LAST_TICK, EpochProcess
+from evertally.counting.epochs import EPOCHS, EpochProcess
 from evertally.errors import ConfigurationError
 from evertally.noise import ZeroNoise, simulation
 from evertally.privacy import Change

@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evertally.counting.honaker as honaker_module
-from evertally.counting import VectorCounter, restore
+from evertally.contract import restore
 from evertally.counting.honaker import HonakerProcess, weight
 from evertally.noise import Recording, simulation
 from evertally.privacy import ZCDP, Change, PureDP
+from evertally.statistics import VectorCounter
 
 ONE = Change(1, 1, 1)
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evertally as et
-from evertally.counting.rows import SparseRows, dense, total
+from evertally.contract.rows import SparseRows, dense, total
 
 LENGTH, WIDTH = 12, 4
 ENTRIES = st.lists(

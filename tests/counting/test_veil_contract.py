@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from evertally.counting.column_input import ColumnInput, column_count
+from evertally.counting.veil import VeiledMechanism, stairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evertally as et
+from evertally.contract.rows import Rows, total
 from evertally.counting import mechanism as mechanism_module
-from evertally.counting.column_input import ColumnInput, column_count
 from evertally.counting.process import IntArray
-from evertally.counting.rows import Rows, total
-from evertally.counting.veil import VeiledMechanism, stairs
 from evertally.errors import ConfigurationError, HorizonExceeded, ReplayRefused
-from evertally.histogram.veils import Bound
+from evertally.histogram.in_place import Bound
 from evertally.noise import ZeroNoise
 from evertally.privacy import Contribution, Neighbours
 

@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from evertally.histogram.sparse import SparseCounter
 
 import evertally as et
 from audit.bugs.statements import undeclared_is_one
-from evertally.histogram.column_query import ColumnQuery
-from evertally.histogram.sparse import SparseCounter
+from evertally.statistics.column_options import Guessing
 
 ROOT = Path(__file__).parents[2]
-KINDS = {kind.__name__ for kind in ColumnQuery.__subclasses__()}
+KINDS = {kind.__name__ for kind in Guessing.__subclasses__()}
 SPARSE = {"Counter", "Histogram"}  # with mechanism="sparse"
 BETA, RUNS = 1e-3, 5
 LOOKS = (1, 2, 3, 5, 6, 7, 30, 60)  # ticks whose intervals are judged: of bursts, right after them, and later
@@ -36,14 +36,14 @@ class Example:
     where: str
     call: ast.Call
 
-    def make(self, seed: int, **settled: Any) -> ColumnQuery:
+    def make(self, seed: int, **settled: Any) -> Guessing:
         """The mechanism as it is written, but for its key and what is settled."""
         given = [keyword for keyword in self.call.keywords if keyword.arg not in {"key", *settled}]
         others = {"key": et.simulation(seed)} | settled
         given += [ast.keyword(name, ast.Name(f"_{name}", ast.Load())) for name in others]
         call = ast.fix_missing_locations(ast.Expression(ast.Call(self.call.func, self.call.args, given)))
         names = {"et": et, "np": np} | {f"_{name}": value for name, value in others.items()}
-        made: ColumnQuery = eval(compile(call, self.where, "eval"), names)
+        made: Guessing = eval(compile(call, self.where, "eval"), names)
         return made
 
 
@@ -83,7 +83,7 @@ def test_there_are_examples_to_check() -> None:
     assert {type(example.make(0)).__name__ for example in EXAMPLES} >= KINDS
 
 
-def errors(made: ColumnQuery, value: Any, sums: Any) -> Any:
+def errors(made: Guessing, value: Any, sums: Any) -> Any:
     """How far an answer is off, of labels by how much they are too low."""
     if isinstance(value, str):
         return np.array([sums.max() - sums[made.columns.index(value)]])
@@ -96,14 +96,14 @@ def numbers(value: Any) -> Any:
     return np.atleast_1d(list(value.values()) if isinstance(value, dict) else value)
 
 
-def fits(made: ColumnQuery, release: Any, sums: Any) -> bool:
+def fits(made: Guessing, release: Any, sums: Any) -> bool:
     low, high = map(numbers, release.interval(BETA))
     named = isinstance(release.value, str | list)
     right = errors(made, release.value, sums) if named else made._queries.values(sums)
     return bool(np.all(low <= right) and np.all(right <= high))
 
 
-def keeps_its_word(made: ColumnQuery, stream: str) -> bool:
+def keeps_its_word(made: Guessing, stream: str) -> bool:
     """Bound and intervals, on one stream."""
     T, d, most = made.horizon or 3000, len(made.columns), made._task.most
     height = min(10**6, most if most is not None else 5 * (made._task.largest or 1000))
@@ -128,7 +128,7 @@ def keeps_its_word(made: ColumnQuery, stream: str) -> bool:
     return True
 
 
-def _few(made: ColumnQuery, T: int, d: int, height: int) -> bool:
+def _few(made: Guessing, T: int, d: int, height: int) -> bool:
     """Events all over the horizon, looked at now and then."""
     ticks = np.unique(np.linspace(0, T - 1, 400).astype(np.int64))
     columns = np.arange(ticks.size) % min(d, 3)

@@ -30,8 +30,8 @@ from evertally.checks.hostile import (
     liars,
     signalling_nan,
 )
-from evertally.counting.inputs import as_integers, keep_events
-from evertally.counting.rows import SparseRows
+from evertally.contract.inputs import as_integers, keep_events
+from evertally.contract.rows import SparseRows
 from evertally.encode import AmountDoor, CategoryDoor, ItemDoor, UserCap, ValueDoor
 from evertally.encode.labels import canonical, coded
 from evertally.encode.plain import only, plain, real, whole

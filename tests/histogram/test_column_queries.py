@@ -23,7 +23,7 @@ from evertally.errors import BudgetExceeded, ConfigurationError, HorizonExceeded
 from evertally.histogram.approaches import NAMES
 from evertally.histogram.expressions import Columns
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Recording, ZeroNoise
-from evertally.partition.veil import NO_BOUND
+from evertally.partition.intervals import NO_BOUND
 
 PURE, ZC, APPROX = et.PureDP(1.0), et.ZCDP(0.5), et.ApproxDP(1.0, 1e-6)
 OBLIVIOUS = et.ApproxDP(1.0, 1e-6, adversary="oblivious")

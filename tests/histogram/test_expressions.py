@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from evertally.counting.column_input import column_count
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evertally as et
-from evertally.counting.column_input import column_count
 from evertally.errors import ConfigurationError
 from evertally.histogram.expressions import (
     Certificate,

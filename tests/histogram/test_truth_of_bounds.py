@@ -16,7 +16,7 @@ import pytest
 import evertally as et
 from evertally.counting.choose import KINDS
 from evertally.histogram.approaches import NAMES
-from evertally.partition.veil import NO_BOUND
+from evertally.partition.intervals import NO_BOUND
 
 TICKS, RUNS, BETA = 40, 8, 0.01
 MOST_FAILURES = 3  # Binomial(8, 0.01) is above 3 with probability 7e-7

@@ -29,7 +29,7 @@ from partition_reference import (
     literal_two_levels,
 )
 
-from evertally.counting.rows import Rows, dense
+from evertally.contract.rows import Rows, dense
 from evertally.partition import (
     Configuration,
     Terms,

@@ -25,7 +25,7 @@ from partition_reference import (
     four_bits_up,
 )
 
-from evertally.counting.rows import Rows, SparseRows, dense
+from evertally.contract.rows import Rows, SparseRows, dense
 from evertally.counting.tree import TreeProcess
 from evertally.noise import DiscreteLaplace, simulation
 from evertally.partition import Intervals, Ladder, NoisyLadders, PartitionedRelease, Rebased, Rule

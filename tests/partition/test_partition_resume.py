@@ -27,7 +27,7 @@ from evertally.partition import (
     rebased,
 )
 from evertally.partition.engine import project
-from evertally.partition.veil import NO_BOUND
+from evertally.partition.intervals import NO_BOUND
 from evertally.privacy import ApproxDP, Change, PureDP
 
 T = 48

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from visit_stream import COLUMN_QUERIES, UNKNOWN_QUERIES, WITH_UNKNOWN_QUERIES, WriteSpec, visits
 
-from evertally.counting.release import Release
+from evertally.contract.release import Release
 from evertally.noise import simulation
 from evertally.runtime.mechanisms import build
 from evertally.runtime.releases import TickRelease, pack

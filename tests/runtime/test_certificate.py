@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from evertally.selection.streaming import MECHANISMS
 from visit_stream import COLUMN_QUERIES, UNKNOWN_QUERIES, WITH_UNKNOWN_QUERIES, WriteSpec
 
 import evertally
@@ -22,7 +23,6 @@ from evertally.runtime.mechanisms import build
 from evertally.runtime.proofs import change_proof, mechanism_proof
 from evertally.runtime.sinks.parquet import ABOUT, release_schema
 from evertally.runtime.spec.options import SELECTION
-from evertally.selection.streaming import MECHANISMS
 
 THEORY = Path(__file__).parents[2] / "docs" / "theory"
 

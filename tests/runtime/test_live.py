@@ -20,7 +20,7 @@ from visit_stream import (
     visits,
 )
 
-from evertally.counting.snapshot import guarantee_to_json
+from evertally.contract.snapshot import guarantee_to_json
 from evertally.errors import ConfigurationError, StateError
 from evertally.noise import Key
 from evertally.runtime import load_spec, opening, run

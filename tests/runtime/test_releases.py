@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from release_stream import released, spec_of_all_kinds
 from visit_stream import WriteSpec
 
-from evertally.counting.release import Release
+from evertally.contract.release import Release
 from evertally.errors import StateError
 from evertally.runtime.output import entries
 from evertally.runtime.releases import FIELDS, TickRelease, as_json, canonical, categories, pack, rows, unpack

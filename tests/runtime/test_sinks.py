@@ -17,7 +17,7 @@ import pytest
 from release_stream import released, spec_of_all_kinds
 from visit_stream import WriteSpec
 
-from evertally.counting.release import Release
+from evertally.contract.release import Release
 from evertally.errors import StateError
 from evertally.runtime.releases import FIELDS, TickRelease, pack, rows
 from evertally.runtime.sinks import Lines, Parts, Sink, open_sinks

@@ -15,6 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from evertally.selection.unknown import charge_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, chisquare
@@ -33,7 +34,6 @@ from evertally.selection.histograms import (
 )
 from evertally.selection.items import Items
 from evertally.selection.reach import Reach
-from evertally.selection.unknown import charge_of
 
 FALSE_ALARM = 1e-6
 REPLACE = Neighbours.REPLACE

@@ -15,7 +15,7 @@ from evertally import checks
 from evertally.checks import Subject
 from evertally.errors import BudgetExceeded, ConfigurationError
 from evertally.noise import ZeroNoise
-from evertally.selection.streaming import StreamingTopK
+from evertally.statistics import StreamingTopK
 
 NAMES = ["pear", "apple", "fig", "plum"]
 APPROXIMATE = et.ApproxDP(4.0, 1e-3)

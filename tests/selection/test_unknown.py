@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from evertally.selection.unknown import charge_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta as beta_law
@@ -31,7 +32,7 @@ from evertally.noise import DiscreteGaussian, Recording, ZeroNoise, item_address
 from evertally.privacy import Change
 from evertally.selection.item_index import grown
 from evertally.selection.item_tree import ItemTree
-from evertally.selection.unknown import UnknownHistogram, UnknownTopK, charge_of
+from evertally.statistics import UnknownHistogram, UnknownTopK
 
 UNIT = et.ApproxZCDP(Fraction(1, 2), 1e-6)  # tau = 1 for events of one item
 

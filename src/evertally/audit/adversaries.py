@@ -13,8 +13,8 @@ import numpy as np
 
 from evertally.audit.game import Adversary, FloatArray, IntArray, Move, Views, width
 from evertally.audit.gaussian import ClosedForm, NodeForm, closed_form, node_form
-from evertally.counting.linear import LinearMechanism
 from evertally.privacy import Neighbours, PureDP
+from evertally.statistics.linear_options import is_linear
 
 
 def worst_pair(model: Any) -> tuple[IntArray, IntArray]:
@@ -237,7 +237,7 @@ class BestScore:
         self._forms: dict[int, ClosedForm | NodeForm | None] = {}
 
     def __call__(self, views: Views) -> FloatArray | None:
-        if not isinstance(self._model, LinearMechanism) or not views.challenged.all():
+        if not is_linear(self._model) or not views.challenged.all():
             return None
         form = self._form(views.releases.shape[1])
         if form is None:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evertally.audit.game import Factory, public, take
-from evertally.counting import restore
+from evertally.contract import restore
 from evertally.errors import HorizonExceeded, ReplayRefused
 from evertally.noise import simulation
 

@@ -16,22 +16,24 @@ from typing import Any
 from evertally.audit.game import Factory
 from evertally.audit.report import Progress, Report
 from evertally.audit.suite import Effort, audit_mechanism
-from evertally.counting import Counter, RunningMean, VectorCounter
-from evertally.histogram import (
+from evertally.histogram import expressions
+from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
+from evertally.statistics import (
+    Counter,
     Histogram,
     MaxSum,
     MinSum,
     MonotoneQuery,
     Quantile,
-    SparseCounter,
-    SparseHistogram,
+    RunningMean,
+    StreamingTopK,
     SumSelect,
     TopK,
     TopKSelect,
-    expressions,
+    UnknownHistogram,
+    UnknownTopK,
+    VectorCounter,
 )
-from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
-from evertally.selection import StreamingTopK, UnknownHistogram, UnknownTopK
 
 PURE, CONCENTRATED, APPROXIMATE = PureDP(1.0), ZCDP(0.5), ApproxDP(1.0, 1e-6)
 
@@ -216,8 +218,8 @@ AUDITED: tuple[Audited, ...] = (
     _query(TopKSelect, PURE, 1000, "doubling", "parameterized-histograms 2.2, 5.1", first=2, **_BUSY),
     _query(MonotoneQuery, PURE, 1000, "intervals", _VARIANT, why=_ROTATES, first=expressions.Mean(), **_BUSY),
     _query(MonotoneQuery, PURE, 1000, "rebased", _VARIANT, first=expressions.Maximum(), **_BUSY),
-    _query(SparseCounter, PURE, 1000, "intervals", "parameterized-histograms 4.5", why=_ONE_COLUMN, largest=10_000),
-    _query(SparseHistogram, PURE, 1000, "intervals", _VARIANT, categories=_LABELS, largest=1000, neighbours="replace"),
+    _query(Counter, PURE, 1000, "sparse", "parameterized-histograms 4.5", why=_ONE_COLUMN, largest=10_000),
+    _query(Histogram, PURE, 1000, "sparse", _VARIANT, categories=_LABELS, largest=1000, neighbours="replace"),
     # recomputation and constants
     _query(MaxSum, PURE, 100, "recompute", _RECOMPUTE, **_ONE),
     _query(TopK, CONCENTRATED, 100, "recompute", _RECOMPUTE, first=2, columns=5),

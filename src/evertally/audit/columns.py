@@ -27,18 +27,20 @@ from evertally.audit.label_noise import PlantedVariates
 from evertally.audit.partition import close_loss, histogram_loss, levels_after, transcript_loss
 from evertally.audit.report import Report, describe
 from evertally.audit.scripts import Address, Make, Script
-from evertally.counting import VectorCounter
+from evertally.contract.in_place import InPlace
 from evertally.counting.choose import build
+from evertally.counting.linear import JointSums
 from evertally.errors import ConfigurationError
 from evertally.histogram.approaches import Approach, choose_approach
-from evertally.histogram.column_query import ColumnQuery
-from evertally.histogram.in_place import CounterVeil, RecomputeVeil, TrivialVeil
+from evertally.histogram.in_place import Constant, Recomputation
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law, NoiseKey, Variates, simulation
 from evertally.noise.source import ZeroSource
 from evertally.noise.variates import VariateKind
 from evertally.partition import Configuration, PartitionEngine, TwoLevelPlan
 from evertally.partition.histograms import make_histogram
 from evertally.privacy import ZCDP, ApproxDP, Neighbours, PureDP
+from evertally.statistics import VectorCounter
+from evertally.statistics.column_options import Guessing
 
 Audit = tuple[str, Callable[[], Report]]
 
@@ -52,22 +54,27 @@ _ORDERS = (1.01, 1.25, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0)
 _FAR = 2.0**30  # a variate that beats every count
 
 
-def approach_of(model: ColumnQuery) -> Approach:
+def approach_of(model: Guessing) -> Approach:
     """The way that the mechanism has chosen, once more."""
-    return choose_approach(replace(model._task, settled=model._options["calibration"]), model.mechanism)
+    return choose_approach(replace(model._task, settled=model._options["calibration"]), model._plan.named)
 
 
-def column_audits(model: ColumnQuery, wait: int) -> list[Audit]:
+def worker_of(model: Guessing) -> Any:
+    """The engine behind a question that changes in place; None for counters."""
+    return getattr(model._engine, "worker", None)
+
+
+def column_audits(model: Guessing, wait: int) -> list[Audit]:
     """The audits that play no games; `wait` is how many ticks an interval waits in the transcripts that are judged."""
-    approach, veil = approach_of(model), model._veil
-    if isinstance(veil, PartitionEngine):
+    approach, worker = approach_of(model), worker_of(model)
+    if isinstance(worker, PartitionEngine):
         return _partition_audits(model, approach, wait)
-    if isinstance(veil, RecomputeVeil):
+    if isinstance(worker, Recomputation):
         judged = _selection_report if model._task.selects else _answers_report
         return [("exact law", lambda: judged(model, approach))]
-    if isinstance(veil, TrivialVeil):
+    if isinstance(worker, Constant):
         return [("constant", lambda: _constant_report(model, approach))]
-    assert isinstance(veil, CounterVeil)
+    assert isinstance(model._engine, JointSums)
     return [("same counters", lambda: _same_counters_report(model, approach))]
 
 
@@ -77,29 +84,31 @@ def column_audits(model: ColumnQuery, wait: int) -> list[Audit]:
 class Replica:
     """The engine of a mechanism and its answers, without the door: what many games need of it."""
 
-    def __init__(self, model: ColumnQuery, approach: Approach, key: NoiseKey) -> None:
-        self._model, self._veil = model, approach.build(key.source("audit"))
+    def __init__(self, model: Guessing, approach: Approach, key: NoiseKey) -> None:
+        self._form, self._engine = model._form, approach.build(key.source("audit"))
+        self._state = self._engine.start()
         self.guarantee, self.charge, self.horizon = model.guarantee, model.charge, model.horizon
-        self.mechanism, self.columns = model.mechanism, len(model.columns)
+        self.mechanism, self.columns = model.mechanism, model._task.columns
         self.audited_as = type(model).__name__
         self.sensitivity, self.neighbours = model.sensitivity, model.neighbours
 
     def step(self, row: Any) -> Any:
-        values, _ = self._veil.advance(np.asarray(row, dtype=np.int64).reshape(1, -1))
-        return self._model._show(values[-1])
+        played = self._engine.play(np.asarray(row, dtype=np.int64).reshape(1, -1), self._state)
+        self._state = played.state
+        return self._form.show(played.rows[-1])
 
 
-def replicas(model: ColumnQuery) -> Factory:
+def replicas(model: Guessing) -> Factory:
     """A factory of replicas: nothing is chosen or calibrated anew for each of them."""
     approach = approach_of(model)
     return lambda key: Replica(model, approach, key)
 
 
-def close_pair_of(model: ColumnQuery, wait: int = 2) -> tuple[IntArray, IntArray]:
+def close_pair_of(model: Guessing, wait: int = 2) -> tuple[IntArray, IntArray]:
     """Two streams that are bad for the mechanism: for a partition those of `close_pair`, otherwise a change at once."""
-    veil = model._veil
-    if isinstance(veil, PartitionEngine):
-        plan = veil._formula
+    worker = worker_of(model)
+    if isinstance(worker, PartitionEngine):
+        plan = worker._formula
         outer = plan.outer if isinstance(plan, TwoLevelPlan) else plan
         assert isinstance(outer, Configuration)
         return close_pair(model, outer, wait).streams(wait)
@@ -131,7 +140,7 @@ class Pair:
         return np.zeros((ticks, self.before.size), dtype=np.int64)
 
 
-def changes(model: ColumnQuery) -> list[tuple[IntArray, IntArray]]:
+def changes(model: Guessing) -> list[tuple[IntArray, IntArray]]:
     """The largest change of a row; and where that is all columns at once and one way, all but the last: then the last
     one can make up for it before the interval closes (additions 7)."""
     left, right = worst_pair(model)
@@ -142,21 +151,19 @@ def changes(model: ColumnQuery) -> list[tuple[IntArray, IntArray]]:
     return [(left, right), (fewer, right)]
 
 
-def close_pair(
-    model: ColumnQuery, made: Configuration, wait: int, pair: tuple[IntArray, IntArray] | None = None
-) -> Pair:
+def close_pair(model: Guessing, made: Configuration, wait: int, pair: tuple[IntArray, IntArray] | None = None) -> Pair:
     """The worst of some thousand pairs for the first interval, with the answer at the threshold.
 
     If the answer of `other` is higher by dw while the interval waits, and that of `one` by dc when it closes, then tau
     has to make up for dw and mu for dw + dc: together dw/b_tau + (dw + dc)/b_mu (the core lemma, 2.2).
     """
     rule, noise = made.make_rule(), made.noise
-    rule.start(np.zeros(len(model.columns), dtype=np.int64))
+    rule.start(np.zeros(model._task.columns, dtype=np.int64))
 
     def height(row: IntArray) -> int:
         return -rule.slack(row)
 
-    ones = np.ones(len(model.columns), dtype=np.int64)
+    ones = np.ones(model._task.columns, dtype=np.int64)
     threshold = int(np.max(rule.rise(1, np.arange(2, wait + 4))))  # some rise with the tick
     level = _first(lambda n: height(n * ones) >= threshold) * ones
     tau, mu, w = float(noise.tau.scale), float(noise.mu.scale), model.sensitivity.linf
@@ -213,10 +220,10 @@ def _first(test: Callable[[int], bool]) -> int:
 # -- partitions ------------------------------------------------------------------------------------------------------
 
 
-def _partition_audits(model: ColumnQuery, approach: Approach, wait: int) -> list[Audit]:
-    veil = model._veil
-    assert isinstance(veil, PartitionEngine)
-    plan = veil._formula
+def _partition_audits(model: Guessing, approach: Approach, wait: int) -> list[Audit]:
+    worker = worker_of(model)
+    assert isinstance(worker, PartitionEngine)
+    plan = worker._formula
     if isinstance(plan, TwoLevelPlan):
         levels = {"outer level": plan.outer, "inner level": plan.inner(1)}
         audits: list[Audit] = [("transcript", lambda: _two_level_report(model, approach, plan, wait))]
@@ -245,24 +252,24 @@ def _few(plan: Configuration, most: int) -> Configuration:
     return few
 
 
-def _transcript_report(model: ColumnQuery, made: Configuration, wait: int) -> Report:
+def _transcript_report(model: Guessing, made: Configuration, wait: int) -> Report:
     adversary, lost = _transcript(model, made, wait)
     return _report(model, adversary, "transcript", "epsilon", _epsilon(model), lost)
 
 
-def _level_report(model: ColumnQuery, made: Configuration, wait: int, name: str) -> Report:
+def _level_report(model: Guessing, made: Configuration, wait: int, name: str) -> Report:
     """One of two levels, against its half."""
     adversary, lost = _transcript(model, _few(made, _MOST_CLOSES), wait)
     return _report(model, f"{name}, {adversary}", "transcript", "epsilon of a level", _epsilon(model) / 2, lost)
 
 
-def _transcript(model: ColumnQuery, made: Configuration, wait: int) -> tuple[str, float]:
+def _transcript(model: Guessing, made: Configuration, wait: int) -> tuple[str, float]:
     """One interval that waits and closes against the odds, then enough closes to see its row in all of H."""
     found = [_close_transcript(model, made, wait, close_pair(model, made, wait, pair)) for pair in changes(model)]
     return max(found, key=lambda one: one[1])
 
 
-def _close_transcript(model: ColumnQuery, made: Configuration, wait: int, pair: Pair) -> tuple[str, float]:
+def _close_transcript(model: Guessing, made: Configuration, wait: int, pair: Pair) -> tuple[str, float]:
     one, other = pair.streams(wait)
     if isinstance(model.charge, ApproxDP):
         # Gaussian noise has no worst outcome: the closes here, H in a report of its own.
@@ -279,7 +286,7 @@ def _close_transcript(model: ColumnQuery, made: Configuration, wait: int, pair: 
     return f"a wait of {wait} ticks", found.closes + found.updates + max(found.histograms, shown)
 
 
-def _two_level_report(model: ColumnQuery, approach: Approach, plan: TwoLevelPlan, wait: int) -> Report:
+def _two_level_report(model: Guessing, approach: Approach, plan: TwoLevelPlan, wait: int) -> Report:
     """The inner level closes, and at the next tick the outer one, against the odds."""
     one, other = close_pair(model, plan.outer, wait).streams(wait, 1)
     closes: list[int | Address] = [("segment-1/mu", len(one) - 1), ("outer/mu", len(one))]
@@ -296,7 +303,7 @@ def _two_level_report(model: ColumnQuery, approach: Approach, plan: TwoLevelPlan
     return _report(model, f"both levels, {adversary}", "transcript", "epsilon", _epsilon(model), lost)
 
 
-def _after_report(model: ColumnQuery, made: Configuration) -> Report:
+def _after_report(model: Guessing, made: Configuration) -> Report:
     """Once a row is released nothing may depend on it any more (parameterized-histograms 2.2, E4)."""
     one, other = close_pair(model, made, 1).streams(1, 3)
     laws = levels_after(made.engine, one, other, [4, 5])
@@ -306,7 +313,7 @@ def _after_report(model: ColumnQuery, made: Configuration) -> Report:
     return _attack(model, "after a release", laws[0] != laws[1], told)
 
 
-def _histogram_report(model: ColumnQuery, made: Configuration, level: str) -> Report:
+def _histogram_report(model: Guessing, made: Configuration, level: str) -> Report:
     """What the noise of H hides of the insert that it shows best, against H's share of the budget."""
     change, charge, group = made.terms.change, made.noise.histogram, model._task.group
     n = min(made.intervals or _UNLIMITED_INSERTS, _MOST_INSERTS)
@@ -332,9 +339,9 @@ def _histogram_report(model: ColumnQuery, made: Configuration, level: str) -> Re
 
 def _partition(approach: Approach) -> Make:
     def make(source: Any) -> Any:
-        veil = approach.build(source)
-        assert isinstance(veil, PartitionEngine)
-        return veil.partition
+        engine = approach.build(source)
+        assert isinstance(engine, InPlace) and isinstance(engine.worker, PartitionEngine)
+        return engine.worker.partition
 
     return make
 
@@ -342,14 +349,14 @@ def _partition(approach: Approach) -> Make:
 # -- recomputation ---------------------------------------------------------------------------------------------------
 
 
-def _answers_report(model: ColumnQuery, approach: Approach) -> Report:
+def _answers_report(model: Guessing, approach: Approach) -> Report:
     """The change of the first tick in all releases, each with a draw of its own."""
     ticks = model.horizon or 1
-    laws = _fresh_draws(approach, ticks, len(model.columns))
+    laws = _fresh_draws(approach, ticks, model._task.columns)
     if laws is None:
         return _report(model, "noise that comes twice, or not at all", "exact law", *_claim(model), math.inf)
     pair, best = worst_pair(model), 0.0
-    rest = np.zeros((ticks - 1, len(model.columns)), dtype=np.int64)
+    rest = np.zeros((ticks - 1, model._task.columns), dtype=np.int64)
     for offsets in _patterns(pair, (0, model.sensitivity.linf, 8 * model.sensitivity.linf)):
         sides = [_played(approach, np.concatenate([(offsets + row)[None], rest]), Script({})) for row in pair]
         moved = np.abs(sides[0] - sides[1]).astype(np.float64)
@@ -381,8 +388,10 @@ def _fresh_draws(approach: Approach, ticks: int, columns: int) -> list[tuple[int
 
 
 def _played(approach: Approach, rows: IntArray, source: Any) -> IntArray:
-    values, lasts = approach.build(source).advance(rows)
-    return values if lasts is None else np.repeat(values, lasts, axis=0)
+    engine = approach.build(source)
+    played = engine.play(rows, engine.start())
+    released: IntArray = played.rows if played.lasts is None else np.repeat(played.rows, played.lasts, axis=0)
+    return released
 
 
 def _loss(law: Law, moved: FloatArray) -> float:
@@ -407,13 +416,13 @@ class _Variates(ZeroSource):
         return PlantedVariates([self._first, 1 / 3, *(-_FAR - i for i in range(coordinates - 2))])
 
 
-def _selection_report(model: ColumnQuery, approach: Approach) -> Report:
+def _selection_report(model: Guessing, approach: Approach) -> Report:
     """The first two columns race, the others are far behind: how likely the first wins all m selections.
 
     Its lead in units of the noise is looked for in the program. It wins with probability 1/(1 + e^-lead) under Gumbel
     variates, and with e^lead/2 (or 1 - e^-lead/2 from 0 on) under exponential ones.
     """
-    ticks, d, w = model.horizon or 1, len(model.columns), model.sensitivity.linf
+    ticks, d, w = model.horizon or 1, model._task.columns, model.sensitivity.linf
     if d < 2:
         raise ConfigurationError("a selection among one column reveals nothing")
     source = _Variates(0.0)
@@ -478,9 +487,9 @@ def _coin_loss(p: tuple[float, float], q: tuple[float, float], concentrated: boo
 # -- constants and counters ------------------------------------------------------------------------------------------
 
 
-def _constant_report(model: ColumnQuery, approach: Approach) -> Report:
+def _constant_report(model: Guessing, approach: Approach) -> Report:
     ticks = min(model.horizon or 64, 64)
-    streams = [np.full((ticks, len(model.columns)), n, dtype=np.int64) for n in (0, 1000)]
+    streams = [np.full((ticks, model._task.columns), n, dtype=np.int64) for n in (0, 1000)]
     streams[1][:, 0] = 0
     released = [_played(approach, rows, simulation(number).source()) for number, rows in enumerate(streams)]
     same = np.array_equal(released[0], released[1])
@@ -488,16 +497,16 @@ def _constant_report(model: ColumnQuery, approach: Approach) -> Report:
     return _attack(model, "constant", not same, told)
 
 
-def counters_behind(model: ColumnQuery) -> VectorCounter:
+def counters_behind(model: Guessing) -> VectorCounter:
     """The counters of which the answers are taken."""
     options = model._options
     return VectorCounter(
-        len(model.columns),
+        model._task.columns,
         guarantee=model.charge,
         horizon=model.horizon,
         mechanism=model.mechanism,
-        max_per_event=options["max_per_event"] or len(model.columns),
-        max_weight=options["max_weight"],
+        max_per_event=model.contribution.max_per_event,
+        max_weight=model.contribution.max_weight,
         neighbours=model.neighbours,
         unit=options["unit"],
         max_events_per_user=options["max_events_per_user"],
@@ -506,13 +515,13 @@ def counters_behind(model: ColumnQuery) -> VectorCounter:
     )
 
 
-def _same_counters_report(model: ColumnQuery, approach: Approach) -> Report:
+def _same_counters_report(model: Guessing, approach: Approach) -> Report:
     """That the counters which are audited in its place have the noise of the mechanism, draw by draw."""
     twin, ticks = counters_behind(model), min(model.horizon or 63, 64)
     scripts = [Script({}), Script({})]
-    rows = np.ones((ticks, len(model.columns)), dtype=np.int64)
+    rows = np.ones((ticks, model._task.columns), dtype=np.int64)
     released = [
-        approach.build(scripts[0]).advance(rows)[0],  # type: ignore[arg-type]
+        _played(approach, rows, scripts[0]),
         np.cumsum(rows, axis=0) + build(twin._choice, twin._setting, scripts[1]).advance(ticks),
     ]
     asked = [[(a.lane, a.law, a.nodes, a.coordinates) for a in script.asked] for script in scripts]
@@ -524,23 +533,23 @@ def _same_counters_report(model: ColumnQuery, approach: Approach) -> Report:
 # -- reports ---------------------------------------------------------------------------------------------------------
 
 
-def _epsilon(model: ColumnQuery) -> float:
+def _epsilon(model: Guessing) -> float:
     assert isinstance(model.charge, PureDP | ApproxDP)
     return model.charge.epsilon
 
 
-def _claim(model: ColumnQuery) -> tuple[str, float]:
+def _claim(model: Guessing) -> tuple[str, float]:
     charge = model.charge
     return ("rho", charge.rho) if isinstance(charge, ZCDP) else ("epsilon", _epsilon(model))
 
 
-def _report(model: ColumnQuery, adversary: str, method: str, unit: str, claimed: float, audited: float) -> Report:
+def _report(model: Guessing, adversary: str, method: str, unit: str, claimed: float, audited: float) -> Report:
     delta = model.charge.delta if isinstance(model.charge, ApproxDP) else 0.0
     found = max(0.0, audited)  # the mass that an exact law leaves out can make a small loss look negative
     return Report(describe(model), model.charge, adversary, method, unit, claimed, found, delta, 0.0, 0)
 
 
-def _attack(model: ColumnQuery, name: str, leaked: bool, told: str) -> Report:
+def _attack(model: Guessing, name: str, leaked: bool, told: str) -> Report:
     return Report(
         describe(model), model.guarantee, name, "attack", "leak", 0.0, float(leaked), 0.0, 0.0, 0, stopped=told
     )

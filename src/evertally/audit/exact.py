@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from evertally.audit.gaussian import ImpulseSource, widened
 from evertally.balls import precision
 from evertally.counting.choose import build
-from evertally.counting.linear import LinearMechanism
 from evertally.errors import ConfigurationError
 from evertally.noise import Law
+from evertally.statistics.linear_options import Linear
 
 FloatArray = NDArray[np.float64]
 Outcome = tuple[int, ...]
@@ -113,7 +113,7 @@ class PlantedSource:
         return message
 
 
-def exact_loss(mechanism: LinearMechanism, left: Sequence[int], right: Sequence[int], tail: float = 1e-9) -> ExactLoss:
+def exact_loss(mechanism: Linear, left: Sequence[int], right: Sequence[int], tail: float = 1e-9) -> ExactLoss:
     """The exact loss of a scalar linear mechanism between two short streams of totals.
 
     >>> import evertally as et
@@ -128,7 +128,7 @@ def exact_loss(mechanism: LinearMechanism, left: Sequence[int], right: Sequence[
 
 
 def exact_columns(
-    mechanism: LinearMechanism, left: Sequence[Sequence[int]], right: Sequence[Sequence[int]], tail: float = 1e-9
+    mechanism: Linear, left: Sequence[Sequence[int]], right: Sequence[Sequence[int]], tail: float = 1e-9
 ) -> JointLoss:
     """The exact loss between two short streams of rows. Columns have independent noise of the same law, so each is
     enumerated on its own; columns that do not differ lose nothing."""
@@ -150,20 +150,20 @@ def exact_columns(
     return JointLoss(tuple(losses))
 
 
-def combinations_of(mechanism: LinearMechanism, ticks: int, tail: float = 1e-9) -> int:
+def combinations_of(mechanism: Linear, ticks: int, tail: float = 1e-9) -> int:
     """How many combinations of draws an exact audit would enumerate; a cheap question."""
     draws = _draws(mechanism, ticks)
     return math.prod(2 * _reach(law, tail / len(draws)) + 1 for _, law in draws)
 
 
-def _draws(mechanism: LinearMechanism, ticks: int) -> list[tuple[tuple[str, int], Law]]:
+def _draws(mechanism: Linear, ticks: int) -> list[tuple[tuple[str, int], Law]]:
     """Addresses and laws of all draws of one column."""
     probe = ImpulseSource()
     build(mechanism._choice, widened(mechanism._setting, 6 * ticks + 64), probe).advance(ticks)
     return [((lane, node), probe.laws[lane]) for lane, node in probe.columns]
 
 
-def _all_paths(mechanism: LinearMechanism, ticks: int, tail: float) -> tuple[NDArray[np.int64], FloatArray]:
+def _all_paths(mechanism: Linear, ticks: int, tail: float) -> tuple[NDArray[np.int64], FloatArray]:
     """The noise path of every combination of draws in the box, shape (ticks, combinations), and its probability."""
     draws = _draws(mechanism, ticks)
     size = combinations_of(mechanism, ticks, tail)

@@ -24,13 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evertally.audit.gaussian import widened
+from evertally.contract.doors import RowDoor, by_column
 from evertally.counting.choose import build
-from evertally.counting.column_input import ColumnInput
-from evertally.counting.linear import LinearMechanism
+from evertally.counting.linear import LinearEngine
 from evertally.errors import ConfigurationError
-from evertally.histogram import SparseCounter
 from evertally.noise import NoiseKey, simulation
 from evertally.privacy import Change
+from evertally.statistics.linear_options import Linear, is_linear
 
 Side = Literal["left", "right"]
 Factory = Callable[[NoiseKey], Any]
@@ -187,7 +187,7 @@ def check_pair(model: Any, left: IntArray, right: IntArray, challenged: IntArray
 
 def check_rows(model: Any, rows: IntArray) -> None:
     """Refuses totals that no legal events add up to: they would be clipped, and the residuals would be wrong."""
-    if isinstance(model, LinearMechanism) and not model._signed and (rows < 0).any():
+    if is_linear(model) and not model.contribution.signed and (rows < 0).any():
         raise ConfigurationError("an adversary handed over a negative total to a mechanism that is not signed")
 
 
@@ -213,7 +213,7 @@ class ObjectArena:
 class ReplicaArena:
     """All trials in one noise process of the product, a block of columns for each."""
 
-    def __init__(self, model: LinearMechanism, trials: int, seed: int) -> None:
+    def __init__(self, model: Linear, trials: int, seed: int) -> None:
         setting = model._setting
         wide = widened(setting, setting.columns * trials)
         self._process = build(model._choice, wide, simulation(seed).source("audit"))
@@ -226,20 +226,32 @@ class ReplicaArena:
 
 
 # As they were when the auditor was loaded: an engine that was changed afterwards is noticed too.
-_ENGINE = {part: getattr(LinearMechanism, part) for part in ("step", "_step", "_advance", "_clip", "_release")}
+_ENGINE = [
+    (Linear, "step", Linear.step),
+    (Linear, "_step", Linear._step),
+    (Linear, "_play", Linear._play),
+    (Linear, "_release", Linear._release),
+    (LinearEngine, "play", LinearEngine.play),
+    (RowDoor, "clip", RowDoor.clip),
+]
 
 
 def arena_for(factory: Factory, model: Any, trials: int, seed: int) -> ObjectArena | ReplicaArena:
     """The quickest faithful arena. A mechanism that changes `step` or its parts is played as it is."""
-    linear = isinstance(model, LinearMechanism)
-    if linear and all(getattr(type(model), part) is original for part, original in _ENGINE.items()):
+    if is_linear(model) and all(_as_loaded(model, *part) for part in _ENGINE):
         return ReplicaArena(model, trials, seed)
     return ObjectArena(factory, trials, seed)
 
 
+def _as_loaded(model: Linear, owner: type, name: str, original: Any) -> bool:
+    """Whether a part of a mechanism is the one that the auditor knows."""
+    used = next(type(part) for part in (model, model._engine, model._door) if isinstance(part, owner))
+    return getattr(used, name) is original
+
+
 def width(model: Any) -> int:
     """How many integers a tick's input has: of a linear mechanism, or as the mechanism says (`columns`), or one."""
-    if isinstance(model, LinearMechanism):
+    if is_linear(model):
         return model._setting.columns
     columns = getattr(model, "columns", 1)
     return columns if isinstance(columns, int) else len(columns)
@@ -259,12 +271,12 @@ def take(mechanism: Any, x: Any, tick: int | None = None) -> Any:
     if getattr(mechanism, "_users", None) is None:
         return mechanism.step(x, tick=tick) if tick is not None else mechanism.step(x)
     number = mechanism.tick + 1 if tick is None else tick
-    return mechanism._step(mechanism._totals(x, number), tick)
+    return mechanism._step(mechanism._door.total(x, number), tick)
 
 
 def takes_rows(mechanism: Any) -> bool:
     """Whether `step` takes a row although there may be one column."""
-    return isinstance(mechanism, ColumnInput) and not isinstance(mechanism, SparseCounter)
+    return by_column(mechanism)
 
 
 def public(release: Any) -> FloatArray:

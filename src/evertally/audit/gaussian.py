@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evertally.counting.choose import Setting, build
-from evertally.counting.linear import LinearMechanism
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law
+from evertally.statistics.linear_options import Linear
 
 FloatArray = NDArray[np.float64]
 
@@ -57,7 +57,7 @@ def widened(setting: Setting, columns: int) -> Setting:
     return Setting(setting.change, setting.horizon, columns, memory, setting.radix)
 
 
-def impulse_response(mechanism: LinearMechanism, ticks: int) -> tuple[FloatArray, list[Law]]:
+def impulse_response(mechanism: Linear, ticks: int) -> tuple[FloatArray, list[Law]]:
     """W (ticks x draws), and the law of each draw."""
     source = ImpulseSource()
     wide = widened(mechanism._setting, 6 * ticks + 64)
@@ -85,7 +85,7 @@ class ClosedForm:
         return np.asarray((projected * shift).sum(axis=1) - self.mu[tick - 1] ** 2 * (shift**2).sum(axis=1) / 2)
 
 
-def closed_form(mechanism: LinearMechanism, ticks: int | None = None) -> ClosedForm:
+def closed_form(mechanism: Linear, ticks: int | None = None) -> ClosedForm:
     """The closed form for Gaussian noise.
 
     >>> import evertally as et
@@ -95,7 +95,7 @@ def closed_form(mechanism: LinearMechanism, ticks: int | None = None) -> ClosedF
     """
     T = int(ticks or mechanism.horizon or 0)
     W, laws = impulse_response(mechanism, T)
-    roundings = mechanism._noise.spread(T).roundings
+    roundings = mechanism.noise.spread(T).roundings
     variances = np.array([_sigma_squared(law) for law in laws])
     C = (W * variances) @ W.T + roundings / 12 * np.eye(T)
     A = np.tril(np.ones((T, T)))
@@ -120,7 +120,7 @@ class NodeForm:
         return np.asarray(np.einsum("nic,i->n", ratio, 1 / self.scales[touched]))
 
 
-def node_form(mechanism: LinearMechanism, ticks: int) -> NodeForm | None:
+def node_form(mechanism: Linear, ticks: int) -> NodeForm | None:
     """The draws behind a path of Laplace noise, if the path determines them: trees do, refined trees do not."""
     W, laws = impulse_response(mechanism, ticks)
     if W.shape[1] != ticks or not all(isinstance(law, DiscreteLaplace) for law in laws):

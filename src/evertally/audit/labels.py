@@ -19,8 +19,8 @@ from evertally.audit.label_noise import item_table, separation
 from evertally.audit.report import Report, describe
 from evertally.noise import simulation
 from evertally.privacy import ApproxZCDP
-from evertally.selection import StreamingTopK, UnknownHistogram
-from evertally.selection.item_mechanism import ItemMechanism
+from evertally.statistics import StreamingTopK, UnknownHistogram
+from evertally.statistics.unknown import UnknownItems
 
 ELSEWHERE = (
     "which labels are shown, and when, is audited by the exact laws of tests/audit, in the probes of the "
@@ -32,7 +32,7 @@ _MOST_TICKS = 64
 
 def releases_labels(model: Any) -> bool:
     """Whether these audits are for the mechanism."""
-    return isinstance(model, ItemMechanism | StreamingTopK)
+    return isinstance(model, UnknownItems | StreamingTopK)
 
 
 class Labelled:
@@ -40,7 +40,7 @@ class Labelled:
 
     def __init__(self, mechanism: Any) -> None:
         self._mechanism = mechanism
-        self._labels = mechanism.columns if isinstance(mechanism, StreamingTopK) else _LABELS
+        self._labels = mechanism.labels if isinstance(mechanism, StreamingTopK) else _LABELS
         self.guarantee, self.charge, self.horizon = mechanism.guarantee, mechanism.charge, mechanism.horizon
         self.mechanism, self.columns = mechanism.mechanism, len(self._labels)
         self.audited_as = type(mechanism).__name__
@@ -79,7 +79,7 @@ def counts_report(factory: Factory, model: Any) -> Report | None:
     """The noise of the counts of a label, all shown: the most powerful test against a change in its worst tick; None
     where not all labels can be shown, or their noise is no fixed matrix of draws."""
     charge = model.charge
-    if type(model) is not UnknownHistogram or not isinstance(charge, ApproxZCDP):
+    if type(model) is not UnknownHistogram or model.mechanism != "tree" or not isinstance(charge, ApproxZCDP):
         return None
     ticks = min(model.horizon or 0, _MOST_TICKS)
     w = int(model._options["max_weight"])

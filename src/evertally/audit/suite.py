@@ -33,7 +33,7 @@ from evertally.audit.adversaries import (
     RandomSearch,
     Scripted,
 )
-from evertally.audit.columns import close_pair_of, column_audits, counters_behind, replicas
+from evertally.audit.columns import close_pair_of, column_audits, counters_behind, replicas, worker_of
 from evertally.audit.estimators import threshold_bound
 from evertally.audit.game import Adversary, Factory
 from evertally.audit.gaussian import node_form
@@ -50,15 +50,15 @@ from evertally.audit.whitebox import (
     tiny,
     worst_tick,
 )
-from evertally.counting import RunningMean, VectorCounter
-from evertally.counting.column_input import ColumnInput
-from evertally.counting.linear import LinearMechanism
+from evertally.contract.doors import by_column
+from evertally.counting.linear import JointSums
 from evertally.errors import ConfigurationError
-from evertally.histogram import SparseCounter
-from evertally.histogram.column_query import ColumnQuery
-from evertally.histogram.in_place import CounterVeil, TrivialVeil
+from evertally.histogram.in_place import Constant
 from evertally.noise import simulation
 from evertally.privacy import ZCDP, ApproxDP
+from evertally.statistics import Counter, RunningMean
+from evertally.statistics.column_options import Guessing, is_question
+from evertally.statistics.linear_options import Linear, is_linear
 
 Effort = Literal["short", "long"]
 
@@ -151,11 +151,11 @@ def plan(
         raise ConfigurationError('effort is "short" or "long"')
     sizes = SIZES[effort]
     model = factory(simulation(0))
-    if isinstance(model, ColumnQuery):
+    if is_question(model):
         return _column_steps(factory, model, sizes, ticks, seed, confidence)
     if releases_labels(model):
         return _label_steps(factory, model, sizes, seed, confidence)
-    if not isinstance(model, LinearMechanism):
+    if not is_linear(model):
         return _unknown_steps(factory, model, sizes, ticks, seed, confidence)
     door = door_report(model)
     steps = [Step("the door", lambda: door)] if door is not None else []
@@ -166,7 +166,7 @@ def plan(
 
 
 def _counting_steps(
-    factory: Factory, model: LinearMechanism, sizes: Sizes, ticks: int | None, seed: int, confidence: float
+    factory: Factory, model: Linear, sizes: Sizes, ticks: int | None, seed: int, confidence: float
 ) -> list[Step]:
     """The noise and its games, for the real horizon or for a copy that is short enough."""
     whole_epochs = sizes.horizon - 1  # 2^k - 1 ticks are k epochs
@@ -182,7 +182,7 @@ def _counting_steps(
 
 
 def _linear_steps(
-    factory: Factory, model: LinearMechanism, sizes: Sizes, ticks: int, seed: int, confidence: float
+    factory: Factory, model: Linear, sizes: Sizes, ticks: int, seed: int, confidence: float
 ) -> list[Step]:
     columns = model._setting.columns
     gaussian = isinstance(model.charge, ZCDP)
@@ -213,7 +213,7 @@ def _linear_steps(
         if 1 <= tick <= ticks:
             game(FirstTick(model, tick=tick))
     game(Differencing(model))
-    if model._signed and not isinstance(model, RunningMean):
+    if model.contribution.signed and not isinstance(model, RunningMean):
         game(DeleteAndReinsert(model))
     if model.guarantee.adversary == "adaptive":
         for adversary in (LateTrigger(model), Feedback(model), EdgeStream(model)):
@@ -229,7 +229,7 @@ def _linear_steps(
     return steps
 
 
-def _measures(model: LinearMechanism) -> tuple[Any, Any]:
+def _measures(model: Linear) -> tuple[Any, Any]:
     """How to judge scores that are linear in the noise, and others."""
     if not isinstance(model.charge, ZCDP):
         return play, play
@@ -237,9 +237,7 @@ def _measures(model: LinearMechanism) -> tuple[Any, Any]:
     return linear, measure_mu if nearly_continuous(model) else measure_rho
 
 
-def _first_ticks_steps(
-    factory: Factory, model: LinearMechanism, sizes: Sizes, seed: int, confidence: float
-) -> list[Step]:
+def _first_ticks_steps(factory: Factory, model: Linear, sizes: Sizes, seed: int, confidence: float) -> list[Step]:
     """The real, long configuration for its first ticks: less is seen of it, so less is found."""
     ticks = sizes.horizon
     adversary = FirstTick(model)
@@ -270,13 +268,13 @@ def _shown(factory: Factory) -> Factory:
 
 
 def _column_steps(
-    factory: Factory, model: ColumnQuery, sizes: Sizes, ticks: int | None, seed: int, confidence: float
+    factory: Factory, model: Guessing, sizes: Sizes, ticks: int | None, seed: int, confidence: float
 ) -> list[Step]:
     steps = [Step(name, run) for name, run in column_audits(model, sizes.wait)]
-    if isinstance(model._veil, CounterVeil):
+    if isinstance(model._engine, JointSums):
         counters = counters_behind(model)
         steps += _counting_steps(again(counters), counters, sizes, ticks, seed, confidence)
-    if not isinstance(model._veil, TrivialVeil):
+    if not isinstance(worker_of(model), Constant):
         made = replicas(model)
         played: list[Adversary] = [Scripted("worst pair", *close_pair_of(model))]
         if model.guarantee.adversary == "adaptive":
@@ -322,20 +320,20 @@ def _contract_steps(factory: Factory, model: Any) -> list[Step]:
     found: list[tuple[str, Callable[[], attacks.Finding]]] = [
         ("replay", lambda: attacks.replay_attack(factory, *_inputs(model)[:2])),
     ]
-    if isinstance(model, ColumnQuery):  # of other mechanisms the labels of a release are its content, not its form
+    if is_question(model):  # of other mechanisms the labels of a release are its content, not its form
         found.append(("bad record", lambda: attacks.bad_record_attack(factory)))
     if model.horizon is not None and model.horizon <= _LONGEST_ATTACK:
         found.append(("horizon", lambda: attacks.horizon_attack(factory, _inputs(model)[1])))
-    if isinstance(model, ColumnQuery) and not model._task.selects:
+    if is_question(model) and not model._task.selects:
         found.append(("restore", lambda: attacks.restore_attack(factory, _inputs(model), copies=3)))
     return [Step(name, lambda run=run: _as_report(model, run())) for name, run in found]  # type: ignore[misc]
 
 
 def _inputs(model: Any) -> list[Any]:
     """Some inputs of `step`, the first two of them different."""
-    if isinstance(model, SparseCounter):
+    if isinstance(model, Counter):
         return [3, 0, 900, 1]
-    if isinstance(model, ColumnInput):
+    if by_column(model):
         return [np.full(len(model.columns), n) for n in (3, 0, 900, 1)]
     return [["one"] * n for n in (3, 0, 900, 1)]
 
@@ -385,7 +383,7 @@ def _unknown_steps(
 # -- attacks on the system around the noise --------------------------------------------------------------------------
 
 
-def _attack_steps(factory: Factory, model: LinearMechanism) -> list[Step]:
+def _attack_steps(factory: Factory, model: Linear) -> list[Step]:
     from evertally.audit import attacks
 
     short = factory if model.horizon is None else again(smaller(model, 8))  # long enough for every attack
@@ -400,18 +398,18 @@ def _attack_steps(factory: Factory, model: LinearMechanism) -> list[Step]:
         found.append(("horizon", lambda: attacks.horizon_attack(short, inputs[3])))
         if not mean:
             found.append(("bad record", lambda: attacks.bad_record_attack(short)))
-        if isinstance(model, VectorCounter):
+        if by_column(model):
             found.append(("unknown item", lambda: attacks.unknown_item_attack(short)))
             found.append(("columns", lambda: attacks.column_attack(short)))
     return [Step(name, lambda run=run: _as_report(model, run())) for name, run in found]  # type: ignore[misc]
 
 
-def _totals(model: LinearMechanism, n: int) -> Any:
+def _totals(model: Linear, n: int) -> Any:
     """An input of `step`, another one for each n."""
     if isinstance(model, RunningMean):
         return [model.lower + (model.upper - model.lower) * n / 3]
     columns = model._setting.columns
-    return n if columns == 1 and not isinstance(model, VectorCounter) else np.full(columns, n)
+    return n if columns == 1 and not by_column(model) else np.full(columns, n)
 
 
 def _as_report(model: Any, finding: Any) -> Report:

@@ -12,13 +12,11 @@ from evertally.audit.game import Factory, FloatArray, public
 from evertally.audit.labels import as_numbers
 from evertally.audit.report import measure_rho, play
 from evertally.audit.suite import SIZES, Effort, Step
-from evertally.counting import RunningMean
-from evertally.counting.column_input import ColumnInput
-from evertally.histogram import SparseCounter
+from evertally.contract.doors import by_column
 from evertally.noise import simulation
 from evertally.privacy import ZCDP, Guarantee
-from evertally.selection import StreamingTopK
-from evertally.selection.item_mechanism import ItemMechanism
+from evertally.statistics import RunningMean, StreamingTopK
+from evertally.statistics.unknown import UnknownItems
 
 _TICKS = 4
 _LABEL = "somebody"
@@ -48,10 +46,10 @@ class Together:
 
 
 def _seen(mechanism: Any, release: Any) -> FloatArray:
-    if isinstance(mechanism, ItemMechanism):
+    if isinstance(mechanism, UnknownItems):
         return as_numbers(release.value, [_LABEL])
     if isinstance(mechanism, StreamingTopK):
-        return as_numbers(release.value, mechanism.columns)
+        return as_numbers(release.value, mechanism.labels)
     return public(release)
 
 
@@ -68,11 +66,11 @@ def _event(mechanism: Any) -> Any:
     if isinstance(mechanism, RunningMean):
         return mechanism.upper
     weight = mechanism._options["max_weight"]
-    if isinstance(mechanism, ItemMechanism):
+    if isinstance(mechanism, UnknownItems):
         return {_LABEL: weight}
-    if not isinstance(mechanism, ColumnInput) or isinstance(mechanism, SparseCounter):
+    if not by_column(mechanism):
         return weight
-    return dict.fromkeys(mechanism.columns[: mechanism._options["max_per_event"]], weight)
+    return dict.fromkeys(mechanism.labels[: mechanism.contribution.max_per_event], weight)
 
 
 def together_plan(factory: Factory, effort: Effort = "short", *, seed: int = 0) -> list[Step]:

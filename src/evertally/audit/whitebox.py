@@ -14,21 +14,21 @@ from evertally.audit.exact import combinations_of, exact_columns
 from evertally.audit.game import Factory, IntArray
 from evertally.audit.gaussian import claimed_mu, closed_form, impulse_response, node_form
 from evertally.audit.report import Report, describe
-from evertally.counting import Counter, RunningMean, VectorCounter
-from evertally.counting.linear import LinearMechanism
 from evertally.errors import ConfigurationError
 from evertally.noise import simulation
 from evertally.privacy import ZCDP, Neighbours, PureDP
+from evertally.statistics import Counter, Histogram, RunningMean, VectorCounter
+from evertally.statistics.linear_options import Linear
 
 RENYI_ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0)
 
 
-def _tail(model: LinearMechanism) -> float:
+def _tail(model: Linear) -> float:
     """Mass outside of the box of an exact law: Gaussian tails are cheap, and divergences of high order need them."""
     return 1e-7 if isinstance(model.charge, PureDP) else 1e-20
 
 
-def smaller(model: LinearMechanism, horizon: int, **changed: Any) -> LinearMechanism:
+def smaller(model: Linear, horizon: int, **changed: Any) -> Linear:
     """The same configuration with another horizon: class, guarantee, process, relation, weights."""
     options = model._options | {"guarantee": model.guarantee, "horizon": horizon} | changed
     made = type(model)(**options, key=simulation(0))
@@ -37,7 +37,7 @@ def smaller(model: LinearMechanism, horizon: int, **changed: Any) -> LinearMecha
     return made
 
 
-def again(model: LinearMechanism) -> Factory:
+def again(model: Linear) -> Factory:
     """A factory of mechanisms with the same configuration."""
     return lambda key: type(model)(**(model._options | {"guarantee": model.guarantee}), key=key)
 
@@ -45,7 +45,7 @@ def again(model: LinearMechanism) -> Factory:
 # -- the whole law of a tiny instance --------------------------------------------------------------------------------
 
 
-def tiny(model: LinearMechanism, most: int) -> tuple[LinearMechanism, int] | None:
+def tiny(model: Linear, most: int) -> tuple[Linear, int] | None:
     """The longest instance of three ticks or less with at most so many combinations of draws, or None."""
     _, laws = impulse_response(model, 1)
     if any(law.stddev() > 1e5 for law in laws):
@@ -62,7 +62,7 @@ def tiny(model: LinearMechanism, most: int) -> tuple[LinearMechanism, int] | Non
     return None
 
 
-def exact_report(model: LinearMechanism, ticks: int) -> Report:
+def exact_report(model: Linear, ticks: int) -> Report:
     """The true loss of a tiny instance, for the change of its worst tick: epsilon for Laplace noise, for Gaussian noise
     the largest Renyi divergence over its order, which rho-zCDP bounds by rho."""
     left, right = worst_pair(model)
@@ -79,6 +79,7 @@ def exact_report(model: LinearMechanism, ticks: int) -> Report:
     audited, adversary = max(found)
     charge = model.charge
     pure = isinstance(charge, PureDP)
+    assert isinstance(charge, PureDP | ZCDP), "linear noise is paid for in one of these"
     claimed = charge.epsilon if isinstance(charge, PureDP) else charge.rho
     return _report(model, adversary, "exact law", "epsilon" if pure else "rho", claimed, audited)
 
@@ -86,7 +87,7 @@ def exact_report(model: LinearMechanism, ticks: int) -> Report:
 # -- the closed form -------------------------------------------------------------------------------------------------
 
 
-def closed_form_report(model: LinearMechanism, ticks: int) -> Report:
+def closed_form_report(model: Linear, ticks: int) -> Report:
     """The separation of the most powerful test against the largest change, from the program's own noise matrix."""
     if not isinstance(model.charge, ZCDP):
         raise ConfigurationError("the closed form is for Gaussian noise")
@@ -100,7 +101,7 @@ def closed_form_report(model: LinearMechanism, ticks: int) -> Report:
     return _report(model, adversary, "closed form", "mu", claimed_mu(model.charge.rho), audited)
 
 
-def worst_tick(model: LinearMechanism, ticks: int) -> tuple[int, int]:
+def worst_tick(model: Linear, ticks: int) -> tuple[int, int]:
     """The tick whose change shows most, and how many ticks it takes to see all of that."""
     if isinstance(model.charge, ZCDP):
         try:
@@ -118,19 +119,19 @@ def worst_tick(model: LinearMechanism, ticks: int) -> tuple[int, int]:
     return worst + 1, int(np.flatnonzero(np.abs(rows).sum(axis=0) > 1e-9).max()) + 1
 
 
-def least_deviation(model: LinearMechanism) -> float:
+def least_deviation(model: Linear) -> float:
     """The smallest standard deviation of a draw, in the unit in which it is drawn."""
     _, laws = impulse_response(model, min(4, model.horizon or 4))
     return min((law.stddev() for law in laws), default=0.0)
 
 
-def nearly_normal(model: LinearMechanism) -> bool:
+def nearly_normal(model: Linear) -> bool:
     """Whether draws and releases are so wide that their variance is that of normal laws up to a factor 1 - 1e-4: what
     the separation of a linear score needs (see `measure_mu`)."""
-    return least_deviation(model) >= 0.9 and model._noise.spread(1).stddev >= 0.9
+    return least_deviation(model) >= 0.9 and model.noise.spread(1).stddev >= 0.9
 
 
-def nearly_continuous(model: LinearMechanism) -> bool:
+def nearly_continuous(model: Linear) -> bool:
     """Whether draws are so fine that events tell them from normal laws by less than a factor 1 + 1e-4 of mu."""
     return least_deviation(model) >= 20
 
@@ -138,10 +139,10 @@ def nearly_continuous(model: LinearMechanism) -> bool:
 # -- the door --------------------------------------------------------------------------------------------------------
 
 
-def door_report(model: LinearMechanism) -> Report | None:
+def door_report(model: Linear) -> Report | None:
     """How far the neighbouring relation moves a tick's row, tried with events at the mechanism's own door, against the
     change that its noise is made for. (The other audits take that change for granted.)"""
-    if not isinstance(model, Counter | VectorCounter | RunningMean):
+    if not isinstance(model, Counter | VectorCounter | Histogram | RunningMean):
         return None
     pure = isinstance(model.charge, PureDP)
     order = 1 if pure else 2
@@ -150,7 +151,7 @@ def door_report(model: LinearMechanism) -> Report | None:
     return _report(model, "events at the door", "door", f"l{order} change", claimed, moved)
 
 
-def _changes(model: LinearMechanism) -> Iterator[IntArray]:
+def _changes(model: Linear) -> Iterator[IntArray]:
     """Differences of rows between neighbours, for a list of telling events. One tick only: a user whose events lie in
     several ticks changes no more (factorization-counting 2.4)."""
     events = _events(model)
@@ -168,14 +169,14 @@ def _changes(model: LinearMechanism) -> Iterator[IntArray]:
         yield from rows
 
 
-def _events(model: LinearMechanism) -> list[Any]:
+def _events(model: Linear) -> list[Any]:
     if isinstance(model, RunningMean):
         return [None, model.lower, model.upper, (model.lower + model.upper) / 2, 1e300, -1e300]
     w = int(model._options["max_weight"])
-    weights = [w, -w] if model._signed else [w]
-    if not isinstance(model, VectorCounter):
+    weights = [w, -w] if model.contribution.signed else [w]
+    if not isinstance(model, VectorCounter | Histogram):
         return [None, 0, 1, 0.5, 10**30, -(10**30), *weights]
-    labels = [*model.columns[: 5 if len(weights) == 1 else 4], "evertally-undeclared"]
+    labels = [*model._plan.form.labels[: 5 if len(weights) == 1 else 4], "evertally-undeclared"]
     longest = min(len(labels), int(model._options["max_per_event"]) + 1)
     events: list[dict[str, int]] = [{}]
     for _ in range(longest):
@@ -190,17 +191,17 @@ def _one_item_apart(a: dict[str, int], b: dict[str, int], replaced: bool) -> boo
     return sorted(map(len, only)) == [0, 1] or (replaced and list(map(len, only)) == [1, 1])
 
 
-def _row(model: LinearMechanism, events: list[Any], owned: bool) -> IntArray:
+def _row(model: Linear, events: list[Any], owned: bool) -> IntArray:
     """The row that the door makes of a tick's events: under one key, the noise of two first ticks cancels."""
     sums = []
     for batch in (events, []):
         copy = again(model)(simulation(0))
         copy.step_events(batch, users=["one"] * len(batch)) if owned else copy.step_events(batch)
-        sums.append(copy._last_row)
+        sums.append(copy._kept.played.recent[-1])
     return np.asarray(sums[0] - sums[1])
 
 
-def _report(model: LinearMechanism, adversary: str, method: str, unit: str, claimed: float, audited: float) -> Report:
+def _report(model: Linear, adversary: str, method: str, unit: str, claimed: float, audited: float) -> Report:
     return Report(
         mechanism=describe(model),
         guarantee=model.charge,

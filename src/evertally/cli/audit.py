@@ -18,13 +18,12 @@ from evertally.audit.report import Report
 from evertally.audit.suite import Effort, Step, best, plan, run
 from evertally.audit.tables import markdown, shown_claim, shown_loss
 from evertally.audit.together import Together, together_plan
-from evertally.counting import Counter, RunningMean
 from evertally.errors import ConfigurationError
-from evertally.histogram import Histogram
-from evertally.histogram.column_query import ColumnQuery
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from evertally.runtime import QuerySpec, StreamSpec, load_spec
 from evertally.runtime.mechanisms import build
+from evertally.statistics import Counter, Histogram, RunningMean
+from evertally.statistics.column_options import is_question
 
 KINDS: dict[str, Any] = {"counter": Counter, "histogram": Histogram, "mean": RunningMean}
 
@@ -112,7 +111,7 @@ def _settled(spec: StreamSpec) -> StreamSpec:
 
     def settled(query: QuerySpec) -> QuerySpec:
         mechanism = made[query.name]
-        if not isinstance(mechanism, ColumnQuery):
+        if not is_question(mechanism):
             return query
         chosen = {} if query.kind in KINDS else {"mechanism": mechanism.mechanism}  # there it is "sparse"
         numbers = {"calibration": mechanism._options["calibration"]}

@@ -139,7 +139,8 @@ class Values(RowDoor):
     def row(self, x: Any, tick: int) -> IntArray:
         return self._values.totals(x, tick)
 
-    event_row = row
+    def event_row(self, events: Any, tick: int) -> IntArray:
+        return self.row(events, tick)
 
     def many(self, x: Any, first: int) -> Rows:
         """Ticks as a sequence of sequences of values."""
@@ -199,3 +200,8 @@ def read_columns(columns: Any) -> Sequence[Any]:
     if isinstance(columns, int | np.integer):
         return range(whole("columns", columns, 1, 2**31))
     return list(columns)
+
+
+def by_column(mechanism: Any) -> bool:
+    """Whether a mechanism takes one number for each of its columns, or events that name them."""
+    return isinstance(getattr(mechanism, "_door", None), EachColumn)

@@ -52,7 +52,8 @@ class InPlace(Secret):
             self._mark = tick, self.worker.state()
 
     def play(self, batch: Any, state: None) -> Played:
-        return Played(*self.worker.advance(batch), None)
+        rows, lasts = self.worker.advance(batch)
+        return Played(rows, lasts, None)
 
     def go_back(self, tick: int, state: None) -> None:
         if not self._returns:

@@ -21,7 +21,7 @@ import numpy as np
 from evertally.contract.guarded import Guarded, Kept, exclusive
 from evertally.contract.inputs import keep_events
 from evertally.contract.options import check_guarantee, option, statistic
-from evertally.contract.parts import Accuracy, Blueprint, IntArray, Options, check_beta
+from evertally.contract.parts import Accuracy, Blueprint, IntArray, check_beta
 from evertally.contract.paths import Hold, named
 from evertally.contract.release import Release
 from evertally.contract.snapshot import guarantee_from_json, guarantee_to_json, pack, restorable
@@ -117,10 +117,11 @@ class Mechanism(Guarded):
                 setattr(self, field.name, number)
         self.horizon = None if self.horizon is None else whole("horizon", self.horizon, 1, LONGEST_HORIZON)
         self.neighbours = relation = Neighbours.parse(self.neighbours)
-        given = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        given = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in _NOT_KEPT}
         plan = self._plan = self._blueprint()
         self.charge: Guarantee = plan.charge
-        self.sensitivity: Change | None = plan.sensitivity
+        self.sensitivity: Change = plan.sensitivity
+        self.contribution = plan.contribution
         self.mechanism = plan.mechanism
         key = self.key = self.key if self.key is not None else Key.generate()
         default = plan.word.lower()
@@ -135,7 +136,7 @@ class Mechanism(Guarded):
             "stream": self.stream,
             "name": self.name,
         }
-        self._kept_options = given | {"mechanism": plan.mechanism, "name": self.name} | (plan.settled or {})
+        self._options = given | {"mechanism": plan.mechanism, "name": self.name} | (plan.settled or {})
         # The address of all noise (design decision 1): version, stream, mechanism, digest of every public parameter.
         digest = hashlib.sha256(json.dumps(self._address, sort_keys=True).encode()).digest()
         self._source = key.source(self.stream, self.name, plan.word, _charge_text(plan.charge), digest)
@@ -258,7 +259,7 @@ class Mechanism(Guarded):
         assert self.key is not None
         header = {
             "kind": type(self).__name__,
-            "options": {n: self._encoded(n, v) for n, v in self._kept_options.items() if n not in _NOT_KEPT},
+            "options": {name: self._encoded(name, value) for name, value in self._options.items()},
             "tick": self.tick,
             "last_input": self._last_input().hex(),
             "noise": self.noise_fingerprint,

@@ -12,7 +12,7 @@ import difflib
 import functools
 import textwrap
 from collections.abc import Callable
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, TypeVar, cast, dataclass_transform
 
 from evertally.errors import ConfigurationError
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Guarantee, Neighbours, PureDP
@@ -42,15 +42,15 @@ def statistic(cls: C) -> C:
     >>> str(inspect.signature(Ruler)), "How long it is." in Ruler.__doc__
     ("(*, length: 'int' = 30) -> 'None'", True)
     """
-    made = dataclasses.dataclass(kw_only=True, eq=False, repr=False)(cls)
+    made: Any = dataclasses.dataclass(kw_only=True, eq=False, repr=False)(cls)
     made.__init__ = _helpful(made)
     made.__doc__ = f"{made.__doc__}\n{_parameters(made)}"
-    return made
+    return cast(C, made)
 
 
-def _helpful(cls: type) -> Callable[..., None]:
-    plain = cls.__init__  # type: ignore[misc]
-    names = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
+def _helpful(cls: Any) -> Callable[..., None]:
+    plain = cls.__init__
+    names = [field.name for field in dataclasses.fields(cls)]
 
     @functools.wraps(plain)
     def __init__(self: Any, *positional: Any, **options: Any) -> None:
@@ -64,9 +64,9 @@ def _helpful(cls: type) -> Callable[..., None]:
     return __init__
 
 
-def _parameters(cls: type) -> str:
+def _parameters(cls: Any) -> str:
     lines = ["    Parameters:"]
-    for field in dataclasses.fields(cls):  # type: ignore[arg-type]
+    for field in dataclasses.fields(cls):
         default = "" if field.default is _MISSING else f" Default: {field.default!r}."
         text = f"{field.name}: {field.metadata.get('about', '')}{default}"
         lines += textwrap.wrap(text, 112, initial_indent=" " * 8, subsequent_indent=" " * 12)

@@ -159,7 +159,7 @@ class Blueprint:
     door: Callable[[ItemSource, int], Door]
     engine: Callable[[ItemSource], Engine]
     form: Form
-    sensitivity: Change | None = None
+    sensitivity: Change
     named: str = ""
     settled: Options | None = None
     open: str = ""  # why nothing bounds the error, and what to declare

@@ -18,14 +18,14 @@ import numpy as np
 from evertally.bounds.recompute import Period, best_period, period_from, releases
 from evertally.contract.in_place import InPlace
 from evertally.contract.parts import Engine
+from evertally.contract.snapshot import guarantee_to_json
 from evertally.counting.choose import KINDS, Choice, Setting, budgets, build, misfit
 from evertally.counting.linear import JointSums
 from evertally.counting.process import Budget, IntArray, node_law
-from evertally.contract.snapshot import guarantee_to_json
 from evertally.errors import ConfigurationError
 from evertally.histogram import predict
-from evertally.histogram.tasks import AllColumns, Largest, Task
 from evertally.histogram.in_place import Constant, Recomputation, noise_radius, noisy_answers, unseen
+from evertally.histogram.tasks import AllColumns, Largest, Task
 from evertally.noise import ItemSource, ZeroNoise
 from evertally.partition import (
     Calibration,

@@ -14,8 +14,8 @@ import numpy as np
 
 from evertally.contract.in_place import stairs
 from evertally.contract.parts import Accuracy
-from evertally.counting.process import IntArray, spread_of
 from evertally.contract.rows import Rows, from_bytes, to_bytes, total
+from evertally.counting.process import IntArray, spread_of
 from evertally.noise import Law, Source
 from evertally.partition import Queries
 from evertally.partition.intervals import NO_BOUND

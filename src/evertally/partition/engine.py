@@ -19,9 +19,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from evertally.contract.rows import from_bytes, to_bytes
+from evertally.contract.rows import Rows, from_bytes, to_bytes, total
 from evertally.counting.process import IntArray, NoiseProcess
-from evertally.contract.rows import Rows, total
 from evertally.noise import DiscreteLaplace, Source
 from evertally.partition.rules import Rule
 from evertally.secret import Secret

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from evertally.counting.process import IntArray
-from evertally.contract.rows import Rows
 from evertally.contract.in_place import stairs
+from evertally.contract.rows import Rows
+from evertally.counting.process import IntArray
 from evertally.secret import Secret
 
 # The radius of a release where nothing bounds how far the truth may be off: a number that fits wherever counts do.

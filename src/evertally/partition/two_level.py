@@ -14,8 +14,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from evertally.counting.process import IntArray
 from evertally.contract.rows import Rows
+from evertally.counting.process import IntArray
 from evertally.errors import ConfigurationError
 from evertally.noise import Source
 from evertally.partition.engine import PARTS, PartitionedRelease

@@ -5,14 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from evertally.counting import Counter, RunningMean, restore
+from evertally.contract import restore
 from evertally.errors import EvertallyError, StateError
-from evertally.histogram import Histogram, MaxSum, MinSum, MonotoneQuery, Quantile, SumSelect, TopK, TopKSelect
 from evertally.noise import Key
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.runtime.spec.expressions import expression
 from evertally.runtime.spec.options import LINEAR, SELECTION, UNKNOWN, rests_on_rate
-from evertally.selection import StreamingTopK, UnknownHistogram, UnknownTopK
+from evertally.statistics import (
+    Counter,
+    Histogram,
+    MaxSum,
+    MinSum,
+    MonotoneQuery,
+    Quantile,
+    RunningMean,
+    StreamingTopK,
+    SumSelect,
+    TopK,
+    TopKSelect,
+    UnknownHistogram,
+    UnknownTopK,
+)
 from evertally.stream import Stream
 
 Mechanisms = dict[str, Any]  # by query name, in the order of the spec

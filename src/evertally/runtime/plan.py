@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from evertally.histogram.column_query import ColumnQuery
 from evertally.privacy import Guarantee
 from evertally.runtime.mechanisms import Mechanisms, build
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.runtime.spec.options import UNKNOWN
+from evertally.statistics.column_options import is_question
 
 
 @dataclass(frozen=True)
@@ -117,9 +117,9 @@ def about_intervals(spec: StreamSpec) -> str:
 
 
 def _guessed(mechanism: Any, beta: float, tick: int | None, bound: float | None) -> float | None:
-    if not isinstance(mechanism, ColumnQuery) or bound is None:
+    if not is_question(mechanism) or bound is None:
         return None
-    guessed = mechanism.error_bound(beta, t=tick, trust_largest=True)
+    guessed = mechanism.error_bound(beta, tick=tick, trust_largest=True)
     return guessed if guessed < bound else None
 
 
@@ -127,7 +127,7 @@ def _discovery(query: QuerySpec, mechanism: Any, beta: float, tick: int) -> Disc
     """None where all labels are declared, and where the threshold of a block depends on the other items in it."""
     if query.kind not in UNKNOWN or mechanism.mechanism == "meta":
         return None
-    threshold = mechanism.threshold(tick)
+    threshold = mechanism.threshold_at(tick)
     return Discovery(threshold, threshold + math.floor(mechanism.error_bound(beta, t=tick)) + 1)
 
 

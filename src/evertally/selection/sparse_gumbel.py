@@ -23,9 +23,8 @@ from __future__ import annotations
 import numpy as np
 
 from evertally.bounds.tails import Spread
-from evertally.contract.rows import from_bytes, to_bytes
+from evertally.contract.rows import Rows, dense, from_bytes, to_bytes
 from evertally.counting.process import IntArray
-from evertally.contract.rows import Rows, dense
 from evertally.counting.tree import Radix, TreeProcess
 from evertally.noise import VariateSource
 from evertally.secret import Secret

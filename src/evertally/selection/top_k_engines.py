@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from evertally.contract.parts import Played
+from evertally.contract.rows import Rows, dense
 from evertally.counting.linear import LinearEngine
 from evertally.counting.process import IntArray, NoiseProcess, spread_of
-from evertally.contract.rows import Rows, dense
 from evertally.counting.tree import digits
 from evertally.noise import Law
 from evertally.secret import Secret

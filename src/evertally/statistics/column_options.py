@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 from evertally.contract.mechanism import Mechanism, by_tick
 from evertally.contract.options import check_neighbours, option, statistic
@@ -32,7 +32,9 @@ class Guessing(Mechanism):
     `max_events_per_tick` is true; without it some ways have no bound, and "auto" takes none of these.
     """
 
-    largest: int | None = option("A public guess at the largest answer; it steers accuracy, nothing else.", default=None)
+    largest: int | None = option(
+        "A public guess at the largest answer; it steers accuracy, nothing else.", default=None
+    )
     max_events_per_tick: int | None = option(
         "A public fact: no tick has more events. Error bounds rest on it, privacy does not.", default=None
     )
@@ -165,3 +167,8 @@ class Guessing(Mechanism):
 def _guessed_growth(weight: int, largest: int | None, horizon: int | None) -> int:
     """What an answer may grow by in a tick, where nobody said: one event, or more if `largest` needs more."""
     return max(weight, 1 if largest is None or horizon is None else -(-largest // horizon))
+
+
+def is_question(mechanism: Any) -> TypeGuard[Guessing]:
+    """Whether its answers are asked of column sums, in one of many ways."""
+    return isinstance(mechanism, Guessing) and "_task" in vars(mechanism)

@@ -152,7 +152,9 @@ class VectorCounter(Linear):
     max_per_event: int = option("How many columns an event touches at most.", default=1)
     max_weight: int = option("The largest amount that an event adds (to each of its columns).", default=1)
     signed: bool = option("Whether amounts may be negative.", default=False)
-    protects: Literal["event", "item"] = option("What of an event is protected: all of it, or one item.", default="event")
+    protects: Literal["event", "item"] = option(
+        "What of an event is protected: all of it, or one item.", default="event"
+    )
     other: str | None = option("A column for labels that were not declared; None: they are dropped.", default=None)
 
     def _blueprint(self) -> Blueprint:
@@ -191,7 +193,9 @@ class Histogram(SparseToo):
     categories: Sequence[str] = option("The categories, all of them.")
     max_per_event: int = option("How many columns an event touches at most.", default=1)
     max_weight: int = option("The largest amount that an event adds (to each of its columns).", default=1)
-    protects: Literal["event", "item"] = option("What of an event is protected: all of it, or one item.", default="event")
+    protects: Literal["event", "item"] = option(
+        "What of an event is protected: all of it, or one item.", default="event"
+    )
     other: str | None = option("A column for labels that were not declared; None: they are dropped.", default=None)
 
     def _blueprint(self) -> Blueprint:
@@ -208,6 +212,7 @@ class Histogram(SparseToo):
         foreign({"protects": self.protects}, {"protects": "event"}, "linear noise")
         door = CategoryDoor(names, self.other, self.max_per_event, self.max_weight, order=self._rank)
         self.categories = self.columns = door.labels
+        vars(self)["labels"] = door.labels
         kept = list(door.labels[: len(names)])
         queries = AllColumns(door.width)
         return self._partitioned(
@@ -256,6 +261,7 @@ def _columns_of(me: VectorCounter | Histogram, word: str, names: Sequence[Any], 
         max_events_per_user=me.max_events_per_user,
     )
     me.columns = door.labels
+    vars(me)["labels"] = door.labels
     if isinstance(me, Histogram):
         me.categories = door.labels
     return me._linear(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 from evertally.contract.options import check_neighbours, option, statistic
 from evertally.contract.parts import Blueprint, Door, Form, Options
 from evertally.contract.windows import Windowed
 from evertally.counting.choose import Setting, build, choose
 from evertally.counting.linear import LinearEngine
+from evertally.counting.process import NoiseProcess
 from evertally.counting.tree import Radix
 from evertally.integers import whole
 from evertally.noise import ItemSource
@@ -26,6 +27,12 @@ class Linear(Windowed):
     )
     memory_limit: int = option("The bytes that noise may take at most.", default=2**30)
 
+    @property
+    def noise(self) -> NoiseProcess:
+        """The noise process; only of what is exact sums plus noise (`is_linear`)."""
+        assert isinstance(self._engine, LinearEngine)
+        return self._engine.noise
+
     def _linear(
         self,
         word: str,
@@ -39,8 +46,8 @@ class Linear(Windowed):
     ) -> Blueprint:
         check_neighbours(self.neighbours, self.guarantee)
         memory_limit = whole("memory_limit", self.memory_limit, 1, 2**62)
-        setting = Setting(change, self.horizon, columns, memory_limit, self.radix)
-        choice = choose(self.guarantee, setting, self.mechanism)
+        setting = self._setting = Setting(change, self.horizon, columns, memory_limit, self.radix)
+        choice = self._choice = choose(self.guarantee, setting, self.mechanism)
         common: dict[str, Any] = {"radix": self.radix, "memory_limit": memory_limit, "max_window": self.max_window}
         return Blueprint(
             word=word,
@@ -54,3 +61,8 @@ class Linear(Windowed):
             form=form,
             settled=settled,
         )
+
+
+def is_linear(mechanism: Any) -> TypeGuard[Linear]:
+    """Whether it is exact sums plus a noise process, and nothing else."""
+    return isinstance(mechanism, Linear) and type(mechanism._engine) is LinearEngine

@@ -67,7 +67,7 @@ class StreamingTopK(Mechanism):
     (`unbounded_because`). Exactness tier "exact".
 
     >>> import evertally as et
-    >>> from evertally.selection.streaming import StreamingTopK
+    >>> from evertally.statistics import StreamingTopK
     >>> guarantee = et.ApproxDP(epsilon=2.0, delta=1e-6)
     >>> top = StreamingTopK(2, switches=3, columns=["a", "b", "c"], guarantee=guarantee, horizon=100,
     ...                     key=et.simulation(1))
@@ -115,7 +115,7 @@ class StreamingTopK(Mechanism):
         d = len(names) + (self.other is not None)
         per_event = d if self.max_per_event is None else self.max_per_event
         door = CategoryDoor(names, self.other, per_event, self.max_weight, order=self._rank)
-        self.columns = labels = door.labels
+        self.columns = self.labels = labels = door.labels
         kept = len(names) if isinstance(names, range) else list(labels[: len(names)])
         contribution = Contribution(
             max_per_event=per_event,

@@ -61,7 +61,9 @@ class UnknownItems(Mechanism):
         """What a noisy count must exceed to be released at a tick; public, known before any data. By a tree only."""
         worker = self._worker()
         if not isinstance(worker, ItemEngine):
-            raise ConfigurationError('every block of "meta" has a threshold of its own; mechanism="tree" has one a tick')
+            raise ConfigurationError(
+                'every block of "meta" has a threshold of its own; mechanism="tree" has one a tick'
+            )
         return worker.threshold.at(checked_tick(tick, self.horizon))
 
     @by_tick

@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 
 from evertally.counting.sqrt_factor import GRID_BITS
-from evertally.histogram import MaxSum, SparseCounter, SparseHistogram, SumSelect, TopK
+from evertally.histogram import SparseCounter, SparseHistogram
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Recording, ZeroNoise
 from evertally.partition import Configuration, TwoLevelPlan
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from evertally.selection import ExponentialMechanism, PermuteAndFlip
+from evertally.statistics import MaxSum, SumSelect, TopK
 
 SETTING = (
     "epsilon = 1 (and delta = 1e-6 where it says so), 4 columns, all of which an event may touch once, 1000 ticks, "

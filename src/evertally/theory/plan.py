@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, overload
 
 from evertally.errors import ConfigurationError
-from evertally.histogram import MaxSum, MinSum, Quantile, SparseHistogram, SumSelect, TopK, TopKSelect
 from evertally.histogram.approaches import survey
-from evertally.histogram.column_query import ColumnQuery
 from evertally.noise import ZeroNoise
 from evertally.privacy import ApproxDP, Guarantee, Neighbours, PureDP
+from evertally.statistics import Histogram, MaxSum, MinSum, Quantile, SumSelect, TopK, TopKSelect
+from evertally.statistics.column_options import Guessing
 from evertally.theory.floors import floor
 
 _QUERIES: dict[str, Any] = {
@@ -22,7 +23,7 @@ _QUERIES: dict[str, Any] = {
     "top_k": TopK,
     "sum_select": SumSelect,
     "top_k_select": TopKSelect,
-    "histogram": SparseHistogram,
+    "histogram": partial(Histogram, mechanism="sparse"),
 }
 _FLOORS = ("max_sum", "sum_select", "top_k", "top_k_select", "histogram")
 
@@ -130,10 +131,10 @@ def plan(query: str, columns: int, guarantee: Guarantee, horizon: int | None, **
 
 def _mechanism(
     query: str, columns: int, guarantee: Guarantee, horizon: int | None, options: dict[str, Any]
-) -> ColumnQuery:
+) -> Guessing:
     make = _QUERIES[query]
     options = {"guarantee": guarantee, "horizon": horizon, "key": ZeroNoise()} | options
-    made: ColumnQuery = (
+    made: Guessing = (
         make(categories=[str(j) for j in range(columns)], **options)
         if query == "histogram"
         else make(columns=columns, **options)

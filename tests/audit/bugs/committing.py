@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from audit.bugs.planting import Bug, plant, replaced
 from evertally import oneshot
+from evertally.contract.rows import Rows, dense
 from evertally.counting import LinearMechanism, guarded, mechanism, paths, veil
 from evertally.counting.process import IntArray
-from evertally.contract.rows import Rows, dense
 from evertally.encode import UserCap, UserTick, door
 from evertally.noise import keystream
 

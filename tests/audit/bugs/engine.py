@@ -12,12 +12,12 @@ from unittest import mock
 import numpy as np
 
 from audit.bugs.planting import Bug, all_of, plant, replaced
-from evertally.counting import Counter, LinearMechanism, VectorCounter, choose, mechanism, snapshot, tree
+from evertally.counting import LinearMechanism, choose, mechanism, snapshot, tree
 from evertally.counting.process import IntArray
 from evertally.counting.tree import TreeProcess
 from evertally.encode.labels import as_list
 from evertally.errors import ReplayRefused
-from evertally.histogram import Histogram
+from evertally.statistics import Counter, Histogram, VectorCounter
 
 
 @plant(

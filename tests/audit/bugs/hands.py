@@ -24,8 +24,8 @@ from evertally.histogram.expressions import Expression
 from evertally.noise import sampler
 from evertally.secret import Secret
 from evertally.selection import meta
-from evertally.selection.item_mechanism import ItemMechanism
 from evertally.selection.item_table import ItemTable
+from evertally.statistics.unknown import UnknownItems
 
 _TYPES = "exact types after conversion, bounds after conversion"
 _RAISES = "price-of-continual-release P8: no record decides whether a call raises"
@@ -107,7 +107,7 @@ def certified_object() -> Bug:
     "items that belong to nobody",
 )
 def items_without_owners() -> Bug:
-    return replaced(ItemMechanism, _check_owners=lambda self: None)
+    return replaced(UnknownItems, _check_owners=lambda self: None)
 
 
 @plant(

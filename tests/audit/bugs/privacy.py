@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from audit.bugs.planting import Bug, plant, replaced
+from evertally.contract.mechanism import Contract
 from evertally.counting import mean
-from evertally.counting.mechanism import Contract
 from evertally.privacy import Change, Contribution, Cost, Ledger, Neighbours, PureDP, guarantees, neighbours
 from evertally.privacy._promise import Promise
 from evertally.privacy.conversions import ideal_gaussian_rho

@@ -14,7 +14,7 @@ from evertally.bounds import selection as bounds
 from evertally.bounds.selection import Threshold
 from evertally.encode import ItemDoor
 from evertally.encode.plain import pairs
-from evertally.selection.unknown import UnknownHistogram, UnknownTopK
+from evertally.statistics import UnknownHistogram, UnknownTopK
 
 _FRESH = "a label of a single event"
 

@@ -18,7 +18,7 @@ from evertally.encode.labels import as_list
 from evertally.encode.plain import pairs, whole
 from evertally.errors import ReplayRefused
 from evertally.selection.item_table import ItemTable
-from evertally.selection.unknown import UnknownHistogram
+from evertally.statistics import UnknownHistogram
 
 _FORM = "one event of an unknown domain, in any form"
 _LONG = "one event of an unknown domain, out of many long ones"

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from audit.probes.probing import Verdict, probe
-from evertally.counting import Counter, VectorCounter
 from evertally.counting.choose import build
 from evertally.histogram.tasks import AllColumns
 from evertally.noise import simulation
 from evertally.partition import Configuration, Split, Terms, intervals
 from evertally.privacy import ZCDP, Change, PureDP
+from evertally.statistics import Counter, VectorCounter
 
 _BETA = 0.2
 _RUNS, _GAMES = 600, 150

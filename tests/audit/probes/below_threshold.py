@@ -17,11 +17,10 @@ from audit.probes.item_probing import (
 from audit.probes.probing import KEY, Verdict, first_leak, probe
 from evertally.audit import attacks
 from evertally.audit.game import Factory
-from evertally.counting import restore
+from evertally.contract import restore
 from evertally.noise import simulation
 from evertally.privacy import ApproxDP, ApproxZCDP
-from evertally.selection.streaming import StreamingTopK
-from evertally.selection.unknown import UnknownHistogram, UnknownTopK
+from evertally.statistics import StreamingTopK, UnknownHistogram, UnknownTopK
 
 # -- what is below the threshold -------------------------------------------------------------------------------------
 

@@ -20,9 +20,9 @@ from audit.probes.probing import (
     shift,
 )
 from evertally.audit.gaussian import closed_form
-from evertally.counting import RunningMean
 from evertally.noise import NoiseKey
 from evertally.privacy import ZCDP
+from evertally.statistics import RunningMean
 
 
 @probe("closed form", "binary tree, 16 ticks")

@@ -20,9 +20,9 @@ from audit.probes.probing import (
 )
 from evertally.audit.exact import JointLoss, exact_columns, exact_loss
 from evertally.audit.game import Factory, IntArray
-from evertally.counting import Counter
 from evertally.errors import BudgetExceeded
 from evertally.privacy import ZCDP, ApproxDP, PureDP
+from evertally.statistics import Counter
 from evertally.stream import Stream
 
 

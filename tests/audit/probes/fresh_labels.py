@@ -23,7 +23,7 @@ from evertally.audit.estimators import lower_limit
 from evertally.audit.label_noise import ScriptKey
 from evertally.noise import simulation
 from evertally.privacy import ApproxZCDP
-from evertally.selection.unknown import UnknownHistogram, UnknownTopK
+from evertally.statistics import UnknownHistogram, UnknownTopK
 
 
 @dataclass(frozen=True)

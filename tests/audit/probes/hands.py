@@ -17,14 +17,13 @@ from evertally import balls
 from evertally.audit.game import Factory
 from evertally.checks.hostile import liars
 from evertally.checks.secrets import check_secrets_stay
-from evertally.counting import RunningMean, restore
+from evertally.contract import restore
 from evertally.errors import ConfigurationError
-from evertally.histogram import MonotoneQuery
 from evertally.histogram.expressions import RankMean
 from evertally.noise import DiscreteLaplace, simulation
 from evertally.noise.sampler import PolynomialSampler
 from evertally.privacy import ApproxDP, PureDP
-from evertally.selection import UnknownHistogram, UnknownTopK
+from evertally.statistics import MonotoneQuery, RunningMean, UnknownHistogram, UnknownTopK
 
 
 def mean(lower: float, upper: float) -> Factory:

@@ -20,7 +20,7 @@ from evertally.audit.game import Factory
 from evertally.audit.label_noise import item_table, separation
 from evertally.privacy import ApproxZCDP, Neighbours, delta_of_rho
 from evertally.selection.items import Items
-from evertally.selection.unknown import UnknownHistogram
+from evertally.statistics import UnknownHistogram
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 Histogram = Mapping[str, int]

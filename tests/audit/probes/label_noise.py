@@ -20,7 +20,7 @@ from evertally.audit.game import Factory
 from evertally.audit.label_noise import ABSENT, item_table, separation
 from evertally.noise import ZeroNoise
 from evertally.privacy import ZCDP
-from evertally.selection.streaming import StreamingTopK
+from evertally.statistics import StreamingTopK
 
 
 @probe("closed form", "noise of a label, every tick of 16")

@@ -21,7 +21,6 @@ from evertally.audit.columns import column_audits
 from evertally.audit.exact import ExactLoss, _box
 from evertally.audit.partition import close_loss, histogram_loss, levels_after, transcript_loss
 from evertally.audit.scripts import ALWAYS, Address, Make, Run, Script, part
-from evertally.histogram import MaxSum, SumSelect
 from evertally.histogram.expressions import Columns
 from evertally.histogram.tasks import AllColumns, Expressions, Largest
 from evertally.noise import DiscreteLaplace, Recording, ZeroNoise, simulation
@@ -44,6 +43,7 @@ from evertally.partition import (
     rebased,
 )
 from evertally.privacy import ZCDP, ApproxDP, Change, PureDP
+from evertally.statistics import MaxSum, SumSelect
 
 Stream = list[tuple[int, ...]]
 WAIT: tuple[int, ...] = (0, 0)

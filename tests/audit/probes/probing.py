@@ -16,10 +16,10 @@ from evertally.audit.exact import ExactLoss, JointLoss
 from evertally.audit.game import Factory, IntArray
 from evertally.audit.gaussian import closed_form
 from evertally.audit.report import Report
-from evertally.counting import Counter, sqrt, sqrt_factor
-from evertally.histogram import Histogram
+from evertally.counting import sqrt, sqrt_factor
 from evertally.noise import simulation
 from evertally.privacy import delta_of_rho
+from evertally.statistics import Counter, Histogram
 
 Family = Literal["exact law", "closed form", "game", "attack", "conformance"]
 Verdict = tuple[bool, str]

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from audit.probes.probing import Verdict, probe
-from evertally.histogram import MaxSum
 from evertally.noise import simulation
 from evertally.privacy import PureDP
+from evertally.statistics import MaxSum
 
 _RUNS = 12
 _BETA = 0.01

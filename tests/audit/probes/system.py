@@ -16,11 +16,10 @@ from audit.probes.probing import (
 from conformance import MECHANISMS
 from evertally import checks
 from evertally.audit import attacks
-from evertally.counting import VectorCounter
 from evertally.errors import ConfigurationError
-from evertally.histogram import MaxSum
 from evertally.noise import NoiseKey, ZeroNoise
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, PureDP
+from evertally.statistics import MaxSum, VectorCounter
 
 
 @probe("attack", "replay, restore, horizon")
