@@ -199,8 +199,8 @@ class UnknownTopK(UnknownHistogram):
     """The k items with the largest counts so far, where the items are not known in advance.
 
     For events of at most `max_per_event` items (`mechanism="tree"`): the k largest counts that `UnknownHistogram`
-    releases, whose options and theorem apply; the cut to k is post-processing and costs nothing. Fewer than k are shown
-    while fewer are above the threshold.
+    releases, whose options and theorem (streaming-selection 7.2) apply; the cut to k is post-processing and costs
+    nothing. Fewer than k are shown while fewer are above the threshold.
 
     >>> import evertally as et
     >>> from evertally.selection.unknown import UnknownTopK
