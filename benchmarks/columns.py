@@ -27,7 +27,9 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from benchmarks.reductions import MarginalsToMaxSum, fingerprinting, packing_for_marginals
 from benchmarks.report import Table, quantity
+from benchmarks.streams import Pairs, very_sparse, zipf_columns
 from numpy.typing import NDArray
 
 import evertally as et
@@ -36,8 +38,6 @@ from evertally.counting.tree import TreeProcess
 from evertally.histogram.approaches import Approach, choose_approach, survey
 from evertally.noise import simulation
 from evertally.privacy import Change
-from evertally.theory.reductions import MarginalsToMaxSum, fingerprinting, packing_for_marginals
-from evertally.theory.streams import Pairs, very_sparse, zipf_columns
 
 DELTA = 1e-6
 COLUMNS = (10, 1000)

@@ -19,11 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.report import Table
-from numpy.typing import NDArray
-
-import evertally as et
-from evertally.bounds import (
+from benchmarks.formulas import (
     EpochHybridFormula,
     EpochTreeFormula,
     Formula,
@@ -31,10 +27,12 @@ from evertally.bounds import (
     SqrtFormula,
     TreeFormula,
     best_radix,
-    optimal_factor,
-    optimal_rms_factor,
-    pure_frontier,
 )
+from benchmarks.report import Table
+from numpy.typing import NDArray
+
+import evertally as et
+from evertally.theory.frontier import optimal_factor, optimal_rms_factor, pure_frontier
 
 UNIT = 10  # 1/sqrt(2 rho) and 1/epsilon, so that rounding to integers (1/12 of variance) does not blur the factors
 GAUSS = et.ZCDP(rho=1 / (2 * UNIT**2))

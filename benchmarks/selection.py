@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.formulas import TreeFormula
 from benchmarks.report import Table
 from numpy.typing import NDArray
 
 import evertally as et
-from evertally.bounds import TreeFormula
 from evertally.counting.tree import choose_radix, levels
 from evertally.statistics import StreamingTopK
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from evertally.audit.exact import ExactLoss, _box, _law
 from evertally.audit.game import Factory
-from evertally.audit.label_noise import ABSENT, Draw, IntArray, Label, PlantedVariates, _Columns, _Named, _played
+from evertally.audit.label_noise import ABSENT, Draw, IntArray, Label, PlantedVariates, _LabelDraws, _Named, _played
 from evertally.audit.partition import _first_true
 from evertally.audit.scripts import ALWAYS, NEVER, Make, Rows, as_rows, part
 from evertally.audit.scripts import Run as Played
@@ -61,7 +61,7 @@ def item_loss(
     """
     asked: dict[Draw, Law] = {}
     for stream in (left, right):
-        source = _Columns(["label"], {})
+        source = _LabelDraws(["label"], {})
         _played(make, source, stream, weight)
         asked |= source.asked
     each = tail / len(asked)
@@ -75,7 +75,7 @@ def item_loss(
         weights = np.outer(weights, masses).ravel()
     labels = [f"label {i}" for i in range(size)]
     planted = dict(zip(asked, grid, strict=True))
-    laws = [_law(_played(make, _Columns(labels, planted), stream, weight), weights) for stream in (left, right)]
+    laws = [_law(_played(make, _LabelDraws(labels, planted), stream, weight), weights) for stream in (left, right)]
     return ExactLoss(tail, *laws)
 
 

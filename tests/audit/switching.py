@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from audit.enumeration import FAR, Place
-from evertally.audit.exact import _reach
+from evertally.audit.exact import _extent
 from evertally.audit.label_noise import FloatArray, IntArray, PlantedVariates
 from evertally.audit.partition import _first_true, _log_at_most, _log_minimum
 from evertally.audit.scripts import ALWAYS, NEVER
@@ -94,7 +94,7 @@ class _Vector:
         for number, end in enumerate(ends):
             # The threshold noise in force is the one that was asked for last: a run may share that of another one.
             node, law = taus[min(number, len(taus) - 1)] if taus else (None, None)
-            z, weights = _log_minimum(law, _reach(law, tail), 1) if law else (np.zeros(1, np.int64), np.zeros(1))
+            z, weights = _log_minimum(law, _extent(law, tail), 1) if law else (np.zeros(1, np.int64), np.zeros(1))
             if node not in logs:
                 logs[node] = weights
                 missing += tail

@@ -6,8 +6,7 @@ import math
 from fractions import Fraction
 
 import pytest
-
-from evertally.bounds import (
+from benchmarks.formulas import (
     EpochHybridFormula,
     EpochTreeFormula,
     Formula,
@@ -16,6 +15,7 @@ from evertally.bounds import (
     TreeFormula,
     best_radix,
 )
+
 from evertally.counting.choose import EPOCHS, HYBRID_TARGET, Choice, Setting, build, hybrid_shares
 from evertally.counting.process import NoiseProcess
 from evertally.counting.tree import TreeProcess, choose_radix

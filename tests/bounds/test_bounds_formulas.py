@@ -5,21 +5,20 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from evertally.bounds import (
+from benchmarks.formulas import (
     EpochHybridFormula,
     EpochTreeFormula,
     Formula,
     HonakerFormula,
-    S,
     SqrtFormula,
     TreeFormula,
     best_radix,
-    gaussian_frontier,
-    pure_frontier,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evertally.bounds.square_root import S
+from evertally.theory.frontier import gaussian_frontier, pure_frontier
 
 HORIZONS = st.integers(1, 700)
 

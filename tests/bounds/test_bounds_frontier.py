@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 
 import pytest
+from benchmarks.formulas import SqrtFormula
 from mpmath import mp
 
-from evertally.bounds import (
-    S,
-    SqrtFormula,
+from evertally.bounds.square_root import S
+from evertally.errors import ConfigurationError
+from evertally.theory.frontier import (
+    gamma_bounds,
     gaussian_frontier,
     lb,
     mathias_lower,
@@ -19,8 +21,6 @@ from evertally.bounds import (
     optimal_rms_factor,
     unbounded_frontier,
 )
-from evertally.bounds.frontier import gamma_bounds
-from evertally.errors import ConfigurationError
 
 TABLED = sorted(gamma_bounds())
 

@@ -11,17 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evertally.bounds.partition import (
-    SparseVector,
-    calibrated_n,
-    max_sum_bound,
-    max_sum_bound_at,
-    queries_bound,
-    rebased_bound,
-    rebased_bound_at,
-    sparse_count_bound,
+from evertally.errors import ConfigurationError
+from evertally.noise import DiscreteLaplace
+from formulas.paper import (
+    paper_alpha_Gamma,
+    paper_alpha_SV,
+    paper_alpha_U,
+    paper_alpha_U_gaussian,
+    paper_doubling_sigma,
+    paper_gaussian_tree_error,
+    paper_segments,
+    paper_slack,
+    paper_tree_error,
+    paper_update_sigma,
 )
-from evertally.bounds.partition_blocks import (
+from formulas.partition_blocks import (
     alpha_Gamma,
     alpha_Gamma_gaussian,
     analytic_variance,
@@ -38,21 +42,17 @@ from evertally.bounds.partition_blocks import (
     summable,
     zcdp_variance,
 )
-from evertally.bounds.partition_levels import Doubling
-from evertally.bounds.partition_paper import (
-    paper_alpha_Gamma,
-    paper_alpha_SV,
-    paper_alpha_U,
-    paper_alpha_U_gaussian,
-    paper_doubling_sigma,
-    paper_gaussian_tree_error,
-    paper_segments,
-    paper_slack,
-    paper_tree_error,
-    paper_update_sigma,
+from formulas.partition_bounds import (
+    SparseVector,
+    calibrated_n,
+    max_sum_bound,
+    max_sum_bound_at,
+    queries_bound,
+    rebased_bound,
+    rebased_bound_at,
+    sparse_count_bound,
 )
-from evertally.errors import ConfigurationError
-from evertally.noise import DiscreteLaplace
+from formulas.partition_levels import Doubling
 
 # Setting R of 9.6, with the continuous noise that its numbers are for.
 D, T, BETA, DELTA, C_MAX = 10, 10**6, 0.1, 1e-6, 1000

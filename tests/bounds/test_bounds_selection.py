@@ -12,37 +12,34 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from benchmarks.formulas import TreeFormula, best_radix
 from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 from scipy.stats import norm
 
-from evertally.bounds import TreeFormula, best_radix
 from evertally.bounds.selection import (
     L,
     Threshold,
-    alpha_1,
-    alpha_AT,
-    alpha_BM,
-    best_radix_formula,
     digit_sum,
     digit_sums,
-    discovery_tick,
-    eta_rule,
-    eta_theorem,
-    expected_discovery,
     gaussian_margin,
     gumbel_margin,
     gumbel_q,
     kbar_rule,
     laplace_margin,
-    m,
-    release_probability,
-    switches_rule,
-    unk_gauss_margin,
 )
 from evertally.errors import ConfigurationError
 from evertally.privacy import simple_epsilon_of_rho, simple_rho_of_epsilon_delta
+from evertally.theory.selection import (
+    discovery_tick,
+    eta_rule,
+    expected_discovery,
+    m,
+    release_probability,
+    switches_rule,
+)
+from formulas.selection_margins import alpha_1, alpha_AT, alpha_BM, best_radix_formula, eta_theorem, unk_gauss_margin
 
 mp.prec = 256  # one precision for all tests: the setting is global, and files share a process
 

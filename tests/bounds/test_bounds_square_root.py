@@ -8,26 +8,15 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from benchmarks.formulas import S_mean, f, f_exact
 from mpmath import mp
 
-from evertally.bounds import (
-    S,
-    S_exact,
-    S_expansion,
-    S_mean,
-    S_upper,
-    coefficients,
-    f,
-    f_exact,
-    g_exact,
-    mathias_lower,
-    mathias_upper,
-    paper_C,
-    paper_psi,
-)
-from evertally.bounds.square_root import SQRT_CONSTANT
+from evertally.bounds.square_root import SQRT_CONSTANT, S, S_expansion, coefficients
 from evertally.errors import ConfigurationError
 from evertally.privacy.conversions import ideal_gaussian_delta, ideal_gaussian_rho
+from evertally.theory.frontier import mathias_lower, mathias_upper
+from formulas.paper import paper_C, paper_psi
+from formulas.square_root_exact import S_exact, S_upper, g_exact
 
 LONGEST = 2**20
 

@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from evertally.bounds import Spread
-from evertally.bounds.tails import laplace_radius
+from evertally.bounds.tails import Spread, laplace_radius
 from evertally.counting.process import spread_of
 from evertally.noise import DiscreteGaussian, DiscreteLaplace
 

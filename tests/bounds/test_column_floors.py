@@ -14,9 +14,17 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import coo_matrix
 
-from evertally.bounds import column_floors as cf
-from evertally.bounds import recompute as rc
+from evertally.bounds.recompute import best_period
 from evertally.errors import ConfigurationError
+from evertally.theory import column_floors as cf
+from formulas.recompute_bounds import (
+    A_l,
+    recompute_laplace,
+    recompute_select_pure,
+    tree_select_laplace,
+    trivial_max_sum,
+    trivial_select,
+)
 
 THIRD = 1 / 3
 
@@ -93,19 +101,19 @@ def test_no_mechanism_is_promised_to_beat_a_floor(grid):
     """10.1 (12): a violation would be an error in one of the two."""
     for T, d, epsilon in itertools.product(*grid):
         values = min(
-            rc.trivial_max_sum(T),
-            rc.A_l(T, d, epsilon=epsilon, beta=THIRD),
-            rc.best_period(T, partial(rc.recompute_laplace, T, epsilon=epsilon, beta=THIRD, discrete=False)).alpha,
+            trivial_max_sum(T),
+            A_l(T, d, epsilon=epsilon, beta=THIRD),
+            best_period(T, partial(recompute_laplace, T, epsilon=epsilon, beta=THIRD, discrete=False)).alpha,
         )
         assert cf.max_sum_pure(T, d, epsilon).value <= values
 
         def select(r: int, T: int = T, d: int = d, epsilon: float = epsilon) -> float:
-            return rc.recompute_select_pure(T, r, d, epsilon=epsilon, beta=THIRD)
+            return recompute_select_pure(T, r, d, epsilon=epsilon, beta=THIRD)
 
         selected = min(
-            rc.trivial_select(T, d),
-            rc.tree_select_laplace(T, d, epsilon=epsilon, beta=THIRD),
-            rc.best_period(T, select).alpha,
+            trivial_select(T, d),
+            tree_select_laplace(T, d, epsilon=epsilon, beta=THIRD),
+            best_period(T, select).alpha,
         )
         assert cf.sum_select_pure(T, d, epsilon).value <= selected
 

@@ -9,9 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evertally.bounds import recompute as rc
-from evertally.bounds.recompute import A_g, A_l, best_period, periods, recompute_gaussian, recompute_laplace, releases
+from evertally.bounds.recompute import Period, best_period, period_from, periods, releases
 from evertally.errors import ConfigurationError
+from formulas.paper import paper_m_max_sum, paper_m_select, paper_tree_select
+from formulas.recompute_bounds import (
+    A_g,
+    A_l,
+    Selection,
+    recompute_gaussian,
+    recompute_laplace,
+    recompute_select_pure,
+    recompute_select_zcdp,
+    tree_select_gaussian,
+    tree_select_laplace,
+    tree_sigma,
+    trivial_max_sum,
+)
 
 THIRD = 1 / 3
 
@@ -22,19 +35,19 @@ def exact_inverse(epsilon: float, delta: float) -> float:
     return (epsilon / (math.sqrt(L + epsilon) + math.sqrt(L))) ** 2
 
 
-def best_gaussian(T: int, rho: float) -> rc.Period:
+def best_gaussian(T: int, rho: float) -> Period:
     return best_period(T, partial(recompute_gaussian, T, rho=rho, beta=THIRD))
 
 
-def best_laplace(T: int, epsilon: float, discrete: bool = False) -> rc.Period:
+def best_laplace(T: int, epsilon: float, discrete: bool = False) -> Period:
     return best_period(T, partial(recompute_laplace, T, epsilon=epsilon, beta=THIRD, discrete=discrete))
 
 
-def best_select(T: int, d: int, rho: float, selection: rc.Selection) -> rc.Period:
-    return best_period(T, lambda r: rc.recompute_select_zcdp(T, r, d, rho=rho, beta=THIRD, selection=selection))
+def best_select(T: int, d: int, rho: float, selection: Selection) -> Period:
+    return best_period(T, lambda r: recompute_select_zcdp(T, r, d, rho=rho, beta=THIRD, selection=selection))
 
 
-def shown(period: rc.Period) -> tuple[float, int, int]:
+def shown(period: Period) -> tuple[float, int, int]:
     return round(period.alpha, 2), period.r, period.m
 
 
@@ -65,7 +78,7 @@ def test_pure_can_beat_zcdp_for_an_approximate_target():
     T, rho = 1000, exact_inverse(0.1, 1e-6)
     assert shown(best_gaussian(T, rho)) == (506.11, 200, 5)
     assert shown(best_laplace(T, 0.1)) == (334.40, 200, 5)
-    assert rc.trivial_max_sum(T) == 500
+    assert trivial_max_sum(T) == 500
 
 
 def test_planner_at_a_small_horizon():
@@ -76,10 +89,10 @@ def test_planner_at_a_small_horizon():
     assert shown(best_laplace(T, 1, discrete=True)) == (125.0, 64, 16)
     assert shown(best_select(T, d, rho, "permute-and-flip")) == (285.55, 114, 9)
     assert shown(best_select(T, d, rho, "exponential")) == (188.78, 79, 13)
-    pure = best_period(T, lambda r: rc.recompute_select_pure(T, r, d, epsilon=1, beta=THIRD))
+    pure = best_period(T, lambda r: recompute_select_pure(T, r, d, epsilon=1, beta=THIRD))
     assert shown(pure) == (209.76, 114, 9)
-    assert (rc.paper_m_max_sum(T, rho=rho), rc.paper_m_max_sum(T, epsilon=1)) == (13, 12)
-    assert (rc.paper_m_select(T, d, rho=rho), rc.paper_m_select(T, d, epsilon=1)) == (6, 10)
+    assert (paper_m_max_sum(T, rho=rho), paper_m_max_sum(T, epsilon=1)) == (13, 12)
+    assert (paper_m_select(T, d, rho=rho), paper_m_select(T, d, epsilon=1)) == (6, 10)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +101,7 @@ def test_planner_at_a_small_horizon():
 )
 def test_explicit_bounds_of_the_gaussian_tree(T, d, sigma, alpha):
     """10.2, rho = 0.5."""
-    assert rc.tree_sigma(T, d, rho=0.5) == pytest.approx(sigma, abs=5e-5)
+    assert tree_sigma(T, d, rho=0.5) == pytest.approx(sigma, abs=5e-5)
     assert A_g(T, d, rho=0.5, beta=THIRD) == pytest.approx(alpha, abs=5e-3)
 
 
@@ -99,11 +112,11 @@ def test_explicit_bounds_of_the_laplace_tree(T, d, alpha):
 
 
 def test_explicit_bounds_of_selection_from_the_tree():
-    assert rc.tree_select_gaussian(1024, 8, rho=0.5, beta=THIRD) == pytest.approx(206.00, abs=5e-3)
-    assert rc.tree_select_gaussian(1000, 8, rho=0.5, beta=THIRD) == pytest.approx(186.15, abs=5e-3)
-    assert rc.paper_tree_select(1024, 8, rho=0.5) == pytest.approx(1867.9, abs=0.05)
-    assert rc.tree_select_gaussian(1024, 1, rho=0.5, beta=THIRD) == 0
-    laplace = rc.tree_select_laplace(1024, 8, epsilon=1.0, beta=THIRD)
+    assert tree_select_gaussian(1024, 8, rho=0.5, beta=THIRD) == pytest.approx(206.00, abs=5e-3)
+    assert tree_select_gaussian(1000, 8, rho=0.5, beta=THIRD) == pytest.approx(186.15, abs=5e-3)
+    assert paper_tree_select(1024, 8, rho=0.5) == pytest.approx(1867.9, abs=0.05)
+    assert tree_select_gaussian(1024, 1, rho=0.5, beta=THIRD) == 0
+    laplace = tree_select_laplace(1024, 8, epsilon=1.0, beta=THIRD)
     assert laplace == 2 * A_l(1024, 8, epsilon=1.0, beta=THIRD)
 
 
@@ -142,8 +155,8 @@ def test_best_period_is_the_best_of_all(T: int, budget: float, d: int, beta: flo
     bounds = (
         partial(recompute_gaussian, T, rho=budget, beta=beta),
         partial(recompute_laplace, T, epsilon=budget, beta=beta),
-        lambda r: rc.recompute_select_pure(T, r, d, epsilon=budget, beta=beta),
-        lambda r: rc.recompute_select_zcdp(T, r, d, rho=budget, beta=beta, selection="exponential"),
+        lambda r: recompute_select_pure(T, r, d, epsilon=budget, beta=beta),
+        lambda r: recompute_select_zcdp(T, r, d, rho=budget, beta=beta, selection="exponential"),
     )
     for alpha in bounds:
         best = best_period(T, alpha)
@@ -163,7 +176,7 @@ def test_recomputations_are_counted_right():
 
 @given(st.integers(1, 10**6), st.integers(-5, 10**6))
 def test_a_wished_number_of_releases_is_not_exceeded(T: int, m0: int):
-    r, m = rc.period_from(T, m0)
+    r, m = period_from(T, m0)
     nominal = min(max(m0, 1), T)
     assert m == releases(T, r) <= nominal
     assert (r - 1) * nominal < T
@@ -201,12 +214,12 @@ def test_restricted_rows_lower_the_tree_only_through_the_change():
 
 
 def test_one_column_needs_no_selection():
-    assert rc.recompute_select_pure(100, 10, 1, epsilon=1.0, beta=0.1) == 0
-    assert rc.recompute_select_zcdp(100, 10, 1, rho=1.0, beta=0.1, selection="exponential") == 0
+    assert recompute_select_pure(100, 10, 1, epsilon=1.0, beta=0.1) == 0
+    assert recompute_select_zcdp(100, 10, 1, rho=1.0, beta=0.1, selection="exponential") == 0
 
 
 def test_the_paper_falls_back_to_the_trivial_mechanism():
-    assert rc.paper_m_max_sum(1000, rho=1e-9) == rc.paper_m_select(1000, 5, rho=1e-9) == 0
-    assert rc.paper_m_max_sum(1, epsilon=1.0) == 0
+    assert paper_m_max_sum(1000, rho=1e-9) == paper_m_select(1000, 5, rho=1e-9) == 0
+    assert paper_m_max_sum(1, epsilon=1.0) == 0
     with pytest.raises(ConfigurationError, match="either rho or epsilon"):
-        rc.paper_m_max_sum(1000)
+        paper_m_max_sum(1000)

@@ -20,7 +20,7 @@ import evertally.cli
 from evertally.audit import suite
 from evertally.cli import app as app_module
 from evertally.cli.app import app
-from evertally.cli.demo import story
+from evertally.cli.demo import replay
 from evertally.cli.show import _margin
 
 SPEC = """\
@@ -418,11 +418,11 @@ def test_missing_requirements_are_named(monkeypatch: pytest.MonkeyPatch, capsys:
 
 def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole demo on its first month, through a real service: releases, picture, report; a second starts afresh."""
-    month = story.SPEC.replace("end = 2014-01-01T05", "end = 2013-02-01T05")
-    monkeypatch.setattr(story, "SPEC", month)
-    flights = story.departures()
+    month = replay.SPEC.replace("end = 2014-01-01T05", "end = 2013-02-01T05")
+    monkeypatch.setattr(replay, "SPEC", month)
+    flights = replay.departures()
     assert 320_000 < len(flights) < 337_000
-    monkeypatch.setattr(story, "departures", lambda: flights)
+    monkeypatch.setattr(replay, "departures", lambda: flights)
     folder = tmp_path / "demo"
     for _ in range(2):
         result = call("demo", "--output", folder, "--leave")

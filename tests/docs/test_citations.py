@@ -3,9 +3,19 @@ exists, and docs/theory leads nowhere else."""
 
 from __future__ import annotations
 
+import pkgutil
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
+
+import pytest
+
+from conformance import MECHANISMS
+from evertally import counting
+from evertally.audit import AUDITED
+from evertally.noise import ZeroNoise
 
 ROOT = Path(__file__).parents[2]
 THEORY = ROOT / "docs" / "theory"
@@ -68,6 +78,46 @@ def test_citations_resolve():
         assert sum(path.parts[0] == folder for path, *_ in all_citations) >= least
     missing = [citation for citation in all_citations if citation[2] not in known[citation[1]]]
     assert not missing
+
+
+def cited(text: str) -> list[tuple[str, str]]:
+    """What a docstring, or any text, cites: (specification, section)."""
+    found = _CITATION.findall(re.sub(r"\s+", " ", text))
+    return [(name, number) for name, numbers in found for number in re.findall(_NUMBER, numbers)]
+
+
+def by_name(classes: Iterable[type]) -> list[type]:
+    return sorted(set(classes), key=lambda one: one.__name__)
+
+
+def processes() -> Iterator[type]:
+    for module in pkgutil.iter_modules(counting.__path__):
+        for name, found in vars(import_module(f"evertally.counting.{module.name}")).items():
+            if isinstance(found, type) and name.endswith("Process") and not getattr(found, "_is_protocol", False):
+                yield found
+
+
+@pytest.mark.parametrize(
+    "mechanism", by_name(type(subject.make(ZeroNoise())) for subject in MECHANISMS), ids=lambda one: one.__name__
+)
+def test_every_mechanism_names_the_section_that_proves_it(mechanism: type):
+    named = cited(vars(mechanism)["__doc__"])
+    assert named
+    assert [number for name, number in named if number not in sections(name)] == []
+
+
+@pytest.mark.parametrize("process", by_name(processes()), ids=lambda one: one.__name__)
+def test_every_noise_process_names_the_section_that_proves_it(process: type):
+    named = cited(f"{sys.modules[process.__module__].__doc__} {process.__doc__}")
+    assert named
+    assert [number for name, number in named if number not in sections(name)] == []
+
+
+def test_every_audited_claim_names_the_section_that_proves_it():
+    for audited in AUDITED:
+        named = cited(audited.section)
+        assert named, audited.name
+        assert [number for name, number in named if number not in sections(name)] == []
 
 
 def test_named_documents_exist():

@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 
 from audit.bugs.partitions import mu_halved
+from benchmarks import noise_table
 from evertally.counting.choose import Choice, Setting, build
 from evertally.noise import ZeroNoise
 from evertally.partition import Split, noise_of
 from evertally.privacy import ZCDP, Change, PureDP
-from evertally.theory import noise_table
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_the_noise_tables_of_column_queries_are_what_is_drawn() -> None:
     text = (DOCS / "column-queries.md").read_text()
-    assert text == noise_table.written(text), "run: python -m evertally.theory.noise_table docs/column-queries.md"
+    assert text == noise_table.written(text), "run: python -m benchmarks.noise_table docs/column-queries.md"
 
 
 def test_no_scale_is_left_that_nobody_generated() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import evertally as et
-from evertally.bounds.extremes import Tails
+from evertally.bounds.extremes import TypicalTails
 from evertally.bounds.tails import Spread
 from evertally.counting.process import node_law
 from evertally.errors import ConfigurationError
@@ -418,9 +418,9 @@ def test_tails_are_those_of_sums_of_laplace_draws() -> None:
         for x in (2 * math.sqrt(2 * m), 6 * math.sqrt(2 * m)):
             above = sum((x + y) ** k * np.exp(-(x + y)) / math.factorial(k) for k in range(m))  # P(Gamma(m) > x + y)
             exact = float((density * above).sum() * 0.001)
-            found = Tails([Spread("laplace", 2.0 * m, float(m), 1.0, 1.0)]).above(np.array([x]))[0]
+            found = TypicalTails([Spread("laplace", 2.0 * m, float(m), 1.0, 1.0)]).above(np.array([x]))[0]
             assert 0.95 < found / exact < 1.35, (m, x)
-    gauss = Tails([Spread("gaussian", 4.0, 4.0, 2.0, 2.0)])
+    gauss = TypicalTails([Spread("gaussian", 4.0, 4.0, 2.0, 2.0)])
     for z in (0.5, 2.0, 6.0):
         assert math.isclose(gauss.above(np.array([2 * z]))[0], 0.5 * math.erfc(z / math.sqrt(2)), rel_tol=0.01)
 

@@ -153,7 +153,7 @@ def exact_columns(
 def combinations_of(mechanism: Linear, ticks: int, tail: float = 1e-9) -> int:
     """How many combinations of draws an exact audit would enumerate; a cheap question."""
     draws = _draws(mechanism, ticks)
-    return math.prod(2 * _reach(law, tail / len(draws)) + 1 for _, law in draws)
+    return math.prod(2 * _extent(law, tail / len(draws)) + 1 for _, law in draws)
 
 
 def _draws(mechanism: Linear, ticks: int) -> list[tuple[tuple[str, int], Law]]:
@@ -179,7 +179,7 @@ def _all_paths(mechanism: Linear, ticks: int, tail: float) -> tuple[NDArray[np.i
     return build(mechanism._choice, widened(mechanism._setting, size), source).advance(ticks), weights
 
 
-def _reach(law: Law, tail: float) -> int:
+def _extent(law: Law, tail: float) -> int:
     """The smallest k with less than `tail` of the mass beyond -k..k."""
     with precision(128):
         high = 1
@@ -194,7 +194,7 @@ def _reach(law: Law, tail: float) -> int:
 
 def _box(law: Law, tail: float) -> tuple[NDArray[np.int64], FloatArray]:
     """Values -k..k with all but `tail` of the mass, and their probabilities."""
-    k = _reach(law, tail)
+    k = _extent(law, tail)
     with precision(128):
         tails = [law.tail(j) for j in range(k + 2)]
         mass = [float(tails[0] - tails[1])] + [float((tails[j] - tails[j + 1]) / 2) for j in range(1, k + 1)]

@@ -78,7 +78,7 @@ class ScriptKey(ZeroNoise):
 # -- one label of an unknown domain, under continual release -----------------------------------------------------------
 
 
-class _Columns(_Named):
+class _LabelDraws(_Named):
     """For every (lane, node), a draw for each of the labels; 0 where nothing was planted. It notes what was asked."""
 
     def __init__(self, labels: Sequence[str], planted: Mapping[Draw, IntArray]) -> None:
@@ -99,7 +99,7 @@ class _Columns(_Named):
         return draws[self._last[1]]
 
 
-def _played(make: Factory, source: _Columns, stream: Sequence[int], weight: int, unveiled: bool = False) -> IntArray:
+def _played(make: Factory, source: _LabelDraws, stream: Sequence[int], weight: int, unveiled: bool = False) -> IntArray:
     """What is released about each label, (ticks, labels), if every label occurs `stream[t]` times in tick t."""
     mechanism = make(ScriptKey(source))
     if unveiled and hasattr(mechanism, "_threshold"):
@@ -121,12 +121,12 @@ def item_table(make: Factory, stream: Sequence[int], *, weight: int = 1) -> tupl
     known domain the mechanism must show all its columns, and have one for each draw.
     """
     columns: list[str] | None = getattr(make(ZeroNoise()), "columns", None)
-    source = _Columns(columns or ["label"], {})
+    source = _LabelDraws(columns or ["label"], {})
     exact = _played(make, source, stream, weight, unveiled=True)[:, :1]
     draws = list(source.asked)
     labels = columns or [f"draw {i}" for i in range(len(draws))]
     impulses = dict(zip(draws, np.eye(len(draws), len(labels), dtype=np.int64), strict=True))
-    responses = _played(make, _Columns(labels, impulses), stream, weight, unveiled=True) - exact
+    responses = _played(make, _LabelDraws(labels, impulses), stream, weight, unveiled=True) - exact
     return responses[:, : len(draws)].astype(np.float64), list(source.asked.values())
 
 

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evertally.audit.exact import ExactLoss, _reach
+from evertally.audit.exact import ExactLoss, _extent
 from evertally.audit.scripts import (
     ALWAYS,
     NEVER,
@@ -261,7 +261,7 @@ class _Side:
             values, weights, tail = np.zeros(1, dtype=np.int64), np.zeros(1), 0.0
         else:
             tau = interval.tau[1]
-            values, weights = _log_minimum(tau.law, _reach(tau.law, self.tail), tau.coordinates)
+            values, weights = _log_minimum(tau.law, _extent(tau.law, self.tail), tau.coordinates)
             tail = self.tail * tau.coordinates
         levels = self._levels(interval, values)
         draws = interval.mu.coordinates

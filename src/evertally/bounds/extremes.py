@@ -2,7 +2,7 @@
 
 The expected number of values above x is N(x) = sum of counts times tails. Values that come in clusters (a running noise
 stays high for a while) count as one, and the number of clusters is about Poisson: the largest value is below x with
-probability exp(-theta N(x)), and its median is where theta N(x) = ln 2. Tails are saddle points, good to a few per cent
+probability exp(-theta N(x)), and its median is where theta N(x) = ln 2. TypicalTails are saddle points, good to a few per cent
 of x far out. Accuracy only: nothing here bounds anything, and no privacy depends on it.
 """
 
@@ -22,10 +22,10 @@ Floats = NDArray[np.float64]
 _THETA = {"gaussian": 0.4, "laplace": 0.15}
 
 
-class Tails:
+class TypicalTails:
     """P(noise > x) for many spreads of one law at once.
 
-    >>> one = Tails([Spread("laplace", variance=2.0, proxy=1.0, peak=1.0, finest=1.0)])
+    >>> one = TypicalTails([Spread("laplace", variance=2.0, proxy=1.0, peak=1.0, finest=1.0)])
     >>> bool(0.8 < one.above(np.array([10.0]))[0] / (0.5 * np.exp(-10.0)) < 1.25)
     True
     """

@@ -27,7 +27,7 @@ Kind = Literal["gaussian", "laplace"]
 
 _FINENESS = 128  # points of the grid in one standard deviation of a draw
 _FAR = 1e-13  # what may be beyond the grid, and what a transform may have lost; added to a tail at every step
-_REACH = {"gaussian": 8.0, "laplace": 23.0}  # standard deviations of a draw, at least, within which all but _FAR lies
+_EXTENT = {"gaussian": 8.0, "laplace": 23.0}  # standard deviations of a draw, at least, within which all but _FAR lies
 
 
 def of_column(beta: float, columns: int) -> float:
@@ -57,11 +57,11 @@ def above(kind: Kind, scale: float, k: Floats) -> Floats:
         # Poisson summation: masses are those of the density up to exp(-2 pi^2 sigma^2); the sum over k' > k is the
         # integral from k + 1/2 up to a relative 1/(24 sigma^2) times a few, which the last factor covers.
         return np.asarray(normal_above((k + 0.5) / scale) * (1 + 100 / scale**2))
-    reach = math.ceil(12 * scale) + 2
-    masses = np.exp(-0.5 * (np.arange(-reach, reach + 1) / scale) ** 2)
+    extent = math.ceil(12 * scale) + 2
+    masses = np.exp(-0.5 * (np.arange(-extent, extent + 1) / scale) ** 2)
     tails = np.append(np.cumsum(masses[::-1])[::-1][1:], 0.0) / masses.sum()
-    places = np.clip(k + reach, 0, 2 * reach).astype(np.int64)
-    return np.asarray(np.where(k < -reach, 1.0, tails[places]))
+    places = np.clip(k + extent, 0, 2 * extent).astype(np.int64)
+    return np.asarray(np.where(k < -extent, 1.0, tails[places]))
 
 
 def normal_above(z: Floats) -> Floats:
@@ -96,16 +96,16 @@ class GridLaw:
     step: float
 
     @classmethod
-    def of(cls, tail: Callable[[Floats], Floats], reach: int, step: float) -> GridLaw:
-        """From P(Z > x), up to `reach` steps away."""
-        tails = tail(np.arange(-reach, reach + 1, dtype=np.float64) * step)
-        return cls(np.maximum(np.append(1.0, tails[:-1]) - tails, 0.0), reach, step)
+    def of(cls, tail: Callable[[Floats], Floats], extent: int, step: float) -> GridLaw:
+        """From P(Z > x), up to `extent` steps away."""
+        tails = tail(np.arange(-extent, extent + 1, dtype=np.float64) * step)
+        return cls(np.maximum(np.append(1.0, tails[:-1]) - tails, 0.0), extent, step)
 
     @classmethod
     def draw(cls, kind: Kind, scale: float, step: float, weight: float = 1.0) -> GridLaw:
         """A draw times a weight."""
-        reach = math.ceil(_REACH[kind] * deviation(kind, scale) * weight / step) + 2
-        return cls.of(lambda x: above(kind, scale, np.floor(x / weight + 1e-9)), reach, step)
+        extent = math.ceil(_EXTENT[kind] * deviation(kind, scale) * weight / step) + 2
+        return cls.of(lambda x: above(kind, scale, np.floor(x / weight + 1e-9)), extent, step)
 
     def plus(self, other: GridLaw) -> GridLaw:
         """The sum of independent numbers."""
@@ -139,9 +139,9 @@ class GridMaximum:
     step: float
 
     @classmethod
-    def nothing(cls, reach: float, step: float) -> GridMaximum:
-        """M = 0, on a grid up to `reach`."""
-        return cls(np.ones(math.ceil(reach / step) + 2), step)
+    def nothing(cls, extent: float, step: float) -> GridMaximum:
+        """M = 0, on a grid up to `extent`."""
+        return cls(np.ones(math.ceil(extent / step) + 2), step)
 
     def moved(self, law: GridLaw) -> GridMaximum:
         """M + Z for an independent Z; places below 0 are not told."""
@@ -161,7 +161,7 @@ class GridMaximum:
         return 1.0 if place < 0 else float(1.0 - self.below[min(place, self.below.size - 1)])
 
     def radius(self, beta: float, offset: float = 0.0) -> float:
-        """A number r with P(M > r - offset) <= beta, inf if the grid does not reach that far."""
+        """A number r with P(M > r - offset) <= beta, inf if the grid ends before that."""
         enough = np.flatnonzero(1.0 - self.below <= beta)
         return math.inf if not enough.size else float(enough[0]) * self.step + offset
 
@@ -181,7 +181,7 @@ def grid_step(kind: Kind, scale: float) -> int:
 
 
 @lru_cache(maxsize=64)
-def tree_maximum(kind: Kind, scale: float, radix: int, horizon: int, reach: float, step: int) -> GridMaximum:
+def tree_maximum(kind: Kind, scale: float, radix: int, horizon: int, extent: float, step: int) -> GridMaximum:
     """The largest noise of an r-ary tree over the ticks 0 (noise 0) to T, one-sided.
 
     A subtree of r^h ticks: M_h = max(Q_0, X_1 + Q_1, X_1 + X_2 + Q_2, ...) with r independent Q of the law of M_(h-1)
@@ -192,7 +192,7 @@ def tree_maximum(kind: Kind, scale: float, radix: int, horizon: int, reach: floa
     (29.0, 51.0)
     """
     draw = GridLaw.draw(kind, scale, step)
-    full = partial = GridMaximum.nothing(reach, step)
+    full = partial = GridMaximum.nothing(extent, step)
     while horizon:
         horizon, digit = divmod(horizon, radix)
         for _ in range(digit):
@@ -206,7 +206,7 @@ def tree_maximum(kind: Kind, scale: float, radix: int, horizon: int, reach: floa
 
 
 @lru_cache(maxsize=64)
-def refined_maximum(kind: Kind, scale: float, horizon: int, reach: float) -> GridMaximum:
+def refined_maximum(kind: Kind, scale: float, horizon: int, extent: float) -> GridMaximum:
     """The largest noise of Honaker's tree before it is rounded to integers, one-sided.
 
     M_h = max(M_left, N_left + M_right): both arguments rise with every draw, hence are associated (Harris), and the
@@ -215,7 +215,7 @@ def refined_maximum(kind: Kind, scale: float, horizon: int, reach: float) -> Gri
     step = deviation(kind, scale) / _FINENESS
     finer = 8
     node = GridLaw.draw(kind, scale, step / finer)
-    full = partial = GridMaximum.nothing(reach, step)
+    full = partial = GridMaximum.nothing(extent, step)
     h = 0
     while horizon:
         coarse = node.coarser(finer)

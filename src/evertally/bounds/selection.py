@@ -1,4 +1,4 @@
-"""Thresholds, margins and errors of streaming selection: streaming-selection 3.3, 4, 6.3, 6.4, 7.2, 7.3 and 10.4.
+"""Thresholds and margins of streaming selection: streaming-selection 3.3, 4, 7.2 and 10.4.
 
 What delta means here. Where labels are not known in advance, a label that only one person brought must not show up:
 its mere appearance would tell that this person was there. Noise can push a count of 1 over any threshold, so this is
@@ -7,9 +7,8 @@ exists because of one event alone is ever released. An event of several labels h
 is the height at which the promise holds. It is not a probability of losing all data, and it is paid once, beside the
 delta' with which rho is turned into an epsilon.
 
-Two kinds of numbers. *References*, floats in the letters of the specification, to compare with and to plan. *Exact
-ones*, integers and fractions, that mechanisms use: noise is integer-valued, so its tails are bounded by Chernoff or
-summed exactly and never read off a Gaussian table (10.4), and every rounding goes outwards.
+Integers and fractions: noise is integer-valued, so its tails are bounded by Chernoff or summed exactly and never read
+off a Gaussian table (10.4), and every rounding goes outwards. Floats to plan with are in `theory.selection`.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from statistics import NormalDist
 from typing import Literal, get_args
 
 import numpy as np
@@ -31,7 +29,6 @@ from evertally.errors import ConfigurationError
 from evertally.privacy._exact import SMALLEST_FLOAT, ball, enclose, round_up
 
 Kind = Literal["paper", "sum", "per_tick"]
-Tail = Literal["gaussian", "chernoff"]
 
 _BITS = 128
 _SMALLEST_LOG = 745  # e^-745 is about the smallest float
@@ -98,93 +95,7 @@ def _window(counts: NDArray[np.int64], digits: int) -> NDArray[np.int64]:
     return sums[1:] - sums[low] if digits else np.zeros_like(counts)
 
 
-def best_radix_formula(T: int) -> int:
-    """r* = argmin (r - 1) L^2 (3.3), the smaller one of equals. `bounds.best_radix` uses the true digit sums.
-
-    >>> [best_radix_formula(T) for T in (100, 1000, 1024, 10**9)]
-    [5, 4, 6, 4]
-    """
-    best, r = 2, 3
-    while r <= T and r - 1 < (best - 1) * L(T, best) ** 2:  # L >= 1: no larger radix can win
-        if (r - 1) * L(T, r) ** 2 < (best - 1) * L(T, best) ** 2:
-            best = r
-        r += 1
-    return best
-
-
-# -- thresholds of an unknown domain under continual release: references -----------------------------------------------
-
-
-def m(
-    T: int,
-    r: int,
-    *,
-    tau: float,
-    delta: float,
-    kind: Kind = "paper",
-    tail: Tail = "gaussian",
-    t: int | None = None,
-) -> float:
-    """UnkBase: an item is released if its noisy count is greater than this (7.2; 10.4 for `tail="chernoff"`).
-
-    "paper" is (11), "sum" the smallest one that is the same at all ticks, "per_tick" depends on the digit sum of the
-    tick `t`; without `t` its mean over all ticks.
-
-    >>> [round(m(1000, 4, tau=1, delta=1e-6, kind=kind), 3) for kind in ("paper", "sum", "per_tick")]
-    [52.943, 44.506, 36.942]
-    >>> round(m(1000, 4, tau=1, delta=1e-6, tail="chernoff"), 3)
-    56.754
-    """
-    _check(kind)
-    heights = _heights(T, r, tau, delta, kind, tail)
-    if t is not None:
-        return heights[digit_sum(t, r)]
-    return math.fsum(n * heights[s] for s, n in digit_sums(T, r).items()) / T
-
-
-def _heights(T: int, r: int, tau: float, delta: float, kind: Kind, tail: Tail) -> dict[int, float]:
-    """Thresholds by digit sum."""
-    levels, sums = L(T, r), digit_sums(T, r)
-    if kind == "per_tick":
-        return {s: 1 + tau * math.sqrt(levels * s) * _quantile(delta / T, tail) for s in sums}
-    if kind == "paper":
-        return dict.fromkeys(sums, 1 + tau * levels * math.sqrt(r - 1) * _quantile(delta / T, tail))
-    above = _above(tail)
-    spreads = [(n, tau * math.sqrt(s * levels)) for s, n in sums.items()]
-    return dict.fromkeys(sums, 1 + _root(lambda x: math.fsum(n * above(x / sd) for n, sd in spreads) - delta))
-
-
-def unk_gauss_margin(*, tau: float, delta: float, tail: Tail = "gaussian") -> float:
-    """UnkGauss: how far the noisy threshold lies above h_(kbar+1) + 1 (4.3; 10.4 for `tail="chernoff"`).
-
-    >>> round(unk_gauss_margin(tau=1, delta=0.05), 5), round(unk_gauss_margin(tau=1, delta=0.05, tail="chernoff"), 5)
-    (2.32617, 3.46164)
-    """
-    return math.sqrt(2) * tau * _quantile(delta, tail)
-
-
-def _quantile(p: float, tail: Tail) -> float:
-    # -inv_cdf(p), not inv_cdf(1 - p), which is infinite from 1e-16 on and loses digits long before (10.4).
-    return -NormalDist().inv_cdf(p) if tail == "gaussian" else math.sqrt(-2 * math.log(p))
-
-
-def _above(tail: Tail) -> Callable[[float], float]:
-    if tail == "gaussian":
-        return lambda z: 0.5 * math.erfc(z / math.sqrt(2))
-    return lambda z: math.exp(-z * z / 2)
-
-
-def _root(falling: Callable[[float], float]) -> float:
-    low, high = 0.0, 1.0
-    while falling(high) > 0:
-        high *= 2
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if falling(middle) > 0 else (low, middle)
-    return high
-
-
-# -- the same, exact ---------------------------------------------------------------------------------------------------
+# -- the threshold of an unknown domain under continual release --------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -254,7 +165,7 @@ def _check(kind: str) -> None:
         raise ConfigurationError(f"a threshold is one of {', '.join(get_args(Kind))}, not {kind!r}")
 
 
-# -- margins of the one-shot mechanisms, exact -------------------------------------------------------------------------
+# -- margins of the one-shot mechanisms --------------------------------------------------------------------------------
 
 
 def gaussian_margin(variance: Fraction, delta: Fraction) -> int:
@@ -307,61 +218,6 @@ def gumbel_q(scale: Fraction, margin: int) -> Fraction:
     return max(SMALLEST_FLOAT, round_up(enclose(lambda: 1 / (1 + ball(margin / scale).exp()))))
 
 
-# -- sparseGumb: references --------------------------------------------------------------------------------------------
-
-
-def alpha_1(d: int, s: int, *, tau: float, beta: float) -> float:
-    """How far behind the largest a selected item may be: tau2 ln(3d/beta), tau2 = sqrt(s + 1) tau (6.3).
-
-    >>> round(alpha_1(100, 5, tau=math.sqrt(6), beta=0.05))
-    52
-    """
-    return math.sqrt(s + 1) * tau * math.log(3 * d / beta)
-
-
-def alpha_BM(T: int, r: int, s: int, *, tau: float, beta: float) -> float:  # noqa: N802
-    """How far all counts of one selected item may be off: tau L sqrt(2 (s + 1)(r - 1) ln(6T/beta)) (6.3).
-
-    >>> round(alpha_BM(1000, 4, 5, tau=math.sqrt(6), beta=0.05))
-    251
-    """
-    return tau * L(T, r) * math.sqrt(2 * (s + 1) * (r - 1) * math.log(6 * T / beta))
-
-
-def alpha_AT(T: int, d: int, s: int, *, tau: float, beta: float) -> float:  # noqa: N802
-    """How far the tests of the sparse vector may be off: 8 tau sqrt(s) ln(6dT/beta) (6.3).
-
-    >>> round(alpha_AT(1000, 100, 5, tau=math.sqrt(6), beta=0.05))
-    714
-    """
-    return 8 * tau * math.sqrt(s) * math.log(6 * d * T / beta)
-
-
-def eta_theorem(T: int, d: int, r: int, s: int, *, tau: float, beta: float) -> float:
-    """The margin of the theorem, alpha_2 + alpha_BM + alpha_AT with alpha_2 = alpha_1 (6.3): too large for small T.
-
-    >>> round(eta_theorem(1000, 100, 4, 5, tau=math.sqrt(6), beta=0.05))
-    1018
-    """
-    return (
-        alpha_1(d, s, tau=tau, beta=beta)
-        + alpha_BM(T, r, s, tau=tau, beta=beta)
-        + alpha_AT(T, d, s, tau=tau, beta=beta)
-    )
-
-
-def switches_rule(changes: int) -> int:
-    """How many switches to pay for if the leader is expected to change this often (6.4): two more.
-
-    The first selection sees one tick and is nearly uniform, so one switch is always needed; one is in reserve. All
-    noise grows with sqrt(s), and without switches left the selection is frozen.
-
-    >>> switches_rule(0), switches_rule(3)
-    (2, 5)
-    """
-    return changes + 2
-
-
 def kbar_rule(k: int) -> int:
     """How many of the largest counts UnkGumb should look at to release k of them (4.5): ten times as many.
 
@@ -372,65 +228,3 @@ def kbar_rule(k: int) -> int:
     50
     """
     return 10 * k
-
-
-def eta_rule(T: int, d: int, s: int, *, tau: float) -> float:
-    """The margin to use, 4 tau1 ln(dT) with tau1 = sqrt(s) tau: about the largest of dT Laplace(4 tau1) draws (6.4).
-
-    >>> round(eta_rule(1000, 100, 1, tau=math.sqrt(6))), round(eta_rule(1000, 100, 5, tau=math.sqrt(6)))
-    (113, 252)
-    """
-    return 4 * math.sqrt(s) * tau * math.log(d * T)
-
-
-# -- when an item is found: references ---------------------------------------------------------------------------------
-
-
-def release_probability(excess: float, T: int, r: int, *, tau: float, t: int | None = None) -> float:
-    """UnkBase: how likely an item is released whose true count is `excess` above the threshold (Lemma 7.5).
-
-    At tick `t`; without it, a lower bound for every tick (for `excess` >= 0). Normal approximation to integer noise.
-
-    >>> round(release_probability(10, 1000, 4, tau=1, t=1000), 3), round(release_probability(10, 1000, 4, tau=1), 3)
-    (0.921, 0.876)
-    """
-    cells = (r - 1) * L(T, r) if t is None else digit_sum(t, r)
-    return NormalDist().cdf(excess / (tau * math.sqrt(cells * L(T, r))))
-
-
-def discovery_tick(
-    rate: float, T: int, r: int, *, tau: float, delta: float, kind: Kind = "sum", probability: float = 0.5
-) -> int | None:
-    """The first tick at which an item that occurs `rate` times a tick is released with this probability; None: never.
-
-    For steady arrivals, floor(rate t) occurrences by tick t, and the thresholds of integer noise. O(T).
-
-    >>> discovery_tick(0.1, 1000, 4, tau=1, delta=1e-6), discovery_tick(0.01, 1000, 4, tau=1, delta=1e-6)
-    (490, None)
-    """
-    released = _released(rate, T, r, tau, delta, kind)
-    return next((t for t, p in enumerate(released, 1) if p >= probability), None)
-
-
-def expected_discovery(rate: float, T: int, r: int, *, tau: float, delta: float, kind: Kind = "sum") -> float:
-    """At most this many ticks pass, on average, before such an item is first released; T counts as never.
-
-    The first release comes after t only if the item is not released at t, so the mean of min(first, T) is at most
-    1 + the sum of P(not released at t) over t = 1..T-1. O(T).
-
-    >>> [round(expected_discovery(rate, 1000, 4, tau=1, delta=1e-6)) for rate in (0.1, 1)]
-    [486, 49]
-    """
-    return 1 + math.fsum(1 - p for p in _released(rate, T, r, tau, delta, kind)[:-1])
-
-
-def _released(rate: float, T: int, r: int, tau: float, delta: float, kind: Kind) -> list[float]:
-    """P(released at t) for t = 1..T, equality form of Lemma 7.5."""
-    heights = _heights(T, r, tau, delta, kind, "chernoff")
-    spreads = {s: tau * math.sqrt(s * L(T, r)) for s in heights}
-    cdf = NormalDist().cdf
-    result = []
-    for t in range(1, T + 1):
-        s = digit_sum(t, r)
-        result.append(cdf((math.floor(rate * t) - heights[s]) / spreads[s]))
-    return result

@@ -61,8 +61,8 @@ def noise_law(spread: Spread, columns: int, step: int) -> GridLaw:
         law = GridLaw.draw("laplace", spread.peak, step).sum_of(count)
         tails = np.maximum(1 - np.cumsum(law.masses)[law.zero :], 0.0) + 1e-13
     else:
-        reach = math.ceil(spread.radius(1e-14) / step) + 2
-        tails = upper_tail(spread, np.arange(reach + 1.0) * step)
+        extent = math.ceil(spread.radius(1e-14) / step) + 2
+        tails = upper_tail(spread, np.arange(extent + 1.0) * step)
     largest = -np.expm1(columns * np.log1p(-np.minimum(tails, 1 - 1e-16)))
     # All that is at most 0 counts as 0.
     return GridLaw(np.maximum(np.append(1.0, largest[:-1]) - largest, 0.0), 0, step)
@@ -80,9 +80,9 @@ def close_law(tau: float, mu: float, kappa: int, growth: int | None, step: int) 
     >>> int(np.argmax(np.cumsum(slow.masses) > 0.95)) < int(np.argmax(np.cumsum(jump.masses) > 0.95))
     True
     """
-    reach = math.ceil(_DEPTH * (mu + tau) / step)
+    extent = math.ceil(_DEPTH * (mu + tau) / step)
     thresholds = GridLaw.draw("laplace", tau, step)
-    level = (np.arange(-reach, reach + 1) * step).astype(np.float64)  # x - kappa
+    level = (np.arange(-extent, extent + 1) * step).astype(np.float64)  # x - kappa
     offsets = (np.arange(thresholds.masses.size) - thresholds.zero) * float(step)
     stride, each = 1, 1
     if growth is not None:
@@ -97,7 +97,7 @@ def close_law(tau: float, mu: float, kappa: int, growth: int | None, step: int) 
             survive[:, place] += survive[:, place - stride]
     tails = thresholds.masses @ np.exp(survive) + max(0.0, 1 - float(thresholds.masses.sum()))
     tails = np.minimum.accumulate(np.minimum(tails, 1.0))
-    return GridLaw(np.maximum(np.append(1.0, tails[:-1]) - tails, 0.0), reach, step)
+    return GridLaw(np.maximum(np.append(1.0, tails[:-1]) - tails, 0.0), extent, step)
 
 
 Places = tuple[tuple[Spread, int], ...]  # noises of H, and for how many intervals each of them stands

@@ -19,7 +19,7 @@ from typing import Protocol
 
 import numpy as np
 
-from evertally.bounds.extremes import Tails, largest_where
+from evertally.bounds.extremes import TypicalTails, largest_where
 from evertally.bounds.square_root import S
 from evertally.bounds.tails import Spread
 from evertally.counting.process import spread_of
@@ -81,7 +81,7 @@ def counter_error(task: Task, process: Spreads) -> float:
     # Few ticks in place of all, spread so that no digit of a tree is favoured.
     count = min(T, _TICKS)
     ticks = np.arange(1, T + 1) if T <= _TICKS else 1 + np.floor(T * (np.arange(count) * _GOLDEN % 1)).astype(np.int64)
-    tails = Tails([process.spread(int(t)) for t in ticks])
+    tails = TypicalTails([process.spread(int(t)) for t in ticks])
     many = tails.theta * T / count
     height: Floats = np.zeros(count) if course.wide else course.rate * ticks.astype(np.float64)
     sides = 2 if isinstance(task.queries, AllColumns) else 1
@@ -102,7 +102,7 @@ def counter_error(task: Task, process: Spreads) -> float:
 def recompute_error(task: Task, law: Law, period: int, releases: int) -> float:
     """The answer anew every `period` ticks: stale at the end of a period, noisy at its start."""
     stale = course_of(task).rate * (period - 1)
-    tails = Tails([spread_of(law, 1.0, 1.0)])
+    tails = TypicalTails([spread_of(law, 1.0, 1.0)])
 
     def expected(x: float) -> float:
         fresh, late = (float(tails.above(np.array([y]))[0]) for y in (x, x - stale))

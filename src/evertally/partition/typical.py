@@ -24,7 +24,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from evertally.bounds.extremes import Tails, largest_where
+from evertally.bounds.extremes import TypicalTails, largest_where
 from evertally.counting.process import Budget, NoiseProcess
 from evertally.noise import DiscreteLaplace, ZeroNoise, simulation
 from evertally.partition.budget import Noise
@@ -151,10 +151,10 @@ def _histogram_paths(pure: bool, kind: str, n: int | None, intervals: int, repli
 
 
 @lru_cache(maxsize=512)
-def _histogram_tails(pure: bool, kind: str, n: int | None, inserts: int) -> tuple[Floats, Tails]:
+def _histogram_tails(pure: bool, kind: str, n: int | None, inserts: int) -> tuple[Floats, TypicalTails]:
     places = np.unique(np.linspace(1, inserts, min(inserts, _PLACES)).astype(np.int64))
     model = _unit_histogram(pure, kind, n, 1)
-    return places.astype(np.float64), Tails([model.spread(int(j)) for j in places])
+    return places.astype(np.float64), TypicalTails([model.spread(int(j)) for j in places])
 
 
 # -- the error ---------------------------------------------------------------------------------------------------------

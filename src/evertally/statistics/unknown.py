@@ -249,8 +249,8 @@ class UnknownTopK(UnknownItems):
     """The k items with the largest counts so far, where the items are not known in advance.
 
     For events of at most `max_per_event` items (`mechanism="tree"`): the k largest counts that `UnknownHistogram`
-    releases, whose options and theorem apply; the cut to k is post-processing and costs nothing. Fewer than k are shown
-    while fewer are above the threshold.
+    releases, whose options and theorem (streaming-selection 7.2) apply; the cut to k is post-processing and costs
+    nothing. Fewer than k are shown while fewer are above the threshold.
 
     For events that may bring any number of items (`mechanism="meta"`): every block of a tree is searched for its k
     leaders by Gumbel noise against a noisy threshold, from its `kbar` largest counts (default 10 k), and the released

@@ -1,15 +1,17 @@
-"""Theory: what researchers call. Error floors, the price of continual release, hard streams, predicted errors.
+"""Theory: what researchers call. Error floors, the price of continual release, the least error of a counter.
 
-`selection` has the thresholds of unknown items, how soon an item is found, and rules for switches, eta and kbar:
+`selection` has the thresholds of unknown items, how soon an item is found, and rules for switches, eta and kbar;
+`frontier` certified bounds on what any Gaussian counter must err, and tables of what is published:
 
 >>> import evertally as et
 >>> et.theory.selection.switches_rule(3), round(et.theory.selection.eta_rule(1000, 100, 1, tau=1.0))
 (5, 46)
+>>> [round(bound, 4) for bound in et.theory.frontier.optimal_factor(4096)]
+[3.3942, 3.3942]
 """
 
-from evertally.bounds import selection
-from evertally.theory import reductions, streams
+from evertally.theory import frontier, selection
 from evertally.theory.floors import floor, price
 from evertally.theory.plan import plan
 
-__all__ = ["floor", "plan", "price", "reductions", "selection", "streams"]
+__all__ = ["floor", "frontier", "plan", "price", "selection"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal, get_args
 
-from evertally.bounds import column_floors as floors
-from evertally.bounds.column_floors import Floor
 from evertally.errors import ConfigurationError
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, Neighbours, PureDP
+from evertally.theory import column_floors as floors
+from evertally.theory.column_floors import Floor
 
 Task = Literal["max_sum", "sum_select", "top_k", "top_k_select", "histogram"]
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from audit.bugs.planting import Bug, once_made, plant, replaced
-from evertally.bounds import selection as bounds
-from evertally.bounds.selection import Threshold
+from evertally.bounds.selection import L, Threshold
 from evertally.encode import ItemDoor
 from evertally.encode.plain import pairs
 from evertally.statistics import UnknownHistogram, UnknownTopK
+from evertally.theory import selection as theory
 
 _FRESH = "a label of a single event"
 
@@ -58,8 +58,8 @@ def plus_one_for_all() -> Bug:
 )
 def gaussian_quantile() -> Bug:
     def at(self: Threshold, t: int) -> int:
-        tau = math.sqrt(self.variance / bounds.L(self.T, self.r))
-        height = bounds.m(self.T, self.r, tau=tau, delta=float(self.delta), kind=self.kind, t=t)
+        tau = math.sqrt(self.variance / L(self.T, self.r))
+        height = theory.m(self.T, self.r, tau=tau, delta=float(self.delta), kind=self.kind, t=t)
         return self.move - 1 + math.floor(height)
 
     return replaced(Threshold, at=at)

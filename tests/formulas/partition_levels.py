@@ -12,8 +12,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from evertally.bounds.partition import MaxSumBound, QueriesBound, SparseVector, max_sum_bound, queries_bound
-from evertally.bounds.partition_blocks import Err
+from formulas.partition_blocks import Err
+from formulas.partition_bounds import MaxSumBound, QueriesBound, SparseVector, max_sum_bound, queries_bound
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Doubling:
     said here holds with probability 1 - beta for all segments at once.
 
     >>> from functools import partial
-    >>> from evertally.bounds.partition_blocks import alpha_Gamma
+    >>> from formulas.partition_blocks import alpha_Gamma
     >>> test = SparseVector.split(1.0, parts=4, discrete=False)
     >>> level = Doubling(test, partial(alpha_Gamma, d=10, epsilon=0.5), T=10**6, beta=0.1)
     >>> level.J, round(level.alpha_tau, 3), round(level.alpha_Gamma(20), 1), level.closes(1000)
@@ -40,7 +40,7 @@ class Doubling:
     K_1: float = 1.0
 
     @property
-    def J(self) -> int:  # noqa: N802
+    def J(self) -> int:
         """Closes allowed, ceil(log2 T) + 1. The paper stops two earlier and leaves the last segment too long (5.1)."""
         return (self.T - 1).bit_length() + 1
 
@@ -54,15 +54,15 @@ class Doubling:
         """Radius of tau over all segments."""
         return self.test.alpha_tau(self.J, self.beta / 3)
 
-    def alpha_Gamma(self, m: int) -> float:  # noqa: N802
+    def alpha_Gamma(self, m: int) -> float:
         """Error of every column after m closes."""
         return self.noise(m, self.J, self.beta / 3)
 
-    def alpha_DM(self, j: int) -> float:  # noqa: N802
+    def alpha_DM(self, j: int) -> float:
         """How far the true query can be from the threshold at the end of segment j."""
         return self.alpha_mu + self.alpha_tau + self.alpha_Gamma(j - 1) + j
 
-    def Delta(self, j: int) -> int:  # noqa: N802
+    def Delta(self, j: int) -> int:
         """The true query grows by at most this in segment j."""
         return math.floor(self.K_1 * 2.0 ** (j - 1) + 2 * self.alpha_DM(j))
 

@@ -1,7 +1,7 @@
 """The noise that each way to answer really draws, as a table for docs/column-queries.md.
 
 Nothing here is a formula: mechanisms are made as a caller makes them, run on a stream in which everything happens, and
-the laws that they ask their source for are written down. `python -m evertally.theory.noise_table` prints the tables,
+the laws that they ask their source for are written down. `python -m benchmarks.noise_table` prints the tables,
 and with the page as its argument writes them into it; a test compares the two.
 """
 

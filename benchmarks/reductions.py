@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from benchmarks.streams import Integers, Rows, Runs
 from numpy.typing import ArrayLike, NDArray
 
-from evertally.bounds.column_floors import best_blocks
 from evertally.errors import ConfigurationError
-from evertally.theory.streams import Integers, Rows, Runs
+from evertally.theory.column_floors import best_blocks
 
 if TYPE_CHECKING:
     from numpy.random import Generator

@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from evertally.bounds.partition_blocks import Err, laplace_max, summable
+from formulas.partition_blocks import Err, laplace_max, summable
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class SparseVector:
         """Radius of mu over T ticks."""
         return laplace_max(T, beta, scale=self.mu, discrete=self.discrete)
 
-    def alpha_SV_at(self, t: int, j: int, beta: float) -> float:  # noqa: N802
+    def alpha_SV_at(self, t: int, j: int, beta: float) -> float:
         """alpha_mu(t) + alpha_tau(j) with no end in sight, each failing with beta in total."""
         return self.alpha_mu(1, summable(beta, t)) + self.alpha_tau(1, summable(beta, j))
 
@@ -89,7 +89,7 @@ def max_sum_bound(
     n (alpha(n) - 1) >= c_max.
 
     >>> from functools import partial
-    >>> from evertally.bounds.partition_blocks import errL
+    >>> from formulas.partition_blocks import errL
     >>> test, err = SparseVector.split(1.0, parts=4, discrete=False), partial(errL, d=10, epsilon=0.5)
     >>> round(max_sum_bound(test, err, c_max=1000, T=10**6, beta=0.1).bound, 1)
     46231.4
@@ -113,7 +113,7 @@ def max_sum_bound_at(test: SparseVector, err: Err, *, t: int, j: int, beta: floa
     `err` is that of the epoch tree H4, which is made for every j at once.
 
     >>> from functools import partial
-    >>> from evertally.bounds.partition_blocks import err4
+    >>> from formulas.partition_blocks import err4
     >>> test = SparseVector.split(1.0, parts=4)
     >>> max_sum_bound_at(test, partial(err4, d=1, epsilon=0.5), t=1000, j=3, beta=0.1)
     1465.0
@@ -152,7 +152,7 @@ def queries_bound(
     `gaussian_max`. C is the tight sum; the paper's is larger.
 
     >>> from functools import partial
-    >>> from evertally.bounds.partition_blocks import errL, laplace_max
+    >>> from formulas.partition_blocks import errL, laplace_max
     >>> test, update = SparseVector.split(1.0, 6, discrete=False), partial(laplace_max, scale=30.0, discrete=False)
     >>> ten = queries_bound(test, update, partial(errL, d=10, epsilon=1 / 3), k=10, c_max=1000, T=10**6, beta=0.1)
     >>> [round(x, 2) for x in (ten.alpha_SV, ten.alpha_U, ten.C, ten.err)]
@@ -215,7 +215,7 @@ def rebased_bound(
     Algorithm 2.
 
     >>> from functools import partial
-    >>> from evertally.bounds.partition_blocks import errL
+    >>> from formulas.partition_blocks import errL
     >>> test, err = SparseVector.split(1.0, parts=4), partial(errL, d=3, epsilon=0.5)
     >>> v1 = rebased_bound(test, err, k=3, c_max=1000, T=10**6, beta=0.1)
     >>> v2 = rebased_bound(test, err, k=3, c_max=1000, T=10**6, beta=0.1, linear=True)
@@ -233,7 +233,7 @@ def rebased_bound_at(
     """V3: neither c_max nor T. The error at tick t in interval j; j <= 1 + k c_max(t)/2. `err` is that of H4.
 
     >>> from functools import partial
-    >>> from evertally.bounds.partition_blocks import err4
+    >>> from formulas.partition_blocks import err4
     >>> test = SparseVector.split(8.0, parts=4, discrete=False)
     >>> v3 = rebased_bound_at(test, partial(err4, d=3, epsilon=4.0), t=2**16, j=300, beta=0.1, linear=True)
     >>> round(v3.bound)
@@ -254,7 +254,7 @@ def sparse_count_bound(test: SparseVector, err: Err, *, n: int, T: int, beta: fl
     err(n) + K + alpha_mu + alpha_tau + 1. For d columns run d copies with epsilon/d each.
 
     >>> from functools import partial
-    >>> from evertally.bounds.partition_blocks import errL
+    >>> from formulas.partition_blocks import errL
     >>> test = SparseVector.split(1.0, parts=4, discrete=False)
     >>> round(sparse_count_bound(test, partial(errL, d=1, epsilon=0.5), n=100, T=10**6, beta=0.1), 1)
     686.0

@@ -73,7 +73,7 @@ def laplace_sum(squares: float, peak: float, p: float) -> float:
     return math.sqrt(8 * L) * max(math.sqrt(squares), peak * math.sqrt(L))
 
 
-def errL(n: int, beta: float, *, d: int, epsilon: float) -> float:  # noqa: N802
+def errL(n: int, beta: float, *, d: int, epsilon: float) -> float:
     """H1, the Laplace tree: m(n) nodes with scale d lev(n)/epsilon (parameterized-histograms 3.2).
 
     >>> round(errL(1000, 0.1 / 3, d=10, epsilon=0.5), 1)
@@ -83,7 +83,7 @@ def errL(n: int, beta: float, *, d: int, epsilon: float) -> float:  # noqa: N802
     return laplace_sum(m(n) * b * b, b, beta / (d * n))
 
 
-def errG(n: int, beta: float, *, d: int, variance: float) -> float:  # noqa: N802
+def errG(n: int, beta: float, *, d: int, variance: float) -> float:
     """H2, the Gaussian tree: m(n) nodes with variance d lev(n) times that of one unit (parameterized-histograms 3.3).
 
     >>> round(errG(10, 0.05, d=1, variance=classic_variance(0.999999, 1e-6)), 1)
@@ -92,7 +92,7 @@ def errG(n: int, beta: float, *, d: int, variance: float) -> float:  # noqa: N80
     return gaussian_max(d * n, beta, sigma=math.sqrt(variance * d * lev(n) * m(n)))
 
 
-def alpha_Gamma(m: int, J: int, beta: float, *, d: int, epsilon: float) -> float:  # noqa: N802
+def alpha_Gamma(m: int, J: int, beta: float, *, d: int, epsilon: float) -> float:
     """H0, accumulated Laplace noise: all columns after m of at most J inserts (parameterized-histograms 3.1).
 
     >>> [round(alpha_Gamma(m, 21, 0.1 / 3, d=10, epsilon=0.5), 1) for m in (0, 1, 5, 10, 20)]
@@ -102,7 +102,7 @@ def alpha_Gamma(m: int, J: int, beta: float, *, d: int, epsilon: float) -> float
     return laplace_sum(m * b * b, b, beta / (d * J)) if m else 0.0
 
 
-def alpha_Gamma_gaussian(m: int, J: int, beta: float, *, d: int, variance: float) -> float:  # noqa: N802
+def alpha_Gamma_gaussian(m: int, J: int, beta: float, *, d: int, variance: float) -> float:
     """H0 with Gaussian noise: sigma sqrt(2 m ln(2 d J/beta)).
 
     >>> unit = classic_variance(0.5, 1e-6 * math.exp(-0.5))

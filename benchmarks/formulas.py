@@ -13,9 +13,13 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 
-from evertally.bounds.square_root import S, S_mean
+from evertally.bounds.square_root import S
+from evertally.errors import ConfigurationError
+
+_SERIES_FROM = 1 << 10
 
 
 class Formula(ABC):
@@ -276,3 +280,39 @@ def _epochs(horizon: int) -> list[tuple[int, int]]:
     """(k, number of ticks of epoch k among 1..horizon)."""
     last = horizon.bit_length() - 1
     return [(k, min(2**k, horizon - 2**k + 1)) for k in range(last + 1)]
+
+
+def f(k: int) -> float:
+    """f(k) = binom(2k, k)/4^k, the k-th coefficient of (1 - z)^(-1/2).
+
+    >>> [f(k) for k in range(4)], round(f(10**6), 12)
+    ([1.0, 0.5, 0.375, 0.3125], 0.000564189513)
+    """
+    if k < _SERIES_FROM:
+        return float(f_exact(k))
+    # A quotient of float Gamma functions would lose eight digits here.
+    series = 1 - (1 - (1 + (5 - 21 / (32 * k)) / (8 * k)) / (16 * k)) / (8 * k)
+    return series / math.sqrt(math.pi * k)
+
+
+def f_exact(k: int) -> Fraction:
+    """f(k) as a fraction.
+
+    >>> f_exact(7)
+    Fraction(429, 2048)
+    """
+    if k < 0:
+        raise ConfigurationError(f"coefficients are numbered from 0; got {k}")
+    return Fraction(math.comb(2 * k, k), 4**k)
+
+
+def S_mean(T: int) -> float:  # noqa: N802
+    """(S_1 + ... + S_T)/T, the mean squared error of the square-root counter over S_T.
+
+    With A = sum k f(k)^2 over k < T, the sum is T S_T - A; and k^2 f(k)^2 = (k - 1/2)^2 f(k-1)^2 telescopes to
+    A = T^2 f(T)^2 - S_T/4.
+
+    >>> S_mean(2) == (1 + 1.25) / 2
+    True
+    """
+    return S(T) * (1 + 1 / (4 * T)) - T * f(T) ** 2

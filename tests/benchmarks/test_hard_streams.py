@@ -7,15 +7,16 @@ import inspect
 
 import numpy as np
 import pytest
+from benchmarks.reductions import KSelectToSumSelect, MarginalsToMaxSum
+from benchmarks.streams import Pairs, Runs, Workload
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import evertally as et
+from benchmarks import reductions, streams
 from evertally.errors import ConfigurationError
-from evertally.theory import floor, price, reductions, streams
-from evertally.theory.reductions import KSelectToSumSelect, MarginalsToMaxSum
-from evertally.theory.streams import Pairs, Runs, Workload
+from evertally.theory import floor, price
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -5,6 +5,9 @@ square over the ticks, in standard deviations per 1/sqrt(2 rho). What the column
 
 Numbers between two entries of a table are never interpolated. They are bounded, by monotonicity: the first T rows and
 columns of a factorization for a longer horizon are one for T.
+
+Where no table helps there are formulas: lower bounds on every factorization, and Mathias' upper bound
+(factorization-counting 7.1).
 """
 
 from __future__ import annotations
@@ -12,16 +15,18 @@ from __future__ import annotations
 import csv
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
-from evertally.bounds.floors import lb, mathias_upper
-from evertally.bounds.square_root import whole_horizon
+import numpy as np
+
+from evertally.bounds.square_root import EULER_GAMMA, whole_horizon
 
 # The tables are rounded to nearest and come from a quadrature; this much covers both (data/README.md).
 _ROUNDING = 1e-6
 _QUADRATURE = 5e-6
 _COARSE_FROM = 2**20
+_SUM_UNTIL = 1 << 12  # beyond, an expansion is exact to the last digit
 _FLOAT = 2.0**-40  # far above the error of the float formulas
 
 
@@ -145,5 +150,53 @@ def unbounded_frontier() -> dict[tuple[str, int], float]:
 
 
 def _read(name: str) -> list[dict[str, str]]:
-    text = (files("evertally.bounds") / "data" / name).read_text(encoding="utf-8")
+    text = (files("evertally.theory") / "data" / name).read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines()))
+
+
+def mathias_lower(T: int) -> float:
+    """Mathias' lower bound on the worst factor of any factorization, (1/2 + 1/(2T)) ghat(T).
+
+    >>> round(mathias_lower(4096), 6)
+    3.129653
+    """
+    return (0.5 + 0.5 / whole_horizon(T)) * _ghat(T)
+
+
+def mathias_upper(T: int) -> float:
+    """Mathias' upper bound on the least worst factor, ghat(T)/2 + 1/2.
+
+    >>> round(mathias_upper(4096), 6)
+    3.628889
+    """
+    return _ghat(T) / 2 + 0.5
+
+
+def matousek_nikolov_talwar(T: int) -> float:
+    """Another lower bound, (2 + ln((2T + 1)/3))/pi.
+
+    >>> round(matousek_nikolov_talwar(65536), 4)
+    4.0377
+    """
+    return (2 + math.log((2 * whole_horizon(T) + 1) / 3)) / math.pi
+
+
+def lb(T: int) -> float:
+    """The better of the two lower bounds: no Gaussian noise on a factorization has a smaller worst error.
+
+    For the T of its table, `optimal_factor` knows the least factor to six digits.
+
+    >>> from evertally.bounds.square_root import S
+    >>> round(S(65536) / lb(65536), 3)
+    1.138
+    """
+    return max(mathias_lower(T), matousek_nikolov_talwar(T))
+
+
+@lru_cache(maxsize=256)
+def _ghat(T: int) -> float:
+    """(1/T) sum_j csc((2j - 1) pi/(2T)); beyond 2^12 its expansion, off by less than 1e-15."""
+    if T <= _SUM_UNTIL:
+        j = np.arange(1, T + 1, dtype=np.float64)
+        return math.fsum(1 / np.sin((2 * j - 1) * (math.pi / (2 * T)))) / T
+    return (2 / math.pi) * (math.log(T) + EULER_GAMMA + math.log(8 / math.pi)) + math.pi / (72 * T * T)
