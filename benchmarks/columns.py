@@ -403,7 +403,7 @@ def measure_speed(short: bool) -> Speed:
         start = time.perf_counter()
         mechanism.run(rows, at=[T])
         best = min(best, time.perf_counter() - start)
-        closes = mechanism._veil.partition.closes  # type: ignore[attr-defined]
+        closes = mechanism._engine.worker.partition.closes  # type: ignore[attr-defined]
     return Speed(d, T, entries, closes, best)
 
 

@@ -46,7 +46,7 @@ from evertally.selection.histograms import (
 )
 from evertally.selection.items import LARGEST_COUNT, Items
 from evertally.selection.reach import Reach
-from evertally.selection.unknown import charge_of
+from evertally.selection.item_engine import charge_of
 
 __all__ = [
     "FixedThresholdGauss",

@@ -229,7 +229,7 @@ def test_the_mechanism_draws_what_its_configuration_says(neighbours: str, mu: in
         key=recording,
     )
     mechanism.run(steady(4000, 4, 500))
-    partition: Any = mechanism._veil.partition
+    partition: Any = mechanism._engine.worker.partition
     laws = {call.lane: call.law for call in recording.draws}
     assert laws.pop("tau") == DiscreteLaplace(4)
     assert laws.pop("mu") == DiscreteLaplace(mu)
@@ -293,7 +293,7 @@ def test_more_closes_than_planned_never_end_a_stream() -> None:
     rows = np.zeros((6000, 2), dtype=np.int64)
     rows[:, 0] = 1
     answers = mechanism.run(rows)  # 150 times the declared answer
-    partition: Any = mechanism._veil.partition
+    partition: Any = mechanism._engine.worker.partition
     assert partition.closes > 4 * partition._process.first
     assert mechanism.status == "ok"
     assert abs(int(answers[-1]) - 6000) < 600

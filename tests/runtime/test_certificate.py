@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evertally.selection.streaming import MECHANISMS
+from evertally.statistics.streaming import MECHANISMS
 from visit_stream import COLUMN_QUERIES, UNKNOWN_QUERIES, WITH_UNKNOWN_QUERIES, WriteSpec
 
 import evertally

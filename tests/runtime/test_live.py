@@ -255,7 +255,7 @@ def test_a_refused_upgrade_leaves_the_file_to_the_version_that_wrote_it(
     with monkeypatch.context() as later:
         later.setattr(database, "STEPS", (*database.STEPS, "CREATE TABLE new (one INTEGER);\n"))
         later.setattr(
-            "evertally.counting.mechanism.guarantee_to_json",
+            "evertally.contract.mechanism.guarantee_to_json",
             lambda guarantee: guarantee_to_json(guarantee) | {"new": "option"},
         )
         with pytest.raises(StateError, match="other addresses"):
@@ -291,7 +291,7 @@ def test_a_version_with_one_more_option_is_refused(
     live.abandon()
     with monkeypatch.context() as later:
         later.setattr(
-            "evertally.counting.mechanism.guarantee_to_json",
+            "evertally.contract.mechanism.guarantee_to_json",
             lambda guarantee: guarantee_to_json(guarantee) | {"new": "option"},
         )
         with pytest.raises(StateError, match="other addresses"):
