@@ -34,6 +34,7 @@ from evertally.histogram import (
     expressions,
 )
 from evertally.noise import Key, simulation
+from evertally.planner import plan
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Ledger, Neighbours, PureDP
 from evertally.selection import StreamingTopK, UnknownHistogram, UnknownTopK
 from evertally.stream import Stream
@@ -74,6 +75,7 @@ __all__ = [
     "UnknownTopK",
     "VectorCounter",
     "expressions",
+    "plan",
     "restore",
     "simulation",
 ]

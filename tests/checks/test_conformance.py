@@ -13,9 +13,9 @@ from evertally.checks.column_mechanisms import COLUMN_MECHANISMS
 from evertally.checks.secrets import check_secrets_stay
 from evertally.checks.selection_mechanisms import LEADING, SELECTION_MECHANISMS, UNKNOWN
 from evertally.encode.texts import tables_to_bytes
-from evertally.histogram.approaches import NAMES
 from evertally.histogram.column_query import ColumnQuery
 from evertally.histogram.veils import RecomputeVeil
+from evertally.histogram.ways import NAMES
 from evertally.noise import ZeroNoise, simulation
 from evertally.partition.engine import PartitionedRelease
 from evertally.partition.veil import PartitionVeil

@@ -8,7 +8,7 @@ import pytest
 
 import evertally as et
 from evertally.counting import tree
-from evertally.histogram import approaches
+from evertally.histogram.ways import recomputation
 from evertally.noise import DiscreteLaplace, Recording, simulation
 from evertally.partition import plan, tuning
 
@@ -39,7 +39,7 @@ def test_a_changed_planner_does_not_change_a_restored_stream(case, monkeypatch):
     expected = whole.run(ROWS[30:])
     monkeypatch.setattr(plan, "_fewest", lambda enough: 3)
     monkeypatch.setattr(tuning, "best", lambda *_: (tuning._split(Fraction(1, 2)), 5, 77))
-    monkeypatch.setattr(approaches, "_best_period", lambda T, alpha: approaches.Period(7, 29, 0.0))
+    monkeypatch.setattr(recomputation, "_best_period", lambda T, alpha: recomputation.Period(7, 29, 0.0))
     again = et.restore(blob, key=KEY)
     assert again.tick == len(first)
     assert np.array_equal(again.run(ROWS[30:]), expected)

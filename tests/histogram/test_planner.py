@@ -14,9 +14,7 @@ import evertally as et
 from evertally.bounds.extremes import Tails
 from evertally.bounds.tails import Spread
 from evertally.counting.process import node_law
-from evertally.errors import ConfigurationError
-from evertally.histogram import predict
-from evertally.histogram.approaches import Approach, survey
+from evertally.histogram.ways import predict, rank
 from evertally.noise import DiscreteLaplace, Recording, ZeroNoise, simulation
 from evertally.partition import Configuration, Split, Terms, noise_of, tuned
 from evertally.partition import tuning as tuning_room
@@ -61,8 +59,8 @@ def test_predictions_are_what_happens(guarantee: Any, per_event: int, c: int) ->
     truth = truth_of(rows)
     options: dict[str, Any] = {"guarantee": guarantee, "horizon": T, "largest": c, "max_per_event": per_event}
     options |= {"max_events_per_tick": 1}
-    ways: dict[str, Approach] = {}
-    for way in survey(task_of(columns=d, **options))[0]:
+    ways: dict[str, Any] = {}
+    for way in rank(task_of(columns=d, **options)).fitting:
         ways.setdefault(way.name, way)
     seen = {}
     for name in ("rebased", "recompute", "tree", "sqrt"):
@@ -83,7 +81,7 @@ def test_auto_takes_the_smallest_prediction_among_the_ways_with_a_bound() -> Non
         {"columns": 500, "guarantee": PURE, "horizon": 10**4, "largest": 100},
         {"columns": 3, "guarantee": et.ZCDP(0.5), "horizon": None},
     ):
-        ways, _ = survey(task_of(**(options | {"mechanism": "auto"})))
+        ways = rank(task_of(**(options | {"mechanism": "auto"}))).fitting
         ranks = [(way.open != "", way.predicted) for way in ways]
         assert ranks == sorted(ranks)
         assert all(math.isfinite(way.bound) == (way.open == "") for way in ways)
@@ -94,7 +92,7 @@ def test_every_regime_has_its_winner() -> None:
     """Pure, a million ticks, ten columns: partitions by far; thousands of columns: nothing, or recomputation."""
 
     def winner(**options: Any) -> str:
-        return survey(task_of(**({"guarantee": PURE, "horizon": 10**6} | options)))[0][0].name
+        return rank(task_of(**({"guarantee": PURE, "horizon": 10**6} | options))).best.name
 
     assert winner(columns=10, largest=1000) == "rebased"
     assert winner(columns=10_000, largest=100_000, max_events_per_tick=1) == "recompute"
@@ -107,11 +105,13 @@ def test_every_regime_has_its_winner() -> None:
     assert winner(columns=10, largest=1000, max_per_event=1, guarantee=APPROXIMATE) == "rebased"
 
 
-@pytest.mark.parametrize("kind", ["max_sum", "sum_select", "histogram", "min_sum"])
-def test_bounds_are_above_predictions(kind: str) -> None:
+@pytest.mark.parametrize("kind", [et.MaxSum, et.SumSelect, et.SparseHistogram, et.MinSum])
+def test_bounds_are_above_predictions(kind: Any) -> None:
+    columns: dict[str, Any] = {"categories": [*"abcdefgh"]} if kind is et.SparseHistogram else {"columns": 8}
     for guarantee in (PURE, APPROXIMATE):
         for largest in (50, 5000):
-            for way in et.theory.plan(kind, 8, guarantee, 10**5, largest=largest, max_per_event=1):
+            options = columns | {"guarantee": guarantee, "horizon": 10**5, "largest": largest, "max_per_event": 1}
+            for way in kind(**options, key=ZeroNoise()).ways().fitting:
                 assert 0 < way.predicted <= way.bound or way.name in ("doubling", "two-level"), way
 
 
@@ -124,13 +124,13 @@ def test_an_undeclared_answer_is_as_large_as_it_can_be() -> None:
 
 def test_predictions_do_not_depend_on_what_was_asked_before() -> None:
     task = task_of(columns=10, guarantee=APPROXIMATE, horizon=10**5, largest=777)
-    before = [(way.name, way.predicted) for way in survey(task)[0]]
+    before = [(way.name, way.predicted) for way in rank(task).fitting]
     tuning_room.best.cache_clear()
     predict._simulated.cache_clear()
     for cache in (typical_room._standard, typical_room._histogram_paths, typical_room._histogram_tails):
         cache.cache_clear()
-    survey(task_of(columns=3, guarantee=PURE, horizon=10**3, largest=50))
-    assert [(way.name, way.predicted) for way in survey(task)[0]] == before
+    rank(task_of(columns=3, guarantee=PURE, horizon=10**3, largest=50))
+    assert [(way.name, way.predicted) for way in rank(task).fitting] == before
 
 
 # -- the sparse counter ------------------------------------------------------------------------------------------------
@@ -406,7 +406,7 @@ def test_the_simulation_knows_bursts_and_noise() -> None:
 def test_a_partition_that_could_only_tell_noise_keeps_silent() -> None:
     """A thousand columns at once, pure: one release would be off by thousands, and the answer is at most 100."""
     task = task_of(columns=1000, guarantee=PURE, horizon=10**5, largest=100)
-    (way,) = survey(task, "rebased")[0]
+    (way,) = rank(task, "rebased").fitting
     assert way.predicted == pytest.approx(100, rel=0.01)
 
 
@@ -423,37 +423,3 @@ def test_tails_are_those_of_sums_of_laplace_draws() -> None:
     gauss = Tails([Spread("gaussian", 4.0, 4.0, 2.0, 2.0)])
     for z in (0.5, 2.0, 6.0):
         assert math.isclose(gauss.above(np.array([2 * z]))[0], 0.5 * math.erfc(z / math.sqrt(2)), rel_tol=0.01)
-
-
-# -- theory.plan -------------------------------------------------------------------------------------------------------
-
-
-def test_the_plan_is_readable() -> None:
-    plan = et.theory.plan("max_sum", 100, et.PureDP(0.1), 10**5, largest=5000)
-    assert len(plan) == len(list(plan)) >= 8
-    assert plan.floor is not None
-    assert plan.floor > 1
-    assert plan.constant == 5000
-    lines = repr(plan).splitlines()
-    assert len(lines) == len(plan) + 3
-    assert lines[0].split()[:4] == ["mechanism", "pays", "predicted", "bound"]
-    assert "constant 0" in lines[-2]
-    assert any("sqrt" in reason for reason in plan.reasons)
-
-
-@pytest.mark.parametrize(
-    ("query", "options"),
-    [("min_sum", {}), ("quantile", {"q": "1/2"}), ("top_k", {"k": 2}), ("top_k_select", {"k": 2}), ("histogram", {})],
-)
-def test_every_query_has_a_plan(query: str, options: dict[str, Any]) -> None:
-    for guarantee, horizon in ((PURE, None), (et.ZCDP(0.5), 1000), (APPROXIMATE, 1000)):
-        for declared in ({}, {"max_events_per_tick": 2}):
-            plan = et.theory.plan(query, 5, guarantee, horizon, largest=200, **options, **declared)
-            assert math.isfinite(plan[0].bound)
-            assert all(math.isfinite(way.bound) == (way.open == "") for way in plan)
-            assert all(way.guessed <= way.bound for way in plan)
-
-
-def test_an_unknown_query_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="max_sum"):
-        et.theory.plan("mode", 5, PURE, 100)

@@ -14,7 +14,7 @@ from visit_stream import COLUMN_QUERIES, UNKNOWN_QUERIES, WITH_UNKNOWN_QUERIES, 
 
 import evertally
 from evertally.errors import ConfigurationError
-from evertally.histogram.approaches import NAMES
+from evertally.histogram.ways import NAMES
 from evertally.privacy import ZCDP, ApproxDP, PureDP
 from evertally.runtime import StreamSpec, load_spec, plan
 from evertally.runtime.certificate import certificate, plain_words

@@ -35,6 +35,8 @@ class Counter(AmountInput, LinearMechanism):
     dtype('int64')
     """
 
+    named_ways = ("sparse",)
+
     def __init__(
         self,
         *,

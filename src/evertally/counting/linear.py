@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from evertally.bounds.tails import Spread
-from evertally.counting.choose import Setting, build, choose
+from evertally.counting.choose import Setting, build, choose, rank
 from evertally.counting.epochs import LAST_TICK
 from evertally.counting.guarded import Kept, exclusive
 from evertally.counting.mechanism import (
@@ -34,6 +34,7 @@ from evertally.counting.tree import Radix
 from evertally.errors import ConfigurationError
 from evertally.noise import NoiseKey
 from evertally.privacy import Change, Contribution, Guarantee, Neighbours
+from evertally.ranking import Ranking
 
 
 class LinearMechanism(Mechanism):
@@ -114,6 +115,10 @@ class LinearMechanism(Mechanism):
         if self.horizon is None and t is None:
             raise ConfigurationError("without a horizon the error grows for ever: ask for error_bound(beta, t=...)")
         return path_bound(self._noise, beta, None if t is None else whole("t", t, 1, self.horizon or LAST_TICK))
+
+    def ways(self) -> Ranking:
+        """The ranked table that "auto" takes its process from, with bounds that hold with probability 95 %."""
+        return rank(self.guarantee, self._setting)
 
     # -- the engine ------------------------------------------------------------------------------------------------
 

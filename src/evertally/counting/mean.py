@@ -13,6 +13,7 @@ from evertally.counting.process import IntArray
 from evertally.encode import ValueDoor
 from evertally.errors import ConfigurationError
 from evertally.privacy import Change, Contribution, Guarantee, Neighbours
+from evertally.ranking import Ranking
 
 
 class RunningMean(LinearMechanism):
@@ -129,7 +130,14 @@ class RunningMean(LinearMechanism):
         With both sums off by at most r and |sum| <= A n, the ratio is off by at most 2 r/(A n - r); half a grid step
         comes from rounding the values.
         """
-        r, n = super().error_bound(beta, t), self._door.steps * count
+        return self._off(super().error_bound(beta, t), count)
+
+    def ways(self, *, count: int = 0) -> Ranking:
+        """As for every counter, with the errors of means of at least `count` values."""
+        return Ranking(way.shown_as(lambda r: self._off(r, count)) for way in super().ways())
+
+    def _off(self, r: float, count: int) -> float:
+        n = self._door.steps * count
         width = self.upper - self.lower
         if n <= r:
             return width

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -21,14 +22,15 @@ from evertally.counting.mechanism import (
 from evertally.counting.process import IntArray
 from evertally.counting.veil import VeiledMechanism
 from evertally.errors import ConfigurationError
-from evertally.histogram.approaches import choose_approach
 from evertally.histogram.expressions import exact_number
 from evertally.histogram.tasks import Task, monotone
 from evertally.histogram.veils import Bound
+from evertally.histogram.ways import choose, rank
 from evertally.noise import NoiseKey
 from evertally.partition import Queries, Split
 from evertally.partition.veil import PartitionAccuracy, PartitionVeil
 from evertally.privacy import Contribution, Guarantee, Neighbours, change, moves_one_way
+from evertally.ranking import Ranking
 
 Share = str | float | Fraction
 
@@ -129,7 +131,7 @@ class ColumnQuery(ColumnInput, VeiledMechanism):
             memory_limit=whole("memory_limit", memory_limit, 1, 2**62),
             settled=calibration,
         )
-        approach = choose_approach(self._task, mechanism)
+        approach = choose(self._task, mechanism)
         self._answers = approach.answers
         self._open = approach.open
         super().__init__(
@@ -197,6 +199,10 @@ class ColumnQuery(ColumnInput, VeiledMechanism):
         if trust_largest and isinstance(self._veil, PartitionVeil):
             return min(sure, self._veil.guessed_bound(beta, t))
         return sure
+
+    def ways(self) -> Ranking:
+        """The ranked table that "auto" takes its way from, with bounds that hold with probability 1 - beta."""
+        return rank(replace(self._task, settled=None))
 
     # -- how an answer is shown: post-processing of what was released ------------------------------------------------
 

@@ -30,6 +30,8 @@ class Histogram(VectorCounter):
     (2, 2)
     """
 
+    named_ways = ("sparse",)
+
     def __init__(self, *, categories: Sequence[str], guarantee: Guarantee, horizon: int | None, **options: Any) -> None:
         if isinstance(categories, int | str):
             raise ConfigurationError("categories is a list of labels")

@@ -69,6 +69,8 @@ class StreamingTopK(ColumnInput, VeiledMechanism):
     ('adaptive', 3, True)
     """
 
+    named_ways = MECHANISMS
+
     def __init__(
         self,
         k: int,

@@ -65,6 +65,7 @@ class UnknownHistogram(ItemMechanism):
     """
 
     charge: ApproxZCDP
+    named_ways = ("tree", "meta")
 
     def __init__(
         self,

@@ -10,6 +10,5 @@
 from evertally.bounds import selection
 from evertally.theory import reductions, streams
 from evertally.theory.floors import floor, price
-from evertally.theory.plan import plan
 
-__all__ = ["floor", "plan", "price", "reductions", "selection", "streams"]
+__all__ = ["floor", "price", "reductions", "selection", "streams"]

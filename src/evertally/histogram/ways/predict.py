@@ -29,9 +29,6 @@ from evertally.partition import Configuration, TwoLevelPlan
 from evertally.partition.typical import Course, Floats, Scales, typical_error
 from evertally.privacy import ZCDP, Change
 
-# Without a horizon errors are compared at this tick.
-SOMEWHERE = 2**16
-
 _LN2 = math.log(2)
 _TICKS = 512  # ticks at which the noise of a counter is looked at
 _GOLDEN = (math.sqrt(5) - 1) / 2
@@ -39,7 +36,7 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 
 def course_of(task: Task) -> Course:
     """The synthetic stream of a task."""
-    T = task.horizon or SOMEWHERE
+    T = task.ticks
     largest = max(1, int(min(task.ceiling, T * task.growth)))
     narrow = isinstance(task.queries, Largest) and task.queries.count == 1
     return Course(T, largest, task.growth, task.columns, wide=not narrow, selects=task.selects)
