@@ -62,6 +62,8 @@ class Way:
 
     def shown_as(self, show: Callable[[float], float]) -> Self:
         """The same way where errors are shown in another unit."""
+        if self.refused:
+            return self
         return replace(self, expect=lambda: show(self.predicted), promise=lambda: show(self.bound), guess=None)
 
 

@@ -240,7 +240,7 @@ def test_plan_shows_every_way_best_first(columns: Path) -> None:
 
 
 def test_plan_says_what_a_wanted_error_costs(spec: Path) -> None:
-    result = call("plan", spec, "--error", 20, "--beta", 0.01, "--query", "all")
+    result = call("plan", spec, "--error", 40, "--beta", 0.01, "--query", "all")
     assert result.exit_code == 0, result.output
     said = re.search(r"guarantee: ApproxDP\(epsilon=([\d.]+), .*\n  horizon: (\d+) \(now 24\)", result.output)
     assert said is not None, result.output
@@ -250,11 +250,11 @@ def test_plan_says_what_a_wanted_error_costs(spec: Path) -> None:
         return float(build(load_spec(spec), key=None)["all"].error_bound(0.01))
 
     needed, longest = float(said[1]), int(said[2])
-    assert bound("epsilon = 1.0", f"epsilon = {needed}") <= 20 < bound("epsilon = 1.0", f"epsilon = {needed - 0.01}")
-    assert bound("horizon = 24", f"horizon = {longest}") <= 20
+    assert bound("epsilon = 1.0", f"epsilon = {needed}") <= 40 < bound("epsilon = 1.0", f"epsilon = {needed - 0.01}")
+    assert bound("horizon = 24", f"horizon = {longest}") <= 40
     assert sorted(path.name for path in spec.parent.iterdir()) == ["events.csv", "visits.toml"]
     impossible = call("plan", spec, "--error", 0.001)
-    assert re.search(r"guarantee: no epsilon brings .* at best\n  horizon: no horizon", impossible.output)
+    assert re.search(r"guarantee: .*\n  horizon: no horizon .* at best", impossible.output)
     for wrong, words in (
         (["--beta", 0.1], "--error"),
         (["--error", 5, "--query", "nobody"], "no query 'nobody', but all, stay"),

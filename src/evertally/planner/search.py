@@ -55,13 +55,16 @@ class _Search:
             raise ConfigurationError("the wanted error is a number above 0")
         self._error, self._bound, self._low, self._high = error, bound, low, high
         self._seen: dict[int, float | None] = {}  # None: refused
-        self._reason = "nothing that was declared bounds the error"
+        self._reason = ""
 
     @property
     def why(self) -> str:
         """What stands in the way."""
-        least = min((bound for bound in self._seen.values() if bound is not None), default=math.inf)
-        return f"it is {least:,.1f} at best" if math.isfinite(least) else self._reason
+        bounds = [bound for bound in self._seen.values() if bound is not None]
+        if not bounds:
+            return self._reason
+        least = min(bounds)
+        return f"it is {least:,.1f} at best" if math.isfinite(least) else "nothing that was declared bounds the error"
 
     def least(self, start: int) -> int | None:
         """The least place that does, or None."""
