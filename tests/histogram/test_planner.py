@@ -20,9 +20,9 @@ from evertally.partition import Configuration, Split, Terms, noise_of, tuned
 from evertally.partition import tuning as tuning_room
 from evertally.partition import typical as typical_room
 from evertally.partition.blocks import BlockProcess
-from evertally.partition.closes import most_closes
 from evertally.partition.histograms import make_histogram
-from evertally.partition.typical import Course, Scales, typical_error
+from evertally.partition.noise_bounds import most_closes
+from evertally.partition.typical import Scales, TypicalStream, typical_error
 from evertally.privacy import Change, PureDP
 
 PURE, APPROXIMATE = et.PureDP(1.0), et.ApproxDP(1.0, 1e-6)
@@ -117,9 +117,9 @@ def test_bounds_are_above_predictions(kind: Any) -> None:
 
 def test_an_undeclared_answer_is_as_large_as_it_can_be() -> None:
     task = task_of(columns=4, guarantee=PURE, horizon=500, max_events_per_tick=7)
-    assert predict.course_of(task).largest == 3500
+    assert predict.typical_stream(task).largest == 3500
     declared = task_of(columns=4, guarantee=PURE, horizon=500, max_events_per_tick=7, largest=3500)
-    assert predict.course_of(declared) == predict.course_of(task)
+    assert predict.typical_stream(declared) == predict.typical_stream(task)
 
 
 def test_predictions_do_not_depend_on_what_was_asked_before() -> None:
@@ -169,8 +169,8 @@ def configuration(
     promise: Any = PURE, split: Split | None = None, horizon: int | None = 10**5, largest: int | None = 500, **more: Any
 ) -> Configuration:
     terms = Terms(promise, CHANGE, horizon, 4, Maximum(), largest, split=split, **more)
-    course = Course(horizon or 2**16, largest or 10**5, more.get("growth", 1), 4)
-    return tuned(terms, "rebased", course, 4 * course.largest)
+    stream = TypicalStream(horizon or 2**16, largest or 10**5, more.get("growth", 1), 4)
+    return tuned(terms, "rebased", stream, 4 * stream.largest)
 
 
 @pytest.mark.parametrize("promise", [PURE, APPROXIMATE], ids=["pure", "approximate"])
@@ -207,7 +207,7 @@ def test_calibration_changes_no_noise_but_the_depth_of_trees(promise: Any) -> No
 def test_a_tuned_split_adds_up_to_the_promise(promise: Any) -> None:
     for largest in (10, 1000, 10**5):
         noise, epsilon = configuration(promise, largest=largest).noise, promise.exact_epsilon
-        split, _, _ = tuning_room.best(promise, CHANGE, Course(10**5, largest, 1, 4))
+        split, _, _ = tuning_room.best(promise, CHANGE, TypicalStream(10**5, largest, 1, 4))
         assert split.tau + split.mu + split.histogram == 1
         assert noise == noise_of(promise, split)
         assert 1 / noise.tau.scale + 2 / noise.mu.scale <= epsilon * (split.tau + split.mu)
@@ -393,14 +393,14 @@ def test_shown_intervals_know_how_many_intervals_have_closed() -> None:
 
 
 def test_the_simulation_knows_bursts_and_noise() -> None:
-    course = Course(10**6, 1000, 1, 1)
+    stream = TypicalStream(10**6, 1000, 1, 1)
     scales = Scales(4.0, 8.0, 2.0, True)
-    calm = typical_error(course, scales, 94, "blocks", 48)
-    assert calm < typical_error(course, scales, 94, "blocks", 48, burst=True) < 2.5 * calm
-    assert typical_error(course, Scales(4.0, 8.0, 20.0, True), 94, "blocks", 48) > 3 * calm
-    assert math.isclose(typical_error(course, scales, 5000, "blocks", 1), 1000, rel_tol=0.01), "nothing ever closes"
-    wide = Course(10**6, 1000, 1, 1000, wide=True)
-    assert typical_error(wide, scales, 94, "blocks", 48) > typical_error(course, scales, 94, "blocks", 48)
+    calm = typical_error(stream, scales, 94, "blocks", 48)
+    assert calm < typical_error(stream, scales, 94, "blocks", 48, burst=True) < 2.5 * calm
+    assert typical_error(stream, Scales(4.0, 8.0, 20.0, True), 94, "blocks", 48) > 3 * calm
+    assert math.isclose(typical_error(stream, scales, 5000, "blocks", 1), 1000, rel_tol=0.01), "nothing ever closes"
+    wide = TypicalStream(10**6, 1000, 1, 1000, wide=True)
+    assert typical_error(wide, scales, 94, "blocks", 48) > typical_error(stream, scales, 94, "blocks", 48)
 
 
 def test_a_partition_that_could_only_tell_noise_keeps_silent() -> None:

@@ -87,7 +87,7 @@ def _partition(task: Task, name: str, charge: PureDP | ApproxDP) -> ColumnWay:
     if name in LADDERS:
         configuration = LADDERS[name](terms)
     else:
-        configuration = tuned(terms, name, predict.course_of(task), _reach(task))
+        configuration = tuned(terms, name, predict.typical_stream(task), _reach(task))
     if task.selects and task.queries.count > 1:
         configuration = replace(configuration, factor=2)  # the chosen and the right column are both off
     elif task.selects:
