@@ -88,7 +88,7 @@ def literal_of(configuration: Configuration, source: Any, base: Vector) -> Liter
 
 def _histogram(configuration: Configuration, source: Any, d: int) -> H:
     charge, change = configuration.noise.histogram, configuration.terms.change
-    if configuration.histogram == "summed":
+    if configuration.histogram == "running-sum":
         return Pile(charge, change, d, source)
     if configuration.histogram == "epoch-tree":
         return Epochs(charge, change, d, source)

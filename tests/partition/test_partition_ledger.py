@@ -112,7 +112,7 @@ def check_engine(run: Run, prefix: str, plan: Configuration, laws: Expected, his
     if laws.update is not None:
         take("update", laws.update, inserts, k)
     n = plan.intervals
-    if histogram == "summed":
+    if histogram == "running-sum":
         take("pile", laws.node(Fraction(1)), inserts, run.d)
     elif histogram == "epochs":
         assert n is None
@@ -278,7 +278,7 @@ def test_scales_of_the_specification() -> None:
     assert scales(noise_of(PURE, Split.thirds(), queries=7)) == [6, 12, 21, third]
     plan = TwoLevelPlan(Terms(PURE, change, 1000, 10, sevens))
     assert scales(plan.outer.noise) == [8, 16, None, Fraction(1, 4)]
-    pile: Any = make_histogram("summed", plan.outer.noise.histogram, change, None, 10, ZeroNoise().source())
+    pile: Any = make_histogram("running-sum", plan.outer.noise.histogram, change, None, 10, ZeroNoise().source())
     assert pile.law.scale == 40  # 4d/eps
     assert scales(plan.inner(5).noise) == [12, 24, 42, sixth]
     assert scales(TwoLevelPlan(Terms(PURE, change, 1000, 10, LARGEST)).inner(5).noise) == [8, 16, None, Fraction(1, 4)]

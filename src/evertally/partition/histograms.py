@@ -57,7 +57,7 @@ def _blocks(charge: Budget, change: Change, n: int | None, columns: int, source:
 
     def inner(k: int, length: int, width: int) -> NoiseProcess:
         (kind, radix), lanes = _fittest(isinstance(charge, PureDP), length, columns), Lanes(source, f"block-{k}")
-        if kind == "summed":
+        if kind == "running-sum":
             return _summed(charge, change, length, columns, lanes, width)
         return build(Choice(kind, charge), Setting(change, length, width, _MEMORY, radix), lanes)
 
@@ -76,12 +76,12 @@ def _fittest(pure: bool, n: int, columns: int) -> tuple[str, Radix]:
     process = build(best, replace(setting, columns=1), ZeroNoise().source())
     summed = _summed(charge, setting.change, n, columns, ZeroNoise().source(), 1)
     if summed.worst().stddev <= process.worst().stddev:
-        return "summed", "exact"
+        return "running-sum", "exact"
     return best.mechanism, process.radix if isinstance(process, TreeProcess) else "exact"
 
 
 HISTOGRAMS: dict[str, Callable[[Budget, Change, int | None, int, Source, int], NoiseProcess]] = {
-    "summed": _summed,  # H0: any number of inserts, error grows with its square root
+    "running-sum": _summed,  # H0: any number of inserts, error grows with its square root
     "binary-tree": _binary_tree,  # H1 with Laplace noise, H2 with Gaussian noise
     "best": _best,  # for n inserts the best of H1-H3, trees of other radix among them
     "epoch-tree": _epoch_tree,  # H4: any number of inserts
@@ -106,7 +106,7 @@ def make_histogram(
 
     >>> from evertally.noise import ZeroNoise
     >>> from evertally.privacy import PureDP
-    >>> make_histogram("summed", PureDP(1), Change(3, 3, 1), None, 3, ZeroNoise().source()).law.scale
+    >>> make_histogram("running-sum", PureDP(1), Change(3, 3, 1), None, 3, ZeroNoise().source()).law.scale
     Fraction(3, 1)
     """
     return HISTOGRAMS[kind](charge, change, n, columns, source, columns if width is None else width)

@@ -91,7 +91,7 @@ def doubling(terms: Terms, start: int | None = None) -> Configuration:
     J = None if most is None else (most - 1).bit_length() + 1
 
     def above_noise() -> int:
-        return max(1, terms.noise_bounds(noise, "summed", J).sparse_vector(terms.beta, 1, 1))
+        return max(1, terms.noise_bounds(noise, "running-sum", J).sparse_vector(terms.beta, 1, 1))
 
     K_1 = terms.settle("K_1", above_noise) if start is None else start
     if most is not None:
@@ -105,7 +105,7 @@ def doubling(terms: Terms, start: int | None = None) -> Configuration:
         return step(j) if terms.queries.count == 1 else K_1 << (j - 1)
 
     rule = lambda: Ladder(terms.queries, lambda j, ticks: step(j))  # noqa: E731
-    return Configuration("doubling", terms, noise, "summed", J, rule, growth, (2, 3, 0), covers=most)
+    return Configuration("doubling", terms, noise, "running-sum", J, rule, growth, (2, 3, 0), covers=most)
 
 
 def _fewest(enough: Callable[[int], bool]) -> int:

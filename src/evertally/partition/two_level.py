@@ -58,7 +58,7 @@ class TwoLevelPlan:
             half = PureDP(promise.exact_epsilon / 2, adversary=promise.adversary)
         self.terms = replace(terms, promise=half, beta=terms.beta / 2)
         self.outer = doubling(self.terms.within("outer"), start)
-        self._bounds = self.terms.noise_bounds(self.outer.noise, "summed", self.outer.intervals)
+        self._bounds = self.terms.noise_bounds(self.outer.noise, "running-sum", self.outer.intervals)
         self._K_1 = self.outer.rise(1, 0)
         self._factor = factor
         self._inner: dict[int, Configuration] = {}

@@ -242,7 +242,7 @@ def queries_for_columns() -> Bug:
     def made(kind: str, charge: Any, change: Change, *rest: Any, **options: Any) -> Any:
         height = change.linf
         one = Change(height, height * height, height)
-        return make_histogram(kind, charge, one if kind == "summed" else change, *rest, **options)
+        return make_histogram(kind, charge, one if kind == "running-sum" else change, *rest, **options)
 
     return replaced(configuration, make_histogram=made)
 
