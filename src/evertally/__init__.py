@@ -22,6 +22,7 @@ from evertally.errors import (
 )
 from evertally.histogram import expressions
 from evertally.noise import Key, simulation
+from evertally.planner import plan
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Ledger, Neighbours, PureDP
 from evertally.statistics import (
     Counter,
@@ -75,6 +76,7 @@ __all__ = [
     "UnknownTopK",
     "VectorCounter",
     "expressions",
+    "plan",
     "restore",
     "simulation",
 ]

@@ -16,8 +16,8 @@ from conformance.selection_mechanisms import LEADING, SELECTION_MECHANISMS, UNKN
 from evertally.checks import CHECKS, Subject, checks
 from evertally.checks.secrets import check_secrets_stay
 from evertally.encode.texts import tables_to_bytes
-from evertally.histogram.approaches import NAMES
 from evertally.histogram.in_place import RecomputeVeil
+from evertally.histogram.ways import NAMES
 from evertally.noise import ZeroNoise, simulation
 from evertally.partition.engine import PartitionedRelease
 from evertally.partition.intervals import PartitionVeil

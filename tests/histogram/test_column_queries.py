@@ -20,8 +20,8 @@ from conformance.column_mechanisms import COLUMN_MECHANISMS
 from evertally.audit.game import take
 from evertally.checks.checks import same
 from evertally.errors import BudgetExceeded, ConfigurationError, HorizonExceeded
-from evertally.histogram.approaches import NAMES
 from evertally.histogram.expressions import Columns
+from evertally.histogram.ways import NAMES
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Recording, ZeroNoise
 from evertally.partition.intervals import NO_BOUND
 

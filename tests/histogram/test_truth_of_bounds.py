@@ -15,7 +15,7 @@ import pytest
 
 import evertally as et
 from evertally.counting.choose import KINDS
-from evertally.histogram.approaches import NAMES
+from evertally.histogram.ways import NAMES
 from evertally.partition.intervals import NO_BOUND
 
 TICKS, RUNS, BETA = 40, 8, 0.01

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evertally.statistics.streaming import MECHANISMS
 from visit_stream import COLUMN_QUERIES, UNKNOWN_QUERIES, WITH_UNKNOWN_QUERIES, WriteSpec
 
 import evertally
 from evertally.errors import ConfigurationError
-from evertally.histogram.approaches import NAMES
+from evertally.histogram.ways import NAMES
 from evertally.privacy import ZCDP, ApproxDP, PureDP
 from evertally.runtime import StreamSpec, load_spec, plan
 from evertally.runtime.certificate import certificate, plain_words
@@ -23,6 +22,7 @@ from evertally.runtime.mechanisms import build
 from evertally.runtime.proofs import change_proof, mechanism_proof
 from evertally.runtime.sinks.parquet import ABOUT, release_schema
 from evertally.runtime.spec.options import SELECTION
+from evertally.statistics.streaming import MECHANISMS
 
 THEORY = Path(__file__).parents[2] / "docs" / "theory"
 

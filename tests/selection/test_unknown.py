@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from evertally.selection.item_engine import charge_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta as beta_law
@@ -30,6 +29,7 @@ from evertally.checks.hostile import GARBAGE
 from evertally.errors import ConfigurationError, HorizonExceeded, ReplayRefused
 from evertally.noise import DiscreteGaussian, Recording, ZeroNoise, item_addresses, simulation
 from evertally.privacy import Change
+from evertally.selection.item_engine import charge_of
 from evertally.selection.item_index import grown
 from evertally.selection.item_tree import ItemTree
 from evertally.statistics import UnknownHistogram, UnknownTopK

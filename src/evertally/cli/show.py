@@ -15,8 +15,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from evertally.errors import ConfigurationError
+from evertally.planner import ranking_of
 from evertally.runtime import Plan, PlannedQuery, Step, StreamSpec
+from evertally.runtime.affordable import Wanted
 from evertally.runtime.clock import duration
+from evertally.runtime.mechanisms import build
 from evertally.runtime.output import entries
 from evertally.runtime.plan import only_above
 from evertally.runtime.spec import check_runnable, check_servable
@@ -151,6 +154,25 @@ def plan_table(spec: StreamSpec, plan: Plan) -> None:
             console.print(_explained(planned, plan.beta, last))
     for line in _places(spec):
         console.print(escape(line))
+
+
+def ways_tables(spec: StreamSpec) -> None:
+    """Every way to release each query, ranked: what "auto" takes is the first."""
+    for name, mechanism in build(spec, key=None).items():
+        print(f"{name}: {mechanism.mechanism} is taken\n{ranking_of(mechanism)}\n")
+
+
+def affordable_lines(wanted: Wanted) -> None:
+    """What a wanted error costs: the least guarantee, or the longest stream under the present one."""
+    spec = wanted.spec
+    whose = "every release" if wanted.query is None else f"every release of {wanted.query}"
+    print(f"For {whose} to be within {wanted.error:g}, with probability {1 - (wanted.beta or spec.beta):.4g}:")
+    for what, now, ask in (("guarantee", spec.guarantee, wanted.guarantee), ("horizon", spec.horizon, wanted.horizon)):
+        if now is not None:
+            try:
+                print(f"  {what}: {ask()} (now {now})")
+            except ConfigurationError as problem:
+                print(f"  {what}: {problem}")
 
 
 def _promised(planned: PlannedQuery) -> str:

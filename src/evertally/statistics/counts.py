@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from evertally.contract.doors import Columns, EachColumn, OneAmount, read_columns
 from evertally.contract.forms import LabelledForm, NumberForm, RowForm
@@ -12,9 +12,10 @@ from evertally.contract.parts import Blueprint, Options
 from evertally.counting.choose import KINDS
 from evertally.encode import AmountDoor, CategoryDoor
 from evertally.errors import ConfigurationError
-from evertally.histogram.approaches import NAMES
 from evertally.histogram.tasks import AllColumns
+from evertally.histogram.ways import NAMES
 from evertally.privacy import Contribution, change
+from evertally.ranking import Ranking
 from evertally.statistics.column_options import Guessing
 from evertally.statistics.forms import Answer, AnswersByLabel
 from evertally.statistics.linear_options import Linear
@@ -35,6 +36,12 @@ class SparseToo(Linear, Guessing):
     """
 
     signed: bool = option("Whether amounts may be negative.", default=False)
+
+    named_ways: ClassVar[tuple[str, ...]] = ("sparse",)
+
+    def ways(self) -> Ranking:
+        """The ranked table that "auto" takes its process from, or that a partition was taken from."""
+        return Guessing.ways(self) if self._way() is not None else Linear.ways(self)
 
     def _way(self) -> str | None:
         """The way to answer that is no linear noise, None for linear noise."""

@@ -15,6 +15,7 @@ from evertally.contract.parts import Accuracy, Blueprint, IntArray
 from evertally.encode import ValueDoor
 from evertally.errors import ConfigurationError
 from evertally.privacy import Change, Contribution, Neighbours
+from evertally.ranking import Ranking
 from evertally.statistics.linear_options import Linear
 
 
@@ -95,7 +96,14 @@ class RunningMean(Linear):
         With both sums off by at most r and |sum| <= A n, the ratio is off by at most 2 r/(A n - r); half a grid step
         comes from rounding the values.
         """
-        r, n = self._bound(beta, tick), self._values.steps * count
+        return self._off(self._bound(beta, tick), count)
+
+    def ways(self, *, count: int = 0) -> Ranking:
+        """As for every counter, with the errors of means of at least `count` values."""
+        return Ranking(way.shown_as(lambda r: self._off(r, count)) for way in super().ways())
+
+    def _off(self, r: float, count: int) -> float:
+        n = self._values.steps * count
         width = self.upper - self.lower
         if n <= r:
             return width

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from evertally.bounds.selection import Threshold
 from evertally.contract.doors import Items
@@ -55,6 +55,8 @@ class UnknownItems(Mechanism):
     max_events_per_tick: int | None = option(
         'A public fact: no tick has more events. Error bounds of "meta" rest on it, privacy does not.', default=None
     )
+
+    named_ways: ClassVar[tuple[str, ...]] = MECHANISMS
 
     @by_tick
     def threshold_at(self, tick: int) -> int:

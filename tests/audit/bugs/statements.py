@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from typing import Any
 
-from audit.bugs.planting import Bug, all_of, plant, replaced
-from evertally.histogram import approaches, veils
-from evertally.partition import Configuration, PartitionEngine
+from evertally.audit.mutants.planting import all_of, plant, replaced
+
+from evertally.histogram import veils, ways
+from evertally.histogram.ways import recomputation
+from evertally.partition import Configuration
 from evertally.partition.intervals import PartitionAccuracy
+from evertally.ranking import Ranking, Way
+
+Bug = AbstractContextManager[None]
 
 _STATEMENTS = "error statements of column queries"
 _TRAP = "a number that nobody declared carries no bound, and neither does a guess (column-queries, what is declared)"
@@ -18,7 +25,7 @@ def undeclared_is_one() -> Bug:
     def unseen(most: int | None, ticks: int) -> float:
         return float((most or 1) * ticks)
 
-    return all_of(replaced(veils, unseen=unseen), replaced(approaches, unseen=unseen))
+    return all_of(replaced(veils, unseen=unseen), replaced(recomputation, unseen=unseen))
 
 
 @plant("an error bound that trusts the guess at the largest answer", _TRAP, _STATEMENTS)
@@ -36,15 +43,14 @@ def frozen_with_an_interval() -> Bug:
 
 @plant("a constant chosen because of a guess", _TRAP, "what is chosen on a guess")
 def constant_on_a_guess() -> Bug:
-    return replaced(approaches, _all_names=lambda task: iter(approaches.NAMES))
+    return replaced(ways, _all_names=lambda task: iter(ways.NAMES))
 
 
 @plant("a way without a bound chosen because it looks best", _TRAP, "what is chosen on a guess")
 def unbounded_first() -> Bug:
-    original = approaches.survey
+    class Hopeful(Ranking):
+        def __init__(self, rows: Iterable[Way]) -> None:
+            super().__init__(rows)
+            self._ways.sort(key=lambda way: (way.refused != "", way.score))
 
-    def survey(*arguments: Any) -> Any:
-        found, reasons = original(*arguments)
-        return sorted(found, key=lambda approach: approach.predicted), reasons
-
-    return replaced(approaches, survey=survey)
+    return replaced(ways, Ranking=Hopeful)

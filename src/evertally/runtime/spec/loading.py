@@ -67,7 +67,7 @@ def load_spec(path: str | os.PathLike[str]) -> StreamSpec:
         user_column=stream.user_column,
         max_events_per_tick=stream.max_events_per_tick,
         guarantee=guarantee,
-        shared=_shared(file, guarantee, queries),
+        shared=shared_guarantee(file, guarantee, queries),
         clock=clock,
         key_file=folder / key.file,
         state_file=folder / state.file,
@@ -131,7 +131,7 @@ def _guarantee(file: SpecFile, section: GuaranteeSection) -> Guarantee:
     return guarantee
 
 
-def _shared(file: SpecFile, guarantee: Guarantee, queries: tuple[QuerySpec, ...]) -> Guarantee:
+def shared_guarantee(file: SpecFile, guarantee: Guarantee, queries: tuple[QuerySpec, ...]) -> Guarantee:
     """Shares of (epsilon, delta) are zCDP, without a delta; queries about unknown items need one."""
     for number, query in enumerate(queries, 1):
         if query.takes_whole(guarantee) and len(queries) > 1:
