@@ -44,9 +44,9 @@ from evertally.selection.histograms import (
     UnknownGauss,
     UnknownGumbel,
 )
+from evertally.selection.item_engine import charge_of
 from evertally.selection.items import LARGEST_COUNT, Items
 from evertally.selection.reach import Reach
-from evertally.selection.unknown import charge_of
 
 __all__ = [
     "FixedThresholdGauss",

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from audit.bugs.planting import Bug, plant, replaced
 from evertally import oneshot
+from evertally.contract import guarded, in_place, mechanism, paths
+from evertally.contract.parts import Played
 from evertally.contract.rows import Rows, dense
-from evertally.counting import LinearMechanism, guarded, mechanism, paths, veil
+from evertally.counting.linear import LinearEngine
 from evertally.counting.process import IntArray
 from evertally.encode import UserCap, UserTick, door
 from evertally.noise import keystream
@@ -22,14 +24,14 @@ _COPIES = "the same names with other data"
 
 @plant("sums are written before the noise is drawn", "decision 24: draw first, commit last", _INTERRUPTED)
 def sums_before_noise() -> Bug:
-    def advance(self: Any, rows: Rows, state: IntArray) -> tuple[IntArray, None, IntArray]:
-        state += dense(rows).sum(axis=0)
-        values = np.cumsum(dense(rows)[::-1], axis=0)[::-1]
-        values = state - values + dense(rows)
-        values += self._noise.advance(len(values))
-        return values, None, state
+    def play(self: LinearEngine, batch: Rows, state: IntArray) -> Played:
+        rows = dense(batch)
+        state += rows.sum(axis=0)
+        values = state - np.cumsum(rows[::-1], axis=0)[::-1] + rows
+        values += self.noise.advance(len(values))
+        return Played(values, None, state)
 
-    return replaced(LinearMechanism, _advance=advance)
+    return replaced(LinearEngine, play=play)
 
 
 @plant("an engine that was interrupted is used as it is", "decision 24: as it was, or poisoned", _INTERRUPTED)
@@ -37,9 +39,9 @@ def engine_not_taken_back() -> Bug:
     return replaced(guarded.Guarded, _settle=lambda self: None)
 
 
-@plant("a veil goes back to where it stopped", "decision 24: as it was, or poisoned", _INTERRUPTED)
-def veil_not_taken_back() -> Bug:
-    return replaced(veil.VeiledMechanism, _go_back=lambda self, kept: None)
+@plant("a worker goes back to where it stopped", "decision 24: as it was, or poisoned", _INTERRUPTED)
+def worker_not_taken_back() -> Bug:
+    return replaced(in_place.InPlace, go_back=lambda self, tick, state: None)
 
 
 @plant("a user cap counts before the release", "decision 24: a call that fails leaves a mechanism as it was", _USERS)
@@ -92,8 +94,8 @@ def goes_on() -> Bug:
 def copied() -> Bug:
     def shallow(self: Any) -> Any:
         twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__, _noise=self._new_noise(), _hold=None)
-        twin._noise.seek(self.tick)
+        twin.__dict__.update(self.__dict__, _engine=self._plan.engine(self._source), _hold=None)
+        twin._engine.go_back(self.tick, self._kept.played.state)
         return twin
 
     return replaced(guarded.Guarded, __copy__=shallow, __deepcopy__=lambda self, memo: shallow(self))
@@ -110,7 +112,7 @@ def one_shot_twice() -> Bug:
     "one more option after an upgrade",
 )
 def path_not_bound() -> Bug:
-    return replaced(mechanism.Contract, noise_fingerprint="the same for all")
+    return replaced(mechanism.Mechanism, noise_fingerprint="the same for all")
 
 
 @plant("two laws read the same bits", "decision 25: a law is part of the page key", "two laws in one lane")

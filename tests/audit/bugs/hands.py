@@ -19,12 +19,12 @@ from evertally import balls
 from evertally.encode import ValueDoor, door, labels, users, values
 from evertally.encode.labels import as_list
 from evertally.encode.plain import real
-from evertally.histogram import queries
 from evertally.histogram.expressions import Expression
 from evertally.noise import sampler
 from evertally.secret import Secret
 from evertally.selection import meta
 from evertally.selection.item_table import ItemTable
+from evertally.statistics import column_queries
 from evertally.statistics.unknown import UnknownItems
 
 _TYPES = "exact types after conversion, bounds after conversion"
@@ -98,7 +98,7 @@ def certified_object() -> Bug:
         assert query.certificate.unit_scale
         return query
 
-    return replaced(queries, certified=certified)
+    return replaced(column_queries, certified=certified)
 
 
 @plant(

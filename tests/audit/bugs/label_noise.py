@@ -13,8 +13,9 @@ from audit.bugs.planting import Bug, all_of, plant, replaced
 from evertally.counting.process import IntArray
 from evertally.noise import item_addresses
 from evertally.noise.keystream import Keystream
-from evertally.selection import item_table, unknown
+from evertally.selection import item_table
 from evertally.selection.item_tree import ItemTree
+from evertally.statistics import unknown
 
 _RESTORED = "restored selections"
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.bugs.planting import Bug, all_of, plant, replaced
-from evertally.counting import mechanism
+from evertally.contract import mechanism
 from evertally.noise import DiscreteLaplace, Key, KeyedSource, Keystream, Law, Source, source
 from evertally.noise.sampler import draw
 

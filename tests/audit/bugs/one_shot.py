@@ -13,13 +13,14 @@ from evertally.bounds.selection import gumbel_margin, gumbel_q
 from evertally.counting.process import IntArray
 from evertally.noise import round_up
 from evertally.privacy import ApproxZCDP
-from evertally.selection import histograms, streaming, unknown_meta
+from evertally.selection import histograms
 from evertally.selection.histograms import KnownGauss, KnownGumbel, LimitedDomainLaplace, UnknownGauss, UnknownGumbel
 from evertally.selection.items import Items
 from evertally.selection.meta import block_share
 from evertally.selection.noisy_max import noisy_argmax
 from evertally.selection.reach import Reach
 from evertally.selection.roots import root_up
+from evertally.statistics import streaming, unknown
 
 _CUT = "a label just above the cut"
 _GUMBEL = "labels that tie at a Gumbel threshold"
@@ -203,7 +204,7 @@ def delta_for_each_block() -> Bug:
     def share(charge: Any, depth: int, blocks: int = 1) -> Any:
         return ApproxZCDP(block_share(charge, depth, blocks).exact_rho, charge.exact_delta, force=True)
 
-    return replaced(unknown_meta, block_share=share, paid_by=_unchecked)
+    return replaced(unknown, block_share=share, paid_by=_unchecked)
 
 
 @plant(

@@ -15,7 +15,6 @@ from audit.bugs.planting import Bug, all_of, plant, replaced
 from evertally.counting import tree
 from evertally.counting.accumulate import AccumulatingProcess
 from evertally.counting.process import IntArray, check_horizon
-from evertally.histogram import column_query
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law
 from evertally.partition import Noise, NoisyLadders, PartitionedRelease, Rebased, TwoLevelRelease, plan, two_level
 from evertally.partition.budget import noise_of
@@ -25,6 +24,7 @@ from evertally.partition.lanes import Lanes
 from evertally.privacy import ZCDP, ApproxDP, Change, PureDP
 from evertally.privacy.conversions import ideal_gaussian_rho
 from evertally.selection.one_shot import _OneShot
+from evertally.statistics import column_options
 
 _SWAP = "partition, swap pair and a wait of 500"
 _AFTER = "partition after the same releases"
@@ -75,7 +75,7 @@ def mu_halved() -> Bug:
     "partitions, one event replaced",
 )
 def both_ways_as_one() -> Bug:
-    return replaced(column_query, moves_one_way=lambda neighbours, contribution: True)
+    return replaced(column_options, moves_one_way=lambda neighbours, contribution: True)
 
 
 @plant(

@@ -7,11 +7,11 @@ from fractions import Fraction
 from typing import Any
 
 from audit.bugs.planting import Bug, plant, replaced
-from evertally.contract.mechanism import Contract
-from evertally.counting import mean
+from evertally.contract.mechanism import Mechanism
 from evertally.privacy import Change, Contribution, Cost, Ledger, Neighbours, PureDP, guarantees, neighbours
 from evertally.privacy._promise import Promise
 from evertally.privacy.conversions import ideal_gaussian_rho
+from evertally.statistics import counts, means
 
 
 @plant(
@@ -59,9 +59,7 @@ def replaced_user_charged_once() -> Bug:
             return Change(found.l1 // 2, found.l2_squared // 4, found.linf // 2)
         return found
 
-    from evertally.counting import counter
-
-    return replaced(counter, change=change)
+    return replaced(counts, change=change)
 
 
 @plant(
@@ -70,7 +68,7 @@ def replaced_user_charged_once() -> Bug:
     "totals that belong to nobody",
 )
 def totals_of_nobody() -> Bug:
-    return replaced(Contract, _check_owners=lambda self: None)
+    return replaced(Mechanism, _check_owners=lambda self: None)
 
 
 @plant(
@@ -115,7 +113,7 @@ def weight_not_charged() -> Bug:
     "one value of a mean",
 )
 def mean_for_one_column() -> Bug:
-    return replaced(mean, Change=lambda l1, l2_squared, linf: Change(linf, linf * linf, linf))
+    return replaced(means, Change=lambda l1, l2_squared, linf: Change(linf, linf * linf, linf))
 
 
 @plant(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from audit.bugs.planting import Bug, all_of, plant, replaced
-from evertally.histogram import approaches, veils
+from evertally.histogram import approaches, in_place
 from evertally.partition import Configuration, PartitionEngine
 from evertally.partition.intervals import PartitionAccuracy
 
@@ -18,7 +18,7 @@ def undeclared_is_one() -> Bug:
     def unseen(most: int | None, ticks: int) -> float:
         return float((most or 1) * ticks)
 
-    return all_of(replaced(veils, unseen=unseen), replaced(approaches, unseen=unseen))
+    return all_of(replaced(in_place, unseen=unseen), replaced(approaches, unseen=unseen))
 
 
 @plant("an error bound that trusts the guess at the largest answer", _TRAP, _STATEMENTS)

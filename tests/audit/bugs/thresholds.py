@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,9 @@ from audit.bugs.planting import Bug, once_made, plant, replaced
 from evertally.bounds.selection import L, Threshold
 from evertally.encode import ItemDoor
 from evertally.encode.plain import pairs
-from evertally.statistics import UnknownHistogram, UnknownTopK
+from evertally.selection.found import Found
+from evertally.selection.item_engine import ItemEngine
+from evertally.statistics import UnknownHistogram
 from evertally.theory import selection as theory
 
 _FRESH = "a label of a single event"
@@ -45,10 +48,18 @@ def no_plus_one() -> Bug:
     _FRESH,
 )
 def plus_one_for_all() -> Bug:
-    def change(self: Any) -> None:
-        self._threshold = replace(self._threshold, move=1)
+    return _other_threshold(lambda histogram, threshold: replace(threshold, move=1))
 
-    return once_made(UnknownHistogram, change)
+
+def _other_threshold(change: Callable[[UnknownHistogram, Threshold], Threshold]) -> Bug:
+    """Histograms whose tree has another threshold than it was made with."""
+
+    def changed(histogram: UnknownHistogram) -> None:
+        worker = histogram._worker()
+        if isinstance(worker, ItemEngine):
+            worker.threshold = change(histogram, worker.threshold)
+
+    return once_made(UnknownHistogram, changed)
 
 
 @plant(
@@ -71,10 +82,7 @@ def gaussian_quantile() -> Bug:
     _FRESH,
 )
 def one_tick() -> Bug:
-    def change(self: Any) -> None:
-        self._threshold = replace(self._threshold, T=1)
-
-    return once_made(UnknownHistogram, change)
+    return _other_threshold(lambda histogram, threshold: replace(threshold, T=1))
 
 
 @plant(
@@ -83,10 +91,10 @@ def one_tick() -> Bug:
     _FRESH,
 )
 def delta_for_one_label() -> Bug:
-    def change(self: Any) -> None:
-        self._threshold = replace(self._threshold, delta=self.charge.exact_delta)
+    def change(histogram: Any, threshold: Threshold) -> Threshold:
+        return replace(threshold, delta=histogram.charge.exact_delta)
 
-    return once_made(UnknownHistogram, change)
+    return _other_threshold(change)
 
 
 @plant(
@@ -95,18 +103,18 @@ def delta_for_one_label() -> Bug:
     _FRESH,
 )
 def threshold_by_age() -> Bug:
-    original = UnknownHistogram._publish
+    original = ItemEngine.released
 
-    def publish(self: Any) -> dict[str, int]:
+    def released(self: Any, tick: int) -> Found:
         first = self.__dict__.setdefault("_first", [])
-        first += [self._tree.tick] * (len(self._table) - len(first))
-        public = self._threshold
-        self._threshold = SimpleNamespace(at=lambda t: np.array([public.at(t - f + 1) for f in first], dtype=np.int64))
-        shown = original(self)
-        self._threshold = public
-        return shown
+        first += [tick] * (len(self.table) - len(first))
+        public = self.threshold
+        self.threshold = SimpleNamespace(at=lambda t: np.array([public.at(t - f + 1) for f in first], dtype=np.int64))
+        found = original(self, tick)
+        self.threshold = public
+        return found
 
-    return replaced(UnknownHistogram, _publish=publish)
+    return replaced(ItemEngine, released=released)
 
 
 @plant(
@@ -115,15 +123,15 @@ def threshold_by_age() -> Bug:
     _FRESH,
 )
 def sticky_too_early() -> Bug:
-    original = UnknownHistogram._publish
+    original = ItemEngine.released
 
-    def publish(self: Any) -> dict[str, int]:
-        shown = original(self)
+    def released(self: Any, tick: int) -> Found:
+        found = original(self, tick)
         if self._sticky:
-            self._released[:] = True
-        return shown
+            self._shown_before[:] = True
+        return found
 
-    return replaced(UnknownHistogram, _publish=publish)
+    return replaced(ItemEngine, released=released)
 
 
 @plant(
@@ -146,8 +154,13 @@ def weightless_labels() -> Bug:
     "the best label of an unknown domain",
 )
 def ranked_by_exact_counts() -> Bug:
-    def best(self: Any, pairs: list[tuple[int, str]]) -> list[tuple[int, str]]:
-        exact = dict(zip(self._table.labels.list(), self._table.counts.tolist(), strict=True))
-        return sorted(pairs, key=lambda pair: (-exact[pair[1]], pair[1]))[: self.k]
+    original = ItemEngine.released
 
-    return replaced(UnknownTopK, _best=best)
+    def released(self: Any, tick: int) -> Found:
+        most, self._most = self._most, None
+        found, self._most = original(self, tick), most
+        exact = dict(zip(self.table.labels.list(), self.table.counts.tolist(), strict=True))
+        best = sorted(found.counts.items(), key=lambda pair: (-exact[pair[0]], pair[0]))
+        return Found(dict(best[:most]), found.lost)
+
+    return replaced(ItemEngine, released=released)

@@ -17,6 +17,8 @@ from evertally.encode.door import _TOTAL_LIMIT
 from evertally.encode.labels import as_list
 from evertally.encode.plain import pairs, whole
 from evertally.errors import ReplayRefused
+from evertally.selection.found import Found
+from evertally.selection.item_engine import ItemEngine
 from evertally.selection.item_table import ItemTable
 from evertally.statistics import UnknownHistogram
 
@@ -140,7 +142,18 @@ def eviction() -> Bug:
     "the order of what is released",
 )
 def order_of_arrival() -> Bug:
-    return replaced(UnknownHistogram, _best=lambda self, pairs: pairs)
+    return _shown(lambda labels, counts: {label: counts[label] for label in labels if label in counts})
+
+
+def _shown(change: Callable[[list[str], dict[str, int]], dict[str, int]]) -> Bug:
+    """What a tree releases, changed as a function of all labels, as they came, and of the counts to release."""
+    original = ItemEngine.released
+
+    def released(self: ItemEngine, tick: int) -> Found:
+        found = original(self, tick)
+        return Found(change(self.table.labels.list(), found.counts), found.lost)
+
+    return replaced(ItemEngine, released=released)
 
 
 @plant(
@@ -155,7 +168,7 @@ def labels_in_errors() -> Bug:
         try:
             return original(self, totals, tick, users)
         except ReplayRefused as error:
-            raise ReplayRefused(f"{error} (items: {', '.join(self._table.labels.list())})") from None
+            raise ReplayRefused(f"{error} (items: {', '.join(self._worker().table.labels.list())})") from None
 
     return replaced(UnknownHistogram, _step=step)
 
@@ -166,7 +179,7 @@ def labels_in_errors() -> Bug:
     _BELOW,
 )
 def number_in_repr() -> Bug:
-    return replaced(UnknownHistogram, __repr__=lambda self: f"UnknownHistogram({len(self._table)} items)")
+    return replaced(UnknownHistogram, __repr__=lambda self: f"UnknownHistogram({len(self._worker().table)} items)")
 
 
 @plant(
@@ -177,8 +190,8 @@ def number_in_repr() -> Bug:
 def bound_for_what_is_there() -> Bug:
     original = UnknownHistogram.error_bound
 
-    def error_bound(self: Any, beta: float = 0.05, t: int | None = None, *, items: int | None = None) -> float:
-        return original(self, beta, t, items=items or max(1, len(self._table)))
+    def error_bound(self: Any, beta: float = 0.05, tick: int | None = None, *, items: int | None = None) -> float:
+        return original(self, beta, tick, items=items or max(1, len(self._worker().table)))
 
     return replaced(UnknownHistogram, error_bound=error_bound)
 
@@ -189,10 +202,4 @@ def bound_for_what_is_there() -> Bug:
     _BELOW,
 )
 def shown_as_zero() -> Bug:
-    original = UnknownHistogram._publish
-
-    def publish(self: Any) -> dict[str, int]:
-        shown = original(self)
-        return shown | {label: 0 for label in self._table.labels.list() if label not in shown}
-
-    return replaced(UnknownHistogram, _publish=publish)
+    return _shown(lambda labels, counts: counts | {label: 0 for label in labels if label not in counts})
