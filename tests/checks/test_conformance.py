@@ -12,11 +12,12 @@ from conformance import MECHANISMS
 from conformance.column_mechanisms import COLUMN_MECHANISMS
 from conformance.selection_mechanisms import LEADING, SELECTION_MECHANISMS, UNKNOWN
 from evertally.checks import CHECKS, Subject, checks
+from evertally.checks.interruptions import returns_of
 from evertally.checks.secrets import check_secrets_stay
 from evertally.encode.texts import tables_to_bytes
 from evertally.histogram.approaches import NAMES
 from evertally.histogram.in_place import Recomputation
-from evertally.noise import ZeroNoise, simulation
+from evertally.noise import Key, ZeroNoise, simulation
 from evertally.partition.engine import PartitionedRelease
 from evertally.partition.intervals import PartitionEngine
 from evertally.secret import Secret
@@ -289,3 +290,12 @@ def test_noise_where_none_is_claimed_is_found() -> None:
             check(replace(RECOMPUTED, noise="none"))
         with pytest.raises(AssertionError):
             check(replace(subject_named("MaxSum: trivial"), noise="fixed"))
+
+
+def test_interruptions_reach_all_that_commits() -> None:
+    """Files are found by their names: a renamed one would never be interrupted again, and nobody would notice."""
+    mechanism = subject_named("Counter").make(Key.generate())  # only private keys are held
+    _, places = returns_of(lambda: mechanism.step(1), checks._COMMITTING)
+    assert {name for name in checks._COMMITTING for code, *_ in places if code.co_filename.endswith(name)} == {
+        *checks._COMMITTING
+    }
