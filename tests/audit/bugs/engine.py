@@ -52,7 +52,9 @@ def restarted_after_restore() -> Bug:
 
     def restorer(*args: Any) -> Any:
         counter = original(*args)
-        counter._engine.noise = _Restarted(choose.build(counter._choice, counter._setting, counter._source), counter.tick)
+        counter._engine.noise = _Restarted(
+            choose.build(counter._choice, counter._setting, counter._source), counter.tick
+        )
         return counter
 
     return mock.patch.dict(snapshot._restorers, {"Counter": restorer})
