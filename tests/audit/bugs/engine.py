@@ -20,12 +20,9 @@ from evertally.errors import ReplayRefused
 from evertally.histogram import Histogram
 
 
-@plant(
-    "noise redrawn after a restore",
-    "streaming-selection 10.2: re-drawing after a crash lets an observer average",
-    "replay, restore, horizon",
-)
+@plant("replay, restore, horizon")
 def redrawn_after_restore() -> Bug:
+    """noise redrawn after a restore (streaming-selection 10.2: re-drawing after a crash lets an observer average)"""
     original, number = TreeProcess.seek, itertools.count()
 
     def seek(self: TreeProcess, tick: int) -> None:
@@ -35,12 +32,9 @@ def redrawn_after_restore() -> Bug:
     return replaced(TreeProcess, seek=seek)
 
 
-@plant(
-    "noise restarted after a restore",
-    "factorization-counting 12.12: resetting t without new noise",
-    "replay, restore, horizon",
-)
+@plant("replay, restore, horizon")
 def restarted_after_restore() -> Bug:
+    """noise restarted after a restore (factorization-counting 12.12: resetting t without new noise)"""
     original = snapshot._restorers["Counter"]
 
     def restorer(*args: Any) -> Any:
@@ -65,12 +59,11 @@ class _Restarted:
         return getattr(self._inner, name)
 
 
-@plant(
-    "a restored tree forgets the noise of earlier blocks",
-    "factorization-counting 11.1: recovery restores the noise before emitting",
-    "replay, restore, horizon",
-)
+@plant("replay, restore, horizon")
 def blocks_forgotten() -> Bug:
+    """a restored tree forgets the noise of earlier blocks (factorization-counting 11.1: recovery restores the noise
+    before emitting)"""
+
     def seek(self: TreeProcess, tick: int) -> None:
         self._latest[:] = 0
         self.tick = tick
@@ -78,21 +71,16 @@ def blocks_forgotten() -> Bug:
     return replaced(TreeProcess, seek=seek)
 
 
-@plant(
-    "a snapshot forgets the tick",
-    "price-of-continual-release P6, P7: state and tick move together",
-    "replay, restore, horizon",
-)
+@plant("replay, restore, horizon")
 def tick_forgotten() -> Bug:
+    """a snapshot forgets the tick (price-of-continual-release P6, P7: state and tick move together)"""
     return replaced(mechanism, pack=lambda header, parts, key: snapshot.pack(header | {"tick": 0}, parts, key))
 
 
-@plant(
-    "a tick released again for another input",
-    "price-of-continual-release P6: a retry with different data must be refused",
-    "replay, restore, horizon",
-)
+@plant("replay, restore, horizon")
 def replay_answered() -> Bug:
+    """a tick released again for another input (price-of-continual-release P6: a retry with different data must be
+    refused)"""
     original = LinearMechanism._step
 
     @functools.wraps(original)
@@ -107,12 +95,11 @@ def replay_answered() -> Bug:
     return replaced(LinearMechanism, _step=step)
 
 
-@plant(
-    "ticks released after the horizon",
-    "price-of-continual-release P7, factorization-counting 12.12: running past T silently",
-    "horizon of a tree that keeps no noise",
-)
+@plant("horizon of a tree that keeps no noise")
 def horizon_overrun() -> Bug:
+    """ticks released after the horizon (price-of-continual-release P7, factorization-counting 12.12: running past T
+    silently)"""
+
     def check_tick(self: Any, tick: int) -> None:
         if tick not in (self.tick, self.tick + 1) or tick < 1:
             raise ReplayRefused("this tick cannot be released now")
@@ -124,12 +111,10 @@ def horizon_overrun() -> Bug:
     )
 
 
-@plant(
-    "float noise added to exact counts",
-    "factorization-counting E12, streaming-selection 10.4: bit patterns leak",
-    "bits of releases",
-)
+@plant("bits of releases")
 def float_noise() -> Bug:
+    """float noise added to exact counts (factorization-counting E12, streaming-selection 10.4: bit patterns leak)"""
+
     def step(self: Any, row: IntArray, tick: int | None, users: Any = None) -> Any:
         sums = self._sums + row
         bits = self._key.mac("float noise", (self.tick + 1).to_bytes(8, "little"))
@@ -151,12 +136,11 @@ def float_noise() -> Bug:
 # -- what a release shows --------------------------------------------------------------------------------------------
 
 
-@plant(
-    "a category is dropped while its count is zero",
-    "factorization-counting 12.14: the set of keys is public only if it is fixed",
-    "form of releases",
-)
+@plant("form of releases")
 def zero_dropped() -> Bug:
+    """a category is dropped while its count is zero (factorization-counting 12.14: the set of keys is public only if it
+    is fixed)"""
+
     def show(self: Any, values: IntArray) -> dict[str, int]:
         exact = zip(self.columns, values.tolist(), self._sums.tolist(), strict=True)
         return {label: value for label, value, total in exact if total != 0}
@@ -164,12 +148,10 @@ def zero_dropped() -> Bug:
     return replaced(Histogram, _show=show)
 
 
-@plant(
-    "categories in the order of their exact counts",
-    "streaming-selection 10.3: output order is private",
-    "form of releases",
-)
+@plant("form of releases")
 def order_by_count() -> Bug:
+    """categories in the order of their exact counts (streaming-selection 10.3: output order is private)"""
+
     def show(self: Any, values: IntArray) -> dict[str, int]:
         order = np.argsort(-self._sums, kind="stable")
         return {self.columns[j]: int(values[j]) for j in order}
@@ -177,12 +159,9 @@ def order_by_count() -> Bug:
     return replaced(Histogram, _show=show)
 
 
-@plant(
-    "an unknown label appears among the categories",
-    "streaming-selection 10.3: only declared labels may leave",
-    "form of releases",
-)
+@plant("form of releases")
 def unknown_label_appears() -> Bug:
+    """an unknown label appears among the categories (streaming-selection 10.3: only declared labels may leave)"""
     original = VectorCounter._event_row
 
     def event_row(self: Any, events: Any, tick: int) -> IntArray:
@@ -196,12 +175,11 @@ def unknown_label_appears() -> Bug:
     return all_of(replaced(VectorCounter, _event_row=event_row), replaced(Histogram, _show=show))
 
 
-@plant(
-    "error bar relative to the exact count",
-    "price-of-continual-release P9: every extra data-dependent item is outside the proof",
-    "form of releases",
-)
+@plant("form of releases")
 def relative_error_bar() -> Bug:
+    """error bar relative to the exact count (price-of-continual-release P9: every extra data-dependent item is outside
+    the proof)"""
+
     def deviation(self: Any, spread: Any) -> float:
         return float(spread.stddev / max(1, int(np.abs(self._sums).sum())))
 
