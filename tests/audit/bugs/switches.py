@@ -26,15 +26,15 @@ def switches_never_end() -> Bug:
     switch)"""
 
     def change(self: Any) -> None:
-        self._budget = _like(_Endless, self._budget, switches=99, paid=self._budget.switches)
+        self._budget = _paid_for(self._budget, switches=99, paid=self._budget.switches)
         self.switches_left = 99
 
     return once_made(SparseGumbel, change)
 
 
 @dataclass(frozen=True)
-class _Endless(SparseGumbelBudget):
-    """More switches than the noise was made for."""
+class _Other(SparseGumbelBudget):
+    """Noise that was made for another number of switches: tau1 = sqrt(paid) tau."""
 
     paid: int = 1
 
@@ -43,20 +43,9 @@ class _Endless(SparseGumbelBudget):
         return self.paid * self.tau_squared * self.linf**2
 
 
-def _like(kind: type, budget: SparseGumbelBudget, **more: Any) -> Any:
-    """The budget as an object of another class."""
-    return kind(**{field.name: getattr(budget, field.name) for field in fields(SparseGumbelBudget)} | more)
-
-
-@dataclass(frozen=True)
-class _Shrinking(SparseGumbelBudget):
-    """tau1 = sqrt(switches that are left) tau."""
-
-    left: int = 1
-
-    @property
-    def _tau1_squared(self) -> Fraction:
-        return self.left * self.tau_squared * self.linf**2
+def _paid_for(budget: SparseGumbelBudget, **more: Any) -> _Other:
+    """The budget with other numbers."""
+    return _Other(**{field.name: getattr(budget, field.name) for field in fields(SparseGumbelBudget)} | more)
 
 
 @plant(_VECTOR)
@@ -66,7 +55,7 @@ def recomputed_scale() -> Bug:
     settle, play = SparseGumbel._settle, SparseGumbel._play
 
     def shrinking(self: Any, selection: int) -> None:
-        self._budget = _like(_Shrinking, self._budget, left=max(1, self.switches_left))
+        self._budget = _paid_for(self._budget, paid=max(1, self.switches_left))
         settle(self, selection)
 
     def one_by_one(self: Any, sums: IntArray, *out: IntArray) -> None:
