@@ -22,8 +22,10 @@ _USERS = "users after an interrupted call"
 _COPIES = "the same names with other data"
 
 
-@plant("sums are written before the noise is drawn", "decision 24: draw first, commit last", _INTERRUPTED)
+@plant(_INTERRUPTED)
 def sums_before_noise() -> Bug:
+    """sums are written before the noise is drawn (decision 24: draw first, commit last)"""
+
     def play(self: LinearEngine, batch: Rows, state: IntArray) -> Played:
         rows = dense(batch)
         state += rows.sum(axis=0)
@@ -34,18 +36,21 @@ def sums_before_noise() -> Bug:
     return replaced(LinearEngine, play=play)
 
 
-@plant("an engine that was interrupted is used as it is", "decision 24: as it was, or poisoned", _INTERRUPTED)
+@plant(_INTERRUPTED)
 def engine_not_taken_back() -> Bug:
+    """an engine that was interrupted is used as it is (decision 24: as it was, or poisoned)"""
     return replaced(guarded.Guarded, _settle=lambda self: None)
 
 
-@plant("a worker goes back to where it stopped", "decision 24: as it was, or poisoned", _INTERRUPTED)
+@plant(_INTERRUPTED)
 def worker_not_taken_back() -> Bug:
+    """a worker goes back to where it stopped (decision 24: as it was, or poisoned)"""
     return replaced(in_place.InPlace, go_back=lambda self, tick, state: None)
 
 
-@plant("a user cap counts before the release", "decision 24: a call that fails leaves a mechanism as it was", _USERS)
+@plant(_USERS)
 def cap_counts_at_once() -> Bug:
+    """a user cap counts before the release (decision 24: a call that fails leaves a mechanism as it was)"""
     original = UserCap.look
 
     def look(self: UserCap, users: Any, tick: int) -> tuple[NDArray[np.bool_], UserTick]:
@@ -56,8 +61,10 @@ def cap_counts_at_once() -> Bug:
     return replaced(UserCap, look=look)
 
 
-@plant("two calls may be inside at once", "decision 24: threads", _INTERRUPTED)
+@plant(_INTERRUPTED)
 def no_lock() -> Bug:
+    """two calls may be inside at once (decision 24: threads)"""
+
     class Open(dict[str, object]):
         def setdefault(self, key: str, default: Any = None) -> Any:
             self[key] = default
@@ -75,23 +82,28 @@ def no_lock() -> Bug:
     return replaced(guarded.Guarded, __init__=init)
 
 
-@plant("a second mechanism on a path of noise", "decision 25: one live mechanism per path and process", _COPIES)
+@plant(_COPIES)
 def second_mechanism() -> Bug:
+    """a second mechanism on a path of noise (decision 25: one live mechanism per path and process)"""
     return replaced(paths.Hold, begin=lambda self: None)
 
 
-@plant("an older snapshot resumed beside newer releases", "decision 25: one live mechanism per path", _COPIES)
+@plant(_COPIES)
 def older_snapshot() -> Bug:
+    """an older snapshot resumed beside newer releases (decision 25: one live mechanism per path)"""
     return replaced(paths.Hold, resume=lambda self, tick: None)
 
 
-@plant("a mechanism goes on after its stream was taken over", "decision 25: one live mechanism per path", _COPIES)
+@plant(_COPIES)
 def goes_on() -> Bug:
+    """a mechanism goes on after its stream was taken over (decision 25: one live mechanism per path)"""
     return replaced(paths.Hold, check=lambda self: None)
 
 
-@plant("mechanisms can be copied", "decision 25: a second one only by allow_copy", _COPIES)
+@plant(_COPIES)
 def copied() -> Bug:
+    """mechanisms can be copied (decision 25: a second one only by allow_copy)"""
+
     def shallow(self: Any) -> Any:
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__, _engine=self._plan.engine(self._source), _hold=None)
@@ -101,22 +113,21 @@ def copied() -> Bug:
     return replaced(guarded.Guarded, __copy__=shallow, __deepcopy__=lambda self, memo: shallow(self))
 
 
-@plant("one name for two histograms", "decision 25: identity is bound", _COPIES)
+@plant(_COPIES)
 def one_shot_twice() -> Bug:
+    """one name for two histograms (decision 25: identity is bound)"""
     return replaced(oneshot, once=lambda *seen: None, named=lambda name, key, default: name or default)
 
 
-@plant(
-    "a snapshot does not say from where its noise was drawn",
-    "decision 25: a keyed fingerprint of the noise path",
-    "one more option after an upgrade",
-)
+@plant("one more option after an upgrade")
 def path_not_bound() -> Bug:
+    """a snapshot does not say from where its noise was drawn (decision 25: a keyed fingerprint of the noise path)"""
     return replaced(mechanism.Mechanism, noise_fingerprint="the same for all")
 
 
-@plant("two laws read the same bits", "decision 25: a law is part of the page key", "two laws in one lane")
+@plant("two laws in one lane")
 def law_not_in_the_key() -> Bug:
+    """two laws read the same bits (decision 25: a law is part of the page key)"""
     original = keystream.Keystream.__init__
 
     def init(self: Any, subkey: bytes, lane: str, law: str) -> None:
@@ -125,11 +136,13 @@ def law_not_in_the_key() -> Bug:
     return replaced(keystream.Keystream, __init__=init)
 
 
-@plant("a call releases what was taken over meanwhile", "decision 25: one live mechanism per path", _COPIES)
+@plant(_COPIES)
 def released_after_all() -> Bug:
+    """a call releases what was taken over meanwhile (decision 25: one live mechanism per path)"""
     return replaced(paths.Hold, release=lambda self, tick: None)
 
 
-@plant("a time-out is taken for an unreadable record", "decision 24: time-outs", "time-outs at the door")
+@plant("time-outs at the door")
 def time_out_swallowed() -> Bug:
+    """a time-out is taken for an unreadable record (decision 24: time-outs)"""
     return replaced(door, UNREADABLE=Exception)

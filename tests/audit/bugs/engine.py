@@ -27,12 +27,9 @@ from evertally.statistics import Histogram
 from evertally.statistics.linear_options import Linear, is_linear
 
 
-@plant(
-    "noise redrawn after a restore",
-    "streaming-selection 10.2: re-drawing after a crash lets an observer average",
-    "replay, restore, horizon",
-)
+@plant("replay, restore, horizon")
 def redrawn_after_restore() -> Bug:
+    """noise redrawn after a restore (streaming-selection 10.2: re-drawing after a crash lets an observer average)"""
     original, number = TreeProcess.seek, itertools.count()
 
     def seek(self: TreeProcess, tick: int) -> None:
@@ -42,12 +39,9 @@ def redrawn_after_restore() -> Bug:
     return replaced(TreeProcess, seek=seek)
 
 
-@plant(
-    "noise restarted after a restore",
-    "factorization-counting 12.12: resetting t without new noise",
-    "replay, restore, horizon",
-)
+@plant("replay, restore, horizon")
 def restarted_after_restore() -> Bug:
+    """noise restarted after a restore (factorization-counting 12.12: resetting t without new noise)"""
     original = snapshot._restorers["Counter"]
 
     def restorer(*args: Any) -> Any:
@@ -74,12 +68,11 @@ class _Restarted:
         return getattr(self._inner, name)
 
 
-@plant(
-    "a restored tree forgets the noise of earlier blocks",
-    "factorization-counting 11.1: recovery restores the noise before emitting",
-    "replay, restore, horizon",
-)
+@plant("replay, restore, horizon")
 def blocks_forgotten() -> Bug:
+    """a restored tree forgets the noise of earlier blocks (factorization-counting 11.1: recovery restores the noise
+    before emitting)"""
+
     def seek(self: TreeProcess, tick: int) -> None:
         self._latest[:] = 0
         self.tick = tick
@@ -87,21 +80,16 @@ def blocks_forgotten() -> Bug:
     return replaced(TreeProcess, seek=seek)
 
 
-@plant(
-    "a snapshot forgets the tick",
-    "price-of-continual-release P6, P7: state and tick move together",
-    "replay, restore, horizon",
-)
+@plant("replay, restore, horizon")
 def tick_forgotten() -> Bug:
+    """a snapshot forgets the tick (price-of-continual-release P6, P7: state and tick move together)"""
     return replaced(mechanism, pack=lambda header, parts, key: snapshot.pack(header | {"tick": 0}, parts, key))
 
 
-@plant(
-    "a tick released again for another input",
-    "price-of-continual-release P6: a retry with different data must be refused",
-    "replay, restore, horizon",
-)
+@plant("replay, restore, horizon")
 def replay_answered() -> Bug:
+    """a tick released again for another input (price-of-continual-release P6: a retry with different data must be
+    refused)"""
     original = Linear._step
 
     @functools.wraps(original)
@@ -125,12 +113,11 @@ def _committed(self: Any, tick: int, noise: Any, sums: IntArray) -> Release:
     return release
 
 
-@plant(
-    "ticks released after the horizon",
-    "price-of-continual-release P7, factorization-counting 12.12: running past T silently",
-    "horizon of a tree that keeps no noise",
-)
+@plant("horizon of a tree that keeps no noise")
 def horizon_overrun() -> Bug:
+    """ticks released after the horizon (price-of-continual-release P7, factorization-counting 12.12: running past T
+    silently)"""
+
     def check_tick(self: Any, tick: int) -> None:
         if tick not in (self.tick, self.tick + 1) or tick < 1:
             raise ReplayRefused("this tick cannot be released now")
@@ -142,12 +129,10 @@ def horizon_overrun() -> Bug:
     )
 
 
-@plant(
-    "float noise added to exact counts",
-    "factorization-counting E12, streaming-selection 10.4: bit patterns leak",
-    "bits of releases",
-)
+@plant("bits of releases")
 def float_noise() -> Bug:
+    """float noise added to exact counts (factorization-counting E12, streaming-selection 10.4: bit patterns leak)"""
+
     def step(self: Any, row: IntArray, tick: int | None, users: Any = None) -> Any:
         bits = self.key.mac("float noise", (self.tick + 1).to_bytes(8, "little"))
         first, second = ((int.from_bytes(part, "little") + 1) / 2.0**64 for part in (bits[:8], bits[8:16]))
@@ -178,12 +163,11 @@ def _shown(kind: type, change: Callable[[Any, Release], dict[str, Any]]) -> Bug:
     return replaced(kind, _release=release)
 
 
-@plant(
-    "a category is dropped while its count is zero",
-    "factorization-counting 12.14: the set of keys is public only if it is fixed",
-    "form of releases",
-)
+@plant("form of releases")
 def zero_dropped() -> Bug:
+    """a category is dropped while its count is zero (factorization-counting 12.14: the set of keys is public only if it
+    is fixed)"""
+
     def change(self: Any, release: Release) -> dict[str, Any]:
         exact = zip(release.value.items(), self._kept.played.state.tolist(), strict=True)
         return {"value": {label: value for (label, value), total in exact if total != 0}}
@@ -191,12 +175,10 @@ def zero_dropped() -> Bug:
     return _shown(Histogram, change)
 
 
-@plant(
-    "categories in the order of their exact counts",
-    "streaming-selection 10.3: output order is private",
-    "form of releases",
-)
+@plant("form of releases")
 def order_by_count() -> Bug:
+    """categories in the order of their exact counts (streaming-selection 10.3: output order is private)"""
+
     def change(self: Any, release: Release) -> dict[str, Any]:
         order = np.argsort(-self._kept.played.state, kind="stable")
         return {"value": {self.labels[j]: release.value[self.labels[j]] for j in order}}
@@ -204,12 +186,9 @@ def order_by_count() -> Bug:
     return _shown(Histogram, change)
 
 
-@plant(
-    "an unknown label appears among the categories",
-    "streaming-selection 10.3: only declared labels may leave",
-    "form of releases",
-)
+@plant("form of releases")
 def unknown_label_appears() -> Bug:
+    """an unknown label appears among the categories (streaming-selection 10.3: only declared labels may leave)"""
     original = EachColumn.event_row
 
     def event_row(self: Any, events: Any, tick: int) -> IntArray:
@@ -217,17 +196,17 @@ def unknown_label_appears() -> Bug:
         return original(self, events, tick)
 
     def change(self: Any, release: Release) -> dict[str, Any]:
-        return {"value": dict.fromkeys(getattr(self._door, "seen", ()), 0) | release.value}
+        seen = getattr(self._door, "seen", ())
+        return {"value": release.value | {label: 0 for label in seen if label not in release.value}}
 
     return all_of(replaced(EachColumn, event_row=event_row), _shown(Histogram, change))
 
 
-@plant(
-    "error bar relative to the exact count",
-    "price-of-continual-release P9: every extra data-dependent item is outside the proof",
-    "form of releases",
-)
+@plant("form of releases")
 def relative_error_bar() -> Bug:
+    """error bar relative to the exact count (price-of-continual-release P9: every extra data-dependent item is outside
+    the proof)"""
+
     def change(self: Any, release: Release) -> dict[str, Any]:
         exact = max(1, int(np.abs(self._kept.played.state).sum()))
         return {"stddev": None if release.stddev is None else release.stddev / exact}

@@ -13,34 +13,41 @@ _STATEMENTS = "error statements of column queries"
 _TRAP = "a number that nobody declared carries no bound, and neither does a guess (column-queries, what is declared)"
 
 
-@plant("an undeclared rate counted as one event in a tick", _TRAP, _STATEMENTS)
+@plant(_STATEMENTS, trap=_TRAP)
 def undeclared_is_one() -> Bug:
+    """an undeclared rate counted as one event in a tick"""
+
     def unseen(most: int | None, ticks: int) -> float:
         return float((most or 1) * ticks)
 
     return all_of(replaced(in_place, unseen=unseen), replaced(approaches, unseen=unseen))
 
 
-@plant("an error bound that trusts the guess at the largest answer", _TRAP, _STATEMENTS)
+@plant(_STATEMENTS, trap=_TRAP)
 def guess_trusted() -> Bug:
+    """an error bound that trusts the guess at the largest answer"""
     return replaced(Configuration, sure_error=lambda self, beta, tick=None: self.error(beta, tick))
 
 
-@plant("a frozen answer that keeps its interval", _TRAP, _STATEMENTS)
+@plant(_STATEMENTS, trap=_TRAP)
 def frozen_with_an_interval() -> Bug:
+    """a frozen answer that keeps its interval"""
+
     def accuracy(self: Any, tick: int) -> PartitionAccuracy:
         return PartitionAccuracy(self._formula, tick, self.partition.closes + 1, exhausted=False)
 
     return replaced(PartitionEngine, accuracy=accuracy)
 
 
-@plant("a constant chosen because of a guess", _TRAP, "what is chosen on a guess")
+@plant("what is chosen on a guess", trap=_TRAP)
 def constant_on_a_guess() -> Bug:
+    """a constant chosen because of a guess"""
     return replaced(approaches, _all_names=lambda task: iter(approaches.NAMES))
 
 
-@plant("a way without a bound chosen because it looks best", _TRAP, "what is chosen on a guess")
+@plant("what is chosen on a guess", trap=_TRAP)
 def unbounded_first() -> Bug:
+    """a way without a bound chosen because it looks best"""
     original = approaches.survey
 
     def survey(*arguments: Any) -> Any:

@@ -22,32 +22,24 @@ from evertally.theory import selection as theory
 _FRESH = "a label of a single event"
 
 
-@plant(
-    "a count at the threshold is released",
-    "streaming-selection 10.4: strict > with integer noise",
-    _FRESH,
-)
+@plant(_FRESH)
 def not_strict() -> Bug:
+    """a count at the threshold is released (streaming-selection 10.4: strict > with integer noise)"""
     original = Threshold.at
     return replaced(Threshold, at=lambda self, t: original(self, t) - 1)
 
 
-@plant(
-    "threshold without the + 1",
-    "streaming-selection 7.1 (11): a label of one event has a count of 1",
-    _FRESH,
-)
+@plant(_FRESH)
 def no_plus_one() -> Bug:
+    """threshold without the + 1 (streaming-selection 7.1 (11): a label of one event has a count of 1)"""
     original = Threshold.at
     return replaced(Threshold, at=lambda self, t: original(self, t) - self.move)
 
 
-@plant(
-    "threshold + 1 for events of any weight",
-    "streaming-selection 1.3: + DeltaInf for weights, + g for g events of a user",
-    _FRESH,
-)
+@plant(_FRESH)
 def plus_one_for_all() -> Bug:
+    """threshold + 1 for events of any weight (streaming-selection 1.3: + DeltaInf for weights, + g for g events of a
+    user)"""
     return _other_threshold(lambda histogram, threshold: replace(threshold, move=1))
 
 
@@ -62,12 +54,11 @@ def _other_threshold(change: Callable[[UnknownHistogram, Threshold], Threshold])
     return once_made(UnknownHistogram, changed)
 
 
-@plant(
-    "Gaussian quantile as a threshold for integer noise",
-    "streaming-selection 10.4: never the Gaussian quantile forms",
-    _FRESH,
-)
+@plant(_FRESH)
 def gaussian_quantile() -> Bug:
+    """Gaussian quantile as a threshold for integer noise (streaming-selection 10.4: never the Gaussian quantile
+    forms)"""
+
     def at(self: Threshold, t: int) -> int:
         tau = math.sqrt(self.variance / L(self.T, self.r))
         height = theory.m(self.T, self.r, tau=tau, delta=float(self.delta), kind=self.kind, t=t)
@@ -76,33 +67,25 @@ def gaussian_quantile() -> Bug:
     return replaced(Threshold, at=at)
 
 
-@plant(
-    "threshold for a single tick",
-    "streaming-selection 7.2: the bad mass is a union over all ticks",
-    _FRESH,
-)
+@plant(_FRESH)
 def one_tick() -> Bug:
+    """threshold for a single tick (streaming-selection 7.2: the bad mass is a union over all ticks)"""
     return _other_threshold(lambda histogram, threshold: replace(threshold, T=1))
 
 
-@plant(
-    "delta for one label, whatever an event has",
-    "streaming-selection 7.2: Delta0 labels are at risk",
-    _FRESH,
-)
+@plant(_FRESH)
 def delta_for_one_label() -> Bug:
+    """delta for one label, whatever an event has (streaming-selection 7.2: Delta0 labels are at risk)"""
+
     def change(histogram: Any, threshold: Threshold) -> Threshold:
         return replace(threshold, delta=histogram.charge.exact_delta)
 
     return _other_threshold(change)
 
 
-@plant(
-    "threshold by the age of a label",
-    "streaming-selection 7.2: per_tick thresholds are data-independent",
-    _FRESH,
-)
+@plant(_FRESH)
 def threshold_by_age() -> Bug:
+    """threshold by the age of a label (streaming-selection 7.2: per_tick thresholds are data-independent)"""
     original = ItemEngine.released
 
     def released(self: Any, tick: int) -> Found:
@@ -117,12 +100,10 @@ def threshold_by_age() -> Bug:
     return replaced(ItemEngine, released=released)
 
 
-@plant(
-    "labels remembered as released before they are",
-    "streaming-selection 7.1: sticky mode needs the released set, which is public",
-    _FRESH,
-)
+@plant(_FRESH)
 def sticky_too_early() -> Bug:
+    """labels remembered as released before they are (streaming-selection 7.1: sticky mode needs the released set, which
+    is public)"""
     original = ItemEngine.released
 
     def released(self: Any, tick: int) -> Found:
@@ -134,12 +115,11 @@ def sticky_too_early() -> Bug:
     return replaced(ItemEngine, released=released)
 
 
-@plant(
-    "labels of weight 0 remembered",
-    "streaming-selection 1.3: dropped before the truncation, else an event brings any number of labels",
-    _FRESH,
-)
+@plant(_FRESH)
 def weightless_labels() -> Bug:
+    """labels of weight 0 remembered (streaming-selection 1.3: dropped before the truncation, else an event brings any
+    number of labels)"""
+
     def row(self: ItemDoor, event: object, tick: int) -> dict[str, int]:
         weightless = [(self._item(value), weight) for value, weight in pairs(event) if weight == 0]
         counted = {} if weightless else self._cut(self._items(event), tick)
@@ -148,12 +128,10 @@ def weightless_labels() -> Bug:
     return replaced(ItemDoor, row=row)
 
 
-@plant(
-    "labels ranked by their exact counts",
-    "streaming-selection 5.2: the cut to k is post-processing of released counts",
-    "the best label of an unknown domain",
-)
+@plant("the best label of an unknown domain")
 def ranked_by_exact_counts() -> Bug:
+    """labels ranked by their exact counts (streaming-selection 5.2: the cut to k is post-processing of released
+    counts)"""
     original = ItemEngine.released
 
     def released(self: Any, tick: int) -> Found:
