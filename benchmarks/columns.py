@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.reductions import MarginalsToMaxSum, fingerprinting, packing_for_marginals
-from benchmarks.report import Table, quantity
+from benchmarks.report import Table, print_tables, quantity
 from benchmarks.streams import Pairs, very_sparse, zipf_columns
 from numpy.typing import NDArray
 
@@ -556,12 +556,5 @@ def plot(results: Results, path: Path) -> None:
     plt.close(figure)
 
 
-def main() -> int:
-    results = measure("--short" in sys.argv[1:])
-    for table in tables(results):
-        print(table.text())
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    print_tables(tables(measure("--short" in sys.argv[1:])))

@@ -28,7 +28,7 @@ from benchmarks.formulas import (
     TreeFormula,
     best_radix,
 )
-from benchmarks.report import Table
+from benchmarks.report import Table, print_tables
 from numpy.typing import NDArray
 
 import evertally as et
@@ -252,12 +252,5 @@ def plot(results: list[Result], path: Path) -> None:
     plt.close(figure)
 
 
-def main() -> int:
-    results = measure("--short" in sys.argv[1:])
-    for table in tables(results):
-        print(table.text())
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    print_tables(tables(measure("--short" in sys.argv[1:])))

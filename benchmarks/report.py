@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
@@ -47,3 +47,9 @@ def quantity(value: float) -> str:
         if value >= limit:
             return f"{value / limit:.3g}{suffix}"
     return f"{value:.3g}"
+
+
+def print_tables(tables: Iterable[Table]) -> None:
+    """For the terminal."""
+    for table in tables:
+        print(table.text())

@@ -162,7 +162,7 @@ def upgrade_attack(make: Factory, inputs: tuple[Any, ...] = (3, 1, 2)) -> Findin
     released = [public(mechanism.step(x)) for x in inputs]
     blob = mechanism.snapshot()
     later = mock.patch(
-        "evertally.counting.mechanism.guarantee_to_json", lambda guarantee: guarantee_to_json(guarantee) | {"new": "1"}
+        "evertally.contract.mechanism.guarantee_to_json", lambda guarantee: guarantee_to_json(guarantee) | {"new": "1"}
     )
     with later:
         try:

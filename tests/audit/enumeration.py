@@ -192,13 +192,10 @@ def whole_law(
 
     `tail` is the mass left out of each draw; `fixed` gives parts ("tau", "mu", ...) a value in place of a law.
 
+    >>> from evertally.histogram.tasks import Largest
     >>> from evertally.partition import Terms, bounded
     >>> from evertally.privacy import Change, PureDP
-    >>> class Maximum:
-    ...     count = 1
-    ...     def values(self, v):
-    ...         return np.array([v.max()])
-    >>> plan = bounded(Terms(PureDP(12.0), Change(1, 1, 1), 1, 1, Maximum(), largest=1))
+    >>> plan = bounded(Terms(PureDP(12.0), Change(1, 1, 1), 1, 1, Largest(1), largest=1))
     >>> loss = whole_law(plan.engine, [[1]], [[0]], fixed={"tau": 0, "mu": ALWAYS}, tail=1e-9)
     >>> round(loss.epsilon, 2)  # the close is certain, and H has half of the budget
     6.0

@@ -103,8 +103,8 @@ def test_a_leak_is_exit_status_1(monkeypatch: pytest.MonkeyPatch) -> None:
 
         def _step(self, row, tick, users=None):
             super()._step(row, tick, users)
-            halved = (self._last_row + self._sums) // 2
-            return self._release(halved, self._noise.spread(self.tick))
+            played = self._kept.played
+            return self._release((played.recent[-1] + played.state) // 2, self._engine.accuracy(self.tick))
 
     monkeypatch.setitem(auditor.KINDS, "counter", Quiet)
     result = call("counter", "--epsilon", 2, "--horizon", 1)

@@ -115,7 +115,7 @@ def test_others_stay_below():
 def test_forgotten_noise_has_no_inverse(monkeypatch):
     """A combination of releases without noise is a singular matrix, not a large mu."""
     model = counter(et.ZCDP(0.5), 4, "tree", radix=2)
-    monkeypatch.setattr(type(model._noise), "advance", lambda self, count=1: np.zeros((count, self.columns), dtype=int))
+    monkeypatch.setattr(type(model.noise), "advance", lambda self, count=1: np.zeros((count, self.columns), dtype=int))
     with pytest.raises(np.linalg.LinAlgError):
         closed_form(model)
 

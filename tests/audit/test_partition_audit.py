@@ -15,6 +15,7 @@ import pytest
 from audit.bugs.partitions import mu_halved, tau_dropped, tau_for_each_query
 from audit.enumeration import everything, whole_law
 from audit.probes.partitions import all_at_once, ladder, ladders, near, swap_loss, swapped, terms, two_levels
+from evertally import partition as partitions
 from evertally.audit.partition import close_loss, histogram_loss, levels_after, transcript_loss
 from evertally.errors import ConfigurationError
 from evertally.histogram.tasks import AllColumns, Largest
@@ -23,11 +24,6 @@ from evertally.partition import (
     PartitionedRelease,
     Rebased,
     TwoLevelRelease,
-    bounded,
-    doubling,
-    intervals,
-    noisy_ladders,
-    rebased,
 )
 from evertally.partition.histograms import make_histogram
 from evertally.privacy import PureDP
@@ -177,7 +173,7 @@ def test_a_larger_tail_never_reports_more() -> None:
 
 def test_forced_closes_cost_nothing() -> None:
     asked = terms(PureDP(1), 1, Largest(1))
-    noise = bounded(asked).noise
+    noise = partitions.bounded(asked).noise
 
     def make(source: Any, forced: int | None = 2) -> PartitionedRelease:
         process = make_histogram("running-sum", noise.histogram, asked.change, None, 1, source)
@@ -191,7 +187,7 @@ def test_forced_closes_cost_nothing() -> None:
 
 
 def test_an_h_with_several_draws_for_an_insert_is_refused() -> None:
-    plan = replace(bounded(terms(PureDP(1), 2, Largest(1))), histogram="best", intervals=3)
+    plan = replace(partitions.bounded(terms(PureDP(1), 2, Largest(1))), histogram="best", intervals=3)
     with pytest.raises(ConfigurationError, match="several new draws"):
         histogram_loss(plan.engine, [(1, 0)] * 3, [(0, 0)] * 3, [1, 2, 3])
 
@@ -214,11 +210,11 @@ def test_nothing_in_the_budget_can_be_trimmed() -> None:
 @pytest.mark.parametrize(
     ("plan", "share"),
     [
-        (bounded(terms(PureDP(1), 3, Largest(1), largest=10)), 1 / 2),
-        (doubling(terms(PureDP(1), 3, Largest(1))), 1 / 2),
-        (rebased(terms(PureDP(1), 3, Largest(2), largest=None)), 1 / 2),
-        (intervals(terms(PureDP(1), 3, AllColumns(3), largest=None)), 1 / 2),
-        (noisy_ladders(terms(PureDP(1), 3, AllColumns(3), largest=10)), 1 / 3),
+        (partitions.bounded(terms(PureDP(1), 3, Largest(1), largest=10)), 1 / 2),
+        (partitions.doubling(terms(PureDP(1), 3, Largest(1))), 1 / 2),
+        (partitions.rebased(terms(PureDP(1), 3, Largest(2), largest=None)), 1 / 2),
+        (partitions.intervals(terms(PureDP(1), 3, AllColumns(3), largest=None)), 1 / 2),
+        (partitions.noisy_ladders(terms(PureDP(1), 3, AllColumns(3), largest=10)), 1 / 3),
     ],
     ids=lambda value: getattr(value, "name", ""),
 )
@@ -247,9 +243,14 @@ def test_no_random_transcript_loses_more_than_the_shares(seed: int) -> None:
     queries = AllColumns(2) if seed % 2 else Largest(1)
     asked = terms(PureDP(16), 2, queries, linf=1 + seed % 3)
     plans: list[tuple[Any, tuple[float, float, float]]] = [
-        (near(bounded(replace(asked, queries=Largest(1))), 2, 3), (8, 8, 0)),
+        (near(partitions.bounded(replace(asked, queries=Largest(1))), 2, 3), (8, 8, 0)),
         (
-            near(bounded(replace(asked, queries=Largest(1))), 2, 3, lambda: Rebased(queries, lambda j, ticks: 2)),
+            near(
+                partitions.bounded(replace(asked, queries=Largest(1))),
+                2,
+                3,
+                lambda: Rebased(queries, lambda j, ticks: 2),
+            ),
             (8, 8, 0),
         ),
         (ladders(16, queries, 2, rise=2, margin=1), (16 / 3, 16 / 3, 16 / 3)),

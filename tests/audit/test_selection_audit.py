@@ -59,9 +59,9 @@ def above(p, n):
 def test_the_delta_event_of_three_ticks_by_convolution():
     make = unknown(Fraction(5, 2), Fraction(1, 10), 3)
     mechanism = make(None)
-    p = mass(mechanism._tree.law)
-    n = mechanism.threshold(1) - 1
-    assert [mechanism.threshold(t) - 1 for t in (2, 3)] == [n, n]
+    p = mass(mechanism._engine.worker.tree.law)
+    n = mechanism.threshold_at(1) - 1
+    assert [mechanism.threshold_at(t) - 1 for t in (2, 3)] == [n, n]
     centre = len(p) // 2
     # Ticks 1, 2, 3 have the noise Z1, Z2, Z2 + Z3.
     below = sum(p[centre + z] * (1 - above(p, n - z)) for z in range(-40, n + 1))
@@ -80,7 +80,7 @@ def test_the_deltas_of_the_probe_are_where_thresholds_step():
                 unknown(fresh.rho, fresh.delta * factor, T, **fresh.options)(None)
                 for factor in (1, 1 - Fraction(1, 10**6))
             )
-            assert lower.threshold(1) < higher.threshold(1), fresh.name
+            assert lower.threshold_at(1) < higher.threshold_at(1), fresh.name
 
 
 def test_the_product_uses_most_of_delta():

@@ -17,10 +17,10 @@ from evertally.audit.columns import close_pair, column_audits
 from evertally.audit.suite import Sizes, audit_mechanism, best, plan
 from evertally.audit.together import Together, together_plan
 from evertally.audit.whitebox import closed_form_report, door_report, exact_report, nearly_normal, smaller, tiny
-from evertally.counting.linear import LinearMechanism
 from evertally.errors import ConfigurationError
 from evertally.noise import DiscreteLaplace
 from evertally.privacy import PureDP
+from evertally.statistics.linear_options import is_linear
 
 KEY = et.simulation(0)
 PROMISE = et.PureDP(2.0)
@@ -53,7 +53,7 @@ def test_every_mechanism_keeps_its_promise_and_adds_no_more_noise_than_it_must(s
     else:
         assert subject.why
     played = [report for report in reports if report.is_loss and report.trials]
-    if isinstance(subject.make(KEY), LinearMechanism):
+    if is_linear(subject.make(KEY)):
         assert len(played) >= 5
         assert losses, "no audit without sampling applies to it"
     elif subject.why != NOTHING_LOST:
@@ -161,7 +161,7 @@ def test_what_cannot_be_enumerated_is_not():
 
 def test_a_combination_without_noise_is_a_broken_promise(monkeypatch):
     model = et.Counter(guarantee=et.ZCDP(0.5), horizon=4, mechanism="tree", key=KEY)
-    monkeypatch.setattr(type(model._noise), "advance", lambda self, count=1: np.zeros((count, self.columns), dtype=int))
+    monkeypatch.setattr(type(model.noise), "advance", lambda self, count=1: np.zeros((count, self.columns), dtype=int))
     report = closed_form_report(model, 4)
     assert (report.passed, report.audited) == (False, math.inf)
 
@@ -214,7 +214,7 @@ def test_the_worst_pair_is_an_event_of_the_mechanism(options, touched):
 def test_a_row_of_the_pair_waits_for_the_threshold():
     """While the interval waits the answer of the first stream is lower, when it closes it is higher."""
     model = wide()(KEY)
-    configuration = model._veil._formula
+    configuration = model._engine.worker._formula
     one, other = close_pair(model, configuration, 5).streams(5)
     answers = [np.cumsum(rows, axis=0).max(axis=1) for rows in (one, other)]
     assert (answers[1] - answers[0]).tolist() == [0, 1, 1, 1, 1, 1, 1, -1]
@@ -286,16 +286,16 @@ def test_a_selection_with_half_of_its_noise_is_caught(monkeypatch):
 
 
 def test_a_constant_that_looks_at_data_is_caught(monkeypatch):
-    from evertally.histogram.in_place import TrivialVeil
+    from evertally.histogram.in_place import Constant
 
-    original = TrivialVeil.advance
+    original = Constant.advance
 
     def peeking(self, rows):
         values, lasts = original(self, rows)
         return values + (rows.sum() > 0), lasts
 
     assert reports_of(wide("trivial"), "constant")[0].passed
-    monkeypatch.setattr(TrivialVeil, "advance", peeking)
+    monkeypatch.setattr(Constant, "advance", peeking)
     assert not reports_of(wide("trivial"), "constant")[0].passed
 
 
@@ -412,7 +412,7 @@ def test_noise_that_two_queries_share_is_caught(monkeypatch):
     def shared(key):
         made = stream(key)
         counter, histogram = made._mechanisms
-        counter._noise, histogram._noise = _Echo(key), _Echo(key, 2)
+        counter._engine.noise, histogram._engine.noise = _Echo(key), _Echo(key, 2)
         return made
 
     monkeypatch.setitem(suite.SIZES, "short", QUICK)
@@ -425,7 +425,7 @@ class _Echo:
 
     def __init__(self, key, columns=1):
         self._source, self._columns, self.tick = key.source("echo"), columns, 0
-        self.spread = lambda tick: et.Counter(guarantee=et.PureDP(1.0), horizon=4, key=KEY)._noise.spread(tick)
+        self.spread = lambda tick: et.Counter(guarantee=et.PureDP(1.0), horizon=4, key=KEY).noise.spread(tick)
 
     def advance(self, count=1):
         self.tick += count

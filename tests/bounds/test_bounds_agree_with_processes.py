@@ -6,16 +6,8 @@ import math
 from fractions import Fraction
 
 import pytest
-from benchmarks.formulas import (
-    EpochHybridFormula,
-    EpochTreeFormula,
-    Formula,
-    HonakerFormula,
-    SqrtFormula,
-    TreeFormula,
-    best_radix,
-)
 
+from benchmarks import formulas
 from evertally.counting.choose import EPOCHS, HYBRID_TARGET, Choice, Setting, build, hybrid_shares
 from evertally.counting.process import NoiseProcess
 from evertally.counting.tree import TreeProcess, choose_radix
@@ -32,7 +24,7 @@ def process(name: str, charge: ZCDP | PureDP, horizon: int | None, **options: ob
     return build(Choice(name, charge), setting, ZeroNoise().source())
 
 
-def agree(noise: NoiseProcess, formula: Formula, ticks: list[int], rel: float = 1e-6) -> None:
+def agree(noise: NoiseProcess, formula: formulas.Formula, ticks: list[int], rel: float = 1e-6) -> None:
     for t in ticks:
         assert math.sqrt(noise.spread(t).variance) / UNIT == pytest.approx(formula.stddev(t), rel=rel), t
 
@@ -45,12 +37,12 @@ CASES = [(name, charge) for name in ("tree", "honaker") for charge in (GAUSS, PU
 def test_with_a_horizon(name, charge, horizon):
     pure = charge is PURE
     noise = process(name, charge, horizon)
-    formula: Formula
+    formula: formulas.Formula
     if name == "tree":
         assert isinstance(noise, TreeProcess)
-        formula = TreeFormula(horizon, noise.radix, pure)
+        formula = formulas.TreeFormula(horizon, noise.radix, pure)
     else:
-        formula = HonakerFormula(horizon, pure) if name == "honaker" else SqrtFormula(horizon)
+        formula = formulas.HonakerFormula(horizon, pure) if name == "honaker" else formulas.SqrtFormula(horizon)
     agree(noise, formula, sorted({1, 2, 3, 7, horizon // 2, horizon - 1, horizon} & set(range(1, horizon + 1))))
     assert math.sqrt(noise.worst().variance) / UNIT == pytest.approx(formula.worst, rel=1e-6)
     worst = max(noise.spread(t).variance for t in range(1, horizon + 1))
@@ -61,9 +53,9 @@ def test_with_a_horizon(name, charge, horizon):
 @pytest.mark.parametrize("pure", [True, False])
 def test_radix(horizon, pure):
     exact = choose_radix(horizon, "exact", pure)
-    assert exact == best_radix(horizon, pure)
+    assert exact == formulas.best_radix(horizon, pure)
     rule = choose_radix(horizon, "formula", pure)
-    assert TreeFormula(horizon, exact, pure).worst <= TreeFormula(horizon, rule, pure).worst
+    assert formulas.TreeFormula(horizon, exact, pure).worst <= formulas.TreeFormula(horizon, rule, pure).worst
     assert choose_radix(horizon, 2, pure) == 2
 
 
@@ -72,16 +64,20 @@ EPOCH_TICKS = [1, 2, 3, 4, 6, 7, 8, 14, 100, 254, 255, 256, 1000, 2046, 2047, 20
 
 @pytest.mark.parametrize("charge", [GAUSS, PURE])
 def test_epoch_tree(charge):
-    agree(process("epoch-tree", charge, None), EpochTreeFormula(2048, charge is PURE), [*EPOCH_TICKS, 10**6, 2**32 - 2])
+    agree(
+        process("epoch-tree", charge, None),
+        formulas.EpochTreeFormula(2048, charge is PURE),
+        [*EPOCH_TICKS, 10**6, 2**32 - 2],
+    )
 
 
 def test_epoch_hybrid():
     inner, outer = hybrid_shares(GAUSS.exact_rho)
     share = float(inner / (inner + outer))
-    chosen = EpochHybridFormula(2048, share, epochs=EPOCHS, target=HYBRID_TARGET)
+    chosen = formulas.EpochHybridFormula(2048, share, epochs=EPOCHS, target=HYBRID_TARGET)
     agree(process("epoch-hybrid", GAUSS, None), chosen, EPOCH_TICKS, rel=1e-5)
     # The share is a short fraction near the ideal one, which costs nothing that can be seen.
-    ideal = EpochHybridFormula(2048, epochs=EPOCHS, target=HYBRID_TARGET)
+    ideal = formulas.EpochHybridFormula(2048, epochs=EPOCHS, target=HYBRID_TARGET)
     assert chosen.worst == pytest.approx(ideal.worst, rel=1e-3)
 
 
@@ -91,10 +87,10 @@ def test_epoch_hybrid_goes_over_to_trees():
     noise = build(
         Choice("epoch-hybrid", GAUSS), Setting(Change(1, 1, 1), None, 1, setting_memory), ZeroNoise().source()
     )
-    formula = EpochHybridFormula(2**13, float(inner / (inner + outer)), sqrt_epochs=10)
+    formula = formulas.EpochHybridFormula(2**13, float(inner / (inner + outer)), sqrt_epochs=10)
     agree(noise, formula, [1, 1000, 2047, 2048, 3000, 4095, 4096, 5000, 8191], rel=1e-5)
 
 
 def test_rounding_is_a_twelfth():
     noise = process("sqrt", ZCDP(Fraction(1, 2)), 4096)
-    assert noise.worst().stddev ** 2 == pytest.approx(SqrtFormula(4096).worst ** 2 + 1 / 12, rel=1e-6)
+    assert noise.worst().stddev ** 2 == pytest.approx(formulas.SqrtFormula(4096).worst ** 2 + 1 / 12, rel=1e-6)

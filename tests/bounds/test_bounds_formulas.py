@@ -5,25 +5,17 @@ from __future__ import annotations
 import math
 
 import pytest
-from benchmarks.formulas import (
-    EpochHybridFormula,
-    EpochTreeFormula,
-    Formula,
-    HonakerFormula,
-    SqrtFormula,
-    TreeFormula,
-    best_radix,
-)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks import formulas
 from evertally.bounds.square_root import S
 from evertally.theory.frontier import gaussian_frontier, pure_frontier
 
 HORIZONS = st.integers(1, 700)
 
 
-def agrees_with_sums(formula: Formula) -> None:
+def agrees_with_sums(formula: formulas.Formula) -> None:
     variances = [formula.variance(t) for t in range(1, formula.horizon + 1)]
     assert formula.variance(formula.worst_tick()) == pytest.approx(max(variances), rel=1e-12)
     assert formula.mean_variance() == pytest.approx(math.fsum(variances) / len(variances), rel=1e-10)
@@ -35,31 +27,31 @@ def agrees_with_sums(formula: Formula) -> None:
 @settings(deadline=None, max_examples=60)
 @given(HORIZONS, st.integers(2, 40), st.booleans())
 def test_tree(horizon, radix, pure):
-    agrees_with_sums(TreeFormula(horizon, radix, pure))
+    agrees_with_sums(formulas.TreeFormula(horizon, radix, pure))
 
 
 @settings(deadline=None, max_examples=40)
 @given(HORIZONS, st.booleans())
 def test_honaker(horizon, pure):
-    agrees_with_sums(HonakerFormula(horizon, pure))
+    agrees_with_sums(formulas.HonakerFormula(horizon, pure))
 
 
 @settings(deadline=None, max_examples=30)
 @given(HORIZONS)
 def test_sqrt(horizon):
-    agrees_with_sums(SqrtFormula(horizon))
+    agrees_with_sums(formulas.SqrtFormula(horizon))
 
 
 @settings(deadline=None, max_examples=40)
 @given(HORIZONS, st.booleans())
 def test_epoch_tree(horizon, pure):
-    agrees_with_sums(EpochTreeFormula(horizon, pure))
+    agrees_with_sums(formulas.EpochTreeFormula(horizon, pure))
 
 
 @settings(deadline=None, max_examples=40)
 @given(HORIZONS, st.integers(0, 9), st.none() | st.floats(0.05, 0.95))
 def test_epoch_hybrid(horizon, sqrt_epochs, share):
-    agrees_with_sums(EpochHybridFormula(horizon, share, sqrt_epochs=sqrt_epochs))
+    agrees_with_sums(formulas.EpochHybridFormula(horizon, share, sqrt_epochs=sqrt_epochs))
 
 
 COMPARISON = [  # factorization-counting 8.4: T, worst of sqrt and tree, root mean square of sqrt and tree
@@ -72,22 +64,22 @@ COMPARISON = [  # factorization-counting 8.4: T, worst of sqrt and tree, root me
 
 @pytest.mark.parametrize(("T", "sqrt", "tree", "sqrt_rms", "tree_rms"), COMPARISON)
 def test_comparison_of_the_specification(T, sqrt, tree, sqrt_rms, tree_rms):
-    assert SqrtFormula(T).worst == pytest.approx(sqrt, abs=5e-3)
-    assert TreeFormula(T).worst == pytest.approx(tree, abs=5e-3)
-    assert SqrtFormula(T).rms == pytest.approx(sqrt_rms, abs=6e-4)
-    assert TreeFormula(T).rms == pytest.approx(tree_rms, abs=6e-4)
+    assert formulas.SqrtFormula(T).worst == pytest.approx(sqrt, abs=5e-3)
+    assert formulas.TreeFormula(T).worst == pytest.approx(tree, abs=5e-3)
+    assert formulas.SqrtFormula(T).rms == pytest.approx(sqrt_rms, abs=6e-4)
+    assert formulas.TreeFormula(T).rms == pytest.approx(tree_rms, abs=6e-4)
     m = T.bit_length() - 1
-    assert TreeFormula(T).rms == pytest.approx(math.sqrt((m + 1) * (m / 2 + 2.0**-m)))
+    assert formulas.TreeFormula(T).rms == pytest.approx(math.sqrt((m + 1) * (m / 2 + 2.0**-m)))
 
 
 def test_profile_of_the_square_root_counter():
-    root = SqrtFormula(2**16)
+    root = formulas.SqrtFormula(2**16)
     ticks, expected = (1, 16, 256, 4096, 32768, 65536), (2.1439, 2.9891, 3.6073, 4.1317, 4.4848, 4.5964)
     assert [root.stddev(t) for t in ticks] == pytest.approx(expected, abs=6e-5)
 
 
 def test_the_tree_is_better_at_exactly_five_ticks():
-    root, tree = SqrtFormula(2**16), TreeFormula(2**16)
+    root, tree = formulas.SqrtFormula(2**16), formulas.TreeFormula(2**16)
     assert [t for t in range(1, 2**16 + 1) if tree.variance(t) < root.variance(t)] == [2**k for k in range(12, 17)]
     assert tree.worst / root.worst == pytest.approx(3.588, abs=5e-4)
     assert tree.rms / root.rms == pytest.approx(2.630, abs=5e-4)
@@ -95,7 +87,11 @@ def test_the_tree_is_better_at_exactly_five_ticks():
 
 @pytest.mark.parametrize(
     ("mechanism", "formula"),
-    [("binary tree", TreeFormula), ("Honaker tree (causal)", HonakerFormula), ("sqrt Toeplitz", SqrtFormula)],
+    [
+        ("binary tree", formulas.TreeFormula),
+        ("Honaker tree (causal)", formulas.HonakerFormula),
+        ("sqrt Toeplitz", formulas.SqrtFormula),
+    ],
 )
 def test_the_gaussian_frontier_is_reproduced(mechanism, formula):
     entries = [entry for entry in gaussian_frontier() if entry.mechanism == mechanism]
@@ -109,11 +105,11 @@ def test_the_pure_frontier_is_reproduced():
     found = 0
     for entry in pure_frontier():
         if entry.mechanism == "binary tree":
-            formula: Formula = TreeFormula(entry.horizon, 2, pure=True)
+            formula: formulas.Formula = formulas.TreeFormula(entry.horizon, 2, pure=True)
         elif entry.mechanism == "Honaker tree (causal)":
-            formula = HonakerFormula(entry.horizon, pure=True)
+            formula = formulas.HonakerFormula(entry.horizon, pure=True)
         elif entry.mechanism == "k-ary":
-            formula = TreeFormula(entry.horizon, best_radix(entry.horizon, pure=True), pure=True)
+            formula = formulas.TreeFormula(entry.horizon, formulas.best_radix(entry.horizon, pure=True), pure=True)
         else:
             continue
         found += 1
@@ -125,7 +121,7 @@ def test_the_pure_frontier_is_reproduced():
 
 def test_hybrid_against_a_known_horizon():
     # At the end of an epoch of `target` ticks: (S_target + S_K)(S_target + S_k), below (S_target + S_K)^2.
-    hybrid = EpochHybridFormula(2**17 - 1, epochs=64)
+    hybrid = formulas.EpochHybridFormula(2**17 - 1, epochs=64)
     s, big, small = S(2**16), S(64), S(16)
     assert hybrid.variance(2**17 - 1) == pytest.approx((s + big) * (s + small))
     assert hybrid.worst < s + big
@@ -134,10 +130,10 @@ def test_hybrid_against_a_known_horizon():
 
 def test_long_horizons_are_instant():
     for formula in (
-        TreeFormula(2**40, 16),
-        HonakerFormula(2**40),
-        SqrtFormula(2**40),
-        EpochTreeFormula(2**32 - 1),
-        EpochHybridFormula(2**32 - 1),
+        formulas.TreeFormula(2**40, 16),
+        formulas.HonakerFormula(2**40),
+        formulas.SqrtFormula(2**40),
+        formulas.EpochTreeFormula(2**32 - 1),
+        formulas.EpochHybridFormula(2**32 - 1),
     ):
         assert 0 < formula.rms < formula.worst

@@ -7,27 +7,32 @@ from typing import Any
 
 import numpy as np
 import pytest
-from evertally.selection.streaming import MECHANISMS as STREAMING
-from evertally.selection.unknown_meta import BlockHistogram, BlockTopK
 
 from conformance import MECHANISMS
 from conformance.column_mechanisms import COLUMN_MECHANISMS
 from conformance.selection_mechanisms import LEADING, SELECTION_MECHANISMS, UNKNOWN
 from evertally.checks import CHECKS, Subject, checks
+from evertally.checks.interruptions import returns_of
 from evertally.checks.secrets import check_secrets_stay
 from evertally.encode.texts import tables_to_bytes
-from evertally.histogram.in_place import RecomputeVeil
+from evertally.histogram.in_place import Recomputation
 from evertally.histogram.ways import NAMES
-from evertally.noise import ZeroNoise, simulation
+from evertally.noise import Key, ZeroNoise, simulation
 from evertally.partition.engine import PartitionedRelease
-from evertally.partition.intervals import PartitionVeil
+from evertally.partition.intervals import PartitionEngine
 from evertally.secret import Secret
+from evertally.selection.found import Found
+from evertally.selection.item_engine import ItemEngine
 from evertally.selection.item_table import ItemTable
 from evertally.selection.item_tree import ItemTree
 from evertally.selection.meta import KnownBlocks, MetaAlgo, SeenBlocks
 from evertally.selection.sparse_gumbel import SparseGumbel
 from evertally.statistics import StreamingTopK, UnknownHistogram, UnknownTopK
-from evertally.statistics.column_options import Guessing
+from evertally.statistics.column_queries import ColumnQuery
+from evertally.statistics.counts import SparseToo
+from evertally.statistics.forms import Leader
+from evertally.statistics.streaming import MECHANISMS as STREAMING
+from evertally.statistics.unknown import MECHANISMS as FINDING
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
@@ -40,11 +45,12 @@ def test_the_list_is_complete() -> None:
     names = [subject.name for subject in MECHANISMS]
     assert len(set(names)) == len(names)
     made = [subject.make(simulation(0)) for subject in COLUMN_MECHANISMS]
-    assert {type(mechanism) for mechanism in made} == set(Guessing.__subclasses__())
-    assert {mechanism.mechanism for mechanism in made} == set(NAMES) - {"honaker", "epoch-hybrid"}
+    assert {type(mechanism) for mechanism in made} == {*SparseToo.__subclasses__(), *ColumnQuery.__subclasses__()}
+    assert {mechanism._plan.named for mechanism in made} == set(NAMES) - {"honaker", "epoch-hybrid"}
     found = [subject.make(simulation(0)) for subject in UNKNOWN]
-    assert {type(mechanism) for mechanism in found} == {UnknownHistogram, UnknownTopK, BlockHistogram, BlockTopK}
-    assert {mechanism._options.get("threshold") for mechanism in found} == {"sum", "per_tick", "paper", None}
+    ways = {(kind, way) for kind in (UnknownHistogram, UnknownTopK) for way in FINDING}
+    assert {(type(mechanism), mechanism.mechanism) for mechanism in found} == ways
+    assert {mechanism._address.get("threshold") for mechanism in found} == {"sum", "per_tick", "paper", None}
     chosen = [subject.make(simulation(0)) for subject in LEADING]
     assert {type(mechanism) for mechanism in chosen} == {StreamingTopK}
     assert {mechanism.mechanism for mechanism in chosen} == set(STREAMING)
@@ -72,7 +78,7 @@ def test_the_streams_outgrow_what_is_allowed(subject: Subject) -> None:
     if subject.noise != "blocks":  # beforehand blocks may lose all that a tick may hold: no stream outgrows that
         assert gap > subject.bound(mechanism, 0.1, len(inputs))
     if subject.noise == "transcript":
-        assert mechanism._veil.partition.closes >= 4
+        assert mechanism._engine.worker.partition.closes >= 4
 
 
 @pytest.mark.parametrize("subject", LEADING, ids=lambda subject: subject.name)
@@ -105,7 +111,7 @@ SWITCHING = subject_named("StreamingTopK(2): sparse-gumbel, ZCDP")
 BLOCKS = subject_named("StreamingTopK(2): meta, ZCDP")
 
 
-def leaks_the_open_interval(self: PartitionVeil, rows: Any) -> Any:
+def leaks_the_open_interval(self: PartitionEngine, rows: Any) -> Any:
     values, lasts = ADVANCE(self, rows)
     return values + np.eye(1, values.shape[1], dtype=np.int64) * self.partition._c[0], lasts  # type: ignore[attr-defined]
 
@@ -158,20 +164,21 @@ def late_items_without_earlier_noise(self: ItemTree, addresses: Any) -> None:
     self._latest[:, first : self._items] = 0
 
 
-def everything_is_shown(self: UnknownHistogram) -> dict[str, int]:
-    noisy = self._table.counts + self._tree.noise
-    return dict(zip(self._table.labels.list(), noisy.tolist(), strict=True))
+def everything_is_shown(self: ItemEngine, tick: int) -> Found:
+    noisy = self.table.counts + self.tree.noise
+    return Found(dict(zip(self.table.labels.list(), noisy.tolist(), strict=True)), {})
 
 
-def in_order_of_arrival(self: UnknownHistogram, pairs: Any) -> Any:
-    return pairs
+def in_order_of_arrival(self: ItemEngine, tick: int) -> Found:
+    counts = RELEASED(self, tick).counts
+    return Found({label: counts[label] for label in self.table.labels.list() if label in counts}, {})
 
 
-def one_label_too_many(self: UnknownHistogram, pairs: Any) -> Any:
-    return sorted([*pairs, (-7, "nobody said this")])
+def one_label_too_many(self: ItemEngine, tick: int) -> Found:
+    return Found(RELEASED(self, tick).counts | {"nobody said this": 7}, {})
 
 
-def forgets_what_was_shown(self: UnknownHistogram) -> list[bytes]:
+def forgets_what_was_shown(self: ItemEngine) -> list[bytes]:
     return [b"\x00" * len(part) if i == 0 else part for i, part in enumerate(SAVED(self))]
 
 
@@ -208,15 +215,15 @@ def counts_of_the_last_tick(self: SparseGumbel, sums: Any, first: int) -> Any:
 
 
 ADVANCE, PLAY, STATE, SLACK = (
-    PartitionVeil.advance,
+    PartitionEngine.advance,
     PartitionedRelease.play,
     PartitionedRelease.state,
     PartitionedRelease._slack,
 )
-JOIN, SAVED, META_STEP = ItemTree._join, UnknownHistogram._saved, MetaAlgo.step
+JOIN, RELEASED, SAVED, META_STEP = ItemTree._join, ItemEngine.released, ItemEngine.state, MetaAlgo.step
 SPARSE_PLAY, COUNTED = SparseGumbel._play, SparseGumbel._counted
 BUGS = [
-    (PARTITION, PartitionVeil, "advance", leaks_the_open_interval, checks.check_noise_sees_no_data),
+    (PARTITION, PartitionEngine, "advance", leaks_the_open_interval, checks.check_noise_sees_no_data),
     (PARTITION, PartitionedRelease, "_draw_mu", noise_of_the_test_by_data, checks.check_noise_sees_no_data),
     (PARTITION, PartitionedRelease, "_draw_mu", noise_of_the_test_once, checks.check_noise_sees_no_data),
     (PARTITION, PartitionedRelease, "_draw_mu", no_noise_in_the_test, checks.check_noise_sees_no_data),
@@ -225,16 +232,16 @@ BUGS = [
     (PARTITION, PartitionedRelease, "state", forgets_the_open_interval, checks.check_snapshot_at_every_tick),
     (PARTITION, PartitionedRelease, "_slack", closes_late, checks.check_without_noise_it_is_exact),
     (LEADER, PartitionedRelease, "_slack", closes_late, checks.check_without_noise_it_is_exact),
-    (LEADER, LEADER.make(ZeroNoise()).__class__, "_place", lambda self, values: 0, checks.check_error_formula),
-    (LEADER, LEADER.make(ZeroNoise()).__class__, "_show", lambda self, values: "zebra", checks.check_release_form),
-    (RECOMPUTED, RecomputeVeil, "error_bound", lambda self, beta, tick: 1.0, checks.check_error_formula),
+    (LEADER, Leader, "show", lambda self, row: self._columns[0], checks.check_error_formula),
+    (LEADER, Leader, "show", lambda self, row: "zebra", checks.check_release_form),
+    (RECOMPUTED, Recomputation, "error_bound", lambda self, beta, tick: 1.0, checks.check_error_formula),
     (ITEMS, ItemTree, "_draws", noise_by_arrival, checks.check_noise_sees_no_data),
     (ITEMS, ItemTree, "_join", late_items_without_earlier_noise, checks.check_noise_sees_no_data),
-    (ITEMS, UnknownHistogram, "_publish", everything_is_shown, checks.check_noise_sees_no_data),
-    (ITEMS, UnknownHistogram, "_best", in_order_of_arrival, checks.check_release_form),
-    (ITEMS, UnknownHistogram, "_best", one_label_too_many, checks.check_release_form),
-    (ITEMS, UnknownHistogram, "_best", lambda self, pairs: [], checks.check_release_form),
-    (STICKY, UnknownHistogram, "_saved", forgets_what_was_shown, checks.check_snapshot_at_every_tick),
+    (ITEMS, ItemEngine, "released", everything_is_shown, checks.check_noise_sees_no_data),
+    (ITEMS, ItemEngine, "released", in_order_of_arrival, checks.check_release_form),
+    (ITEMS, ItemEngine, "released", one_label_too_many, checks.check_release_form),
+    (ITEMS, ItemEngine, "released", lambda self, tick: Found({}, {}), checks.check_release_form),
+    (STICKY, ItemEngine, "state", forgets_what_was_shown, checks.check_snapshot_at_every_tick),
     (BLOCKS_OF_ITEMS, SeenBlocks, "state", forgets_open_blocks, checks.check_snapshot_at_every_tick),
     (BLOCKS, MetaAlgo, "step", one_noise_for_all_blocks, checks.check_noise_sees_no_data),
     (SWITCHING, SparseGumbel, "_play", switches_by_exact_counts, checks.check_noise_sees_no_data),
@@ -283,3 +290,12 @@ def test_noise_where_none_is_claimed_is_found() -> None:
             check(replace(RECOMPUTED, noise="none"))
         with pytest.raises(AssertionError):
             check(replace(subject_named("MaxSum: trivial"), noise="fixed"))
+
+
+def test_interruptions_reach_all_that_commits() -> None:
+    """Files are found by their names: a renamed one would never be interrupted again, and nobody would notice."""
+    mechanism = subject_named("Counter").make(Key.generate())  # only private keys are held
+    _, places = returns_of(lambda: mechanism.step(1), checks._COMMITTING)
+    assert {name for name in checks._COMMITTING for code, *_ in places if code.co_filename.endswith(name)} == {
+        *checks._COMMITTING
+    }

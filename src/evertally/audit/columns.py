@@ -340,7 +340,8 @@ def _histogram_report(model: Guessing, made: Configuration, level: str) -> Repor
 def _partition(approach: ColumnWay) -> Make:
     def make(source: Any) -> Any:
         engine = approach.build(source)
-        assert isinstance(engine, InPlace) and isinstance(engine.worker, PartitionEngine)
+        assert isinstance(engine, InPlace)
+        assert isinstance(engine.worker, PartitionEngine)
         return engine.worker.partition
 
     return make

@@ -20,6 +20,7 @@ from evertally.audit.game import Factory
 from evertally.audit.gaussian import _sigma_squared
 from evertally.noise import ItemSource, Law, ZeroNoise
 from evertally.noise.source import ZeroSource
+from evertally.statistics.unknown import UnknownItems
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -102,8 +103,8 @@ class _LabelDraws(_Named):
 def _played(make: Factory, source: _LabelDraws, stream: Sequence[int], weight: int, unveiled: bool = False) -> IntArray:
     """What is released about each label, (ticks, labels), if every label occurs `stream[t]` times in tick t."""
     mechanism = make(ScriptKey(source))
-    if unveiled and hasattr(mechanism, "_threshold"):
-        mechanism._threshold = SimpleNamespace(at=lambda t: ABSENT + 1)
+    if unveiled and isinstance(mechanism, UnknownItems):
+        mechanism._worker().threshold = SimpleNamespace(at=lambda t: ABSENT + 1)
     labels = list(source._numbers)
     releases = np.full((len(stream), len(labels)), ABSENT, dtype=np.int64)
     for t, times in enumerate(stream):

@@ -23,16 +23,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evertally.audit.adversaries import (
-    DeleteAndReinsert,
-    Differencing,
-    EdgeStream,
-    Feedback,
-    FirstTick,
-    LateTrigger,
-    RandomSearch,
-    Scripted,
-)
+from evertally.audit import adversaries
 from evertally.audit.columns import close_pair_of, column_audits, counters_behind, replicas, worker_of
 from evertally.audit.estimators import threshold_bound
 from evertally.audit.game import Adversary, Factory
@@ -208,20 +199,20 @@ def _linear_steps(
         steps.append(Step(adversary.name, lambda: how(factory, adversary, trials, **options)))
 
     worst, enough = worst_tick(model, ticks)
-    game(FirstTick(model, tick=worst), True, enough)
+    game(adversaries.FirstTick(model, tick=worst), True, enough)
     for tick in sorted({1, 2, ticks // 2, ticks - 1, ticks} - {worst}):
         if 1 <= tick <= ticks:
-            game(FirstTick(model, tick=tick))
-    game(Differencing(model))
+            game(adversaries.FirstTick(model, tick=tick))
+    game(adversaries.Differencing(model))
     if model.contribution.signed and not isinstance(model, RunningMean):
-        game(DeleteAndReinsert(model))
+        game(adversaries.DeleteAndReinsert(model))
     if model.guarantee.adversary == "adaptive":
-        for adversary in (LateTrigger(model), Feedback(model), EdgeStream(model)):
+        for adversary in (adversaries.LateTrigger(model), adversaries.Feedback(model), adversaries.EdgeStream(model)):
             game(adversary)
     if isinstance(model.guarantee, ApproxDP) and gaussian:
-        game(FirstTick(model, tick=worst), how=play)  # at the promised delta
+        game(adversaries.FirstTick(model, tick=worst), how=play)  # at the promised delta
     if isinstance(model, RunningMean):
-        shown, few, seen = _shown(factory), min(ticks, 4), FirstTick()
+        shown, few, seen = _shown(factory), min(ticks, 4), adversaries.FirstTick()
         seen.name = "change of tick 1, the mean alone"
         judged: Any = measure_rho if isinstance(model.guarantee, ZCDP) else play
         options = {"ticks": few, "seed": hash_seed(seed, len(steps)), "confidence": confidence}
@@ -240,7 +231,7 @@ def _measures(model: Linear) -> tuple[Any, Any]:
 def _first_ticks_steps(factory: Factory, model: Linear, sizes: Sizes, seed: int, confidence: float) -> list[Step]:
     """The real, long configuration for its first ticks: less is seen of it, so less is found."""
     ticks = sizes.horizon
-    adversary = FirstTick(model)
+    adversary = adversaries.FirstTick(model)
     adversary.name += ", first ticks of the full horizon"
     trials = sizes.games(ticks, model._setting.columns, False)
     measure, _ = _measures(model)
@@ -276,9 +267,9 @@ def _column_steps(
         steps += _counting_steps(again(counters), counters, sizes, ticks, seed, confidence)
     if not isinstance(worker_of(model), Constant):
         made = replicas(model)
-        played: list[Adversary] = [Scripted("worst pair", *close_pair_of(model))]
+        played: list[Adversary] = [adversaries.Scripted("worst pair", *close_pair_of(model))]
         if model.guarantee.adversary == "adaptive":
-            played.append(Feedback(made(simulation(0))))
+            played.append(adversaries.Feedback(made(simulation(0))))
         steps += _object_steps(made, played, sizes.objects // 2, seed, confidence)
     return steps + _contract_steps(factory, model)
 
@@ -287,7 +278,7 @@ def _label_steps(factory: Factory, model: Any, sizes: Sizes, seed: int, confiden
     counts = counts_report(factory, model)
     steps = [] if counts is None else [Step("closed form", lambda: counts)]
     made = labelled(factory)
-    played = [FirstTick(made(simulation(0)))]
+    played = [adversaries.FirstTick(made(simulation(0)))]
     steps += _object_steps(made, played, sizes.objects // 4, seed, confidence)
     return [*steps, Step("not here", lambda: elsewhere_report(factory)), *_contract_steps(factory, model)]
 
@@ -351,10 +342,12 @@ def _unknown_steps(
     guarantee = getattr(model, "guarantee", None)
     if guarantee is None:
         raise ConfigurationError("the mechanism makes no promise: give it a guarantee, e.g. et.PureDP(1.0)")
-    candidates: list[Adversary] = [FirstTick(model, tick=tick) for tick in sorted({1, (length + 1) // 2, length})]
-    candidates += [RandomSearch(number) for number in range(1, 5)]
+    candidates: list[Adversary] = [
+        adversaries.FirstTick(model, tick=tick) for tick in sorted({1, (length + 1) // 2, length})
+    ]
+    candidates += [adversaries.RandomSearch(number) for number in range(1, 5)]
     if guarantee.adversary == "adaptive":
-        candidates += [LateTrigger(model), Feedback(model), EdgeStream(model)]
+        candidates += [adversaries.LateTrigger(model), adversaries.Feedback(model), adversaries.EdgeStream(model)]
     options: dict[str, Any] = {"ticks": length, "confidence": confidence}
     tried: list[tuple[float, int]] = []
 

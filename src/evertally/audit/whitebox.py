@@ -202,15 +202,4 @@ def _row(model: Linear, events: list[Any], owned: bool) -> IntArray:
 
 
 def _report(model: Linear, adversary: str, method: str, unit: str, claimed: float, audited: float) -> Report:
-    return Report(
-        mechanism=describe(model),
-        guarantee=model.charge,
-        adversary=adversary,
-        method=method,
-        unit=unit,
-        claimed=claimed,
-        audited=audited,
-        delta=0.0,
-        error=0.0,
-        trials=0,
-    )
+    return Report(describe(model), model.charge, adversary, method, unit, claimed, audited, 0.0, 0.0, 0)

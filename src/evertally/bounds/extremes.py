@@ -2,7 +2,7 @@
 
 The expected number of values above x is N(x) = sum of counts times tails. Values that come in clusters (a running noise
 stays high for a while) count as one, and the number of clusters is about Poisson: the largest value is below x with
-probability exp(-theta N(x)), and its median is where theta N(x) = ln 2. TypicalTails are saddle points, good to a few per cent
+probability exp(-theta N(x)), and its median is where theta N(x) = ln 2. Tails are saddle points, good to a few per cent
 of x far out. Accuracy only: nothing here bounds anything, and no privacy depends on it.
 """
 

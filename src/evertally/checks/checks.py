@@ -342,7 +342,7 @@ def check_interrupted_calls(subject: Subject) -> None:
         )
 
 
-_COMMITTING = ("counting/guarded.py", "counting/mechanism.py", "counting/paths.py")
+_COMMITTING = ("contract/guarded.py", "contract/mechanism.py", "contract/paths.py")
 
 
 def _windows(mechanism: Any) -> list[Any]:

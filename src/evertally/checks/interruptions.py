@@ -39,12 +39,7 @@ def watched(call: Callable[[], Any], on_line: OnLine) -> Any:
         file = frame.f_code.co_filename
         return local if file.startswith(_PACKAGE) and not file.startswith(_OURSELVES) else None
 
-    before = sys.gettrace()
-    sys.settrace(enter)
-    try:
-        return call()
-    finally:
-        sys.settrace(before)
+    return _under(call, enter, sys.gettrace, sys.settrace)
 
 
 def lines_of(call: Callable[[], Any]) -> tuple[Any, list[Line]]:
@@ -56,16 +51,7 @@ def lines_of(call: Callable[[], Any]) -> tuple[Any, list[Line]]:
 
 def interrupted(call: Callable[[], Any], at: Line) -> bool:
     """Calls, and raises when the line is about to run for the first time. Whether it came to that."""
-
-    def stop(line: Line) -> None:
-        if line == at:
-            raise Interruption
-
-    try:
-        watched(call, stop)
-    except Interruption:
-        return True
-    return False
+    return _stopped(lambda stop: watched(call, stop), at)
 
 
 def returns_of(call: Callable[[], Any], files: tuple[str, ...]) -> tuple[Any, list[Return]]:
@@ -78,13 +64,18 @@ def returns_of(call: Callable[[], Any], files: tuple[str, ...]) -> tuple[Any, li
 def interrupted_after(call: Callable[[], Any], at: Return, files: tuple[str, ...]) -> bool:
     """Calls, and raises when a built-in function has returned to this place for the first time: there, between two
     instructions of one line, Python runs signal handlers. Whether it came to that."""
+    return _stopped(lambda stop: _profiled(call, files, stop), at)
 
-    def stop(place: Return) -> None:
+
+def _stopped(play: Callable[[Callable[[Any], None]], Any], at: Any) -> bool:
+    """Whether what is played comes to a place; it ends there."""
+
+    def stop(place: Any) -> None:
         if place == at:
             raise Interruption
 
     try:
-        _profiled(call, files, stop)
+        play(stop)
     except Interruption:
         return True
     return False
@@ -95,12 +86,16 @@ def _profiled(call: Callable[[], Any], files: tuple[str, ...], on_return: Callab
         if event == "c_return" and frame.f_code.co_filename.endswith(files):
             on_return((frame.f_code, frame.f_lineno, argument.__name__))
 
-    before = sys.getprofile()
-    sys.setprofile(profile)
+    return _under(call, profile, sys.getprofile, sys.setprofile)
+
+
+def _under(call: Callable[[], Any], hook: Any, current: Callable[[], Any], install: Callable[[Any], None]) -> Any:
+    before = current()
+    install(hook)
     try:
         return call()
     finally:
-        sys.setprofile(before)
+        install(before)
 
 
 def entered(call: Callable[[], Any], at: Line, other: Callable[[], Any]) -> tuple[Any, list[BaseException | None]]:

@@ -69,14 +69,10 @@ class Subject:
 
     >>> import evertally as et
     >>> from itertools import accumulate
-    >>> subject = Subject(
-    ...     name="my counter",
-    ...     make=lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=20, key=key),
-    ...     feed=lambda n: [t % 3 for t in range(n)],
-    ...     truth=lambda inputs: list(accumulate(inputs)),
-    ...     wrong_calls=["seven", 1.5],
-    ... )
-    >>> subject.make(et.simulation(0)).horizon
+    >>> def make(key):
+    ...     return et.Counter(guarantee=et.PureDP(1.0), horizon=20, key=key)
+    >>> subject = Subject("my counter", make, feed=lambda n: [1] * n, truth=lambda inputs: list(accumulate(inputs)))
+    >>> subject.length(subject.make(et.simulation(0)))
     20
     """
 

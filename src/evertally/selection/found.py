@@ -8,11 +8,13 @@ from typing import Any
 
 from evertally.contract.forms import FoundForm
 from evertally.contract.parts import Accuracy, IntArray
+from evertally.secret import Secret
 
 
-@dataclass(frozen=True)
-class Found:
-    """One release: counts by label, best first, ties by label; and by how much each may be too low beyond its noise."""
+@dataclass(frozen=True, repr=False)
+class Found(Secret):
+    """One release: counts by label, best first, ties by label; and by how much each may be too low beyond its noise.
+    Secret until it is handed out: a call that is interrupted releases nothing."""
 
     counts: dict[str, int]
     lost: dict[str, int]

@@ -16,26 +16,31 @@ from evertally.partition import noise_bounds
 _COUNTERS, _PARTITIONS = "error bounds of counters", "error bounds of partitions"
 
 
-@plant("all columns at the failure probability of one", "additions 8: columns are independent, and many", _COUNTERS)
+@plant(_COUNTERS)
 def columns_forgotten() -> Bug:
+    """all columns at the failure probability of one (additions 8: columns are independent, and many)"""
     return replaced(process, of_column=lambda beta, columns: beta)
 
 
-@plant("both sides at the failure probability of one", "additions 8: the law of a maximum is one-sided", _COUNTERS)
+@plant(_COUNTERS)
 def one_side() -> Bug:
+    """both sides at the failure probability of one (additions 8: the law of a maximum is one-sided)"""
+
     def joint_radius(self: Any, beta: float, tick: int | None = None) -> float:
         return float(self.maximum().radius(beta))
 
     return replaced(tree.TreeProcess, joint_radius=joint_radius)
 
 
-@plant("the largest noise of a tree taken from its last subtree", "additions 8: every subtree has its own", _COUNTERS)
+@plant(_COUNTERS)
 def last_subtree_alone() -> Bug:
+    """the largest noise of a tree taken from its last subtree (additions 8: every subtree has its own)"""
     return replaced(joint.GridMaximum, and_also=lambda self, other: other)
 
 
-@plant("estimates of a refined tree mixed without their own noise", "additions 8: N = a Z + b (N + N)", _COUNTERS)
+@plant(_COUNTERS)
 def children_alone() -> Bug:
+    """estimates of a refined tree mixed without their own noise (additions 8: N = a Z + b (N + N))"""
     original = joint.refined_maximum
 
     def refined(kind: Any, scale: float, horizon: int, reach: float) -> Any:
@@ -44,16 +49,20 @@ def children_alone() -> Bug:
     return replaced(honaker, refined_maximum=refined)
 
 
-@plant("neighbouring ticks of a Gaussian path counted as one", "additions 8: pairs are taken off, not all", _COUNTERS)
+@plant(_COUNTERS)
 def one_tick_of_all() -> Bug:
+    """neighbouring ticks of a Gaussian path counted as one (additions 8: pairs are taken off, not all)"""
+
     def tail(self: joint.GaussianPath, x: float) -> float:
         return float(np.max(joint.normal_above(x / np.sqrt(self.largest))))
 
     return replaced(joint.GaussianPath, tail=tail)
 
 
-@plant("every epoch with the whole failure probability", "additions 8: epochs share beta", _COUNTERS)
+@plant(_COUNTERS)
 def epochs_share_nothing() -> Bug:
+    """every epoch with the whole failure probability (additions 8: epochs share beta)"""
+
     def joint_radius(self: Any, beta: float, tick: int | None = None) -> float:
         assert tick is not None
         return float(self._in_epoch(beta, tick.bit_length() - 1))
@@ -66,22 +75,22 @@ def _behind(change: Callable[..., Any]) -> Bug:
     return replaced(noise_bounds, behind_radius=lambda *arguments: original(*change(*arguments)))
 
 
-@plant(
-    "growth that nobody declared taken for one event a tick",
-    "additions 9: what was not declared may jump",
-    _PARTITIONS,
-)
+@plant(_PARTITIONS)
 def undeclared_growth() -> Bug:
+    """growth that nobody declared taken for one event a tick (additions 9: what was not declared may jump)"""
     return _behind(lambda tau, mu, kappa, growth, *rest: (tau, mu, kappa, growth or 1, *rest))
 
 
-@plant("the noise of the test left out of the bound", "additions 9: one tau and one mu decide a close", _PARTITIONS)
+@plant(_PARTITIONS)
 def threshold_without_noise() -> Bug:
+    """the noise of the test left out of the bound (additions 9: one tau and one mu decide a close)"""
     return _behind(lambda tau, mu, kappa, *rest: (0.1, 0.1, kappa, *rest))
 
 
-@plant("every interval with the whole failure probability", "additions 9: intervals share beta", _PARTITIONS)
+@plant(_PARTITIONS)
 def intervals_share_nothing() -> Bug:
+    """every interval with the whole failure probability (additions 9: intervals share beta)"""
+
     def one_of(tau: float, mu: float, kappa: int, growth: Any, places: Any, columns: int, beta: float) -> Any:
         return tau, mu, kappa, growth, places[:1], columns, beta
 

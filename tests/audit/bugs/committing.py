@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from audit.bugs.planting import Bug, plant, replaced
 from evertally import oneshot
+from evertally.contract import guarded, in_place, mechanism, paths
+from evertally.contract.parts import Played
 from evertally.contract.rows import Rows, dense
-from evertally.counting import LinearMechanism, guarded, mechanism, paths, veil
+from evertally.counting.linear import LinearEngine
 from evertally.counting.process import IntArray
 from evertally.encode import UserCap, UserTick, door
 from evertally.noise import keystream
@@ -20,30 +22,35 @@ _USERS = "users after an interrupted call"
 _COPIES = "the same names with other data"
 
 
-@plant("sums are written before the noise is drawn", "decision 24: draw first, commit last", _INTERRUPTED)
+@plant(_INTERRUPTED)
 def sums_before_noise() -> Bug:
-    def advance(self: Any, rows: Rows, state: IntArray) -> tuple[IntArray, None, IntArray]:
-        state += dense(rows).sum(axis=0)
-        values = np.cumsum(dense(rows)[::-1], axis=0)[::-1]
-        values = state - values + dense(rows)
-        values += self._noise.advance(len(values))
-        return values, None, state
+    """sums are written before the noise is drawn (decision 24: draw first, commit last)"""
 
-    return replaced(LinearMechanism, _advance=advance)
+    def play(self: LinearEngine, batch: Rows, state: IntArray) -> Played:
+        rows = dense(batch)
+        state += rows.sum(axis=0)
+        values = state - np.cumsum(rows[::-1], axis=0)[::-1] + rows
+        values += self.noise.advance(len(values))
+        return Played(values, None, state)
+
+    return replaced(LinearEngine, play=play)
 
 
-@plant("an engine that was interrupted is used as it is", "decision 24: as it was, or poisoned", _INTERRUPTED)
+@plant(_INTERRUPTED)
 def engine_not_taken_back() -> Bug:
+    """an engine that was interrupted is used as it is (decision 24: as it was, or poisoned)"""
     return replaced(guarded.Guarded, _settle=lambda self: None)
 
 
-@plant("a veil goes back to where it stopped", "decision 24: as it was, or poisoned", _INTERRUPTED)
-def veil_not_taken_back() -> Bug:
-    return replaced(veil.VeiledMechanism, _go_back=lambda self, kept: None)
+@plant(_INTERRUPTED)
+def worker_not_taken_back() -> Bug:
+    """a worker goes back to where it stopped (decision 24: as it was, or poisoned)"""
+    return replaced(in_place.InPlace, go_back=lambda self, tick, state: None)
 
 
-@plant("a user cap counts before the release", "decision 24: a call that fails leaves a mechanism as it was", _USERS)
+@plant(_USERS)
 def cap_counts_at_once() -> Bug:
+    """a user cap counts before the release (decision 24: a call that fails leaves a mechanism as it was)"""
     original = UserCap.look
 
     def look(self: UserCap, users: Any, tick: int) -> tuple[NDArray[np.bool_], UserTick]:
@@ -54,8 +61,10 @@ def cap_counts_at_once() -> Bug:
     return replaced(UserCap, look=look)
 
 
-@plant("two calls may be inside at once", "decision 24: threads", _INTERRUPTED)
+@plant(_INTERRUPTED)
 def no_lock() -> Bug:
+    """two calls may be inside at once (decision 24: threads)"""
+
     class Open(dict[str, object]):
         def setdefault(self, key: str, default: Any = None) -> Any:
             self[key] = default
@@ -73,48 +82,52 @@ def no_lock() -> Bug:
     return replaced(guarded.Guarded, __init__=init)
 
 
-@plant("a second mechanism on a path of noise", "decision 25: one live mechanism per path and process", _COPIES)
+@plant(_COPIES)
 def second_mechanism() -> Bug:
+    """a second mechanism on a path of noise (decision 25: one live mechanism per path and process)"""
     return replaced(paths.Hold, begin=lambda self: None)
 
 
-@plant("an older snapshot resumed beside newer releases", "decision 25: one live mechanism per path", _COPIES)
+@plant(_COPIES)
 def older_snapshot() -> Bug:
+    """an older snapshot resumed beside newer releases (decision 25: one live mechanism per path)"""
     return replaced(paths.Hold, resume=lambda self, tick: None)
 
 
-@plant("a mechanism goes on after its stream was taken over", "decision 25: one live mechanism per path", _COPIES)
+@plant(_COPIES)
 def goes_on() -> Bug:
+    """a mechanism goes on after its stream was taken over (decision 25: one live mechanism per path)"""
     return replaced(paths.Hold, check=lambda self: None)
 
 
-@plant("mechanisms can be copied", "decision 25: a second one only by allow_copy", _COPIES)
+@plant(_COPIES)
 def copied() -> Bug:
+    """mechanisms can be copied (decision 25: a second one only by allow_copy)"""
+
     def shallow(self: Any) -> Any:
         twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__, _noise=self._new_noise(), _hold=None)
-        twin._noise.seek(self.tick)
+        twin.__dict__.update(self.__dict__, _engine=self._plan.engine(self._source), _hold=None)
+        twin._engine.go_back(self.tick, self._kept.played.state)
         return twin
 
     return replaced(guarded.Guarded, __copy__=shallow, __deepcopy__=lambda self, memo: shallow(self))
 
 
-@plant("one name for two histograms", "decision 25: identity is bound", _COPIES)
+@plant(_COPIES)
 def one_shot_twice() -> Bug:
+    """one name for two histograms (decision 25: identity is bound)"""
     return replaced(oneshot, once=lambda *seen: None, named=lambda name, key, default: name or default)
 
 
-@plant(
-    "a snapshot does not say from where its noise was drawn",
-    "decision 25: a keyed fingerprint of the noise path",
-    "one more option after an upgrade",
-)
+@plant("one more option after an upgrade")
 def path_not_bound() -> Bug:
-    return replaced(mechanism.Contract, noise_fingerprint="the same for all")
+    """a snapshot does not say from where its noise was drawn (decision 25: a keyed fingerprint of the noise path)"""
+    return replaced(mechanism.Mechanism, noise_fingerprint="the same for all")
 
 
-@plant("two laws read the same bits", "decision 25: a law is part of the page key", "two laws in one lane")
+@plant("two laws in one lane")
 def law_not_in_the_key() -> Bug:
+    """two laws read the same bits (decision 25: a law is part of the page key)"""
     original = keystream.Keystream.__init__
 
     def init(self: Any, subkey: bytes, lane: str, law: str) -> None:
@@ -123,11 +136,13 @@ def law_not_in_the_key() -> Bug:
     return replaced(keystream.Keystream, __init__=init)
 
 
-@plant("a call releases what was taken over meanwhile", "decision 25: one live mechanism per path", _COPIES)
+@plant(_COPIES)
 def released_after_all() -> Bug:
+    """a call releases what was taken over meanwhile (decision 25: one live mechanism per path)"""
     return replaced(paths.Hold, release=lambda self, tick: None)
 
 
-@plant("a time-out is taken for an unreadable record", "decision 24: time-outs", "time-outs at the door")
+@plant("time-outs at the door")
 def time_out_swallowed() -> Bug:
+    """a time-out is taken for an unreadable record (decision 24: time-outs)"""
     return replaced(door, UNREADABLE=Exception)

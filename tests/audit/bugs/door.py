@@ -14,45 +14,37 @@ from evertally.encode.labels import as_list, canonical
 from evertally.encode.plain import pairs
 
 
-@plant(
-    "user cap not enforced",
-    "price-of-continual-release 9.5: w is enforced at ingestion",
-    "one user with many events",
-)
+@plant("one user with many events")
 def cap_not_enforced() -> Bug:
+    """user cap not enforced (price-of-continual-release 9.5: w is enforced at ingestion)"""
     return replaced(UserCap, look=lambda self, users, tick: (np.ones(len(users), dtype=bool), UserTick(tick)))
 
 
-@plant(
-    "user cap looks at other users' events",
-    "price-of-continual-release 9.5: keep the first w of this person, looking at the owner only",
-    "one of two users, by category",
-)
+@plant("one of two users, by category")
 def cap_by_arrival() -> Bug:
+    """user cap looks at other users' events (price-of-continual-release 9.5: keep the first w of this person, looking
+    at the owner only)"""
+
     def look(self: UserCap, users: Any, tick: int) -> tuple[NDArray[np.bool_], UserTick]:
         return np.arange(len(users)) < self.max_events, UserTick(tick)
 
     return replaced(UserCap, look=look)
 
 
-@plant(
-    "amounts not clipped",
-    "streaming-selection 10.1: multiplicities beyond the limit are clipped for each item",
-    "one event of any weight",
-)
+@plant("one event of any weight")
 def amounts_not_clipped() -> Bug:
+    """amounts not clipped (streaming-selection 10.1: multiplicities beyond the limit are clipped for each item)"""
+
     def totals(self: AmountDoor, events: Any, tick: int) -> int:
         return sum(min(2**40, max(0, int(x))) for x in as_list(events) if isinstance(x, int))
 
     return replaced(AmountDoor, totals=totals)
 
 
-@plant(
-    "repeated labels not merged before the clip",
-    "streaming-selection 10.1: two copies of an item count once",
-    "one event with repeated labels",
-)
+@plant("one event with repeated labels")
 def repeated_labels() -> Bug:
+    """repeated labels not merged before the clip (streaming-selection 10.1: two copies of an item count once)"""
+
     def items(self: CategoryDoor, event: object) -> dict[int, int]:
         found: dict[int, int] = {}
         for value, count in pairs(event):
@@ -64,21 +56,17 @@ def repeated_labels() -> Bug:
     return replaced(CategoryDoor, _items=items)
 
 
-@plant(
-    "long events cut by their place in the batch",
-    "streaming-selection 10.1: never a function of the position in a batch",
-    "one event taken out of a batch of long ones",
-)
+@plant("one event taken out of a batch of long ones")
 def cut_by_position() -> Bug:
+    """long events cut by their place in the batch (streaming-selection 10.1: never a function of the position in a
+    batch)"""
     return _cut_over_the_batch(lambda door, batch, i, items: sorted(items, key=lambda column: (column + i) % 3))
 
 
-@plant(
-    "long events cut to their most frequent items",
-    "streaming-selection 10.1: never choose by private state",
-    "one event taken out of a batch of long ones",
-)
+@plant("one event taken out of a batch of long ones")
 def cut_by_popularity() -> Bug:
+    """long events cut to their most frequent items (streaming-selection 10.1: never choose by private state)"""
+
     def ranked(door: CategoryDoor, batch: list[dict[int, int]], i: int, items: dict[int, int]) -> list[int]:
         seen = Tally(column for row in batch for column in row)
         return sorted(items, key=lambda column: (-seen[column], column))
@@ -98,12 +86,10 @@ def _cut_over_the_batch(ranked: Any) -> Bug:
     return replaced(CategoryDoor, totals=totals)
 
 
-@plant(
-    "error raised on a bad record",
-    "price-of-continual-release P8: errors visible to readers leak data",
-    "records that nobody can count",
-)
+@plant("records that nobody can count")
 def bad_record_raises() -> Bug:
+    """error raised on a bad record (price-of-continual-release P8: errors visible to readers leak data)"""
+
     def totals(self: AmountDoor, events: Any, tick: int) -> int:
         numbers: list[Any] = as_list(events)
         return sum(min(self.max_weight, max(0, int(x))) for x in numbers)
@@ -111,12 +97,10 @@ def bad_record_raises() -> Bug:
     return replaced(AmountDoor, totals=totals)
 
 
-@plant(
-    "error raised on an unknown category",
-    "streaming-selection 10.1: out-of-domain items must not show",
-    "form of releases",
-)
+@plant("form of releases")
 def unknown_category_raises() -> Bug:
+    """error raised on an unknown category (streaming-selection 10.1: out-of-domain items must not show)"""
+
     def column(self: CategoryDoor, value: object) -> int:
         return self._index[str(canonical(value))]
 

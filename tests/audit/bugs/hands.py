@@ -19,20 +19,22 @@ from evertally import balls
 from evertally.encode import ValueDoor, door, labels, users, values
 from evertally.encode.labels import as_list
 from evertally.encode.plain import real
-from evertally.histogram import queries
 from evertally.histogram.expressions import Expression
 from evertally.noise import sampler
 from evertally.secret import Secret
 from evertally.selection import meta
 from evertally.selection.item_table import ItemTable
+from evertally.statistics import column_queries
 from evertally.statistics.unknown import UnknownItems
 
 _TYPES = "exact types after conversion, bounds after conversion"
 _RAISES = "price-of-continual-release P8: no record decides whether a call raises"
 
 
-@plant("a bound that asks the record", _TYPES, "records that lie")
+@plant("records that lie", trap=_TYPES)
 def bound_on_the_object() -> Bug:
+    """a bound that asks the record"""
+
     def whole(value: Any, limit: int) -> int:
         try:
             if not isinstance(value, Real | Decimal) or value != value or abs(value) == math.inf:
@@ -44,13 +46,15 @@ def bound_on_the_object() -> Bug:
     return replaced(door, whole=whole)
 
 
-@plant("an owner has the name that it prints", _TYPES, "owners that lie")
+@plant("owners that lie", trap=_TYPES)
 def printed_names() -> Bug:
+    """an owner has the name that it prints"""
     return replaced(labels, plain=lambda value: value)
 
 
-@plant("an event of several owners raises", _RAISES, "owners that lie")
+@plant("owners that lie", trap=_RAISES)
 def several_owners_raise() -> Bug:
+    """an event of several owners raises"""
     original = users._owners
 
     def owners(column: Any) -> Any:
@@ -61,8 +65,10 @@ def several_owners_raise() -> Bug:
     return replaced(users, _owners=owners)
 
 
-@plant("a range of denormal numbers", "a step of 0.0 makes NaN, and NaN makes -2^63", "ranges that floats cannot cut")
+@plant("ranges that floats cannot cut")
 def denormal_range() -> Bug:
+    """a range of denormal numbers (a step of 0.0 makes NaN, and NaN makes -2^63)"""
+
     def init(self: ValueDoor, lower: float, upper: float, resolution: float | None = None) -> None:
         width = Fraction(upper) - Fraction(lower)
         self.middle, self.grid = float((Fraction(lower) + Fraction(upper)) / 2), float(width / 2000)
@@ -77,8 +83,10 @@ def denormal_range() -> Bug:
     return replaced(ValueDoor, __init__=init, totals=totals)
 
 
-@plant("a signalling NaN is heard", _RAISES, "records that lie")
+@plant("records that lie", trap=_RAISES)
 def signalling_nan() -> Bug:
+    """a signalling NaN is heard"""
+
     def floats(events: Any) -> NDArray[np.float64]:
         if isinstance(events, np.ndarray) and events.dtype.kind == "f":
             return events.astype(np.float64)
@@ -87,62 +95,55 @@ def signalling_nan() -> Bug:
     return replaced(values, _floats=floats)
 
 
-@plant(
-    "a query certified as the object that it is",
-    "parameterized-histograms 1.5: a certificate, not a promise",
-    "queries that lie",
-)
+@plant("queries that lie")
 def certified_object() -> Bug:
+    """a query certified as the object that it is (parameterized-histograms 1.5: a certificate, not a promise)"""
+
     def certified(query: Any, columns: int, **_: Any) -> Expression:
         assert isinstance(query, Expression)
         assert query.certificate.unit_scale
         return query
 
-    return replaced(queries, certified=certified)
+    return replaced(column_queries, certified=certified)
 
 
-@plant(
-    "items taken without owners",
-    "price-of-continual-release 9.5: the cap is kept at the door, and every event passes it",
-    "items that belong to nobody",
-)
+@plant("items that belong to nobody")
 def items_without_owners() -> Bug:
+    """items taken without owners (price-of-continual-release 9.5: the cap is kept at the door, and every event passes
+    it)"""
     return replaced(UnknownItems, _check_owners=lambda self: None)
 
 
-@plant(
-    "labels of open blocks kept as JSON",
-    "streaming-selection 10.1: two labels are never taken for one",
-    "labels that JSON takes for one",
-)
+@plant("labels that JSON takes for one")
 def labels_as_json() -> Bug:
+    """labels of open blocks kept as JSON (streaming-selection 10.1: two labels are never taken for one)"""
+
     def written(tables: Sequence[Any]) -> bytes:
         return json.dumps(tables).encode()
 
     return replaced(meta, tables_to_bytes=written, tables_from_bytes=json.loads)
 
 
-@plant(
-    "a table that prints its labels", "streaming-selection 10.3: only what is released is shown", "what objects show"
-)
+@plant("what objects show")
 def printed_labels() -> Bug:
+    """a table that prints its labels (streaming-selection 10.3: only what is released is shown)"""
     return replaced(ItemTable, __repr__=lambda self: f"ItemTable({self.labels.list()}, {self.counts.tolist()})")
 
 
-@plant("exact state in a pickle", "a snapshot without a checksum, and a copy with the same noise", "what objects show")
+@plant("what objects show")
 def pickled_state() -> Bug:
+    """exact state in a pickle (a snapshot without a checksum, and a copy with the same noise)"""
+
     def without_refusing(self: Any, protocol: Any) -> Any:
         return object, ()
 
     return replaced(Secret, __reduce_ex__=without_refusing)
 
 
-@plant(
-    "the middle of a ball kept, however wide it is",
-    "samplers.md, section 2: constants of the kernel are certified",
-    "a neighbour that changes the precision",
-)
+@plant("a neighbour that changes the precision")
 def wide_middle() -> Bug:
+    """the middle of a ball kept, however wide it is (samplers.md, section 2: constants of the kernel are certified)"""
+
     def once(formula: Any, bits: int) -> Any:
         with balls.precision(bits):
             return formula()
@@ -150,8 +151,7 @@ def wide_middle() -> Bug:
     return all_of(replaced(sampler, certain=once, sharp=lambda ball, bits: float(ball.mid())))
 
 
-@plant(
-    "no lock around the precision", "flint.ctx.prec is one number for all threads", "two threads that set the precision"
-)
+@plant("two threads that set the precision")
 def no_lock() -> Bug:
+    """no lock around the precision (flint.ctx.prec is one number for all threads)"""
     return replaced(balls, _lock=nullcontext())

@@ -13,18 +13,17 @@ from audit.bugs.planting import Bug, all_of, plant, replaced
 from evertally.counting.process import IntArray
 from evertally.noise import item_addresses
 from evertally.noise.keystream import Keystream
-from evertally.selection import item_table, unknown
+from evertally.selection import item_table
 from evertally.selection.item_tree import ItemTree
+from evertally.statistics import unknown
 
 _RESTORED = "restored selections"
 
 
-@plant(
-    "a late label without the noise of earlier blocks",
-    "streaming-selection 7.1 and 11.4 (5): the noise would reveal the first appearance",
-    "a label that comes back",
-)
+@plant("a label that comes back")
 def late_without_noise() -> Bug:
+    """a late label without the noise of earlier blocks (streaming-selection 7.1 and 11.4 (5): the noise would reveal
+    the first appearance)"""
     original = ItemTree._join
 
     def join(self: Any, addresses: Any) -> None:
@@ -35,12 +34,9 @@ def late_without_noise() -> Bug:
     return replaced(ItemTree, _join=join)
 
 
-@plant(
-    "noise of labels redrawn at each tick",
-    "streaming-selection 9.15 and 11.4 (3): the average of releases sharpens",
-    "noise of a label, every tick of 16",
-)
+@plant("noise of a label, every tick of 16")
 def redrawn_each_tick() -> Bug:
+    """noise of labels redrawn at each tick (streaming-selection 9.15 and 11.4 (3): the average of releases sharpens)"""
     original = ItemTree.advance
 
     def advance(self: Any, addresses: Any) -> IntArray:
@@ -52,12 +48,10 @@ def redrawn_each_tick() -> Bug:
     return replaced(ItemTree, advance=advance)
 
 
-@plant(
-    "levels by a float logarithm",
-    "streaming-selection 10.4 and 11.4 (2): one level short at some powers of the radix",
-    "noise of a label, 243 ticks on a tree of three",
-)
+@plant("noise of a label, 243 ticks on a tree of three")
 def float_levels() -> Bug:
+    """levels by a float logarithm (streaming-selection 10.4 and 11.4 (2): one level short at some powers of the
+    radix)"""
     original = ItemTree.__init__
 
     @functools.wraps(original)
@@ -69,12 +63,9 @@ def float_levels() -> Bug:
     )
 
 
-@plant(
-    "labels share their noise",
-    "streaming-selection 7.1: one draw for each item and cell",
-    "labels have noise of their own",
-)
+@plant("labels have noise of their own")
 def shared_noise() -> Bug:
+    """labels share their noise (streaming-selection 7.1: one draw for each item and cell)"""
     original = ItemTree._draws
 
     def draws(self: Any, block: int, addresses: Any) -> IntArray:
@@ -83,34 +74,27 @@ def shared_noise() -> Bug:
     return replaced(ItemTree, _draws=draws)
 
 
-@plant(
-    "addresses of labels cut to 12 bits",
-    "streaming-selection 10.1: hash collisions must not merge items silently",
-    "labels have noise of their own",
-)
+@plant("labels have noise of their own")
 def short_addresses() -> Bug:
+    """addresses of labels cut to 12 bits (streaming-selection 10.1: hash collisions must not merge items silently)"""
+
     def short(source: Any, labels: Any) -> Any:
         return item_addresses(source, labels) & np.array([0xFFF, 0], dtype=np.uint64)
 
     return replaced(item_table, item_addresses=short)
 
 
-@plant(
-    "noise of a label the same in all blocks",
-    "streaming-selection 10.2: keyed by label, level and index",
-    "labels have noise of their own",
-)
+@plant("labels have noise of their own")
 def block_not_in_the_address() -> Bug:
+    """noise of a label the same in all blocks (streaming-selection 10.2: keyed by label, level and index)"""
     original = Keystream.item_words
     return replaced(Keystream, item_words=lambda self, node, items, round_=0: original(self, 0, items, round_))
 
 
-@plant(
-    "a restored table without the noise of earlier blocks",
-    "streaming-selection 10.2: replay after recovery gives identical outputs",
-    _RESTORED,
-)
+@plant(_RESTORED)
 def blocks_forgotten() -> Bug:
+    """a restored table without the noise of earlier blocks (streaming-selection 10.2: replay after recovery gives
+    identical outputs)"""
     original = ItemTree.seek
 
     def seek(self: Any, tick: int, addresses: Any) -> None:
@@ -120,12 +104,10 @@ def blocks_forgotten() -> Bug:
     return replaced(ItemTree, seek=seek)
 
 
-@plant(
-    "noise of labels redrawn after a restore",
-    "streaming-selection 10.2: re-drawing after a crash lets an observer average",
-    _RESTORED,
-)
+@plant(_RESTORED)
 def redrawn_after_restore() -> Bug:
+    """noise of labels redrawn after a restore (streaming-selection 10.2: re-drawing after a crash lets an observer
+    average)"""
     original, number = ItemTree.seek, count()
 
     def seek(self: Any, tick: int, addresses: Any) -> None:

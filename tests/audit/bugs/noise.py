@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audit.bugs.planting import Bug, all_of, plant, replaced
-from evertally.counting import mechanism
+from evertally.contract import mechanism
 from evertally.noise import DiscreteLaplace, Key, KeyedSource, Keystream, Law, Source, source
 from evertally.noise.sampler import draw
 
@@ -31,58 +31,44 @@ def address_without(*parts: int, options: Iterable[str] = ()) -> Bug:
     return all_of(replaced(Key, source=shorter), replaced(mechanism, json=SimpleNamespace(dumps=dumps)))
 
 
-@plant(
-    "noise shared between two counters: mechanism name missing from the address",
-    "design decision 1; parameterized-histograms 8: mechanism vs mechanism need independent noise",
-    "a second mechanism on the same stream",
-)
+@plant("a second mechanism on the same stream")
 def mechanism_name_missing() -> Bug:
+    """noise shared between two counters: mechanism name missing from the address (design decision 1;
+    parameterized-histograms 8: mechanism vs mechanism need independent noise)"""
     return address_without(_NAME, options=["name"])
 
 
-@plant(
-    "key reused for a second stream: stream name missing from the address",
-    "design decision 1: anything else than the same names and parameters is independent noise",
-    "a second stream under the same key",
-)
+@plant("a second stream under the same key")
 def stream_name_missing() -> Bug:
+    """key reused for a second stream: stream name missing from the address (design decision 1: anything else than the
+    same names and parameters is independent noise)"""
     return address_without(_STREAM, options=["stream"])
 
 
-@plant(
-    "kind of mechanism missing from the address",
-    "streaming-selection 10.2: noise is keyed by mechanism id",
-    "a second mechanism on the same stream",
-)
+@plant("a second mechanism on the same stream")
 def kind_missing() -> Bug:
+    """kind of mechanism missing from the address (streaming-selection 10.2: noise is keyed by mechanism id)"""
+
     # A counter and a vector of one column have different options; their digest would tell them apart.
     return address_without(_KIND, _DIGEST)
 
 
-@plant(
-    "same bits at two scales: parameter digest missing from the address",
-    "streaming-selection 10.2: never key two instances over the same data with another scale",
-    "the same names with other parameters",
-)
+@plant("the same names with other parameters")
 def digest_missing() -> Bug:
+    """same bits at two scales: parameter digest missing from the address (streaming-selection 10.2: never key two
+    instances over the same data with another scale)"""
     return address_without(_CHARGE, _DIGEST)
 
 
-@plant(
-    "derived keys are the key itself",
-    "design decision 6: a noise key lives and dies with its stream",
-    "a second stream under the same key",
-)
+@plant("a second stream under the same key")
 def nothing_derived() -> Bug:
+    """derived keys are the key itself (design decision 6: a noise key lives and dies with its stream)"""
     return replaced(Key, derive=lambda self, name: self)
 
 
-@plant(
-    "two columns share their noise",
-    "price-of-continual-release P5: sharing noise voids the proof",
-    "columns",
-)
+@plant("columns")
 def columns_share() -> Bug:
+    """two columns share their noise (price-of-continual-release P5: sharing noise voids the proof)"""
     original = KeyedSource.draws
 
     def draws(
@@ -93,12 +79,10 @@ def columns_share() -> Bug:
     return replaced(KeyedSource, draws=draws)
 
 
-@plant(
-    "noise of a tick repeated: node addresses wrap around",
-    "price-of-continual-release P5: fresh noise for every node",
-    "draws at all addresses",
-)
+@plant("draws at all addresses")
 def addresses_wrap() -> Bug:
+    """noise of a tick repeated: node addresses wrap around (price-of-continual-release P5: fresh noise for every
+    node)"""
     original = Keystream.words
 
     def words(self: Keystream, nodes: Any, *rest: Any) -> NDArray[np.uint64]:
@@ -110,12 +94,11 @@ def addresses_wrap() -> Bug:
 Draw = Callable[[Law, NDArray[np.uint64], Any], NDArray[np.int64]]
 
 
-@plant(
-    "sampler without tails: nothing beyond three standard deviations",
-    "streaming-selection 10.4: the upper tail is cut",
-    "one tick, pure, by the release itself",
-)
+@plant("one tick, pure, by the release itself")
 def tails_cut() -> Bug:
+    """sampler without tails: nothing beyond three standard deviations (streaming-selection 10.4: the upper tail is
+    cut)"""
+
     def cut(law: Law, words: NDArray[np.uint64], more: Any) -> NDArray[np.int64]:
         most = int(3 * law.stddev())
         return np.clip(draw(law, words, more), -most, most)
@@ -123,21 +106,16 @@ def tails_cut() -> Bug:
     return replaced(source, draw=cut)
 
 
-@plant(
-    "sampler drops the sign bit",
-    "parameterized-histograms 8 (item 4 of its privacy defects): a random sign",
-    "one tick, pure",
-)
+@plant("one tick, pure")
 def sign_dropped() -> Bug:
+    """sampler drops the sign bit (parameterized-histograms 8 (item 4 of its privacy defects): a random sign)"""
     return replaced(source, draw=lambda law, words, more: np.abs(draw(law, words, more)))
 
 
-@plant(
-    "sampler counts zero twice",
-    "parameterized-histograms 8 (item 4 of its privacy defects): reject minus zero",
-    "one tick, pure",
-)
+@plant("one tick, pure")
 def zero_twice() -> Bug:
+    """sampler counts zero twice (parameterized-histograms 8 (item 4 of its privacy defects): reject minus zero)"""
+
     def geometric(law: Law, words: NDArray[np.uint64], more: Any) -> NDArray[np.int64]:
         if not isinstance(law, DiscreteLaplace):
             return draw(law, words, more)

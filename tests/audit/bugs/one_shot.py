@@ -13,13 +13,14 @@ from evertally.bounds.selection import gumbel_margin, gumbel_q
 from evertally.counting.process import IntArray
 from evertally.noise import round_up
 from evertally.privacy import ApproxZCDP
-from evertally.selection import histograms, streaming, unknown_meta
+from evertally.selection import histograms
 from evertally.selection.histograms import KnownGauss, KnownGumbel, LimitedDomainLaplace, UnknownGauss, UnknownGumbel
 from evertally.selection.items import Items
 from evertally.selection.meta import block_share
 from evertally.selection.noisy_max import noisy_argmax
 from evertally.selection.reach import Reach
 from evertally.selection.roots import root_up
+from evertally.statistics import streaming, unknown
 
 _CUT = "a label just above the cut"
 _GUMBEL = "labels that tie at a Gumbel threshold"
@@ -28,12 +29,11 @@ _GUMBEL = "labels that tie at a Gumbel threshold"
 # -- one release -----------------------------------------------------------------------------------------------------
 
 
-@plant(
-    "ties at rank kbar as a partial sort leaves them",
-    "streaming-selection 4.3: an unspecified partial sort can swap many tied labels",
-    "labels that tie at a noisy threshold",
-)
+@plant("labels that tie at a noisy threshold")
 def partial_sort() -> Bug:
+    """ties at rank kbar as a partial sort leaves them (streaming-selection 4.3: an unspecified partial sort can swap
+    many tied labels)"""
+
     def top(self: Items, kbar: int) -> tuple[IntArray, int]:
         order = sorted((i for i in range(len(self.labels)) if self.counts[i]), key=self.labels.__getitem__)
         if len(order) <= kbar:
@@ -56,12 +56,10 @@ def partial_sort() -> Bug:
     return replaced(Items, top=top)
 
 
-@plant(
-    "only counts above the cut are candidates of a noisy threshold",
-    "streaming-selection 4.3: with the strict rule kbar labels exist in one world only",
-    "labels that tie at a noisy threshold",
-)
+@plant("labels that tie at a noisy threshold")
 def strict_candidates() -> Bug:
+    """only counts above the cut are candidates of a noisy threshold (streaming-selection 4.3: with the strict rule kbar
+    labels exist in one world only)"""
     original, past = Items.top, histograms._past_noisy_threshold
 
     def strict(self: Items, kbar: int) -> tuple[IntArray, int]:
@@ -75,12 +73,10 @@ def strict_candidates() -> Bug:
     return replaced(histograms, _past_noisy_threshold=release)
 
 
-@plant(
-    "margin of one event under replacement",
-    "streaming-selection 1.3: the label and the cut may both move, + 2 DeltaInf",
-    _CUT,
-)
+@plant(_CUT)
 def small_margin() -> Bug:
+    """margin of one event under replacement (streaming-selection 1.3: the label and the cut may both move, + 2
+    DeltaInf)"""
     past = histograms._past_noisy_threshold
 
     def release(self: Any, items: Items, source: Any, node: int) -> Any:
@@ -89,21 +85,16 @@ def small_margin() -> Bug:
     return all_of(replaced(UnknownGauss, release=release), replaced(LimitedDomainLaplace, release=release))
 
 
-@plant(
-    "Gumbel threshold without the + 1",
-    "streaming-selection 4.5: a label of one world only is up to 1 above the cut",
-    _CUT,
-)
+@plant(_CUT)
 def gumbel_without_plus_one() -> Bug:
+    """Gumbel threshold without the + 1 (streaming-selection 4.5: a label of one world only is up to 1 above the cut)"""
     return _gumbel_threshold(lambda self, margin: margin - self.reach.above_cut)
 
 
-@plant(
-    "half the Gumbel threshold at the same delta",
-    "streaming-selection 4.5: never combine the shortened threshold with the old charge",
-    _GUMBEL,
-)
+@plant(_GUMBEL)
 def half_the_threshold() -> Bug:
+    """half the Gumbel threshold at the same delta (streaming-selection 4.5: never combine the shortened threshold with
+    the old charge)"""
     return _gumbel_threshold(lambda self, margin: margin // 2)
 
 
@@ -116,12 +107,10 @@ def _gumbel_threshold(lowered: Callable[[UnknownGumbel, int], int]) -> Bug:
     )
 
 
-@plant(
-    "k labels at risk in place of kbar",
-    "streaming-selection 4.5: Theorem 3 charges 2k delta, Theorem 10 kbar delta",
-    _GUMBEL,
-)
+@plant(_GUMBEL)
 def k_for_kbar() -> Bug:
+    """k labels at risk in place of kbar (streaming-selection 4.5: Theorem 3 charges 2k delta, Theorem 10 kbar delta)"""
+
     def charge(self: UnknownGumbel) -> ApproxZCDP:
         rho = histograms._gumbel_rho(self.k, self.scale, self.count_variance, self.reach)
         return ApproxZCDP(rho, self.k * self.q, force=True)
@@ -129,21 +118,16 @@ def k_for_kbar() -> Bug:
     return replaced(UnknownGumbel, charge=property(charge))
 
 
-@plant(
-    "half the selection noise",
-    "streaming-selection 2.2: Gumbel(b) costs 1/(8 b^2), b = tau/2",
-    "the labels that are selected",
-)
+@plant("the labels that are selected")
 def half_the_gumbel() -> Bug:
+    """half the selection noise (streaming-selection 2.2: Gumbel(b) costs 1/(8 b^2), b = tau/2)"""
     return replaced(histograms, noisy_argmax=lambda scores, scale, *rest: noisy_argmax(scores, scale / 2, *rest))
 
 
-@plant(
-    "selection charged as monotone under replacement",
-    "streaming-selection 1.3 and 2.2: without monotone counts four times as much",
-    "the labels that are selected",
-)
+@plant("the labels that are selected")
 def charged_as_monotone() -> Bug:
+    """selection charged as monotone under replacement (streaming-selection 1.3 and 2.2: without monotone counts four
+    times as much)"""
     rho, tau = histograms._gumbel_rho, histograms._tau
 
     def one_way(reach: Reach) -> Reach:
@@ -156,12 +140,10 @@ def charged_as_monotone() -> Bug:
     )
 
 
-@plant(
-    "counts released with the noise of the selection",
-    "streaming-selection 4.2: never output the Gumbel-noised values",
-    "selected labels with their counts",
-)
+@plant("selected labels with their counts")
 def gumbel_values() -> Bug:
+    """counts released with the noise of the selection (streaming-selection 4.2: never output the Gumbel-noised
+    values)"""
     original = KnownGumbel.release
 
     def release(self: KnownGumbel, items: Items, source: Any, node: int) -> Any:
@@ -173,12 +155,10 @@ def gumbel_values() -> Bug:
     return replaced(KnownGumbel, release=release)
 
 
-@plant(
-    "one noise for the counts of all selected labels",
-    "streaming-selection 4.2: fresh Gaussians on the counts",
-    "selected labels with their counts",
-)
+@plant("selected labels with their counts")
 def one_noise_for_all_counts() -> Bug:
+    """one noise for the counts of all selected labels (streaming-selection 4.2: fresh Gaussians on the counts)"""
+
     def with_counts(items: Items, chosen: IntArray, law: Any, source: Any, node: int) -> Any:
         noise = int(source.item_draws(histograms.COUNTS, law, node, items.addresses[chosen[:1]])[0])
         return [(items.labels[i], int(items.counts[i]) + noise) for i in chosen.tolist()]
@@ -194,33 +174,27 @@ def _unchecked(charge: Any, one_shot: Any, *rest: int) -> Any:
     return one_shot
 
 
-@plant(
-    "the whole delta for every block",
-    "streaming-selection 5.1: bad outcomes are union-bounded over L cells",
-    "a label inside one block",
-)
+@plant("a label inside one block")
 def delta_for_each_block() -> Bug:
+    """the whole delta for every block (streaming-selection 5.1: bad outcomes are union-bounded over L cells)"""
+
     def share(charge: Any, depth: int, blocks: int = 1) -> Any:
         return ApproxZCDP(block_share(charge, depth, blocks).exact_rho, charge.exact_delta, force=True)
 
-    return replaced(unknown_meta, block_share=share, paid_by=_unchecked)
+    return replaced(unknown, block_share=share, paid_by=_unchecked)
 
 
-@plant(
-    "the whole rho for every block",
-    "streaming-selection 5.1: an event touches L cells",
-    "noise of the blocks of MetaAlgo, every tick of 9",
-)
+@plant("noise of the blocks of MetaAlgo, every tick of 9")
 def rho_for_each_block() -> Bug:
+    """the whole rho for every block (streaming-selection 5.1: an event touches L cells)"""
     return replaced(streaming, block_share=lambda charge, depth: charge, paid_by=_unchecked)
 
 
-@plant(
-    "counts too exact for users that are replaced",
-    "additions 4: in two blocks counts cost twice as much; count_variance >= 2 scale^2, or charge them apart",
-    "a user whose place another takes in other blocks",
-)
+@plant("a user whose place another takes in other blocks")
 def charged_as_if_in_one_block() -> Bug:
+    """counts too exact for users that are replaced (additions 4: in two blocks counts cost twice as much;
+    count_variance >= 2 scale^2, or charge them apart)"""
+
     def tau(rho: Fraction, k: int, counts: bool, reach: Reach) -> tuple[Fraction, Fraction]:
         # scale^2 = 16 variance: one block in which all events meet costs rho, as it should.
         part = (Fraction(reach.sides**2, 16 * 8) + Fraction(1, 2)) * k * reach.move**2
@@ -230,11 +204,8 @@ def charged_as_if_in_one_block() -> Bug:
     return replaced(histograms, _tau=tau, _rho_apart=histograms._gumbel_rho)
 
 
-@plant(
-    "the same noise in every block",
-    "streaming-selection 1.4: each cell is released once, with fresh noise",
-    "noise of the blocks of MetaAlgo, every tick of 9",
-)
+@plant("noise of the blocks of MetaAlgo, every tick of 9")
 def same_noise_in_blocks() -> Bug:
+    """the same noise in every block (streaming-selection 1.4: each cell is released once, with fresh noise)"""
     original = KnownGauss.release
     return replaced(KnownGauss, release=lambda self, items, source, node: original(self, items, source, 0))

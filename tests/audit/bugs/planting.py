@@ -32,11 +32,13 @@ class Mutant:
 MUTANTS: list[Mutant] = []
 
 
-def plant(name: str, trap: str, probe: str) -> Callable[[Patch], Patch]:
-    """Registers a function that makes the patch of a bug; `probe` names what must find it."""
+def plant(probe: str, trap: str = "") -> Callable[[Patch], Patch]:
+    """Registers a function that makes the patch of a bug; `probe` names what must find it. The docstring is the name of
+    the bug, and in brackets what the trap lists say, unless `trap` says it."""
 
     def register(patch: Patch) -> Patch:
-        MUTANTS.append(Mutant(name, trap, patch, PROBES[probe]))
+        name, _, warning = " ".join((patch.__doc__ or "").split()).partition(" (")
+        MUTANTS.append(Mutant(name, trap or warning.removesuffix(")"), patch, PROBES[probe]))
         return patch
 
     return register

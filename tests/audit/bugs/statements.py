@@ -3,51 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import AbstractContextManager
 from typing import Any
 
-from evertally.audit.mutants.planting import all_of, plant, replaced
-
-from evertally.histogram import veils, ways
+from audit.bugs.planting import Bug, all_of, plant, replaced
+from evertally.histogram import in_place, ways
 from evertally.histogram.ways import recomputation
-from evertally.partition import Configuration
+from evertally.partition import Configuration, PartitionEngine
 from evertally.partition.intervals import PartitionAccuracy
 from evertally.ranking import Ranking, Way
-
-Bug = AbstractContextManager[None]
 
 _STATEMENTS = "error statements of column queries"
 _TRAP = "a number that nobody declared carries no bound, and neither does a guess (column-queries, what is declared)"
 
 
-@plant("an undeclared rate counted as one event in a tick", _TRAP, _STATEMENTS)
+@plant(_STATEMENTS, trap=_TRAP)
 def undeclared_is_one() -> Bug:
+    """an undeclared rate counted as one event in a tick"""
+
     def unseen(most: int | None, ticks: int) -> float:
         return float((most or 1) * ticks)
 
-    return all_of(replaced(veils, unseen=unseen), replaced(recomputation, unseen=unseen))
+    return all_of(replaced(in_place, unseen=unseen), replaced(recomputation, unseen=unseen))
 
 
-@plant("an error bound that trusts the guess at the largest answer", _TRAP, _STATEMENTS)
+@plant(_STATEMENTS, trap=_TRAP)
 def guess_trusted() -> Bug:
+    """an error bound that trusts the guess at the largest answer"""
     return replaced(Configuration, sure_error=lambda self, beta, tick=None: self.error(beta, tick))
 
 
-@plant("a frozen answer that keeps its interval", _TRAP, _STATEMENTS)
+@plant(_STATEMENTS, trap=_TRAP)
 def frozen_with_an_interval() -> Bug:
+    """a frozen answer that keeps its interval"""
+
     def accuracy(self: Any, tick: int) -> PartitionAccuracy:
         return PartitionAccuracy(self._formula, tick, self.partition.closes + 1, exhausted=False)
 
     return replaced(PartitionEngine, accuracy=accuracy)
 
 
-@plant("a constant chosen because of a guess", _TRAP, "what is chosen on a guess")
+@plant("what is chosen on a guess", trap=_TRAP)
 def constant_on_a_guess() -> Bug:
+    """a constant chosen because of a guess"""
     return replaced(ways, _all_names=lambda task: iter(ways.NAMES))
 
 
-@plant("a way without a bound chosen because it looks best", _TRAP, "what is chosen on a guess")
+@plant("what is chosen on a guess", trap=_TRAP)
 def unbounded_first() -> Bug:
+    """a way without a bound chosen because it looks best"""
+
     class Hopeful(Ranking):
         def __init__(self, rows: Iterable[Way]) -> None:
             super().__init__(rows)

@@ -20,22 +20,21 @@ _RESTORED = "restored selections"
 _VECTOR = "sparse vectors: a wait and a switch"
 
 
-@plant(
-    "sparse vector goes on after the last switch",
-    "streaming-selection 6.2: s runs at most, none after the last switch",
-    _VECTOR,
-)
+@plant(_VECTOR)
 def switches_never_end() -> Bug:
+    """sparse vector goes on after the last switch (streaming-selection 6.2: s runs at most, none after the last
+    switch)"""
+
     def change(self: Any) -> None:
-        self._budget = _like(_Endless, self._budget, switches=99, paid=self._budget.switches)
+        self._budget = _paid_for(self._budget, switches=99, paid=self._budget.switches)
         self.switches_left = 99
 
     return once_made(SparseGumbel, change)
 
 
 @dataclass(frozen=True)
-class _Endless(SparseGumbelBudget):
-    """More switches than the noise was made for."""
+class _Other(SparseGumbelBudget):
+    """Noise that was made for another number of switches: tau1 = sqrt(paid) tau."""
 
     paid: int = 1
 
@@ -44,32 +43,19 @@ class _Endless(SparseGumbelBudget):
         return self.paid * self.tau_squared * self.linf**2
 
 
-def _like(kind: type, budget: SparseGumbelBudget, **more: Any) -> Any:
-    """The budget as an object of another class."""
-    return kind(**{field.name: getattr(budget, field.name) for field in fields(SparseGumbelBudget)} | more)
+def _paid_for(budget: SparseGumbelBudget, **more: Any) -> _Other:
+    """The budget with other numbers."""
+    return _Other(**{field.name: getattr(budget, field.name) for field in fields(SparseGumbelBudget)} | more)
 
 
-@dataclass(frozen=True)
-class _Shrinking(SparseGumbelBudget):
-    """tau1 = sqrt(switches that are left) tau."""
-
-    left: int = 1
-
-    @property
-    def _tau1_squared(self) -> Fraction:
-        return self.left * self.tau_squared * self.linf**2
-
-
-@plant(
-    "noise of the sparse vector for the switches that are left",
-    "streaming-selection 6.1: tau1 is not recomputed when s decreases",
-    _VECTOR,
-)
+@plant(_VECTOR)
 def recomputed_scale() -> Bug:
+    """noise of the sparse vector for the switches that are left (streaming-selection 6.1: tau1 is not recomputed when s
+    decreases)"""
     settle, play = SparseGumbel._settle, SparseGumbel._play
 
     def shrinking(self: Any, selection: int) -> None:
-        self._budget = _like(_Shrinking, self._budget, left=max(1, self.switches_left))
+        self._budget = _paid_for(self._budget, paid=max(1, self.switches_left))
         settle(self, selection)
 
     def one_by_one(self: Any, sums: IntArray, *out: IntArray) -> None:
@@ -79,12 +65,10 @@ def recomputed_scale() -> Bug:
     return replaced(SparseGumbel, _settle=shrinking, _play=one_by_one)
 
 
-@plant(
-    "the bar of the sparse vector from exact counts",
-    "additions 3: a bar that is no function of the transcript moves too, and a question has sensitivity 2",
-    "sparse vector, replaced events, the same counts",
-)
+@plant("sparse vector, replaced events, the same counts")
 def exact_bar() -> Bug:
+    """the bar of the sparse vector from exact counts (additions 3: a bar that is no function of the transcript moves
+    too, and a question has sensitivity 2)"""
     play = SparseGumbel._play
 
     def by_exact_counts(self: Any, sums: IntArray, *out: IntArray) -> None:
@@ -100,22 +84,16 @@ def exact_bar() -> Bug:
     return replaced(SparseGumbel, _play=by_exact_counts)
 
 
-@plant(
-    "half the noise of questions",
-    "streaming-selection 6.1: Lap(4 tau1) on questions, Lap(2 tau1) on the threshold",
-    _VECTOR,
-)
+@plant(_VECTOR)
 def half_the_questions() -> Bug:
+    """half the noise of questions (streaming-selection 6.1: Lap(4 tau1) on questions, Lap(2 tau1) on the threshold)"""
     original: Any = SparseGumbelBudget.__dict__["query"]
     return replaced(SparseGumbelBudget, query=property(lambda self: scaled(original.__get__(self), Fraction(1, 2))))
 
 
-@plant(
-    "no threshold noise in the sparse vector",
-    "streaming-selection 6.2: without it every question is paid for",
-    _VECTOR,
-)
+@plant(_VECTOR)
 def no_threshold_noise() -> Bug:
+    """no threshold noise in the sparse vector (streaming-selection 6.2: without it every question is paid for)"""
     original = SparseGumbel._settle
 
     def settle(self: Any, selection: int) -> None:
@@ -146,52 +124,40 @@ def _read_at_zero(lane: str) -> Bug:
     return once_made(SparseGumbel, change)
 
 
-@plant(
-    "noise of questions reused at every tick",
-    "streaming-selection 6.2: query noise never reused",
-    "sparse vector of three ticks, all draws",
-)
+@plant("sparse vector of three ticks, all draws")
 def questions_reused() -> Bug:
+    """noise of questions reused at every tick (streaming-selection 6.2: query noise never reused)"""
     return _read_at_zero("question")
 
 
-@plant(
-    "threshold noise of the sparse vector kept after a switch",
-    "streaming-selection 6.2: threshold noise redrawn at each run",
-    "noise ledger of sparseGumb",
-)
+@plant("noise ledger of sparseGumb")
 def threshold_kept() -> Bug:
+    """threshold noise of the sparse vector kept after a switch (streaming-selection 6.2: threshold noise redrawn at
+    each run)"""
     return _read_at_zero("threshold")
 
 
-@plant(
-    "counters that pay as if nothing were named again",
-    "streaming-selection 6.2: s + 1 selections share the budget of counts",
-    "counts of sparseGumb, before and after a switch",
-)
+@plant("counts of sparseGumb, before and after a switch")
 def counters_of_one_selection() -> Bug:
+    """counters that pay as if nothing were named again (streaming-selection 6.2: s + 1 selections share the budget of
+    counts)"""
+
     def instance(self: SparseGumbelBudget) -> tuple[ZCDP, Change]:
         return ZCDP(1 / (2 * self.tau_squared)), Change(self.linf, self.linf**2, self.linf)
 
     return replaced(SparseGumbelBudget, instance=property(instance))
 
 
-@plant(
-    "selections that pay as if nothing were named again",
-    "streaming-selection 6.1: tau2 = sqrt(s + 1) tau",
-    "what sparseGumb names first",
-)
+@plant("what sparseGumb names first")
 def selections_of_one() -> Bug:
+    """selections that pay as if nothing were named again (streaming-selection 6.1: tau2 = sqrt(s + 1) tau)"""
     original: Any = SparseGumbelBudget.__dict__["gumbel_scale"]
     return replaced(SparseGumbelBudget, gumbel_scale=property(lambda self: original.__get__(replace(self, switches=0))))
 
 
-@plant(
-    "all switches back after a restore",
-    "streaming-selection 6.2: s switches in the whole life of the stream",
-    _RESTORED,
-)
+@plant(_RESTORED)
 def switches_come_back() -> Bug:
+    """all switches back after a restore (streaming-selection 6.2: s switches in the whole life of the stream)"""
     original = SparseGumbel.load
 
     def load(self: Any, tick: int, parts: list[bytes]) -> None:

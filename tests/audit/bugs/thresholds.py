@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -13,50 +14,51 @@ from audit.bugs.planting import Bug, once_made, plant, replaced
 from evertally.bounds.selection import L, Threshold
 from evertally.encode import ItemDoor
 from evertally.encode.plain import pairs
-from evertally.statistics import UnknownHistogram, UnknownTopK
+from evertally.selection.found import Found
+from evertally.selection.item_engine import ItemEngine
+from evertally.statistics import UnknownHistogram
 from evertally.theory import selection as theory
 
 _FRESH = "a label of a single event"
 
 
-@plant(
-    "a count at the threshold is released",
-    "streaming-selection 10.4: strict > with integer noise",
-    _FRESH,
-)
+@plant(_FRESH)
 def not_strict() -> Bug:
+    """a count at the threshold is released (streaming-selection 10.4: strict > with integer noise)"""
     original = Threshold.at
     return replaced(Threshold, at=lambda self, t: original(self, t) - 1)
 
 
-@plant(
-    "threshold without the + 1",
-    "streaming-selection 7.1 (11): a label of one event has a count of 1",
-    _FRESH,
-)
+@plant(_FRESH)
 def no_plus_one() -> Bug:
+    """threshold without the + 1 (streaming-selection 7.1 (11): a label of one event has a count of 1)"""
     original = Threshold.at
     return replaced(Threshold, at=lambda self, t: original(self, t) - self.move)
 
 
-@plant(
-    "threshold + 1 for events of any weight",
-    "streaming-selection 1.3: + DeltaInf for weights, + g for g events of a user",
-    _FRESH,
-)
+@plant(_FRESH)
 def plus_one_for_all() -> Bug:
-    def change(self: Any) -> None:
-        self._threshold = replace(self._threshold, move=1)
+    """threshold + 1 for events of any weight (streaming-selection 1.3: + DeltaInf for weights, + g for g events of a
+    user)"""
+    return _other_threshold(lambda histogram, threshold: replace(threshold, move=1))
 
-    return once_made(UnknownHistogram, change)
+
+def _other_threshold(change: Callable[[UnknownHistogram, Threshold], Threshold]) -> Bug:
+    """Histograms whose tree has another threshold than it was made with."""
+
+    def changed(histogram: UnknownHistogram) -> None:
+        worker = histogram._worker()
+        if isinstance(worker, ItemEngine):
+            worker.threshold = change(histogram, worker.threshold)
+
+    return once_made(UnknownHistogram, changed)
 
 
-@plant(
-    "Gaussian quantile as a threshold for integer noise",
-    "streaming-selection 10.4: never the Gaussian quantile forms",
-    _FRESH,
-)
+@plant(_FRESH)
 def gaussian_quantile() -> Bug:
+    """Gaussian quantile as a threshold for integer noise (streaming-selection 10.4: never the Gaussian quantile
+    forms)"""
+
     def at(self: Threshold, t: int) -> int:
         tau = math.sqrt(self.variance / L(self.T, self.r))
         height = theory.m(self.T, self.r, tau=tau, delta=float(self.delta), kind=self.kind, t=t)
@@ -65,73 +67,59 @@ def gaussian_quantile() -> Bug:
     return replaced(Threshold, at=at)
 
 
-@plant(
-    "threshold for a single tick",
-    "streaming-selection 7.2: the bad mass is a union over all ticks",
-    _FRESH,
-)
+@plant(_FRESH)
 def one_tick() -> Bug:
-    def change(self: Any) -> None:
-        self._threshold = replace(self._threshold, T=1)
-
-    return once_made(UnknownHistogram, change)
+    """threshold for a single tick (streaming-selection 7.2: the bad mass is a union over all ticks)"""
+    return _other_threshold(lambda histogram, threshold: replace(threshold, T=1))
 
 
-@plant(
-    "delta for one label, whatever an event has",
-    "streaming-selection 7.2: Delta0 labels are at risk",
-    _FRESH,
-)
+@plant(_FRESH)
 def delta_for_one_label() -> Bug:
-    def change(self: Any) -> None:
-        self._threshold = replace(self._threshold, delta=self.charge.exact_delta)
+    """delta for one label, whatever an event has (streaming-selection 7.2: Delta0 labels are at risk)"""
 
-    return once_made(UnknownHistogram, change)
+    def change(histogram: Any, threshold: Threshold) -> Threshold:
+        return replace(threshold, delta=histogram.charge.exact_delta)
+
+    return _other_threshold(change)
 
 
-@plant(
-    "threshold by the age of a label",
-    "streaming-selection 7.2: per_tick thresholds are data-independent",
-    _FRESH,
-)
+@plant(_FRESH)
 def threshold_by_age() -> Bug:
-    original = UnknownHistogram._publish
+    """threshold by the age of a label (streaming-selection 7.2: per_tick thresholds are data-independent)"""
+    original = ItemEngine.released
 
-    def publish(self: Any) -> dict[str, int]:
+    def released(self: Any, tick: int) -> Found:
         first = self.__dict__.setdefault("_first", [])
-        first += [self._tree.tick] * (len(self._table) - len(first))
-        public = self._threshold
-        self._threshold = SimpleNamespace(at=lambda t: np.array([public.at(t - f + 1) for f in first], dtype=np.int64))
-        shown = original(self)
-        self._threshold = public
-        return shown
+        first += [tick] * (len(self.table) - len(first))
+        public = self.threshold
+        self.threshold = SimpleNamespace(at=lambda t: np.array([public.at(t - f + 1) for f in first], dtype=np.int64))
+        found = original(self, tick)
+        self.threshold = public
+        return found
 
-    return replaced(UnknownHistogram, _publish=publish)
+    return replaced(ItemEngine, released=released)
 
 
-@plant(
-    "labels remembered as released before they are",
-    "streaming-selection 7.1: sticky mode needs the released set, which is public",
-    _FRESH,
-)
+@plant(_FRESH)
 def sticky_too_early() -> Bug:
-    original = UnknownHistogram._publish
+    """labels remembered as released before they are (streaming-selection 7.1: sticky mode needs the released set, which
+    is public)"""
+    original = ItemEngine.released
 
-    def publish(self: Any) -> dict[str, int]:
-        shown = original(self)
+    def released(self: Any, tick: int) -> Found:
+        found = original(self, tick)
         if self._sticky:
-            self._released[:] = True
-        return shown
+            self._shown_before[:] = True
+        return found
 
-    return replaced(UnknownHistogram, _publish=publish)
+    return replaced(ItemEngine, released=released)
 
 
-@plant(
-    "labels of weight 0 remembered",
-    "streaming-selection 1.3: dropped before the truncation, else an event brings any number of labels",
-    _FRESH,
-)
+@plant(_FRESH)
 def weightless_labels() -> Bug:
+    """labels of weight 0 remembered (streaming-selection 1.3: dropped before the truncation, else an event brings any
+    number of labels)"""
+
     def row(self: ItemDoor, event: object, tick: int) -> dict[str, int]:
         weightless = [(self._item(value), weight) for value, weight in pairs(event) if weight == 0]
         counted = {} if weightless else self._cut(self._items(event), tick)
@@ -140,14 +128,17 @@ def weightless_labels() -> Bug:
     return replaced(ItemDoor, row=row)
 
 
-@plant(
-    "labels ranked by their exact counts",
-    "streaming-selection 5.2: the cut to k is post-processing of released counts",
-    "the best label of an unknown domain",
-)
+@plant("the best label of an unknown domain")
 def ranked_by_exact_counts() -> Bug:
-    def best(self: Any, pairs: list[tuple[int, str]]) -> list[tuple[int, str]]:
-        exact = dict(zip(self._table.labels.list(), self._table.counts.tolist(), strict=True))
-        return sorted(pairs, key=lambda pair: (-exact[pair[1]], pair[1]))[: self.k]
+    """labels ranked by their exact counts (streaming-selection 5.2: the cut to k is post-processing of released
+    counts)"""
+    original = ItemEngine.released
 
-    return replaced(UnknownTopK, _best=best)
+    def released(self: Any, tick: int) -> Found:
+        most, self._most = self._most, None
+        found, self._most = original(self, tick), most
+        exact = dict(zip(self.table.labels.list(), self.table.counts.tolist(), strict=True))
+        best = sorted(found.counts.items(), key=lambda pair: (-exact[pair[0]], pair[0]))
+        return Found(dict(best[:most]), found.lost)
+
+    return replaced(ItemEngine, released=released)

@@ -17,6 +17,8 @@ from evertally.encode.door import _TOTAL_LIMIT
 from evertally.encode.labels import as_list
 from evertally.encode.plain import pairs, whole
 from evertally.errors import ReplayRefused
+from evertally.selection.found import Found
+from evertally.selection.item_engine import ItemEngine
 from evertally.selection.item_table import ItemTable
 from evertally.statistics import UnknownHistogram
 
@@ -41,12 +43,11 @@ def _door(contribution: Callable[[ItemDoor, list[dict[str, int]], int, int], dic
     return replaced(ItemDoor, totals=totals)
 
 
-@plant(
-    "long lists of items cut by their place in the batch",
-    "streaming-selection 10.1: never a function of the position in a batch",
-    _LONG,
-)
+@plant(_LONG)
 def cut_by_position() -> Bug:
+    """long lists of items cut by their place in the batch (streaming-selection 10.1: never a function of the position
+    in a batch)"""
+
     def contribution(door: ItemDoor, batch: list[dict[str, int]], i: int, tick: int) -> dict[str, int]:
         ranked = sorted(batch[i], key=lambda label: (sum(label.encode()) + i) % 3)
         return {label: batch[i][label] for label in ranked[: door.max_per_event]}
@@ -54,12 +55,10 @@ def cut_by_position() -> Bug:
     return _door(contribution)
 
 
-@plant(
-    "long lists of items cut to the most frequent ones",
-    "streaming-selection 10.1: never choose by private state",
-    _LONG,
-)
+@plant(_LONG)
 def cut_by_popularity() -> Bug:
+    """long lists of items cut to the most frequent ones (streaming-selection 10.1: never choose by private state)"""
+
     def contribution(door: ItemDoor, batch: list[dict[str, int]], i: int, tick: int) -> dict[str, int]:
         seen = Tally(label for row in batch for label in row)
         ranked = sorted(batch[i], key=lambda label: (-seen[label], label))
@@ -68,24 +67,22 @@ def cut_by_popularity() -> Bug:
     return _door(contribution)
 
 
-@plant(
-    "items counted as often as an event names them",
-    "streaming-selection 10.1: an event is a set, two copies of an item count once",
-    _FORM,
-)
+@plant(_FORM)
 def copies_counted() -> Bug:
+    """items counted as often as an event names them (streaming-selection 10.1: an event is a set, two copies of an item
+    count once)"""
+
     def pairs(self: Any, events: Any, items: Any, labels: Any, tick: int) -> Any:
         return np.bincount(items, minlength=len(labels))
 
     return replaced(ItemDoor, _of_pairs=pairs)
 
 
-@plant(
-    "weights of items not clipped",
-    "streaming-selection 10.1: multiplicities beyond DeltaInf are clipped for each item",
-    _FORM,
-)
+@plant(_FORM)
 def weights_not_clipped() -> Bug:
+    """weights of items not clipped (streaming-selection 10.1: multiplicities beyond DeltaInf are clipped for each
+    item)"""
+
     def items(self: ItemDoor, event: object) -> dict[str, int]:
         found: dict[str, int] = {}
         for value, weight in pairs(event):
@@ -97,12 +94,11 @@ def weights_not_clipped() -> Bug:
     return replaced(ItemDoor, _items=items)
 
 
-@plant(
-    "spellings of an item clipped before they are merged",
-    "streaming-selection 10.1: canonicalise, merge duplicates, then clip",
-    _FORM,
-)
+@plant(_FORM)
 def clipped_too_early() -> Bug:
+    """spellings of an item clipped before they are merged (streaming-selection 10.1: canonicalise, merge duplicates,
+    then clip)"""
+
     def items(self: ItemDoor, event: object) -> dict[str, int]:
         found: dict[str, int] = {}
         for value, weight in pairs(event):
@@ -114,12 +110,9 @@ def clipped_too_early() -> Bug:
     return replaced(ItemDoor, _items=items)
 
 
-@plant(
-    "the smallest counts forgotten",
-    "streaming-selection 7.1: eviction by private state is broken in general",
-    "one event before a long stream",
-)
+@plant("one event before a long stream")
 def eviction() -> Bug:
+    """the smallest counts forgotten (streaming-selection 7.1: eviction by private state is broken in general)"""
     original = ItemTable.add
 
     def add(self: ItemTable, totals: ItemTotals) -> None:
@@ -134,65 +127,55 @@ def eviction() -> Bug:
 # -- what is shown ---------------------------------------------------------------------------------------------------
 
 
-@plant(
-    "labels released in the order of their arrival",
-    "streaming-selection 10.3: insertion order is private",
-    "the order of what is released",
-)
+@plant("the order of what is released")
 def order_of_arrival() -> Bug:
-    return replaced(UnknownHistogram, _best=lambda self, pairs: pairs)
+    """labels released in the order of their arrival (streaming-selection 10.3: insertion order is private)"""
+    return _shown(lambda labels, counts: {label: counts[label] for label in labels if label in counts})
 
 
-@plant(
-    "labels in the text of an error",
-    "streaming-selection 10.3: no error texts with labels",
-    _BELOW,
-)
+def _shown(change: Callable[[list[str], dict[str, int]], dict[str, int]]) -> Bug:
+    """What a tree releases, changed as a function of all labels, as they came, and of the counts to release."""
+    original = ItemEngine.released
+
+    def released(self: ItemEngine, tick: int) -> Found:
+        found = original(self, tick)
+        return Found(change(self.table.labels.list(), found.counts), found.lost)
+
+    return replaced(ItemEngine, released=released)
+
+
+@plant(_BELOW)
 def labels_in_errors() -> Bug:
+    """labels in the text of an error (streaming-selection 10.3: no error texts with labels)"""
     original = UnknownHistogram._step
 
     def step(self: Any, totals: Any, tick: int | None, users: Any = None) -> Any:
         try:
             return original(self, totals, tick, users)
         except ReplayRefused as error:
-            raise ReplayRefused(f"{error} (items: {', '.join(self._table.labels.list())})") from None
+            raise ReplayRefused(f"{error} (items: {', '.join(self._worker().table.labels.list())})") from None
 
     return replaced(UnknownHistogram, _step=step)
 
 
-@plant(
-    "number of labels in the name of the object",
-    "streaming-selection 10.3: no |U_t|, no row metrics",
-    _BELOW,
-)
+@plant(_BELOW)
 def number_in_repr() -> Bug:
-    return replaced(UnknownHistogram, __repr__=lambda self: f"UnknownHistogram({len(self._table)} items)")
+    """number of labels in the name of the object (streaming-selection 10.3: no |U_t|, no row metrics)"""
+    return replaced(UnknownHistogram, __repr__=lambda self: f"UnknownHistogram({len(self._worker().table)} items)")
 
 
-@plant(
-    "error bound for as many labels as there are",
-    "streaming-selection 10.3: no |U_t|, no row metrics",
-    _BELOW,
-)
+@plant(_BELOW)
 def bound_for_what_is_there() -> Bug:
+    """error bound for as many labels as there are (streaming-selection 10.3: no |U_t|, no row metrics)"""
     original = UnknownHistogram.error_bound
 
-    def error_bound(self: Any, beta: float = 0.05, t: int | None = None, *, items: int | None = None) -> float:
-        return original(self, beta, t, items=items or max(1, len(self._table)))
+    def error_bound(self: Any, beta: float = 0.05, tick: int | None = None, *, items: int | None = None) -> float:
+        return original(self, beta, tick, items=items or max(1, len(self._worker().table)))
 
     return replaced(UnknownHistogram, error_bound=error_bound)
 
 
-@plant(
-    "unreleased labels shown with a count of 0",
-    "streaming-selection 10.3: only the thresholded lists may leave",
-    _BELOW,
-)
+@plant(_BELOW)
 def shown_as_zero() -> Bug:
-    original = UnknownHistogram._publish
-
-    def publish(self: Any) -> dict[str, int]:
-        shown = original(self)
-        return shown | {label: 0 for label in self._table.labels.list() if label not in shown}
-
-    return replaced(UnknownHistogram, _publish=publish)
+    """unreleased labels shown with a count of 0 (streaming-selection 10.3: only the thresholded lists may leave)"""
+    return _shown(lambda labels, counts: counts | {label: 0 for label in labels if label not in counts})

@@ -52,7 +52,7 @@ def _() -> Verdict:
 def _() -> Verdict:
     for lower, upper in ((0.0, 5e-324), (0.0, 1e-310), (-1e-320, 1e-320), (0.0, 1e-300)):
         try:
-            steps = mean(lower, upper)(simulation(0))._door.steps
+            steps = mean(lower, upper)(simulation(0))._values.steps
         except ConfigurationError:
             continue
         for value in (0.0, upper, 7.0):

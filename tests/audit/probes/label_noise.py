@@ -69,7 +69,7 @@ def moved(make: Factory, left: Sequence[Any], right: Sequence[Any]) -> dict[str,
     ends = []
     for stream in (left, right):
         mechanism = make(ZeroNoise())
-        mechanism._threshold = SimpleNamespace(at=lambda t: ABSENT + 1)
+        mechanism._worker().threshold = SimpleNamespace(at=lambda t: ABSENT + 1)
         for events in stream:
             value = mechanism.step_events(events).value
         ends.append(value)

@@ -17,6 +17,7 @@ import numpy as np
 
 from audit.enumeration import whole_law
 from audit.probes.probing import KEY, ROUNDING, Verdict, probe
+from evertally import partition as partitions
 from evertally.audit.columns import column_audits
 from evertally.audit.exact import ExactLoss, _box
 from evertally.audit.partition import close_loss, histogram_loss, levels_after, transcript_loss
@@ -36,11 +37,6 @@ from evertally.partition import (
     Terms,
     TwoLevelPlan,
     TwoLevelRelease,
-    bounded,
-    doubling,
-    intervals,
-    noisy_ladders,
-    rebased,
 )
 from evertally.privacy import ZCDP, ApproxDP, Change, PureDP
 from evertally.statistics import MaxSum, SumSelect
@@ -70,12 +66,12 @@ def near(
 
 def ladder(promise: PureDP | ApproxDP, columns: int = 2, rise: int = 3, n: int = 1, linf: int = 1) -> Configuration:
     """The largest column, on a ladder of small steps."""
-    return near(bounded(terms(promise, columns, Largest(1), linf=linf)), rise, n)
+    return near(partitions.bounded(terms(promise, columns, Largest(1), linf=linf)), rise, n)
 
 
 def ladders(epsilon: int, queries: Queries, columns: int, *, rise: int, margin: int) -> Configuration:
     """A noisy ladder for each query, one interval."""
-    made = noisy_ladders(terms(PureDP(epsilon), columns, queries))
+    made = partitions.noisy_ladders(terms(PureDP(epsilon), columns, queries))
     law = made.noise.update
     assert law is not None
     return near(made, rise, 1, lambda: NoisyLadders(queries, rise, margin, law))
@@ -128,15 +124,17 @@ def _() -> Verdict:
 
 @probe("exact law", "partition, swap pair at calibrated thresholds")
 def _() -> Verdict:
-    plans = [make(terms(PureDP(4), 2, Largest(1))) for make in (rebased, bounded, doubling)]
-    plans += [make(terms(PureDP(4), 2, AllColumns(2))) for make in (rebased, intervals)]
+    plans = [
+        make(terms(PureDP(4), 2, Largest(1))) for make in (partitions.rebased, partitions.bounded, partitions.doubling)
+    ]
+    plans += [make(terms(PureDP(4), 2, AllColumns(2))) for make in (partitions.rebased, partitions.intervals)]
     return worst((swap_loss(plan.engine, plan.rise(1, 1), 30), 4, plan.name) for plan in plans)
 
 
 @probe("exact law", "partition that starts from a negative histogram")
 def _() -> Verdict:
     # The query is certified for counts only; below zero it moves three times as fast.
-    make = near(bounded(terms(PureDP(1), 2, _CountsOnly())), 3)
+    make = near(partitions.bounded(terms(PureDP(1), 2, _CountsOnly())), 3)
     loss = close_loss(lambda source: make.engine(source, base=np.array([-40, -40])), *swapped(1, 30))
     return loses(loss.epsilon, 1 / 2, "the time of the close")
 
@@ -162,7 +160,9 @@ def _() -> Verdict:
     # Every close against the odds says that tau is low, the wait says that it is high: together they tell what it is,
     # unless each interval has its own.
     queries, lessons = Largest(1), 4
-    plan = near(rebased(terms(PureDP(4), 2, queries)), 3, lessons + 1, lambda: Rebased(queries, lambda j, ticks: 3))
+    plan = near(
+        partitions.rebased(terms(PureDP(4), 2, queries)), 3, lessons + 1, lambda: Rebased(queries, lambda j, ticks: 3)
+    )
     left, right = swapped(3, 60)
     before: Stream = [WAIT] * lessons
     closes = [*range(1, lessons + 1), lessons + len(left)]
@@ -230,7 +230,7 @@ def _made(neighbours: str, kinds: Iterable[tuple[Any, Any, str]], *units: dict[s
 @probe("exact law", "partition, a row of ones before a close")
 def _() -> Verdict:
     cases: list[tuple[float, float, str]] = []
-    for plan in (ladder(PureDP(1), 3), near(doubling(terms(PureDP(1), 3, Largest(1))), 3, 1)):
+    for plan in (ladder(PureDP(1), 3), near(partitions.doubling(terms(PureDP(1), 3, Largest(1))), 3, 1)):
         left, right = [(1, 1, 1), (0, 0, 0)], [(0, 0, 0), (0, 0, 0)]
         loss = transcript_loss(plan.engine, left, right, [2])
         cases += [(loss.histograms, 0.5, f"{plan.name}: the histogram"), (loss.epsilon, 1, plan.name)]
@@ -252,11 +252,11 @@ def _() -> Verdict:
     # Each H to its full depth, and beyond for those that have none. The average of what is released must not sharpen.
     asked = terms(PureDP(1), 2, Largest(1))
     plans = {
-        "binary tree": (replace(bounded(asked), intervals=4), 4),
-        "tree of three": (replace(bounded(asked), intervals=3), 4),
-        "blocks of 2, 2, 4": (replace(bounded(asked), histogram="blocks", intervals=2), 8),
-        "pile": (doubling(asked, start=1), 9),
-        "epoch tree": (rebased(replace(asked, largest=None)), 7),
+        "binary tree": (replace(partitions.bounded(asked), intervals=4), 4),
+        "tree of three": (replace(partitions.bounded(asked), intervals=3), 4),
+        "blocks of 2, 2, 4": (replace(partitions.bounded(asked), histogram="blocks", intervals=2), 8),
+        "pile": (partitions.doubling(asked, start=1), 9),
+        "epoch tree": (partitions.rebased(replace(asked, largest=None)), 7),
     }
     cases: list[tuple[float, float, str]] = []
     for name, (plan, closes) in plans.items():
@@ -273,7 +273,7 @@ def _() -> Verdict:
 def _() -> Verdict:
     # eps/2 and delta e^(-eps/2). At a large epsilon the classic variance is too small, at epsilon 1 the printed one is.
     cases = []
-    for make, epsilon in ((bounded, 24.0), (bounded, 1.0), (doubling, 1.0)):
+    for make, epsilon in ((partitions.bounded, 24.0), (partitions.bounded, 1.0), (partitions.doubling, 1.0)):
         plan = near(make(terms(ApproxDP(epsilon, 1e-6), 1, Largest(1))), 1, 1)
         loss = whole_law(plan.engine, [[1]], [[0]], tail=1e-24, fixed={"tau": 0, "mu": 9})
         cases.append((loss.delta(epsilon / 2), 1e-6 * math.exp(-epsilon / 2), epsilon / 2))
@@ -286,7 +286,7 @@ def _() -> Verdict:
     cases = []
     for epsilon in (1.0, 6.0):
         script = Script({"mu": {1: ALWAYS}})
-        noisy_ladders(terms(ApproxDP(epsilon, 1e-6), 1, Largest(1))).engine(script).play(np.array([[1]]), 1)
+        partitions.noisy_ladders(terms(ApproxDP(epsilon, 1e-6), 1, Largest(1))).engine(script).play(np.array([[1]]), 1)
         (law,) = {asked.law for asked in script.asked if asked.lane == "update"}
         values, masses = _box(law, 1e-24)
         sides: list[dict[tuple[int, ...], float]] = [
@@ -388,9 +388,9 @@ def _() -> Verdict:
     # E4: given the same releases, nothing that comes after the interval of a row may depend on it.
     asked = terms(PureDP(8), 2, Largest(1))
     plans: dict[str, tuple[Make, list[int | Address]]] = {
-        "bounded": (near(bounded(asked), 3, 3).engine, [2]),
-        "rebased": (rebased(replace(asked, largest=None)).engine, [2]),
-        "doubling": (doubling(asked).engine, [2]),
+        "bounded": (near(partitions.bounded(asked), 3, 3).engine, [2]),
+        "rebased": (partitions.rebased(replace(asked, largest=None)).engine, [2]),
+        "doubling": (partitions.doubling(asked).engine, [2]),
         "noisy ladders": (ladders(8, Largest(1), 2, rise=3, margin=0).engine, [2]),
         "two levels": (_both(TwoLevelPlan(replace(asked, largest=None))), [("outer/mu", 2)]),
     }
@@ -432,10 +432,10 @@ def _() -> Verdict:
     asked = terms(PureDP(8), 2, Largest(1))
     several = terms(PureDP(8), 2, AllColumns(2))
     plans: dict[str, Make] = {
-        "bounded": near(bounded(terms(PureDP(1), 2, Largest(1))), 4, 9).engine,
-        "blocks": replace(near(bounded(terms(PureDP(1), 2, Largest(1))), 4, 2), histogram="blocks").engine,
-        "rebased": rebased(replace(asked, largest=None)).engine,
-        "noisy ladders": noisy_ladders(several).engine,
+        "bounded": near(partitions.bounded(terms(PureDP(1), 2, Largest(1))), 4, 9).engine,
+        "blocks": replace(near(partitions.bounded(terms(PureDP(1), 2, Largest(1))), 4, 2), histogram="blocks").engine,
+        "rebased": partitions.rebased(replace(asked, largest=None)).engine,
+        "noisy ladders": partitions.noisy_ladders(several).engine,
         "two levels": _both(TwoLevelPlan(replace(asked, largest=None), start=4)),
     }
     rows = np.array([(1, 1), (0, 0), (2, 0), (0, 0), (40, 2), (1, 0), (60, 9), (80, 80), (0, 0), (200, 3), (0, 0)])
@@ -475,9 +475,9 @@ def _() -> Verdict:
         "thirds": lambda n: d * B * n.bit_length() / (e / 3),
     }
     asked = terms(PureDP(1), d, one, linf=B, largest=3000)
-    plan = bounded(asked)
-    other = bounded(replace(asked, split=Split.of("1/5", "3/10", "1/2")))
-    ladders_ = noisy_ladders(replace(asked, queries=all_))
+    plan = partitions.bounded(asked)
+    other = partitions.bounded(replace(asked, split=Split.of("1/5", "3/10", "1/2")))
+    ladders_ = partitions.noisy_ladders(replace(asked, queries=all_))
     assert plan.intervals is not None and ladders_.intervals is not None  # noqa: PT018 (both have a limit)
     half = {"outer/tau": 8 * B / e, "outer/mu": 16 * B / e, "outer/pile": 4 * d * B / e}
     levels = TwoLevelPlan(replace(asked, largest=None), start=50)
@@ -489,9 +489,13 @@ def _() -> Verdict:
     subjects: list[tuple[str, Make, dict[str, Fraction]]] = [
         ("bounded", plan.engine, halves | {"tree": trees["halves"](plan.intervals)}),
         ("another split", near(other, 9, 1).engine, {"tau": 5 * B / e, "mu": 20 * B / (3 * e), "tree": 2 * d * B / e}),
-        ("doubling", doubling(asked, start=9).engine, halves | {"pile": 2 * d * B / e}),
-        ("rebased", rebased(replace(asked, largest=None)).engine, halves | _epochs(d * B / (e / 2))),
-        ("intervals", intervals(replace(asked, largest=None, queries=all_)).engine, halves | _epochs(d * B / (e / 2))),
+        ("doubling", partitions.doubling(asked, start=9).engine, halves | {"pile": 2 * d * B / e}),
+        ("rebased", partitions.rebased(replace(asked, largest=None)).engine, halves | _epochs(d * B / (e / 2))),
+        (
+            "intervals",
+            partitions.intervals(replace(asked, largest=None, queries=all_)).engine,
+            halves | _epochs(d * B / (e / 2)),
+        ),
         ("noisy ladders", ladders_.engine, thirds | {"tree": trees["thirds"](ladders_.intervals)}),
         ("two levels", _both(levels), half | inner),
     ]

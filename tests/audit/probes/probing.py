@@ -77,7 +77,7 @@ def shift(make: Factory, left: Any, right: Any, users: tuple[Any, Any] = (None, 
     for events, owners in zip((left, right), users, strict=True):
         mechanism = make(KEY)
         mechanism.step_events(events, users=owners) if owners is not None else mechanism.step_events(events)
-        sums.append(mechanism._last_row)
+        sums.append(mechanism._kept.played.recent[-1])
     return np.asarray(sums[0] - sums[1])
 
 
