@@ -79,8 +79,14 @@ __all__ = [
 ]
 
 
+_ROOMS = ("audit", "bounds", "checks", "kinds", "oneshot", "theory")
+_KINDS = ("Kind", "register_kind")  # they need pydantic, which the rest does not
+
+
 def __getattr__(name: str) -> Any:
-    """`et.audit`, `et.bounds`, `et.checks`, `et.oneshot`, `et.theory` come when asked for; counting does not wait."""
-    if name in ("audit", "bounds", "checks", "oneshot", "theory"):
+    """`et.audit` and the other rooms come when they are asked for; counting does not wait."""
+    if name in _KINDS:
+        return getattr(import_module("evertally.kinds"), name)
+    if name in _ROOMS:
         return import_module(f"evertally.{name}")
     raise AttributeError(f"module 'evertally' has no attribute {name!r}")
