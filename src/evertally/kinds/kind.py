@@ -178,7 +178,7 @@ def _as_written(parameters: Parameters) -> Arguments:
     return dict(parameters)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Kind:
     """One kind of query. `evertally.register_kind` makes one known.
 

@@ -111,7 +111,7 @@ _USES: dict[str, Test] = {
 _WANTED = {
     "time": "time stamps, dates or text, which this clock needs",
     "integer time": "integers, which this clock needs",
-    "amounts": "numbers or text, which this column is read for",
+    "amounts": "numbers or text, from which amounts are read",
     "user": "text or numbers: an event has exactly one user",
     **dict.fromkeys(("labels", "items"), "text, numbers, lists of them, or tables from labels to weights"),
 }
