@@ -9,7 +9,7 @@ True
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evertally.counting import Counter, Release, RunningMean, SparseRows, VectorCounter, restore
 from evertally.errors import (
@@ -38,6 +38,9 @@ from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Ledger, Neighbours, Pu
 from evertally.selection import StreamingTopK, UnknownHistogram, UnknownTopK
 from evertally.stream import Stream
 
+if TYPE_CHECKING:
+    from evertally.kinds import Kind, register_kind
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -51,6 +54,7 @@ __all__ = [
     "Histogram",
     "HorizonExceeded",
     "Key",
+    "Kind",
     "Ledger",
     "MaxSum",
     "MinSum",
@@ -74,18 +78,19 @@ __all__ = [
     "UnknownTopK",
     "VectorCounter",
     "expressions",
+    "register_kind",
     "restore",
     "simulation",
 ]
 
 
 _ROOMS = ("audit", "bounds", "checks", "kinds", "oneshot", "theory")
-_KINDS = ("Kind", "register_kind")  # they need pydantic, which the rest does not
+_IN_KINDS = ("Kind", "register_kind")  # that room needs pydantic, and counting does not
 
 
 def __getattr__(name: str) -> Any:
     """`et.audit` and the other rooms come when they are asked for; counting does not wait."""
-    if name in _KINDS:
+    if name in _IN_KINDS:
         return getattr(import_module("evertally.kinds"), name)
     if name in _ROOMS:
         return import_module(f"evertally.{name}")

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from pydantic import model_validator
 
-from evertally.histogram import MaxSum, MinSum, MonotoneQuery, Quantile, SumSelect, TopK, TopKSelect
+from evertally import MaxSum, MinSum, MonotoneQuery, Quantile, SumSelect, TopK, TopKSelect
 from evertally.kinds.fields import Expression, Expressions, OptionError, Whole
 from evertally.kinds.fields import Quantile as Share
 from evertally.kinds.kind import LABELS, Arguments, Card, Kind, Parameters, Result, named, ranks

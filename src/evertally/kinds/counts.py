@@ -6,8 +6,7 @@ from typing import Self
 
 from pydantic import model_validator
 
-from evertally.counting import Counter
-from evertally.histogram import Histogram
+from evertally import Counter, Histogram
 from evertally.kinds.fields import Flag, OptionError, Whole
 from evertally.kinds.kind import AMOUNTS, LABELS, Card, Kind, Result, declared
 from evertally.kinds.proofs import CHANGE_OF_COLUMNS, COUNTS

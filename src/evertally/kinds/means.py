@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evertally.counting import RunningMean
+from evertally import RunningMean
 from evertally.kinds.fields import Number, Text
 from evertally.kinds.kind import AMOUNTS, Card, Kind, Result
 from evertally.kinds.proofs import NOISE_PROCESSES

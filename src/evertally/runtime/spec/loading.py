@@ -232,6 +232,7 @@ def _tables(file: SpecFile, section: str) -> list[Any]:
 
 def _queries(file: SpecFile) -> tuple[QuerySpec, ...]:
     read = [_query(file, table, number) for number, table in enumerate(_tables(file, "query"), 1)]
+    names = {spelling: record.name for record in kinds.known() for spelling in record.spellings}
     if not read:
         raise ConfigurationError(f"{file.path}: nothing is asked; add at least one [[query]] with a name and a kind")
     _refuse_twins(file, [query.name for query in read])
@@ -239,7 +240,7 @@ def _queries(file: SpecFile) -> tuple[QuerySpec, ...]:
     return tuple(
         QuerySpec(
             name=query.name,
-            kind=_canonical(query.kind),
+            kind=names[query.kind],
             share=share,
             column=query.column,
             line=file.line("query", None, number),
@@ -251,12 +252,6 @@ def _queries(file: SpecFile) -> tuple[QuerySpec, ...]:
         )
         for number, (query, share) in enumerate(zip(read, shares, strict=True), 1)
     )
-
-
-def _canonical(spelling: str) -> str:
-    record = kinds.find(spelling)
-    assert record is not None  # the table was read by the record's model
-    return record.name
 
 
 def _query(file: SpecFile, table: Any, number: int) -> Query:
