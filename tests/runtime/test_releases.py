@@ -18,10 +18,10 @@ from visit_stream import WriteSpec
 
 from evertally.contract.release import Release
 from evertally.errors import StateError
+from evertally.kinds import OURS
 from evertally.runtime.output import entries
-from evertally.runtime.releases import FIELDS, TickRelease, as_json, canonical, categories, pack, rows, unpack
+from evertally.runtime.releases import FIELDS, TickRelease, as_json, canonical, pack, rows, unpack
 from evertally.runtime.spec import QuerySpec, StreamSpec
-from evertally.runtime.spec.options import KINDS
 
 LABELS = st.text(st.characters(), max_size=5)  # any text that Python can hold, lone surrogates included
 WHOLE = st.integers(-(2**70), 2**70)
@@ -34,7 +34,7 @@ def spec(write_spec: WriteSpec) -> StreamSpec:
 
 
 def test_every_kind_of_query_comes_back_row_by_row(spec: StreamSpec) -> None:
-    assert {query.kind for query in spec.queries} == set(KINDS)
+    assert {query.kind for query in spec.queries} == {kind.name for kind in OURS}
     labels = set()
     for kept, releases in released(spec, 48):
         expected = []
@@ -127,11 +127,11 @@ def test_declared_labels_are_not_kept_again() -> None:
 
 
 def test_categories_that_are_public() -> None:
-    assert categories(query("histogram", categories=["b", 3, "a"], other="rest")) == ["b", "3", "a", "rest"]
-    assert categories(query("leaders", k=3, categories=["a"])) == ["1", "2", "3"]
-    assert categories(query("query", expressions={"x": {}, "y": {}}, categories=["a"])) == ["x", "y"]
+    assert query("histogram", categories=["b", 3, "a"], other="rest").categories == ["b", "3", "a", "rest"]
+    assert query("leaders", k=3, categories=["a"]).categories == ["1", "2", "3"]
+    assert query("query", expressions={"x": {}, "y": {}}, categories=["a"]).categories == ["x", "y"]
     for kind in ("counter", "leader", "unknown-top", "streaming-top"):
-        assert categories(query(kind, k=3, categories=["a"])) is None
+        assert query(kind, k=3, categories=["a"]).categories is None
 
 
 def test_damage_is_noticed_and_not_shown() -> None:

@@ -131,6 +131,22 @@ WITH_UNKNOWN_QUERIES = (*WITH_COLUMN_QUERIES, ("rho = 250", "epsilon = 340\ndelt
 WriteSpec = Callable[..., Path]
 
 
+def spec_writer(home: Path) -> WriteSpec:
+    """Writes SPEC with some texts replaced and some appended."""
+
+    def write(*changes: tuple[str, str], append: str = "", folder: str = ".") -> Path:
+        text = SPEC
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new, 1)
+        path = home / folder / "visits.toml"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text + append)
+        return path
+
+    return write
+
+
 class NoNoise(ZeroNoise):
     """A key under which all noise is zero, good enough for a store."""
 

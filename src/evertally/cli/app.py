@@ -269,7 +269,7 @@ def demo_command(
 def audit_command(
     subject: Annotated[
         str,
-        typer.Argument(metavar="SUBJECT", help="SPEC.toml, or counter, histogram, mean, or all.", show_default=False),
+        typer.Argument(metavar="SUBJECT", help="SPEC.toml, a kind such as counter, or all.", show_default=False),
     ],
     epsilon: Annotated[float | None, typer.Option(help="Claimed epsilon.", show_default=False)] = None,
     delta: Annotated[float | None, typer.Option(help="Claimed delta, with --epsilon.", show_default=False)] = None,

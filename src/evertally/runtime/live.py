@@ -92,7 +92,7 @@ class Live(Secret):
     @property
     def last_tick(self) -> int | None:
         """The last tick of the stream, None if it has no end."""
-        return self.spec.clock.ticks if self.spec.clock.ticks is not None else self.spec.horizon
+        return self.spec.last_tick
 
     @property
     def ended(self) -> bool:

@@ -16,10 +16,8 @@ from typing import Any
 import numpy as np
 
 from evertally.contract.release import Release
-from evertally.encode.labels import canonical as canonical_label
 from evertally.errors import StateError
 from evertally.runtime.spec import QuerySpec, StreamSpec
-from evertally.runtime.spec.options import SELECTION
 
 FIELDS = ("tick", "time", "query", "category", "value", "stddev", "lower", "upper")
 
@@ -39,20 +37,6 @@ class TickRelease:
     payloads: Mapping[str, bytes]  # by query, in the order of the spec
 
 
-def categories(query: QuerySpec) -> list[str] | None:
-    """The categories that every release of a query has, in their order: declared labels, names of expressions, ranks.
-
-    None if a release is one value without a category, or brings the labels that it found or chose.
-    """
-    options = query.parameters
-    if query.kind == "histogram":
-        given = [*options["categories"], *([options["other"]] if "other" in options else [])]
-        return [str(canonical_label(label)) for label in given]
-    if query.kind in ("top", "leaders"):
-        return [str(rank) for rank in range(1, options["k"] + 1)]
-    return list(options["expressions"]) if "expressions" in options else None
-
-
 def pack(query: QuerySpec, release: Release, beta: float) -> bytes:
     """A release as bytes, with the interval that holds with probability 1 - beta.
 
@@ -68,7 +52,7 @@ def pack(query: QuerySpec, release: Release, beta: float) -> bytes:
     value, (lower, upper) = release.value, release.interval(beta=beta)
     content: dict[str, Any] = {}
     if isinstance(value, Mapping):
-        if query.kind in SELECTION:
+        if query.record.result.brings_labels:
             content["category"] = list(value)
         lower, upper = [lower[label] for label in value], [upper[label] for label in value]
         value = list(value.values())
@@ -101,7 +85,7 @@ def unpack(query: QuerySpec, payload: bytes) -> dict[str, Any]:
     """
     try:
         content = json.loads(canonical(payload))
-        category = content["category"] if query.kind in SELECTION else categories(query)
+        category = content["category"] if query.record.result.brings_labels else query.categories
         value, stddev = content["value"], content["stddev"]
         if "radius" in content:
             lower, upper = _around(value, -content["radius"]), _around(value, content["radius"])

@@ -64,7 +64,7 @@ def _uses(spec: StreamSpec, name: str) -> list[str]:
         uses.append("integer time" if spec.clock.integer else "time")
     for query in spec.queries:
         if query.column == name:
-            uses.append("amount" if query.kind in ("counter", "mean") else "label")
+            uses.append(query.record.reads.use)
     return uses
 
 
@@ -103,16 +103,17 @@ def _is_label(kind: Any) -> bool:
 _USES: dict[str, Test] = {
     "time": lambda kind: _types.is_null(kind) or is_text(kind) or _types.is_date(kind) or _types.is_timestamp(kind),
     "integer time": lambda kind: _types.is_null(kind) or is_text(kind) or _is_number(kind),
-    "amount": lambda kind: _is_plain(kind) or _types.is_decimal(kind),
+    "amounts": lambda kind: _is_plain(kind) or _types.is_decimal(kind),
     "user": _is_plain,
-    "label": _is_label,
+    "labels": _is_label,
+    "items": _is_label,
 }
 _WANTED = {
     "time": "time stamps, dates or text, which this clock needs",
     "integer time": "integers, which this clock needs",
-    "amount": "numbers or text, which a counter or mean needs",
+    "amounts": "numbers or text, from which amounts are read",
     "user": "text or numbers: an event has exactly one user",
-    "label": "text, numbers, lists of them, or tables from labels to weights",
+    **dict.fromkeys(("labels", "items"), "text, numbers, lists of them, or tables from labels to weights"),
 }
 _DECLARED: dict[str, Test] = {
     "time": _USES["time"],

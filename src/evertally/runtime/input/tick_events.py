@@ -19,7 +19,6 @@ from evertally.encode.labels import as_list
 from evertally.runtime.input import columns
 from evertally.runtime.input.sources import ROWS, Batch
 from evertally.runtime.spec import QuerySpec, StreamSpec
-from evertally.runtime.spec.options import UNKNOWN
 from evertally.secret import Secret
 
 _SHORT_LIMIT = 2**31  # bytes that positions of 32 bits reach
@@ -29,11 +28,12 @@ class TickEvents(Secret):
     """What the doors of one tick get: the events of all its batches, in the order of the batches.
 
     >>> from types import SimpleNamespace
+    >>> from evertally.kinds import find
     >>> spec = SimpleNamespace(user_column=None)
     >>> lines = {"ward": np.array(["north", None, 7], object)}
     >>> table = {"ward": pa.array(["north", "south"])}
     >>> events = TickEvents(spec, [lines, table])
-    >>> len(events), as_list(events.events(SimpleNamespace(kind="histogram", column="ward")))
+    >>> len(events), as_list(events.events(SimpleNamespace(record=find("histogram"), column="ward")))
     (5, ['north', None, 7, 'north', 'south'])
     """
 
@@ -72,9 +72,7 @@ def length(batch: Batch) -> int:
 
 def use_of(query: QuerySpec) -> str:
     """What a query makes of its column."""
-    if query.kind in ("counter", "mean"):
-        return "amounts"
-    return "items" if query.kind in UNKNOWN else "labels"
+    return query.record.reads.use
 
 
 def prepared(column: Any, name: str, use: str) -> Any:
