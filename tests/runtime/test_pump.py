@@ -6,7 +6,9 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,8 +16,10 @@ from live_stream import ON_REQUEST, ON_THE_WALL, Hands, batch, values
 from visit_stream import NoNoise, WriteSpec, visits
 
 from evertally.errors import ConfigurationError, StateError
+from evertally.runtime import follow as follow_module
 from evertally.runtime import load_spec, opening
 from evertally.runtime.input.batches import BatchRefused, Piece
+from evertally.runtime.input.folder import Folder
 from evertally.runtime.live import Live, Receipt, StreamEnded
 from evertally.runtime.pump import Busy, Pump, Stopped
 from evertally.runtime.releases import TickRelease
@@ -249,6 +253,45 @@ def test_sources_are_polled(write_spec: WriteSpec, no_noise: None) -> None:
     pump.close_until("2013-01-02T00:00").result(10)
     pump.stop()
     assert values(spec, seen[-1])["all"] == len(visits(0, 3)) + len(visits(0, 4))
+
+
+def test_what_a_folder_cannot_read_is_known_until_it_was_read_to_its_end(write_spec: WriteSpec, tmp_path: Path) -> None:
+    spec, clock = load_spec(write_spec(ON_THE_WALL)), Hands(1000.5)
+    with Live(spec, wall=clock) as live:
+        pump = Pump(live, feeds=[Folder(tmp_path, spec, live.mark).new])
+
+        def known() -> list[str]:
+            pump._next_poll = 0.0
+            pump._poll()
+            return [problem.split(":")[0].rsplit("/")[-1] for problem in pump.problems]
+
+        for path in (tmp_path / "visits.toml", tmp_path / "visits.state"):
+            assert path.name in known()
+        first = known()
+        clock.seconds = 1002.5  # the tick is over: the folder is left before its end
+        assert known() == first
+        (tmp_path / "a-note.txt").write_text("not events")
+        assert known() == first
+        live.release_through(2)
+        assert known() == ["a-note.txt", *first]
+        assert pump.figures.problem == "; ".join(pump.problems)
+        (tmp_path / "a-note.txt").unlink()
+        assert known() == first
+
+
+def test_each_problem_is_told_once(write_spec: WriteSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = [[], ["a"], ["a"], ["a", "b"], ["b"], [], ["b"]]
+    pump = SimpleNamespace(working=True, ended=False, problems=[], subscribe=lambda seen: None)
+
+    class Stop(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            pump.problems = looks.pop(0) if looks else []
+            return not looks
+
+    monkeypatch.setattr(follow_module, "running", lambda spec, replay: nullcontext((None, pump)))
+    told: list[str] = []
+    follow_module.follow(load_spec(write_spec(ON_THE_WALL)), Stop(), trouble=told.append)
+    assert told == ["a", "b"]
 
 
 def _lines(path: Path) -> list[bytes]:

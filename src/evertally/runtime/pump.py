@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 from evertally.errors import ConfigurationError, EvertallyError, StateError
 from evertally.runtime.input.batches import Batch, BatchRefused, Piece
 from evertally.runtime.input.feeds import Feed
+from evertally.runtime.input.folder import Unread
 from evertally.runtime.live import Live, Receipt
 from evertally.runtime.releases import TickRelease
 from evertally.secret import Secret
@@ -58,7 +59,7 @@ class Figures(Secret):
     tick_seconds: float = 0.0  # to compute and commit the last tick
     late_seconds: float = 0.0  # by which the last tick missed its moment
     clock_behind_seconds: float = 0.0  # by which the wall clock has gone back behind the stream
-    problem: str | None = None  # with a folder or a broker
+    problem: str | None = None  # with folders and brokers
     webhooks: dict[str, str | None] = field(default_factory=dict)  # why each of them fails, None while it delivers
 
 
@@ -82,6 +83,7 @@ class Pump(Secret):
     def __init__(self, live: Live, feeds: Sequence[Feed] = ()) -> None:
         self._live = live
         self._feeds = feeds
+        self._unread: list[Sequence[str]] = [()] * len(feeds)  # what is wrong with each of them
         self._on_wall = live.spec.clock.close == "wall"
         self._queue: queue.Queue[_Submitted | _Close | None] = queue.Queue()
         self._lock = threading.Lock()
@@ -95,6 +97,7 @@ class Pump(Secret):
         self.published = live.released if not live.replaying else 0
         self.failure: str | None = None
         self.figures = Figures()
+        self.problems: list[str] = []  # with folders and brokers, one sentence each; replaced as a whole
 
     # -- for other threads -------------------------------------------------------------------------------------------
 
@@ -234,24 +237,32 @@ class Pump(Secret):
         if not self._feeds or time.monotonic() < self._next_poll:
             return
         self._next_poll = time.monotonic() + _POLL_SECONDS
-        problems = []
-        for feed in self._feeds:
+        for number, feed in enumerate(self._feeds):
             try:
-                self._drain(feed())
-            except ConfigurationError as error:  # the file, the folder or the broker; a StateError ends the stream
-                problems.append(str(error))
-        self.figures.problem = "; ".join(problems) or None
+                # A feed tells of its problems at its end; until it is there, those that it told last remain.
+                if self._drain(feed()):
+                    self._unread[number] = ()
+            except Unread as error:
+                self._unread[number] = error.problems
+            except ConfigurationError as error:  # the folder or the broker; a StateError ends the stream
+                self._unread[number] = (str(error),)
+        self.problems = [problem for problems in self._unread for problem in problems]
+        self.figures.problem = "; ".join(self.problems) or None
 
-    def _drain(self, pieces: Iterator[Piece]) -> None:
+    def _drain(self, pieces: Iterator[Piece]) -> bool:
+        """Takes what a feed has; whether it came to its end."""
         while self._live.waiting_bytes <= self._live.spec.serve.max_waiting_bytes and not self._tick_is_over():
             piece = next(pieces, None)
-            if piece is None or self._live.over:
-                return
+            if piece is None:
+                return True
+            if self._live.over:
+                return False
             for answer in self._live.accept([(piece.batch_id, piece.batch)], piece.marks):
                 if isinstance(answer, BatchRefused):
                     raise answer
                 self.figures.batches += 1
                 self.figures.duplicates += answer.duplicate
+        return False
 
     # -- ticks -------------------------------------------------------------------------------------------------------
 

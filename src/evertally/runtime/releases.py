@@ -1,7 +1,7 @@
 """Releases as they are kept: the columns of each as JSON.
 
-A payload is a function of the release and of nothing else, made once, when a tick is computed; what is compared, hashed,
-logged and published are these bytes. It holds no label that the spec declares already: a histogram of ten thousand
+A payload is a function of the release and of nothing else, made once, when a tick is computed: what is hashed, kept,
+compared and published are these bytes. It holds no label that the spec declares already: a histogram of ten thousand
 categories is a list of counts and two numbers. The store compresses it, which may come out otherwise with another zlib.
 """
 
