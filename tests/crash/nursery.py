@@ -23,6 +23,9 @@ from typing import Any
 HERE = Path(__file__).parent
 
 
+PATIENCE = 3600.0  # seconds; as in waiting.py, which a nursery by itself does not find
+
+
 class Child:
     """A forked process."""
 
@@ -41,7 +44,7 @@ class Child:
         # Until the nursery has reaped it, its number belongs to nobody else.
         os.kill(self.pid, number)
 
-    def wait(self, seconds: float = 60.0) -> int:
+    def wait(self, seconds: float = PATIENCE) -> int:
         end = time.monotonic() + seconds
         while self.running:
             assert time.monotonic() < end, f"process {self.pid} does not end"
@@ -89,7 +92,7 @@ class Nursery:
         """Ends the nursery and all its children."""
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(60)
+        self._process.wait(PATIENCE)
         if self._process.stdout is not None:
             self._process.stdout.close()
 

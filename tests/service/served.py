@@ -18,6 +18,7 @@ import httpx
 
 from evertally.runtime import load_spec
 from evertally.service.tokens import TokenFile
+from waiting import PATIENCE
 
 SPEC = """\
 [stream]
@@ -95,13 +96,13 @@ class Served:
         said = self._said()
         self.url = re.search(r"https?://\S+", said)[0]
         self.client = httpx.Client(
-            base_url=self.url, verify=self._verify, timeout=30, event_hooks={"response": [self._keep]}
+            base_url=self.url, verify=self._verify, timeout=PATIENCE, event_hooks={"response": [self._keep]}
         )
 
     def _said(self) -> str:
         lines: queue.Queue[bytes] = queue.Queue()
         threading.Thread(target=lambda: lines.put(self.process.stdout.readline()), daemon=True).start()
-        first = lines.get(timeout=60).decode()
+        first = lines.get(timeout=PATIENCE).decode()
         assert first, self.stderr()
         self.first_line = first
         return first
@@ -122,7 +123,7 @@ class Served:
         if not self.process.stdout.closed:
             self.last_lines = self.process.stdout.read().decode()
             self.process.stdout.close()
-        return self.process.wait(30), self.last_lines
+        return self.process.wait(PATIENCE), self.last_lines
 
     # -- requests ------------------------------------------------------------------------------------------------
 
