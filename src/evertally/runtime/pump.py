@@ -212,25 +212,25 @@ class Pump(Secret):
     def _accept(self, submitted: Sequence[_Submitted]) -> None:
         if not submitted:
             return
+        answers: Sequence[Receipt | EvertallyError]
         try:
             answers = self._live.accept([(one.batch_id, one.batch) for one in submitted])
         except EvertallyError as error:
-            for one in submitted:
-                _refuse(one.receipt, error)
-        else:
-            for one, answer in zip(submitted, answers, strict=True):
-                if isinstance(answer, BatchRefused):
-                    _refuse(one.receipt, answer)
-                else:
-                    self.figures.batches += 1
-                    self.figures.bytes += one.size
-                    self.figures.duplicates += answer.duplicate
-                    _answer(one.receipt, answer)
+            answers = [error] * len(submitted)
         finally:
+            # Before anybody is answered: who sends on at once must not find the batch still in the queue.
             with self._lock:
                 self._queued_bytes -= sum(one.size for one in submitted)
             self.figures.queued = self._queue.qsize()
             self.figures.waiting_bytes = self._live.waiting_bytes
+        for one, answer in zip(submitted, answers, strict=True):
+            if isinstance(answer, EvertallyError):
+                _refuse(one.receipt, answer)
+            else:
+                self.figures.batches += 1
+                self.figures.bytes += one.size
+                self.figures.duplicates += answer.duplicate
+                _answer(one.receipt, answer)
 
     def _poll(self) -> None:
         """New batches of folders and brokers, as long as they may wait. One that cannot be read holds up no tick."""
