@@ -27,6 +27,7 @@ from evertally.runtime.input.envelope import BatchRefused, check_type
 from evertally.runtime.input.folder import Folder
 from evertally.runtime.input.sources import InputFile
 from evertally.runtime.spec import StreamSpec, load_spec
+from spec_text import queries_text
 
 NAN, INF = float("nan"), float("inf")
 # cell, what a counter of weights up to 10 counts, what a mean over [0, 10] sees, its labels with their weights
@@ -67,32 +68,13 @@ CELLS: list[tuple[Any, int, float | None, dict[str, int]]] = [
     ({"7": 2, "a": "3", "b": None, "c": -1}, 0, None, {"7": 2, "a": 3}),
     ({"7": True, "a": 2.9, "b": {"c": 1}}, 0, None, {"7": 1, "a": 2}),
 ]
-QUERIES = """
-[[query]]
-name = "sum"
-kind = "counter"
-share = 0.1
-column = "x"
-max_weight = 10
-
-[[query]]
-name = "mean"
-kind = "mean"
-share = 0.1
-column = "x"
-lower = 0
-upper = 10
-resolution = 0.5
-"""
-LABELS = """
-[[query]]
-name = "items"
-kind = "unknown-histogram"
-share = 0.1
-column = "x"
-max_per_event = 5
-max_weight = 10
-"""
+QUERIES = queries_text(
+    {"name": "sum", "kind": "counter", "share": 0.1, "column": "x", "max_weight": 10},
+    {"name": "mean", "kind": "mean", "share": 0.1, "column": "x", "lower": 0, "upper": 10, "resolution": 0.5},
+)
+LABELS = queries_text(
+    {"name": "items", "kind": "unknown-histogram", "share": 0.1, "column": "x", "max_per_event": 5, "max_weight": 10},
+)
 LABELLED = """
 categories = ["7", "a", "true"]
 other = "rest"

@@ -187,6 +187,19 @@ def test_back_pressure(write_spec: WriteSpec) -> None:
     pump.stop()
 
 
+def test_whoever_is_answered_is_no_longer_in_the_queue(write_spec: WriteSpec) -> None:
+    spec = load_spec(write_spec(ON_REQUEST))
+    pump = Pump(Live(spec))
+    left: list[int] = []
+    pump.start()
+    for number in range(20):
+        receipt = pump.submit(str(number), batch(spec, visits(5, 9)), 1000)
+        receipt.add_done_callback(lambda _: left.append(pump._queued_bytes))  # in the thread that answers
+        receipt.result(PATIENCE)
+    pump.stop()
+    assert set(left) == {0}
+
+
 def test_a_store_that_cannot_be_written_refuses_batches_and_goes_on(write_spec: WriteSpec) -> None:
     spec = load_spec(write_spec(ON_REQUEST))
     live = Live(spec)

@@ -18,45 +18,10 @@ import httpx
 
 from evertally.runtime import load_spec
 from evertally.service.tokens import TokenFile
+from spec_text import ALL, HOURLY, WARD, spec_text
 from waiting import PATIENCE
 
-SPEC = """\
-[stream]
-name = "visits"
-horizon = 48
-
-[guarantee]
-rho = 0.5
-
-[clock]
-column = "time"
-start = 2013-01-01T00:00:00Z
-tick = "1h"
-close = "request"
-
-[key]
-file = "visits.key"
-
-[state]
-file = "visits.state"
-
-[output]
-file = "visits.jsonl"
-
-[serve]
-port = 0
-
-[[query]]
-name = "all"
-kind = "counter"
-
-[[query]]
-name = "ward"
-kind = "histogram"
-column = "ward"
-categories = ["north", "south"]
-other = "elsewhere"
-"""
+SPEC = spec_text(ALL, WARD, clock={**HOURLY, "close": "request"}, serve={"port": 0})
 ROLES = ("read", "ingest", "admin")
 NDJSON = "application/x-ndjson"
 
