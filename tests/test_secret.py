@@ -17,8 +17,8 @@ from evertally.encode.texts import Texts
 from evertally.noise import simulation
 from evertally.runtime.input.batches import Piece, TickEvents
 from evertally.runtime.live import _Part
+from evertally.runtime.machine import StreamState
 from evertally.runtime.state.store import Entry
-from evertally.runtime.step import StreamState
 from evertally.secret import Secret
 from evertally.selection.items import Items
 

@@ -11,11 +11,11 @@ from typing import Any
 from evertally.errors import ConfigurationError, StateError
 from evertally.runtime.input.binning import BinnedEvents
 from evertally.runtime.input.sources import Input, InputFile
+from evertally.runtime.machine import Machine
 from evertally.runtime.opening import opened
 from evertally.runtime.publisher import Publisher
 from evertally.runtime.spec import QuerySpec, StreamSpec, check_runnable
 from evertally.runtime.state.store import RunInProgress, Store
-from evertally.runtime.step import Machine
 from evertally.secret import Secret
 
 

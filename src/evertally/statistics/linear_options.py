@@ -20,7 +20,7 @@ from evertally.ranking import Ranking
 
 @statistic
 class Linear(Windowed):
-    """Exact sums plus a noise process. Not used directly; see `Counter`, `VectorCounter`, `Histogram`, `RunningMean`."""
+    """Exact sums plus a noise process. Not used directly; see `Counter`, `VectorCounter`, `RunningMean`."""
 
     radix: Radix = option(
         'How many children a node of a tree has: a number, "formula", or "exact" (the least worst digit sum).',

@@ -32,7 +32,8 @@ class RunningMean(Linear):
     11, step 1). Exactness tier "exact"; time and memory as VectorCounter with two columns. `stddev` is None: a ratio
     has none; intervals and `error_bound(count=...)` hold.
 
-    `step` takes the tick's values, `last(window)` gives the mean of the last ticks; there is no total to hand over, so `step_events` is the same. A tick may be empty.
+    `step` takes the tick's values, `last(window)` gives the mean of the last ticks; there is no total to hand over, so
+    `step_events` is the same. A tick may be empty.
 
     >>> import evertally as et
     >>> mean = et.RunningMean(lower=0, upper=100, guarantee=et.ZCDP(0.5), horizon=24, key=et.simulation(1))

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from evertally import integers
 from evertally.encode.plain import plain
 from evertally.errors import ConfigurationError
 
@@ -45,6 +46,5 @@ def share_of(q: object) -> int | Fraction:
 
 
 def whole(value: object, name: str, least: int | None = None) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or (least is not None and value < least):
-        raise ConfigurationError(f"{name} is an integer{'' if least is None else f' from {least} on'}, not {value!r}")
-    return int(value)
+    """An integer of an expression."""
+    return integers.whole(name, value, least)

@@ -48,14 +48,20 @@ def needed(spec: StreamSpec) -> list[str]:
 
 def check_type(spec: StreamSpec, name: str, kind: Any) -> None:
     """Refuses an Arrow type that a use of the column, or the declared schema, cannot take."""
+    check_use(spec, name, kind)
+    value = kind.value_type if _types.is_dictionary(kind) else kind
+    declared = (spec.events or {}).get(name)
+    if declared is not None and not (_types.is_null(value) or _DECLARED[declared](value)):
+        raise BatchRefused(f"column {name!r} has another type than {declared!r}, which [events] declares")
+
+
+def check_use(spec: StreamSpec, name: str, kind: Any) -> None:
+    """Refuses an Arrow type that a use of the column cannot take."""
     coded = _types.is_dictionary(kind)
     value = kind.value_type if coded else kind
     for use in _uses(spec, name):
         if not _USES[use](value) or (coded and _types.is_nested(value)):
             raise BatchRefused(f"column {name!r} has another type than {_WANTED[use]}")
-    declared = (spec.events or {}).get(name)
-    if declared is not None and not (_types.is_null(value) or _DECLARED[declared](value)):
-        raise BatchRefused(f"column {name!r} has another type than {declared!r}, which [events] declares")
 
 
 def _uses(spec: StreamSpec, name: str) -> list[str]:
