@@ -16,8 +16,8 @@ from evertally.errors import ConfigurationError
 from evertally.histogram.tasks import Task
 from evertally.histogram.ways import partitions
 from evertally.histogram.ways.column_way import ColumnWay
-from evertally.histogram.ways.constant import constant
-from evertally.histogram.ways.counters import counters
+from evertally.histogram.ways.constant import constant as constant_way
+from evertally.histogram.ways.counters import counters as counter_ways
 from evertally.histogram.ways.recomputation import recompute
 from evertally.privacy import Neighbours
 from evertally.ranking import Ranking, Way
@@ -61,12 +61,12 @@ def _all_names(task: Task) -> Iterator[str]:
 
 def _ways(task: Task, name: str) -> Iterator[ColumnWay]:
     if name in KINDS:
-        return counters(task, name)
+        return counter_ways(task, name)
     if task.neighbours is Neighbours.INDEPENDENT:
         # parameterized-histograms 1.2: d intervals could each contain a difference
         raise ConfigurationError('independent neighbours are proved for counters only, e.g. "tree"')
     if name == "recompute":
         return recompute(task)
     if name == "trivial":
-        return iter([constant(task)])
+        return iter([constant_way(task)])
     return partitions.partitions(task, name)
