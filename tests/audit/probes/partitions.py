@@ -413,12 +413,12 @@ def _() -> Verdict:
     levels = TwoLevelPlan(terms(PureDP(1), 2, Largest(1), largest=None))
     rows = np.array([(3, 1), (0, 0), (5, 2), (1, 0), (0, 9), (2, 2)])
     for formula, make, lane in ((plan, plan.engine, "mu"), (levels, _both(levels), "segment-1/mu")):
-        veil = PartitionEngine(make(Script({lane: {3: ALWAYS}})), formula)
+        worker = PartitionEngine(make(Script({lane: {3: ALWAYS}})), formula)
         shown = []
         for row in rows:
-            values, counts = veil.advance(row[None])
+            values, counts = worker.advance(row[None])
             shown.append(values[np.repeat(np.arange(len(values)), counts)][0].tolist())
-            reads = [veil.partition.released.tolist() for _ in range(3)]
+            reads = [worker.partition.released.tolist() for _ in range(3)]
             if any(read != shown[-1] for read in reads):
                 return True, f"a histogram that was shown as {shown[-1]} reads {reads} afterwards"
         if shown[:2] != [shown[0]] * 2 or shown[2:] != [shown[2]] * 4 or any(shown[0]):
