@@ -33,7 +33,8 @@ from benchmarks.streams import Pairs, very_sparse, zipf_columns
 from numpy.typing import NDArray
 
 import evertally as et
-from evertally.counting.choose import KINDS, Choice, Setting, build
+from evertally.counting.choose import Choice, build
+from evertally.counting.processes import PROCESSES, Setting
 from evertally.counting.tree import TreeProcess
 from evertally.histogram.ways import ColumnWay, choose, rank
 from evertally.noise import simulation
@@ -216,7 +217,7 @@ class Cell:
     @property
     def counter(self) -> str:
         """The best counter."""
-        return min((name for name in self.measured if name in KINDS), key=self.measured.__getitem__)
+        return min((name for name in self.measured if name in PROCESSES), key=self.measured.__getitem__)
 
     @property
     def auto_ratio(self) -> float:
@@ -256,14 +257,14 @@ def measure_cell(work: Workload, guarantee: Any, per_event: int) -> Cell:
         ways.setdefault(approach.name, approach)  # with the better of its budgets
     auto = next(iter(ways))
     ways.setdefault("trivial", choose(task, "trivial"))  # which "auto" does not take on a guess
-    counters = [way for name, way in ways.items() if name in KINDS]
+    counters = [way for name, way in ways.items() if name in PROCESSES]
     hopeless = {way.name for way in counters if way.predicted > _HOPELESS * counters[0].predicted}
     truth = work.truth
     measured: dict[str, float] = {}
     for name, approach in ways.items():
         if name in hopeless:
             continue
-        if name in KINDS:
+        if name in PROCESSES:
             errors = counter_errors(task, approach, work, replicas)
         elif name in ("rebased", "recompute", auto):
             # recomputation hardly varies from run to run: its error is the largest of many draws
@@ -469,7 +470,7 @@ def _summary(results: Results) -> Table:
                     per_event,
                     str(len(chosen)),
                     str(sum(c.best == "rebased" for c in chosen)),
-                    str(sum(c.best in KINDS for c in chosen)),
+                    str(sum(c.best in PROCESSES for c in chosen)),
                     str(sum(c.best == "recompute" for c in chosen)),
                     str(sum(c.best == "trivial" for c in chosen)),
                     f"{sum(c.auto_ratio <= _CLOSE for c in chosen)}",

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from evertally.contract import Release, SparseRows, restore
+from evertally.counting.processes import register_process
 from evertally.errors import (
     BudgetExceeded,
     ConfigurationError,
@@ -40,6 +41,7 @@ from evertally.statistics import (
     UnknownTopK,
     VectorCounter,
 )
+from evertally.statistics.own_engines import register_engine
 from evertally.stream import Stream
 
 if TYPE_CHECKING:
@@ -81,7 +83,9 @@ __all__ = [
     "VectorCounter",
     "expressions",
     "plan",
+    "register_engine",
     "register_kind",
+    "register_process",
     "restore",
     "simulation",
 ]

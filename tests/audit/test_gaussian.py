@@ -22,7 +22,7 @@ from evertally.audit import (
 from evertally.audit.adversaries import BestScore
 from evertally.audit.gaussian import claimed_mu, impulse_response, node_form, widened
 from evertally.bounds.square_root import S
-from evertally.counting.choose import Setting
+from evertally.counting.processes import Setting
 from evertally.errors import ConfigurationError
 from evertally.noise import DiscreteGaussian
 from evertally.privacy import Change

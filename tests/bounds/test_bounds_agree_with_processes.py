@@ -8,8 +8,9 @@ from fractions import Fraction
 import pytest
 
 from benchmarks import formulas
-from evertally.counting.choose import EPOCHS, HYBRID_TARGET, Choice, Setting, build, hybrid_shares
+from evertally.counting.choose import EPOCHS, Choice, build
 from evertally.counting.process import NoiseProcess
+from evertally.counting.processes import HYBRID_TARGET, Setting, hybrid_shares
 from evertally.counting.tree import TreeProcess, choose_radix
 from evertally.noise import ZeroNoise
 from evertally.privacy import ZCDP, Change, PureDP

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from evertally.checks.hostile import GARBAGE
 from evertally.checks.subject import Subject, difference
-from evertally.counting.choose import KINDS
 from evertally.counting.linear import LinearEngine
+from evertally.counting.processes import PROCESSES
 from evertally.histogram import expressions
 from evertally.histogram.in_place import Recomputation
 from evertally.noise import NoiseKey
@@ -178,7 +178,7 @@ def query(
         ticks=workload.ticks,
         tolerance=staleness,
         error=question.error,
-        noise="none" if mechanism == "trivial" else "fixed" if mechanism in (*KINDS, "recompute") else "transcript",
+        noise="none" if mechanism == "trivial" else "fixed" if mechanism in (*PROCESSES, "recompute") else "transcript",
         users="unit" in options,
         runs=_RUNS,
     )

@@ -26,8 +26,9 @@ from counting_reference import (
 )
 
 import evertally as et
-from evertally.counting.choose import Setting, build, choose, hybrid_shares
+from evertally.counting.choose import build, choose
 from evertally.counting.process import node_law
+from evertally.counting.processes import Setting, hybrid_shares
 from evertally.counting.tree import choose_radix
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Recording, ZeroNoise
 from evertally.privacy import Change

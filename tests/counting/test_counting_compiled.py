@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import evertally as et
-from evertally.counting.choose import KINDS, Setting, build, choose
+from evertally.counting.choose import build, choose
 from evertally.counting.process import NoiseProcess
+from evertally.counting.processes import PROCESSES, Setting
 from evertally.noise import simulation
 from evertally.privacy import Change
 
@@ -24,7 +25,7 @@ def process(name: str, columns: int, budget: et.PureDP | et.ZCDP) -> NoiseProces
     ("name", "budget"),
     [
         (name, budget)
-        for name, kind in KINDS.items()
+        for name, kind in PROCESSES.items()
         for budget in (et.ZCDP(0.5), et.PureDP(1))
         if kind.pure or isinstance(budget, et.ZCDP)
     ],

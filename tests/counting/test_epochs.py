@@ -11,8 +11,9 @@ from counting_reference import inverse_factor
 
 import evertally as et
 from evertally.contract.ticks import LAST_TICK
-from evertally.counting.choose import Setting, build, choose
+from evertally.counting.choose import build, choose
 from evertally.counting.epochs import EPOCHS, EpochProcess
+from evertally.counting.processes import Setting
 from evertally.errors import ConfigurationError
 from evertally.noise import ZeroNoise, simulation
 from evertally.privacy import Change

@@ -10,7 +10,8 @@ import pytest
 
 from audit.bugs.partitions import mu_halved
 from benchmarks import noise_table
-from evertally.counting.choose import Choice, Setting, build
+from evertally.counting.choose import Choice, build
+from evertally.counting.processes import Setting
 from evertally.noise import ZeroNoise
 from evertally.partition import Split, noise_of
 from evertally.privacy import ZCDP, Change, PureDP

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import evertally as et
-from evertally.counting.choose import KINDS
+from evertally.counting.processes import PROCESSES
 from evertally.histogram.ways import NAMES
 from evertally.partition.intervals import NO_BOUND
 
@@ -81,7 +81,7 @@ def judged(make: Callable[..., Any], truth: Callable[[Any, Row], Any], rows: Row
 
 
 # Counters are the same noise whatever the answer: one of each kind stands for them.
-WAYS = [name for name in NAMES if name not in KINDS or name in ("tree", "epoch-tree")]
+WAYS = [name for name in NAMES if name not in PROCESSES or name in ("tree", "epoch-tree")]
 
 
 @pytest.mark.parametrize("declared", [None, 500], ids=["undeclared", "declared"])

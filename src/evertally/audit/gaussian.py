@@ -19,7 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evertally.counting.choose import Setting, build
+from evertally.counting.choose import build
+from evertally.counting.processes import Setting
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law
 from evertally.statistics.linear_options import Linear
 

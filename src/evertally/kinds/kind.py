@@ -15,6 +15,7 @@ from typing import Any, Literal
 from evertally.encode.labels import canonical
 from evertally.kinds.proofs import CHANGE_OF_USERS, INDEPENDENT_COLUMNS, Proof
 from evertally.kinds.query_table import Query
+from evertally.statistics.own_engines import proof_elsewhere
 
 Parameters = Mapping[str, Any]  # the options of a [[query]] that belong to its kind
 Arguments = dict[str, Any]
@@ -228,7 +229,9 @@ class Kind:
     def mechanism_proof(self, mechanism: str, neighbours: str) -> str:
         """That this noise hides a change of the given size."""
         proof = self.proofs.get(mechanism)
-        return f"nowhere here: {mechanism!r} is not ours" if proof is None else proof.under(neighbours)
+        if proof is not None:
+            return proof.under(neighbours)
+        return f"not ours: {proof_elsewhere(mechanism) or 'nobody said where it is proved'}"
 
     def proof_of_change(self, neighbours: str, unit: str) -> str:
         """By how much one protected unit can change what is counted."""

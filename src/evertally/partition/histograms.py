@@ -11,9 +11,10 @@ from dataclasses import replace
 from functools import lru_cache
 
 from evertally.counting.accumulate import AccumulatingProcess
-from evertally.counting.choose import Choice, Setting, build, choose
+from evertally.counting.choose import Choice, build, choose
 from evertally.counting.epochs import EpochProcess
 from evertally.counting.process import Budget, NoiseProcess
+from evertally.counting.processes import Setting
 from evertally.counting.tree import Radix, TreeProcess
 from evertally.noise import Source, ZeroNoise
 from evertally.partition.blocks import BlockProcess

@@ -9,7 +9,7 @@ from evertally.contract.doors import Columns, EachColumn, OneAmount, read_column
 from evertally.contract.forms import LabelledForm, NumberForm, RowForm
 from evertally.contract.options import foreign, option, statistic
 from evertally.contract.parts import Blueprint, Options
-from evertally.counting.choose import KINDS
+from evertally.counting.processes import PROCESSES
 from evertally.encode import AmountDoor, CategoryDoor
 from evertally.errors import ConfigurationError
 from evertally.histogram.tasks import AllColumns
@@ -47,7 +47,7 @@ class SparseToo(Linear, Guessing):
         """The way to answer that is no linear noise, None for linear noise."""
         if self.mechanism == "sparse":
             return "intervals"
-        return self.mechanism if self.mechanism in NAMES and self.mechanism not in KINDS else None
+        return self.mechanism if self.mechanism in NAMES and self.mechanism not in PROCESSES else None
 
     def _only_linear(self) -> None:
         foreign({name: getattr(self, name) for name in _SPARSE}, _SPARSE, 'mechanism="sparse"')

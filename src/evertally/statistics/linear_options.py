@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeGuard
 
 from evertally.contract.options import check_neighbours, option, statistic
-from evertally.contract.parts import Blueprint, Door, Form, Options
+from evertally.contract.parts import Blueprint, Door, Engine, Form, Options
 from evertally.contract.windows import Windowed
-from evertally.counting.choose import Setting, build, choose, rank
+from evertally.counting.choose import build, choose, rank
 from evertally.counting.linear import LinearEngine
 from evertally.counting.process import NoiseProcess
+from evertally.counting.processes import Setting
 from evertally.counting.tree import Radix
 from evertally.integers import whole
 from evertally.noise import ItemSource
 from evertally.privacy import Change, Contribution
 from evertally.ranking import Ranking
+from evertally.statistics.own_engines import ENGINES
 
 
 @statistic
@@ -52,17 +55,27 @@ class Linear(Windowed):
         check_neighbours(self.neighbours, self.guarantee)
         memory_limit = whole("memory_limit", self.memory_limit, 1, 2**62)
         setting = self._setting = Setting(change, self.horizon, columns, memory_limit, self.radix)
-        choice = self._choice = choose(self.guarantee, setting, self.mechanism)
+        own = ENGINES.get(self.mechanism)
+        if own is not None:
+            mechanism, charge = self.mechanism, self.guarantee
+            engine: Callable[[ItemSource], Engine] = partial(own.build, self.guarantee, setting)
+        else:
+            choice = self._choice = choose(self.guarantee, setting, self.mechanism)
+            mechanism, charge = choice.mechanism, choice.charge
+
+            def engine(source: ItemSource) -> Engine:
+                return LinearEngine(lambda: build(choice, setting, source))
+
         common: dict[str, Any] = {"radix": self.radix, "memory_limit": memory_limit, "max_window": self.max_window}
         return Blueprint(
             word=word,
             address=address | common,
-            mechanism=choice.mechanism,
-            charge=choice.charge,
+            mechanism=mechanism,
+            charge=charge,
             contribution=contribution,
             sensitivity=change,
             door=door,
-            engine=lambda source: LinearEngine(lambda: build(choice, setting, source)),
+            engine=engine,
             form=form,
             settled=settled,
         )

@@ -20,8 +20,9 @@ from evertally.contract.options import option, statistic
 from evertally.contract.parts import Accuracy, Blueprint, Engine
 from evertally.contract.rows import from_bytes
 from evertally.contract.ticks import LONGEST_HORIZON
-from evertally.counting.choose import Setting, build, choose
+from evertally.counting.choose import build, choose
 from evertally.counting.process import IntArray
+from evertally.counting.processes import Setting
 from evertally.counting.tree import Radix, choose_radix, levels
 from evertally.encode import CategoryDoor
 from evertally.errors import ConfigurationError

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator
 
 from evertally.contract.snapshot import guarantee_from_json
-from evertally.counting.choose import KINDS
+from evertally.counting.processes import OURS, PROCESSES
 from evertally.errors import ConfigurationError
 from evertally.histogram.tasks import Task
 from evertally.histogram.ways import partitions
@@ -22,14 +22,14 @@ from evertally.histogram.ways.recomputation import recompute
 from evertally.privacy import Neighbours
 from evertally.ranking import Ranking, Way
 
-NAMES = (*KINDS, *partitions.NAMES, "recompute", "trivial")
+NAMES = (*OURS, *partitions.NAMES, "recompute", "trivial")
 
 __all__ = ["NAMES", "ColumnWay", "choose", "rank"]
 
 
 def rank(task: Task, mechanism: str = "auto") -> Ranking:
     """All ways (or the named one, with each budget that it may pay), best first, and why the others do not fit."""
-    if mechanism != "auto" and mechanism not in NAMES:
+    if mechanism != "auto" and mechanism not in (*NAMES, *PROCESSES):
         raise ConfigurationError(f'unknown mechanism {mechanism!r}; choose "auto" or one of {", ".join(NAMES)}')
     found: list[Way] = []
     for name in _all_names(task) if mechanism == "auto" else (mechanism,):
@@ -60,7 +60,7 @@ def _all_names(task: Task) -> Iterator[str]:
 
 
 def _ways(task: Task, name: str) -> Iterator[ColumnWay]:
-    if name in KINDS:
+    if name in PROCESSES:
         return counter_ways(task, name)
     if task.neighbours is Neighbours.INDEPENDENT:
         # parameterized-histograms 1.2: d intervals could each contain a difference

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evertally.counting.choose import KINDS, Choice, Setting, budgets, build, misfit, model_of
+from evertally.counting.choose import Choice, budgets, build, misfit, model_of
 from evertally.counting.linear import JointSums
+from evertally.counting.processes import PROCESSES, Setting
 from evertally.errors import ConfigurationError
 from evertally.histogram.tasks import Task
 from evertally.histogram.ways import predict
@@ -43,7 +44,7 @@ def _counter(task: Task, choice: Choice, setting: Setting) -> ColumnWay:
         charge=choice.charge,
         score=predict.counter_error(task, model),
         promise=promise,
-        memory=KINDS[choice.mechanism].memory(setting),
+        memory=PROCESSES[choice.mechanism].memory(setting),
         build=lambda source: JointSums(lambda: build(choice, setting, source), factor),
         width=task.columns,
     )

@@ -1,0 +1,187 @@
+"""The noise processes, by name; and the door for those of somebody else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from evertally.counting.epochs import EPOCHS, EpochProcess
+from evertally.counting.honaker import HonakerProcess
+from evertally.counting.process import Budget, NoiseProcess
+from evertally.counting.sqrt import SqrtProcess
+from evertally.counting.sqrt_factor import sqrt_factor
+from evertally.counting.tree import Radix, TreeProcess, choose_radix, levels
+from evertally.errors import ConfigurationError
+from evertally.noise import Source
+from evertally.privacy import ZCDP, Change, PureDP
+
+# Beyond this the square-root factor takes long to prepare (a few seconds at 2^20, proportional to T).
+LONGEST_SQRT = 2**22
+# The epoch hybrid divides its budget for the best error at this many ticks, and goes over to trees after 2^20.
+HYBRID_TARGET = 2**16
+HYBRID_LONGEST_SQRT = 20
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The public parameters of a process."""
+
+    change: Change
+    horizon: int | None
+    columns: int
+    memory_limit: int
+    radix: Radix = "formula"
+
+
+Build = Callable[[Budget, Setting, Source], NoiseProcess]
+
+
+@dataclass(frozen=True)
+class Process:
+    """One way to make noise: what it needs, and how to build it. `proof`: where somebody else's is proved."""
+
+    bounded: bool  # needs a horizon
+    pure: bool  # can pay with a pure budget
+    memory: Callable[[Setting], int]
+    build: Build
+    proof: str = ""
+
+
+def _horizon(setting: Setting) -> int:
+    assert setting.horizon is not None
+    return setting.horizon
+
+
+def _tree(charge: Budget, setting: Setting, source: Source) -> NoiseProcess:
+    T = _horizon(setting)
+    depth = levels(T, choose_radix(T, setting.radix, isinstance(charge, PureDP)))
+    keep = 8 * setting.columns * (depth + 1) <= setting.memory_limit
+    return TreeProcess(
+        charge,
+        setting.change,
+        horizon=T,
+        columns=setting.columns,
+        source=source,
+        radix=setting.radix,
+        keep=keep,
+    )
+
+
+def _honaker(charge: Budget, setting: Setting, source: Source) -> NoiseProcess:
+    return HonakerProcess(charge, setting.change, horizon=_horizon(setting), columns=setting.columns, source=source)
+
+
+def _sqrt(charge: Budget, setting: Setting, source: Source) -> NoiseProcess:
+    assert isinstance(charge, ZCDP)
+    return SqrtProcess(charge, setting.change, horizon=_horizon(setting), columns=setting.columns, source=source)
+
+
+def _epoch_tree(charge: Budget, setting: Setting, source: Source) -> NoiseProcess:
+    def inner(k: int, columns: int) -> NoiseProcess:
+        return TreeProcess(
+            charge,
+            setting.change,
+            horizon=2**k,
+            columns=columns,
+            source=source,
+            radix=2,
+            keep=8 * setting.columns * (k + 2) <= setting.memory_limit,
+            lane=f"epoch-{k}",
+        )
+
+    return EpochProcess(inner, None, columns=setting.columns)
+
+
+def _epoch_hybrid(charge: Budget, setting: Setting, source: Source) -> NoiseProcess:
+    assert isinstance(charge, ZCDP)
+    rho_inner, rho_outer = hybrid_shares(charge.exact_rho)
+
+    def inner(k: int, columns: int) -> NoiseProcess:
+        if k <= HYBRID_LONGEST_SQRT and 8 * setting.columns * 2**k <= setting.memory_limit // 2:
+            return SqrtProcess(
+                ZCDP(rho_inner),
+                setting.change,
+                horizon=2**k,
+                columns=columns,
+                source=source,
+                lane=f"epoch-{k}",
+            )
+        return TreeProcess(
+            ZCDP(rho_inner),
+            setting.change,
+            horizon=2**k,
+            columns=columns,
+            source=source,
+            radix="exact",
+            lane=f"epoch-{k}",
+        )
+
+    outer = SqrtProcess(
+        ZCDP(rho_outer), setting.change, horizon=EPOCHS, columns=setting.columns, source=source, lane="outer"
+    )
+    return EpochProcess(inner, outer, columns=setting.columns)
+
+
+def hybrid_shares(rho: Fraction) -> tuple[Fraction, Fraction]:
+    """rho_inner : rho_outer = S_target : S_K (factorization-counting 10.1), in fractions that add up to rho.
+
+    >>> inner, outer = hybrid_shares(Fraction(1, 2))
+    >>> inner + outer, round(float(inner / outer), 2)
+    (Fraction(1, 2), 2.12)
+    """
+    inner, outer = (sqrt_factor(T).column_norm_squared for T in (HYBRID_TARGET, EPOCHS))
+    share = Fraction(inner, inner + outer).limit_denominator(1000)
+    return rho * share, rho * (1 - share)
+
+
+PROCESSES: dict[str, Process] = {
+    # the noise made ahead; the factor and its transforms take about 250 T bytes of work space besides
+    "sqrt": Process(True, False, lambda s: 8 * s.columns * _horizon(s), _sqrt),
+    "tree": Process(True, True, lambda s: 8 * s.columns, _tree),
+    "honaker": Process(True, True, lambda s: 64 * s.columns * _horizon(s).bit_length(), _honaker),
+    "epoch-hybrid": Process(False, False, lambda s: 8 * s.columns * (EPOCHS + HYBRID_LONGEST_SQRT), _epoch_hybrid),
+    "epoch-tree": Process(False, True, lambda s: 8 * s.columns, _epoch_tree),
+}
+OURS = tuple(PROCESSES)  # what "auto" takes from: nobody gets a process that this library does not answer for
+
+
+def register_process(
+    name: str,
+    build: Build,
+    *,
+    proof: str,
+    bounded: bool = True,
+    pure: bool = False,
+    memory: Callable[[Setting], int] = lambda setting: 8 * setting.columns,
+) -> None:
+    """A noise process of your own: `mechanism=name` takes it, in Python, in a `Stream` and in a stream spec.
+
+    `build(charge, setting, source)` makes a `NoiseProcess`: integers that never see data, drawn from `source` alone,
+    for the budget `charge` and the change `setting.change` that one protected unit makes. `proof` says where it is
+    proved that this noise hides that change; certificates show it with the words "not ours", and "auto" never takes
+    it. `evertally.checks` and the auditor take a mechanism with it like any other. Its name is in the address of the
+    noise: a process that is changed needs a new name.
+
+    >>> import evertally as et
+    >>> from evertally.counting.accumulate import AccumulatingProcess
+    >>> def pile(charge, setting, source):
+    ...     return AccumulatingProcess(
+    ...         charge, setting.change, horizon=setting.horizon, columns=setting.columns, source=source)
+    >>> et.register_process("pile of a doctest", pile, proof="parameterized-histograms 3.1", pure=True)
+    >>> counter = et.Counter(guarantee=et.PureDP(1.0), horizon=9, mechanism="pile of a doctest", key=et.simulation(1))
+    >>> counter.mechanism, counter.run([1, 2]).shape
+    ('pile of a doctest', (2,))
+    """
+    check_name(name, proof)
+    if name in PROCESSES:
+        raise ConfigurationError(f"there is a noise process {name!r}; a process that was changed needs a new name")
+    PROCESSES[name] = Process(bounded, pure, memory, build, proof)
+
+
+def check_name(name: object, proof: object) -> None:
+    """Refuses what is no name of a mechanism, or is one that has a meaning, and a proof that says nothing."""
+    if not isinstance(name, str) or not name or name in ("auto", "sparse"):
+        raise ConfigurationError('a mechanism is named by a text that is not "auto" and not "sparse"')
+    if not isinstance(proof, str) or not proof.strip():
+        raise ConfigurationError("proof says where it is proved that the noise hides one unit; certificates show it")
