@@ -1,4 +1,4 @@
-# Two commands do everything on a bare machine with Python and make: `make demo` and `make test`.
+# On a bare machine with Python and make each of these does everything: `make demo`, `make quick`, `make test`.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
