@@ -28,7 +28,7 @@ CLASSES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     "leader": (et.SumSelect, {"columns": 5, "largest": 200, "max_events_per_tick": 2}, {}),
     "leaders": (et.TopKSelect, {"k": 2, "columns": 5, "largest": 200}, {}),
     "query": (et.MonotoneQuery, {"query": et.expressions.mean, "columns": 3}, {}),
-    "sparse counter": (et.SparseCounter, {"largest": 100}, {}),
+    "sparse counter": (et.Counter, {"largest": 100, "mechanism": "sparse"}, {}),
     "streaming top": (et.StreamingTopK, {"k": 2, "switches": 2, "columns": 5}, {}),
     "unknown": (et.UnknownHistogram, {}, {"items": 3}),
     "unknown top": (et.UnknownTopK, {"k": 3}, {}),

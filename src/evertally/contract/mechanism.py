@@ -172,6 +172,11 @@ class Mechanism(Guarded):
         return self._source.fingerprint().hex()
 
     @property
+    def way_name(self) -> str:
+        """What the table of ways calls this mechanism ("sparse" counts are kept by "intervals")."""
+        return self._plan.named or self.mechanism
+
+    @property
     def unbounded_because(self) -> str | None:
         """Why `error_bound` is infinite and what to declare, or None if it is not."""
         return self._plan.open or None

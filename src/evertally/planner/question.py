@@ -156,7 +156,10 @@ def own_way(made: Any, **asked: Any) -> Way:
     """The row of a mechanism that exists: that of the table it was chosen from, or what it says itself."""
     if hasattr(made, "ways"):
         ranking: Ranking = made.ways(**asked)
-        return next(way for way in ranking if (way.name, way.charge) == (made.mechanism, made.charge))
+        chosen = made.way_name, made.charge
+        own = next((way for way in ranking if (way.name, way.charge) == chosen), None)
+        if own is not None:
+            return replace(own, name=made.mechanism)
     labels = getattr(made, "columns", None)
     return Way(
         name=made.mechanism,
