@@ -6,7 +6,7 @@ make again. A keyed checksum covers it, so a damaged snapshot or a wrong key is 
 fingerprint tells whether this version would draw the same noise as the one that began the stream.
 
 Sharp edge: two live copies of one stream share their noise. Fed with different data they publish the difference. Within
-a process the newer one takes over and the older one refuses to go on (counting/paths.py); a copy in another process
+a process the newer one takes over and the older one refuses to go on (contract/paths.py); a copy in another process
 cannot be seen from here. The runtime fences both.
 """
 
