@@ -58,7 +58,7 @@ def test_they_hold_and_are_tight(case: tuple[str, Any, int, float]) -> None:
         # fewer runs than this above the true quantile: once in a million
         few = int(binom.ppf(1e-6, RUNS, beta))
         assert bound <= factor * errors[-few] + 1, f"{bound} for {np.quantile(errors, 1 - beta)}"
-        union = counter._noise.worst().radius(beta / T)
+        union = counter.noise.worst().radius(beta / T)
         assert bound < union
 
 
@@ -141,4 +141,4 @@ def test_they_are_there_for_long_streams_and_tiny_probabilities() -> None:
         bounds = [counter.error_bound(beta) for beta in (0.5, 0.05, 1e-6, 1e-12, 1e-40)]
         assert bounds == sorted(bounds)
         assert all(math.isfinite(bound) for bound in bounds)
-        assert path_bound(counter._noise, 0.05, 1) <= bounds[1]
+        assert path_bound(counter.noise, 0.05, 1) <= bounds[1]

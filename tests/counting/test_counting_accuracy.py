@@ -126,7 +126,7 @@ def test_deviation_of_the_exact_law(budget: Any) -> None:
 def test_the_bound_for_all_ticks_holds_exactly(epsilon: float, mechanism: str, T: int) -> None:
     """The exact probability that some tick is beyond the bound, from the joint law of up to three ticks."""
     c = et.Counter(guarantee=et.PureDP(epsilon), horizon=T, mechanism=mechanism, radix=2, key=ZeroNoise())
-    p = one_draw(c._noise.law)
+    p = one_draw(c.noise.law)
     K = p.size // 2
     z = np.arange(-K, K + 1)
     if mechanism == "tree":

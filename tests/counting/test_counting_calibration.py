@@ -223,7 +223,9 @@ def test_mechanisms_pay_for_the_change_of_one_event(name: str, make: Any, l1: in
     for guarantee, mechanism in [(G, "tree"), (P, "tree"), (G, "honaker"), (P, "honaker"), (G, "sqrt")]:
         recording = Recording(ZeroNoise())
         made = make(recording, guarantee, mechanism)
-        rows = [[]] * T20 if isinstance(made, et.RunningMean) else np.zeros((T20, made._sums.size), dtype=int)
+        rows = (
+            [[]] * T20 if isinstance(made, et.RunningMean) else np.zeros((T20, made._kept.played.state.size), dtype=int)
+        )
         if made._users is None:
             made.run(rows[:, 0] if isinstance(made, et.Counter) else rows)
         else:

@@ -50,13 +50,13 @@ def test_one_by_one_or_all_at_once(name: str, budget: et.PureDP | et.ZCDP, colum
 
 @pytest.mark.parametrize("columns", [1, 3, 200])
 def test_run_in_small_pieces(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from evertally.counting import mechanism as engine
+    from evertally.contract import doors
 
     def made() -> et.VectorCounter:
         return et.VectorCounter(columns, guarantee=et.ZCDP(0.5), horizon=300, key=simulation(1))
 
     x = np.random.default_rng(0).integers(0, 5, (300, columns))
     whole = made().run(x)
-    monkeypatch.setattr(engine, "_PIECE", 7 * columns)
+    monkeypatch.setattr(doors, "_PIECE", 7 * columns)
     assert np.array_equal(made().run(x), whole)
     assert np.array_equal(np.array([m.step(row).value for m in [made()] for row in x]), whole)

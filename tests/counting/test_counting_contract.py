@@ -147,7 +147,7 @@ def test_ticks_outside_of_the_stream_have_no_error(t: Any) -> None:
 @pytest.mark.parametrize("horizon", [1, 2, 3, 10, None])
 def test_auto_takes_the_smallest_deviation(guarantee: Any, horizon: int | None) -> None:
     def worst(c: et.Counter) -> float:
-        deviation = c.stddev(2 * HYBRID_TARGET - 1) if horizon is None else c._noise.worst().stddev
+        deviation = c.stddev(2 * HYBRID_TARGET - 1) if horizon is None else c.noise.worst().stddev
         assert deviation is not None
         return deviation
 
@@ -178,7 +178,7 @@ def test_auto_falls_back_to_trees_where_memory_ends() -> None:
     assert counter(horizon=10**4, memory_limit=8 * 10**4).mechanism == "sqrt"
     assert counter(horizon=10**4, memory_limit=8 * 10**4 - 1).mechanism == "honaker"
     assert counter(horizon=10**4, memory_limit=100).mechanism == "tree"
-    assert not len(counter(horizon=10**4, memory_limit=20)._noise._latest), "noise is drawn again, not kept"
+    assert not len(counter(horizon=10**4, memory_limit=20).noise._latest), "noise is drawn again, not kept"
 
 
 # -- bounded silently --------------------------------------------------------------------------------------------------
@@ -347,7 +347,7 @@ def test_a_tick_is_a_whole_number(tick: Any) -> None:
 
 def test_the_end_of_an_unbounded_stream() -> None:
     c = counter(horizon=None, mechanism="epoch-tree")
-    c._noise.seek(LAST_TICK - 1)
+    c.noise.seek(LAST_TICK - 1)
     c._kept = replace(c._kept, tick=LAST_TICK - 1)
     c._engine_tick = LAST_TICK - 1
     with pytest.raises(HorizonExceeded):
@@ -469,7 +469,7 @@ def test_means_have_their_own_noise_for_every_range() -> None:
     for lower, upper, resolution in ranges:
         mean = et.RunningMean(lower=lower, upper=upper, resolution=resolution, **common)
         mean.run([[]] * 10)
-        sums.append(tuple(mean._last_row.tolist()))
+        sums.append(tuple(mean._kept.played.recent[-1].tolist()))
     assert len(set(sums)) == len(ranges)
 
 
@@ -511,7 +511,7 @@ def test_full_runs_show_what_steps_show() -> None:
 @pytest.mark.parametrize("mechanism", ["tree", "honaker", "sqrt"])
 def test_a_process_fails_closed_at_its_horizon(mechanism: str) -> None:
     """The engine refuses first; a process that is asked all the same must not invent noise, loop or write elsewhere."""
-    noise = counter(horizon=10, mechanism=mechanism, guarantee=ZC)._noise
+    noise = counter(horizon=10, mechanism=mechanism, guarantee=ZC).noise
     noise.advance(9)
     with pytest.raises(et.HorizonExceeded):
         noise.advance(2)

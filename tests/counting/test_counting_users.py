@@ -184,4 +184,4 @@ def test_scales_grow_with_the_group() -> None:
         for neighbours, times in (("add_remove", cap), ("replace", 2 * cap)):
             many = counter(cap=cap, neighbours=neighbours, mechanism="tree")
             assert many.charge == PURE
-            assert many._noise.law.scale == pytest.approx(float(one._noise.law.scale * times))
+            assert many.noise.law.scale == pytest.approx(float(one.noise.law.scale * times))

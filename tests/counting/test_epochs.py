@@ -132,14 +132,14 @@ def test_exact_without_noise_across_borders() -> None:
 
 def test_error_bound_needs_a_tick_and_shares_beta_among_all() -> None:
     c = et.Counter(guarantee=et.ZCDP(0.5), horizon=None, key=et.simulation(0))
-    with pytest.raises(ConfigurationError, match="t="):
+    with pytest.raises(ConfigurationError, match="tick="):
         c.error_bound(0.1)
     bounds = [c.error_bound(0.1, t=t) for t in (1, 10, 100, 1000)]
     assert bounds == sorted(bounds)
     # the shares 6/(pi (k + 1))^2 of the epochs add up to one: none may get more
     for t in (1, 7, 1000):
         k = t.bit_length() - 1
-        assert c.error_bound(0.1, t=t) == c._noise._in_epoch(6 * 0.1 / (math.pi * (k + 1)) ** 2, k)
+        assert c.error_bound(0.1, t=t) == c.noise._in_epoch(6 * 0.1 / (math.pi * (k + 1)) ** 2, k)
         assert c.error_bound(0.1, t=t) == c.error_bound(0.1, t=2**k), "one bound for an epoch"
     for t in (0, LAST_TICK + 1):
         with pytest.raises(ConfigurationError):

@@ -60,7 +60,7 @@ def code_of(path: Path) -> Iterator[str]:
 
 def examples() -> list[Example]:
     found = []
-    room = sorted((ROOT / "src" / "evertally" / "histogram").glob("*.py"))
+    room = sorted((ROOT / "src" / "evertally" / "statistics").glob("*.py"))
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *room]:
         for number, code in enumerate(code_of(path), start=1):
             for node in ast.walk(ast.parse(code)):
@@ -79,7 +79,7 @@ EXAMPLES = examples()
 def test_there_are_examples_to_check() -> None:
     places = {example.where.split(",")[0] for example in EXAMPLES}
     assert {"README.md", "docs/column-queries.md"} <= places
-    assert {f"src/evertally/histogram/{name}.py" for name in ("queries", "sparse", "column_query")} <= places
+    assert {f"src/evertally/statistics/{name}.py" for name in ("column_queries", "counts", "column_options")} <= places
     assert {type(example.make(0)).__name__ for example in EXAMPLES} >= KINDS
 
 

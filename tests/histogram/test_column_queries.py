@@ -348,7 +348,7 @@ def test_bounds_are_public_and_fall_with_beta(subject: Any) -> None:
     bounds = [before.error_bound(beta, n) for beta in (0.5, 0.1, 0.01, 1e-6)]
     assert all(a <= b for a, b in pairwise(bounds))
     if before.horizon is None:
-        with pytest.raises(ConfigurationError, match="t="):
+        with pytest.raises(ConfigurationError, match="tick="):
             before.error_bound(0.1)
     for beta in (0, 1, math.nan):
         with pytest.raises(ConfigurationError):

@@ -160,10 +160,10 @@ def test_truncation_is_secret_fixed_and_blind_to_order() -> None:
     kept = set()
     for seed in range(20):
         h = histogram(categories=event, key=et.simulation(seed), max_per_event=1, guarantee=et.PureDP(9.0))
-        rows_ = {tuple(h._door.row(list(order), 1)) for order in permutations(event)}
+        rows_ = {tuple(h._door.categories.row(list(order), 1)) for order in permutations(event)}
         assert len(rows_) == 1, "the order inside of an event must not matter"
         kept |= rows_
-        assert len({tuple(h._door.row(event, tick)) for tick in range(1, 40)}) > 1, "the tick salts the cut"
+        assert len({tuple(h._door.categories.row(event, tick)) for tick in range(1, 40)}) > 1, "the tick salts the cut"
     assert len(kept) > 1, "the cut depends on the key"
 
 

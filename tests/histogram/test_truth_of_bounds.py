@@ -37,6 +37,13 @@ def bursts(height: int) -> dict[str, Row]:
     return streams
 
 
+def counts_by_label(**options: Any) -> et.Histogram:
+    """By linear noise, where guesses and declarations have no meaning, or by a partition."""
+    if options["mechanism"] in PROCESSES:
+        options = {name: options[name] for name in options if name not in ("largest", "max_events_per_tick", "beta")}
+    return et.Histogram(categories=LABELS, **options)
+
+
 # How an answer is judged: the truth about exact sums that its interval speaks about.
 QUESTIONS: dict[str, tuple[Callable[..., Any], Callable[[Any, Row], Any]]] = {
     "MaxSum": (lambda **options: et.MaxSum(LABELS, **options), lambda value, sums: sums.max()),
@@ -47,7 +54,7 @@ QUESTIONS: dict[str, tuple[Callable[..., Any], Callable[[Any, Row], Any]]] = {
         lambda value, sums: sums.max() - sums[LABELS.index(value)],  # of a label: its deficit
     ),
     "Histogram": (
-        lambda **options: et.Histogram(mechanism="sparse", categories=LABELS, **options),
+        counts_by_label,
         lambda value, sums: dict(zip(LABELS, sums.tolist(), strict=True)),
     ),
 }

@@ -48,7 +48,7 @@ def column(names: list[str], times: int) -> pa.Array:
 
 
 def without_threshold(u: UnknownHistogram, at: int = 0) -> UnknownHistogram:
-    u._threshold = SimpleNamespace(at=lambda t: at)  # type: ignore[assignment]
+    u._engine.worker.threshold = SimpleNamespace(at=lambda t: at)  # type: ignore[assignment]
     return u
 
 
@@ -210,7 +210,7 @@ def test_noise_margin_and_items_at_risk_follow_the_change(options: Any, moved: C
     assert u.sensitivity == moved
     assert u.charge == UNIT
     assert u._engine.worker.tree.law == DiscreteGaussian(moved.l2_squared * 3)  # l2^2 L / (2 rho)
-    assert u._threshold == Threshold(
+    assert u._engine.worker.threshold == Threshold(
         "sum", 100, 5, Fraction(3 * moved.l2_squared), UNIT.exact_delta / at_risk, moved.linf
     )
 
@@ -218,8 +218,8 @@ def test_noise_margin_and_items_at_risk_follow_the_change(options: Any, moved: C
 def test_users_that_are_replaced_pay_at_least_what_is_proved() -> None:
     u = unknown(unit="user", max_events_per_user=3, neighbours="replace", max_per_event=2)
     assert u.sensitivity.l2_squared >= 2 * 2 * 3**2  # |a - b|^2 <= |a|^2 + |b|^2 for two users a, b
-    assert u._threshold.move >= 3
-    assert u._threshold.delta <= UNIT.exact_delta / (2 * 3 * 2)
+    assert u._engine.worker.threshold.move >= 3
+    assert u._engine.worker.threshold.delta <= UNIT.exact_delta / (2 * 3 * 2)
 
 
 def test_calibration_for_epsilon_and_delta() -> None:
@@ -228,7 +228,7 @@ def test_calibration_for_epsilon_and_delta() -> None:
     u = unknown(guarantee=promise, max_per_event=5, horizon=1000)
     assert isinstance(u.charge, et.ApproxZCDP)
     assert u.charge.exact_delta == promise.exact_delta / 2
-    assert u._threshold.delta == promise.exact_delta / 10
+    assert u._engine.worker.threshold.delta == promise.exact_delta / 10
     assert promise.covers(u.charge)
     assert u.charge.to_approx(promise.exact_delta).exact_epsilon <= promise.exact_epsilon * (1 + Fraction(1, 10**12))
     more = et.ApproxZCDP(u.charge.exact_rho * (1 + Fraction(1, 10**9)), u.charge.exact_delta)
@@ -325,8 +325,8 @@ def test_the_margin_covers_what_one_event_or_user_adds(options: dict[str, Any]) 
     def share(margin: int | None) -> float:
         u = unknown(guarantee=guarantee, horizon=20, key=simulation(9), **options)
         if margin is not None:
-            t = u._threshold
-            u._threshold = Threshold(t.kind, t.T, t.r, t.variance / 36, t.delta, margin)
+            t = u._engine.worker.threshold
+            u._engine.worker.threshold = Threshold(t.kind, t.T, t.r, t.variance / 36, t.delta, margin)
         if u._users is None:
             shown = set(u.step([{name: 6} for name in names]).value).union(*u.run([[]] * 19))
         else:
@@ -410,7 +410,7 @@ def test_without_noise_and_threshold_the_counts_of_all_items_seen(stream: list[l
     exact = Counter[str]()
     for events in stream:
         for event in events:
-            items = {u._door._item(item) for item in (event if isinstance(event, list) else [event])}
+            items = {u._door._items._item(item) for item in (event if isinstance(event, list) else [event])}
             exact.update(item for item in items if item is not None)
         value = u.step(events).value
         assert value == dict(exact)

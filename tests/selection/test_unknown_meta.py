@@ -30,7 +30,7 @@ def histogram(**options):
 def test_blocks_together_cost_the_promise(make):
     made = make()
     depth = levels(8, choose_radix(8, "formula", pure=False))
-    block = made._one_shot.charge
+    block = made._engine.worker.engine._one_shot.charge
     assert depth * block.exact_rho <= PROMISE.exact_rho
     assert depth * block.exact_delta <= PROMISE.exact_delta
     assert depth * block.exact_rho > PROMISE.exact_rho * Fraction(999, 1000), "nothing is given away"
@@ -41,9 +41,9 @@ def test_blocks_together_cost_the_promise(make):
 def test_a_user_pays_delta_for_every_block_that_can_hold_an_event(neighbours, blocks):
     made = top(unit="user", max_events_per_user=3, neighbours=neighbours)
     depth = levels(8, choose_radix(8, "formula", pure=False))
-    assert blocks * depth * made._one_shot.charge.exact_delta <= PROMISE.exact_delta
-    assert depth * made._one_shot.charge.exact_rho <= PROMISE.exact_rho
-    assert made._one_shot.reach.events == 3
+    assert blocks * depth * made._engine.worker.engine._one_shot.charge.exact_delta <= PROMISE.exact_delta
+    assert depth * made._engine.worker.engine._one_shot.charge.exact_rho <= PROMISE.exact_rho
+    assert made._engine.worker.engine._one_shot.reach.events == 3
 
 
 @pytest.mark.parametrize("make", [top, histogram])
