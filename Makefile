@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 # The page is tested apart: it needs Chromium (or EVERTALLY_CHROMIUM=path), and fails without it.
-.PHONY: help demo test test-browser audit lint types bench wheel lock clean
+.PHONY: help demo quick test test-browser audit lint types bench wheel lock clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -19,6 +19,9 @@ $(VENV)/ready-%: requirements/%.txt pyproject.toml
 
 demo: $(VENV)/ready-demo  ## the live service on a year of flight departures; prints the page, writes demo-output/
 	$(BIN)/evertally demo --output demo-output
+
+quick: $(VENV)/ready-dev  ## the tests that take no time: a minute, before every commit
+	$(BIN)/python -m pytest -n auto -m "not long"
 
 test: $(VENV)/ready-dev  ## all tests, doctests included
 	$(BIN)/python -m pytest -n auto

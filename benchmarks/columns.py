@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 import evertally as et
 from evertally.counting.choose import KINDS, Choice, Setting, build
 from evertally.counting.tree import TreeProcess
-from evertally.histogram.approaches import Approach, choose_approach, survey
+from evertally.histogram.ways import ColumnWay, choose, rank
 from evertally.noise import simulation
 from evertally.privacy import Change
 
@@ -171,7 +171,7 @@ def unit_noise(name: str, pure: bool, T: int, d: int, replicas: int) -> list[Flo
     return runs
 
 
-def counter_errors(task: Any, approach: Approach, work: Workload, replicas: int) -> list[float]:
+def counter_errors(task: Any, approach: ColumnWay, work: Workload, replicas: int) -> list[float]:
     """d counters, then the largest of them."""
     charge, change = approach.charge, task.change
     pure = isinstance(charge, et.PureDP)
@@ -251,11 +251,11 @@ def measure_cell(work: Workload, guarantee: Any, per_event: int) -> Cell:
         "max_events_per_tick": work.growth,
     }
     task = et.MaxSum(work.columns, key=simulation(0), mechanism="trivial", **options)._task
-    ways: dict[str, Approach] = {}
-    for approach in survey(task)[0]:
+    ways: dict[str, ColumnWay] = {}
+    for approach in rank(task).fitting:
         ways.setdefault(approach.name, approach)  # with the better of its budgets
     auto = next(iter(ways))
-    ways.setdefault("trivial", choose_approach(task, "trivial"))  # which "auto" does not take on a guess
+    ways.setdefault("trivial", choose(task, "trivial"))  # which "auto" does not take on a guess
     counters = [way for name, way in ways.items() if name in KINDS]
     hopeless = {way.name for way in counters if way.predicted > _HOPELESS * counters[0].predicted}
     truth = work.truth
@@ -354,7 +354,7 @@ def _ladders(short: bool) -> Iterator[Ladder]:
     for per_event in (1, d):
         options: dict[str, Any] = {"horizon": T, "largest": c, "max_per_event": per_event}
         options["guarantee"] = et.PureDP(1.0)
-        ways = {way.name: way for way in survey(et.MaxSum(d, key=simulation(0), **options)._task)[0]}
+        ways = {way.name: way for way in rank(et.MaxSum(d, key=simulation(0), **options)._task).fitting}
 
         def error(name: str, options: dict[str, Any] = options) -> float:
             return median(_error(name, seed, work, work.truth, options) for seed in range(5))
@@ -403,7 +403,7 @@ def measure_speed(short: bool) -> Speed:
         start = time.perf_counter()
         mechanism.run(rows, at=[T])
         best = min(best, time.perf_counter() - start)
-        closes = mechanism._veil.partition.closes  # type: ignore[attr-defined]
+        closes = mechanism._engine.worker.partition.closes  # type: ignore[attr-defined]
     return Speed(d, T, entries, closes, best)
 
 

@@ -41,7 +41,7 @@ PUBLISH_AFTER = 0.5
 
 def spec_text() -> str:
     categories = json.dumps([f"item-{i}" for i in range(CATEGORIES)])
-    queries = [("by-item", 'kind = "histogram"'), ("top", 'kind = "leaders"\nk = 10')]
+    queries = [("by-item", 'kind = "histogram"'), ("top", 'kind = "top_k_select"\nk = 10')]
     queries += [(f"quantile-{q}", f'kind = "quantile"\nq = 0.{q}') for q in (50, 90, 99)]
     asked = "".join(
         f'[[query]]\nname = "{name}"\n{kind}\ncolumn = "item"\ncategories = {categories}\n' for name, kind in queries

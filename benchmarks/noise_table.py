@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 
 from evertally.counting.sqrt_factor import GRID_BITS
-from evertally.histogram import SparseCounter, SparseHistogram
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Recording, ZeroNoise
 from evertally.partition import Configuration, TwoLevelPlan
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from evertally.selection import ExponentialMechanism, PermuteAndFlip
-from evertally.statistics import MaxSum, SumSelect, TopK
+from evertally.statistics import Counter, Histogram, MaxSum, SumSelect, TopK
 
 SETTING = (
     "epsilon = 1 (and delta = 1e-6 where it says so), 4 columns, all of which an event may touch once, 1000 ticks, "
@@ -49,13 +48,13 @@ def _query(kind: Callable[..., Any], mechanism: str, *first: Any) -> Callable[..
     return lambda **options: kind(*first, _COLUMNS, mechanism=mechanism, **(_OPTIONS | options))
 
 
-def _histogram(**options: Any) -> SparseHistogram:
+def _histogram(**options: Any) -> Histogram:
     names = [str(j) for j in range(_COLUMNS)]
-    return SparseHistogram(categories=names, max_per_event=_COLUMNS, **(_OPTIONS | options))
+    return Histogram(categories=names, max_per_event=_COLUMNS, **({"mechanism": "sparse"} | _OPTIONS | options))
 
 
-def _counter(**options: Any) -> SparseCounter:
-    return SparseCounter(**(_OPTIONS | options))
+def _counter(**options: Any) -> Counter:
+    return Counter(**({"mechanism": "sparse"} | _OPTIONS | options))
 
 
 _SUBJECTS = (
@@ -71,7 +70,7 @@ _SUBJECTS = (
     _Subject("`rebased`, tuned", "V1", _query(MaxSum, "rebased")),
     _Subject("`rebased`, tuned, delta", "V4", _query(MaxSum, "rebased"), _APPROXIMATE),
     _Subject("`intervals`, tuned", "V2", _histogram),
-    _Subject("`SparseCounter`, tuned", "DNRR 2015", _counter),
+    _Subject("`Counter`, `sparse`", "DNRR 2015", _counter),
 )
 
 
@@ -80,7 +79,7 @@ def laws(made: Any) -> dict[str, Any]:
     recording = Recording(ZeroNoise())
     copy = made(recording)
     rows = np.full((200, len(copy.columns)), 10**6)
-    copy.run(rows[:, 0] if isinstance(copy, SparseCounter) else rows)
+    copy.run(rows[:, 0] if isinstance(copy, Counter) else rows)
     return {draw.lane: draw.law for draw in recording.draws}
 
 
@@ -103,7 +102,7 @@ def _levels(subject: _Subject, neighbours: str) -> list[tuple[Configuration, dic
     def make(key: Any) -> Any:
         return subject.make(guarantee=subject.guarantee, neighbours=neighbours, key=key)
 
-    drawn, plan = laws(make), make(ZeroNoise())._veil._formula
+    drawn, plan = laws(make), make(ZeroNoise())._engine.worker._formula
     levels = {"": plan}
     if isinstance(plan, TwoLevelPlan):
         last = (plan.outer.intervals or 0) + 1  # where answers are so large that the inner level closes as well
@@ -146,11 +145,11 @@ def _recomputed(kind: Callable[..., Any], guarantee: PureDP | ZCDP, neighbours: 
 
     made, (law,) = make(ZeroNoise()), set(laws(make).values())
     if not made._task.selects:
-        return f"{made._veil.releases} times {_law(law)}"
+        return f"{made._engine.worker.releases} times {_law(law)}"
     select = PermuteAndFlip if law == "exponential" else ExponentialMechanism
-    share = guarantee.share(f"1/{made._veil.releases}")
+    share = guarantee.share(f"1/{made._engine.worker.releases}")
     scale = select.within(share, made.sensitivity.linf, one_way=made._task.one_way).scale
-    return f"{made._veil.releases} times {law}({_short(scale)})"
+    return f"{made._engine.worker.releases} times {law}({_short(scale)})"
 
 
 def markdown() -> str:

@@ -17,8 +17,8 @@ from evertally.encode.texts import Texts
 from evertally.noise import simulation
 from evertally.runtime.input.batches import Piece, TickEvents
 from evertally.runtime.live import _Part
+from evertally.runtime.machine import StreamState
 from evertally.runtime.state.store import Entry
-from evertally.runtime.step import StreamState
 from evertally.secret import Secret
 from evertally.selection.items import Items
 
@@ -97,4 +97,4 @@ def test_the_walk_finds_what_lies_deep() -> None:
     assert found >= {"UnknownHistogram", "ItemTable", "ItemIndex", "ItemTree", "ItemDoor", "KeyedSource", "Key", "Kept"}
     top = et.MaxSum(3, guarantee=et.PureDP(1.0), horizon=8, mechanism="rebased", largest=9, key=simulation(1))
     found = {type(thing).__name__ for thing in reachable(top)}
-    assert found >= {"MaxSum", "PartitionVeil", "PartitionedRelease", "Rebased", "BlockProcess", "CategoryDoor"}
+    assert found >= {"MaxSum", "PartitionEngine", "PartitionedRelease", "Rebased", "BlockProcess", "CategoryDoor"}

@@ -9,7 +9,7 @@ True
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evertally.contract import Release, SparseRows, restore
 from evertally.errors import (
@@ -22,6 +22,7 @@ from evertally.errors import (
 )
 from evertally.histogram import expressions
 from evertally.noise import Key, simulation
+from evertally.planner import plan
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Ledger, Neighbours, PureDP
 from evertally.statistics import (
     Counter,
@@ -41,6 +42,9 @@ from evertally.statistics import (
 )
 from evertally.stream import Stream
 
+if TYPE_CHECKING:
+    from evertally.kinds import Kind, register_kind
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -54,6 +58,7 @@ __all__ = [
     "Histogram",
     "HorizonExceeded",
     "Key",
+    "Kind",
     "Ledger",
     "MaxSum",
     "MinSum",
@@ -75,13 +80,21 @@ __all__ = [
     "UnknownTopK",
     "VectorCounter",
     "expressions",
+    "plan",
+    "register_kind",
     "restore",
     "simulation",
 ]
 
 
+_ROOMS = ("audit", "bounds", "checks", "kinds", "oneshot", "theory")
+_IN_KINDS = ("Kind", "register_kind")  # that room needs pydantic, and counting does not
+
+
 def __getattr__(name: str) -> Any:
-    """`et.audit`, `et.bounds`, `et.checks`, `et.oneshot`, `et.theory` come when asked for; counting does not wait."""
-    if name in ("audit", "bounds", "checks", "oneshot", "theory"):
+    """`et.audit` and the other rooms come when they are asked for; counting does not wait."""
+    if name in _IN_KINDS:
+        return getattr(import_module("evertally.kinds"), name)
+    if name in _ROOMS:
         return import_module(f"evertally.{name}")
     raise AttributeError(f"module 'evertally' has no attribute {name!r}")

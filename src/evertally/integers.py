@@ -21,7 +21,7 @@ def own_integer(value: Any) -> int | None:
     return int(value) if isinstance(value, np.integer) and type(value).__module__ == "numpy" else None
 
 
-def whole(name: str, value: Any, low: int, high: int | None = None) -> int:
+def whole(name: str, value: Any, low: int | None, high: int | None = None) -> int:
     """An integer option in range.
 
     >>> whole("k", np.int32(3), 1, 10)
@@ -32,7 +32,8 @@ def whole(name: str, value: Any, low: int, high: int | None = None) -> int:
     evertally.errors.ConfigurationError: k must be an integer from 1 to 10; got True
     """
     number = own_integer(value)
-    if number is None or number < low or (high is not None and number > high):
-        allowed = f"an integer from {low} to {high}" if high is not None else f"a whole number of at least {low}"
+    if number is None or (low is not None and number < low) or (high is not None and number > high):
+        allowed = "a whole number" + (f" of at least {low}" if low is not None else "")
+        allowed = f"an integer from {low} to {high}" if high is not None else allowed
         raise ConfigurationError(f"{name} must be {allowed}; got {value!r}")
     return number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ from typer.testing import CliRunner
 import evertally as et
 from evertally.audit import FirstTick, audited, picture, play, suite
 from evertally.audit.suite import Sizes
-from evertally.cli import audit as auditor
 from evertally.cli.app import app
 from evertally.errors import ConfigurationError
+from evertally.kinds import find, forget_kind, register_kind
 
 SPEC = """\
 [stream]
@@ -88,6 +89,7 @@ def test_a_spec_touches_nothing_but_the_spec(tmp_path: Path) -> None:
         (["mean", "--rho", 0.5, "--horizon", 20, "--upper", 10], "RunningMean(mechanism=sqrt"),
         (["counter", "--epsilon", 1, "--delta", 1e-6, "--horizon", 20, "--max-events-per-user", 3], "l1 change 3"),
         (["counter", "--rho", 0.5], "epoch-hybrid"),
+        (["sum_select", "--epsilon", 1, "--horizon", 9, "--mechanism", "recompute"], "SumSelect"),
         (["counter", "--epsilon", 1, "--horizon", 9, "--mechanism", "honaker", "--seed", 4], "honaker, T=9"),
     ],
 )
@@ -97,7 +99,7 @@ def test_kinds_and_options(arguments: list[object], words: str) -> None:
     assert words in result.output
 
 
-def test_a_leak_is_exit_status_1(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_leak_is_exit_status_1() -> None:
     class Quiet(et.Counter):
         """Half of the noise is forgotten."""
 
@@ -106,8 +108,11 @@ def test_a_leak_is_exit_status_1(monkeypatch: pytest.MonkeyPatch) -> None:
             played = self._kept.played
             return self._release((played.recent[-1] + played.state) // 2, self._engine.accuracy(self.tick))
 
-    monkeypatch.setitem(auditor.KINDS, "counter", Quiet)
-    result = call("counter", "--epsilon", 2, "--horizon", 1)
+    quiet = register_kind(replace(find("counter"), statistic=Quiet))
+    try:
+        result = call("quiet", "--epsilon", 2, "--horizon", 1)
+    finally:
+        forget_kind(quiet)
     assert result.exit_code == 1, result.output
     assert "BROKEN" in result.output
     assert "breaks its promise" in result.output
@@ -125,6 +130,7 @@ def test_a_leak_is_exit_status_1(monkeypatch: pytest.MonkeyPatch) -> None:
         (["counter", "--epsilon", 1, "--horizon", 4, "--picture", "x.jpg"], ".png"),
         (["counter", "--epsilon", 1, "--horizon", 4, "--mechanism", "sqrt"], "never pure"),
         (["nothing"], "neither"),
+        (["quantile", "--epsilon", 1], "needs q: audit it in a SPEC.toml"),
         (["missing.toml"], "missing.toml"),
         (["missing.toml", "--epsilon", 1], "a spec has its own"),
         (["all", "--horizon", 3], "a spec has its own"),

@@ -176,7 +176,7 @@ def test_forced_closes_cost_nothing() -> None:
     noise = partitions.bounded(asked).noise
 
     def make(source: Any, forced: int | None = 2) -> PartitionedRelease:
-        process = make_histogram("pile", noise.histogram, asked.change, None, 1, source)
+        process = make_histogram("running-sum", noise.histogram, asked.change, None, 1, source)
         rule = Ladder(asked.queries, lambda j, ticks: 3)
         return PartitionedRelease(noise.tau, noise.mu, process, rule, source, forced=forced)
 

@@ -259,16 +259,16 @@ def test_a_partition_that_tests_rows_it_has_released_is_caught(monkeypatch):
 
 @pytest.mark.parametrize("guarantee", [et.PureDP(2.0), et.ZCDP(0.5)])
 def test_recomputation_that_repeats_its_noise_is_caught(guarantee, monkeypatch):
-    from evertally.histogram import approaches
+    from evertally.histogram.ways import recomputation
 
-    original = approaches.noisy_answers
+    original = recomputation.noisy_answers
 
     def repeated(queries, law, source):
         answer = original(queries, law, source)
         return lambda sums, number: answer(sums, 1)
 
     assert reports_of(wide("recompute", guarantee), "exact law")[0].fraction == pytest.approx(1.0)
-    monkeypatch.setattr(approaches, "noisy_answers", repeated)
+    monkeypatch.setattr(recomputation, "noisy_answers", repeated)
     assert not reports_of(wide("recompute", guarantee), "exact law")[0].passed
 
 
@@ -300,12 +300,12 @@ def test_a_constant_that_looks_at_data_is_caught(monkeypatch):
 
 
 def test_counters_with_other_noise_than_those_that_are_audited_are_noticed(monkeypatch):
-    from evertally.histogram import approaches
+    from evertally.histogram.ways import counters
 
     assert reports_of(wide("tree"), "same counters")[0].passed
-    original = approaches.build
+    original = counters.build
     monkeypatch.setattr(
-        approaches,
+        counters,
         "build",
         lambda choice, setting, source: original(choice, replace(setting, change=et.privacy.Change(1, 1, 1)), source),
     )

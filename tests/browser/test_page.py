@@ -214,6 +214,6 @@ def test_pictures(opened: Open, gallery: Clinic, tmp_path: Path, width: int, sch
 
 
 def test_all_kinds_are_in_the_gallery() -> None:
-    from evertally.runtime.spec.options import KINDS
+    from evertally.kinds import OURS, find
 
-    assert {query["kind"] for query in ALL_KINDS} == set(KINDS)
+    assert {find(query["kind"]) for query in ALL_KINDS} == set(OURS)

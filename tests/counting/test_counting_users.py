@@ -46,7 +46,7 @@ PROTECTING = {
     "honaker": lambda key: et.Counter(mechanism="honaker", key=key, **USER),
     "mean": lambda key: et.RunningMean(lower=0, upper=1, key=key, **USER),
     "maximum": lambda key: et.MaxSum(columns=3, largest=9, key=key, **USER),
-    "sparse counter": lambda key: et.SparseCounter(largest=9, key=key, **USER),
+    "sparse counter": lambda key: et.Counter(mechanism="sparse", largest=9, key=key, **USER),
     "selection": lambda key: et.SumSelect(columns=["a", "b", "c"], largest=9, key=key, **USER),
 }
 

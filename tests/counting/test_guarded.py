@@ -18,7 +18,7 @@ from evertally.counting.honaker import HonakerProcess
 from evertally.counting.tree import TreeProcess
 from evertally.errors import InterruptedCall
 from evertally.noise import DiscreteLaplace, ZeroNoise
-from evertally.partition import PartitionVeil
+from evertally.partition import PartitionEngine
 from evertally.selection.item_tree import ItemTree
 
 
@@ -59,7 +59,7 @@ def test_an_interrupted_run_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_pieces_of_an_interrupted_run_leave_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evertally.counting.mechanism._PIECE", 3)
+    monkeypatch.setattr("evertally.contract.doors._PIECE", 3)
     counter = et.Counter(guarantee=et.ZCDP(0.5), horizon=100, mechanism="honaker", key=et.simulation(3))
     expected = et.Counter(guarantee=et.ZCDP(0.5), horizon=100, mechanism="honaker", key=et.simulation(3)).run(range(20))
     calls = [0]
@@ -99,7 +99,7 @@ def test_a_veil_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = make().run(rows)
     query = make()
     first = query.run(rows[:10])
-    fails_once(monkeypatch, PartitionVeil, "advance", KeyboardInterrupt)
+    fails_once(monkeypatch, PartitionEngine, "advance", KeyboardInterrupt)
     with pytest.raises(KeyboardInterrupt):
         query.run(rows[10:])
     assert np.concatenate([first, query.run(rows[10:])]).tolist() == expected.tolist()

@@ -8,6 +8,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).parents[1]))  # what all tests share
+
 from crash_stream import everything, on_the_wall
 from driver import AIMS, Campaign, Report
 from nursery import Nursery

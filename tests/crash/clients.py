@@ -19,6 +19,8 @@ from urllib.parse import urlsplit
 
 from crash_stream import body, events, hour
 
+from waiting import PATIENCE
+
 LOST = (OSError, http.client.HTTPException, ValueError)  # an answer may end in the middle of its JSON
 
 
@@ -78,10 +80,9 @@ class World:
         role: str,
         content: bytes | None = None,
         headers: dict[str, str] | None = None,
-        seconds: float = 120.0,
     ) -> bytes:
         """The same request until it is answered. Only a stop, or nothing at all, is a reason to ask again."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             answer = self.ask(method, path, role, content, headers)
             if answer is not None and answer[0] < 300:
@@ -91,7 +92,7 @@ class World:
             with self.lock:
                 self.retries += 1
             time.sleep(0.02)
-        raise AssertionError(f"{method} {path} was not answered in {seconds:.0f} seconds")
+        raise AssertionError(f"{method} {path} was not answered")
 
 
 class Worker(threading.Thread, ABC):

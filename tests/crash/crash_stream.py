@@ -11,6 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 
+from spec_text import ALL, WARD, queries_text
+
 NDJSON = "application/x-ndjson"
 JSON = "application/json"
 ARROW = "application/vnd.apache.arrow.stream"
@@ -49,105 +51,67 @@ requests_per_second = 100000
 {serve}
 """
 
-_PLAIN = """
-[[query]]
-name = "all"
-kind = "counter"
+_PLAIN = queries_text(ALL, WARD)
 
-[[query]]
-name = "ward"
-kind = "histogram"
-column = "ward"
-categories = ["north", "south"]
-other = "elsewhere"
-"""
-
-_EVERY_KIND = """
-[[query]]
-name = "all"
-kind = "counter"
-share = 0.005
-
-[[query]]
-name = "ward"
-kind = "histogram"
-share = 0.005
-column = "ward"
-categories = ["north", "south"]
-other = "elsewhere"
-
-[[query]]
-name = "busiest"
-kind = "max"
-share = 0.2
-column = "ward"
-categories = ["north", "south"]
-mechanism = "rebased"
-largest = 60
-
-[[query]]
-name = "median"
-kind = "quantile"
-q = 0.5
-share = 0.1
-column = "ward"
-categories = ["north", "south", "attic"]
-
-[[query]]
-name = "order"
-kind = "leaders"
-k = 2
-share = 0.2
-column = "ward"
-categories = ["north", "south"]
-mechanism = "intervals"
-
-[[query]]
-name = "middle"
-kind = "query"
-share = 0.2
-column = "ward"
-categories = ["north", "south"]
-mechanism = "two-level"
-expressions = {mean = {ranks = [1, -1], of = "all"}, south = {column = "south"}}
-
-[[query]]
-name = "rare"
-kind = "counter"
-share = 0.1
-mechanism = "sparse"
-
-[[query]]
-name = "minutes"
-kind = "mean"
-share = 0.05
-column = "minutes"
-lower = 0
-upper = 60
-
-[[query]]
-name = "found"
-kind = "unknown-histogram"
-share = 0.05
-column = "ward"
-
-[[query]]
-name = "most"
-kind = "unknown-top"
-k = 2
-share = 0.03
-column = "ward"
-mechanism = "meta"
-
-[[query]]
-name = "ahead"
-kind = "streaming-top"
-k = 2
-share = 0.01
-column = "ward"
-categories = ["north", "south", "attic"]
-mechanism = "meta"
-"""
+_EVERY_KIND = queries_text(
+    {"name": "all", "kind": "counter", "share": 0.005},
+    {
+        "name": "ward",
+        "kind": "histogram",
+        "share": 0.005,
+        "column": "ward",
+        "categories": ["north", "south"],
+        "other": "elsewhere",
+    },
+    {
+        "name": "busiest",
+        "kind": "max",
+        "share": 0.2,
+        "column": "ward",
+        "categories": ["north", "south"],
+        "mechanism": "rebased",
+        "largest": 60,
+    },
+    {
+        "name": "median",
+        "kind": "quantile",
+        "q": 0.5,
+        "share": 0.1,
+        "column": "ward",
+        "categories": ["north", "south", "attic"],
+    },
+    {
+        "name": "order",
+        "kind": "leaders",
+        "k": 2,
+        "share": 0.2,
+        "column": "ward",
+        "categories": ["north", "south"],
+        "mechanism": "intervals",
+    },
+    {
+        "name": "middle",
+        "kind": "query",
+        "share": 0.2,
+        "column": "ward",
+        "categories": ["north", "south"],
+        "mechanism": "two-level",
+        "expressions": {"mean": {"ranks": [1, -1], "of": "all"}, "south": {"column": "south"}},
+    },
+    {"name": "rare", "kind": "counter", "share": 0.1, "mechanism": "sparse"},
+    {"name": "minutes", "kind": "mean", "share": 0.05, "column": "minutes", "lower": 0, "upper": 60},
+    {"name": "found", "kind": "unknown-histogram", "share": 0.05, "column": "ward"},
+    {"name": "most", "kind": "unknown-top", "k": 2, "share": 0.03, "column": "ward", "mechanism": "meta"},
+    {
+        "name": "ahead",
+        "kind": "streaming-top",
+        "k": 2,
+        "share": 0.01,
+        "column": "ward",
+        "categories": ["north", "south", "attic"],
+        "mechanism": "meta",
+    },
+)
 
 _ON_REQUEST = 'column = "time"\nstart = 2013-01-01T00:00:00Z\ntick = "1h"\nclose = "request"'
 _ON_THE_WALL = 'start = "first serve"\ntick = "1s"'

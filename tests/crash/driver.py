@@ -36,6 +36,7 @@ from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state.history import History
 from evertally.runtime.state.sidecar import sidecar_path
 from evertally.service.live_events import frame
+from waiting import PATIENCE
 
 AIMS = ("random", "start", "log", "sidecar", "output", "parts", "stop")
 
@@ -165,7 +166,7 @@ class Campaign:
         world, report = self.world, self.report
         world.stopping.set()
         for worker in (*self._senders, *(reader for reader in self._readers if isinstance(reader, Closer))):
-            worker.join(180)
+            worker.join(PATIENCE)
         last = max([world.tick, *world.acknowledged.values()]) + 2
         if self._on_request:
             close(world, last)
@@ -174,7 +175,7 @@ class Campaign:
         self.service.stop()
         report.starts = self.service.starts
         for reader in self._readers:
-            reader.join(30)
+            reader.join(PATIENCE)
         self._receiver.close()
         if len(world.acknowledged) != len(world.sent):
             report.differences.append(f"{len(world.sent) - len(world.acknowledged)} batches were never acknowledged")
@@ -195,8 +196,8 @@ class Campaign:
         self.service.kill()
         self._receiver.close()
 
-    def _until(self, condition: Callable[[], bool], seconds: float = 60.0) -> None:
-        end = time.monotonic() + seconds
+    def _until(self, condition: Callable[[], bool]) -> None:
+        end = time.monotonic() + PATIENCE
         while not condition() and time.monotonic() < end and not self.world.problems:
             time.sleep(0.01)
         if not condition():

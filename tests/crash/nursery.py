@@ -22,6 +22,10 @@ from typing import Any
 
 HERE = Path(__file__).parent
 
+sys.path.append(str(HERE.parent))  # what all tests share: a nursery by itself has no pytest
+
+from waiting import PATIENCE  # noqa: E402
+
 
 class Child:
     """A forked process."""
@@ -41,7 +45,7 @@ class Child:
         # Until the nursery has reaped it, its number belongs to nobody else.
         os.kill(self.pid, number)
 
-    def wait(self, seconds: float = 60.0) -> int:
+    def wait(self, seconds: float = PATIENCE) -> int:
         end = time.monotonic() + seconds
         while self.running:
             assert time.monotonic() < end, f"process {self.pid} does not end"
@@ -89,7 +93,7 @@ class Nursery:
         """Ends the nursery and all its children."""
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(60)
+        self._process.wait(PATIENCE)
         if self._process.stdout is not None:
             self._process.stdout.close()
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from nursery import Child, Nursery
 from evertally.runtime import load_spec
 from evertally.runtime.spec import StreamSpec
 from evertally.service.tokens import TokenFile
+from waiting import until
 
 ROLES = ("read", "ingest", "admin")
 
@@ -57,11 +56,9 @@ class Service:
     def start(self, *arguments: str, call: str = "nursery:command", given: tuple[Any, ...] = ()) -> Child:
         """Starts it and waits until it answers."""
         child = self.fork(*arguments, call=call, given=given)
-        end = time.monotonic() + 60
-        while "\n" not in (text := self.said()):
-            assert child.running, f"the service ended with {child.status}: {self.stderr()[-2000:]}"
-            assert time.monotonic() < end, "the service does not answer"
-            time.sleep(0.003)
+        until(lambda: "\n" in self.said() or not child.running, pause=0.003)
+        text = self.said()
+        assert "\n" in text, f"the service ended with {child.status}: {self.stderr()[-2000:]}"
         self.world.serves(host(next(word for word in text.split() if word.startswith("http"))))
         return child
 
@@ -146,10 +143,3 @@ class Service:
 
 def _text(file: Path) -> str:
     return file.read_text() if file.exists() else ""
-
-
-def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.003)

@@ -19,6 +19,7 @@ from evertally.runtime import load_spec
 from evertally.runtime.input.batches import parse
 from evertally.runtime.live import Live
 from evertally.service.tokens import TokenFile
+from waiting import PATIENCE
 
 
 def test_killed_under_load(nursery: Nursery, tmp_path: Path) -> None:
@@ -72,11 +73,11 @@ def test_the_command_itself(tmp_path: Path) -> None:
         close(world, 2 * number + 2)
         if number == 0:
             process.kill()
-            assert process.wait(30) == -signal.SIGKILL
+            assert process.wait(PATIENCE) == -signal.SIGKILL
         else:
             process.send_signal(signal.SIGTERM)
             assert "everything that was acknowledged is on disk" in process.stdout.read()
-            assert process.wait(30) == 0
+            assert process.wait(PATIENCE) == 0
         process.stdout.close()
     assert world.problems == []
     Key.load(spec.key_file).save(calm / "visits.key")

@@ -14,13 +14,16 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from statistics import median
 
 import pytest
 from clients import Listener, Receiver, Sender, World
 from crash_stream import ARROW, CANARY, JSON, NDJSON, body, events, plain
 from driver import differences_from_calm
 from nursery import Nursery
-from one_service import Service, until
+from one_service import Service
+
+from waiting import PATIENCE, until
 
 MOST = 65_536
 RUBBISH = (b"\x00", b"\xff\xfe", b"\r\n", b'{"', b"]", b"\xed\xa0\x80", b"1e999", b"NaN")
@@ -46,7 +49,7 @@ def ends_well(service: Service) -> None:
     assert differences_from_calm(service) == []
 
 
-def exchange(world: World, data: bytes, wait: float = 10.0) -> bytes:
+def exchange(world: World, data: bytes, wait: float = PATIENCE) -> bytes:
     """Sends bytes, then nothing more; all that comes back."""
     name, _, port = world.address().partition(":")
     answer = b""
@@ -161,17 +164,21 @@ def test_half_of_it_and_slowly(service: Service) -> None:
     """Two hundred connections that say a little and then nothing: others are answered as if they were not there."""
     name, _, port = service.world.address().partition(":")
     whole = request(service, "canary-half", body(events(1, 3, 1), 0)[0])
+
+    def seconds(number: int) -> float:
+        began = time.monotonic()
+        service.sent(number)
+        service.close(1)
+        return time.monotonic() - began
+
+    alone = seconds(12)
     with ExitStack() as waiting:
         for number in range(200):
-            connection = waiting.enter_context(socket.create_connection((name, int(port)), timeout=10))
+            connection = waiting.enter_context(socket.create_connection((name, int(port)), timeout=PATIENCE))
             connection.sendall(whole[: (number * 7) % len(whole)])
             if number % 2:  # will be broken off, without a goodbye
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        for number in range(2, 12):
-            began = time.monotonic()
-            service.sent(number)
-            service.close(1)
-            assert time.monotonic() - began < 5
+        assert median(map(seconds, range(2, 12))) < max(5.0, 10 * alone)  # those others may wait for 60 seconds
     ends_well(service)
 
 
@@ -182,7 +189,7 @@ def test_it_stops_though_some_never_finish(service: Service) -> None:
     asking = f"GET /v1/releases/live?after=0 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n"
     with ExitStack() as waiting:
         for number in range(40):
-            connection = waiting.enter_context(socket.create_connection((name, int(port)), timeout=10))
+            connection = waiting.enter_context(socket.create_connection((name, int(port)), timeout=PATIENCE))
             connection.sendall(asking.encode() if number % 4 == 0 else whole[: -1 - number])
         service.sent(1)
         service.close(2)
@@ -210,7 +217,7 @@ def test_a_listener_that_takes_nothing_holds_nobody_up(service: Service) -> None
         assert sorted(service.world.frames) == list(range(1, 401))
     service.sent(1)
     service.stop()
-    listener.join(30)
+    listener.join(PATIENCE)
     assert service.world.problems == []
     service.keeps_secrets()
     assert differences_from_calm(service) == []
@@ -230,7 +237,7 @@ def test_a_signal_under_load(service: Service, number: int) -> None:
         service.start()
     service.world.stopping.set()
     for sender in senders:
-        sender.join(60)
+        sender.join(PATIENCE)
     assert service.world.problems == []
     assert len(service.world.acknowledged) == len(service.world.sent) > 30
     ends_well(service)

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from evertally.histogram.sparse import SparseCounter
 
 import evertally as et
 from audit.bugs.statements import undeclared_is_one
+from evertally.statistics import Counter
 from evertally.statistics.column_options import Guessing
 
 ROOT = Path(__file__).parents[2]
@@ -117,7 +117,7 @@ def keeps_its_word(made: Guessing, stream: str) -> bool:
         rows[:, d // 2] = height
     sure = made.error_bound(BETA) if made.horizon else None
     for t, (row, sums) in enumerate(zip(rows, rows.cumsum(axis=0), strict=True), start=1):
-        release = made.step(int(row[0]) if isinstance(made, SparseCounter) else row)
+        release = made.step(int(row[0]) if isinstance(made, Counter) else row)
         if sure is None and t not in LOOKS:
             continue
         bound = made.error_bound(BETA, t) if sure is None else sure
@@ -133,7 +133,7 @@ def _few(made: Guessing, T: int, d: int, height: int) -> bool:
     ticks = np.unique(np.linspace(0, T - 1, 400).astype(np.int64))
     columns = np.arange(ticks.size) % min(d, 3)
     looks = ticks[::20] + 1
-    if isinstance(made, SparseCounter):
+    if isinstance(made, Counter):
         one = np.zeros(T, dtype=np.int64)
         one[ticks] = height
         values, exact = made.run(one, at=looks), one[:, None].cumsum(axis=0)[looks - 1]

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from waiting import PATIENCE
+
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "tutorial.md").read_text()
 QUICKER = {'tick = "5s"': 'tick = "1s"', "time.sleep(2)": "time.sleep(0.05)"}
@@ -59,7 +61,7 @@ class Terminal:
     def close(self) -> None:
         self._shell.stdin.close()
         self._shell.stdout.close()
-        self._shell.wait(10)
+        self._shell.wait(PATIENCE)
 
 
 class Service:
@@ -88,7 +90,7 @@ class Service:
     def press_ctrl_c(self) -> None:
         if self._process is not None:
             self._process.send_signal(signal.SIGINT)
-            said = self._process.communicate(timeout=30)[0]
+            said = self._process.communicate(timeout=PATIENCE)[0]
             assert self._process.returncode == 0
             assert said.endswith("everything that was acknowledged is on disk\n")
             self._process = None

@@ -8,9 +8,9 @@ import pytest
 
 import evertally as et
 from evertally.counting import tree
-from evertally.histogram import approaches
+from evertally.histogram.ways import recomputation
 from evertally.noise import DiscreteLaplace, Recording, simulation
-from evertally.partition import plan, tuning
+from evertally.partition import ladders, tuning
 
 ROWS = (np.random.default_rng(0).random((60, 4)) < 0.7).astype(int) * 40
 KEY = simulation(3)
@@ -37,9 +37,9 @@ def test_a_changed_planner_does_not_change_a_restored_stream(case, monkeypatch):
     first = whole.run(ROWS[:30])
     blob = whole.snapshot()
     expected = whole.run(ROWS[30:])
-    monkeypatch.setattr(plan, "_fewest", lambda enough: 3)
+    monkeypatch.setattr(ladders, "_fewest", lambda enough: 3)
     monkeypatch.setattr(tuning, "best", lambda *_: (tuning._split(Fraction(1, 2)), 5, 77))
-    monkeypatch.setattr(approaches, "_best_period", lambda T, alpha: approaches.Period(7, 29, 0.0))
+    monkeypatch.setattr(recomputation, "_best_period", lambda T, alpha: recomputation.Period(7, 29, 0.0))
     again = et.restore(blob, key=KEY)
     assert again.tick == len(first)
     assert np.array_equal(again.run(ROWS[30:]), expected)

@@ -20,8 +20,8 @@ from conformance.column_mechanisms import COLUMN_MECHANISMS
 from evertally.audit.game import take
 from evertally.checks.checks import same
 from evertally.errors import BudgetExceeded, ConfigurationError, HorizonExceeded
-from evertally.histogram.approaches import NAMES
 from evertally.histogram.expressions import Columns
+from evertally.histogram.ways import NAMES
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Recording, ZeroNoise
 from evertally.partition.intervals import NO_BOUND
 
@@ -615,7 +615,7 @@ def test_recomputations_pay_exactly_their_budget(kind: str, queries: int, ticks:
     m D2^2/(2 sigma^2) = rho, up to the rounding of scales (up, by less than 2^-30)."""
     for guarantee in (et.PureDP(4.0), et.ZCDP(2.0)):
         m, draws = drawn("recompute", kind, ticks, guarantee=guarantee, **options)
-        period = m._veil.period
+        period = m._engine.worker.period
         releases = -(-ticks // period)
         assert [entry.nodes for entry in draws] == [(number,) for number in range(1, releases + 1)]
         assert {entry.coordinates for entry in draws} == {queries}
@@ -649,7 +649,7 @@ def test_selections_pay_exactly_their_budget(ticks: int, options: Any, linf: int
         m, draws = with_scales(
             scales, lambda g=guarantee: drawn("recompute", "SumSelect", ticks, guarantee=g, **options)
         )
-        releases = -(-ticks // m._veil.period)
+        releases = -(-ticks // m._engine.worker.period)
         assert [entry.nodes for entry in draws] == [(number,) for number in range(1, releases + 1)]
         assert {(entry.law, entry.coordinates) for entry in draws} == {(kind, 4)}
         (scale,) = set(scales)
@@ -694,7 +694,7 @@ def test_a_partition_pays_exactly_its_budget(mechanism: str, options: Any, linf:
         scales = {entry.lane: entry.law.scale for entry in draws}
         paid = linf / scales["tau"] + sides * linf / scales["mu"]
         paid += linf / scales["update"] if mechanism == "noisy-ladders" else 0
-        paid += m._veil._formula.noise.histogram.exact_epsilon
+        paid += m._engine.worker._formula.noise.histogram.exact_epsilon
         assert Fraction(2, units) * (1 - Fraction(1, 2**30)) <= paid <= Fraction(2, units)
 
 
@@ -704,7 +704,7 @@ def test_a_split_is_taken_as_it_is_given() -> None:
             for neighbours, mu in (("add_remove", Fraction(4, 3)), ("replace", Fraction(8, 3))):
                 m, draws = drawn("rebased", guarantee=et.PureDP(2.0), split=split, neighbours=neighbours, **guess)
                 scales = {entry.lane: entry.law.scale for entry in draws}
-                assert (scales["tau"], m._veil._formula.noise.histogram) == (4, et.PureDP(1))
+                assert (scales["tau"], m._engine.worker._formula.noise.histogram) == (4, et.PureDP(1))
                 assert mu <= scales["mu"] < mu + Fraction(1, 2**30)
 
 

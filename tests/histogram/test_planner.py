@@ -14,17 +14,15 @@ import evertally as et
 from evertally.bounds.extremes import TypicalTails
 from evertally.bounds.tails import Spread
 from evertally.counting.process import node_law
-from evertally.errors import ConfigurationError
-from evertally.histogram import predict
-from evertally.histogram.approaches import Approach, survey
+from evertally.histogram.ways import predict, rank
 from evertally.noise import DiscreteLaplace, Recording, ZeroNoise, simulation
 from evertally.partition import Configuration, Split, Terms, noise_of, tuned
 from evertally.partition import tuning as tuning_room
 from evertally.partition import typical as typical_room
 from evertally.partition.blocks import BlockProcess
-from evertally.partition.closes import most_closes
 from evertally.partition.histograms import make_histogram
-from evertally.partition.typical import Course, Scales, typical_error
+from evertally.partition.noise_bounds import most_closes
+from evertally.partition.typical import Scales, TypicalStream, typical_error
 from evertally.privacy import Change, PureDP
 
 PURE, APPROXIMATE = et.PureDP(1.0), et.ApproxDP(1.0, 1e-6)
@@ -61,8 +59,8 @@ def test_predictions_are_what_happens(guarantee: Any, per_event: int, c: int) ->
     truth = truth_of(rows)
     options: dict[str, Any] = {"guarantee": guarantee, "horizon": T, "largest": c, "max_per_event": per_event}
     options |= {"max_events_per_tick": 1}
-    ways: dict[str, Approach] = {}
-    for way in survey(task_of(columns=d, **options))[0]:
+    ways: dict[str, Any] = {}
+    for way in rank(task_of(columns=d, **options)).fitting:
         ways.setdefault(way.name, way)
     seen = {}
     for name in ("rebased", "recompute", "tree", "sqrt"):
@@ -83,7 +81,7 @@ def test_auto_takes_the_smallest_prediction_among_the_ways_with_a_bound() -> Non
         {"columns": 500, "guarantee": PURE, "horizon": 10**4, "largest": 100},
         {"columns": 3, "guarantee": et.ZCDP(0.5), "horizon": None},
     ):
-        ways, _ = survey(task_of(**(options | {"mechanism": "auto"})))
+        ways = rank(task_of(**(options | {"mechanism": "auto"}))).fitting
         ranks = [(way.open != "", way.predicted) for way in ways]
         assert ranks == sorted(ranks)
         assert all(math.isfinite(way.bound) == (way.open == "") for way in ways)
@@ -94,7 +92,7 @@ def test_every_regime_has_its_winner() -> None:
     """Pure, a million ticks, ten columns: partitions by far; thousands of columns: nothing, or recomputation."""
 
     def winner(**options: Any) -> str:
-        return survey(task_of(**({"guarantee": PURE, "horizon": 10**6} | options)))[0][0].name
+        return rank(task_of(**({"guarantee": PURE, "horizon": 10**6} | options))).best.name
 
     assert winner(columns=10, largest=1000) == "rebased"
     assert winner(columns=10_000, largest=100_000, max_events_per_tick=1) == "recompute"
@@ -107,30 +105,32 @@ def test_every_regime_has_its_winner() -> None:
     assert winner(columns=10, largest=1000, max_per_event=1, guarantee=APPROXIMATE) == "rebased"
 
 
-@pytest.mark.parametrize("kind", ["max_sum", "sum_select", "histogram", "min_sum"])
-def test_bounds_are_above_predictions(kind: str) -> None:
+@pytest.mark.parametrize("kind", [et.MaxSum, et.SumSelect, et.SparseHistogram, et.MinSum])
+def test_bounds_are_above_predictions(kind: Any) -> None:
+    columns: dict[str, Any] = {"categories": [*"abcdefgh"]} if kind is et.SparseHistogram else {"columns": 8}
     for guarantee in (PURE, APPROXIMATE):
         for largest in (50, 5000):
-            for way in et.theory.plan(kind, 8, guarantee, 10**5, largest=largest, max_per_event=1):
+            options = columns | {"guarantee": guarantee, "horizon": 10**5, "largest": largest, "max_per_event": 1}
+            for way in kind(**options, key=ZeroNoise()).ways().fitting:
                 assert 0 < way.predicted <= way.bound or way.name in ("doubling", "two-level"), way
 
 
 def test_an_undeclared_answer_is_as_large_as_it_can_be() -> None:
     task = task_of(columns=4, guarantee=PURE, horizon=500, max_events_per_tick=7)
-    assert predict.course_of(task).largest == 3500
+    assert predict.typical_stream(task).largest == 3500
     declared = task_of(columns=4, guarantee=PURE, horizon=500, max_events_per_tick=7, largest=3500)
-    assert predict.course_of(declared) == predict.course_of(task)
+    assert predict.typical_stream(declared) == predict.typical_stream(task)
 
 
 def test_predictions_do_not_depend_on_what_was_asked_before() -> None:
     task = task_of(columns=10, guarantee=APPROXIMATE, horizon=10**5, largest=777)
-    before = [(way.name, way.predicted) for way in survey(task)[0]]
+    before = [(way.name, way.predicted) for way in rank(task).fitting]
     tuning_room.best.cache_clear()
     predict._simulated.cache_clear()
     for cache in (typical_room._standard, typical_room._histogram_paths, typical_room._histogram_tails):
         cache.cache_clear()
-    survey(task_of(columns=3, guarantee=PURE, horizon=10**3, largest=50))
-    assert [(way.name, way.predicted) for way in survey(task)[0]] == before
+    rank(task_of(columns=3, guarantee=PURE, horizon=10**3, largest=50))
+    assert [(way.name, way.predicted) for way in rank(task).fitting] == before
 
 
 # -- the sparse counter ------------------------------------------------------------------------------------------------
@@ -169,8 +169,8 @@ def configuration(
     promise: Any = PURE, split: Split | None = None, horizon: int | None = 10**5, largest: int | None = 500, **more: Any
 ) -> Configuration:
     terms = Terms(promise, CHANGE, horizon, 4, Maximum(), largest, split=split, **more)
-    course = Course(horizon or 2**16, largest or 10**5, more.get("growth", 1), 4)
-    return tuned(terms, "rebased", course, 4 * course.largest)
+    stream = TypicalStream(horizon or 2**16, largest or 10**5, more.get("growth", 1), 4)
+    return tuned(terms, "rebased", stream, 4 * stream.largest)
 
 
 @pytest.mark.parametrize("promise", [PURE, APPROXIMATE], ids=["pure", "approximate"])
@@ -207,7 +207,7 @@ def test_calibration_changes_no_noise_but_the_depth_of_trees(promise: Any) -> No
 def test_a_tuned_split_adds_up_to_the_promise(promise: Any) -> None:
     for largest in (10, 1000, 10**5):
         noise, epsilon = configuration(promise, largest=largest).noise, promise.exact_epsilon
-        split, _, _ = tuning_room.best(promise, CHANGE, Course(10**5, largest, 1, 4))
+        split, _, _ = tuning_room.best(promise, CHANGE, TypicalStream(10**5, largest, 1, 4))
         assert split.tau + split.mu + split.histogram == 1
         assert noise == noise_of(promise, split)
         assert 1 / noise.tau.scale + 2 / noise.mu.scale <= epsilon * (split.tau + split.mu)
@@ -229,7 +229,7 @@ def test_the_mechanism_draws_what_its_configuration_says(neighbours: str, mu: in
         key=recording,
     )
     mechanism.run(steady(4000, 4, 500))
-    partition: Any = mechanism._veil.partition
+    partition: Any = mechanism._engine.worker.partition
     laws = {call.lane: call.law for call in recording.draws}
     assert laws.pop("tau") == DiscreteLaplace(4)
     assert laws.pop("mu") == DiscreteLaplace(mu)
@@ -293,7 +293,7 @@ def test_more_closes_than_planned_never_end_a_stream() -> None:
     rows = np.zeros((6000, 2), dtype=np.int64)
     rows[:, 0] = 1
     answers = mechanism.run(rows)  # 150 times the declared answer
-    partition: Any = mechanism._veil.partition
+    partition: Any = mechanism._engine.worker.partition
     assert partition.closes > 4 * partition._process.first
     assert mechanism.status == "ok"
     assert abs(int(answers[-1]) - 6000) < 600
@@ -393,20 +393,20 @@ def test_shown_intervals_know_how_many_intervals_have_closed() -> None:
 
 
 def test_the_simulation_knows_bursts_and_noise() -> None:
-    course = Course(10**6, 1000, 1, 1)
+    stream = TypicalStream(10**6, 1000, 1, 1)
     scales = Scales(4.0, 8.0, 2.0, True)
-    calm = typical_error(course, scales, 94, "blocks", 48)
-    assert calm < typical_error(course, scales, 94, "blocks", 48, burst=True) < 2.5 * calm
-    assert typical_error(course, Scales(4.0, 8.0, 20.0, True), 94, "blocks", 48) > 3 * calm
-    assert math.isclose(typical_error(course, scales, 5000, "blocks", 1), 1000, rel_tol=0.01), "nothing ever closes"
-    wide = Course(10**6, 1000, 1, 1000, wide=True)
-    assert typical_error(wide, scales, 94, "blocks", 48) > typical_error(course, scales, 94, "blocks", 48)
+    calm = typical_error(stream, scales, 94, "blocks", 48)
+    assert calm < typical_error(stream, scales, 94, "blocks", 48, burst=True) < 2.5 * calm
+    assert typical_error(stream, Scales(4.0, 8.0, 20.0, True), 94, "blocks", 48) > 3 * calm
+    assert math.isclose(typical_error(stream, scales, 5000, "blocks", 1), 1000, rel_tol=0.01), "nothing ever closes"
+    wide = TypicalStream(10**6, 1000, 1, 1000, wide=True)
+    assert typical_error(wide, scales, 94, "blocks", 48) > typical_error(stream, scales, 94, "blocks", 48)
 
 
 def test_a_partition_that_could_only_tell_noise_keeps_silent() -> None:
     """A thousand columns at once, pure: one release would be off by thousands, and the answer is at most 100."""
     task = task_of(columns=1000, guarantee=PURE, horizon=10**5, largest=100)
-    (way,) = survey(task, "rebased")[0]
+    (way,) = rank(task, "rebased").fitting
     assert way.predicted == pytest.approx(100, rel=0.01)
 
 
@@ -423,37 +423,3 @@ def test_tails_are_those_of_sums_of_laplace_draws() -> None:
     gauss = TypicalTails([Spread("gaussian", 4.0, 4.0, 2.0, 2.0)])
     for z in (0.5, 2.0, 6.0):
         assert math.isclose(gauss.above(np.array([2 * z]))[0], 0.5 * math.erfc(z / math.sqrt(2)), rel_tol=0.01)
-
-
-# -- theory.plan -------------------------------------------------------------------------------------------------------
-
-
-def test_the_plan_is_readable() -> None:
-    plan = et.theory.plan("max_sum", 100, et.PureDP(0.1), 10**5, largest=5000)
-    assert len(plan) == len(list(plan)) >= 8
-    assert plan.floor is not None
-    assert plan.floor > 1
-    assert plan.constant == 5000
-    lines = repr(plan).splitlines()
-    assert len(lines) == len(plan) + 3
-    assert lines[0].split()[:4] == ["mechanism", "pays", "predicted", "bound"]
-    assert "constant 0" in lines[-2]
-    assert any("sqrt" in reason for reason in plan.reasons)
-
-
-@pytest.mark.parametrize(
-    ("query", "options"),
-    [("min_sum", {}), ("quantile", {"q": "1/2"}), ("top_k", {"k": 2}), ("top_k_select", {"k": 2}), ("histogram", {})],
-)
-def test_every_query_has_a_plan(query: str, options: dict[str, Any]) -> None:
-    for guarantee, horizon in ((PURE, None), (et.ZCDP(0.5), 1000), (APPROXIMATE, 1000)):
-        for declared in ({}, {"max_events_per_tick": 2}):
-            plan = et.theory.plan(query, 5, guarantee, horizon, largest=200, **options, **declared)
-            assert math.isfinite(plan[0].bound)
-            assert all(math.isfinite(way.bound) == (way.open == "") for way in plan)
-            assert all(way.guessed <= way.bound for way in plan)
-
-
-def test_an_unknown_query_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="max_sum"):
-        et.theory.plan("mode", 5, PURE, 100)

@@ -29,11 +29,8 @@ def histogram(**options: Any) -> Any:
 
 def test_they_are_mechanisms_of_counter_and_histogram() -> None:
     rare, visits = counter(largest=100), histogram(largest=100)
-    assert (type(rare), type(visits)) == (et.SparseCounter, et.SparseHistogram)
-    assert rare.mechanism == visits.mechanism == "intervals"
-    assert type(et.SparseCounter(guarantee=PURE, horizon=9)) is et.SparseCounter
-    direct = et.SparseCounter(guarantee=PURE, horizon=1000, largest=100, key=et.simulation(1))
-    assert np.array_equal(direct.run(np.full(99, 50)), counter(largest=100, key=et.simulation(1)).run(np.full(99, 50)))
+    assert (type(rare), type(visits)) == (et.Counter, et.Histogram)
+    assert rare.mechanism == visits.mechanism == "sparse", "a name that the constructor takes"
     for other in (et.Counter(guarantee=PURE, horizon=9), et.Histogram(categories=["a"], guarantee=PURE, horizon=9)):
         assert other.mechanism == "tree", "nobody gets one without asking"
     with pytest.raises(ConfigurationError, match="sparse"):
@@ -151,8 +148,8 @@ def test_many_columns_share_one_test() -> None:
     one = histogram(categories=["a"], largest=100, split=split)
     many = histogram(categories=[str(j) for j in range(50)], largest=100, split=split)
     for law in ("tau", "mu"):
-        assert getattr(one._veil._formula.noise, law) == getattr(many._veil._formula.noise, law)
-    assert one._veil._formula.noise.histogram == many._veil._formula.noise.histogram
+        assert getattr(one._engine.worker._formula.noise, law) == getattr(many._engine.worker._formula.noise, law)
+    assert one._engine.worker._formula.noise.histogram == many._engine.worker._formula.noise.histogram
     assert many.sensitivity == one.sensitivity
     assert many.error_bound(0.1) > one.error_bound(0.1), "more columns, a larger union bound"
 
@@ -200,8 +197,8 @@ def test_what_a_histogram_refuses(options: dict[str, Any], error: type[Exception
 
 
 def test_another_partition_may_be_asked_for() -> None:
-    for mechanism in ("rebased", "noisy-ladders", "doubling", "two-level", "recompute", "tree", "auto"):
-        visits = et.SparseHistogram(
+    for mechanism in ("rebased", "noisy-ladders", "doubling", "two-level", "recompute"):
+        visits = et.Histogram(
             categories=["a", "b"],
             guarantee=et.PureDP(8.0),
             horizon=50,
@@ -214,7 +211,7 @@ def test_another_partition_may_be_asked_for() -> None:
         assert values.shape == (50, 2)
         assert abs(values[-1] - [5000, 150]).max() <= visits.error_bound(0.1)
         assert et.restore(visits.snapshot(), key=ZeroNoise()).mechanism == visits.mechanism
-    rare = et.SparseCounter(guarantee=PURE, horizon=50, mechanism="recompute", key=ZeroNoise())
+    rare = et.Counter(guarantee=PURE, horizon=50, mechanism="recompute", key=ZeroNoise())
     assert rare.run([1] * 9).shape == (9,)
 
 
@@ -231,13 +228,13 @@ def test_snapshots(make: Any) -> None:
     assert again.snapshot() == m.snapshot()
     assert not wide or again.categories == m.categories == ("b", "a")
     assert again.step_events(["a"], users=["u"]).value == m.step_events(["a"], users=["u"]).value
-    assert m._veil.partition.closes > 1
+    assert m._engine.worker.partition.closes > 1
 
 
 def test_a_stream_pays_for_them_by_share() -> None:
     s = et.Stream("s", guarantee=et.ZCDP(0.5), horizon=100, key=et.simulation(0))
     rare = s.add(et.Counter, share=0.5, mechanism="sparse")
-    visits = s.add(et.SparseHistogram, share=0.5, categories=["a"], largest=10)
+    visits = s.add(et.Histogram, share=0.5, mechanism="sparse", categories=["a"], largest=10)
     for m in (rare, visits):
         assert m.guarantee == et.ZCDP(0.25)
         assert isinstance(m.charge, et.PureDP)

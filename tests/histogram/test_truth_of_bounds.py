@@ -15,7 +15,7 @@ import pytest
 
 import evertally as et
 from evertally.counting.choose import KINDS
-from evertally.histogram.approaches import NAMES
+from evertally.histogram.ways import NAMES
 from evertally.partition.intervals import NO_BOUND
 
 TICKS, RUNS, BETA = 40, 8, 0.01
@@ -47,7 +47,7 @@ QUESTIONS: dict[str, tuple[Callable[..., Any], Callable[[Any, Row], Any]]] = {
         lambda value, sums: sums.max() - sums[LABELS.index(value)],  # of a label: its deficit
     ),
     "Histogram": (
-        lambda **options: et.SparseHistogram(categories=LABELS, **options),
+        lambda **options: et.Histogram(mechanism="sparse", categories=LABELS, **options),
         lambda value, sums: dict(zip(LABELS, sums.tolist(), strict=True)),
     ),
 }
@@ -160,7 +160,7 @@ def test_no_constant_on_a_guess() -> None:
 def test_a_repeated_answer_is_never_too_high() -> None:
     """Between two releases of a recomputation the lower end holds, and the upper one says that nothing is known."""
     top = et.MaxSum(3, guarantee=et.PureDP(8.0), horizon=100, mechanism="recompute", key=et.simulation(2))
-    period = top._veil.period  # type: ignore[attr-defined]
+    period = top._engine.worker.period  # type: ignore[attr-defined]
     assert period > 1
     fresh, *stale = (top.step([10, 0, 0]).interval(BETA) for _ in range(period))
     assert fresh[1] - fresh[0] < 1000

@@ -44,7 +44,7 @@ from evertally.partition import (
 )
 from evertally.partition.histograms import make_histogram
 from evertally.partition.lanes import Lanes
-from evertally.partition.typical import Course
+from evertally.partition.typical import TypicalStream
 from evertally.privacy import ApproxDP, Change, PureDP
 
 D = 3
@@ -88,7 +88,7 @@ def literal_of(configuration: Configuration, source: Any, base: Vector) -> Liter
 
 def _histogram(configuration: Configuration, source: Any, d: int) -> H:
     charge, change = configuration.noise.histogram, configuration.terms.change
-    if configuration.histogram == "pile":
+    if configuration.histogram == "running-sum":
         return Pile(charge, change, d, source)
     if configuration.histogram == "epoch-tree":
         return Epochs(charge, change, d, source)
@@ -122,7 +122,7 @@ def _thresholds(configuration: Configuration, source: Any) -> Thresholds:
 def ladder_constants(configuration: Configuration) -> tuple[int, int]:
     """K = 3 (C + err), C = alpha_SV + alpha_U (4.3)."""
     terms, n = configuration.terms, configuration.intervals
-    tails = terms.tails(configuration.noise, "binary-tree", n)
+    tails = terms.noise_bounds(configuration.noise, "binary-tree", n)
     C = tails.sparse_vector(terms.beta) + tails.update(terms.beta)
     return 3 * (C + tails.histogram(terms.beta) + terms.base_error), C
 
@@ -145,12 +145,14 @@ ALL = [
     Case("rebased, unlimited, delta", rebased(terms(columns(D), APPROXIMATE, horizon=None))),
     Case("intervals", intervals(terms(columns(D)))),
     Case("intervals, unlimited", intervals(terms(MEAN, horizon=None, largest=None))),
-    Case("tuned", tuned(terms(RANKS), "rebased", Course(200, 100, 5, D), 2 * 100)),
+    Case("tuned", tuned(terms(RANKS), "rebased", TypicalStream(200, 100, 5, D), 2 * 100)),
     Case(
-        "tuned, intervals, delta", tuned(terms(columns(D), APPROXIMATE), "intervals", Course(200, 100, 5, D, True), 300)
+        "tuned, intervals, delta",
+        tuned(terms(columns(D), APPROXIMATE), "intervals", TypicalStream(200, 100, 5, D, True), 300),
     ),
     Case(
-        "tuned, unlimited", tuned(terms(LARGEST, horizon=None, largest=None), "rebased", Course(200, 100, 5, D), 1000)
+        "tuned, unlimited",
+        tuned(terms(LARGEST, horizon=None, largest=None), "rebased", TypicalStream(200, 100, 5, D), 1000),
     ),
     Case("two levels, largest", TwoLevelPlan(terms(LARGEST), start=1)),
     Case("two levels, columns", TwoLevelPlan(terms(columns(D)))),

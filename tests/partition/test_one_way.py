@@ -73,7 +73,7 @@ def test_every_partition_takes_the_scale_of_its_relation(options: Any, one_way: 
         made = kind(
             columns, guarantee=PureDP(1), horizon=30, largest=20, mechanism=mechanism, key=et.simulation(0), **options
         )
-        plan: Any = made._veil._formula
+        plan: Any = made._engine.worker._formula
         engines = [plan.outer, plan.inner(1)] if mechanism == "two-level" else [plan]
         for one in engines:
             terms, noise = one.terms, one.noise

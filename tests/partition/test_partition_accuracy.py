@@ -35,7 +35,7 @@ from evertally.partition import (
     tuned,
 )
 from evertally.partition.lanes import Lanes
-from evertally.partition.typical import Course
+from evertally.partition.typical import TypicalStream
 from evertally.privacy import ApproxDP, Change, PureDP
 
 D, T, BETA = 3, 1500, 0.1
@@ -81,10 +81,15 @@ PLANS: dict[str, Configuration | TwoLevelPlan] = {
     "rebased, unlimited": rebased(terms(Ordered(), PURE, horizon=None, largest=None)),
     "rebased, unlimited, delta": rebased(terms(Columns(), APPROXIMATE, horizon=None, largest=None)),
     "intervals": intervals(terms(Columns(), PURE)),
-    "tuned": tuned(terms(Ordered(), PureDP(4.0)), "rebased", Course(T, T, 1, D), D * T),
-    "tuned, intervals": tuned(terms(Columns(), ApproxDP(4.0, 1e-4)), "intervals", Course(T, T, 1, D, wide=True), D * T),
+    "tuned": tuned(terms(Ordered(), PureDP(4.0)), "rebased", TypicalStream(T, T, 1, D), D * T),
+    "tuned, intervals": tuned(
+        terms(Columns(), ApproxDP(4.0, 1e-4)), "intervals", TypicalStream(T, T, 1, D, wide=True), D * T
+    ),
     "tuned, unlimited": tuned(
-        terms(Columns(), PureDP(4.0), horizon=None, largest=None), "rebased", Course(T, T, 1, D, wide=True), D * T
+        terms(Columns(), PureDP(4.0), horizon=None, largest=None),
+        "rebased",
+        TypicalStream(T, T, 1, D, wide=True),
+        D * T,
     ),
     "two levels": TwoLevelPlan(terms(Largest(), PureDP(40.0))),
     "two levels, columns": TwoLevelPlan(terms(Columns(), PureDP(40.0))),
@@ -120,7 +125,7 @@ class Bound:
         if isinstance(self._plan, Configuration) and self._plan.histogram in ("binary-tree", "best"):
             return self._error(early, None)
         if isinstance(self._plan, Configuration) and self._plan.histogram == "blocks":
-            blocks: Any = self._plan._tails.model
+            blocks: Any = self._plan._bounds.model
             j = 1 + blocks.before(blocks.block_of(j))
         return self._error(early, j)
 

@@ -26,7 +26,7 @@ from evertally.partition import (
     noisy_ladders,
     rebased,
 )
-from evertally.partition.tails import Tails
+from evertally.partition.noise_bounds import NoiseBounds
 from evertally.privacy import ApproxDP, Change, PureDP
 
 D, T, BETA = 10, 10**6, 0.1
@@ -38,8 +38,8 @@ def terms(queries: Queries, promise: Promise, **more: Any) -> Terms:
     return Terms(promise, Change(D, D, 1), options.pop("horizon"), D, queries, **options)
 
 
-def tails_of(plan: Configuration) -> Tails:
-    return plan.terms.tails(plan.noise, plan.histogram, plan.intervals)
+def tails_of(plan: Configuration) -> NoiseBounds:
+    return plan.terms.noise_bounds(plan.noise, plan.histogram, plan.intervals)
 
 
 def tail(law: Law, k: int) -> float:
@@ -89,19 +89,19 @@ def test_without_limits_the_failures_add_up() -> None:
 def test_reference_numbers() -> None:
     """9.6, setting R: alpha_mu 137.7, alpha_tau 41.2 at n = c_max = 1000; alpha_Gamma(m) at J = 21."""
     plan = bounded(terms(LARGEST, PURE, largest=1000))
-    assert terms(LARGEST, PURE).tails(plan.noise, "binary-tree", 1000).mu(BETA) == 138
-    assert terms(LARGEST, PURE).tails(plan.noise, "binary-tree", 1000).tau(BETA) == 42
-    assert terms(LARGEST, PURE).tails(plan.noise, "binary-tree", 1000).histogram(BETA) <= 7526
+    assert terms(LARGEST, PURE).noise_bounds(plan.noise, "binary-tree", 1000).mu(BETA) == 138
+    assert terms(LARGEST, PURE).noise_bounds(plan.noise, "binary-tree", 1000).tau(BETA) == 42
+    assert terms(LARGEST, PURE).noise_bounds(plan.noise, "binary-tree", 1000).histogram(BETA) <= 7526
     pure = {1: 534.1, 5: 534.1, 10: 549.7, 20: 777.3}
     gaussian = {1: 148.2, 5: 331.4, 10: 468.6, 20: 662.8}
     for promise, table in ((PURE, pure), (APPROXIMATE, gaussian)):
         outer = doubling(terms(LARGEST, promise), start=1)
         assert outer.intervals == 21
         tails = tails_of(outer)
-        found = {m: tails.piled(BETA, m) for m in table}
+        found = {m: tails.summed(BETA, m) for m in table}
         assert all(0.3 * table[m] <= found[m] <= table[m] for m in table), found
-        assert tails.piled(BETA, 0) == 0
-        piles = [tails.piled(BETA, m) for m in range(22)]
+        assert tails.summed(BETA, 0) == 0
+        piles = [tails.summed(BETA, m) for m in range(22)]
         assert piles == sorted(piles)
         assert piles[20] <= 3 * piles[4], "the square root of m, not m"
 
@@ -118,7 +118,7 @@ def test_bounded(promise: Promise, base_error: int) -> None:
     assert n is not None
 
     def alpha(n: int) -> int:
-        tails = plan.terms.tails(plan.noise, "binary-tree", n)
+        tails = plan.terms.noise_bounds(plan.noise, "binary-tree", n)
         return max(3, tails.histogram(BETA) + base_error + tails.mu(BETA) + tails.tau(BETA))
 
     assert plan.rise(1, 1) == plan.rise(n, T) == 3 * alpha(n)
@@ -160,7 +160,7 @@ def test_rebased_and_intervals(make: Any, looks: int, promise: Promise) -> None:
         "the law of the close time is tighter than the worst of all"
     )
     for other in (1, 10, 1000, 10**5, D * 10**5 // 2):  # and no other n is much better
-        tails = plan.terms.tails(plan.noise, "best", other)
+        tails = plan.terms.noise_bounds(plan.noise, "best", other)
         gamma = max(2, -(-D * 10**5 // other))
         assert bound <= 2 * tails.sparse_vector(BETA) + (looks + 1) * tails.histogram(BETA) + gamma
     unlimited = make(terms(columns(D), promise, horizon=None, largest=None))
@@ -194,7 +194,7 @@ def test_two_levels(queries: Queries, promise: Promise) -> None:
     assert tails.sparse_vector(beta) <= K_1, "below that every close is noise"
     bounds = []
     for j in range(1, J + 2):
-        inner, gamma = plan.inner(j), tails.piled(beta, j - 1)
+        inner, gamma = plan.inner(j), tails.summed(beta, j - 1)
         assert inner.terms.base_error == gamma
         assert inner.terms.beta == pytest.approx(beta / (J + 1))
         delta = K_1 * 2 ** (j - 1) + 2 * (tails.sparse_vector(beta) + gamma + j)
@@ -203,7 +203,7 @@ def test_two_levels(queries: Queries, promise: Promise) -> None:
         assert plan.error(BETA, None, j) == inner.error(beta / (J + 1))
         bounds.append(plan.error(BETA, None, j))
         rare = inner.error(1e-6 / 2 / (J + 1))
-        wider = 3 * (tails.piled(1e-6 / 2, j - 1) - gamma)
+        wider = 3 * (tails.summed(1e-6 / 2, j - 1) - gamma)
         assert plan.error(1e-6, None, j) == rare + wider, "the noise below a segment is bounded for the beta asked for"
         assert j == 1 or wider > 0
     assert bounds == sorted(bounds)

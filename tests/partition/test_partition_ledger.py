@@ -32,7 +32,7 @@ from evertally.partition import (
     tuned,
 )
 from evertally.partition.histograms import make_histogram
-from evertally.partition.typical import Course
+from evertally.partition.typical import TypicalStream
 from evertally.privacy import ApproxDP, Change, PureDP
 
 Address = tuple[int, int]
@@ -112,7 +112,7 @@ def check_engine(run: Run, prefix: str, plan: Configuration, laws: Expected, his
     if laws.update is not None:
         take("update", laws.update, inserts, k)
     n = plan.intervals
-    if histogram == "pile":
+    if histogram == "running-sum":
         take("pile", laws.node(Fraction(1)), inserts, run.d)
     elif histogram == "epochs":
         assert n is None
@@ -238,7 +238,7 @@ def test_ledger_of_tuned_variants(promise: Promise, change: Change) -> None:
 
 def tuned_plan(promise: Promise, change: Change) -> Configuration:
     terms = Terms(promise, change, 300, D, columns(D), largest=400, beta=0.1, split=Split.of("1/5", "2/5", "2/5"))
-    return tuned(terms, "intervals", Course(300, 400, 5, D, wide=True), 400 * D)
+    return tuned(terms, "intervals", TypicalStream(300, 400, 5, D, wide=True), 400 * D)
 
 
 def test_the_table_is_complete_and_some_engines_fill_up() -> None:
@@ -278,7 +278,7 @@ def test_scales_of_the_specification() -> None:
     assert scales(noise_of(PURE, Split.thirds(), queries=7)) == [6, 12, 21, third]
     plan = TwoLevelPlan(Terms(PURE, change, 1000, 10, sevens))
     assert scales(plan.outer.noise) == [8, 16, None, Fraction(1, 4)]
-    pile: Any = make_histogram("pile", plan.outer.noise.histogram, change, None, 10, ZeroNoise().source())
+    pile: Any = make_histogram("running-sum", plan.outer.noise.histogram, change, None, 10, ZeroNoise().source())
     assert pile.law.scale == 40  # 4d/eps
     assert scales(plan.inner(5).noise) == [12, 24, 42, sixth]
     assert scales(TwoLevelPlan(Terms(PURE, change, 1000, 10, LARGEST)).inner(5).noise) == [8, 16, None, Fraction(1, 4)]

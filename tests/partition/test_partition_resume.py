@@ -15,7 +15,7 @@ from evertally.noise import DiscreteLaplace, Recording, ZeroNoise, simulation
 from evertally.partition import (
     Ladder,
     PartitionedRelease,
-    PartitionVeil,
+    PartitionEngine,
     Rebased,
     Rule,
     Split,
@@ -173,11 +173,11 @@ def test_projection() -> None:
 def test_veil(case: Case) -> None:
     """What is in force at every tick, in blocks and tick by tick, and across a restart."""
     rows, key = rows_of(5), simulation(6)
-    veil = PartitionVeil(case.engine(key.source("veil")), case.plan)
+    veil = PartitionEngine(case.engine(key.source("veil")), case.plan)
     values, lasts = veil.advance(rows[:30])
     assert lasts.sum() == 30
     shown = np.repeat(values, lasts, axis=0)
-    again = PartitionVeil(case.engine(key.source("veil")), case.plan)
+    again = PartitionEngine(case.engine(key.source("veil")), case.plan)
     again.load(30, veil.state())
     values, lasts = again.advance(rows[30:])
     shown = np.concatenate([shown, np.repeat(values, lasts, axis=0)])

@@ -18,8 +18,8 @@ from evertally.bounds.tails import Spread
 from evertally.noise import DiscreteLaplace, simulation
 from evertally.partition import Configuration, Terms, intervals, noise_of, rebased, tuned
 from evertally.partition.budget import Split
-from evertally.partition.closes import most_closes
-from evertally.partition.typical import Course
+from evertally.partition.noise_bounds import most_closes
+from evertally.partition.typical import TypicalStream
 from evertally.privacy import ApproxDP, Change, PureDP
 
 T, LARGEST, BETA = 6000, 1200, 0.2
@@ -40,8 +40,8 @@ def terms(promise: Any, columns: int, most: int | None) -> Terms:
 
 
 def tuned_intervals(promise: Any, columns: int, most: int | None) -> Configuration:
-    course = Course(T, LARGEST, most or 1, columns, wide=True)
-    return tuned(terms(promise, columns, most), "intervals", course, columns * LARGEST)
+    stream = TypicalStream(T, LARGEST, most or 1, columns, wide=True)
+    return tuned(terms(promise, columns, most), "intervals", stream, columns * LARGEST)
 
 
 def stream(name: str, columns: int, step: int) -> np.ndarray:

@@ -11,65 +11,39 @@ from evertally.noise import simulation
 from evertally.runtime.mechanisms import build
 from evertally.runtime.releases import TickRelease, pack
 from evertally.runtime.spec import StreamSpec, load_spec
+from spec_text import queries_text
 
 # The kinds that the specs of visit_stream leave out, and labels in other spellings than the one that is released.
-REST = """
-[[query]]
-name = "mean"
-kind = "mean"
-share = 0.01
-column = "minutes"
-lower = 0
-upper = 50
-resolution = 1
-
-[[query]]
-name = "numbers"
-kind = "histogram"
-share = 0.01
-column = "minutes"
-categories = [7, true, "cafe\\u0301"]
-other = 0
-
-[[query]]
-name = "idle"
-kind = "min"
-share = 0.01
-column = "ward"
-categories = ["north", "south"]
-
-[[query]]
-name = "half"
-kind = "quantile"
-q = 0.5
-share = 0.01
-column = "ward"
-categories = ["north", "south"]
-
-[[query]]
-name = "best"
-kind = "top"
-k = 2
-share = 0.01
-column = "ward"
-categories = ["north", "south", "attic"]
-
-[[query]]
-name = "one"
-kind = "query"
-share = 0.01
-column = "ward"
-categories = ["north", "south"]
-expression = {ranks = [1, -1], of = "all"}
-
-[[query]]
-name = "few"
-kind = "histogram"
-share = 0.01
-column = "ward"
-categories = ["north", "south"]
-mechanism = "sparse"
-"""
+REST = queries_text(
+    {"name": "mean", "kind": "mean", "share": 0.01, "column": "minutes", "lower": 0, "upper": 50, "resolution": 1},
+    {
+        "name": "numbers",
+        "kind": "histogram",
+        "share": 0.01,
+        "column": "minutes",
+        "categories": [7, True, "cafe\u0301"],
+        "other": 0,
+    },
+    {"name": "idle", "kind": "min", "share": 0.01, "column": "ward", "categories": ["north", "south"]},
+    {"name": "half", "kind": "quantile", "q": 0.5, "share": 0.01, "column": "ward", "categories": ["north", "south"]},
+    {"name": "best", "kind": "top", "k": 2, "share": 0.01, "column": "ward", "categories": ["north", "south", "attic"]},
+    {
+        "name": "one",
+        "kind": "query",
+        "share": 0.01,
+        "column": "ward",
+        "categories": ["north", "south"],
+        "expression": {"ranks": [1, -1], "of": "all"},
+    },
+    {
+        "name": "few",
+        "kind": "histogram",
+        "share": 0.01,
+        "column": "ward",
+        "categories": ["north", "south"],
+        "mechanism": "sparse",
+    },
+)
 _ROOM = (("share = 0.2\n", "share = 0.13\n"),) * 4
 
 

@@ -680,7 +680,7 @@ REFUSALS = {
     WARD,
     *(f"the batch must have exactly one column '{name}'" for name in COLUMNS),
     "column 'time' has another type than time stamps, dates or text, which this clock needs",
-    "column 'minutes' has another type than numbers or text, which a counter or mean needs",
+    "column 'minutes' has another type than numbers or text, from which amounts are read",
     "column 'patient' has another type than text or numbers: an event has exactly one user",
 }
 GOOD = {

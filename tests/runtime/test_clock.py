@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from evertally.errors import ConfigurationError
 from evertally.runtime.clock import INSTANT_LIMIT, Clock, duration, instant, microseconds, written
-from evertally.runtime.input.columns import amounts, instants, number, text_instant, whole_instant
+from evertally.runtime.input.times import instants, text_instant, whole_instant
 
 HOURS = Clock.declared("time", "2013-01-01", "1h")
 NUMBERS = Clock.declared("time", 1000, 10)
@@ -76,9 +76,6 @@ def test_a_column_is_read_cell_by_cell(texts: list[str | None]) -> None:
             values, valid = instants(form, clock)
             assert valid.tolist() == [moment is not None for moment in expected]
             assert values[valid].tolist() == [moment for moment in expected if moment is not None]
-    numbers = [number(cell) for cell in raw]
-    np.testing.assert_array_equal(amounts(column, "x"), numbers)
-    np.testing.assert_array_equal(amounts(np.array(texts, object), "x"), numbers)
 
 
 @given(st.datetimes(dt.datetime(1000, 1, 1), dt.datetime(9999, 12, 31)))
@@ -131,8 +128,6 @@ def test_machine_columns_at_their_limits() -> None:
 def test_a_column_of_the_wrong_type_is_an_error_of_the_envelope(column: Any, clock: Clock) -> None:
     with pytest.raises(ConfigurationError, match="type"):
         instants(column, clock)
-    with pytest.raises(ConfigurationError, match="type"):
-        amounts(pa.array([[1]]), "x")
 
 
 @given(st.integers(-(2**62), 2**62), st.integers(-(2**61), 2**61), st.integers(1, 2**61))

@@ -6,11 +6,12 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from visit_stream import WriteSpec, save, visits
+
+from waiting import PATIENCE, until
 
 RUN = [sys.executable, "-m", "evertally.cli", "run"]
 
@@ -58,13 +59,10 @@ def test_a_folder_is_followed_until_the_command_is_stopped(write_spec: WriteSpec
         with subprocess.Popen(
             [*RUN, str(path), "--follow", str(incoming)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as process:
-            end = time.monotonic() + 60
-            while counted() < len(visits(0, last)) - 1:
-                assert process.poll() is None
-                assert time.monotonic() < end
-                time.sleep(0.05)
+            until(lambda last=last: process.poll() is not None or counted() >= len(visits(0, last)) - 1, pause=0.05)
+            assert process.poll() is None
             process.send_signal(signal.SIGINT)
-            said, complaints = process.communicate(timeout=30)
+            said, complaints = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0
         assert "the same command goes on" in said
         assert complaints.count("a-note.txt: unknown kind of input") == 1

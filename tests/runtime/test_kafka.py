@@ -19,6 +19,7 @@ from evertally.runtime.input import kafka
 from evertally.runtime.input.batches import ARROW, Piece, length
 from evertally.runtime.input.kafka import KafkaSource
 from evertally.runtime.spec import StreamSpec
+from waiting import PATIENCE
 
 # A pause that is long enough for librdkafka to fetch what there is.
 WAIT = 0.3
@@ -29,7 +30,7 @@ class Broker:
 
     def __init__(self) -> None:
         self._producer = confluent_kafka.Producer({"bootstrap.servers": "-", "test.mock.num.brokers": 1})
-        brokers = self._producer.list_topics(timeout=10).brokers.values()
+        brokers = self._producer.list_topics(timeout=PATIENCE).brokers.values()
         self.servers = ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
 
     def send(self, topic: str, *values: Any, partition: int = -1, headers: Any = None) -> None:

@@ -26,10 +26,10 @@ from evertally.noise import Key
 from evertally.runtime import load_spec, opening, run
 from evertally.runtime.input.batches import BatchRefused, TickEvents
 from evertally.runtime.live import Live, Receipt, StreamEnded
+from evertally.runtime.machine import Machine, StreamState
 from evertally.runtime.state import database
 from evertally.runtime.state.history import History
 from evertally.runtime.state.sidecar import keep_key, sidecar_path
-from evertally.runtime.step import Machine, StreamState, step
 
 EVERYTHING: Any = {"append": COLUMN_QUERIES + UNKNOWN_QUERIES}
 
@@ -55,19 +55,19 @@ def publish_all(live: Live, tick: int) -> None:
     live.publish(live.release_through(tick))
 
 
-def test_step_is_pure_and_a_machine_is_the_same(write_spec: WriteSpec) -> None:
+def test_a_tick_is_a_function_of_snapshots_events_and_key(write_spec: WriteSpec) -> None:
     spec = load_spec(write_spec(*WITH_UNKNOWN_QUERIES, ON_REQUEST, **EVERYTHING))
     key = Key.generate()
-    state, machine = StreamState(), Machine.at(spec, StreamState(), key)
+    machine = Machine.at(spec, StreamState(), key)
     records = visits(0, 48)
     for tick, some in enumerate(in_pieces(records, 9), 1):
         rows = TickEvents(spec, [batch(spec, some)])
-        twice = [step(spec, state, rows, tick, key) for _ in range(2)]
-        assert twice[0] == twice[1]
-        assert machine.step(rows, tick) == twice[0][1]
-        state = twice[0][0]
-        assert machine.state() == state
-    assert state.tick > 5
+        others = [Machine.at(spec, machine.state(), key) for _ in range(2)]
+        released = machine.step(rows, tick)
+        for other in others:
+            assert other.step(rows, tick) == released
+            assert other.state() == machine.state()
+    assert machine.tick > 5
 
 
 def test_live_and_a_run_of_the_file_release_the_same_bytes(write_spec: WriteSpec, tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_a_refused_upgrade_leaves_the_file_to_the_version_that_wrote_it(
     with monkeypatch.context() as later:
         later.setattr(database, "STEPS", (*database.STEPS, "CREATE TABLE new (one INTEGER);\n"))
         later.setattr(
-            "evertally.counting.mechanism.guarantee_to_json",
+            "evertally.contract.mechanism.guarantee_to_json",
             lambda guarantee: guarantee_to_json(guarantee) | {"new": "option"},
         )
         with pytest.raises(StateError, match="other addresses"):
@@ -291,7 +291,7 @@ def test_a_version_with_one_more_option_is_refused(
     live.abandon()
     with monkeypatch.context() as later:
         later.setattr(
-            "evertally.counting.mechanism.guarantee_to_json",
+            "evertally.contract.mechanism.guarantee_to_json",
             lambda guarantee: guarantee_to_json(guarantee) | {"new": "option"},
         )
         with pytest.raises(StateError, match="other addresses"):

@@ -390,7 +390,7 @@ def test_only_items_above_the_threshold_have_rows(write_spec: WriteSpec, tmp_pat
     spec = load_spec(path)
     run(spec, save(baskets(), tmp_path / "v.jsonl"))
     rows = [row for row in released(path) if row["query"] == "ward"]
-    threshold = build(spec, None)["ward"].threshold(1)  # the same at all ticks
+    threshold = build(spec, None)["ward"].threshold_at(1)  # the same at all ticks
     assert threshold > 1
     truth = {tick: min(10 * tick, 200) for tick in range(1, 49)}
     expected = {
@@ -499,7 +499,7 @@ def test_plan_of_unknown_items(write_spec: WriteSpec) -> None:
     discovery = planned["found"].discovery
     assert discovery is not None
     mechanism = build(spec, None)["found"]
-    assert discovery.threshold == mechanism.threshold(48)
+    assert discovery.threshold == mechanism.threshold_at(48)
     assert discovery.surely - discovery.threshold - 1 == int(mechanism.error_bound(0.05, t=48))
     assert planned["most"].discovery is planned["ahead"].discovery is planned["ward"].discovery is None
 

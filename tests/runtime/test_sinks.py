@@ -78,7 +78,7 @@ def odd(spec: StreamSpec) -> TickRelease:
     labels = ["a,b", 'say "x"', "two\r\nlines", "\udc80 no UTF-8", "", "{}", "caf\u00e9", "\u2028"]
     counts = dict.fromkeys(labels, 7)
     release = Release(12, counts, 0.1, True, lambda beta: (dict.fromkeys(labels, 0), dict.fromkeys(labels, 2**70)))
-    found = next(query for query in spec.queries if query.kind == "unknown-histogram")
+    found = next(query for query in spec.queries if query.kind == "unknown_histogram")
     return TickRelease(12, spec.clock.end_of(12), {found.name: pack(found, release, 0.05)})
 
 
@@ -257,7 +257,7 @@ def test_one_tick_at_a_time_gives_the_same_bytes(
 
 def test_ticks_without_any_row_are_remembered(write_spec: WriteSpec, tmp_path: Path) -> None:
     spec = spec_of_all_kinds(write_spec)
-    asked = next(query for query in spec.queries if query.kind == "unknown-histogram")
+    asked = next(query for query in spec.queries if query.kind == "unknown_histogram")
     nothing = pack(asked, Release(1, {}, 1.0, True, lambda beta: ({}, {})), 0.05)
     ticks = [TickRelease(tick, spec.clock.end_of(tick), {asked.name: nothing}) for tick in range(1, 8)]
     for name in NAMES:

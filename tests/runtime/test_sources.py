@@ -154,7 +154,7 @@ def test_parquet_columns_keep_their_types(tmp_path: Path) -> None:
         }
     )
     pa.parquet.write_table(table, tmp_path / "t.parquet")
-    assert read(tmp_path / "t.parquet", ["n", "l"]) == {"n": [1, None], "l": [["a"], None]}
+    assert read(tmp_path / "t.parquet", ["n", "l"]) == {"n": [1, None], "l": [[b"a"], None]}
 
 
 def arrow_bytes(column: Any, stream: bool, **options: Any) -> bytes:

@@ -13,87 +13,60 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from evertally.noise import ZeroNoise
+from spec_text import queries_text, spec_text
 
-SPEC = """\
-[stream]
-name = "visits"
-horizon = 48
-
-[guarantee]
-rho = 0.5
-
-[clock]
-column = "time"
-start = 2013-01-01T00:00:00Z
-tick = "1h"
-
-[key]
-file = "visits.key"
-
-[state]
-file = "visits.state"
-
-[output]
-file = "visits.jsonl"
-
-[[query]]
-name = "all"
-kind = "counter"
-share = 0.25
-
-[[query]]
-name = "ward"
-kind = "histogram"
-share = 0.75
-column = "ward"
-categories = ["north", "south"]
-other = "elsewhere"
-"""
+SPEC = spec_text(
+    {"name": "all", "kind": "counter", "share": 0.25},
+    {
+        "name": "ward",
+        "kind": "histogram",
+        "share": 0.75,
+        "column": "ward",
+        "categories": ["north", "south"],
+        "other": "elsewhere",
+    },
+)
 
 # Queries on column sums beside them, with budgets so large that partitions close within a few hundred visits.
-COLUMN_QUERIES = """
-[[query]]
-name = "busiest"
-kind = "max"
-share = 0.2
-column = "ward"
-categories = ["north", "south"]
-mechanism = "rebased"
-largest = 60
-
-[[query]]
-name = "first"
-kind = "leader"
-share = 0.2
-column = "ward"
-categories = ["north", "south"]
-other = "elsewhere"
-mechanism = "recompute"
-
-[[query]]
-name = "order"
-kind = "leaders"
-k = 2
-share = 0.2
-column = "ward"
-categories = ["north", "south"]
-mechanism = "intervals"
-
-[[query]]
-name = "middle"
-kind = "query"
-share = 0.2
-column = "ward"
-categories = ["north", "south"]
-mechanism = "two-level"
-expressions = {mean = {ranks = [1, -1], of = "all"}, south = {column = "south"}}
-
-[[query]]
-name = "rare"
-kind = "counter"
-share = 0.1
-mechanism = "sparse"
-"""
+COLUMN_QUERIES = queries_text(
+    {
+        "name": "busiest",
+        "kind": "max",
+        "share": 0.2,
+        "column": "ward",
+        "categories": ["north", "south"],
+        "mechanism": "rebased",
+        "largest": 60,
+    },
+    {
+        "name": "first",
+        "kind": "leader",
+        "share": 0.2,
+        "column": "ward",
+        "categories": ["north", "south"],
+        "other": "elsewhere",
+        "mechanism": "recompute",
+    },
+    {
+        "name": "order",
+        "kind": "leaders",
+        "k": 2,
+        "share": 0.2,
+        "column": "ward",
+        "categories": ["north", "south"],
+        "mechanism": "intervals",
+    },
+    {
+        "name": "middle",
+        "kind": "query",
+        "share": 0.2,
+        "column": "ward",
+        "categories": ["north", "south"],
+        "mechanism": "two-level",
+        "expressions": {"mean": {"ranks": [1, -1], "of": "all"}, "south": {"column": "south"}},
+    },
+    {"name": "rare", "kind": "counter", "share": 0.1, "mechanism": "sparse"},
+)
 WITH_COLUMN_QUERIES = (
     ("horizon = 48", "horizon = 48\nmax_events_per_tick = 4"),
     ("rho = 0.5", "rho = 250"),
@@ -102,33 +75,38 @@ WITH_COLUMN_QUERIES = (
 )
 
 # Wards that nobody declared beside them; the guarantee needs a delta, and rho stays about the same.
-UNKNOWN_QUERIES = """
-[[query]]
-name = "found"
-kind = "unknown-histogram"
-share = 0.05
-column = "ward"
-
-[[query]]
-name = "most"
-kind = "unknown-top"
-k = 2
-share = 0.03
-column = "ward"
-mechanism = "meta"
-
-[[query]]
-name = "ahead"
-kind = "streaming-top"
-k = 2
-share = 0.01
-column = "ward"
-categories = ["north", "south", "attic"]
-mechanism = "meta"
-"""
+UNKNOWN_QUERIES = queries_text(
+    {"name": "found", "kind": "unknown-histogram", "share": 0.05, "column": "ward"},
+    {"name": "most", "kind": "unknown-top", "k": 2, "share": 0.03, "column": "ward", "mechanism": "meta"},
+    {
+        "name": "ahead",
+        "kind": "streaming-top",
+        "k": 2,
+        "share": 0.01,
+        "column": "ward",
+        "categories": ["north", "south", "attic"],
+        "mechanism": "meta",
+    },
+)
 WITH_UNKNOWN_QUERIES = (*WITH_COLUMN_QUERIES, ("rho = 250", "epsilon = 340\ndelta = 1e-6"))
 
 WriteSpec = Callable[..., Path]
+
+
+def spec_writer(home: Path) -> WriteSpec:
+    """Writes SPEC with some texts replaced and some appended."""
+
+    def write(*changes: tuple[str, str], append: str = "", folder: str = ".") -> Path:
+        text = SPEC
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new, 1)
+        path = home / folder / "visits.toml"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text + append)
+        return path
+
+    return write
 
 
 class NoNoise(ZeroNoise):

@@ -15,7 +15,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from evertally.selection.unknown import charge_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, chisquare
@@ -32,6 +31,7 @@ from evertally.selection.histograms import (
     UnknownGauss,
     UnknownGumbel,
 )
+from evertally.selection.item_engine import charge_of
 from evertally.selection.items import Items
 from evertally.selection.reach import Reach
 

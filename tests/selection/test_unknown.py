@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from evertally.selection.unknown import charge_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta as beta_law
@@ -30,6 +29,7 @@ from evertally.checks.hostile import GARBAGE
 from evertally.errors import ConfigurationError, HorizonExceeded, ReplayRefused
 from evertally.noise import DiscreteGaussian, Recording, ZeroNoise, item_addresses, simulation
 from evertally.privacy import Change
+from evertally.selection.item_engine import charge_of
 from evertally.selection.item_index import grown
 from evertally.selection.item_tree import ItemTree
 from evertally.statistics import UnknownHistogram, UnknownTopK
@@ -68,8 +68,8 @@ def cells(t: int, r: int, L: int) -> list[tuple[int, int]]:
 @pytest.mark.parametrize(("T", "r"), [(20, 2), (27, 3), (26, 3), (30, 5), (9, 9)])
 def test_noise_is_the_sum_over_all_blocks_of_the_tiling_also_for_late_items(T: int, r: int) -> None:
     u = without_threshold(unknown(horizon=T, radix=r), at=-(10**6))
-    L = len(u._tree._latest)
-    law, source = u._tree.law, u._source
+    L = len(u._engine.worker.tree._latest)
+    law, source = u._engine.worker.tree.law, u._source
     names = [f"item {i}" for i in range(12)]
     addresses = item_addresses(source, names)
     z = {
@@ -116,7 +116,8 @@ def test_blocks_keep_their_noise() -> None:
     values = [0, *(v["a"] for v in u.run([["a"]] * 30))]
     noise = [value - t for t, value in enumerate(values)]
     draw = {
-        t: int(u._source.item_draws("items", u._tree.law, t, item_addresses(u._source, ["a"]))[0]) for t in range(31)
+        t: int(u._source.item_draws("items", u._engine.worker.tree.law, t, item_addresses(u._source, ["a"]))[0])
+        for t in range(31)
     }
     assert noise[7] - noise[6] == draw[7]
     assert noise[12] - noise[8] == draw[12]
@@ -132,7 +133,7 @@ def test_no_draw_is_made_twice_and_a_late_item_draws_its_whole_tiling() -> None:
         u.step(["early"] if t != 14 else ["early", "late", "later"])
         new = recording.draws[before:]
         drawn = [(node, item) for entry in new for node in entry.nodes for item in entry.items or ()]
-        assert {entry.law for entry in new} == {u._tree.law}
+        assert {entry.law for entry in new} == {u._engine.worker.tree.law}
         assert not seen & set(drawn)
         assert len(set(drawn)) == len(drawn)
         seen |= set(drawn)
@@ -178,18 +179,18 @@ def test_variance_and_covariance_of_every_tick() -> None:
 def test_the_papers_threshold(T: int, r: int, tau: int, delta: float, chernoff: float) -> None:
     guarantee = et.ApproxZCDP(Fraction(1, 2 * tau * tau), delta, force=True)
     u = unknown(guarantee=guarantee, horizon=T, radix=r, threshold="paper")
-    assert u.threshold(1) == u.threshold(T) == math.floor(chernoff)
-    assert unknown(guarantee=guarantee, horizon=T, radix="formula").threshold(1) <= u.threshold(1) or r == 2
+    assert u.threshold_at(1) == u.threshold_at(T) == math.floor(chernoff)
+    assert unknown(guarantee=guarantee, horizon=T, radix="formula").threshold_at(1) <= u.threshold_at(1) or r == 2
 
 
 def test_the_lower_thresholds() -> None:
     by_sum = unknown(horizon=1000, radix=4, threshold="sum")
-    assert by_sum.threshold(1) == by_sum.threshold(1000) == 48  # 48.169 in streaming-selection 10.4
+    assert by_sum.threshold_at(1) == by_sum.threshold_at(1000) == 48  # 48.169 in streaming-selection 10.4
     per_tick = unknown(horizon=1000, radix=4, threshold="per_tick")
     for t in (1, 3, 15, 255, 256, 1000):
         digits = sum(t // 4**i % 4 for i in range(5))
-        assert per_tick.threshold(t) == math.floor(1 + math.sqrt(2 * 5 * digits * math.log(1000 / 1e-6)))
-    assert unknown(horizon=1000, radix=4).threshold(7) == 48, "the default is the sum"
+        assert per_tick.threshold_at(t) == math.floor(1 + math.sqrt(2 * 5 * digits * math.log(1000 / 1e-6)))
+    assert unknown(horizon=1000, radix=4).threshold_at(7) == 48, "the default is the sum"
 
 
 @pytest.mark.parametrize(
@@ -208,7 +209,7 @@ def test_noise_margin_and_items_at_risk_follow_the_change(options: Any, moved: C
     u = unknown(max_per_event=3, horizon=100, radix=5, **options)
     assert u.sensitivity == moved
     assert u.charge == UNIT
-    assert u._tree.law == DiscreteGaussian(moved.l2_squared * 3)  # l2^2 L / (2 rho)
+    assert u._engine.worker.tree.law == DiscreteGaussian(moved.l2_squared * 3)  # l2^2 L / (2 rho)
     assert u._threshold == Threshold(
         "sum", 100, 5, Fraction(3 * moved.l2_squared), UNIT.exact_delta / at_risk, moved.linf
     )
@@ -233,8 +234,8 @@ def test_calibration_for_epsilon_and_delta() -> None:
     more = et.ApproxZCDP(u.charge.exact_rho * (1 + Fraction(1, 10**9)), u.charge.exact_delta)
     assert not promise.covers(more), "nothing is given away"
     tau_squared = Fraction(5) / (2 * u.charge.exact_rho)
-    L = len(u._tree._latest)
-    assert L * tau_squared <= u._tree.law.sigma_squared <= L * tau_squared * (1 + Fraction(1, 2**38))
+    L = len(u._engine.worker.tree._latest)
+    assert L * tau_squared <= u._engine.worker.tree.law.sigma_squared <= L * tau_squared * (1 + Fraction(1, 2**38))
     assert charge_of(UNIT) is UNIT
     oblivious = et.ApproxDP(1.0, 1e-6, adversary="oblivious")
     assert oblivious.covers(unknown(guarantee=oblivious).charge)
@@ -357,7 +358,7 @@ def test_discovery_has_the_probability_of_lemma_7_5_and_errors_that_of_lemma_7_6
     N, T, r, tau = 6000, 30, 4, 3
     guarantee = et.ApproxZCDP(Fraction(1, 2 * tau * tau), 1e-3)
     u = unknown(guarantee=guarantee, horizon=T, radix=r, key=simulation(11))
-    m, c, L = u.threshold(1), 4, 3
+    m, c, L = u.threshold_at(1), 4, 3
     h = m + c * tau
     releases = u.run([column([f"n{i}" for i in range(N)], h)] + [[]] * 14)
     for t in (1, 2, 5, 15):
@@ -376,14 +377,14 @@ def test_discovery_has_the_probability_of_lemma_7_5_and_errors_that_of_lemma_7_6
 
 def test_error_bound_and_intervals() -> None:
     u = unknown(horizon=30, radix=4)
-    spread = u._tree.spread(15)
+    spread = u._engine.worker.tree.spread(15)
     assert u.error_bound(0.1, t=15) == spread.radius(0.1 / 30)
     assert u.error_bound(0.1, t=15, items=1000) == spread.radius(0.1 / 30_000) > u.error_bound(0.1, t=15)
     assert u.error_bound(0.1) == max(u.error_bound(0.1, t=t) for t in range(1, 31))
     release = u.step(["a"] * 400 + ["b"] * 300)
     assert release.stddev == u.stddev(1)
     lower, upper = release.interval(0.01)
-    radius = math.floor(u._tree.spread(1).radius(0.01))
+    radius = math.floor(u._engine.worker.tree.spread(1).radius(0.01))
     for label, value in release.value.items():
         assert (lower[label], upper[label]) == (value - radius, value + radius)
     for wrong in (0, 31, 1.5):
@@ -418,7 +419,7 @@ def test_without_noise_and_threshold_the_counts_of_all_items_seen(stream: list[l
 
 def test_strictly_above_the_threshold() -> None:
     u = unknown(key=ZeroNoise())
-    m = u.threshold(1)
+    m = u.threshold_at(1)
     assert u.step(["at"] * m + ["above"] * (m + 1) + ["below"] * (m - 1)).value == {"above": m + 1}
 
 
@@ -428,12 +429,12 @@ def test_no_item_is_ever_forgotten() -> None:
     u.step(["z"])
     for i in range(80):
         u.step(["a" if i % 2 else "b", *(f"other {i} {j}" for j in range(50))])
-    m = u.threshold(1)
+    m = u.threshold_at(1)
     assert u.step(["z"] * m).value["z"] == m + 1
 
 
 def test_items_leave_and_return_unless_they_are_sticky() -> None:
-    m = unknown().threshold(1)
+    m = unknown().threshold_at(1)
     streams, left = [["x"] * (m + 2) + ["y"] * (m - 4)] + [[]] * 29, 0
     for seed in range(20):
         plain = unknown(key=simulation(seed)).run(streams)
@@ -441,7 +442,7 @@ def test_items_leave_and_return_unless_they_are_sticky() -> None:
         everything = without_threshold(unknown(key=simulation(seed), sticky=True), at=-(10**6)).run(streams)
         released: set[str] = set()
         for t, value in enumerate(u.run(streams), start=1):
-            released |= {label for label, count in everything[t - 1].items() if count > u.threshold(t)}
+            released |= {label for label, count in everything[t - 1].items() if count > u.threshold_at(t)}
             assert value == {label: count for label, count in everything[t - 1].items() if label in released}
         left += any(set(before) - set(after) for before, after in pairwise(plain))
     assert left > 5, "without sticky an item may leave"
@@ -668,11 +669,3 @@ def test_the_k_largest_of_what_is_released() -> None:
         UnknownTopK(0, guarantee=UNIT, horizon=30)
     with pytest.raises(ConfigurationError, match="tree"):
         UnknownTopK(3, guarantee=UNIT, horizon=30, mechanism="nothing")
-
-
-def test_another_engine_can_be_registered_under_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(UnknownTopK.other_engines, "elsewhere", lambda k, **options: ("elsewhere", k, sorted(options)))
-    made = UnknownTopK(3, guarantee=UNIT, horizon=30, mechanism="elsewhere")
-    assert made == ("elsewhere", 3, ["guarantee", "horizon"])
-    with pytest.raises(ConfigurationError):
-        unknown(mechanism="elsewhere")

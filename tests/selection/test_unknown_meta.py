@@ -5,10 +5,11 @@ from fractions import Fraction
 import pytest
 
 import evertally as et
+from evertally import statistics
 from evertally.counting.tree import choose_radix, levels
 from evertally.encode.texts import tables_from_bytes, tables_to_bytes
 from evertally.noise import Recording, ZeroNoise, simulation
-from evertally.selection import BlockHistogram, BlockTopK, streaming, unknown_meta
+from evertally.selection.block_engine import BlockEngine
 
 PROMISE = et.ApproxZCDP(rho=8.0, delta=0.01, force=True)
 TICKS = [[["tea", "milk"]] * 400 + [["tea"]] * 300 + [["rare"]], [], [["milk"]] * 500, [["tea", "sugar"]] * 700] * 2
@@ -108,8 +109,9 @@ def test_refused():
         top(kbar=1)
     with pytest.raises(et.ConfigurationError, match="neighbours"):
         top(neighbours="independent")
-    assert isinstance(top(), BlockTopK)
-    assert isinstance(histogram(), BlockHistogram)
+    for made in (top(), histogram()):
+        assert isinstance(made._engine.worker, BlockEngine)
+        assert made.mechanism == "meta"
 
 
 HALVES, CHARACTER = "\ud83d\ude00", "\U0001f600"  # in JSON both are written \ud83d\ude00
@@ -170,9 +172,9 @@ def test_nobody_declared_what_a_tick_holds():
 def test_streams_are_refused_if_their_blocks_cost_more_than_the_promise(monkeypatch):
     """`paid_by` is asked by both classes that run a look in every block."""
     for module, make in (
-        (unknown_meta, lambda: et.UnknownTopK(1, mechanism="meta", guarantee=et.ApproxDP(4.0, 1e-6), horizon=8)),
+        (statistics.unknown, lambda: et.UnknownTopK(1, mechanism="meta", guarantee=et.ApproxDP(4.0, 1e-6), horizon=8)),
         (
-            streaming,
+            statistics.streaming,
             lambda: et.StreamingTopK(
                 1, columns=["a", "b"], mechanism="meta", guarantee=et.ApproxDP(4.0, 1e-6), horizon=8
             ),

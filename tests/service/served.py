@@ -18,44 +18,10 @@ import httpx
 
 from evertally.runtime import load_spec
 from evertally.service.tokens import TokenFile
+from spec_text import ALL, HOURLY, WARD, spec_text
+from waiting import PATIENCE
 
-SPEC = """\
-[stream]
-name = "visits"
-horizon = 48
-
-[guarantee]
-rho = 0.5
-
-[clock]
-column = "time"
-start = 2013-01-01T00:00:00Z
-tick = "1h"
-close = "request"
-
-[key]
-file = "visits.key"
-
-[state]
-file = "visits.state"
-
-[output]
-file = "visits.jsonl"
-
-[serve]
-port = 0
-
-[[query]]
-name = "all"
-kind = "counter"
-
-[[query]]
-name = "ward"
-kind = "histogram"
-column = "ward"
-categories = ["north", "south"]
-other = "elsewhere"
-"""
+SPEC = spec_text(ALL, WARD, clock={**HOURLY, "close": "request"}, serve={"port": 0})
 ROLES = ("read", "ingest", "admin")
 NDJSON = "application/x-ndjson"
 
@@ -95,13 +61,13 @@ class Served:
         said = self._said()
         self.url = re.search(r"https?://\S+", said)[0]
         self.client = httpx.Client(
-            base_url=self.url, verify=self._verify, timeout=30, event_hooks={"response": [self._keep]}
+            base_url=self.url, verify=self._verify, timeout=PATIENCE, event_hooks={"response": [self._keep]}
         )
 
     def _said(self) -> str:
         lines: queue.Queue[bytes] = queue.Queue()
         threading.Thread(target=lambda: lines.put(self.process.stdout.readline()), daemon=True).start()
-        first = lines.get(timeout=60).decode()
+        first = lines.get(timeout=PATIENCE).decode()
         assert first, self.stderr()
         self.first_line = first
         return first
@@ -122,7 +88,7 @@ class Served:
         if not self.process.stdout.closed:
             self.last_lines = self.process.stdout.read().decode()
             self.process.stdout.close()
-        return self.process.wait(30), self.last_lines
+        return self.process.wait(PATIENCE), self.last_lines
 
     # -- requests ------------------------------------------------------------------------------------------------
 

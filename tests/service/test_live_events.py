@@ -25,6 +25,7 @@ from evertally.runtime.state.history import History
 from evertally.service import live_events
 from evertally.service.live_events import EventStream, LiveEvents
 from evertally.service.workers import Workers
+from waiting import PATIENCE
 
 
 def _releases(events: Iterator[dict[str, str]], last: int) -> list[dict[str, Any]]:
@@ -60,7 +61,7 @@ def test_listeners_who_come_and_go_miss_nothing(tmp_path: Path) -> None:
             until = {"until": f"2013-01-{1 + hours // 24:02d}T{hours % 24:02d}:00:00Z"}
             assert service.client.post("/v1/ticks", json=until, headers=service.bearer("admin")).status_code == 200
         for listener in listeners:
-            listener.join(30)
+            listener.join(PATIENCE)
         kept = service.get("/v1/releases", limit=1000).json()["releases"]
         for releases in seen:
             assert releases == kept
@@ -86,11 +87,10 @@ def test_positions_are_checked(service: Served, position: str) -> None:
 def test_a_stopping_service_ends_its_answers(tmp_path: Path) -> None:
     with served(tmp_path) as service, service.listening(after=0) as events:
         assert next(events) == {"retry": "2000"}
-        started = time.monotonic()
         service.process.terminate()
         assert list(events) == []
-        assert service.process.wait(20) == 0
-        assert time.monotonic() - started < 9.5
+        assert service.process.wait(PATIENCE) == 0
+        assert service.stderr() == ""  # otherwise it has waited for them, and broken them off
 
 
 # -- the parts, without a server ---------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ def test_ticks_that_the_log_has_thinned_out_are_passed_over(tmp_path: Path) -> N
         return ticks
 
     with _pump(tmp_path, thinned) as (pump, history, spec):
-        released = pump.close_until(spec.clock.end_of(4000)).result(60)
+        released = pump.close_until(spec.clock.end_of(4000)).result(PATIENCE)
         workers = Workers()
         events = LiveEvents(spec, pump, history, workers)
         kept = history.ticks(1, released, limit=5000)
@@ -184,7 +184,7 @@ def test_listeners_at_different_places_share_frames_without_gaps(
             assert len(events._frames) <= 32
 
     with _pump(tmp_path, SPEC.replace("horizon = 48", "horizon = 200")) as (pump, history, spec):
-        pump.close_until(spec.clock.end_of(120)).result(60)
+        pump.close_until(spec.clock.end_of(120)).result(PATIENCE)
         workers = Workers()
         place = st.tuples(st.integers(0, 118), st.integers(1, 120)).filter(lambda pair: pair[0] < pair[1])
 
@@ -205,17 +205,17 @@ def test_a_listener_who_takes_nothing_is_dropped() -> None:
 
     async def stuck(message: Any) -> None:
         if message["type"] == "http.response.body":
-            await asyncio.sleep(60)
+            await asyncio.sleep(PATIENCE)
 
     async def silent() -> dict[str, str]:
-        await asyncio.sleep(60)
+        await asyncio.sleep(PATIENCE)
         return {"type": "http.disconnect"}
 
     ended: list[bool] = []
     answer = EventStream(endless(), lambda: ended.append(True), patience=0.05)
     started = time.monotonic()
     asyncio.run(answer({}, silent, stuck))
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < PATIENCE
     assert ended == [True]
 
 
@@ -226,7 +226,7 @@ def test_a_slow_listener_holds_up_nobody(tmp_path: Path) -> None:
     with served(tmp_path, many) as service:
         url = httpx.URL(service.url)
         bearer = f"Authorization: Bearer {service.tokens['read']}\r\n"
-        with socket.create_connection((url.host, url.port), timeout=30) as slow:
+        with socket.create_connection((url.host, url.port), timeout=PATIENCE) as slow:
             slow.sendall(f"GET /v1/releases/live?after=0 HTTP/1.1\r\nHost: x\r\n{bearer}\r\n".encode())
             until = {"until": "2013-01-13T12:00:00Z"}
             closed = service.client.post("/v1/ticks", json=until, headers=service.bearer("admin"))
@@ -244,7 +244,7 @@ def test_a_slow_listener_holds_up_nobody(tmp_path: Path) -> None:
 def test_a_page_is_bounded_in_bytes(tmp_path: Path) -> None:
     many = SPEC.replace('categories = ["north", "south"]', f"categories = {json.dumps([f'w{n}' for n in range(2000)])}")
     with _pump(tmp_path, many) as (pump, history, spec):
-        pump.close_until(spec.clock.end_of(48)).result(60)
+        pump.close_until(spec.clock.end_of(48)).result(PATIENCE)
         workers = Workers()
         pages, position = [], 0
         while position < 48:

@@ -12,6 +12,8 @@ from schemathesis import Case, GenerationMode
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 from served import SPEC, Served, lines, served, visits
 
+from waiting import PATIENCE
+
 # A schema of JSON cannot say what an Arrow stream is; a wrong record is not refused, on purpose; and a time to close at
 # must be a tick boundary.
 _EXCLUDED = {
@@ -69,7 +71,7 @@ def _check(service: Served, operation: Any, mode: GenerationMode, examples: int)
         response = case.call_and_validate(
             service.url,
             headers=service.bearer("admin"),
-            timeout=20,
+            timeout=PATIENCE,
             excluded_checks=_EXCLUDED.get(operation.path, []),
         )
         assert response.status_code < 500

@@ -173,7 +173,9 @@ def test_about_the_stream(shapes: Served) -> None:
     queries = {query["name"]: query for query in about["queries"]}
     assert queries["ward"]["labels"] == ["north", "south", "elsewhere"]
     assert queries["top"]["labels"] == ["1", "2"]
-    assert queries["top"]["k"] == 2
+    assert queries["top"]["kind"] == "top_k"
+    assert queries["top"]["card"]["words"] == "The 2 largest counts by ward, without their names"
+    assert (queries["top"]["card"]["places"], queries["top"]["ours"]) == (True, True)
     assert queries["found"]["labels"] is None
     planned = {query["name"]: query for query in shapes.get("/v1/plan").json()["queries"]}
     entries = {entry["query"]: entry for entry in shapes.get("/v1/ledger").json()["entries"]}

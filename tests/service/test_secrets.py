@@ -21,6 +21,7 @@ from served import NDJSON, SPEC, Served, lines, served, visits
 from evertally.errors import StateError
 from evertally.service.logs import PublicFormatter, described
 from evertally.service.problems import QuietErrors
+from waiting import PATIENCE
 
 CANARY = "canary7Zq"
 
@@ -66,7 +67,7 @@ def _bodies() -> list[tuple[bytes, str]]:
 
 def _raw(service: Served, request: bytes) -> bytes:
     url = httpx.URL(service.url)
-    with socket.create_connection((url.host, url.port), timeout=10) as connection:
+    with socket.create_connection((url.host, url.port), timeout=PATIENCE) as connection:
         connection.sendall(request)
         connection.shutdown(socket.SHUT_WR)
         received = b""

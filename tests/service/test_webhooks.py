@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from served import SPEC, Served
+
+from waiting import until
 
 
 class _Receiver(ThreadingHTTPServer):
@@ -48,10 +49,7 @@ def receiver() -> Iterator[_Receiver]:
 
 
 def _wait_for(receiver: _Receiver, tick: int) -> None:
-    deadline = time.monotonic() + 20
-    while not receiver.ticks or receiver.ticks[-1] < tick:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(lambda: bool(receiver.ticks) and receiver.ticks[-1] >= tick)
 
 
 def test_ticks_are_delivered_across_restarts_and_failures(tmp_path: Path, receiver: _Receiver) -> None:
@@ -66,10 +64,7 @@ def test_ticks_are_delivered_across_restarts_and_failures(tmp_path: Path, receiv
         service.close_until(22)
         assert service.get("/v1/stream").json()["released"] == 22  # nobody waits for a receiver
         refused = {"webhook-1": "the receiver answered with status 500"}
-        deadline = time.monotonic() + 20
-        while service.get("/v1/admin/figures", "admin").json()["webhooks"] != refused:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        until(lambda: service.get("/v1/admin/figures", "admin").json()["webhooks"] == refused)
         receiver.status = 200
         _wait_for(receiver, 22)
     finally:

@@ -31,8 +31,8 @@ from evertally.contract.in_place import InPlace
 from evertally.counting.choose import build
 from evertally.counting.linear import JointSums
 from evertally.errors import ConfigurationError
-from evertally.histogram.approaches import Approach, choose_approach
 from evertally.histogram.in_place import Constant, Recomputation
+from evertally.histogram.ways import ColumnWay, choose
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law, NoiseKey, Variates, simulation
 from evertally.noise.source import ZeroSource
 from evertally.noise.variates import VariateKind
@@ -54,9 +54,9 @@ _ORDERS = (1.01, 1.25, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0)
 _FAR = 2.0**30  # a variate that beats every count
 
 
-def approach_of(model: Guessing) -> Approach:
+def approach_of(model: Guessing) -> ColumnWay:
     """The way that the mechanism has chosen, once more."""
-    return choose_approach(replace(model._task, settled=model._options["calibration"]), model._plan.named)
+    return choose(replace(model._task, settled=model._options["calibration"]), model._plan.named)
 
 
 def worker_of(model: Guessing) -> Any:
@@ -84,7 +84,7 @@ def column_audits(model: Guessing, wait: int) -> list[Audit]:
 class Replica:
     """The engine of a mechanism and its answers, without the door: what many games need of it."""
 
-    def __init__(self, model: Guessing, approach: Approach, key: NoiseKey) -> None:
+    def __init__(self, model: Guessing, approach: ColumnWay, key: NoiseKey) -> None:
         self._form, self._engine = model._form, approach.build(key.source("audit"))
         self._state = self._engine.start()
         self.guarantee, self.charge, self.horizon = model.guarantee, model.charge, model.horizon
@@ -220,7 +220,7 @@ def _first(test: Callable[[int], bool]) -> int:
 # -- partitions ------------------------------------------------------------------------------------------------------
 
 
-def _partition_audits(model: Guessing, approach: Approach, wait: int) -> list[Audit]:
+def _partition_audits(model: Guessing, approach: ColumnWay, wait: int) -> list[Audit]:
     worker = worker_of(model)
     assert isinstance(worker, PartitionEngine)
     plan = worker._formula
@@ -286,7 +286,7 @@ def _close_transcript(model: Guessing, made: Configuration, wait: int, pair: Pai
     return f"a wait of {wait} ticks", found.closes + found.updates + max(found.histograms, shown)
 
 
-def _two_level_report(model: Guessing, approach: Approach, plan: TwoLevelPlan, wait: int) -> Report:
+def _two_level_report(model: Guessing, approach: ColumnWay, plan: TwoLevelPlan, wait: int) -> Report:
     """The inner level closes, and at the next tick the outer one, against the odds."""
     one, other = close_pair(model, plan.outer, wait).streams(wait, 1)
     closes: list[int | Address] = [("segment-1/mu", len(one) - 1), ("outer/mu", len(one))]
@@ -337,7 +337,7 @@ def _histogram_report(model: Guessing, made: Configuration, level: str) -> Repor
     return _report(model, adversary, "closed form", "epsilon of H", group * charge.epsilon, group * lost)
 
 
-def _partition(approach: Approach) -> Make:
+def _partition(approach: ColumnWay) -> Make:
     def make(source: Any) -> Any:
         engine = approach.build(source)
         assert isinstance(engine, InPlace)
@@ -350,7 +350,7 @@ def _partition(approach: Approach) -> Make:
 # -- recomputation ---------------------------------------------------------------------------------------------------
 
 
-def _answers_report(model: Guessing, approach: Approach) -> Report:
+def _answers_report(model: Guessing, approach: ColumnWay) -> Report:
     """The change of the first tick in all releases, each with a draw of its own."""
     ticks = model.horizon or 1
     laws = _fresh_draws(approach, ticks, model._task.columns)
@@ -365,7 +365,7 @@ def _answers_report(model: Guessing, approach: Approach) -> Report:
     return _report(model, "change of tick 1", "exact law", *_claim(model), best)
 
 
-def _fresh_draws(approach: Approach, ticks: int, columns: int) -> list[tuple[int, Law]] | None:
+def _fresh_draws(approach: ColumnWay, ticks: int, columns: int) -> list[tuple[int, Law]] | None:
     """The ticks of the releases and the law of each one's draws, if every release is its answer plus a draw that no
     other release has."""
     rows = np.zeros((ticks, columns), dtype=np.int64)
@@ -388,7 +388,7 @@ def _fresh_draws(approach: Approach, ticks: int, columns: int) -> list[tuple[int
     return found if len(changes) == len(found) else None
 
 
-def _played(approach: Approach, rows: IntArray, source: Any) -> IntArray:
+def _played(approach: ColumnWay, rows: IntArray, source: Any) -> IntArray:
     engine = approach.build(source)
     played = engine.play(rows, engine.start())
     released: IntArray = played.rows if played.lasts is None else np.repeat(played.rows, played.lasts, axis=0)
@@ -417,7 +417,7 @@ class _Variates(ZeroSource):
         return PlantedVariates([self._first, 1 / 3, *(-_FAR - i for i in range(coordinates - 2))])
 
 
-def _selection_report(model: Guessing, approach: Approach) -> Report:
+def _selection_report(model: Guessing, approach: ColumnWay) -> Report:
     """The first two columns race, the others are far behind: how likely the first wins all m selections.
 
     Its lead in units of the noise is looked for in the program. It wins with probability 1/(1 + e^-lead) under Gumbel
@@ -446,14 +446,14 @@ def _selection_report(model: Guessing, approach: Approach) -> Report:
     return _report(model, f"{releases} selections", "exact law", *_claim(model), best)
 
 
-def _lead_per_event(approach: Approach, ticks: int, d: int) -> float:
+def _lead_per_event(approach: ColumnWay, ticks: int, d: int) -> float:
     far = 1000
     row = np.zeros(d, dtype=np.int64)
     row[0] = far
     return _lead(approach, row, ticks) / far
 
 
-def _lead(approach: Approach, row: IntArray, ticks: int) -> float:
+def _lead(approach: ColumnWay, row: IntArray, ticks: int) -> float:
     """How far the first column is ahead of the second, in units of the noise, in the last selection."""
     rows = np.zeros((ticks, row.size), dtype=np.int64)
     rows[0] = row
@@ -488,7 +488,7 @@ def _coin_loss(p: tuple[float, float], q: tuple[float, float], concentrated: boo
 # -- constants and counters ------------------------------------------------------------------------------------------
 
 
-def _constant_report(model: Guessing, approach: Approach) -> Report:
+def _constant_report(model: Guessing, approach: ColumnWay) -> Report:
     ticks = min(model.horizon or 64, 64)
     streams = [np.full((ticks, model._task.columns), n, dtype=np.int64) for n in (0, 1000)]
     streams[1][:, 0] = 0
@@ -516,7 +516,7 @@ def counters_behind(model: Guessing) -> VectorCounter:
     )
 
 
-def _same_counters_report(model: Guessing, approach: Approach) -> Report:
+def _same_counters_report(model: Guessing, approach: ColumnWay) -> Report:
     """That the counters which are audited in its place have the noise of the mechanism, draw by draw."""
     twin, ticks = counters_behind(model), min(model.horizon or 63, 64)
     scripts = [Script({}), Script({})]

@@ -17,9 +17,10 @@ from typing import Annotated
 import typer
 
 import evertally
-from evertally.cli.show import Display, plan_table
+from evertally.cli.show import Display, affordable_lines, plan_table, ways_tables
 from evertally.errors import ConfigurationError, EvertallyError
 from evertally.runtime import StreamSpec, certificate, load_spec, plan, run
+from evertally.runtime.affordable import Wanted
 from evertally.runtime.follow import follow, with_folder
 from evertally.runtime.input.sources import InputFile, PipedInput
 from evertally.runtime.releases import TickRelease
@@ -89,11 +90,30 @@ def _extra(name: str) -> Iterator[None]:
 
 
 @app.command("plan")
-def plan_command(spec_file: SpecFile) -> None:
+def plan_command(
+    spec_file: SpecFile,
+    ways: Annotated[bool, typer.Option("--ways", help="Show every way to release each query, best first.")] = False,
+    error: Annotated[
+        float | None,
+        typer.Option(min=0, help="Which guarantee has this error, and which horizon?", show_default=False),
+    ] = None,
+    beta: Annotated[
+        float | None,
+        typer.Option(help="With --error: the probability of a larger one. Default: [output] beta.", show_default=False),
+    ] = None,
+    query: Annotated[str | None, typer.Option(help="With --error: of this query alone.", show_default=False)] = None,
+) -> None:
     """Show what will be released, by which mechanism and with what error, before any data is read."""
     with _readable_errors():
         spec = load_spec(spec_file)
-        plan_table(spec, plan(spec))
+        if error is None and (beta is not None or query is not None):
+            raise ConfigurationError("--beta and --query go with --error, and only with it")
+        if error is not None:
+            affordable_lines(Wanted(spec, error, beta, query))
+        elif ways:
+            ways_tables(spec)
+        else:
+            plan_table(spec, plan(spec))
 
 
 @app.command("certificate")
@@ -249,7 +269,7 @@ def demo_command(
 def audit_command(
     subject: Annotated[
         str,
-        typer.Argument(metavar="SUBJECT", help="SPEC.toml, or counter, histogram, mean, or all.", show_default=False),
+        typer.Argument(metavar="SUBJECT", help="SPEC.toml, a kind such as counter, or all.", show_default=False),
     ],
     epsilon: Annotated[float | None, typer.Option(help="Claimed epsilon.", show_default=False)] = None,
     delta: Annotated[float | None, typer.Option(help="Claimed delta, with --epsilon.", show_default=False)] = None,

@@ -19,13 +19,15 @@ from evertally.audit.suite import Effort, Step, best, plan, run
 from evertally.audit.tables import markdown, shown_claim, shown_loss
 from evertally.audit.together import Together, together_plan
 from evertally.errors import ConfigurationError
+from evertally.kinds import Kind, find, known
+from evertally.kinds.query_table import a
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from evertally.runtime import QuerySpec, StreamSpec, load_spec
 from evertally.runtime.mechanisms import build
-from evertally.statistics import Counter, Histogram, RunningMean
 from evertally.statistics.column_options import is_question
 
-KINDS: dict[str, Any] = {"counter": Counter, "histogram": Histogram, "mean": RunningMean}
+_DEFAULTS: dict[str, Any] = {"categories": 3, "lower": 0.0, "upper": 1.0}  # of options that a kind needs
+_NOT_NEEDED = {"name", "kind", "column"}  # there is no spec, and no input
 
 
 def command(
@@ -45,15 +47,17 @@ def command(
     how: Effort = "short" if effort == "short" else "long"
     if picture is not None and picture.suffix != ".png":
         raise ConfigurationError("--picture names a .png file")
-    if subject in KINDS:
-        made = subject_of_kind(subject, guarantee_of(*promise), horizon, options)
+    kind = find(subject)
+    if kind is not None:
+        made = subject_of_kind(kind, guarantee_of(*promise), horizon, options)
         return audit({subject: plan(made, how, seed=seed)}, picture)
     if (*promise, horizon) != (None,) * 4 or any(value is not None for value in options.values()):
-        raise ConfigurationError(f"the options of a mechanism go with {', '.join(KINDS)}; a spec has its own")
+        raise ConfigurationError("the options of a mechanism go with the name of a kind; a spec has its own")
     if subject == "all":
         return audit_everything(how, seed, jobs, output)
     if not subject.endswith(".toml"):
-        raise ConfigurationError(f"{subject!r} is neither a SPEC.toml nor one of {', '.join(KINDS)}, all")
+        names = ", ".join(kind.name for kind in known() if not _missing(kind))
+        raise ConfigurationError(f"{subject!r} is neither a SPEC.toml nor one of {names}, all")
     return audit(plans_of_spec(Path(subject), how, seed), picture)
 
 
@@ -67,24 +71,30 @@ def guarantee_of(epsilon: float | None, delta: float | None, rho: float | None) 
     raise ConfigurationError("a guarantee is --epsilon, or --epsilon and --delta, or --rho")
 
 
-def subject_of_kind(kind: str, guarantee: Guarantee, horizon: int | None, options: Mapping[str, Any]) -> Factory:
+def subject_of_kind(kind: Kind, guarantee: Guarantee, horizon: int | None, options: Mapping[str, Any]) -> Factory:
     """A mechanism by kind; options that were not given are left to its defaults."""
     given = {name: value for name, value in options.items() if value is not None}
-    known = {
-        "counter": {"max_weight", "signed"},
-        "histogram": {"categories", "max_per_event", "max_weight", "signed", "protects"},
-        "mean": {"lower", "upper", "resolution"},
-    }[kind] | {"mechanism", "neighbours", "max_events_per_user"}
-    strange = sorted(set(given) - known)
+    strange = sorted(set(given) - set(kind.options.model_fields) - {"neighbours", "max_events_per_user"})
     if strange:
-        raise ConfigurationError(f"a {kind} has no option --{strange[0].replace('_', '-')}")
-    if kind == "histogram":
-        given["categories"] = [str(i) for i in range(given.get("categories", 3))]
-    if kind == "mean":
-        given = {"lower": 0.0, "upper": 1.0} | given
-    if "max_events_per_user" in given:
-        given["unit"] = "user"
-    return lambda key: KINDS[kind](guarantee=guarantee, horizon=horizon, key=key, **given)
+        raise ConfigurationError(f"{a(kind.name)} has no option --{strange[0].replace('_', '-')}")
+    if _missing(kind):
+        raise ConfigurationError(f"{a(kind.name)} needs {', '.join(_missing(kind))}: audit it in a SPEC.toml")
+    table = {name: _DEFAULTS[name] for name in _needed(kind)} | given
+    if "categories" in table:
+        table["categories"] = [str(i) for i in range(table["categories"])]
+    if "max_events_per_user" in table:
+        table["unit"] = "user"
+    arguments = kind.arguments(table)
+    return lambda key: kind.statistic(guarantee=guarantee, horizon=horizon, key=key, **arguments)
+
+
+def _needed(kind: Kind) -> list[str]:
+    fields = kind.options.model_fields.items()
+    return [name for name, field in fields if field.is_required() and name not in _NOT_NEEDED]
+
+
+def _missing(kind: Kind) -> list[str]:
+    return [name for name in _needed(kind) if name not in _DEFAULTS]
 
 
 def plans_of_spec(path: Path, effort: Effort, seed: int) -> dict[str, list[Step]]:
@@ -113,7 +123,7 @@ def _settled(spec: StreamSpec) -> StreamSpec:
         mechanism = made[query.name]
         if not is_question(mechanism):
             return query
-        chosen = {} if query.kind in KINDS else {"mechanism": mechanism.mechanism}  # there it is "sparse"
+        chosen = {} if query.mechanism == "sparse" else {"mechanism": mechanism.mechanism}
         numbers = {"calibration": mechanism._options["calibration"]}
         return replace(query, parameters={**query.parameters, **chosen, **numbers})
 

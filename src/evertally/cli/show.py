@@ -15,12 +15,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from evertally.errors import ConfigurationError
+from evertally.planner import ranking_of
 from evertally.runtime import Plan, PlannedQuery, Step, StreamSpec
+from evertally.runtime.affordable import Wanted
 from evertally.runtime.clock import duration
+from evertally.runtime.mechanisms import build
 from evertally.runtime.output import entries
 from evertally.runtime.plan import only_above
-from evertally.runtime.spec import check_runnable, check_servable
-from evertally.runtime.spec.options import UNKNOWN
+from evertally.runtime.spec import QuerySpec, check_runnable, check_servable
 
 _LONGEST_SHOWN = 60
 _NO_BOUND = 2**60  # an end of an interval that is further away is none
@@ -129,34 +131,54 @@ def plan_table(spec: StreamSpec, plan: Plan) -> None:
         table.add_row(
             planned.name,
             planned.kind,
-            _counts(planned),
+            _counts(query, planned),
             str(query.share),
             f"{planned.mechanism}, {planned.exactness}",
             _paid(planned),
             f"{planned.stddev:,.1f}" if planned.stddev is not None else "*" if planned.error_bound is None else "",
-            _promised(planned),
+            _promised(query, planned),
         )
     console.print(table)
     if spec.unit == "user":
         console.print(escape(f"{plan.about[0].upper()}{plan.about[1:]}."))
-    if any(planned.error_bound is None for planned in plan.queries):
-        console.print("* The error of a mean depends on the number of events; each release has its interval.")
-    for planned in plan.queries:
+    for why in dict.fromkeys(query.record.error_later for query in spec.queries):
+        if why:
+            console.print(escape(f"* {why}"))
+    for query, planned in zip(spec.queries, plan.queries, strict=True):
         if planned.unbounded_because:
             console.print(escape(f"{planned.name} has no error bound: {planned.unbounded_because}."))
         if planned.guessed_bound is not None:
-            smaller = f"{_sign(planned)} {planned.guessed_bound:,.0f}"
+            smaller = f"{_sign(query, planned)} {planned.guessed_bound:,.0f}"
             console.print(escape(f"{planned.name}: {smaller} while answers stay below `largest`, which is a guess."))
-        if planned.kind in UNKNOWN:
-            console.print(_explained(planned, plan.beta, last))
+        if query.record.discovery is not None:
+            console.print(_explained(query, planned, plan.beta, last))
     for line in _places(spec):
         console.print(escape(line))
 
 
-def _promised(planned: PlannedQuery) -> str:
+def ways_tables(spec: StreamSpec) -> None:
+    """Every way to release each query, ranked: what "auto" takes is the first."""
+    for name, mechanism in build(spec, key=None).items():
+        print(f"{name}: {mechanism.mechanism} is taken\n{ranking_of(mechanism)}\n")
+
+
+def affordable_lines(wanted: Wanted) -> None:
+    """What a wanted error costs: the least guarantee, or the longest stream under the present one."""
+    spec = wanted.spec
+    whose = "every release" if wanted.query is None else f"every release of {wanted.query}"
+    print(f"For {whose} to be within {wanted.error:g}, with probability {1 - (wanted.beta or spec.beta):.4g}:")
+    for what, now, ask in (("guarantee", spec.guarantee, wanted.guarantee), ("horizon", spec.horizon, wanted.horizon)):
+        if now is not None:
+            try:
+                print(f"  {what}: {ask()} (now {now})")
+            except ConfigurationError as problem:
+                print(f"  {what}: {problem}")
+
+
+def _promised(query: QuerySpec, planned: PlannedQuery) -> str:
     if planned.error_bound is None:
         return "*"
-    return f"{_sign(planned)} {planned.error_bound:,.0f}" if math.isfinite(planned.error_bound) else "no bound"
+    return f"{_sign(query, planned)} {planned.error_bound:,.0f}" if math.isfinite(planned.error_bound) else "no bound"
 
 
 def _moments(spec: StreamSpec, ticks: int) -> tuple[str | int, str | int]:
@@ -201,13 +223,10 @@ def _address(spec: StreamSpec) -> str:
     return f"at {scheme}://{host}:{serve.port}, {readers}; tokens in {serve.tokens}"
 
 
-def _explained(planned: PlannedQuery, beta: float, last: str | int) -> str:
+def _explained(query: QuerySpec, planned: PlannedQuery, beta: float, last: str | int) -> str:
     """What is found among items that nobody declared."""
     if planned.discovery is None:
-        return (
-            f"{planned.name}: items are looked for in every block of ticks on its own, above a threshold that depends "
-            "on the other items there; counts of blocks that did not show an item are lost."
-        )
+        return f"{planned.name}: {query.record.no_discovery}"
     threshold, surely = planned.discovery.threshold, planned.discovery.surely
     return (
         f"{planned.name}: an item is shown if its noisy count is above {threshold:,}; nothing is shown of any other. "
@@ -216,16 +235,16 @@ def _explained(planned: PlannedQuery, beta: float, last: str | int) -> str:
     )
 
 
-def _counts(planned: PlannedQuery) -> str:
+def _counts(query: QuerySpec, planned: PlannedQuery) -> str:
     if planned.numbers is None:
         return "found"
-    return f"≤ {planned.numbers}" if planned.kind in UNKNOWN else str(planned.numbers)
+    return f"≤ {planned.numbers}" if query.record.result.labels == "found" else str(planned.numbers)
 
 
-def _sign(planned: PlannedQuery) -> str:
-    if only_above(planned):
+def _sign(query: QuerySpec, planned: PlannedQuery) -> str:
+    if only_above(query, planned):
         return "at most +"
-    return "≤" if planned.kind in ("leader", "leaders") else "±"
+    return "≤" if query.record.result.value == "label" else "±"
 
 
 def _paid(planned: PlannedQuery) -> str:

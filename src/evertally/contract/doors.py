@@ -1,4 +1,4 @@
-"""The three doors: one number, a number for each column, lists of items. They bound; what a cell means, `encode` says."""
+"""Doors: one number, a number for each column, values, items. They bound; what a cell means, `encode` says."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ not would count the same events again at the next try, and release their double.
 
 * everything that a mechanism has committed is one object, `Kept`, and is replaced by one assignment, last;
 * engines work ahead of it. Before a call uses an engine that is not where `Kept` says, the engine goes back: linear
-  noise is a function of the tick and is made anew, engines that change in place return to their state before the call, and where there is no
-  way back the mechanism refuses;
+  noise is a function of the tick and is made anew, engines that change in place return to their state before the
+  call, and where there is no way back the mechanism refuses;
 * a call that raises has released nothing, so it leaves `Kept` as it was, whatever it had done;
 * a second call that enters while one is inside (another thread, a signal handler) is refused.
 """

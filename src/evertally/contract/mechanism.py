@@ -78,8 +78,8 @@ class Mechanism(Guarded):
         default="auto",
     )
     neighbours: str | Neighbours = option(
-        'What must not be told apart: streams with and without one unit ("add_remove"), or with one in place of another '
-        '("replace"); "independent" where the statistic allows it.',
+        'What must not be told apart: streams with and without one unit ("add_remove"), or with one in place of '
+        'another ("replace"); "independent" where the statistic allows it.',
         default="add_remove",
     )
     unit: Literal["event", "user"] = option(

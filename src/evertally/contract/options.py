@@ -53,7 +53,7 @@ def _helpful(cls: Any) -> Callable[..., None]:
     names = [field.name for field in dataclasses.fields(cls)]
 
     @functools.wraps(plain)
-    def __init__(self: Any, *positional: Any, **options: Any) -> None:
+    def init(self: Any, *positional: Any, **options: Any) -> None:
         for name in options:
             if name not in names:
                 near = difflib.get_close_matches(name, names, n=1)
@@ -61,7 +61,7 @@ def _helpful(cls: Any) -> Callable[..., None]:
                 raise TypeError(f"{cls.__name__} has no option {name!r}; {hint}")
         plain(self, *positional, **options)
 
-    return __init__
+    return init
 
 
 def _parameters(cls: Any) -> str:

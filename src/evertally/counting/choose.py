@@ -7,18 +7,20 @@ guarantee, the horizon and the memory limit.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from evertally.bounds.joint import of_column
 from evertally.counting.epochs import EPOCHS, EpochProcess
 from evertally.counting.honaker import HonakerProcess
-from evertally.counting.process import Budget, NoiseProcess
+from evertally.counting.process import Budget, NoiseProcess, path_bound
 from evertally.counting.sqrt import SqrtProcess
 from evertally.counting.sqrt_factor import sqrt_factor
 from evertally.counting.tree import Radix, TreeProcess, choose_radix, levels
 from evertally.errors import ConfigurationError
 from evertally.noise import Source, ZeroNoise
 from evertally.privacy import ZCDP, ApproxDP, Change, Guarantee, PureDP
+from evertally.ranking import Ranking, Way
 
 # Beyond this the square-root factor takes long to prepare (a few seconds at 2^20, proportional to T).
 LONGEST_SQRT = 2**22
@@ -165,29 +167,45 @@ def budgets(guarantee: Guarantee) -> list[Budget]:
     return [ZCDP(guarantee.exact_rho, adversary=guarantee.adversary)]
 
 
-def choose(guarantee: Guarantee, setting: Setting, mechanism: str = "auto") -> Choice:
-    """The mechanism and the budget it pays."""
+def rank(guarantee: Guarantee, setting: Setting, mechanism: str = "auto", beta: float = 0.05) -> Ranking:
+    """Every process (or the named one) with each budget that keeps the promise, least worst standard deviation first.
+
+    Without a horizon errors are those of tick 2^16.
+    """
     if mechanism != "auto" and mechanism not in KINDS:
         raise ConfigurationError(f'unknown mechanism {mechanism!r}; choose "auto" or one of {", ".join(KINDS)}')
     names = list(KINDS) if mechanism == "auto" else [mechanism]
-    reasons: list[str] = []
-    best: tuple[float, Choice] | None = None
-    for charge in budgets(guarantee):
-        for name in names:
-            reason = misfit(name, charge, setting)
-            if reason:
-                reasons.append(reason)
-                continue
-            try:
-                deviation = _worst(name, charge, setting)
-            except ConfigurationError as error:  # a noise scale out of range; another process may have one in range
-                reasons.append(f'mechanism "{name}": {error}')
-                continue
-            if best is None or deviation < best[0]:
-                best = deviation, Choice(name, charge)
-    if best is None:
-        raise ConfigurationError("; ".join(dict.fromkeys(reasons)))
-    return best[1]
+    return Ranking([_way(name, charge, setting, beta) for charge in budgets(guarantee) for name in names])
+
+
+def _way(name: str, charge: Budget, setting: Setting, beta: float) -> Way:
+    reason = misfit(name, charge, setting)
+    if reason is not None:
+        return Way(name=name, charge=charge, refused=reason)
+    try:
+        model = model_of(Choice(name, charge), setting)
+    except ConfigurationError as refusal:  # a noise scale out of range; another process may have one in range
+        return Way(name=name, charge=charge, refused=f'mechanism "{name}": {refusal}')
+    at = HYBRID_TARGET if setting.horizon is None else None
+
+    def error(beta: float) -> float:
+        return path_bound(model, of_column(beta, setting.columns), at)
+
+    return Way(
+        name=name,
+        charge=charge,
+        score=_worst(model),
+        expect=lambda: error(0.5),
+        promise=lambda: error(beta),
+        memory=KINDS[name].memory(setting),
+    )
+
+
+def choose(guarantee: Guarantee, setting: Setting, mechanism: str = "auto") -> Choice:
+    """The mechanism and the budget it pays."""
+    best = rank(guarantee, setting, mechanism).best
+    assert isinstance(best.charge, PureDP | ZCDP)
+    return Choice(best.name, best.charge)
 
 
 def build(choice: Choice, setting: Setting, source: Source) -> NoiseProcess:
@@ -215,11 +233,13 @@ def misfit(name: str, charge: Budget, setting: Setting) -> str | None:
     return None
 
 
-def _worst(name: str, charge: Budget, setting: Setting) -> float:
-    # One column with its part of the memory has the same spread, and keeps the trial small.
+def model_of(choice: Choice, setting: Setting) -> NoiseProcess:
+    """A process that makes no noise, to ask for spreads: one column, whose part of the memory leads to the same."""
     memory = max(1, setting.memory_limit // setting.columns)
-    trial = Setting(setting.change, setting.horizon, 1, memory, setting.radix)
-    process = KINDS[name].build(charge, trial, ZeroNoise().source())
-    if isinstance(process, EpochProcess):
-        return process.worst_in_epoch(HYBRID_TARGET.bit_length() - 1).stddev
-    return process.worst().stddev
+    return build(choice, replace(setting, columns=1, memory_limit=memory), ZeroNoise().source())
+
+
+def _worst(model: NoiseProcess) -> float:
+    if isinstance(model, EpochProcess):
+        return model.worst_in_epoch(HYBRID_TARGET.bit_length() - 1).stddev
+    return model.worst().stddev

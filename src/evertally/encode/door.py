@@ -22,9 +22,11 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from evertally.encode.labels import as_list, canonical, coded, is_arrow, is_text, label_bytes, require_column
-from evertally.encode.plain import UNREADABLE, pairs, plain, whole
+from evertally.encode.labels import as_list, canonical, coded, is_text, label_bytes, require_column
+from evertally.encode.numbers import floats
+from evertally.encode.plain import UNREADABLE, pairs, whole
 from evertally.errors import ConfigurationError
+from evertally.integers import whole as whole_option
 from evertally.secret import Secret
 
 _MAX_WEIGHT_LIMIT = 2**40
@@ -37,72 +39,30 @@ Order = Callable[[bytes], bytes]
 Item = TypeVar("Item", int, str)
 
 
-def _checked(name: str, value: object, limit: int) -> int:
-    number = plain(value)
-    if type(number) is not int or not 1 <= number <= limit:
-        raise ConfigurationError(f"{name} must be an integer from 1 to {limit}; got {value!r}")
-    return number
-
-
 class AmountDoor(Secret):
     """The sum of one number per event, each number bounded on its own to [0, max_weight] ([-max_weight,
     max_weight] if signed).
 
-    Missing, infinite and non-numeric amounts count 0, fractions are cut towards zero, True counts 1.
+    Missing and infinite amounts count 0, and so does what is no number; fractions are cut towards zero, True counts 1.
 
-    >>> AmountDoor(max_weight=10).totals([3, 250, -4, 2.9, None, float("nan"), "7"], tick=1)
-    15
+    >>> AmountDoor(max_weight=10).totals([3, 250, -4, 2.9, None, float("nan"), "7", "seven"], tick=1)
+    22
     """
 
     def __init__(self, max_weight: int = 1, signed: bool = False) -> None:
-        self.max_weight = _checked("max_weight", max_weight, _MAX_WEIGHT_LIMIT)
+        self.max_weight = whole_option("max_weight", max_weight, 1, _MAX_WEIGHT_LIMIT)
         self.signed = bool(signed)
 
     def totals(self, events: Any, tick: int) -> int:
         """The bounded total of one tick's events. The tick plays no part; all doors have the same shape."""
         require_column(events, "events")
-        numbers = _numeric(events)
-        if numbers is None:
-            total = sum(self._bounded(value) for value in as_list(events))
-        else:
-            low, high = -self.max_weight if self.signed else 0, self.max_weight
-            total = _exact_sum(_clipped(numbers, low, high), self.max_weight)
-        return max(-_TOTAL_LIMIT, min(_TOTAL_LIMIT, total))
-
-    def _bounded(self, value: object) -> int:
-        amount = whole(value, self.max_weight)
-        return amount if self.signed else max(0, amount)
-
-
-def _numeric(events: Any) -> NDArray[Any] | None:
-    """A column of machine numbers as numpy, missing as 0; None when entries must be looked at one by one."""
-    if is_arrow(events):
-        import pyarrow as pa
-
-        if pa.types.is_boolean(events.type):
-            events = events.cast(pa.int8())
-        if not (
-            pa.types.is_integer(events.type) or pa.types.is_float32(events.type) or pa.types.is_float64(events.type)
-        ):
-            return None
-        if events.null_count:
-            events = events.fill_null(pa.scalar(0, events.type))
-        chunked = isinstance(events, pa.ChunkedArray)
-        events = events.to_numpy() if chunked else events.to_numpy(zero_copy_only=False)
-    # Of its own type only: a masked array hides entries from some functions and shows them to others.
-    return events if type(events) is np.ndarray and events.dtype.kind in "iubf" else None
-
-
-def _clipped(numbers: NDArray[Any], low: int, high: int) -> Row:
-    if numbers.dtype.kind == "f":
-        with np.errstate(all="ignore"):  # a long double too large for float64, a signalling NaN: not to be heard
-            finite = np.where(np.isfinite(numbers), numbers, 0)
-            clipped: Row = np.clip(np.trunc(finite.astype(np.float64)), low, high).astype(np.int64)
-    elif numbers.dtype == np.uint64:  # the only integers that do not fit int64
-        clipped = np.minimum(numbers, np.uint64(high)).astype(np.int64)
-    else:
-        clipped = np.clip(numbers.astype(np.int64, copy=False), low, high)
-    return clipped
+        numbers = floats(events)
+        low, high = -self.max_weight if self.signed else 0, self.max_weight
+        with np.errstate(all="ignore"):  # a signalling NaN must not be heard
+            finite = np.where(np.isfinite(numbers), numbers, 0.0)
+        # Floats hold all integers up to the largest max_weight.
+        clipped: Row = np.clip(np.trunc(finite), low, high).astype(np.int64)
+        return max(-_TOTAL_LIMIT, min(_TOTAL_LIMIT, _exact_sum(clipped, self.max_weight)))
 
 
 def _exact_sum(numbers: Row, largest: int) -> int:
@@ -128,8 +88,8 @@ class EventDoor(Secret, ABC, Generic[Item]):
     def __init__(
         self, max_per_event: int, max_weight: int, signed: bool, *, order: Order, rank_by_label: bool = False
     ) -> None:
-        self.max_per_event = _checked("max_per_event", max_per_event, 2**31)
-        self.max_weight = _checked("max_weight", max_weight, _MAX_WEIGHT_LIMIT)
+        self.max_per_event = whole_option("max_per_event", max_per_event, 1, 2**31)
+        self.max_weight = whole_option("max_weight", max_weight, 1, _MAX_WEIGHT_LIMIT)
         self.signed = bool(signed)
         self._order = order
         self._rank_by_label = rank_by_label

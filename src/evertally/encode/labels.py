@@ -11,14 +11,18 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evertally.encode.plain import UNREADABLE, only, plain
+from evertally.encode.plain import UNREADABLE, finite, only, plain
 
 Codes = NDArray[np.int64]
+
+_LONGEST = 10**400  # as a label; Python would not print much longer integers
 
 
 def canonical(value: object) -> str | None:
@@ -41,8 +45,10 @@ def canonical(value: object) -> str | None:
         return "true" if value else "false"
     if isinstance(value, int):
         return decimal(value)
-    if isinstance(value, float):
-        return decimal(int(value)) if value.is_integer() else None
+    if isinstance(value, float | Fraction | Decimal):
+        # Compared first: Decimal("1e999999999") is small as it stands and enormous as an integer.
+        usable = finite(value) and -_LONGEST < value < _LONGEST and value == int(value)
+        return decimal(int(value)) if usable else None
     if isinstance(value, bytes):
         # surrogateescape keeps distinct byte strings distinct even when they are not UTF-8.
         return unicodedata.normalize("NFC", value.decode("utf-8", "surrogateescape"))
@@ -50,8 +56,8 @@ def canonical(value: object) -> str | None:
 
 
 def decimal(value: int) -> str | None:
-    """Decimal digits of an integer; None when it is too long for a label (Python would not print it)."""
-    return str(value) if -(10**400) < value < 10**400 else None
+    """Decimal digits of an integer; None when it is too long for a label."""
+    return str(value) if abs(value) < _LONGEST else None
 
 
 def label_bytes(label: str) -> bytes:
@@ -104,7 +110,8 @@ def is_arrow(column: object) -> bool:
 def as_list(column: Any) -> list[object]:
     """The entries of a column as Python objects; None for an entry that has no Python form."""
     if isinstance(column, np.ndarray):
-        return list(column.tolist())
+        # A time in nanoseconds would become an integer, one in microseconds a date.
+        return [None] * len(column) if column.dtype.kind in "mM" else list(column.tolist())
     for own in (list, tuple):  # by their own code: what a subclass iterates over may be something else, or endless
         if issubclass(type(column), own):
             return list(own.__iter__(column))

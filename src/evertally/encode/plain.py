@@ -9,6 +9,8 @@ object is called, and its real type is asked for, not `__class__`.
 from __future__ import annotations
 
 import math
+import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from decimal import Decimal
@@ -33,6 +35,12 @@ _NUMPY_TYPES = tuple(set(np.sctypeDict.values()))
 # What built-in code raises over an object that it cannot read. Nothing else is caught where records are read: the
 # time-out of a signal handler, or a lack of memory, ends the call, and must not be taken for an unreadable record.
 UNREADABLE = (TypeError, ValueError, ArithmeticError, AttributeError, LookupError, RecursionError)
+
+# A number in writing. ASCII alone, and short: Python's own grammar takes underscores, digits of every script, and any
+# number of them.
+NUMBER = r"[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,2})?"
+_NUMBER = re.compile(NUMBER.encode())
+_BLANKS = b" \t\r\n"
 
 # Entries that are read of an event that is a collection of no built-in type. It may have no end.
 _LONGEST_FOREIGN = 2**16
@@ -76,6 +84,8 @@ def _copied(value: Any, kind: type) -> Plain:
 
 
 def _of_numpy(value: Any) -> Plain:
+    if isinstance(value, np.datetime64 | np.timedelta64):  # in nanoseconds they would be integers
+        return None
     with np.errstate(all="ignore"):  # a signalling NaN must not be heard
         item = value.item()
         if type(item) is np.longdouble:
@@ -83,44 +93,63 @@ def _of_numpy(value: Any) -> Plain:
     return item if _is_own(item) else None
 
 
-def finite(number: float | Decimal) -> bool:
+def finite(number: float | Decimal | Fraction) -> bool:
     """Whether a number is neither infinite nor NaN, signalling or not."""
     return number.is_finite() if isinstance(number, Decimal) else math.isfinite(number)
 
 
-def whole(value: object, limit: int) -> int:
-    """`value` as an integer: fractions are cut towards zero, the rest is clipped to [-limit, limit]; 0 if it
-    is no finite number.
+def written(value: str | bytes) -> str | None:
+    """The number that a text is, blanks around it aside; None if it is none.
 
-    >>> whole(2.9, 10), whole(-2.9, 10), whole(True, 10), whole(10**30, 10)
-    (2, -2, 1, 10)
-    >>> whole(float("nan"), 10), whole(float("inf"), 10), whole("3", 10), whole(None, 10)
-    (0, 0, 0, 0)
+    >>> written(" 7 "), written("-2.50"), written("1e3"), written("7 kg"), written("1_000"), written("nan"), written("")
+    ('7', '-2.50', '1e3', None, None, None, None)
     """
-    number = plain(value)
-    if number is None or isinstance(number, str | bytes):
-        return 0
-    if isinstance(number, float | Decimal) and not finite(number):
-        return 0
-    # Compare before converting: Decimal("1e999999999") is small as it stands and enormous as an integer.
-    return limit if number >= limit else -limit if number <= -limit else int(number)
+    text = (value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value).strip(_BLANKS)
+    return text.decode() if _NUMBER.fullmatch(text) else None
 
 
 def real(value: object) -> float:
-    """`value` as a float, infinite where it is too large for one; NaN if it is no number (a truth value is none).
+    """The number that a cell means, as a float; NaN if it means none.
 
-    >>> real(7), real(Fraction(1, 2)), real(-(10**400)), real(True), real("7")
-    (7.0, 0.5, -inf, nan, nan)
+    Truth values are 1 and 0, and a text is the number that it writes: a CSV file has nothing but texts. A finite number
+    too large for a float is the largest float.
+
+    >>> real(7), real("7"), real(Fraction(1, 2)), real(True), real("seven"), real(None), real([7])
+    (7.0, 7.0, 0.5, 1.0, nan, nan, nan)
+    >>> real(-(10**400)) == -sys.float_info.max, real(float("-inf"))
+    (True, -inf)
     """
     number = plain(value)
-    if number is None or isinstance(number, bool | str | bytes):
-        return math.nan
-    if isinstance(number, Decimal) and number.is_nan():
+    if isinstance(number, str | bytes):
+        number = written(number)
+    elif isinstance(number, float):
+        return number
+    if number is None or (isinstance(number, Decimal) and number.is_nan()):
         return math.nan
     try:
-        return float(number)
+        near = float(number)
     except OverflowError:
-        return math.inf if number > 0 else -math.inf
+        near = math.inf if number > 0 else -math.inf  # type: ignore[operator]
+    if math.isfinite(near) or (isinstance(number, Decimal) and number.is_infinite()):
+        return near
+    return math.copysign(sys.float_info.max, near)
+
+
+def whole(value: object, limit: int) -> int:
+    """The number that a cell means as an integer: fractions are cut towards zero, the rest is clipped to [-limit,
+    limit]; 0 if it means no finite number.
+
+    >>> whole(2.9, 10), whole(-2.9, 10), whole(True, 10), whole("3", 10), whole(10**30, 10)
+    (2, -2, 1, 3, 10)
+    >>> whole(float("nan"), 10), whole(float("inf"), 10), whole("three", 10), whole(None, 10)
+    (0, 0, 0, 0)
+    """
+    number = plain(value)
+    if not isinstance(number, int):
+        number = real(number)
+        if not math.isfinite(number):
+            return 0
+    return int(max(-limit, min(limit, number)))
 
 
 def pairs(event: Any) -> list[tuple[object, object]]:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evertally.encode.labels import as_list, is_arrow, require_column
-from evertally.encode.plain import finite, plain, real
+from evertally.encode.labels import require_column
+from evertally.encode.numbers import floats
+from evertally.encode.plain import finite, plain
 from evertally.errors import ConfigurationError
 from evertally.secret import Secret
 
@@ -29,7 +30,7 @@ class ValueDoor(Secret):
 
     >>> door = ValueDoor(lower=0, upper=10, resolution=1)
     >>> door.steps, door.totals([0, 5, 10, 99, 7.4, None, "7", float("nan")], tick=1).tolist()
-    (5, [7, 25])
+    (5, [9, 30])
     """
 
     def __init__(self, lower: float, upper: float, resolution: float | None = None) -> None:
@@ -57,29 +58,13 @@ class ValueDoor(Secret):
     def totals(self, events: Any, tick: int) -> NDArray[np.int64]:
         """The row of one tick. The tick plays no part; all doors have the same shape."""
         require_column(events, "events")
-        numbers = _floats(events)
+        numbers = floats(events)
         numbers = numbers[~np.isnan(numbers)]
         with np.errstate(all="ignore"):
             positions = np.rint((numbers - self.middle) / self.grid)
             near = np.clip(positions, -self.steps, self.steps).astype(np.int64)
         clipped = np.clip(near, -self.steps, self.steps)  # in integers: what bounds an event comes after all rounding
         return np.array([clipped.sum(), self.steps * clipped.size], dtype=np.int64)
-
-
-def _floats(events: Any) -> NDArray[np.float64]:
-    """Each event as a float64, NaN where it is no number."""
-    if is_arrow(events):
-        import pyarrow as pa
-
-        if pa.types.is_integer(events.type) or pa.types.is_floating(events.type):
-            column = events.cast(pa.float64(), safe=False)
-            chunked = isinstance(column, pa.ChunkedArray)
-            array = column.to_numpy() if chunked else column.to_numpy(zero_copy_only=False)
-            return np.asarray(array, dtype=np.float64)
-    if type(events) is np.ndarray and events.dtype.kind in "iuf":
-        with np.errstate(all="ignore"):  # a long double too large for float64, a signalling NaN: not to be heard
-            return events.astype(np.float64)
-    return np.array([real(value) for value in as_list(events)], dtype=np.float64)
 
 
 def _bound(value: object) -> Fraction | None:

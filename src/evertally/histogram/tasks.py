@@ -13,6 +13,9 @@ from evertally.histogram.expressions import Expression
 from evertally.partition import Queries, Split
 from evertally.privacy import Change, Guarantee, Neighbours
 
+# Without a horizon errors are compared at this tick.
+SOMEWHERE = 2**16
+
 
 class AllColumns:
     """Every column is a query of its own: the histogram."""
@@ -90,8 +93,13 @@ class Task:
     beta: float = 0.05
     split: Split | None = None
     memory_limit: int = 2**30
-    # Numbers of an earlier choice (Approach.numbers), to be kept and not found again.
+    # Numbers of an earlier choice (ColumnWay.numbers), to be kept and not found again.
     settled: Mapping[str, Any] | None = field(default=None, compare=False)
+
+    @property
+    def ticks(self) -> int:
+        """The ticks that errors are judged over."""
+        return self.horizon or SOMEWHERE
 
     @property
     def shift(self) -> Change:

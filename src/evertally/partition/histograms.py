@@ -24,7 +24,7 @@ _MEMORY = 2**30
 _LONGEST_SQRT = 2**12  # beyond this many inserts a square-root factor takes longer to prepare than it is worth
 
 
-def _pile(charge: Budget, change: Change, n: int | None, columns: int, source: Source, width: int) -> NoiseProcess:
+def _summed(charge: Budget, change: Change, n: int | None, columns: int, source: Source, width: int) -> NoiseProcess:
     return AccumulatingProcess(charge, change, horizon=n, columns=width, source=source)
 
 
@@ -57,8 +57,8 @@ def _blocks(charge: Budget, change: Change, n: int | None, columns: int, source:
 
     def inner(k: int, length: int, width: int) -> NoiseProcess:
         (kind, radix), lanes = _fittest(isinstance(charge, PureDP), length, columns), Lanes(source, f"block-{k}")
-        if kind == "pile":
-            return _pile(charge, change, length, columns, lanes, width)
+        if kind == "running-sum":
+            return _summed(charge, change, length, columns, lanes, width)
         return build(Choice(kind, charge), Setting(change, length, width, _MEMORY, radix), lanes)
 
     return BlockProcess(inner, first=n, columns=width)
@@ -74,14 +74,14 @@ def _fittest(pure: bool, n: int, columns: int) -> tuple[str, Radix]:
     setting = Setting(Change(1, 1, 1), n, columns, _MEMORY, "exact")
     best = choose(charge, setting, "auto" if n <= _LONGEST_SQRT else "tree")
     process = build(best, replace(setting, columns=1), ZeroNoise().source())
-    pile = _pile(charge, setting.change, n, columns, ZeroNoise().source(), 1)
-    if pile.worst().stddev <= process.worst().stddev:
-        return "pile", "exact"
+    summed = _summed(charge, setting.change, n, columns, ZeroNoise().source(), 1)
+    if summed.worst().stddev <= process.worst().stddev:
+        return "running-sum", "exact"
     return best.mechanism, process.radix if isinstance(process, TreeProcess) else "exact"
 
 
 HISTOGRAMS: dict[str, Callable[[Budget, Change, int | None, int, Source, int], NoiseProcess]] = {
-    "pile": _pile,  # H0: any number of inserts, error grows with its square root
+    "running-sum": _summed,  # H0: any number of inserts, error grows with its square root
     "binary-tree": _binary_tree,  # H1 with Laplace noise, H2 with Gaussian noise
     "best": _best,  # for n inserts the best of H1-H3, trees of other radix among them
     "epoch-tree": _epoch_tree,  # H4: any number of inserts
@@ -106,7 +106,7 @@ def make_histogram(
 
     >>> from evertally.noise import ZeroNoise
     >>> from evertally.privacy import PureDP
-    >>> make_histogram("pile", PureDP(1), Change(3, 3, 1), None, 3, ZeroNoise().source()).law.scale
+    >>> make_histogram("running-sum", PureDP(1), Change(3, 3, 1), None, 3, ZeroNoise().source()).law.scale
     Fraction(3, 1)
     """
     return HISTOGRAMS[kind](charge, change, n, columns, source, columns if width is None else width)

@@ -22,10 +22,11 @@ from typing import Any
 from evertally.counting.process import node_law
 from evertally.errors import ConfigurationError
 from evertally.partition.budget import Split, noise_of
-from evertally.partition.closes import most_closes
-from evertally.partition.plan import Configuration, Terms, at_one_tick, moving_rise
+from evertally.partition.configuration import Configuration, Terms
+from evertally.partition.noise_bounds import most_closes
+from evertally.partition.rebased import at_one_tick, moving_rise, sizes_up_to
 from evertally.partition.rules import Intervals, Rebased, Rise, Rule
-from evertally.partition.typical import Course, Scales, mean_growth, typical_error
+from evertally.partition.typical import Scales, TypicalStream, mean_growth, typical_error
 from evertally.privacy import ApproxDP, Change, PureDP
 
 _MOST_INTERVALS = 2**12  # of the first block; more follow
@@ -36,18 +37,18 @@ _LATE = 4
 _NEVER = 40  # scales of mu that no tick of any stream reaches
 
 
-def tuned(terms: Terms, name: str, course: Course, reach: int) -> Configuration:
-    """V1 ("rebased") or V2 ("intervals") for streams like `course`.
+def tuned(terms: Terms, name: str, stream: TypicalStream, reach: int) -> Configuration:
+    """V1 ("rebased") or V2 ("intervals") for streams like `stream`.
 
     `reach` bounds how much the test values of all queries together can grow while the answers stay below `largest`: it
     bounds the number of closes, and so enters the error bound. Without `largest` to rely on it is what was declared.
     """
     rule = partial(Intervals if name == "intervals" else Rebased, terms.queries)
     if terms.unlimited:
-        return _unlimited(terms, name, course, rule)
+        return _unlimited(terms, name, stream, rule)
     T = terms.horizon
     assert T is not None
-    split, n, kappa = _settled(terms, course)
+    split, n, kappa = _settled(terms, stream)
     noise = terms.noise(split)
     return Configuration(
         name,
@@ -63,13 +64,13 @@ def tuned(terms: Terms, name: str, course: Course, reach: int) -> Configuration:
     )
 
 
-def _unlimited(terms: Terms, name: str, course: Course, rule: Callable[[Rise], Rule]) -> Configuration:
+def _unlimited(terms: Terms, name: str, stream: TypicalStream, rule: Callable[[Rise], Rule]) -> Configuration:
     """V3 and V4: kappa grows with ln t, so that noise alone closes a few intervals in every order of magnitude of t.
 
     An empty tick closes with probability of about 1/(2 _LATE t). Split and blocks are those of the answer in the middle
     between 1 and all that is possible, on a logarithmic scale.
     """
-    middle = replace(course, largest=max(1, math.isqrt(course.horizon * course.growth)))
+    middle = replace(stream, largest=max(1, math.isqrt(stream.horizon * stream.growth)))
     split, n, _ = _settled(terms, middle)
     noise = terms.noise(split)
     scale = float(noise.mu.scale)
@@ -78,11 +79,11 @@ def _unlimited(terms: Terms, name: str, course: Course, rule: Callable[[Rise], R
     return Configuration(name, terms, noise, "blocks", n, lambda: rule(moving), at_one_tick(moving), (1, 1, 0))
 
 
-def _settled(terms: Terms, course: Course) -> tuple[Split, int, int]:
+def _settled(terms: Terms, stream: TypicalStream) -> tuple[Split, int, int]:
     """What the search finds, found once: another version of numpy may simulate another ripple."""
 
     def find() -> list[Any]:
-        split, n, kappa = best(terms.promise, terms.change, course, terms.split, terms.one_way)
+        split, n, kappa = best(terms.promise, terms.change, stream, terms.split, terms.one_way)
         return [[str(split.tau), str(split.mu), str(split.histogram)], n, kappa]
 
     shares, n, kappa = terms.settle("split, n, kappa", find)
@@ -94,19 +95,19 @@ def _settled(terms: Terms, course: Course) -> tuple[Split, int, int]:
 
 @lru_cache(maxsize=512)
 def best(
-    promise: PureDP | ApproxDP, change: Change, course: Course, split: Split | None = None, one_way: bool = False
+    promise: PureDP | ApproxDP, change: Change, stream: TypicalStream, split: Split | None = None, one_way: bool = False
 ) -> tuple[Split, int, int]:
     """The split, the number n of intervals that H is made for, and kappa: the least typical error.
 
     Two parts of the steady stream and one of the burst, for what is best on one of them alone is bad on the other. A
     descent: n for a middling split, then the split, then n again. Time: some ten milliseconds.
 
-    >>> split, n, kappa = best(PureDP(1), Change(1, 1, 1), Course(2**20, 1000, 1, 1))
+    >>> split, n, kappa = best(PureDP(1), Change(1, 1, 1), TypicalStream(2**20, 1000, 1, 1))
     >>> 20 < n < 200, 50 < kappa < 120
     (True, True)
     """
     noise = partial(noise_of, promise, linf=change.linf, one_way=one_way)
-    sizes = _grid(min(_MOST_INTERVALS, course.horizon, course.largest))
+    sizes = sizes_up_to(min(_MOST_INTERVALS, stream.horizon, stream.largest))
     shares = (split.histogram,) if split is not None else _possible_shares(promise, change)
 
     def split_at(share: int) -> Split:
@@ -114,7 +115,7 @@ def best(
 
     @cache
     def cost(share: int, size: int) -> tuple[float, int]:
-        return _cost(course, Scales.of(noise(split_at(share)), change), sizes[size])
+        return _cost(stream, Scales.of(noise(split_at(share)), change), sizes[size])
 
     share, size = len(shares) // 2, len(sizes) // 2
     for _ in range(2):
@@ -122,9 +123,9 @@ def best(
         share = _descend(lambda i: cost(i, size)[0], share, len(shares))  # noqa: B023
     error, kappa = cost(share, size)
     chosen = split_at(share)
-    if error > course.largest:
+    if error > stream.largest:
         # Any release is noisier than what it tells: rather none before the answer is larger than declared.
-        kappa = course.largest + math.ceil(_NEVER * noise(chosen).mu.scale)
+        kappa = stream.largest + math.ceil(_NEVER * noise(chosen).mu.scale)
     return chosen, sizes[size], kappa
 
 
@@ -146,21 +147,21 @@ def _split(histogram: Fraction, one_way: bool) -> Split:
     return Split.of(tau, 1 - histogram - tau, histogram)
 
 
-def _cost(course: Course, scales: Scales, n: int) -> tuple[float, int]:
-    kappa = threshold(course, scales, n)
+def _cost(stream: TypicalStream, scales: Scales, n: int) -> tuple[float, int]:
+    kappa = threshold(stream, scales, n)
     steady, burst = (
-        typical_error(course, scales, kappa, "blocks", n, replicas=96, burst=burst) for burst in (False, True)
+        typical_error(stream, scales, kappa, "blocks", n, replicas=96, burst=burst) for burst in (False, True)
     )
     return (2 * steady + burst) / 3, kappa
 
 
-def threshold(course: Course, scales: Scales, n: int) -> int:
+def threshold(stream: TypicalStream, scales: Scales, n: int) -> int:
     """The kappa at which the steady stream closes about n intervals, and hardly ever more."""
     wanted = n - 1.5 * math.sqrt(n) if n > 4 else 0.8 * n
-    low, high = 0.0, 60 * scales.mu + 2 * course.largest
+    low, high = 0.0, 60 * scales.mu + 2 * stream.largest
     for _ in range(24):
         middle = (low + high) / 2
-        if course.largest > wanted * mean_growth(middle, scales, course.rate):
+        if stream.largest > wanted * mean_growth(middle, scales, stream.rate):
             low = middle
         else:
             high = middle
@@ -176,9 +177,3 @@ def _descend(cost: Callable[[int], float], start: int, count: int) -> int:
         if least == here:
             return here
         here = least
-
-
-def _grid(most: int) -> list[int]:
-    """1, 2, 3, 4, 6, 8, 12, 16, ... up to `most`."""
-    sizes = {1 << i for i in range(most.bit_length())} | {3 << i for i in range(most.bit_length() - 1)}
-    return sorted(size for size in sizes if size <= most)

@@ -18,9 +18,11 @@ from evertally.contract.rows import Rows
 from evertally.counting.process import IntArray
 from evertally.errors import ConfigurationError
 from evertally.noise import Source
+from evertally.partition.configuration import Configuration, Terms
 from evertally.partition.engine import PARTS, PartitionedRelease
+from evertally.partition.ladders import bounded, doubling, noisy_ladders
 from evertally.partition.lanes import Lanes
-from evertally.partition.plan import Configuration, Terms, bounded, doubling, noisy_ladders, rebased
+from evertally.partition.rebased import rebased
 from evertally.privacy import ApproxDP, PureDP
 from evertally.secret import Secret
 
@@ -56,7 +58,7 @@ class TwoLevelPlan:
             half = PureDP(promise.exact_epsilon / 2, adversary=promise.adversary)
         self.terms = replace(terms, promise=half, beta=terms.beta / 2)
         self.outer = doubling(self.terms.within("outer"), start)
-        self._tails = self.terms.tails(self.outer.noise, "pile", self.outer.intervals)
+        self._bounds = self.terms.noise_bounds(self.outer.noise, "running-sum", self.outer.intervals)
         self._K_1 = self.outer.rise(1, 0)
         self._factor = factor
         self._inner: dict[int, Configuration] = {}
@@ -66,7 +68,7 @@ class TwoLevelPlan:
                 self.inner(segment)
 
     def inner(self, segment: int) -> Configuration:
-        """The partition inside segment number `segment`, which starts from `segment - 1` piles of outer noise.
+        """The partition inside segment number `segment`, which starts from `segment - 1` draws of outer noise.
 
         alpha_DM(j) = alpha_mu + alpha_tau + alpha_Gamma(j - 1) + j, Delta_j = K_j + 2 alpha_DM(j) bounds the growth of
         the answer in the segment, beta_j = beta/(J + 1) (5.4 [D][R]).
@@ -77,11 +79,11 @@ class TwoLevelPlan:
 
     def _calibrate(self, segment: int) -> Configuration:
         beta = self.terms.beta
-        gamma = self._tails.piled(beta, segment - 1)
+        gamma = self._bounds.summed(beta, segment - 1)
         terms = replace(self.terms.within(f"segment-{segment}"), beta=beta * self._share(segment), base_error=gamma)
         if self.terms.horizon is None:
             return bounded(terms) if terms.queries.count == 1 else rebased(terms)
-        alpha_dm = self._tails.sparse_vector(beta) + gamma + segment * terms.growth
+        alpha_dm = self._bounds.sparse_vector(beta) + gamma + segment * terms.growth
         most = self.terms.horizon * terms.growth
         terms = replace(terms, largest=min(self._threshold(segment) + 2 * alpha_dm, most))
         return bounded(terms) if terms.queries.count == 1 else noisy_ladders(terms)
@@ -98,7 +100,7 @@ class TwoLevelPlan:
         j = segment or self._last_segment(beta / 2, tick or 1)
         # The thresholds were made for the beta of the plan, but the noise that they start from is bounded for this one.
         inner = self.inner(j)
-        inner = replace(inner, terms=replace(inner.terms, base_error=self._tails.piled(beta / 2, j - 1)))
+        inner = replace(inner, terms=replace(inner.terms, base_error=self._bounds.summed(beta / 2, j - 1)))
         return self._factor * inner.error(beta / 2 * self._share(j), tick)
 
     def sure_error(self, beta: float, tick: int | None = None) -> float:
@@ -119,7 +121,7 @@ class TwoLevelPlan:
             return J + 1
         j = 1
         while self._threshold(j) <= (
-            tick * self.terms.growth + self._tails.sparse_vector(beta, tick, j) + self._tails.piled(beta, j - 1)
+            tick * self.terms.growth + self._bounds.sparse_vector(beta, tick, j) + self._bounds.summed(beta, j - 1)
         ):
             j += 1
         return j

@@ -43,7 +43,7 @@ _INTERPRETED = 32  # inserts at once; longer pieces would compile the tree, whic
 
 
 @dataclass(frozen=True)
-class Course:
+class TypicalStream:
     """A synthetic stream: c_max within T ticks, at most `growth` in one of them, one of `columns` columns.
 
     `wide`: the answers show every column, and not only the largest. `selects`: the answer is a column, and the others
@@ -161,34 +161,41 @@ def _histogram_tails(pure: bool, kind: str, n: int | None, inserts: int) -> tupl
 
 
 def typical_error(
-    course: Course, scales: Scales, kappa: float, kind: str, n: int | None, *, replicas: int = 256, burst: bool = False
+    stream: TypicalStream,
+    scales: Scales,
+    kappa: float,
+    kind: str,
+    n: int | None,
+    *,
+    replicas: int = 256,
+    burst: bool = False,
 ) -> float:
     """The median over runs of the largest error of any tick, on the steady stream or on the burst.
 
     `kind` and `n` say how H is made. Time: milliseconds.
 
-    >>> course = Course(horizon=10**6, largest=1000, growth=1, columns=1)
-    >>> 40 < typical_error(course, Scales(4.0, 8.0, 2.0, True), 94, "blocks", 48) < 60
+    >>> stream = TypicalStream(horizon=10**6, largest=1000, growth=1, columns=1)
+    >>> 40 < typical_error(stream, Scales(4.0, 8.0, 2.0, True), 94, "blocks", 48) < 60
     True
     """
-    rate = float(course.growth) if burst else course.rate
-    expected = course.largest / mean_growth(kappa, scales, rate)
+    rate = float(stream.growth) if burst else stream.rate
+    expected = stream.largest / mean_growth(kappa, scales, rate)
     # Before a burst the thresholds are passed by noise alone.
-    idle = int(min(_MOST_INTERVALS, course.horizon * noise_closes(kappa, scales))) if burst else 0
-    intervals = _rounded(min(1.25 * expected + 8, _MOST_INTERVALS, course.horizon))
+    idle = int(min(_MOST_INTERVALS, stream.horizon * noise_closes(kappa, scales))) if burst else 0
+    intervals = _rounded(min(1.25 * expected + 8, _MOST_INTERVALS, stream.horizon))
     replicas = max(4, min(replicas, _MOST_DRAWS // (intervals + idle)))
     tau, patience = _standard("tau", intervals, replicas), np.abs(_standard("patience", intervals, replicas))
     grown = growths(kappa, scales, rate, tau, patience)
     after = np.cumsum(grown, axis=0)
-    before, alive = after - grown, after - grown < course.largest
+    before, alive = after - grown, after - grown < stream.largest
     noise = scales.unit * _histogram_paths(scales.pure, kind, n, _rounded(intervals + idle), replicas)
     released = np.maximum(0.0, before + noise[idle : idle + intervals])
-    staleness = np.minimum(after, course.largest) - released
+    staleness = np.minimum(after, stream.largest) - released
     largest = (np.maximum(np.abs(released - before), np.abs(staleness)) * alive).max(axis=0)
     inserts = idle + int(np.median(alive.sum(axis=0))) - 1
-    others = _other_columns(course, scales, kind, n, _rounded(inserts, least=1) if inserts else 0, idle)
-    if course.selects:
-        stale = (np.minimum(grown, course.largest - before) * alive).max(axis=0)
+    others = _other_columns(stream, scales, kind, n, _rounded(inserts, least=1) if inserts else 0, idle)
+    if stream.selects:
+        stale = (np.minimum(grown, stream.largest - before) * alive).max(axis=0)
         return float(np.median(stale)) + largest_where(others, math.log(2), high=4 * scales.unit)
     # The largest error is below x if that of the busy column is, and no other column exceeds it: -ln of a probability.
     ranked = np.sort(largest)
@@ -201,25 +208,25 @@ def typical_error(
 
 
 def _other_columns(
-    course: Course, scales: Scales, kind: str, n: int | None, inserts: int, idle: int
+    stream: TypicalStream, scales: Scales, kind: str, n: int | None, inserts: int, idle: int
 ) -> Callable[[float], float]:
     """How many times the noise of empty columns leads astray by more than x, after any insert.
 
     For the maximum it counts where it is above the true answer; for a selection, by how much less the column has that
     it prefers.
     """
-    if course.columns == 1 or inserts == 0:
+    if stream.columns == 1 or inserts == 0:
         return lambda x: 0.0
     places, tails = _histogram_tails(scales.pure, kind, n, inserts)
-    many = (course.columns - 1) * max(1.0, tails.theta * inserts) / len(places)
-    height = course.largest * np.maximum(0, places - idle) / inserts
-    if course.selects:
+    many = (stream.columns - 1) * max(1.0, tails.theta * inserts) / len(places)
+    height = stream.largest * np.maximum(0, places - idle) / inserts
+    if stream.selects:
         # The noise of two columns decides: one that is this far behind is taken for the leader.
-        behind, each = course.rivals
+        behind, each = stream.rivals
         missing = behind[:, None] * height
-        mistaken = each * tails.above(_UNIT * missing / (scales.unit * math.sqrt(2))) / (course.columns - 1)
+        mistaken = each * tails.above(_UNIT * missing / (scales.unit * math.sqrt(2))) / (stream.columns - 1)
         return lambda x: many * float(mistaken[missing >= x].sum())
-    if course.wide:
+    if stream.wide:
         height = np.zeros_like(height)
     return lambda x: many * float(tails.above(_UNIT * (x + height) / scales.unit).sum())
 

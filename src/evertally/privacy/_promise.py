@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Literal
 
 from evertally.errors import ConfigurationError
+from evertally.integers import whole
 from evertally.privacy._exact import float_up
 
 Adversary = Literal["adaptive", "oblivious"]
@@ -130,6 +131,4 @@ def set_parameters(promise: Promise, adversary: Adversary, **parameters: Fractio
 
 def group_size(size: int) -> int:
     """A whole number of events, at least one."""
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        raise ConfigurationError(f"a group has a whole number of events, at least 1, not {size!r}")
-    return size
+    return whole("the number of events of a group", size, 1)

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Literal
 
 from evertally.errors import ConfigurationError
+from evertally.integers import whole
 
 
 class Neighbours(Enum):
@@ -73,8 +74,8 @@ class Contribution:
 
     def __post_init__(self) -> None:
         # Kept as Python's own integers: what is charged for must be what was checked.
-        object.__setattr__(self, "max_per_event", _whole(self.max_per_event, "max_per_event"))
-        object.__setattr__(self, "max_weight", _whole(self.max_weight, "max_weight"))
+        object.__setattr__(self, "max_per_event", whole("max_per_event", self.max_per_event, 1))
+        object.__setattr__(self, "max_weight", whole("max_weight", self.max_weight, 1))
         if self.protects not in ("event", "item"):
             raise ConfigurationError(f"protects must be 'event' or 'item', not {self.protects!r}")
         if self.unit not in ("event", "user"):
@@ -87,7 +88,7 @@ class Contribution:
                     "unit='user' needs max_events_per_user: the number of events of one user that are kept "
                     "in the whole life of the stream"
                 )
-            capped = _whole(self.max_events_per_user, "max_events_per_user")
+            capped = whole("max_events_per_user", self.max_events_per_user, 1)
             object.__setattr__(self, "max_events_per_user", capped)
             if self.protects == "item":
                 raise ConfigurationError("unit='user' protects whole events; use protects='event'")
@@ -111,7 +112,7 @@ class Change:
 
     def group(self, size: int) -> Change:
         """The change by `size` such steps (triangle inequality)."""
-        k = _whole(size, "the size of a group")
+        k = whole("the size of a group", size, 1)
         return Change(k * self.l1, k * k * self.l2_squared, k * self.linf)
 
 
@@ -131,7 +132,7 @@ def change(neighbours: Neighbours | str, contribution: Contribution, columns: in
     Change(l1=8, l2_squared=16, linf=2)
     """
     relation = Neighbours.parse(neighbours)
-    d = _whole(columns, "columns")
+    d = whole("columns", columns, 1)
     if relation is Neighbours.INDEPENDENT:
         return _independent(contribution, d)
     whole_event = contribution.protects == "event"
@@ -152,8 +153,8 @@ def moves_one_way(neighbours: Neighbours | str, contribution: Contribution) -> b
     >>> moves_one_way("add_remove", Contribution()), moves_one_way("replace", Contribution())
     (True, False)
     """
-    whole = contribution.protects == "event" and not contribution.signed
-    return Neighbours.parse(neighbours) is Neighbours.ADD_REMOVE and whole
+    entire = contribution.protects == "event" and not contribution.signed
+    return Neighbours.parse(neighbours) is Neighbours.ADD_REMOVE and entire
 
 
 def _event(relation: Neighbours, contribution: Contribution, d: int) -> Change:
@@ -198,10 +199,3 @@ def _independent(contribution: Contribution, d: int) -> Change:
 
 def _cells(cells: int, height: int) -> Change:
     return Change(l1=cells * height, l2_squared=cells * height**2, linf=height)
-
-
-def _whole(value: int, name: str) -> int:
-    number = int.__index__(value) if issubclass(type(value), int) and not isinstance(value, bool) else 0
-    if number < 1:
-        raise ConfigurationError(f"{name} must be a whole number of at least 1, not {value!r}")
-    return number

@@ -17,7 +17,6 @@ from evertally.privacy.ledger import Entry
 from evertally.runtime.clock import FIRST_SERVE, duration
 from evertally.runtime.mechanisms import Mechanisms, build
 from evertally.runtime.plan import PlannedQuery, about_intervals, only_above, plan_of, warnings_of
-from evertally.runtime.proofs import change_proof, mechanism_proof
 from evertally.runtime.spec import QuerySpec, StreamSpec
 
 FORMAT = 1
@@ -141,9 +140,12 @@ def _clock(spec: StreamSpec) -> dict[str, Any]:
 
 
 def _query(spec: StreamSpec, query: QuerySpec, row: PlannedQuery, mechanism: Any) -> dict[str, Any]:
+    record = query.record
     return {
         "name": query.name,
         "kind": query.kind,
+        "made_by": "evertally" if query.ours else f"not ours: {record.statistic.__module__}",
+        "in_plain_words": record.card.shown(query.column, query.parameters),
         "column": query.column,
         "share": {"exact": str(query.share), "value": float(query.share)},
         "mechanism": row.mechanism,
@@ -151,11 +153,11 @@ def _query(spec: StreamSpec, query: QuerySpec, row: PlannedQuery, mechanism: Any
         "exactness": row.exactness,
         "charge": _guarantee(row.charge) if _pays(row.mechanism) else None,
         "proved_in": {
-            "mechanism": mechanism_proof(spec, query, row.mechanism),
-            "change_of_one_unit": change_proof(spec, query),
+            "mechanism": record.mechanism_proof(row.mechanism, spec.neighbours),
+            "change_of_one_unit": record.proof_of_change(spec.neighbours, spec.unit),
         },
         "error_bound": _finite(row.error_bound),
-        "error_bound_is_for": "counts that are too high" if only_above(row) else "both sides",
+        "error_bound_is_for": "counts that are too high" if only_above(query, row) else "both sides",
         "no_error_bound_because": row.unbounded_because,
         "error_bound_if_answers_stay_below_largest": _finite(row.guessed_bound),
         "stddev": _finite(row.stddev),

@@ -51,13 +51,15 @@ def follow(
     trouble: Callable[[str], None] = lambda problem: None,
     replay: bool = False,
 ) -> None:
-    """Runs until the end of the stream, or until `stopped` is set. `trouble` hears of a folder or broker once."""
+    """Runs until the end of the stream, or until `stopped` is set. `trouble` hears of a file or broker once."""
     if spec.clock.close != "wall":
         raise ConfigurationError('to follow a folder or a broker, ticks must close on the wall clock: close = "wall"')
     with running(spec, replay=replay) as (_, pump):
         pump.subscribe(seen)
-        told = None
+        told: list[str] = []
         while pump.working and not pump.ended and not stopped.wait(0.2):
-            if pump.figures.problem not in (None, told):
-                trouble(str(pump.figures.problem))
-            told = pump.figures.problem
+            problems = pump.problems
+            for problem in problems:
+                if problem not in told:
+                    trouble(problem)
+            told = problems

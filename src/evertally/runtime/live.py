@@ -19,7 +19,7 @@ from typing import Self
 from evertally.errors import StateError
 from evertally.runtime.input.batches import Batch, BatchRefused, TickEvents, decode, encode, split_by_tick
 from evertally.runtime.opening import anchored, opened
-from evertally.runtime.releases import TickRelease, canonical
+from evertally.runtime.releases import TickRelease
 from evertally.runtime.spec import StreamSpec, check_servable
 from evertally.runtime.state.store import Cursor, Entry
 from evertally.secret import Secret
@@ -92,7 +92,7 @@ class Live(Secret):
     @property
     def last_tick(self) -> int | None:
         """The last tick of the stream, None if it has no end."""
-        return self.spec.clock.ticks if self.spec.clock.ticks is not None else self.spec.horizon
+        return self.spec.last_tick
 
     @property
     def ended(self) -> bool:
@@ -219,9 +219,7 @@ class Live(Secret):
                 TickEvents(self.spec, [part.batch for part in self._waiting.get(tick, [])]), tick
             )
             for kept in self._store.releases(tick, tick):
-                if any(
-                    canonical(again.payloads[name]) != canonical(payload) for name, payload in kept.payloads.items()
-                ):
+                if any(again.payloads[name] != payload for name, payload in kept.payloads.items()):
                     raise StateError(
                         f"{self.spec.state_file}: tick {tick} does not come out as it was released; the stream stops. "
                         "The state is damaged, or the program has changed: bring the version back that released it"

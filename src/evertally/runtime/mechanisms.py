@@ -9,45 +9,12 @@ from evertally.contract import restore
 from evertally.errors import EvertallyError, StateError
 from evertally.noise import Key
 from evertally.runtime.spec import QuerySpec, StreamSpec
-from evertally.runtime.spec.expressions import expression
-from evertally.runtime.spec.options import LINEAR, SELECTION, UNKNOWN, rests_on_rate
-from evertally.statistics import (
-    Counter,
-    Histogram,
-    MaxSum,
-    MinSum,
-    MonotoneQuery,
-    Quantile,
-    RunningMean,
-    StreamingTopK,
-    SumSelect,
-    TopK,
-    TopKSelect,
-    UnknownHistogram,
-    UnknownTopK,
-)
 from evertally.stream import Stream
 
 Mechanisms = dict[str, Any]  # by query name, in the order of the spec
 
 # The runtime fences its streams itself: lock, store, sidecar, and replays that must lead to the released bytes.
 _FENCED: dict[str, Any] = {"allow_copy": True}
-
-_CLASSES: dict[str, Any] = {
-    "counter": Counter,
-    "histogram": Histogram,
-    "mean": RunningMean,
-    "max": MaxSum,
-    "min": MinSum,
-    "quantile": Quantile,
-    "top": TopK,
-    "leader": SumSelect,
-    "leaders": TopKSelect,
-    "query": MonotoneQuery,
-    "streaming-top": StreamingTopK,
-    "unknown-histogram": UnknownHistogram,
-    "unknown-top": UnknownTopK,
-}
 
 
 def build(spec: StreamSpec, key: Key | None) -> Mechanisms:
@@ -69,13 +36,13 @@ def open_stream(spec: StreamSpec, key: Key | None) -> Stream:
 
 
 def _added(spec: StreamSpec, stream: Stream, query: QuerySpec) -> Any:
-    kind = _CLASSES[query.kind]
+    statistic = query.record.statistic
     try:
         options = _options(spec, query)
         if not query.takes_whole(spec.guarantee):
-            return stream.add(kind, share=query.share, name=query.name, **options, **_FENCED)
+            return stream.add(statistic, share=query.share, name=query.name, **options, **_FENCED)
         # The only query of its stream (the spec was checked): there is nothing to share, and no ledger to keep.
-        return kind(
+        return statistic(
             **options,
             **_FENCED,
             guarantee=spec.guarantee,
@@ -93,19 +60,9 @@ def _added(spec: StreamSpec, stream: Stream, query: QuerySpec) -> Any:
 
 def _options(spec: StreamSpec, query: QuerySpec) -> dict[str, Any]:
     """The options of a query as arguments of its class."""
-    options = dict(query.parameters)
-    if spec.max_events_per_tick is not None and rests_on_rate(query.kind, query.mechanism):
+    options = query.record.arguments(query.parameters)
+    if spec.max_events_per_tick is not None and query.record.rests_on_rate(query.mechanism):
         options["max_events_per_tick"] = spec.max_events_per_tick
-    if query.kind in (*LINEAR, *UNKNOWN):
-        return options
-    options["columns"] = options.pop("categories")
-    if query.kind not in SELECTION:
-        options.setdefault("max_per_event", 1)  # as for a histogram: most events have one label
-    named = [*options["columns"], *([options["other"]] if "other" in options else [])]
-    if "expression" in options:
-        options["query"] = expression(options.pop("expression"), named)
-    elif "expressions" in options:
-        options["query"] = {name: expression(form, named) for name, form in options.pop("expressions").items()}
     return options
 
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from evertally.runtime.machine import Machine, StreamState
 from evertally.runtime.publisher import Publisher
 from evertally.runtime.sinks import open_sinks
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state.sidecar import fence, keep_key, obtain_key
 from evertally.runtime.state.store import Store
-from evertally.runtime.step import Machine, StreamState
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 from evertally.errors import ConfigurationError, EvertallyError, StateError
 from evertally.runtime.input.batches import Batch, BatchRefused, Piece
 from evertally.runtime.input.feeds import Feed
+from evertally.runtime.input.folder import Unread
 from evertally.runtime.live import Live, Receipt
 from evertally.runtime.releases import TickRelease
 from evertally.secret import Secret
@@ -58,7 +59,7 @@ class Figures(Secret):
     tick_seconds: float = 0.0  # to compute and commit the last tick
     late_seconds: float = 0.0  # by which the last tick missed its moment
     clock_behind_seconds: float = 0.0  # by which the wall clock has gone back behind the stream
-    problem: str | None = None  # with a folder or a broker
+    problem: str | None = None  # with folders and brokers
     webhooks: dict[str, str | None] = field(default_factory=dict)  # why each of them fails, None while it delivers
 
 
@@ -82,6 +83,7 @@ class Pump(Secret):
     def __init__(self, live: Live, feeds: Sequence[Feed] = ()) -> None:
         self._live = live
         self._feeds = feeds
+        self._unread: list[Sequence[str]] = [()] * len(feeds)  # what is wrong with each of them
         self._on_wall = live.spec.clock.close == "wall"
         self._queue: queue.Queue[_Submitted | _Close | None] = queue.Queue()
         self._lock = threading.Lock()
@@ -95,6 +97,7 @@ class Pump(Secret):
         self.published = live.released if not live.replaying else 0
         self.failure: str | None = None
         self.figures = Figures()
+        self.problems: list[str] = []  # with folders and brokers, one sentence each; replaced as a whole
 
     # -- for other threads -------------------------------------------------------------------------------------------
 
@@ -209,49 +212,57 @@ class Pump(Secret):
     def _accept(self, submitted: Sequence[_Submitted]) -> None:
         if not submitted:
             return
+        answers: Sequence[Receipt | EvertallyError]
         try:
             answers = self._live.accept([(one.batch_id, one.batch) for one in submitted])
         except EvertallyError as error:
-            for one in submitted:
-                _refuse(one.receipt, error)
-        else:
-            for one, answer in zip(submitted, answers, strict=True):
-                if isinstance(answer, BatchRefused):
-                    _refuse(one.receipt, answer)
-                else:
-                    self.figures.batches += 1
-                    self.figures.bytes += one.size
-                    self.figures.duplicates += answer.duplicate
-                    _answer(one.receipt, answer)
+            answers = [error] * len(submitted)
         finally:
+            # Before anybody is answered: who sends on at once must not find the batch still in the queue.
             with self._lock:
                 self._queued_bytes -= sum(one.size for one in submitted)
             self.figures.queued = self._queue.qsize()
             self.figures.waiting_bytes = self._live.waiting_bytes
+        for one, answer in zip(submitted, answers, strict=True):
+            if isinstance(answer, EvertallyError):
+                _refuse(one.receipt, answer)
+            else:
+                self.figures.batches += 1
+                self.figures.bytes += one.size
+                self.figures.duplicates += answer.duplicate
+                _answer(one.receipt, answer)
 
     def _poll(self) -> None:
         """New batches of folders and brokers, as long as they may wait. One that cannot be read holds up no tick."""
         if not self._feeds or time.monotonic() < self._next_poll:
             return
         self._next_poll = time.monotonic() + _POLL_SECONDS
-        problems = []
-        for feed in self._feeds:
+        for number, feed in enumerate(self._feeds):
             try:
-                self._drain(feed())
-            except ConfigurationError as error:  # the file, the folder or the broker; a StateError ends the stream
-                problems.append(str(error))
-        self.figures.problem = "; ".join(problems) or None
+                # A feed tells of its problems at its end; until it is there, those that it told last remain.
+                if self._drain(feed()):
+                    self._unread[number] = ()
+            except Unread as error:
+                self._unread[number] = error.problems
+            except ConfigurationError as error:  # the folder or the broker; a StateError ends the stream
+                self._unread[number] = (str(error),)
+        self.problems = [problem for problems in self._unread for problem in problems]
+        self.figures.problem = "; ".join(self.problems) or None
 
-    def _drain(self, pieces: Iterator[Piece]) -> None:
+    def _drain(self, pieces: Iterator[Piece]) -> bool:
+        """Takes what a feed has; whether it came to its end."""
         while self._live.waiting_bytes <= self._live.spec.serve.max_waiting_bytes and not self._tick_is_over():
             piece = next(pieces, None)
-            if piece is None or self._live.over:
-                return
+            if piece is None:
+                return True
+            if self._live.over:
+                return False
             for answer in self._live.accept([(piece.batch_id, piece.batch)], piece.marks):
                 if isinstance(answer, BatchRefused):
                     raise answer
                 self.figures.batches += 1
                 self.figures.duplicates += answer.duplicate
+        return False
 
     # -- ticks -------------------------------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
-"""Releases as they are kept: the columns of each as JSON, compressed.
+"""Releases as they are kept: the columns of each as JSON.
 
-A payload is a function of the release and of nothing else. It holds no label that the spec declares already: a
-histogram of ten thousand categories is a list of counts and two numbers. Compressed bytes may differ between builds
-of zlib; what is compared or hashed is the text inside them, which does not (`canonical`).
+A payload is a function of the release and of nothing else, made once, when a tick is computed: what is hashed, kept,
+compared and published are these bytes. It holds no label that the spec declares already: a histogram of ten thousand
+categories is a list of counts and two numbers. The store compresses it, which may come out otherwise with another zlib.
 """
 
 from __future__ import annotations
@@ -10,16 +10,14 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from evertally.contract.release import Release
-from evertally.encode.labels import canonical as canonical_label
 from evertally.errors import StateError
 from evertally.runtime.spec import QuerySpec, StreamSpec
-from evertally.runtime.spec.options import SELECTION
 
 FIELDS = ("tick", "time", "query", "category", "value", "stddev", "lower", "upper")
 
@@ -37,20 +35,8 @@ class TickRelease:
     tick: int
     time: str | int
     payloads: Mapping[str, bytes]  # by query, in the order of the spec
-
-
-def categories(query: QuerySpec) -> list[str] | None:
-    """The categories that every release of a query has, in their order: declared labels, names of expressions, ranks.
-
-    None if a release is one value without a category, or brings the labels that it found or chose.
-    """
-    options = query.parameters
-    if query.kind == "histogram":
-        given = [*options["categories"], *([options["other"]] if "other" in options else [])]
-        return [str(canonical_label(label)) for label in given]
-    if query.kind in ("top", "leaders"):
-        return [str(rank) for rank in range(1, options["k"] + 1)]
-    return list(options["expressions"]) if "expressions" in options else None
+    # What `unpacked` has read: sinks, page and webhooks share it.
+    columns: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False, compare=False)
 
 
 def pack(query: QuerySpec, release: Release, beta: float) -> bytes:
@@ -68,7 +54,7 @@ def pack(query: QuerySpec, release: Release, beta: float) -> bytes:
     value, (lower, upper) = release.value, release.interval(beta=beta)
     content: dict[str, Any] = {}
     if isinstance(value, Mapping):
-        if query.kind in SELECTION:
+        if query.record.result.brings_labels:
             content["category"] = list(value)
         lower, upper = [lower[label] for label in value], [upper[label] for label in value]
         value = list(value.values())
@@ -78,20 +64,25 @@ def pack(query: QuerySpec, release: Release, beta: float) -> bytes:
     content |= {"lower": lower, "upper": upper} if radius is None else {"radius": radius}
     content["stddev"] = None if release.stddev is None else float(f"{release.stddev:.6g}")
     # ASCII, because a label may be a text that UTF-8 cannot hold.
-    return zlib.compress(json.dumps(content, separators=(",", ":"), default=_plain).encode("ascii"), _LEVEL)
+    return json.dumps(content, separators=(",", ":"), default=_plain).encode("ascii")
 
 
-def canonical(payload: bytes) -> bytes:
-    """The text in a payload: the same bytes for the same release, whatever compressed it."""
+def compressed(payload: bytes) -> bytes:
+    """A payload as the store keeps it."""
+    return zlib.compress(payload, _LEVEL)
+
+
+def decompressed(kept: bytes) -> bytes:
+    """The payload that `compressed` was given."""
     try:
         reader = zlib.decompressobj()
-        text = reader.decompress(payload)
+        payload = reader.decompress(kept)
         whole = reader.eof and not reader.unused_data
     except zlib.error:
         whole = False
     if not whole:
         raise _damaged()
-    return text
+    return payload
 
 
 def unpack(query: QuerySpec, payload: bytes) -> dict[str, Any]:
@@ -100,8 +91,8 @@ def unpack(query: QuerySpec, payload: bytes) -> dict[str, Any]:
     A value is a number or a label; of a label, `lower` and `upper` bound how far its sum is from the right one.
     """
     try:
-        content = json.loads(canonical(payload))
-        category = content["category"] if query.kind in SELECTION else categories(query)
+        content = json.loads(payload)
+        category = content["category"] if query.record.result.brings_labels else query.categories
         value, stddev = content["value"], content["stddev"]
         if "radius" in content:
             lower, upper = _around(value, -content["radius"]), _around(value, content["radius"])
@@ -132,7 +123,9 @@ def unpacked(spec: StreamSpec, release: TickRelease) -> Iterator[tuple[QuerySpec
     """The queries of a release, in the order of the spec, each with its columns."""
     for query in spec.queries:
         if query.name in release.payloads:
-            yield query, unpack(query, release.payloads[query.name])
+            if query.name not in release.columns:
+                release.columns[query.name] = unpack(query, release.payloads[query.name])
+            yield query, release.columns[query.name]
 
 
 def as_json(spec: StreamSpec, release: TickRelease) -> dict[str, Any]:

@@ -11,11 +11,11 @@ from typing import Any
 from evertally.errors import ConfigurationError, StateError
 from evertally.runtime.input.binning import BinnedEvents
 from evertally.runtime.input.sources import Input, InputFile
+from evertally.runtime.machine import Machine
 from evertally.runtime.opening import opened
 from evertally.runtime.publisher import Publisher
 from evertally.runtime.spec import QuerySpec, StreamSpec, check_runnable
 from evertally.runtime.state.store import RunInProgress, Store
-from evertally.runtime.step import Machine
 from evertally.secret import Secret
 
 
@@ -63,7 +63,7 @@ def run(
 
 
 def _last_tick(spec: StreamSpec, until: object) -> int:
-    limit = spec.clock.ticks if spec.clock.ticks is not None else spec.horizon
+    limit = spec.last_tick
     if until is None:
         if limit is None:
             raise ConfigurationError(
@@ -172,12 +172,4 @@ class _Run(Secret):
 
     def _batch_ticks(self) -> int:
         # Public numbers only: how often a stream commits must not depend on its events.
-        rows = sum(_rows(query) for query in self._spec.queries)
-        return max(1, min((self._run.last - self._run.first) // 64, 4096, 65536 // rows))
-
-
-def _rows(query: QuerySpec) -> int:
-    """About how many rows a tick has, from public numbers: how many labels an unknown histogram will show is none."""
-    if query.kind == "unknown-histogram":
-        return 1000
-    return query.parameters["k"] if query.kind == "unknown-top" else len(query.parameters.get("categories", "1"))
+        return max(1, min((self._run.last - self._run.first) // 64, 4096, 65536 // self._spec.rows))

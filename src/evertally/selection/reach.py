@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from evertally import integers
 from evertally.errors import ConfigurationError
 from evertally.privacy import Neighbours
 
@@ -79,6 +80,4 @@ class Reach:
 
 def whole(name: str, value: object, low: int = 1) -> int:
     """An integer option in range."""
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= _LARGEST:
-        raise ConfigurationError(f"{name} must be an integer from {low} to 2^40; got {value!r}")
-    return value
+    return integers.whole(name, value, low, _LARGEST)

@@ -12,12 +12,12 @@ from evertally.privacy import Guarantee
 from evertally.runtime.certificate import certificate, plain_words
 from evertally.runtime.clock import Clock
 from evertally.runtime.plan import Plan, plan
-from evertally.runtime.releases import categories
-from evertally.runtime.spec import StreamSpec
+from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.service.answers import (
     AboutStream,
     Amounts,
     Budget,
+    CardInStream,
     LedgerAnswer,
     LedgerEntry,
     PlanAnswer,
@@ -40,7 +40,7 @@ class About:
 
     def stream(self, released: int, next_release: str | None, ended: bool) -> AboutStream:
         spec = self._spec
-        horizon = last_tick(spec)
+        horizon = spec.last_tick
         return AboutStream(
             name=spec.name,
             guarantee=str(spec.guarantee),
@@ -69,7 +69,7 @@ class About:
                 name=query.name,
                 kind=query.kind,
                 column=query.column,
-                labels=categories(query),
+                labels=query.categories,
                 share=str(query.share),
                 mechanism=planned.mechanism,
                 exactness=planned.exactness,
@@ -77,8 +77,8 @@ class About:
                 stddev=_finite(planned.stddev),
                 error_bound=_finite(planned.error_bound),
                 unbounded_because=planned.unbounded_because,
-                k=query.parameters.get("k"),
-                q=float(Fraction(query.parameters["q"])) if "q" in query.parameters else None,
+                ours=query.ours,
+                card=_card(query),
             )
             for query, planned in zip(self._spec.queries, self._plan.queries, strict=True)
         ]
@@ -154,18 +154,25 @@ class About:
         )
 
 
-def last_tick(spec: StreamSpec) -> int | None:
-    """The last tick that the stream will ever release."""
-    return spec.clock.ticks if spec.clock.ticks is not None else spec.horizon
-
-
 def next_release(spec: StreamSpec, published: int) -> dt.datetime | None:
     """When the next tick is published; None after the last one, and where ticks close on request."""
     clock = spec.clock
-    if clock.close == "request" or published == last_tick(spec):
+    if clock.close == "request" or published == spec.last_tick:
         return None
     end = dt.datetime.fromisoformat(str(clock.end_of(published + 1)))
     return end + dt.timedelta(seconds=spec.serve.publish_after)
+
+
+def _card(query: QuerySpec) -> CardInStream:
+    card, result = query.record.card, query.record.result
+    return CardInStream(
+        view=card.view,
+        words=card.shown(query.column, query.parameters),
+        together=card.shown(query.column, query.parameters, several=True) if card.together else None,
+        order=card.order(query.parameters),
+        values="labels" if result.value == "label" else "numbers",
+        places=card.places,
+    )
 
 
 def _clock(clock: Clock) -> PublicClock:

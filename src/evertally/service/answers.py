@@ -51,6 +51,17 @@ class Budget(Amounts):
     ticks_left: int | None = Field(description="None on a stream without a horizon.")
 
 
+class CardInStream(Answer):
+    """How a page shows a query."""
+
+    view: Literal["figure", "bars", "ranking"]
+    words: str = Field(description="What is released, in plain language.")
+    together: str | None = Field(description="The words for several queries of one column that share a card.")
+    order: float | None = Field(description="The place of a query among those that it shares a card with.")
+    values: Literal["numbers", "labels"]
+    places: bool = Field(description="Whether the categories are ranks.")
+
+
 class QueryInStream(Answer):
     name: str
     kind: str
@@ -63,8 +74,8 @@ class QueryInStream(Answer):
     stddev: float | None
     error_bound: float | None = Field(description="Holds for all ticks at once with probability 1 - beta.")
     unbounded_because: str | None = Field(description="Why a query has no error bound, and what to declare.")
-    k: int | None
-    q: float | None
+    ours: bool = Field(description="False for a kind that whoever runs the stream has registered.")
+    card: CardInStream
 
 
 class AboutStream(Answer):

@@ -21,7 +21,6 @@ from evertally.runtime.pump import Pump
 from evertally.runtime.releases import TickRelease, as_json
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state.history import History
-from evertally.service.about import last_tick
 from evertally.service.workers import Workers
 
 _WINDOW = 1000  # ticks that are looked for at once
@@ -112,7 +111,7 @@ class LiveEvents:
                     yield one
                 # Ticks that the log no longer keeps are passed over.
                 position = frames[-1][0] if frames else min(published, position + _WINDOW)
-            elif published == last_tick(self._spec):
+            elif published == self._spec.last_tick:
                 yield _ENDED
                 return
             elif not await _rings(wake, self._heartbeat):

@@ -19,7 +19,7 @@ from evertally.runtime.pump import Pump
 from evertally.runtime.releases import unpacked
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state.history import History
-from evertally.service.about import last_tick, next_release
+from evertally.service.about import next_release
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _MOST_LABELS = 100  # a series for each; what has more is read from /v1/releases
@@ -53,7 +53,7 @@ class _Released(Collector):
     def collect(self) -> Iterator[Metric]:
         spec, published = self._spec, self._pump.published
         yield self._gauge("released_tick", "The last released tick.", published)
-        yield self._gauge("horizon_ticks", "The number of ticks of the stream (0: no end).", last_tick(spec) or 0)
+        yield self._gauge("horizon_ticks", "The number of ticks of the stream (0: no end).", spec.last_tick or 0)
         if (moment := next_release(spec, published)) is not None:
             left = (moment - dt.datetime.now(dt.UTC)).total_seconds()
             yield self._gauge("next_release_seconds", "Seconds until the next release.", max(0.0, left))

@@ -17,7 +17,7 @@ from evertally.errors import ConfigurationError
 from evertally.runtime.follow import running
 from evertally.runtime.pump import Pump
 from evertally.runtime.spec import StreamSpec
-from evertally.runtime.spec.values import is_loopback
+from evertally.runtime.spec.network import is_loopback
 from evertally.runtime.state.history import History
 from evertally.service.app import create_app
 from evertally.service.connections import PunctualProtocol

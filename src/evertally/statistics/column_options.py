@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Literal, TypeGuard
 
@@ -10,14 +11,15 @@ from evertally.contract.mechanism import Mechanism, by_tick
 from evertally.contract.options import check_neighbours, option, statistic
 from evertally.contract.parts import Blueprint, Door, Form, Options, check_beta
 from evertally.errors import ConfigurationError
-from evertally.histogram.approaches import Approach, choose_approach
 from evertally.histogram.expressions import exact_number
 from evertally.histogram.tasks import Task, monotone
+from evertally.histogram.ways import ColumnWay, choose, rank
 from evertally.integers import whole
 from evertally.noise import ItemSource
 from evertally.partition import Queries, Split
 from evertally.partition.intervals import PartitionEngine
 from evertally.privacy import Contribution, change, moves_one_way
+from evertally.ranking import Ranking
 
 Share = str | float | Fraction
 
@@ -75,6 +77,10 @@ class Guessing(Mechanism):
         """
         return self._bound(beta, tick, trust_largest)
 
+    def ways(self) -> Ranking:
+        """The ranked table that "auto" takes its way from, with bounds that hold with probability 1 - beta."""
+        return rank(replace(self._task, settled=None))
+
     def _partitioned(
         self,
         *,
@@ -87,7 +93,7 @@ class Guessing(Mechanism):
         memory_limit: int,
         address: Options,
         door: Callable[[ItemSource, int], Door],
-        form: Callable[[Approach], Form],
+        form: Callable[[ColumnWay], Form],
         linear: bool = False,
         selects: bool = False,
         shown: str | None = None,
@@ -135,7 +141,7 @@ class Guessing(Mechanism):
             settled=self.calibration,
         )
         self._task = task
-        approach = choose_approach(task, mechanism)
+        approach = choose(task, mechanism)
         split = None if shares is None else [str(share) for share in shares]
         return Blueprint(
             word=word,

@@ -13,10 +13,10 @@ from evertally.encode import CategoryDoor
 from evertally.encode.labels import is_text
 from evertally.errors import ConfigurationError
 from evertally.histogram import expressions
-from evertally.histogram.approaches import Approach
 from evertally.histogram.expressions import Expression, exact_number
 from evertally.histogram.refuter import certified
 from evertally.histogram.tasks import AllColumns, Expressions, Largest
+from evertally.histogram.ways import ColumnWay
 from evertally.integers import whole
 from evertally.partition import Queries
 from evertally.statistics.column_options import Guessing
@@ -41,7 +41,7 @@ class ColumnQuery(Guessing):
         self,
         names: Sequence[Any],
         queries: Callable[[int], Queries],
-        form: Callable[[Approach, Queries], Form],
+        form: Callable[[ColumnWay, Queries], Form],
         further: Options | None = None,
         *,
         linear: bool = False,

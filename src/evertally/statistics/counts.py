@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from evertally.contract.doors import Columns, EachColumn, OneAmount, read_columns
 from evertally.contract.forms import LabelledForm, NumberForm, RowForm
 from evertally.contract.options import foreign, option, statistic
 from evertally.contract.parts import Blueprint, Options
+from evertally.counting.choose import KINDS
 from evertally.encode import AmountDoor, CategoryDoor
 from evertally.errors import ConfigurationError
 from evertally.histogram.tasks import AllColumns
+from evertally.histogram.ways import NAMES
 from evertally.privacy import Contribution, change
+from evertally.ranking import Ranking
 from evertally.statistics.column_options import Guessing
 from evertally.statistics.forms import Answer, AnswersByLabel
 from evertally.statistics.linear_options import Linear
@@ -29,10 +32,22 @@ class SparseToo(Linear, Guessing):
     Intervals close when a noisy count inside them passes a noisy threshold; only their totals meet the counter H, in
     the partition of Dwork, Naor, Reingold and Rothblum (parameterized-histograms 4.5 [D][R], variant V2 of 7.2).
     `largest` is a public guess at the final count; H comes in blocks that grow (partition/blocks.py), so a count beyond
-    it costs accuracy alone. Nothing is tuned in hindsight.
+    it costs accuracy alone. Nothing is tuned in hindsight. The other ways of `MaxSum` are taken by name too.
     """
 
     signed: bool = option("Whether amounts may be negative.", default=False)
+
+    named_ways: ClassVar[tuple[str, ...]] = ("sparse",)
+
+    def ways(self) -> Ranking:
+        """The ranked table that "auto" takes its process from, or that a partition was taken from."""
+        return Guessing.ways(self) if self._way() is not None else Linear.ways(self)
+
+    def _way(self) -> str | None:
+        """The way to answer that is no linear noise, None for linear noise."""
+        if self.mechanism == "sparse":
+            return "intervals"
+        return self.mechanism if self.mechanism in NAMES and self.mechanism not in KINDS else None
 
     def _only_linear(self) -> None:
         foreign({name: getattr(self, name) for name in _SPARSE}, _SPARSE, 'mechanism="sparse"')
@@ -83,8 +98,9 @@ class Counter(SparseToo):
     max_weight: int = option("The largest amount that an event adds (to each of its columns).", default=1)
 
     def _blueprint(self) -> Blueprint:
-        if self.mechanism == "sparse":
-            return self._sparse()
+        way = self._way()
+        if way is not None:
+            return self._sparse(way)
         self._only_linear()
         contribution = Contribution(
             max_weight=self.max_weight,
@@ -108,14 +124,14 @@ class Counter(SparseToo):
             NumberForm(1),
         )
 
-    def _sparse(self) -> Blueprint:
+    def _sparse(self, way: str) -> Blueprint:
         self._only_sparse()
         amounts = AmountDoor(self.max_weight, signed=False)
         queries = AllColumns(1)
         return self._partitioned(
             word="SparseCounter",
-            mechanism="intervals",
-            shown="sparse",
+            mechanism=way,
+            shown=_shown(way),
             columns=1,
             queries=queries,
             max_per_event=1,
@@ -202,12 +218,13 @@ class Histogram(SparseToo):
         if isinstance(self.categories, int | str):
             raise ConfigurationError("categories is a list of labels")
         names = list(self.categories)
-        if self.mechanism == "sparse":
-            return self._sparse(names)
+        way = self._way()
+        if way is not None:
+            return self._sparse(names, way)
         self._only_linear()
         return _columns_of(self, "Histogram", names, "categories")
 
-    def _sparse(self, names: list[Any]) -> Blueprint:
+    def _sparse(self, names: list[Any], way: str) -> Blueprint:
         self._only_sparse()
         foreign({"protects": self.protects}, {"protects": "event"}, "linear noise")
         door = CategoryDoor(names, self.other, self.max_per_event, self.max_weight, order=self._rank)
@@ -217,8 +234,8 @@ class Histogram(SparseToo):
         queries = AllColumns(door.width)
         return self._partitioned(
             word="SparseHistogram",
-            mechanism="intervals",
-            shown="sparse",
+            mechanism=way,
+            shown=_shown(way),
             columns=door.width,
             queries=queries,
             max_per_event=self.max_per_event,
@@ -233,6 +250,10 @@ class Histogram(SparseToo):
 
     def _rank(self, message: bytes) -> bytes:
         return self._source.order(message)
+
+
+def _shown(way: str) -> str:
+    return "sparse" if way == "intervals" else way
 
 
 def _columns_of(me: VectorCounter | Histogram, word: str, names: Sequence[Any], called: str) -> Blueprint:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from evertally.contract.forms import LabelledForm, RowForm
 from evertally.contract.in_place import sides
 from evertally.contract.parts import Accuracy, IntArray
-from evertally.histogram.approaches import Approach
+from evertally.histogram.ways import ColumnWay
 from evertally.partition import Queries
 
 
@@ -32,7 +32,7 @@ class AnswersByLabel(LabelledForm):
 class Answer(RowForm):
     """One number: the first query of the released column sums, or what the engine released as the answer."""
 
-    def __init__(self, approach: Approach, queries: Queries, labels: Sequence[str] | None = None) -> None:
+    def __init__(self, approach: ColumnWay, queries: Queries, labels: Sequence[str] | None = None) -> None:
         super().__init__(approach.width, labels)
         self.queries = queries
         self._answers = approach.answers
@@ -55,7 +55,7 @@ class Answer(RowForm):
 class Answers(Answer):
     """Several numbers, in a fixed order: places 1 to k."""
 
-    def __init__(self, approach: Approach, queries: Queries) -> None:
+    def __init__(self, approach: ColumnWay, queries: Queries) -> None:
         super().__init__(approach, queries, [str(rank) for rank in range(1, queries.count + 1)])
 
     def show(self, row: IntArray) -> NDArray[np.int64]:
@@ -68,7 +68,7 @@ class Answers(Answer):
 class RoundedAnswers(Answer):
     """Queries by name, or one without: rounded up, so each is off by one more at most."""
 
-    def __init__(self, approach: Approach, queries: Queries, names: list[str] | None) -> None:
+    def __init__(self, approach: ColumnWay, queries: Queries, names: list[str] | None) -> None:
         super().__init__(approach, queries, names)
         self._names = names
 
@@ -90,7 +90,7 @@ class RoundedAnswers(Answer):
 class Leader(Answer):
     """The label of one column. The error is a deficit: how far its sum is below the largest."""
 
-    def __init__(self, approach: Approach, queries: Queries, columns: Sequence[str]) -> None:
+    def __init__(self, approach: ColumnWay, queries: Queries, columns: Sequence[str]) -> None:
         super().__init__(approach, queries)
         self._columns = columns
 

@@ -8,24 +8,29 @@ from typing import Any, TypeGuard
 from evertally.contract.options import check_neighbours, option, statistic
 from evertally.contract.parts import Blueprint, Door, Form, Options
 from evertally.contract.windows import Windowed
-from evertally.counting.choose import Setting, build, choose
+from evertally.counting.choose import Setting, build, choose, rank
 from evertally.counting.linear import LinearEngine
 from evertally.counting.process import NoiseProcess
 from evertally.counting.tree import Radix
 from evertally.integers import whole
 from evertally.noise import ItemSource
 from evertally.privacy import Change, Contribution
+from evertally.ranking import Ranking
 
 
 @statistic
 class Linear(Windowed):
-    """Exact sums plus a noise process. Not used directly; see `Counter`, `VectorCounter`, `Histogram`, `RunningMean`."""
+    """Exact sums plus a noise process. Not used directly; see `Counter`, `VectorCounter`, `RunningMean`."""
 
     radix: Radix = option(
         'How many children a node of a tree has: a number, "formula", or "exact" (the least worst digit sum).',
         default="formula",
     )
     memory_limit: int = option("The bytes that noise may take at most.", default=2**30)
+
+    def ways(self) -> Ranking:
+        """The ranked table that "auto" takes its process from, with bounds that hold with probability 95 %."""
+        return rank(self.guarantee, self._setting)
 
     @property
     def noise(self) -> NoiseProcess:

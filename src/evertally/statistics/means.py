@@ -15,6 +15,7 @@ from evertally.contract.parts import Accuracy, Blueprint, IntArray
 from evertally.encode import ValueDoor
 from evertally.errors import ConfigurationError
 from evertally.privacy import Change, Contribution, Neighbours
+from evertally.ranking import Ranking
 from evertally.statistics.linear_options import Linear
 
 
@@ -31,7 +32,8 @@ class RunningMean(Linear):
     11, step 1). Exactness tier "exact"; time and memory as VectorCounter with two columns. `stddev` is None: a ratio
     has none; intervals and `error_bound(count=...)` hold.
 
-    `step` takes the tick's values, `last(window)` gives the mean of the last ticks; there is no total to hand over, so `step_events` is the same. A tick may be empty.
+    `step` takes the tick's values, `last(window)` gives the mean of the last ticks; there is no total to hand over, so
+    `step_events` is the same. A tick may be empty.
 
     >>> import evertally as et
     >>> mean = et.RunningMean(lower=0, upper=100, guarantee=et.ZCDP(0.5), horizon=24, key=et.simulation(1))
@@ -95,7 +97,14 @@ class RunningMean(Linear):
         With both sums off by at most r and |sum| <= A n, the ratio is off by at most 2 r/(A n - r); half a grid step
         comes from rounding the values.
         """
-        r, n = self._bound(beta, tick), self._values.steps * count
+        return self._off(self._bound(beta, tick), count)
+
+    def ways(self, *, count: int = 0) -> Ranking:
+        """As for every counter, with the errors of means of at least `count` values."""
+        return Ranking(way.shown_as(lambda r: self._off(r, count)) for way in super().ways())
+
+    def _off(self, r: float, count: int) -> float:
+        n = self._values.steps * count
         width = self.upper - self.lower
         if n <= r:
             return width

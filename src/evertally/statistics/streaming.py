@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +77,8 @@ class StreamingTopK(Mechanism):
     >>> top.accounting, top.switches_left, top.run([[0, 9, 0]] * 3)[-1].keys() == release.value.keys()
     ('adaptive', 3, True)
     """
+
+    named_ways: ClassVar[tuple[str, ...]] = MECHANISMS
 
     k: int = option("How many.", kw_only=False)
     switches: int | None = option(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from evertally.bounds.selection import Threshold
 from evertally.contract.doors import Items
@@ -55,6 +55,8 @@ class UnknownItems(Mechanism):
     max_events_per_tick: int | None = option(
         'A public fact: no tick has more events. Error bounds of "meta" rest on it, privacy does not.', default=None
     )
+
+    named_ways: ClassVar[tuple[str, ...]] = MECHANISMS
 
     @by_tick
     def threshold_at(self, tick: int) -> int:
@@ -214,21 +216,23 @@ class UnknownHistogram(UnknownItems):
 
     `mechanism="meta"`: every block of a tree shows its items above a noisy threshold (UnkGauss with `kbar` items at
     most, default 1000), and they are added up: more items are named than by the tree, but their counts are too low
-    (streaming-selection 7.4). Theorem: 4.3 and 5.1 there, adaptive streams by 1.4; `unit="user"` multiplies delta by the
-    number of blocks that a user's events can meet. Interval: the lower end holds for the noise; the upper end adds all
-    that blocks without the label could hold, from the public fact `max_events_per_tick` (without it there is no upper
-    end: 2^61 away, once a block has not shown the label). Time O(items of the block) for a tick, memory O(L items of a
-    block).
+    (streaming-selection 7.4). Theorem: 4.3 and 5.1 there, adaptive streams by 1.4; `unit="user"` multiplies delta by
+    the number of blocks that a user's events can meet. Interval: the lower end holds for the noise; the upper end adds
+    all that blocks without the label could hold, from the public fact `max_events_per_tick` (without it there is no
+    upper end: 2^61 away, once a block has not shown the label). Time O(items of the block) for a tick, memory O(L items
+    of a block).
 
     >>> import evertally as et
-    >>> words = et.UnknownHistogram(max_per_event=2, guarantee=et.ApproxDP(1.0, 1e-6), horizon=500, key=et.simulation(1))
+    >>> words = et.UnknownHistogram(max_per_event=2, guarantee=et.ApproxDP(1.0, 1e-6), horizon=500,
+    ...                             key=et.simulation(1))
     >>> release = words.step([["tea"]] * 900 + [["tea", "milk"]] * 800 + [["a secret"]])
     >>> list(release.value), words.threshold_at(1), round(release.stddev)
     (['tea', 'milk'], 297, 11)
     >>> lower, upper = release.interval(beta=0.01)
     >>> lower["tea"] <= 1700 <= upper["tea"]
     True
-    >>> blocks = et.UnknownHistogram(mechanism="meta", guarantee=et.ApproxDP(2.0, 1e-6), horizon=8, key=et.simulation(1))
+    >>> blocks = et.UnknownHistogram(mechanism="meta", guarantee=et.ApproxDP(2.0, 1e-6), horizon=8,
+    ...                              key=et.simulation(1))
     >>> list(blocks.step([["tea"]] * 900 + [["a secret"]]).value)
     ['tea']
     """

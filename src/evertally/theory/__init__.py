@@ -12,6 +12,5 @@
 
 from evertally.theory import frontier, selection
 from evertally.theory.floors import floor, price
-from evertally.theory.plan import plan
 
-__all__ = ["floor", "frontier", "plan", "price", "selection"]
+__all__ = ["floor", "frontier", "price", "selection"]

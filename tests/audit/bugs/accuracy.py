@@ -11,7 +11,7 @@ import numpy as np
 from audit.bugs.planting import Bug, plant, replaced
 from evertally.bounds import joint, staleness
 from evertally.counting import epochs, honaker, process, tree
-from evertally.partition import tails
+from evertally.partition import noise_bounds
 
 _COUNTERS, _PARTITIONS = "error bounds of counters", "error bounds of partitions"
 
@@ -72,7 +72,7 @@ def epochs_share_nothing() -> Bug:
 
 def _behind(change: Callable[..., Any]) -> Bug:
     original = staleness.behind_radius
-    return replaced(tails, behind_radius=lambda *arguments: original(*change(*arguments)))
+    return replaced(noise_bounds, behind_radius=lambda *arguments: original(*change(*arguments)))
 
 
 @plant(_PARTITIONS)

@@ -16,7 +16,16 @@ from evertally.counting import tree
 from evertally.counting.accumulate import AccumulatingProcess
 from evertally.counting.process import IntArray, check_horizon
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law
-from evertally.partition import Noise, NoisyLadders, PartitionedRelease, Rebased, TwoLevelRelease, plan, two_level
+from evertally.partition import (
+    Noise,
+    NoisyLadders,
+    PartitionedRelease,
+    Rebased,
+    TwoLevelRelease,
+    bounded,
+    configuration,
+    two_level,
+)
 from evertally.partition.budget import noise_of
 from evertally.partition.engine import project
 from evertally.partition.histograms import make_histogram
@@ -37,7 +46,7 @@ def other_noise(change: Callable[[Noise, Any, Any], Noise]) -> Bug:
     def changed(promise: Any, split: Any, **options: Any) -> Noise:
         return change(noise_of(promise, split, **options), promise, split)
 
-    return replaced(plan, noise_of=changed)
+    return replaced(configuration, noise_of=changed)
 
 
 # -- tau and mu ------------------------------------------------------------------------------------------------------
@@ -81,7 +90,7 @@ def halved_twice() -> Bug:
         made = noise_of(promise, split, **options)
         return replace(made, mu=DiscreteLaplace(made.mu.scale / 2)) if options.get("one_way") else made
 
-    return replaced(plan, noise_of=noise)
+    return replaced(configuration, noise_of=noise)
 
 
 @plant("selections, one event replaced")
@@ -145,7 +154,7 @@ def linf_ignored() -> Bug:
     """noise for rows of 0 and 1, whatever the rows (parameterized-histograms 1.7: values up to B multiply every noise
     scale)"""
     return replaced(
-        plan, noise_of=lambda promise, split, *, linf, **options: noise_of(promise, split, linf=1, **options)
+        configuration, noise_of=lambda promise, split, *, linf, **options: noise_of(promise, split, linf=1, **options)
     )
 
 
@@ -205,9 +214,9 @@ def queries_for_columns() -> Bug:
     def made(kind: str, charge: Any, change: Change, *rest: Any, **options: Any) -> Any:
         height = change.linf
         one = Change(height, height * height, height)
-        return make_histogram(kind, charge, one if kind == "pile" else change, *rest, **options)
+        return make_histogram(kind, charge, one if kind == "running-sum" else change, *rest, **options)
 
-    return replaced(plan, make_histogram=made)
+    return replaced(configuration, make_histogram=made)
 
 
 @plant("histogram of an (epsilon, delta) partition")
@@ -251,7 +260,8 @@ def update_without_noise() -> Bug:
 def update_for_one() -> Bug:
     """update noise for one query (parameterized-histograms 9.3 A6: Lap(3/eps) in place of Lap(3k/eps))"""
     return replaced(
-        plan, noise_of=lambda promise, split, *, queries, **options: noise_of(promise, split, queries=1, **options)
+        configuration,
+        noise_of=lambda promise, split, *, queries, **options: noise_of(promise, split, queries=1, **options),
     )
 
 
@@ -308,7 +318,7 @@ def true_largest() -> Bug:
         known = self._plan.inner(segment)
         if segment > 1:
             L = int(self._outer._inserted.max()).bit_length()
-            known = plan.bounded(replace(known.terms, base_error=known.terms.base_error + L))
+            known = bounded(replace(known.terms, base_error=known.terms.base_error + L))
         engine: PartitionedRelease = known.engine(Lanes(self._source, f"segment-{segment}"), base=base)
         return engine
 

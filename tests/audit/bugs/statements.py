@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from audit.bugs.planting import Bug, all_of, plant, replaced
-from evertally.histogram import approaches, in_place
+from evertally.histogram import in_place, ways
+from evertally.histogram.ways import recomputation
 from evertally.partition import Configuration, PartitionEngine
 from evertally.partition.intervals import PartitionAccuracy
+from evertally.ranking import Ranking, Way
 
 _STATEMENTS = "error statements of column queries"
 _TRAP = "a number that nobody declared carries no bound, and neither does a guess (column-queries, what is declared)"
@@ -20,7 +23,7 @@ def undeclared_is_one() -> Bug:
     def unseen(most: int | None, ticks: int) -> float:
         return float((most or 1) * ticks)
 
-    return all_of(replaced(in_place, unseen=unseen), replaced(approaches, unseen=unseen))
+    return all_of(replaced(in_place, unseen=unseen), replaced(recomputation, unseen=unseen))
 
 
 @plant(_STATEMENTS, trap=_TRAP)
@@ -42,16 +45,16 @@ def frozen_with_an_interval() -> Bug:
 @plant("what is chosen on a guess", trap=_TRAP)
 def constant_on_a_guess() -> Bug:
     """a constant chosen because of a guess"""
-    return replaced(approaches, _all_names=lambda task: iter(approaches.NAMES))
+    return replaced(ways, _all_names=lambda task: iter(ways.NAMES))
 
 
 @plant("what is chosen on a guess", trap=_TRAP)
 def unbounded_first() -> Bug:
     """a way without a bound chosen because it looks best"""
-    original = approaches.survey
 
-    def survey(*arguments: Any) -> Any:
-        found, reasons = original(*arguments)
-        return sorted(found, key=lambda approach: approach.predicted), reasons
+    class Hopeful(Ranking):
+        def __init__(self, rows: Iterable[Way]) -> None:
+            super().__init__(rows)
+            self._ways.sort(key=lambda way: (way.refused != "", way.score))
 
-    return replaced(approaches, survey=survey)
+    return replaced(ways, Ranking=Hopeful)

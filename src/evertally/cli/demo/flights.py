@@ -65,7 +65,7 @@ class Exact:
         self.counts: dict[tuple[str, str | None], NDArray[np.int64]] = {}  # by query and label, at every tick
         self._count("all", None, of_flight[inside], ticks)
         for query in spec.queries:
-            if query.column is not None and query.kind != "mean":
+            if query.column is not None and query.record.reads.use != "amounts":
                 labels = np.asarray(flights[query.column].to_numpy(zero_copy_only=False))[inside]
                 for label in np.unique(labels):
                     self._count(query.name, str(label), of_flight[inside][labels == label], ticks)

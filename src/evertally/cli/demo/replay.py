@@ -75,7 +75,7 @@ categories = {json.dumps(CARRIERS)}
 
 [[query]]
 name = "mean-delay"
-kind = "mean"                 # minutes; early departures have negative ones
+kind = "running_mean"         # minutes; early departures have negative ones
 share = 0.1
 column = "delay"
 lower = -30
@@ -84,7 +84,7 @@ resolution = 1
 
 [[query]]
 name = "top-destinations"     # nobody declared them: they are found
-kind = "unknown-top"
+kind = "unknown_top_k"
 k = 10
 share = 0.2
 column = "destination"

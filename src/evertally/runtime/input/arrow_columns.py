@@ -2,7 +2,7 @@
 
 Arrow checks the frame of what it reads, not the content: offsets, indices and lengths may lie. A column is validated in
 full, but with texts as bytes and days as milliseconds, which have no wrong values: a single record must not decide
-whether the others are taken. Forms that few functions know (dictionaries, views, half floats, decimals) are resolved
+whether the others are taken. Forms that few functions know (dictionaries, views, half floats) are resolved
 here. A short column may stand for very many bytes then, so what it becomes is bounded first.
 """
 
@@ -80,8 +80,6 @@ def _simple(kind: Any) -> Any:
         return pa.binary()
     if types.is_float16(kind):
         return pa.float32()
-    if types.is_decimal(kind):
-        return pa.float64()
     return _rebuilt(kind, _simple)
 
 

@@ -48,14 +48,20 @@ def needed(spec: StreamSpec) -> list[str]:
 
 def check_type(spec: StreamSpec, name: str, kind: Any) -> None:
     """Refuses an Arrow type that a use of the column, or the declared schema, cannot take."""
+    check_use(spec, name, kind)
+    value = kind.value_type if _types.is_dictionary(kind) else kind
+    declared = (spec.events or {}).get(name)
+    if declared is not None and not (_types.is_null(value) or _DECLARED[declared](value)):
+        raise BatchRefused(f"column {name!r} has another type than {declared!r}, which [events] declares")
+
+
+def check_use(spec: StreamSpec, name: str, kind: Any) -> None:
+    """Refuses an Arrow type that a use of the column cannot take."""
     coded = _types.is_dictionary(kind)
     value = kind.value_type if coded else kind
     for use in _uses(spec, name):
         if not _USES[use](value) or (coded and _types.is_nested(value)):
             raise BatchRefused(f"column {name!r} has another type than {_WANTED[use]}")
-    declared = (spec.events or {}).get(name)
-    if declared is not None and not (_types.is_null(value) or _DECLARED[declared](value)):
-        raise BatchRefused(f"column {name!r} has another type than {declared!r}, which [events] declares")
 
 
 def _uses(spec: StreamSpec, name: str) -> list[str]:
@@ -64,7 +70,7 @@ def _uses(spec: StreamSpec, name: str) -> list[str]:
         uses.append("integer time" if spec.clock.integer else "time")
     for query in spec.queries:
         if query.column == name:
-            uses.append("amount" if query.kind in ("counter", "mean") else "label")
+            uses.append(query.record.reads.use)
     return uses
 
 
@@ -103,16 +109,17 @@ def _is_label(kind: Any) -> bool:
 _USES: dict[str, Test] = {
     "time": lambda kind: _types.is_null(kind) or is_text(kind) or _types.is_date(kind) or _types.is_timestamp(kind),
     "integer time": lambda kind: _types.is_null(kind) or is_text(kind) or _is_number(kind),
-    "amount": lambda kind: _is_plain(kind) or _types.is_decimal(kind),
+    "amounts": lambda kind: _is_plain(kind) or _types.is_decimal(kind),
     "user": _is_plain,
-    "label": _is_label,
+    "labels": _is_label,
+    "items": _is_label,
 }
 _WANTED = {
     "time": "time stamps, dates or text, which this clock needs",
     "integer time": "integers, which this clock needs",
-    "amount": "numbers or text, which a counter or mean needs",
+    "amounts": "numbers or text, from which amounts are read",
     "user": "text or numbers: an event has exactly one user",
-    "label": "text, numbers, lists of them, or tables from labels to weights",
+    **dict.fromkeys(("labels", "items"), "text, numbers, lists of them, or tables from labels to weights"),
 }
 _DECLARED: dict[str, Test] = {
     "time": _USES["time"],

@@ -11,7 +11,7 @@ is refused, for nobody can say which of its records were counted.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -29,6 +29,14 @@ from evertally.runtime.spec import StreamSpec
 _UNFINISHED = (".tmp", ".part")
 _ROWS = 65536  # of one piece
 _ALL = -1  # the mark of a file that was accepted to its end
+
+
+class Unread(ConfigurationError):
+    """Some files of a folder cannot be read: a sentence about each."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
 
 
 class Folder:
@@ -68,7 +76,7 @@ class Folder:
     def new(self) -> Iterator[Piece]:
         """What has come since: every piece must be accepted before the next one is asked for.
 
-        Files that cannot be read are named in a ConfigurationError at the end.
+        Files that cannot be read are named at the end.
         """
         problems = []
         for path in sorted(self.path.iterdir()):
@@ -78,7 +86,7 @@ class Folder:
                 except ConfigurationError as error:  # of this file alone: the others are read all the same
                     problems.append(str(error))
         if problems:
-            raise ConfigurationError("; ".join(problems))
+            raise Unread(problems)
 
     def _new_in(self, path: Path) -> Iterator[Piece]:
         if self._accepted.get(path.name) == identity(path):

@@ -275,7 +275,7 @@ def _parquet_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterato
         parquet = pa.parquet.ParquetFile(file)
         _require(columns, parquet.schema_arrow.names, path, _listed(parquet.schema_arrow.names))
         for batch in parquet.iter_batches(columns=columns):
-            yield _of({name: batch.column(name) for name in columns}, batch.num_rows)
+            yield _of({name: clean(batch.column(name)) for name in columns}, batch.num_rows)
     except pa.ArrowException:
         # Arrow's own text may quote values of the file.
         raise ConfigurationError(f"{path} is not a readable Parquet file") from None

@@ -16,10 +16,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from evertally.encode.labels import as_list
-from evertally.runtime.input import columns
+from evertally.encode.numbers import floats
 from evertally.runtime.input.sources import ROWS, Batch
+from evertally.runtime.input.times import as_arrow, instants, is_text
 from evertally.runtime.spec import QuerySpec, StreamSpec
-from evertally.runtime.spec.options import UNKNOWN
 from evertally.secret import Secret
 
 _SHORT_LIMIT = 2**31  # bytes that positions of 32 bits reach
@@ -29,11 +29,12 @@ class TickEvents(Secret):
     """What the doors of one tick get: the events of all its batches, in the order of the batches.
 
     >>> from types import SimpleNamespace
+    >>> from evertally.kinds import find
     >>> spec = SimpleNamespace(user_column=None)
     >>> lines = {"ward": np.array(["north", None, 7], object)}
     >>> table = {"ward": pa.array(["north", "south"])}
     >>> events = TickEvents(spec, [lines, table])
-    >>> len(events), as_list(events.events(SimpleNamespace(kind="histogram", column="ward")))
+    >>> len(events), as_list(events.events(SimpleNamespace(record=find("histogram"), column="ward")))
     (5, ['north', None, 7, 'north', 'south'])
     """
 
@@ -60,7 +61,7 @@ class TickEvents(Secret):
         if (name, use) not in self._made:
             # Many small batches of one form are joined first: preparing a column costs more than its cells do.
             runs = [joined(list(run)) for _, run in groupby((batch[name] for batch in self._batches), _form)]
-            column = joined([prepared(run, name, use) for run in runs])
+            column = joined([prepared(run, use) for run in runs])
             self._made[name, use] = readable(column) if use == "items" else column
         return self._made[name, use]
 
@@ -72,18 +73,25 @@ def length(batch: Batch) -> int:
 
 def use_of(query: QuerySpec) -> str:
     """What a query makes of its column."""
-    if query.kind in ("counter", "mean"):
-        return "amounts"
-    return "items" if query.kind in UNKNOWN else "labels"
+    return query.record.reads.use
 
 
-def prepared(column: Any, name: str, use: str) -> Any:
-    """A raw column as the door of its use takes it."""
+def prepared(column: Any, use: str) -> Any:
+    """A column in the form that its door reads fastest. What its cells mean is the door's business alone."""
     if use == "amounts":
-        return columns.amounts(column, name)
-    if use == "users":
-        return columns.users(column, name)
-    return columns.items(column) if use == "items" else columns.labels(column)
+        return floats(column)
+    if isinstance(column, np.ndarray):
+        return column
+    if use == "items":
+        # Not coded: there may be as many labels as events, and a door that gets a tick of them would read the labels of
+        # all ticks. Offsets of 64 bits: a file of long labels is one array in the end.
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if pa.types.is_string(column.type):
+            return column.cast(pa.large_string())
+        return column.cast(pa.large_binary()) if pa.types.is_binary(column.type) else column
+    # Text coded by its distinct values: small, and quick to slice.
+    return column.dictionary_encode() if is_text(column) else column
 
 
 # -- Joining -------------------------------------------------------------------------------------------------
@@ -128,13 +136,13 @@ def _short(kind: Any) -> bool:
 def _common_form(part: Any) -> Any:
     """Text in one form, wherever it came from; everything else as it is."""
     if isinstance(part, np.ndarray):
-        typed = columns.as_arrow(part)
+        typed = as_arrow(part)
         if typed is None:
             return part
         part = typed
     if pa.types.is_dictionary(part.type):
         return pa.DictionaryArray.from_arrays(part.indices, _common_form(part.dictionary))
-    return part.cast(pa.large_binary()) if columns.is_text(part) else part
+    return part.cast(pa.large_binary()) if is_text(part) else part
 
 
 def _cells(part: Any) -> NDArray[Any]:
@@ -178,7 +186,7 @@ def ticks_of(
     batch: Batch, spec: StreamSpec, first: int, last: int | None
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """The tick that each event enters, and which events enter any: its own time stamp and public bounds decide."""
-    moments, readable = columns.instants(batch[str(spec.clock.column)], spec.clock)
+    moments, readable = instants(batch[str(spec.clock.column)], spec.clock)
     own = spec.clock.ticks_of(moments)
     return np.maximum(own, first), readable if last is None else readable & (own <= last)
 

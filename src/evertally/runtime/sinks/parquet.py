@@ -24,13 +24,12 @@ import pyarrow.parquet as pq
 from evertally.errors import StateError
 from evertally.runtime.clock import instant
 from evertally.runtime.plan import about_intervals
-from evertally.runtime.releases import TickRelease, categories, unpacked
-from evertally.runtime.spec import QuerySpec, StreamSpec
+from evertally.runtime.releases import TickRelease, unpacked
+from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state.sidecar import sync_directory
 
 _ROWS = 2**18  # of a part, about: what can be written anew at every tick of a second (some 35 ms)
 _TICKS = 2**14  # of a part, at most
-_FOUND = 1000  # rows of an unknown histogram, for the size of parts: how many it will have is not public
 _LARGEST = 2**63 - 1
 ABOUT = b"evertally.about"  # in the metadata: what the intervals are about
 _LAST = b"evertally.last_tick"  # in the file's metadata: a tick that shows no label has no row
@@ -119,22 +118,14 @@ class Parts:
 
 def ticks_of_a_part(spec: StreamSpec) -> int:
     """How many ticks a part has: a function of public numbers, which must not change while a stream runs."""
-    rows = sum(_rows(query) for query in spec.queries)
-    return max(1, min(_TICKS, _ROWS // rows))
-
-
-def _rows(query: QuerySpec) -> int:
-    if query.kind == "unknown-histogram":
-        return _FOUND
-    declared = categories(query)
-    return int(query.parameters.get("k", 1)) if declared is None else len(declared)
+    return max(1, min(_TICKS, _ROWS // spec.rows))
 
 
 def release_schema(spec: StreamSpec) -> pa.Schema:
     """The columns of releases as a table, which follow from the spec."""
-    kinds = {query.kind for query in spec.queries}
-    number = pa.float64() if "mean" in kinds else pa.int64()
-    labels = [("label", pa.string())] if kinds & {"leader", "leaders"} else []
+    values = {query.record.result.value for query in spec.queries}
+    number = pa.float64() if "real" in values else pa.int64()
+    labels = [("label", pa.string())] if "label" in values else []
     return pa.schema(
         [
             ("tick", pa.int64()),
@@ -158,7 +149,7 @@ def release_table(spec: StreamSpec, schema: pa.Schema, release: TickRelease) -> 
     for query, columns in unpacked(spec, release):
         names = ("category", "value", "lower", "upper")
         category, value, lower, upper = (_listed(columns[name]) for name in names)
-        count, labelled = len(value), query.kind in ("leader", "leaders")
+        count, labelled = len(value), query.record.result.value == "label"
         fields: dict[str, list[Any]] = {
             "tick": [release.tick] * count,
             "time": [time] * count,

@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from evertally.runtime.spec.options import LINEAR, a, rests_on_rate
+from evertally.kinds.query_table import a
 from evertally.runtime.spec.types import QuerySpec, StreamSpec
 
-_LABELS = ("text", "integer", "list of text", "counts")
-_AMOUNTS = ("number", "integer")
 _USERS = ("text", "integer")
 
 
@@ -20,7 +18,7 @@ def check_whole(spec: StreamSpec) -> None:
     _check_files(spec)
     _check_events(spec)
     _check_publication(spec)
-    growing = next((q for q in spec.queries if q.kind not in LINEAR and rests_on_rate(q.kind, q.mechanism)), None)
+    growing = next((query for query in spec.queries if _needs_rate(query)), None)
     if growing is not None and spec.max_events_per_tick is None:
         # A default would be a promise that nobody made: error bounds and the choice of a mechanism rest on it.
         spec.file.refuse(
@@ -28,6 +26,10 @@ def check_whole(spec: StreamSpec) -> None:
             "bounds rest on (public)",
             "stream",
         )
+
+
+def _needs_rate(query: QuerySpec) -> bool:
+    return query.record.needs_rate and query.record.rests_on_rate(query.mechanism)
 
 
 def check_runnable(spec: StreamSpec) -> None:
@@ -113,11 +115,7 @@ def _check_events(spec: StreamSpec) -> None:
         _check_column(spec, spec.user_column, _USERS, "[stream] user_column")
     for query in spec.queries:
         if query.column is not None:
-            _check_column(spec, query.column, _types_for(query), f"the {query.kind} {query.name!r}")
-
-
-def _types_for(query: QuerySpec) -> tuple[str, ...]:
-    return _AMOUNTS if query.kind in ("counter", "mean") else _LABELS
+            _check_column(spec, query.column, query.record.reads.declared, f"the {query.kind} {query.name!r}")
 
 
 def _check_column(spec: StreamSpec, column: str, types: tuple[str, ...], use: str) -> None:

@@ -15,14 +15,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import PlainValidator
+
+from evertally import kinds
 from evertally.errors import ConfigurationError
+from evertally.kinds.query_table import Query, a
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from evertally.runtime.clock import FIRST_SERVE, Clock
 from evertally.runtime.spec.checks import check_whole
 from evertally.runtime.spec.file import Model, SpecFile, nearest
-from evertally.runtime.spec.options import KINDS, UNKNOWN, Query, a
 from evertally.runtime.spec.sections import (
     ALL,
     ClockSection,
@@ -67,7 +70,7 @@ def load_spec(path: str | os.PathLike[str]) -> StreamSpec:
         user_column=stream.user_column,
         max_events_per_tick=stream.max_events_per_tick,
         guarantee=guarantee,
-        shared=_shared(file, guarantee, queries),
+        shared=shared_guarantee(file, guarantee, queries),
         clock=clock,
         key_file=folder / key.file,
         state_file=folder / state.file,
@@ -131,26 +134,27 @@ def _guarantee(file: SpecFile, section: GuaranteeSection) -> Guarantee:
     return guarantee
 
 
-def _shared(file: SpecFile, guarantee: Guarantee, queries: tuple[QuerySpec, ...]) -> Guarantee:
+def shared_guarantee(file: SpecFile, guarantee: Guarantee, queries: tuple[QuerySpec, ...]) -> Guarantee:
     """Shares of (epsilon, delta) are zCDP, without a delta; queries about unknown items need one."""
     for number, query in enumerate(queries, 1):
-        if query.takes_whole(guarantee) and len(queries) > 1:
+        undivided = query.record.undivided if query.takes_whole(guarantee) else None
+        if undivided is not None and len(queries) > 1:
             file.refuse(
-                '[[query]] mechanism "sparse-gumbel" pays in epsilon and delta, which have no shares: give it a stream '
-                'of its own, or use mechanism = "meta"; if events do not depend on what was released, '
-                '[guarantee] adversary = "oblivious" works too',
+                f'[[query]] mechanism "{undivided.mechanism}" pays in epsilon and delta, which have no shares: give it '
+                f'a stream of its own, or use mechanism = "{undivided.instead}"; if events do not depend on what was '
+                'released, [guarantee] adversary = "oblivious" works too',
                 "query",
                 "kind",
                 number,
             )
-        if query.takes_whole(guarantee) and query.share < 1:
+        if undivided is not None and query.share < 1:
             file.refuse(
-                '[[query]] mechanism "sparse-gumbel" takes the whole guarantee: leave out share',
+                f'[[query]] mechanism "{undivided.mechanism}" takes the whole guarantee: leave out share',
                 "query",
                 "share",
                 number,
             )
-        if query.kind in UNKNOWN and not isinstance(guarantee, ApproxDP):
+        if query.record.needs_delta and not isinstance(guarantee, ApproxDP):
             file.refuse(
                 f"[[query]] {a(query.kind)} needs a [guarantee] of epsilon and delta: what only one event brought may "
                 "show up, with a small probability, where labels are not declared",
@@ -158,7 +162,7 @@ def _shared(file: SpecFile, guarantee: Guarantee, queries: tuple[QuerySpec, ...]
                 "kind",
                 number,
             )
-    if isinstance(guarantee, ApproxDP) and any(query.kind in UNKNOWN for query in queries):
+    if isinstance(guarantee, ApproxDP) and any(query.record.needs_delta for query in queries):
         return guarantee.with_bad_event()
     return guarantee
 
@@ -228,6 +232,7 @@ def _tables(file: SpecFile, section: str) -> list[Any]:
 
 def _queries(file: SpecFile) -> tuple[QuerySpec, ...]:
     read = [_query(file, table, number) for number, table in enumerate(_tables(file, "query"), 1)]
+    names = {spelling: record.name for record in kinds.known() for spelling in record.spellings}
     if not read:
         raise ConfigurationError(f"{file.path}: nothing is asked; add at least one [[query]] with a name and a kind")
     _refuse_twins(file, [query.name for query in read])
@@ -235,7 +240,7 @@ def _queries(file: SpecFile) -> tuple[QuerySpec, ...]:
     return tuple(
         QuerySpec(
             name=query.name,
-            kind=query.kind,
+            kind=names[query.kind],
             share=share,
             column=query.column,
             line=file.line("query", None, number),
@@ -251,13 +256,24 @@ def _queries(file: SpecFile) -> tuple[QuerySpec, ...]:
 
 def _query(file: SpecFile, table: Any, number: int) -> Query:
     kind = table.get("kind") if isinstance(table, dict) else None
-    if isinstance(kind, str) and kind in KINDS:
-        return file.read(KINDS[kind], table, "query", number, f" for {a(kind)}")
+    record = kinds.find(kind)
+    if record is not None:
+        return file.read(record.options, table, "query", number, f" for {a(str(kind))}")
     # The kind itself is missing or wrong: options that some kind would know are not to blame.
-    foreign = {option for model in KINDS.values() for option in model.model_fields} - set(Query.model_fields)
+    foreign = {option for one in kinds.known() for option in one.options.model_fields} - set(Query.model_fields)
     if isinstance(table, dict):
         table = {option: value for option, value in table.items() if option not in foreign}
-    return file.read(Query, table, "query", number)
+    return file.read(_NoKind, table, "query", number)
+
+
+def _refuse_kind(given: object) -> str:
+    raise ValueError(f"must be one of {', '.join(repr(record.name) for record in kinds.known())}")
+
+
+class _NoKind(Query):
+    """A [[query]] of a kind that does not exist: read for the first mistake in it."""
+
+    kind: Annotated[str, PlainValidator(_refuse_kind)]
 
 
 def _refuse_twins(file: SpecFile, names: list[str]) -> None:
@@ -316,7 +332,8 @@ def _digest(spec: StreamSpec, guarantee: Mapping[str, int | float | str]) -> str
         ],
         "beta": spec.beta,
         "queries": [
-            [query.name, query.kind, str(query.share), query.column, dict(query.parameters)] for query in spec.queries
+            [query.name, query.record.digest_word, str(query.share), query.column, dict(query.parameters)]
+            for query in spec.queries
         ],
     }
     if spec.max_events_per_tick is not None:

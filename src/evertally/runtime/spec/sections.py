@@ -7,22 +7,20 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, RootModel, model_validator
 
-from evertally.runtime.spec.values import (
+from evertally.kinds.fields import (
     Flag,
     Name,
     Natural,
     Number,
     OptionError,
-    Port,
     Positive,
     Probability,
     Seconds,
     Section,
     Text,
-    WebAddress,
     Whole,
-    is_loopback,
 )
+from evertally.runtime.spec.network import Port, WebAddress, is_loopback
 
 RELEASE_FILES = (".jsonl", ".csv", ".parquet")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 from evertally.errors import ConfigurationError
+from evertally.kinds import Kind, find, is_ours
 from evertally.privacy import ApproxDP, Guarantee
 from evertally.runtime.clock import Clock
 from evertally.runtime.spec.file import SpecFile
@@ -32,10 +33,38 @@ class QuerySpec:
         """The mechanism that the spec names."""
         return self.parameters.get("mechanism")
 
+    @property
+    def record(self) -> Kind:
+        """All that is to be known about its kind."""
+        record = find(self.kind)
+        if record is None:
+            raise ConfigurationError(f"the kind {self.kind!r} of the query {self.name!r} is not registered")
+        return record
+
+    @property
+    def ours(self) -> bool:
+        """Whether this library answers for its kind."""
+        return is_ours(self.record)
+
+    @property
+    def categories(self) -> list[str] | None:
+        """The categories that every release has, in their order: declared labels, names of expressions, ranks.
+
+        None if a release is one value without a category, or brings the labels that it found or chose.
+        """
+        return self.record.result.categories(self.parameters)
+
+    @property
+    def rows(self) -> int:
+        """About how many rows a release has, from public numbers."""
+        return self.record.result.rows(self.parameters)
+
     def takes_whole(self, guarantee: Guarantee) -> bool:
         """Whether its mechanism pays in epsilon and delta themselves, of which there are no shares."""
-        switching = self.kind == "streaming-top" and self.mechanism in (None, "sparse-gumbel")
-        return switching and isinstance(guarantee, ApproxDP) and guarantee.adversary == "adaptive"
+        undivided = self.record.undivided
+        if undivided is None or not undivided.meant(self.mechanism):
+            return False
+        return isinstance(guarantee, ApproxDP) and guarantee.adversary == "adaptive"
 
 
 @dataclass(frozen=True)
@@ -115,6 +144,16 @@ class StreamSpec:
     retention: Retention
     serve: ServeSpec
     file: SpecFile = field(repr=False, compare=False)
+
+    @property
+    def last_tick(self) -> int | None:
+        """The last tick that the stream will ever release; None if it has no end."""
+        return self.clock.ticks if self.clock.ticks is not None else self.horizon
+
+    @property
+    def rows(self) -> int:
+        """About how many rows a tick has, from public numbers: sizes must not depend on events."""
+        return sum(query.rows for query in self.queries)
 
     def columns(self) -> list[str]:
         """The input columns that the stream needs, each once."""

@@ -27,7 +27,7 @@ from typing import Any
 
 from evertally.errors import ConfigurationError, StateError
 from evertally.noise import Key
-from evertally.runtime.releases import TickRelease, canonical
+from evertally.runtime.releases import TickRelease, compressed, decompressed
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state import database
 from evertally.runtime.state.retention import drop_statements, thinned_through
@@ -306,7 +306,7 @@ class Store(Secret):
             self._put_head(new)
             self._connection.executemany(
                 "INSERT INTO release VALUES (?, ?, ?)",
-                ((t.tick, query, payload) for t in ticks for query, payload in t.payloads.items()),
+                ((t.tick, query, compressed(payload)) for t in ticks for query, payload in t.payloads.items()),
             )
             if consumed is not None:
                 self._connection.execute("INSERT OR IGNORE INTO input VALUES (?)", (self.input_name(consumed),))
@@ -340,8 +340,7 @@ class Store(Secret):
         link = hashlib.sha256(bytes.fromhex(chain) + release.tick.to_bytes(8, "big"))
         link.update(self._key.mac("tick input", digest))
         for query, payload in release.payloads.items():
-            text = canonical(payload)
-            link.update(json.dumps([query, len(text)]).encode() + text)
+            link.update(json.dumps([query, len(payload)]).encode() + payload)
         return link.hexdigest()
 
     def _put_snapshots(self, snapshots: Mapping[str, bytes], tick: int) -> None:
@@ -422,8 +421,8 @@ def collected(spec: StreamSpec, origin: int | None, rows: Sequence[tuple[int, st
         raise ConfigurationError("the clock of this stream starts at its first serve, which has not been yet")
     clock = spec.clock if origin is None else spec.clock.anchored(origin)
     by_tick: dict[int, dict[str, bytes]] = {}
-    for tick, query, payload in rows:
-        by_tick.setdefault(tick, {})[query] = payload
+    for tick, query, kept in rows:
+        by_tick.setdefault(tick, {})[query] = decompressed(kept)
     names = [query.name for query in spec.queries]
     return [
         TickRelease(tick, clock.end_of(tick), {name: found[name] for name in names if name in found})

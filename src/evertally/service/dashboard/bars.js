@@ -24,7 +24,7 @@ export class Bars {
     );
     this.element = element(
       "div",
-      { class: "histogram" },
+      { class: "bar-view" },
       element("div", {}, element("div", { class: "bar-tools" }, this.shortlist.element, this.order), this.list),
       element(
         "div",

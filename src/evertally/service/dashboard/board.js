@@ -55,7 +55,7 @@ export class Board {
 
   pointsOf(card) {
     const sizes = card.names.map((name) => this.latest?.queries[name]?.category?.length ?? 1);
-    const declared = card.group.map((query) => (query.kind === "histogram" ? query.labels.length : 1));
+    const declared = card.group.map((query) => query.labels?.length ?? 1);
     return Math.min(POINTS, Math.max(60, Math.floor(NUMBERS / Math.max(...sizes, ...declared))));
   }
 

@@ -9,14 +9,13 @@ import { Picks } from "./picks.js";
 import { Shortlist } from "./shortlist.js";
 import { leadersOf, Strip } from "./strip.js";
 
-const NAMES_ONLY = new Set(["leader", "leaders"]); // their values are labels
 const EMPTY =
   "Nothing to show yet. A label appears once its noisy count has passed a threshold that protects single events.";
 
 export class Table {
   constructor(query, chart) {
     this.query = query;
-    this.names = NAMES_ONLY.has(query.kind);
+    this.names = query.card.values === "labels";
     this.rows = new Map();
     this.places = new Map();
     this.picks = new Picks();
@@ -27,7 +26,7 @@ export class Table {
     this.over = this.names ? new Strip() : new Lines(chart);
     this.element = element(
       "div",
-      { class: "ranking" },
+      { class: this.names && query.labels === null ? "ranking alone" : "ranking" },
       element("div", {}, this.shortlist.element, element("table", {}, headOf(query), this.body), this.empty, this.note),
       this.over.element,
     );
@@ -81,7 +80,7 @@ export class Table {
     this.over.draw(points, this.query.name, this.picks);
   }
 
-  nameOf = (label) => (this.query.kind === "top" ? ordinal(Number(label)) : label);
+  nameOf = (label) => (this.query.card.places ? ordinal(Number(label)) : label);
 
   row(entry, largest) {
     if (!this.rows.has(entry.label)) this.rows.set(entry.label, makeRow(this.nameOf(entry.label), this.names));
@@ -107,9 +106,9 @@ export class Table {
   }
 }
 
-function headOf({ kind, column }) {
-  const label = kind === "top" ? "Place" : (column ?? "Label");
-  const titles = NAMES_ONLY.has(kind) ? ["Rank", label] : ["Rank", label, "Count", "Error"];
+function headOf({ card, column }) {
+  const label = card.places ? "Place" : (column ?? "Label");
+  const titles = card.values === "labels" ? ["Rank", label] : ["Rank", label, "Count", "Error"];
   return element(
     "thead",
     {},

@@ -26,23 +26,20 @@ from evertally.counting.process import spread_of
 from evertally.histogram.tasks import AllColumns, Largest, Task
 from evertally.noise import Law
 from evertally.partition import Configuration, TwoLevelPlan
-from evertally.partition.typical import Course, Floats, Scales, typical_error
+from evertally.partition.typical import Floats, Scales, TypicalStream, typical_error
 from evertally.privacy import ZCDP, Change
-
-# Without a horizon errors are compared at this tick.
-SOMEWHERE = 2**16
 
 _LN2 = math.log(2)
 _TICKS = 512  # ticks at which the noise of a counter is looked at
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
-def course_of(task: Task) -> Course:
+def typical_stream(task: Task) -> TypicalStream:
     """The synthetic stream of a task."""
-    T = task.horizon or SOMEWHERE
+    T = task.ticks
     largest = max(1, int(min(task.ceiling, T * task.growth)))
     narrow = isinstance(task.queries, Largest) and task.queries.count == 1
-    return Course(T, largest, task.growth, task.columns, wide=not narrow, selects=task.selects)
+    return TypicalStream(T, largest, task.growth, task.columns, wide=not narrow, selects=task.selects)
 
 
 class Spreads(Protocol):
@@ -74,23 +71,23 @@ class SquareRoot:
 
 def counter_error(task: Task, process: Spreads) -> float:
     """d counters: `process` is the noise of one of them."""
-    course = course_of(task)
-    T, d = course.horizon, course.columns
-    if course.selects and d == 1:
+    stream = typical_stream(task)
+    T, d = stream.horizon, stream.columns
+    if stream.selects and d == 1:
         return 0.0
     # Few ticks in place of all, spread so that no digit of a tree is favoured.
     count = min(T, _TICKS)
     ticks = np.arange(1, T + 1) if T <= _TICKS else 1 + np.floor(T * (np.arange(count) * _GOLDEN % 1)).astype(np.int64)
     tails = TypicalTails([process.spread(int(t)) for t in ticks])
     many = tails.theta * T / count
-    height: Floats = np.zeros(count) if course.wide else course.rate * ticks.astype(np.float64)
+    height: Floats = np.zeros(count) if stream.wide else stream.rate * ticks.astype(np.float64)
     sides = 2 if isinstance(task.queries, AllColumns) else 1
 
-    if course.selects:  # the noise of two columns decides
-        behind, each = course.rivals
-        missing = behind[:, None] * course.rate * ticks
+    if stream.selects:  # the noise of two columns decides
+        behind, each = stream.rivals
+        missing = behind[:, None] * stream.rate * ticks
         mistaken = many * each * tails.above(missing / math.sqrt(2))
-        return largest_where(lambda x: float(mistaken[missing >= x].sum()), _LN2, high=float(course.largest))
+        return largest_where(lambda x: float(mistaken[missing >= x].sum()), _LN2, high=float(stream.largest))
 
     def expected(x: float) -> float:
         one = 2 * float(tails.above(np.full(count, x)).sum())
@@ -101,7 +98,7 @@ def counter_error(task: Task, process: Spreads) -> float:
 
 def recompute_error(task: Task, law: Law, period: int, releases: int) -> float:
     """The answer anew every `period` ticks: stale at the end of a period, noisy at its start."""
-    stale = course_of(task).rate * (period - 1)
+    stale = typical_stream(task).rate * (period - 1)
     tails = TypicalTails([spread_of(law, 1.0, 1.0)])
 
     def expected(x: float) -> float:
@@ -113,46 +110,46 @@ def recompute_error(task: Task, law: Law, period: int, releases: int) -> float:
 
 def selection_error(task: Task, scale: float, period: int, releases: int) -> float:
     """A selection every `period` ticks: a column that is x behind is taken with probability of about exp(-x/scale)."""
-    course = course_of(task)
-    if course.columns == 1:
+    stream = typical_stream(task)
+    if stream.columns == 1:
         return 0.0
-    behind, each = course.rivals
+    behind, each = stream.rivals
     places = np.linspace(1, releases, min(releases, _TICKS))
-    missing = behind[:, None] * course.largest * places / releases
+    missing = behind[:, None] * stream.largest * places / releases
     mistaken = each * releases / len(places) * np.exp(-missing / scale)
-    wrong = largest_where(lambda x: float(mistaken[missing >= x].sum()), _LN2, high=float(course.largest))
-    return course.rate * (period - 1) + wrong
+    wrong = largest_where(lambda x: float(mistaken[missing >= x].sum()), _LN2, high=float(stream.largest))
+    return stream.rate * (period - 1) + wrong
 
 
 def partition_error(task: Task, configuration: Configuration) -> float:
     """Rebased thresholds and intervals: simulated. Ladders: one step, and each noise once."""
-    course = course_of(task)
+    stream = typical_stream(task)
     if configuration.histogram == "blocks":
         scales = Scales.of(configuration.noise, configuration.terms.change)
-        kappa = configuration.rise(1, course.horizon)
-        return _simulated(course, scales, kappa, configuration.intervals)
-    if configuration.rise(1, course.horizon) >= course.largest:
-        return float(course.largest)  # nothing ever closes
-    return configuration.typical(course.horizon, intervals_reached(task, configuration))
+        kappa = configuration.rise(1, stream.horizon)
+        return _simulated(stream, scales, kappa, configuration.intervals)
+    if configuration.rise(1, stream.horizon) >= stream.largest:
+        return float(stream.largest)  # nothing ever closes
+    return configuration.typical(stream.horizon, intervals_reached(task, configuration))
 
 
 def intervals_reached(task: Task, configuration: Configuration) -> int:
     """About how many intervals the synthetic stream closes, each growing by its rise."""
-    course, j, reached = course_of(task), 1, 0
-    while reached < course.largest:
+    stream, j, reached = typical_stream(task), 1, 0
+    while reached < stream.largest:
         step = max(1, j // 8)
-        reached += step * configuration.rise(j, course.horizon)
+        reached += step * configuration.rise(j, stream.horizon)
         j += step
     return j if configuration.histogram == "blocks" else min(j, configuration.intervals or j)
 
 
 @lru_cache(maxsize=512)
-def _simulated(course: Course, scales: Scales, kappa: int, n: int | None) -> float:
-    return typical_error(course, scales, kappa, "blocks", n)
+def _simulated(stream: TypicalStream, scales: Scales, kappa: int, n: int | None) -> float:
+    return typical_error(stream, scales, kappa, "blocks", n)
 
 
 def two_level_error(task: Task, plan: TwoLevelPlan) -> float:
     """The partition of the last segment that is reached."""
-    course = course_of(task)
-    inner = plan.inner(plan.segment_of(course.largest))
-    return min(float(course.largest), inner.typical(course.horizon, inner.intervals or 1))
+    stream = typical_stream(task)
+    inner = plan.inner(plan.segment_of(stream.largest))
+    return min(float(stream.largest), inner.typical(stream.horizon, inner.intervals or 1))

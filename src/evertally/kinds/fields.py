@@ -1,4 +1,4 @@
-"""The values that a spec may hold, as pydantic types.
+"""The values that a table of a spec may hold, as pydantic types.
 
 Nothing is converted behind the writer's back: models are strict ("3" is not 3, true is not 1), and fractions are read
 digit by digit. Every type says in full words what is wanted; pydantic's own texts speak to programmers.
@@ -6,15 +6,13 @@ digit by digit. Every type says in full words what is wanted; pydantic's own tex
 
 from __future__ import annotations
 
-import ipaddress
 from fractions import Fraction
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, ValidationError, WrapValidator
 
 from evertally.errors import ConfigurationError
-from evertally.runtime.spec.expressions import check_form
+from evertally.kinds.written_expressions import check_form
 
 
 class Section(BaseModel):
@@ -35,7 +33,7 @@ class OptionError(ValueError):
         self.option = option
 
 
-def _says(text: str) -> WrapValidator:
+def says(text: str) -> WrapValidator:
     """Replaces pydantic's text by ours, unless a part of the value has said more already."""
 
     def check(value: Any, validate: Any) -> Any:
@@ -76,59 +74,30 @@ def _form(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
-def _safe_address(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        good = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
-        if not good or not parts.hostname or parts.port == 0:
-            raise ValueError
-    except ValueError:
-        raise ValueError(
-            "must be an https:// address, or http:// on this machine (127.0.0.1, ::1, localhost)"
-        ) from None
-    return url
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address is reached from this machine only.
-
-    >>> is_loopback("localhost"), is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("0.0.0.0")
-    (True, True, True, False)
-    """
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 _SPLIT = 'must be three shares that add up to 1, for example ["1/4", "1/4", "1/2"]'
 
-Text = Annotated[str, Field(min_length=1), _says("must be a text that is not empty")]
+Text = Annotated[str, Field(min_length=1), says("must be a text that is not empty")]
 Name = Annotated[
-    str, Field(pattern=_NAME), _says("must be a name of letters, digits, '_', '-' and '.', at most 64 long")
+    str, Field(pattern=_NAME), says("must be a name of letters, digits, '_', '-' and '.', at most 64 long")
 ]
-Whole = Annotated[int, Field(ge=1), _says("must be an integer of at least 1")]
-Natural = Annotated[int, Field(ge=0), _says("must be an integer of at least 0")]
-Port = Annotated[int, Field(ge=0, le=65535), _says("must be a port from 1 to 65535, or 0 for any that is free")]
-Number = Annotated[int | float, _says("must be a number")]
-Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False), _says("must be a number of seconds, 0 or more")]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), _says("must be a number above 0")]
-Probability = Annotated[float, Field(gt=0, lt=1), _says("must lie between 0 and 1")]
-Flag = Annotated[bool, _says("must be true or false")]
-Label = Annotated[str | int | bool, _says("must be a label: a text or an integer")]
-Labels = Annotated[
-    list[str | int | bool], Field(min_length=1), _says('must be a list of labels such as ["JFK", "LGA"]')
-]
+Whole = Annotated[int, Field(ge=1), says("must be an integer of at least 1")]
+Natural = Annotated[int, Field(ge=0), says("must be an integer of at least 0")]
+Number = Annotated[int | float, says("must be a number")]
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False), says("must be a number of seconds, 0 or more")]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), says("must be a number above 0")]
+Probability = Annotated[float, Field(gt=0, lt=1), says("must lie between 0 and 1")]
+Flag = Annotated[bool, says("must be true or false")]
+Label = Annotated[str | int | bool, says("must be a label: a text or an integer")]
+Labels = Annotated[list[str | int | bool], Field(min_length=1), says('must be a list of labels such as ["JFK", "LGA"]')]
 Share = Annotated[Fraction, PlainValidator(_share)]
 Quantile = Annotated[str, PlainValidator(lambda value: str(_share(value)))]
-Split = Annotated[list[Share], Field(min_length=3, max_length=3), AfterValidator(_adds_up), _says(_SPLIT)]
+Split = Annotated[list[Share], Field(min_length=3, max_length=3), AfterValidator(_adds_up), says(_SPLIT)]
 Expression = Annotated[
-    dict[str, Any], AfterValidator(_form), _says('must be a table such as {ranks = [-1, -1], of = "all"}')
+    dict[str, Any], AfterValidator(_form), says('must be a table such as {ranks = [-1, -1], of = "all"}')
 ]
 Expressions = Annotated[
     dict[Name, Expression],
     Field(min_length=1),
-    _says('must be a table of names, such as {top = {ranks = [-1, -1], of = "all"}}'),
+    says('must be a table of names, such as {top = {ranks = [-1, -1], of = "all"}}'),
 ]
-WebAddress = Annotated[str, AfterValidator(_safe_address), _says("must be a text that is not empty")]

@@ -7,19 +7,24 @@ from typing import Any
 
 import numpy as np
 import pytest
-from evertally.counting.column_input import ColumnInput, column_count
-from evertally.counting.veil import VeiledMechanism, stairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evertally as et
-from evertally.contract.rows import Rows, total
-from evertally.counting import mechanism as mechanism_module
+from evertally.contract import doors
+from evertally.contract.doors import EachColumn, read_columns
+from evertally.contract.forms import RowForm
+from evertally.contract.in_place import InPlace, stairs
+from evertally.contract.mechanism import Mechanism
+from evertally.contract.options import statistic
+from evertally.contract.parts import Blueprint
+from evertally.contract.rows import Rows, from_bytes, to_bytes, total
 from evertally.counting.process import IntArray
+from evertally.encode import CategoryDoor
 from evertally.errors import ConfigurationError, HorizonExceeded, ReplayRefused
 from evertally.histogram.in_place import Bound
 from evertally.noise import ZeroNoise
-from evertally.privacy import Contribution, Neighbours
+from evertally.privacy import Contribution, change
 
 
 class EveryFew:
@@ -27,6 +32,7 @@ class EveryFew:
 
     def __init__(self, columns: int, period: int) -> None:
         self.tick = 0
+        self.width = columns
         self._period = period
         self._sums = np.zeros(columns, dtype=np.int64)
         self._last = self._sums
@@ -48,38 +54,39 @@ class EveryFew:
         return -1.0 if tick is None else float(tick)
 
     def state(self) -> list[bytes]:
-        return [mechanism_module.to_bytes(self._sums), mechanism_module.to_bytes(self._last)]
+        return [to_bytes(self._sums), to_bytes(self._last)]
 
     def load(self, tick: int, parts: list[bytes]) -> None:
         self.tick = tick
-        self._sums, self._last = map(mechanism_module.from_bytes, parts)
+        self._sums, self._last = map(from_bytes, parts)
 
 
-class Lazy(ColumnInput, VeiledMechanism):
+@statistic
+class Lazy(Mechanism):
     """Sums of two columns, every few ticks."""
 
-    def __init__(self, period: int, horizon: int | None = 100, **common: Any) -> None:
-        self._open_door(["a", "b"], None, 2, 1)
-        super().__init__(
-            columns=2,
-            width=2,
-            contribution=Contribution(max_per_event=2),
-            options={"period": period},
-            guarantee=et.PureDP(1),
-            charge=et.PureDP(1),
-            horizon=horizon,
-            mechanism="lazy",
-            key=common.get("key", ZeroNoise()),
-            neighbours=Neighbours.ADD_REMOVE,
-            stream="s",
-            name=None,
-            allow_copy=common.get("allow_copy", False),
-        )
-        self._set_veil(lambda _: EveryFew(2, period))
+    guarantee: et.PureDP = et.PureDP(1)
+    horizon: int | None = 100
+    period: int = 1
 
-    @classmethod
-    def _decoded(cls, options: dict[str, Any]) -> dict[str, Any]:
-        return {"period": options["period"], "horizon": options["horizon"]}
+    def _blueprint(self) -> Blueprint:
+        contribution = Contribution(max_per_event=2)
+        door = CategoryDoor(["a", "b"], None, 2, order=lambda message: message)
+        return Blueprint(
+            word="Lazy",
+            address={"period": self.period},
+            mechanism="lazy",
+            charge=et.PureDP(1),
+            contribution=contribution,
+            sensitivity=change("add_remove", contribution, 2),
+            door=lambda source, limit: EachColumn(door, limit),
+            engine=lambda source: InPlace(lambda _: EveryFew(2, self.period), source),
+            form=RowForm(2, ["a", "b"]),
+        )
+
+
+def lazy_one(period: int, **options: Any) -> Lazy:
+    return Lazy(period=period, **({"key": ZeroNoise()} | options))
 
 
 Inputs = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)).map(list), min_size=1, max_size=40)
@@ -88,18 +95,18 @@ Inputs = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)).map(list), min
 @settings(deadline=None, max_examples=100, derandomize=True)
 @given(Inputs, st.integers(1, 12), st.integers(1, 7), st.data())
 def test_runs_are_steps_whatever_the_pieces(inputs: Any, period: int, piece: int, data: st.DataObject) -> None:
-    one = Lazy(period)
+    one = lazy_one(period)
     expected = np.array([one.step(x).value for x in inputs])
     cut = data.draw(st.integers(0, len(inputs)))
     at = sorted(data.draw(st.sets(st.integers(1, len(inputs)))))
     rows = np.array(inputs)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mechanism_module, "_PIECE", 2 * piece)
-        whole, parts, some = Lazy(period), Lazy(period), Lazy(period)
+        patch.setattr(doors, "_PIECE", 2 * piece)
+        whole, parts, some = lazy_one(period), lazy_one(period), lazy_one(period)
         assert np.array_equal(whole.run(rows), expected)
         assert np.array_equal(np.concatenate([parts.run(rows[:cut]), parts.run(rows[cut:])]), expected)
         assert np.array_equal(some.run(rows, at=at), expected[[t - 1 for t in at]])
-        table = Lazy(period).run(rows, full=True, at=at)
+        table = lazy_one(period).run(rows, full=True, at=at)
     assert table["tick"].to_pylist() == [t for t in at for _ in range(2)]
     assert table["value"].to_pylist() == expected[[t - 1 for t in at]].ravel().tolist()
     assert one.snapshot() == whole.snapshot() == parts.snapshot() == some.snapshot()
@@ -122,7 +129,7 @@ def test_stairs_stand_until_the_next_one(offsets: list[int], count: int) -> None
 
 
 def test_releases_carry_an_interval_and_no_deviation() -> None:
-    lazy = Lazy(3)
+    lazy = lazy_one(3)
     release = lazy.step([4, 5])
     assert release.stddev is None
     lower, upper = release.interval(0.5)
@@ -132,9 +139,9 @@ def test_releases_carry_an_interval_and_no_deviation() -> None:
 
 
 def test_bounds_pass_beta_and_tick_on() -> None:
-    lazy, endless = Lazy(3), Lazy(3, horizon=None)
+    lazy, endless = lazy_one(3), lazy_one(3, horizon=None)
     assert (lazy.error_bound(), lazy.error_bound(0.1, t=7), endless.error_bound(0.1, t=10**6)) == (-1, 7, 10**6)
-    with pytest.raises(ConfigurationError, match="t="):
+    with pytest.raises(ConfigurationError, match="tick="):
         endless.error_bound(0.1)
     for t in (0, 101, 1.5, "3", True):
         with pytest.raises(ConfigurationError):
@@ -147,7 +154,7 @@ def test_bounds_pass_beta_and_tick_on() -> None:
 
 
 def test_the_horizon_is_final() -> None:
-    lazy = Lazy(4, horizon=5)
+    lazy = lazy_one(4, horizon=5)
     with pytest.raises(HorizonExceeded):
         lazy.run(np.ones((6, 2), dtype=int))
     assert lazy.run(np.ones((5, 2), dtype=int)).tolist() == [[0, 0]] * 3 + [[4, 4]] * 2
@@ -155,8 +162,8 @@ def test_the_horizon_is_final() -> None:
         lazy.step([1, 1])
 
 
-def test_column_count() -> None:
-    assert [column_count(3), column_count(["a", "b"]), column_count(("a",), "rest")] == [3, 2, 2]
-    for bad in (True, None, 2.5, {"a": 1}, {"a"}, np.int64(3), np.array([1])):
+def test_columns_are_a_number_or_a_list() -> None:
+    assert [len(read_columns(columns)) for columns in (3, np.int64(3), ["a", "b"], ("a",))] == [3, 3, 2, 1]
+    for bad in (True, None, 2.5, {"a": 1}, {"a"}, np.array([1]), "ab"):
         with pytest.raises(ConfigurationError, match="a number or a list"):
-            column_count(bad)
+            read_columns(bad)

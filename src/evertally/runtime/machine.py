@@ -1,8 +1,7 @@
-"""One tick of a stream as a function: state and events in, state and releases out.
+"""The mechanisms of a stream, and one tick after the other: events in, releases out.
 
-`step` is pure: it reads no clock, file or generator, and the noise is a function of the key. Whoever runs it again with
-the same arguments gets the same bytes, here or on another machine. `Machine` is the same function with the mechanisms
-kept in memory between ticks, for those who run one stream in one place.
+A tick is a function of the snapshots, the events and the key; no clock, file or generator is read. Whoever goes through
+the same events again gets the same bytes, here or on another machine.
 """
 
 from __future__ import annotations
@@ -35,13 +34,6 @@ class StreamState(Secret):
 
     tick: int = 0
     snapshots: Mapping[str, bytes] = field(default_factory=dict)  # by query; empty before the first tick
-
-
-def step(spec: StreamSpec, state: StreamState, rows: Rows, tick: int, key: Key) -> tuple[StreamState, TickRelease]:
-    """Releases one tick. `tick` must be the one after `state.tick`."""
-    machine = Machine.at(spec, state, key)
-    release = machine.step(rows, tick)
-    return machine.state(), release
 
 
 class Machine(Secret):

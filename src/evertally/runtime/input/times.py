@@ -1,15 +1,14 @@
-"""Soft conversion of raw columns: a cell that cannot be read becomes missing, never an error.
+"""Time stamps of a column, on the clock of the stream: a cell that cannot be read is missing, never an error.
 
-Each function works cell by cell: the result for one cell is a function of that cell alone. Where a vectorised
-and a careful path exist, both implement the same written grammar (the tests compare them), because a column
-that switched its meaning when one bad cell appears would let that cell change all the others. Arrow's own
-casts are only ever given cells that they cannot refuse; their error texts quote the cell.
+Each cell is read by itself: the result for one cell is a function of that cell alone. Where a vectorised and a careful
+path exist, both implement the same written grammar (the tests compare them), because a column that switched its meaning
+when one bad cell appears would let that cell change all the others. Arrow's own casts are only ever given cells that
+they cannot refuse; their error texts quote the cell.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from fractions import Fraction
 from typing import Any
 
@@ -18,15 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from evertally.encode.plain import written
 from evertally.errors import ConfigurationError
 from evertally.runtime.clock import INSTANT_LIMIT, Clock, instant
 
 Instants = NDArray[np.int64]
 Valid = NDArray[np.bool_]
 
-_BLANKS = b" \t\r\n"
-_NUMBER = rb"[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,2})?"
-_NUMBER_ALONE = re.compile(_NUMBER)
 _SHORT_INTEGER = r"^[+-]?\d{1,18}$"
 # Only days that exist in every year; 29 February takes the careful path.
 _DAY = r"(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)|02-(?:0[1-9]|1\d|2[0-8]))"
@@ -68,70 +65,13 @@ def as_arrow(column: NDArray[Any]) -> Any:
     return None
 
 
-# -- Numbers -------------------------------------------------------------------------------------------------
-
-
-def number(value: object) -> float:
-    """A single amount as a float; NaN (which every door drops) if it is none."""
-    if isinstance(value, bool | float):
-        return float(value)
-    if isinstance(value, int):
-        return float(max(-INSTANT_LIMIT, min(INSTANT_LIMIT, value)))
-    if isinstance(value, str):
-        value = value.encode("utf-8", "surrogatepass")
-    if isinstance(value, bytes):
-        text = value.strip(_BLANKS)
-        return float(text) if _NUMBER_ALONE.fullmatch(text) else math.nan
-    return math.nan
-
-
-def amounts(column: Any, name: str) -> NDArray[np.float64]:
-    """A column of amounts as floats, missing as NaN. `name` is for the error if its type has no numbers."""
-    if isinstance(column, np.ndarray):
-        typed = as_arrow(column)
-        if typed is None:
-            return np.fromiter(map(number, column), np.float64, len(column))
-        column = typed
-    column = plain(column)
-    if is_text(column):
-        return _text_amounts(column)
-    if pa.types.is_null(column.type):
-        return np.full(len(column), math.nan)
-    if pa.types.is_boolean(column.type):
-        column = column.cast(pa.int8())
-    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)):
-        raise ConfigurationError(f"column {name!r} has type {column.type}; a counter or mean needs numbers or text")
-    floats: NDArray[np.float64] = (
-        column.cast(pa.float64(), safe=False).fill_null(math.nan).to_numpy(zero_copy_only=False)
-    )
-    return floats
-
-
-def _text_amounts(column: Any) -> NDArray[np.float64]:
-    clean = pc.fill_null(pc.match_substring_regex(column, "^" + _NUMBER.decode() + "$"), False)
-    cells = pc.if_else(clean, column, pa.scalar(None, column.type))
-    values = cells.cast(pa.string()).cast(pa.float64()).fill_null(math.nan).to_numpy(zero_copy_only=False)
-    rest = pc.and_(pc.invert(clean), pc.is_valid(column))
-    if pc.any(rest).as_py():
-        values = values.copy()
-        values[rest.to_numpy(zero_copy_only=False)] = [number(cell) for cell in column.filter(rest).to_pylist()]
-    return np.asarray(values)
-
-
-# -- Times ---------------------------------------------------------------------------------------------------
-
-
 def whole_instant(value: object) -> int | None:
     """A time stamp on an integer clock: an integer, rounded down if it has a fraction and clipped to +-2^62."""
     if isinstance(value, bool):
         return None
-    if isinstance(value, str):
-        value = value.encode("utf-8", "surrogatepass")
-    if isinstance(value, bytes):
-        text = value.strip(_BLANKS)
-        if not _NUMBER_ALONE.fullmatch(text):
-            return None
-        value = Fraction(text.decode())
+    if isinstance(value, str | bytes):
+        text = written(value)
+        value = None if text is None else Fraction(text)
     if isinstance(value, int | Fraction) or (isinstance(value, float) and math.isfinite(value)):
         return max(-INSTANT_LIMIT, min(INSTANT_LIMIT, math.floor(value)))
     return None
@@ -216,36 +156,3 @@ def _text_instants(column: Any, integer: bool) -> tuple[Instants, Valid]:
 
 def _digits(column: Any) -> Any:
     return pc.utf8_ltrim(column, characters="+")  # Arrow's integers have no plus sign
-
-
-# -- Labels --------------------------------------------------------------------------------------------------
-
-
-def labels(column: Any) -> Any:
-    """A column of categories for the door, text coded by its distinct values (small, and quick to slice)."""
-    if isinstance(column, np.ndarray) or not is_text(column):
-        return column
-    return column.dictionary_encode()
-
-
-def items(column: Any) -> Any:
-    """A column of labels that nobody declared. Not coded: there may be as many of them as events, and a door that gets
-    a tick of them would read the labels of all ticks."""
-    if isinstance(column, np.ndarray):
-        return column
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    # Offsets of 64 bits: a file of long labels is one array in the end.
-    if pa.types.is_string(column.type):
-        return column.cast(pa.large_string())
-    return column.cast(pa.large_binary()) if pa.types.is_binary(column.type) else column
-
-
-def users(column: Any, name: str) -> Any:
-    """A column of users; a cell that holds several users is missing, for no rule could charge it."""
-    if isinstance(column, np.ndarray):
-        cells = (value if isinstance(value, str | int | float) else None for value in column)
-        return np.fromiter(cells, object, len(column))
-    if pa.types.is_nested(column.type):
-        raise ConfigurationError(f"the user column {name!r} has type {column.type}; an event has exactly one user")
-    return labels(column)

@@ -1,0 +1,35 @@
+"""Kinds of queries: one record each, one file a family. Everything above reads the record and asks for no kind by name.
+
+>>> from evertally import kinds
+>>> [kind.name for kind in kinds.OURS][:3]
+['counter', 'histogram', 'running_mean']
+>>> kinds.find("mean") is kinds.find("running_mean")
+True
+"""
+
+from evertally.kinds.kind import AMOUNTS, ITEMS, LABELS, Card, Discovery, Kind, Reads, Result, Undivided, kind_name
+from evertally.kinds.proofs import Proof
+from evertally.kinds.query_table import GoesWith, Query
+from evertally.kinds.registry import OURS, find, forget_kind, is_ours, known, register_kind
+
+__all__ = [
+    "AMOUNTS",
+    "ITEMS",
+    "LABELS",
+    "OURS",
+    "Card",
+    "Discovery",
+    "GoesWith",
+    "Kind",
+    "Proof",
+    "Query",
+    "Reads",
+    "Result",
+    "Undivided",
+    "find",
+    "forget_kind",
+    "is_ours",
+    "kind_name",
+    "known",
+    "register_kind",
+]

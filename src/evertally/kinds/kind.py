@@ -1,0 +1,238 @@
+"""What a kind of query is: one record, which everything from the spec to the page reads.
+
+Nothing above this room asks which kind a query is; it asks the record. A kind has one name, which follows from its
+class; other spellings that a spec may use are `also`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal
+
+from evertally.encode.labels import canonical
+from evertally.kinds.proofs import CHANGE_OF_USERS, INDEPENDENT_COLUMNS, Proof
+from evertally.kinds.query_table import Query
+
+Parameters = Mapping[str, Any]  # the options of a [[query]] that belong to its kind
+Arguments = dict[str, Any]
+
+_FOUND = 1000  # rows for sizes, where labels are found: how many there will be is not public
+
+
+def kind_name(statistic: type[Any]) -> str:
+    """The name of a kind: that of its class in lower case, a new word at every capital.
+
+    >>> from evertally import Counter, TopKSelect
+    >>> kind_name(Counter), kind_name(TopKSelect)
+    ('counter', 'top_k_select')
+    """
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", statistic.__name__).lower()
+
+
+# -- What it reads -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reads:
+    """What a kind makes of its column, and the types of [events] that it can be made of.
+
+    Which types of Arrow fit follows from the use: runtime/input/envelope.py.
+    """
+
+    use: Literal["amounts", "labels", "items"]
+    declared: tuple[str, ...]
+
+
+AMOUNTS = Reads("amounts", ("number", "integer"))
+LABELS = Reads("labels", ("text", "integer", "list of text", "counts"))
+ITEMS = Reads("items", LABELS.declared)  # labels that nobody declared
+
+
+# -- What it releases ----------------------------------------------------------------------------------------
+
+
+def single(parameters: Parameters) -> None:
+    """One value, without a category."""
+
+
+def declared(parameters: Parameters) -> list[str]:
+    """A category for each declared label."""
+    return [str(canonical(label)) for label in named(parameters)]
+
+
+def ranks(parameters: Parameters) -> list[str]:
+    """A category for each of k ranks, the best first."""
+    return [str(rank) for rank in range(1, parameters["k"] + 1)]
+
+
+def named(parameters: Parameters) -> list[Any]:
+    """The declared labels as they are written, and the one for all others."""
+    return [*parameters["categories"], *([parameters["other"]] if "other" in parameters else [])]
+
+
+@dataclass(frozen=True)
+class Result:
+    """The shape of a release.
+
+    `categories`: those that every release has, in their order, or None. `labels`: "chosen" (from declared ones) and
+    "found" where a release brings its own; `most` is then the option that says how many there are at most, if any does.
+    """
+
+    value: Literal["integer", "real", "label"] = "integer"
+    categories: Callable[[Parameters], list[str] | None] = single
+    labels: Literal["public", "chosen", "found"] = "public"
+    most: str | None = None
+
+    @property
+    def brings_labels(self) -> bool:
+        """Whether the labels are part of the release."""
+        return self.labels != "public"
+
+    def numbers(self, parameters: Parameters) -> int | None:
+        """How many numbers, or labels, a release has; of found ones, how many at most. None if nobody knows.
+
+        >>> Result(categories=ranks).numbers({"k": 3}), Result(labels="found").numbers({})
+        (3, None)
+        """
+        if self.brings_labels:
+            return None if self.most is None else int(parameters[self.most])
+        categories = self.categories(parameters)
+        return 1 if categories is None else len(categories)
+
+    def rows(self, parameters: Parameters) -> int:
+        """About how many rows a release has, for the size of commits, parts and pages: from public numbers only."""
+        return self.numbers(parameters) or _FOUND
+
+
+# -- How it is shown -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Card:
+    """A kind on the page: its view, and what it releases in plain words.
+
+    `words` may hold {column} and the options of the kind; `events` is said instead where a query has no column.
+    Queries of one column whose kind has words for several (`together`) share a card, in the order of `order_by`.
+    `places`: the categories are ranks, and are shown as places.
+    """
+
+    view: Literal["figure", "bars", "ranking"]
+    words: str
+    events: str = ""
+    together: str = ""
+    order_by: str | None = None
+    places: bool = False
+
+    def shown(self, column: str | None, parameters: Parameters, several: bool = False) -> str:
+        """The words for one query, or for several on one card.
+
+        >>> Card("figure", "Sum of {column} so far", events="Events so far").shown("minutes", {})
+        'Sum of minutes so far'
+        """
+        words = self.together if several else self.words
+        if column is None and self.events:
+            return self.events
+        order = self.order(parameters)
+        given = {**parameters, "column": column} | ({} if order is None else {str(self.order_by): f"{order:g}"})
+        return words.format_map(given)
+
+    def order(self, parameters: Parameters) -> float | None:
+        """The place of a query among those that it shares a card with."""
+        return None if self.order_by is None else float(Fraction(parameters[self.order_by]))
+
+
+# -- What a plan can say beforehand --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """Which items of an unknown domain show at the last tick of the plan.
+
+    A noisy count must exceed `threshold`. An item that occurred `surely` times is shown with probability at least
+    1 - beta, one that occurred threshold + 1 times in about half of all cases.
+    """
+
+    threshold: int
+    surely: int
+
+
+@dataclass(frozen=True)
+class Undivided:
+    """A mechanism that pays in epsilon and delta themselves, of which there are no shares, and what to use instead."""
+
+    mechanism: str
+    instead: str
+    default: bool = False
+
+    def meant(self, mechanism: str | None) -> bool:
+        return mechanism == self.mechanism or (mechanism is None and self.default)
+
+
+# -- The record ----------------------------------------------------------------------------------------------
+
+
+def _as_written(parameters: Parameters) -> Arguments:
+    return dict(parameters)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Kind:
+    """One kind of query. `evertally.register_kind` makes one known.
+
+    >>> import evertally as et
+    >>> record = et.kinds.find("leader")
+    >>> record.name, record.statistic.__name__, record.reads.use, record.card.view
+    ('sum_select', 'SumSelect', 'labels', 'ranking')
+    """
+
+    statistic: type[Any]  # the Python class; its name is the name of the kind
+    options: type[Query]  # what its [[query]] may say
+    reads: Reads
+    result: Result
+    card: Card
+    proofs: Mapping[str, Proof]  # by mechanism
+    change_proof: str  # how far one event can move what is counted
+    user_proof: str = ""  # what is needed beside it where users are protected
+    also: tuple[str, ...] = ()  # other spellings in a spec
+    arguments: Callable[[Parameters], Arguments] = _as_written  # from the table to the constructor
+    rate_with: tuple[str, ...] | None = ()  # mechanisms that max_events_per_tick is for; None: all
+    needs_rate: bool = True  # whether they are refused without it
+    needs_delta: bool = False
+    undivided: Undivided | None = None
+    error_later: str = ""  # why no error is known before the data
+    only_above: tuple[str, ...] = ()  # mechanisms whose bound is about counts that are too high alone
+    discovery: Callable[[Any, float, int], Discovery | None] | None = None  # of (mechanism, beta, tick)
+    no_discovery: str = ""  # what a plan says where a discovery has no numbers
+    name: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", kind_name(self.statistic))
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """What a spec may write."""
+        return self.name, *self.also
+
+    @property
+    def digest_word(self) -> str:
+        """What the digest of a spec says: the spelling that a kind had first, so that all of them mean one stream."""
+        return self.also[0] if self.also else self.name
+
+    def rests_on_rate(self, mechanism: str | None) -> bool:
+        """Whether an error bound, or the choice of a mechanism, rests on the declared `max_events_per_tick`."""
+        return self.rate_with is None or mechanism in self.rate_with
+
+    def mechanism_proof(self, mechanism: str, neighbours: str) -> str:
+        """That this noise hides a change of the given size."""
+        proof = self.proofs.get(mechanism)
+        return f"nowhere here: {mechanism!r} is not ours" if proof is None else proof.under(neighbours)
+
+    def proof_of_change(self, neighbours: str, unit: str) -> str:
+        """By how much one protected unit can change what is counted."""
+        if neighbours == "independent":
+            return INDEPENDENT_COLUMNS
+        parts = [self.change_proof] if unit == "event" else [self.change_proof, CHANGE_OF_USERS, self.user_proof]
+        return ", ".join(part for part in parts if part)

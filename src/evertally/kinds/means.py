@@ -1,0 +1,31 @@
+"""Means of a bounded amount."""
+
+from __future__ import annotations
+
+from evertally import RunningMean
+from evertally.kinds.fields import Number, Text
+from evertally.kinds.kind import AMOUNTS, Card, Kind, Result
+from evertally.kinds.proofs import NOISE_PROCESSES
+from evertally.kinds.query_table import Query
+
+
+class MeanQuery(Query):
+    column: Text
+    lower: Number
+    upper: Number
+    resolution: Number | None = None
+
+
+KINDS = (
+    Kind(
+        statistic=RunningMean,
+        also=("mean",),
+        options=MeanQuery,
+        reads=AMOUNTS,
+        result=Result(value="real"),
+        card=Card("figure", "Mean of {column} so far"),
+        proofs=NOISE_PROCESSES,
+        change_proof="factorization-counting 6.2 and 2.4",
+        error_later="The error of a mean depends on the number of events; each release has its interval.",
+    ),
+)

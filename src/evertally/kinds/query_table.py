@@ -1,0 +1,68 @@
+"""What every [[query]] may say, and the groups of options that several kinds share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, NamedTuple, Self
+
+from pydantic import model_validator
+
+from evertally.kinds.fields import Label, Labels, Name, OptionError, Probability, Section, Share, Split, Text, Whole
+
+
+class GoesWith(NamedTuple):
+    """An option has a meaning with one mechanism, or with all but one."""
+
+    mechanism: str
+    itself: bool = True
+
+
+class Query(Section):
+    """The options of every kind; the model of a kind inherits from it.
+
+    `goes_with`: options that only some mechanisms know.
+    """
+
+    goes_with: ClassVar[Mapping[str, GoesWith]] = {}
+
+    name: Name
+    kind: Text
+    share: Share | None = None
+    column: Text | None = None
+    mechanism: Text | None = None
+
+    @model_validator(mode="after")
+    def _options_of_the_mechanism(self) -> Self:
+        for option in self.given():
+            rule = self.goes_with.get(option)
+            if rule is not None and (self.mechanism == rule.mechanism) != rule.itself:
+                which = "mechanism =" if rule.itself else "another mechanism than"
+                raise OptionError(option, f'{option} of {a(self.kind)} goes with {which} "{rule.mechanism}"')
+        return self
+
+
+class Tuned(Query):
+    """Guesses and splits for mechanisms whose error follows the answer: accuracy only, never privacy."""
+
+    largest: Whole | None = None
+    beta: Probability | None = None
+    split: Split | None = None
+
+
+class TunedIfSparse(Tuned):
+    goes_with = dict.fromkeys(("largest", "beta", "split"), GoesWith("sparse"))
+
+
+class Labelled(Query):
+    """One column of the input becomes counts of declared labels."""
+
+    column: Text
+    categories: Labels
+    other: Label | None = None
+    max_per_event: Whole | None = None
+    max_weight: Whole | None = None
+
+
+def a(kind: str) -> str:
+    """A kind with its article."""
+    return f"{'an' if kind.startswith('u') else 'a'} {kind}"

@@ -1,0 +1,192 @@
+"""`et.plan`: every way to release a statistic, ranked, with predicted errors and bounds, before there are data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from evertally.errors import ConfigurationError
+from evertally.histogram.tasks import SOMEWHERE, Task
+from evertally.noise import ZeroNoise
+from evertally.planner.search import longest_horizon, smallest_guarantee
+from evertally.privacy import ApproxDP, Guarantee, Neighbours, PureDP
+from evertally.ranking import Ranking, Way, shown, table
+
+_BETA = 0.05
+# What an error depends on besides the options: how many values a mean has, how many items are meant.
+_ASKED = ("count", "items")
+_FLOORS: dict[str, Any] = {
+    "MaxSum": "max_sum",
+    "SumSelect": "sum_select",
+    "TopK": "top_k",
+    "TopKSelect": "top_k_select",
+    "Histogram": "histogram",
+}
+
+
+@dataclass(frozen=True)
+class _Question:
+    make: Callable[..., Any]
+    arguments: Sequence[Any]
+    options: dict[str, Any]
+    asked: Mapping[str, Any]
+
+    def made(self, **other: Any) -> Any:
+        """The mechanism, without noise."""
+        return self.make(*self.arguments, **self.options | {"key": ZeroNoise()} | other)
+
+    def bound(self, beta: float, **other: Any) -> float:
+        """Its error bound."""
+        return _bound(self.made(**other), beta, self.asked)
+
+
+class Plan(Ranking):
+    """Ways, best first: `best` is what a mechanism of this class takes. Prints as a table.
+
+    `constant` is the expected error of the constant answer 0, and `possible` the largest that what was declared allows;
+    `floor` what no mechanism stays below on all streams of this length, small answers or not. Each is None where
+    nothing is known. `guarantee_for` and `horizon_for` ask the other way round.
+    """
+
+    def __init__(self, ways: Iterable[Way], question: _Question, task: Task | None, least: float | None) -> None:
+        super().__init__(ways)
+        self._question = question
+        self.constant = None if task is None else task.ceiling
+        self.possible = None if task is None else task.reachable
+        self.floor = least
+
+    def guarantee_for(self, error: float, beta: float = _BETA) -> Guarantee:
+        """The least epsilon (or rho), of three digits, under which no answer of any tick is off by more than `error`,
+        but for a probability of beta. Found by building mechanisms and asking for their `error_bound`, of the way that
+        is taken or named: another one may have a smaller bound where its typical error is larger.
+
+        >>> import evertally as et
+        >>> asked = plan(et.Counter, guarantee=et.PureDP(1.0), horizon=1000)
+        >>> found = asked.guarantee_for(error=50, beta=0.05)
+        >>> found, et.Counter(guarantee=found, horizon=1000, key=et.simulation(1)).error_bound(beta=0.05) <= 50
+        (PureDP(epsilon=1.27), True)
+        """
+        ask = self._question
+
+        def bound(promise: Guarantee) -> float:
+            return ask.bound(beta, guarantee=promise, **self._name)
+
+        return smallest_guarantee(ask.options["guarantee"], error, bound)
+
+    def horizon_for(self, error: float, beta: float = _BETA) -> int:
+        """The longest horizon, of three digits, with an error bound of at most `error` under the guarantee.
+
+        >>> import evertally as et
+        >>> plan(et.Counter, guarantee=et.PureDP(1.0), horizon=1000).horizon_for(error=50)
+        453
+        """
+        ask = self._question
+
+        def bound(ticks: int) -> float:
+            return ask.bound(beta, horizon=ticks, **self._name)
+
+        return longest_horizon(ask.options["horizon"], error, bound)
+
+    @property
+    def _name(self) -> dict[str, str]:
+        """What must be named to be taken is named."""
+        return {"mechanism": self.best.name} if self.best.by_name else {}
+
+    def __repr__(self) -> str:
+        further: list[tuple[str, ...]] = []
+        if self.constant is not None and self.possible is not None:
+            further.append(("constant 0", "nothing", shown(self.constant), shown(self.possible)))
+        if self.floor is not None:
+            further.append(("floor, any stream", "", "", shown(self.floor)))
+        return table(self, further)
+
+
+def plan(make: Callable[..., Any], *arguments: Any, **options: Any) -> Plan:
+    """The ways to release a statistic under a guarantee: what `mechanism="auto"` chooses from, and why.
+
+    `make` is a class such as `et.Counter` or `et.MaxSum`; arguments and options are its own (`largest` and
+    `max_events_per_tick` above all). For a `RunningMean` add `count=`, the number of values that errors are quoted for.
+    Predictions are what the largest error of any tick typically is, for questions about columns on a stream that
+    reaches `largest` evenly (price-of-continual-release 3.8). Bounds hold with probability 95 %, or 1 - beta where the
+    class takes `beta`; without a horizon at tick 2^16. From public numbers only: this costs no budget, and no data are
+    asked for.
+
+    >>> import evertally as et
+    >>> ranked = plan(et.MaxSum, 10, guarantee=et.PureDP(1.0), horizon=10**6, largest=10**4, max_per_event=1)
+    >>> ranked.best.name, ranked.constant
+    ('rebased', 10000.0)
+    >>> [way.name for way in ranked if way.name in ("rebased", "tree", "recompute")]
+    ['rebased', 'tree', 'recompute']
+    >>> ranked.fitting[-1].bound, ranked.fitting[-1].open.split(": ")[-1]
+    (inf, 'declare max_events_per_tick')
+    >>> print(plan(et.Counter, guarantee=et.ZCDP(0.5), horizon=4096, mechanism="tree"))
+    mechanism  pays     predicted  bound  memory   tier
+    tree       rho 0.5         28     35     8 B  exact
+    """
+    if "guarantee" not in options or "horizon" not in options:
+        raise ConfigurationError("a plan is for a guarantee and a horizon (None: no end): give both")
+    asked = {name: options.pop(name) for name in _ASKED if name in options}
+    question = _Question(make, arguments, options, asked)
+    wanted: str = options.get("mechanism", "auto")
+    named: Sequence[str] = getattr(make, "named_ways", ())
+    if wanted in named:
+        return Plan([_named(question, wanted)], question, None, None)
+    if not hasattr(make, "ways"):
+        return Plan([_named(question, name, by_name=name != named[0]) for name in named], question, None, None)
+    made = question.made()
+    task: Task | None = getattr(made, "_task", None)
+    least = None if task is None else _floor(_FLOORS.get(type(made).__name__), question, task)
+    rows = [way for way in made.ways(**asked) if wanted in ("auto", way.name)]
+    if wanted == "auto":
+        rows += [_named(question, name, by_name=True) for name in named]
+    return Plan(rows, question, task, least)
+
+
+def _named(question: _Question, name: str, by_name: bool = False) -> Way:
+    """The row of a way that is taken by its name: it is built, and asked."""
+    try:
+        made = question.made(mechanism=name)
+        return replace(own_way(made, **question.asked), name=name, by_name=by_name)
+    except (ConfigurationError, TypeError) as error:  # also an option that it does not have
+        return Way(name=name, charge=None, refused=f'mechanism "{name}": {error}', by_name=by_name)
+
+
+def own_way(made: Any, **asked: Any) -> Way:
+    """The row of a mechanism that exists: that of the table it was chosen from, or what it says itself."""
+    if hasattr(made, "ways"):
+        ranking: Ranking = made.ways(**asked)
+        return next(way for way in ranking if (way.name, way.charge) == (made.mechanism, made.charge))
+    labels = getattr(made, "columns", None)
+    return Way(
+        name=made.mechanism,
+        charge=made.charge,
+        score=_bound(made, 0.5, asked),
+        promise=lambda: _bound(made, _BETA, asked),
+        memory=None if labels is None else 8 * len(labels) * (2 + made.horizon.bit_length()),
+        tier=made.exactness,
+        open=getattr(made, "unbounded_because", None) or "",
+    )
+
+
+def ranking_of(made: Any) -> Ranking:
+    """The ranked table behind a mechanism that exists; its own row where there is no other."""
+    ranking: Ranking = made.ways() if hasattr(made, "ways") else Ranking([own_way(made)])
+    return ranking
+
+
+def _bound(made: Any, beta: float, asked: Mapping[str, Any]) -> float:
+    """An error bound; without a horizon at tick 2^16."""
+    return float(made.error_bound(beta, SOMEWHERE if made.horizon is None else None, **asked))
+
+
+def _floor(kind: Any, question: _Question, task: Task) -> float | None:
+    """The certified floor, where there is one."""
+    known = isinstance(task.guarantee, PureDP | ApproxDP) and task.neighbours is not Neighbours.INDEPENDENT
+    if kind is None or task.horizon is None or not known:
+        return None
+    from evertally.theory.floors import floor  # research formulas, which a stream does not wait for
+
+    touched = question.options.get("max_per_event", 1 if kind == "histogram" else None)
+    found = floor(kind, task.horizon, task.columns, task.guarantee, neighbours=task.neighbours, max_per_event=touched)
+    return found.value

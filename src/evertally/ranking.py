@@ -1,0 +1,159 @@
+"""The one ranked table: every way to keep a promise, best first, and why the others do not fit.
+
+What `mechanism="auto"` takes, what `et.plan` answers and what `evertally plan` shows are rows of it. Rooms make them
+(`counting/choose.py` for noise processes, `histogram/ways/` for questions about column sums); how they are ranked and
+read is here. All from public numbers, before the stream starts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self, overload
+
+from evertally.errors import ConfigurationError
+from evertally.privacy import Guarantee
+
+Number = Callable[[], float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """One way: its name (`mechanism=`), what it pays, and how good it is.
+
+    `predicted` is what the largest error of any tick typically is, `bound` what it exceeds with probability at most
+    beta, on every stream that keeps what was declared; where that bounds nothing it is infinite, and `open` says why
+    and what to declare. `guessed` is the bound while answers stay below `largest`. `memory` is the planned state in
+    bytes, None where nobody can know it. `refused` says why the way does not fit; such a row has no other numbers.
+    `by_name`: it is never taken unless it is named.
+
+    >>> Way(name="tree", charge=None, refused="it needs a horizon").bound
+    inf
+    """
+
+    name: str
+    charge: Guarantee | None
+    score: float = math.inf  # what ways are ranked by
+    expect: Number | None = field(default=None, repr=False, compare=False)  # where it is not the score
+    promise: Number | None = field(default=None, repr=False, compare=False)
+    guess: Number | None = field(default=None, repr=False, compare=False)  # where it differs from the promise
+    memory: int | None = None
+    tier: str = "exact"
+    open: str = ""
+    refused: str = ""
+    by_name: bool = False
+
+    @cached_property
+    def predicted(self) -> float:
+        """The typical largest error."""
+        return self.score if self.expect is None else self.expect()
+
+    @cached_property
+    def bound(self) -> float:
+        """The error bound; it takes longer than the prediction, and few ask for it."""
+        return math.inf if self.promise is None else self.promise()
+
+    @cached_property
+    def guessed(self) -> float:
+        """The bound that trusts `largest`."""
+        return self.bound if self.guess is None else self.guess()
+
+    def shown_as(self, show: Callable[[float], float]) -> Self:
+        """The same way where errors are shown in another unit."""
+        if self.refused:
+            return self
+        return replace(self, expect=lambda: show(self.predicted), promise=lambda: show(self.bound), guess=None)
+
+
+class Ranking(Sequence[Way]):
+    """Ways, best first: those with an error bound, those without, those that must be named, those that do not fit.
+
+    >>> ranked = Ranking([Way(name="a", charge=None, refused="too long"), Way(name="b", charge=None, score=2.0)])
+    >>> ranked.best.name, [way.refused for way in ranked]
+    ('b', ['', 'too long'])
+    """
+
+    def __init__(self, ways: Iterable[Way]) -> None:
+        # What looks best on a guess must not be what is taken: ways without a bound come after all others.
+        self._ways = sorted(ways, key=lambda way: (way.refused != "", way.by_name, way.open != "", way.score))
+
+    @overload
+    def __getitem__(self, index: int) -> Way: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Way]: ...
+    def __getitem__(self, index: int | slice) -> Way | Sequence[Way]:
+        return self._ways[index]
+
+    def __len__(self) -> int:
+        return len(self._ways)
+
+    @property
+    def fitting(self) -> list[Way]:
+        """The ways that can be taken."""
+        return [way for way in self._ways if not way.refused]
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why the others cannot, each reason once."""
+        return list(dict.fromkeys(way.refused for way in self._ways if way.refused))
+
+    @property
+    def best(self) -> Way:
+        """What "auto" takes; refused, with all reasons, where nothing fits."""
+        if not self.fitting:
+            raise ConfigurationError("; ".join(self.reasons))
+        return self._ways[0]
+
+    def __repr__(self) -> str:
+        return table(self)
+
+
+def table(ways: Sequence[Way], further: Sequence[tuple[str, ...]] = ()) -> str:
+    """Ways as lines of text, and further lines of the same columns."""
+    guesses = any(way.guessed < way.bound for way in ways if not way.refused)
+    lines = [("mechanism", "pays", "predicted", "bound", *(["if below largest"] if guesses else []), "memory", "tier")]
+    for way in ways:
+        if not way.refused:
+            numbers = [way.predicted, way.bound, *([way.guessed] if guesses else [])]
+            lines.append((way.name, paid(way), *map(shown, numbers), _size(way.memory), way.tier))
+    lines += [(*line, *[""] * (len(lines[0]) - len(line))) for line in further]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    text = [
+        "  ".join(
+            f"{cell:<{w}}" if i < 2 else f"{cell:>{w}}" for i, (cell, w) in enumerate(zip(line, widths, strict=True))
+        )
+        for line in lines
+    ]
+    notes = [f"{way.name}: {way.open}" for way in ways if way.open and not way.refused]
+    notes += [f"{way.name} is taken only by name" for way in ways if way.by_name and not way.refused]
+    refused = [
+        way.refused if f'"{way.name}"' in way.refused else f"{way.name}: {way.refused}" for way in ways if way.refused
+    ]
+    return "\n".join([line.rstrip() for line in text] + list(dict.fromkeys(notes + refused)))
+
+
+def paid(way: Way) -> str:
+    """What a way pays, in few characters."""
+    charge: Any = way.charge
+    amounts = {name: getattr(charge, name, None) for name in ("epsilon", "rho", "delta")}
+    paid = [f"{name} {amount:.4g}" for name, amount in amounts.items() if amount is not None]
+    return "nothing" if way.name == "trivial" else ", ".join(paid)
+
+
+def shown(value: float) -> str:
+    """An error in a table."""
+    if not math.isfinite(value):
+        return "none"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _size(memory: int | None) -> str:
+    if memory is None:
+        return "by items"
+    for unit in ("B", "kB", "MB"):
+        if memory < 10_000:
+            return f"{memory} {unit}"
+        memory //= 1000
+    return f"{memory:,} GB"
