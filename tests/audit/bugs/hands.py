@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from audit.bugs.planting import Bug, all_of, plant, replaced
 from evertally import balls
-from evertally.encode import ValueDoor, door, labels, users, values
+from evertally.encode import AmountDoor, ValueDoor, door, labels, users, values
 from evertally.encode.labels import as_list
 from evertally.encode.plain import real
 from evertally.histogram.expressions import Expression
@@ -43,7 +43,11 @@ def bound_on_the_object() -> Bug:
         except Exception:
             return 0
 
-    return replaced(door, whole=whole)
+    def totals(self: AmountDoor, events: Any, tick: int) -> int:
+        numbers = [whole(value, self.max_weight) for value in as_list(events)]
+        return sum(number if self.signed or number > 0 else 0 for number in numbers)
+
+    return all_of(replaced(door, whole=whole), replaced(AmountDoor, totals=totals))
 
 
 @plant("owners that lie", trap=_TYPES)
@@ -92,7 +96,7 @@ def signalling_nan() -> Bug:
             return events.astype(np.float64)
         return np.array([real(value) for value in as_list(events)], dtype=np.float64)
 
-    return replaced(values, _floats=floats)
+    return all_of(replaced(values, floats=floats), replaced(door, floats=floats))
 
 
 @plant("queries that lie")
