@@ -78,7 +78,7 @@ def laws(made: Any) -> dict[str, Any]:
     """The law of every lane that a mechanism draws from when everything happens."""
     recording = Recording(ZeroNoise())
     copy = made(recording)
-    rows = np.full((200, len(copy.columns)), 10**6)
+    rows = np.full((200, copy._task.columns), 10**6)
     copy.run(rows[:, 0] if isinstance(copy, Counter) else rows)
     return {draw.lane: draw.law for draw in recording.draws}
 

@@ -22,9 +22,10 @@ import evertally as et
 from audit.bugs.statements import undeclared_is_one
 from evertally.statistics import Counter
 from evertally.statistics.column_options import Guessing
+from evertally.statistics.column_queries import ColumnQuery
 
 ROOT = Path(__file__).parents[2]
-KINDS = {kind.__name__ for kind in Guessing.__subclasses__()}
+KINDS = {kind.__name__ for kind in ColumnQuery.__subclasses__()}
 SPARSE = {"Counter", "Histogram"}  # with mechanism="sparse"
 BETA, RUNS = 1e-3, 5
 LOOKS = (1, 2, 3, 5, 6, 7, 30, 60)  # ticks whose intervals are judged: of bursts, right after them, and later
@@ -89,7 +90,7 @@ def errors(made: Guessing, value: Any, sums: Any) -> Any:
         return np.array([sums.max() - sums[made.columns.index(value)]])
     if isinstance(value, list):
         return np.sort(sums)[::-1][: len(value)] - sums[[made.columns.index(label) for label in value]]
-    return numbers(value) - made._queries.values(sums)
+    return numbers(value) - made._task.queries.values(sums)
 
 
 def numbers(value: Any) -> Any:
@@ -99,13 +100,13 @@ def numbers(value: Any) -> Any:
 def fits(made: Guessing, release: Any, sums: Any) -> bool:
     low, high = map(numbers, release.interval(BETA))
     named = isinstance(release.value, str | list)
-    right = errors(made, release.value, sums) if named else made._queries.values(sums)
+    right = errors(made, release.value, sums) if named else made._task.queries.values(sums)
     return bool(np.all(low <= right) and np.all(right <= high))
 
 
 def keeps_its_word(made: Guessing, stream: str) -> bool:
     """Bound and intervals, on one stream."""
-    T, d, most = made.horizon or 3000, len(made.columns), made._task.most
+    T, d, most = made.horizon or 3000, made._task.columns, made._task.most
     height = min(10**6, most if most is not None else 5 * (made._task.largest or 1000))
     if stream == "few":
         return _few(made, T, d, min(height, 3))

@@ -363,7 +363,6 @@ REFUSED = [
     ("MaxSum", {"mechanism": "recompute", "neighbours": "independent", "guarantee": OBLIVIOUS}, "counters only"),
     ("MaxSum", {"mechanism": "tree", "neighbours": "independent"}, "oblivious streams only"),
     ("MaxSum", {"neighbours": "independent", "guarantee": OBLIVIOUS, "max_per_event": 2}, "max_per_event=4"),
-    ("MaxSum", {"signed": True}, "only grow"),
     # what does not fit
     ("MaxSum", {"mechanism": "intervals"}, "weighted sums"),
     ("Quantile", {"mechanism": "intervals"}, "weighted sums"),

@@ -105,9 +105,11 @@ def test_every_regime_has_its_winner() -> None:
     assert winner(columns=10, largest=1000, max_per_event=1, guarantee=APPROXIMATE) == "rebased"
 
 
-@pytest.mark.parametrize("kind", [et.MaxSum, et.SumSelect, et.SparseHistogram, et.MinSum])
+@pytest.mark.parametrize("kind", [et.MaxSum, et.SumSelect, et.Histogram, et.MinSum])
 def test_bounds_are_above_predictions(kind: Any) -> None:
-    columns: dict[str, Any] = {"categories": [*"abcdefgh"]} if kind is et.SparseHistogram else {"columns": 8}
+    columns: dict[str, Any] = {"columns": 8}
+    if kind is et.Histogram:
+        columns = {"categories": [*"abcdefgh"], "mechanism": "sparse"}
     for guarantee in (PURE, APPROXIMATE):
         for largest in (50, 5000):
             options = columns | {"guarantee": guarantee, "horizon": 10**5, "largest": largest, "max_per_event": 1}

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evertally.histogram.approaches import NAMES
-from evertally.selection.streaming import MECHANISMS
+from evertally.statistics.streaming import MECHANISMS
 from release_stream import released, spec_of_all_kinds
 from visit_stream import WriteSpec, spec_writer
 
 import evertally as et
 from evertally.errors import ConfigurationError
+from evertally.histogram.ways import NAMES
 from evertally.kinds import OURS, Card, Kind, Query, find, forget_kind, is_ours, known, register_kind
 from evertally.runtime import load_spec
 from evertally.runtime.releases import unpacked

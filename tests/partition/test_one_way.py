@@ -87,8 +87,10 @@ def test_every_partition_takes_the_scale_of_its_relation(options: Any, one_way: 
 
 
 def test_signed_amounts_are_refused_before_it_matters() -> None:
-    with pytest.raises(ConfigurationError, match="signed"):
-        et.MaxSum(3, guarantee=PureDP(1), horizon=30, signed=True)
+    with pytest.raises(TypeError, match="no option 'signed'"):
+        et.MaxSum(3, guarantee=PureDP(1), horizon=30, signed=True)  # type: ignore[call-arg]
+    with pytest.raises(ConfigurationError, match="only grow"):
+        et.Counter(mechanism="sparse", guarantee=PureDP(1), horizon=30, signed=True)
 
 
 # -- the test of a partition -----------------------------------------------------------------------------------------

@@ -147,7 +147,7 @@ def test_the_margin_of_the_rule_of_thumb():
         ({"horizon": 1}, "horizon"),
         ({"horizon": None}, "horizon"),
         ({"eta": -1}, "eta"),
-        ({"mechanism": "auto"}, "unknown mechanism"),
+        ({"mechanism": "nothing"}, "unknown mechanism"),
         ({"neighbours": "independent", "guarantee": OBLIVIOUS}, "add_remove"),
         ({"mechanism": "meta"}, "eta, accounting and reuse"),
         ({"mechanism": "meta", "eta": None, "guarantee": et.PureDP(1)}, "never pure"),

@@ -388,7 +388,7 @@ def test_error_bound_and_intervals() -> None:
     for label, value in release.value.items():
         assert (lower[label], upper[label]) == (value - radius, value + radius)
     for wrong in (0, 31, 1.5):
-        for ask in (u.stddev, u.threshold, lambda t: u.error_bound(0.1, t)):
+        for ask in (u.stddev, u.threshold_at, lambda t: u.error_bound(0.1, t)):
             with pytest.raises(ConfigurationError):
                 ask(wrong)
     with pytest.raises(ConfigurationError):

@@ -38,7 +38,7 @@ Build = Callable[[Budget, Setting, Source], NoiseProcess]
 
 
 @dataclass(frozen=True)
-class Process:
+class ProcessRecord:
     """One way to make noise: what it needs, and how to build it. `proof`: where somebody else's is proved."""
 
     bounded: bool  # needs a horizon
@@ -135,13 +135,15 @@ def hybrid_shares(rho: Fraction) -> tuple[Fraction, Fraction]:
     return rho * share, rho * (1 - share)
 
 
-PROCESSES: dict[str, Process] = {
+PROCESSES: dict[str, ProcessRecord] = {
     # the noise made ahead; the factor and its transforms take about 250 T bytes of work space besides
-    "sqrt": Process(True, False, lambda s: 8 * s.columns * _horizon(s), _sqrt),
-    "tree": Process(True, True, lambda s: 8 * s.columns, _tree),
-    "honaker": Process(True, True, lambda s: 64 * s.columns * _horizon(s).bit_length(), _honaker),
-    "epoch-hybrid": Process(False, False, lambda s: 8 * s.columns * (EPOCHS + HYBRID_LONGEST_SQRT), _epoch_hybrid),
-    "epoch-tree": Process(False, True, lambda s: 8 * s.columns, _epoch_tree),
+    "sqrt": ProcessRecord(True, False, lambda s: 8 * s.columns * _horizon(s), _sqrt),
+    "tree": ProcessRecord(True, True, lambda s: 8 * s.columns, _tree),
+    "honaker": ProcessRecord(True, True, lambda s: 64 * s.columns * _horizon(s).bit_length(), _honaker),
+    "epoch-hybrid": ProcessRecord(
+        False, False, lambda s: 8 * s.columns * (EPOCHS + HYBRID_LONGEST_SQRT), _epoch_hybrid
+    ),
+    "epoch-tree": ProcessRecord(False, True, lambda s: 8 * s.columns, _epoch_tree),
 }
 OURS = tuple(PROCESSES)  # what "auto" takes from: nobody gets a process that this library does not answer for
 
@@ -176,7 +178,7 @@ def register_process(
     check_name(name, proof)
     if name in PROCESSES:
         raise ConfigurationError(f"there is a noise process {name!r}; a process that was changed needs a new name")
-    PROCESSES[name] = Process(bounded, pure, memory, build, proof)
+    PROCESSES[name] = ProcessRecord(bounded, pure, memory, build, proof)
 
 
 def check_name(name: object, proof: object) -> None:
