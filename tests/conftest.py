@@ -25,7 +25,7 @@ _LONG_PLACES = (
     "docs/test_tutorial.py",
     "histogram/test_calibration_is_kept.py",
     "histogram/test_planner.py",
-    "histogram/test_sparse.py",
+    "statistics/test_sparse.py",
     "histogram/test_truth_of_bounds.py",
     "noise/test_noise_fast_path.py",
     "noise/test_noise_laws.py",

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evertally.statistics.streaming import MECHANISMS
 from release_stream import released, spec_of_all_kinds
 from visit_stream import WriteSpec, spec_writer
 
@@ -21,6 +20,7 @@ from evertally.runtime import load_spec
 from evertally.runtime.releases import unpacked
 from evertally.runtime.sinks.parquet import release_schema, release_table
 from evertally.runtime.spec import StreamSpec
+from evertally.statistics.streaming import MECHANISMS
 
 ROOT = Path(__file__).parents[2]
 THEORY = ROOT / "docs" / "theory"

@@ -277,7 +277,7 @@ class Mechanism(Guarded):
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        restorable(cls.__name__, cls._restore)
+        restorable(cls.__name__, f"{cls.__module__}.{cls.__qualname__}", cls._restore)
 
     @classmethod
     def _restore(cls, header: dict[str, Any], parts: list[bytes], key: NoiseKey, allow_copy: bool) -> Self:

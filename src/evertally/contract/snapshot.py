@@ -17,7 +17,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from evertally.errors import StateError
+from evertally.errors import ConfigurationError, StateError
 from evertally.noise import NoiseKey
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Guarantee, PureDP
 
@@ -26,7 +26,7 @@ _MAC_BYTES = 32
 _PARAMETERS = ("epsilon", "rho", "delta")
 
 Restorer = Callable[[dict[str, Any], list[bytes], NoiseKey, bool], Any]
-_restorers: dict[str, Restorer] = {}
+_restorers: dict[str, tuple[str, Restorer]] = {}  # by the name of the class: where that stands, and its way back
 
 
 def pack(header: dict[str, Any], parts: list[bytes], key: NoiseKey) -> bytes:
@@ -56,9 +56,15 @@ def unpack(blob: bytes, key: NoiseKey) -> tuple[dict[str, Any], list[bytes]]:
     return header, parts
 
 
-def restorable(kind: str, restorer: Restorer) -> None:
-    """Registers how a kind of mechanism comes back."""
-    _restorers[kind] = restorer
+def restorable(kind: str, place: str, restorer: Restorer) -> None:
+    """Registers how a kind of mechanism comes back. A snapshot names its class: two of one name would come back as each
+    other."""
+    if _restorers.get(kind, (place,))[0] != place:
+        raise ConfigurationError(
+            f"there is a statistic named {kind} in {_restorers[kind][0]}; snapshots tell statistics apart by their "
+            "names, so call this one something else"
+        )
+    _restorers[kind] = place, restorer
 
 
 def restore(blob: bytes, *, key: NoiseKey, allow_copy: bool = False) -> Any:
@@ -85,9 +91,9 @@ def restore(blob: bytes, *, key: NoiseKey, allow_copy: bool = False) -> Any:
     True
     """
     header, parts = unpack(blob, key)
-    restorer = _restorers.get(header["kind"])
-    if restorer is None:
+    if header["kind"] not in _restorers:
         raise StateError(f"the snapshot holds a {header['kind']!r}, which this version does not know")
+    _, restorer = _restorers[header["kind"]]
     return restorer(header, parts, key, allow_copy)
 
 

@@ -42,7 +42,7 @@ def redrawn_after_restore() -> Bug:
 @plant("replay, restore, horizon")
 def restarted_after_restore() -> Bug:
     """noise restarted after a restore (factorization-counting 12.12: resetting t without new noise)"""
-    original = snapshot._restorers["Counter"]
+    place, original = snapshot._restorers["Counter"]
 
     def restorer(*args: Any) -> Any:
         counter = original(*args)
@@ -51,7 +51,7 @@ def restarted_after_restore() -> Bug:
         )
         return counter
 
-    return mock.patch.dict(snapshot._restorers, {"Counter": restorer})
+    return mock.patch.dict(snapshot._restorers, {"Counter": (place, restorer)})
 
 
 class _Restarted:
