@@ -176,7 +176,7 @@ def _events(model: Linear) -> list[Any]:
     weights = [w, -w] if model.contribution.signed else [w]
     if not isinstance(model, VectorCounter | Histogram):
         return [None, 0, 1, 0.5, 10**30, -(10**30), *weights]
-    labels = [*vars(model)["labels"][: 5 if len(weights) == 1 else 4], "evertally-undeclared"]
+    labels = [*model.labels[: 5 if len(weights) == 1 else 4], "evertally-undeclared"]
     longest = min(len(labels), int(model._options["max_per_event"]) + 1)
     events: list[dict[str, int]] = [{}]
     for _ in range(longest):

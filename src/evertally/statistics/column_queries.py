@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 from evertally.contract.doors import Columns, EachColumn, read_columns
 from evertally.contract.options import option, statistic
 from evertally.contract.parts import Blueprint, Form, Options
-from evertally.encode import CategoryDoor
 from evertally.encode.labels import is_text
 from evertally.errors import ConfigurationError
 from evertally.histogram import expressions
@@ -19,20 +18,19 @@ from evertally.histogram.tasks import AllColumns, Expressions, Largest
 from evertally.histogram.ways import ColumnWay
 from evertally.integers import whole
 from evertally.partition import Queries
+from evertally.statistics.by_column import ByColumn
 from evertally.statistics.column_options import Guessing
 from evertally.statistics.forms import Answer, Answers, Leader, Leaders, RoundedAnswers
 
 
 @statistic
-class ColumnQuery(Guessing):
+class ColumnQuery(ByColumn, Guessing):
     """Not used directly; see `MaxSum`, `MinSum`, `Quantile`, `TopK`, `SumSelect`, `TopKSelect`, `MonotoneQuery`.
 
     An event touches at most `max_per_event` columns (None: all) and adds an integer from 0 to `max_weight` to each.
     """
 
     max_per_event: int | None = option("How many columns an event touches at most; None: all of them.", default=None)
-    max_weight: int = option("The largest amount that an event adds (to each of its columns).", default=1)
-    other: str | None = option("A column for labels that were not declared; None: they are dropped.", default=None)
     memory_limit: int = option("The bytes that noise may take at most.", default=2**30)
 
     word: ClassVar[str]  # in the address of the noise: it stays when a class is renamed
@@ -41,7 +39,7 @@ class ColumnQuery(Guessing):
         self,
         names: Sequence[Any],
         queries: Callable[[int], Queries],
-        form: Callable[[ColumnWay, Queries], Form],
+        form: Callable[[ColumnWay, Queries, tuple[str, ...]], Form],
         further: Options | None = None,
         *,
         linear: bool = False,
@@ -50,10 +48,9 @@ class ColumnQuery(Guessing):
         """The blueprint of a question; `further` are its own options, as addresses and snapshots keep them."""
         d = len(names) + (self.other is not None)
         per_event = d if self.max_per_event is None else self.max_per_event
-        door = CategoryDoor(names, self.other, per_event, self.max_weight, order=self._rank)
+        door, kept = self._read_events(names, per_event)
         # `columns` is a field of each question, after what it asks for: a field here would come before it.
-        vars(self)["columns"] = self.labels = door.labels
-        kept = len(names) if isinstance(names, range) else list(door.labels[: len(names)])
+        vars(self)["columns"] = door.labels
         asked = self._queries = queries(d)
         return self._partitioned(
             word=self.word,
@@ -65,14 +62,16 @@ class ColumnQuery(Guessing):
             memory_limit=self.memory_limit,
             address=(further or {}) | {"columns": kept, "max_per_event": self.max_per_event, "other": self.other},
             door=lambda source, limit: EachColumn(door, limit),
-            form=lambda approach: form(approach, asked),
+            form=lambda approach: form(approach, asked, door.labels),
             linear=linear,
             selects=selects,
             settled=(further or {}) | {"columns": kept},
         )
 
-    def _rank(self, message: bytes) -> bytes:
-        return self._source.order(message)
+
+def one_number(approach: ColumnWay, queries: Queries, labels: tuple[str, ...]) -> Form:
+    """Shown as it is."""
+    return Answer(approach, queries)
 
 
 @statistic
@@ -100,7 +99,7 @@ class MaxSum(ColumnQuery):
     columns: Columns | tuple[str, ...] = option("The columns: how many, or their names.", kw_only=False)
 
     def _blueprint(self) -> Blueprint:
-        return self._question(read_columns(self.columns), lambda d: Largest(1), Answer)
+        return self._question(read_columns(self.columns), lambda d: Largest(1), one_number)
 
 
 @statistic
@@ -120,7 +119,7 @@ class MinSum(ColumnQuery):
 
     def _blueprint(self) -> Blueprint:
         names = read_columns(self.columns)
-        return self._question(names, lambda d: Expressions([expressions.Minimum()]), Answer)
+        return self._question(names, lambda d: Expressions([expressions.Minimum()]), one_number)
 
 
 @statistic
@@ -143,7 +142,7 @@ class Quantile(ColumnQuery):
     def _blueprint(self) -> Blueprint:
         self.q = q = exact_number(self.q, "q")
         names = read_columns(self.columns)
-        return self._question(names, lambda d: Expressions([expressions.Quantile(q)]), Answer, {"q": str(q)})
+        return self._question(names, lambda d: Expressions([expressions.Quantile(q)]), one_number, {"q": str(q)})
 
 
 @statistic
@@ -163,7 +162,12 @@ class TopK(ColumnQuery):
     columns: Columns | tuple[str, ...] = option("The columns: how many, or their names.", kw_only=False)
 
     def _blueprint(self) -> Blueprint:
-        return self._question(read_columns(self.columns), self._largest, Answers, {"k": self.k})
+        return self._question(
+            read_columns(self.columns),
+            self._largest,
+            lambda approach, queries, labels: Answers(approach, queries),
+            {"k": self.k},
+        )
 
     def _largest(self, d: int) -> Queries:
         return Largest(whole("k", self.k, 1, d))
@@ -191,7 +195,7 @@ class SumSelect(ColumnQuery):
         return self._question(
             read_columns(self.columns),
             lambda d: Largest(1),
-            lambda approach, queries: Leader(approach, queries, self.labels),
+            Leader,
             selects=True,
         )
 
@@ -218,7 +222,7 @@ class TopKSelect(ColumnQuery):
         return self._question(
             read_columns(self.columns),
             self._all,
-            lambda approach, queries: Leaders(self.labels, self.k, approach.width),
+            lambda approach, queries, labels: Leaders(labels, self.k, approach.width),
             {"k": self.k},
             linear=True,
             selects=True,
@@ -267,7 +271,7 @@ class MonotoneQuery(ColumnQuery):
         return self._question(
             names,
             lambda d: Expressions(proved),
-            lambda approach, queries: RoundedAnswers(approach, queries, called),
+            lambda approach, queries, labels: RoundedAnswers(approach, queries, called),
             {"query": [called, [expression.to_json() for expression in proved]]},
             linear=all(expression.certificate.linear for expression in proved),
         )

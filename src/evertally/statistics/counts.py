@@ -10,12 +10,13 @@ from evertally.contract.forms import LabelledForm, NumberForm, RowForm
 from evertally.contract.options import foreign, option, statistic
 from evertally.contract.parts import Blueprint, Options
 from evertally.counting.processes import PROCESSES
-from evertally.encode import AmountDoor, CategoryDoor
+from evertally.encode import AmountDoor
 from evertally.errors import ConfigurationError
 from evertally.histogram.tasks import AllColumns
 from evertally.histogram.ways import NAMES
 from evertally.privacy import Contribution, change
 from evertally.ranking import Ranking
+from evertally.statistics.by_column import ByColumn
 from evertally.statistics.column_options import Guessing
 from evertally.statistics.forms import Answer, AnswersByLabel
 from evertally.statistics.linear_options import Linear
@@ -145,7 +146,7 @@ class Counter(SparseToo):
 
 
 @statistic
-class VectorCounter(Linear):
+class VectorCounter(ByColumn, Linear):
     """Several running totals of one stream, released together: one column each.
 
     An event touches at most `max_per_event` columns and adds an integer from 0 to `max_weight` to each. All columns
@@ -166,19 +167,17 @@ class VectorCounter(Linear):
 
     columns: Columns | tuple[str, ...] = option("The columns: how many, or their names.", kw_only=False)
     max_per_event: int = option("How many columns an event touches at most.", default=1)
-    max_weight: int = option("The largest amount that an event adds (to each of its columns).", default=1)
     signed: bool = option("Whether amounts may be negative.", default=False)
     protects: Literal["event", "item"] = option(
         "What of an event is protected: all of it, or one item.", default="event"
     )
-    other: str | None = option("A column for labels that were not declared; None: they are dropped.", default=None)
 
     def _blueprint(self) -> Blueprint:
         return _columns_of(self, "VectorCounter", read_columns(self.columns), "columns")
 
 
 @statistic
-class Histogram(SparseToo):
+class Histogram(ByColumn, SparseToo):
     """How often each category occurred so far.
 
     The categories are public and fixed; every one is released at every tick, zero or not (a category that appears only
@@ -208,11 +207,9 @@ class Histogram(SparseToo):
 
     categories: Sequence[str] = option("The categories, all of them.")
     max_per_event: int = option("How many columns an event touches at most.", default=1)
-    max_weight: int = option("The largest amount that an event adds (to each of its columns).", default=1)
     protects: Literal["event", "item"] = option(
         "What of an event is protected: all of it, or one item.", default="event"
     )
-    other: str | None = option("A column for labels that were not declared; None: they are dropped.", default=None)
 
     def _blueprint(self) -> Blueprint:
         if isinstance(self.categories, int | str):
@@ -227,10 +224,8 @@ class Histogram(SparseToo):
     def _sparse(self, names: list[Any], way: str) -> Blueprint:
         self._only_sparse()
         foreign({"protects": self.protects}, {"protects": "event"}, "linear noise")
-        door = CategoryDoor(names, self.other, self.max_per_event, self.max_weight, order=self._rank)
+        door, kept = self._read_events(names, self.max_per_event)
         self.categories = self.columns = door.labels
-        vars(self)["labels"] = door.labels
-        kept = list(door.labels[: len(names)])
         queries = AllColumns(door.width)
         return self._partitioned(
             word="SparseHistogram",
@@ -248,9 +243,6 @@ class Histogram(SparseToo):
             settled={"categories": kept},
         )
 
-    def _rank(self, message: bytes) -> bytes:
-        return self._source.order(message)
-
 
 def _shown(way: str) -> str:
     return "sparse" if way == "intervals" else way
@@ -259,19 +251,7 @@ def _shown(way: str) -> str:
 def _columns_of(me: VectorCounter | Histogram, word: str, names: Sequence[Any], called: str) -> Blueprint:
     """The blueprint of linear counts by column."""
 
-    def rank(message: bytes) -> bytes:
-        return me._source.order(message)
-
-    door = CategoryDoor(
-        names,
-        me.other,
-        me.max_per_event,
-        me.max_weight,
-        me.signed,
-        order=rank,
-        rank_by_label=me.protects == "item",
-    )
-    kept = len(names) if isinstance(names, range) else list(door.labels[: len(names)])
+    door, kept = me._read_events(names, me.max_per_event, me.signed, rank_by_label=me.protects == "item")
     contribution = Contribution(
         max_per_event=me.max_per_event,
         max_weight=me.max_weight,
@@ -282,7 +262,6 @@ def _columns_of(me: VectorCounter | Histogram, word: str, names: Sequence[Any], 
         max_events_per_user=me.max_events_per_user,
     )
     me.columns = door.labels
-    vars(me)["labels"] = door.labels
     if isinstance(me, Histogram):
         me.categories = door.labels
     return me._linear(

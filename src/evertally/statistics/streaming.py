@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from evertally.contract.doors import Columns, EachColumn, read_columns
 from evertally.contract.forms import FoundForm, RowForm
 from evertally.contract.in_place import InPlace
-from evertally.contract.mechanism import Mechanism
 from evertally.contract.options import option, statistic
 from evertally.contract.parts import Accuracy, Blueprint, Engine
 from evertally.contract.rows import from_bytes
@@ -24,7 +23,6 @@ from evertally.counting.choose import build, choose
 from evertally.counting.process import IntArray
 from evertally.counting.processes import Setting
 from evertally.counting.tree import Radix, choose_radix, levels
-from evertally.encode import CategoryDoor
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
 from evertally.noise import ItemSource
@@ -36,6 +34,7 @@ from evertally.selection.reach import Reach
 from evertally.selection.sparse_gumbel import SparseGumbel
 from evertally.selection.sparse_gumbel_budget import SparseGumbelBudget, sparse_gumbel_budget
 from evertally.selection.top_k_engines import BlockNoise, Blocks, EveryColumn, Switching, TopKAccuracy
+from evertally.statistics.by_column import ByColumn
 
 MECHANISMS = ("sparse-gumbel", "meta", "meta-gauss", "tree")
 
@@ -43,7 +42,7 @@ _MEMORY = 2**30
 
 
 @statistic
-class StreamingTopK(Mechanism):
+class StreamingTopK(ByColumn):
     """The k columns with the largest sums so far, by label, and a noisy count of each.
 
     An event may touch every column: what is paid grows with k, not with the number of columns (streaming-selection 1.2,
@@ -101,11 +100,9 @@ class StreamingTopK(Mechanism):
         default="formula",
     )
     max_per_event: int | None = option("How many columns an event touches at most; None: all of them.", default=None)
-    max_weight: int = option("The largest amount that an event adds (to each of its columns).", default=1)
     max_events_per_tick: int | None = option(
         "A public fact: no tick has more events. Error bounds rest on it, privacy does not.", default=None
     )
-    other: str | None = option("A column for labels that were not declared; None: they are dropped.", default=None)
 
     def _blueprint(self) -> Blueprint:
         mechanism = MECHANISMS[0] if self.mechanism == "auto" else self.mechanism
@@ -117,9 +114,8 @@ class StreamingTopK(Mechanism):
         names = read_columns(self.columns)
         d = len(names) + (self.other is not None)
         per_event = d if self.max_per_event is None else self.max_per_event
-        door = CategoryDoor(names, self.other, per_event, self.max_weight, order=self._rank)
-        self.columns = self.labels = labels = door.labels
-        kept = len(names) if isinstance(names, range) else list(labels[: len(names)])
+        door, kept = self._read_events(names, per_event)
+        self.columns = labels = door.labels
         contribution = Contribution(
             max_per_event=per_event,
             max_weight=self.max_weight,
@@ -184,9 +180,6 @@ class StreamingTopK(Mechanism):
             settled=settled,
             open=way.open,
         )
-
-    def _rank(self, message: bytes) -> bytes:
-        return self._source.order(message)
 
     @property
     def switches_left(self) -> int | None:

@@ -1,0 +1,40 @@
+"""What statistics with one number for each column, or category, have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from evertally.contract.doors import EachColumn
+from evertally.contract.mechanism import Mechanism
+from evertally.contract.options import option, statistic
+from evertally.encode import CategoryDoor
+
+
+@statistic
+class ByColumn(Mechanism):
+    """Events name columns. Not used directly; see `VectorCounter`, `Histogram`, `MaxSum`, `StreamingTopK`."""
+
+    max_weight: int = option("The largest amount that an event adds (to each of its columns).", default=1)
+    other: str | None = option("A column for labels that were not declared; None: they are dropped.", default=None)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What the columns are called, `other` included."""
+        assert isinstance(self._door, EachColumn)
+        return self._door.categories.labels
+
+    def _read_events(
+        self, names: Sequence[Any], max_per_event: int, signed: bool = False, rank_by_label: bool = False
+    ) -> tuple[CategoryDoor, Any]:
+        """How events are read, and the columns as addresses and snapshots keep them: a number, or the list of names."""
+        reader = CategoryDoor(
+            names,
+            self.other,
+            max_per_event,
+            self.max_weight,
+            signed,
+            order=lambda message: self._source.order(message),  # there is no key yet
+            rank_by_label=rank_by_label,
+        )
+        return reader, len(names) if isinstance(names, range) else list(reader.labels[: len(names)])
