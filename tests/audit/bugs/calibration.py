@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from audit.bugs.planting import Bug, plant, recalibrated, replaced, scaled
-from evertally.counting import choose, process, sqrt_factor
+from evertally.counting import process, processes, sqrt_factor
 from evertally.counting.honaker import HonakerProcess
 from evertally.counting.process import Budget
 from evertally.counting.sqrt import SqrtProcess
@@ -131,4 +131,4 @@ def norm_of_the_real_factor() -> Bug:
 @plant("epoch hybrid, 63 ticks")
 def hybrid_spends_twice() -> Bug:
     """budget of the epoch hybrid spent twice (factorization-counting 10.1: rho = rho_inner + rho_outer)"""
-    return replaced(choose, hybrid_shares=lambda rho: (rho, rho))
+    return replaced(processes, hybrid_shares=lambda rho: (rho, rho))
