@@ -94,8 +94,14 @@ def _of_numpy(value: Any) -> Plain:
 
 
 def finite(number: float | Decimal | Fraction) -> bool:
-    """Whether a number is neither infinite nor NaN, signalling or not."""
-    return number.is_finite() if isinstance(number, Decimal) else math.isfinite(number)
+    """Whether a number is neither infinite nor NaN, signalling or not.
+
+    >>> finite(Fraction(10**400)), finite(Decimal("sNaN")), finite(float("inf"))
+    (True, False, False)
+    """
+    if isinstance(number, Decimal):
+        return number.is_finite()
+    return not isinstance(number, float) or math.isfinite(number)  # a fraction may be too large for a float
 
 
 def written(value: str | bytes) -> str | None:
