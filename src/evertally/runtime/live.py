@@ -17,7 +17,10 @@ from dataclasses import dataclass
 from typing import Self
 
 from evertally.errors import StateError
-from evertally.runtime.input.batches import Batch, BatchRefused, TickEvents, decode, encode, split_by_tick
+from evertally.runtime.input.batches import decode, encode
+from evertally.runtime.input.envelope import BatchRefused
+from evertally.runtime.input.sources import Batch
+from evertally.runtime.input.tick_events import TickEvents, split_by_tick
 from evertally.runtime.opening import anchored, opened
 from evertally.runtime.releases import TickRelease
 from evertally.runtime.spec import StreamSpec, check_servable
@@ -82,8 +85,6 @@ class Live(Secret):
         """Lets go of lock and files at once. Nothing is lost: the next start goes through the journal again."""
         self._stack.close()
 
-    # -- where it is -------------------------------------------------------------------------------------------------
-
     @property
     def released(self) -> int:
         """The last tick that is committed."""
@@ -124,8 +125,6 @@ class Live(Secret):
         """The position in a source up to which everything was accepted."""
         return self._store.mark(name)
 
-    # -- events ------------------------------------------------------------------------------------------------------
-
     def accept(
         self, batches: Sequence[tuple[str, Batch]], marks: Mapping[str, int] | None = None
     ) -> list[Receipt | BatchRefused]:
@@ -161,8 +160,6 @@ class Live(Secret):
     def _wait(self, tick: int, part: _Part) -> None:
         self._waiting.setdefault(tick, []).append(part)
         self.waiting_bytes += part.size
-
-    # -- ticks -------------------------------------------------------------------------------------------------------
 
     def release_through(self, tick: int) -> list[TickRelease]:
         """Closes ticks up to `tick`. What it returns is committed, and is to be published next."""
@@ -204,8 +201,6 @@ class Live(Secret):
         if was_replay and not self.replaying:
             self._publisher.catch_up()
         return [] if was_replay else ticks
-
-    # -- after a restart ---------------------------------------------------------------------------------------------
 
     def _origin(self, spec: StreamSpec) -> int | None:
         return self.now() // spec.clock.length * spec.clock.length if spec.clock.floating else None

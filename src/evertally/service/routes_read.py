@@ -19,7 +19,7 @@ from evertally.service.answers import (
     TickAnswer,
     problems,
 )
-from evertally.service.pages import MEDIA_TYPES, Format, Pages, Wanted, encoded
+from evertally.service.pages import MEDIA_TYPES, Format, Pages, encoded, stretch
 from evertally.service.parts import Parts
 from evertally.service.problems import Refused
 
@@ -109,8 +109,8 @@ def read_routes(parts: Parts) -> APIRouter:
         """Past releases, the last 500 ticks unless more is asked for. Old ticks may have been thinned out."""
         if query is not None and not set(query) <= {one.name for one in spec.queries}:
             raise Refused(404, "the stream has no query of that name")
-        wanted = Wanted.of(pump.published, first, last, every, limit, points, query)
-        return StreamingResponse(await pages.begin(wanted, format), media_type=MEDIA_TYPES[format])
+        wanted = stretch(pump.published, first, last, every, limit, points)
+        return StreamingResponse(await pages.begin(wanted, query, format), media_type=MEDIA_TYPES[format])
 
     @router.get("/v1/releases/latest", response_model=TickAnswer, responses=problems(404))
     async def latest() -> Response:

@@ -153,9 +153,6 @@ def _of(columns: Batch, rows: int) -> Batch:
     return columns or {ROWS: pa.nulls(rows)}
 
 
-# -- Lines ---------------------------------------------------------------------------------------------------
-
-
 def _blocks(file: IO[bytes]) -> Iterator[bytes]:
     """Blocks of whole lines, each with its newline. A line too long for memory is left out, like any broken record."""
     rest = b""
@@ -176,9 +173,6 @@ def _blocks(file: IO[bytes]) -> Iterator[bytes]:
                 skipping, rest = True, b""
     if rest:
         yield rest + b"\n"
-
-
-# -- CSV -----------------------------------------------------------------------------------------------------
 
 
 def _csv_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[Batch]:
@@ -253,9 +247,6 @@ def _cell_column(cells: list[str]) -> Any:
     return pa.array([cell or None for cell in raw], pa.binary())
 
 
-# -- JSON lines ----------------------------------------------------------------------------------------------
-
-
 def _json_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[Batch]:
     rows: list[json_cells.Record] = []
     for block in _blocks(file):
@@ -267,9 +258,6 @@ def _json_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[B
     yield _of(json_cells.columns(rows, columns)[1], len(rows))
 
 
-# -- Parquet -------------------------------------------------------------------------------------------------
-
-
 def _parquet_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[Batch]:
     try:
         parquet = pa.parquet.ParquetFile(file)
@@ -279,9 +267,6 @@ def _parquet_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterato
     except pa.ArrowException:
         # Arrow's own text may quote values of the file.
         raise ConfigurationError(f"{path} is not a readable Parquet file") from None
-
-
-# -- Arrow ---------------------------------------------------------------------------------------------------
 
 
 def _arrow_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[Batch]:
