@@ -27,6 +27,19 @@ WARD: Table = {
     "categories": ["north", "south"],
     "other": "elsewhere",
 }
+# Questions about them whose partitions close within a few hundred visits, under a large budget.
+_WARDS: Table = {"column": "ward", "categories": ["north", "south"]}
+BUSIEST: Table = {"name": "busiest", "kind": "max", "share": 0.2, **_WARDS, "mechanism": "rebased", "largest": 60}
+ORDER: Table = {"name": "order", "kind": "leaders", "k": 2, "share": 0.2, **_WARDS, "mechanism": "intervals"}
+MIDDLE: Table = {
+    "name": "middle",
+    "kind": "query",
+    "share": 0.2,
+    **_WARDS,
+    "mechanism": "two-level",
+    "expressions": {"mean": {"ranks": [1, -1], "of": "all"}, "south": {"column": "south"}},
+}
+RARE: Table = {"name": "rare", "kind": "counter", "share": 0.1, "mechanism": "sparse"}
 
 
 def spec_text(*queries: Table, **sections: Table | None) -> str:

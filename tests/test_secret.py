@@ -15,7 +15,8 @@ from evertally.checks.secrets import PLANTED, reachable
 from evertally.encode import AmountDoor, CategoryDoor, ItemDoor, ItemTotals, UserCap, ValueDoor
 from evertally.encode.texts import Texts
 from evertally.noise import simulation
-from evertally.runtime.input.batches import Piece, TickEvents
+from evertally.runtime.input.batches import Piece
+from evertally.runtime.input.tick_events import TickEvents
 from evertally.runtime.live import _Part
 from evertally.runtime.machine import StreamState
 from evertally.runtime.state.store import Entry

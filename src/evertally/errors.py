@@ -1,5 +1,10 @@
 """What can go wrong, by kind. No message may contain the content of a record."""
 
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+
 
 class EvertallyError(Exception):
     """Base of every error that evertally raises on purpose."""
@@ -31,3 +36,19 @@ class InterruptedCall(EvertallyError):
 
 class NoiseReused(EvertallyError):
     """Two mechanisms would put the same noise on data that may differ: together they would publish the difference."""
+
+
+def described(error: BaseException) -> str:
+    """What may be said about an exception: of one that is not ours, its type and its place only.
+
+    >>> try:
+    ...     int("a secret")
+    ... except ValueError as error:
+    ...     described(error).partition(" at ")[0]
+    'ValueError'
+    """
+    if isinstance(error, EvertallyError):
+        return str(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{place}"

@@ -16,39 +16,10 @@ from evertally.audit.suite import Sizes
 from evertally.cli.app import app
 from evertally.errors import ConfigurationError
 from evertally.kinds import find, forget_kind, register_kind
+from spec_text import ALL, spec_text
 
-SPEC = """\
-[stream]
-name = "visits"
-horizon = 24
-
-[guarantee]
-epsilon = 1.0
-
-[clock]
-column = "time"
-start = 2013-01-01
-tick = "1h"
-
-[key]
-file = "visits.key"
-
-[state]
-file = "visits.state"
-
-[output]
-file = "visits.csv"
-
-[[query]]
-name = "all"
-kind = "counter"
-
-[[query]]
-name = "wards"
-kind = "histogram"
-column = "ward"
-categories = ["a", "b"]
-"""
+WARDS = {"name": "wards", "kind": "histogram", "column": "ward", "categories": ["a", "b"]}
+SPEC = spec_text(ALL, WARDS, stream={"name": "visits", "horizon": 24}, guarantee={"epsilon": 1.0})
 
 
 @pytest.fixture(autouse=True)

@@ -24,6 +24,7 @@ from evertally.cli.demo import replay
 from evertally.cli.show import _margin
 from evertally.runtime import load_spec
 from evertally.runtime.mechanisms import build
+from spec_text import queries_text
 
 SPEC = """\
 [stream]
@@ -61,35 +62,13 @@ upper = 60
 """
 
 
-COLUMN_QUERIES = """
-[[query]]
-name = "busiest"
-kind = "max"
-column = "ward"
-categories = ["north", "south"]
-mechanism = "rebased"
-
-[[query]]
-name = "none"
-kind = "min"
-column = "ward"
-categories = ["north", "south"]
-mechanism = "trivial"
-
-[[query]]
-name = "first"
-kind = "leader"
-column = "ward"
-categories = ["[/north]", "south"]
-mechanism = "tree"
-
-[[query]]
-name = "best"
-kind = "top"
-k = 2
-column = "ward"
-categories = ["north", "south"]
-"""
+WARDS = {"column": "ward", "categories": ["north", "south"]}
+COLUMN_QUERIES = queries_text(
+    {"name": "busiest", "kind": "max", **WARDS, "mechanism": "rebased"},
+    {"name": "none", "kind": "min", **WARDS, "mechanism": "trivial"},
+    {"name": "first", "kind": "leader", "column": "ward", "categories": ["[/north]", "south"], "mechanism": "tree"},
+    {"name": "best", "kind": "top", "k": 2, **WARDS},
+)
 
 
 UNKNOWN_QUERIES = """

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 
-from spec_text import ALL, WARD, queries_text
+from spec_text import ALL, BUSIEST, MIDDLE, ORDER, RARE, WARD, queries_text
 
 NDJSON = "application/x-ndjson"
 JSON = "application/json"
@@ -63,15 +63,7 @@ _EVERY_KIND = queries_text(
         "categories": ["north", "south"],
         "other": "elsewhere",
     },
-    {
-        "name": "busiest",
-        "kind": "max",
-        "share": 0.2,
-        "column": "ward",
-        "categories": ["north", "south"],
-        "mechanism": "rebased",
-        "largest": 60,
-    },
+    BUSIEST,
     {
         "name": "median",
         "kind": "quantile",
@@ -80,25 +72,9 @@ _EVERY_KIND = queries_text(
         "column": "ward",
         "categories": ["north", "south", "attic"],
     },
-    {
-        "name": "order",
-        "kind": "leaders",
-        "k": 2,
-        "share": 0.2,
-        "column": "ward",
-        "categories": ["north", "south"],
-        "mechanism": "intervals",
-    },
-    {
-        "name": "middle",
-        "kind": "query",
-        "share": 0.2,
-        "column": "ward",
-        "categories": ["north", "south"],
-        "mechanism": "two-level",
-        "expressions": {"mean": {"ranks": [1, -1], "of": "all"}, "south": {"column": "south"}},
-    },
-    {"name": "rare", "kind": "counter", "share": 0.1, "mechanism": "sparse"},
+    ORDER,
+    MIDDLE,
+    RARE,
     {"name": "minutes", "kind": "mean", "share": 0.05, "column": "minutes", "lower": 0, "upper": 60},
     {"name": "found", "kind": "unknown-histogram", "share": 0.05, "column": "ward"},
     {"name": "most", "kind": "unknown-top", "k": 2, "share": 0.03, "column": "ward", "mechanism": "meta"},

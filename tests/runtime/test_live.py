@@ -24,7 +24,8 @@ from evertally.contract.snapshot import guarantee_to_json
 from evertally.errors import ConfigurationError, StateError
 from evertally.noise import Key
 from evertally.runtime import load_spec, opening, run
-from evertally.runtime.input.batches import BatchRefused, TickEvents
+from evertally.runtime.input.batches import BatchRefused
+from evertally.runtime.input.tick_events import TickEvents
 from evertally.runtime.live import Live, Receipt, StreamEnded
 from evertally.runtime.machine import Machine, StreamState
 from evertally.runtime.state import database

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -18,7 +18,6 @@ from visit_stream import WriteSpec
 from evertally.contract.release import Release
 from evertally.errors import StateError
 from evertally.kinds import OURS
-from evertally.runtime.output import entries
 from evertally.runtime.releases import (
     FIELDS,
     TickRelease,
@@ -34,6 +33,19 @@ from evertally.runtime.spec import QuerySpec, StreamSpec
 LABELS = st.text(st.characters(), max_size=5)  # any text that Python can hold, lone surrogates included
 WHOLE = st.integers(-(2**70), 2**70)
 REAL = st.floats(allow_nan=False)
+
+
+def entries(release: Any, beta: float) -> Iterator[tuple[str | None, Any, Any, Any]]:
+    """(category, value, lower, upper) as the release itself has them."""
+    value, (lower, upper) = release.value, release.interval(beta=beta)
+    if isinstance(value, Mapping):
+        yield from ((label, number, lower[label], upper[label]) for label, number in value.items())
+    elif isinstance(value, list | np.ndarray):
+        columns = (list(part.tolist() if isinstance(part, np.ndarray) else part) for part in (value, lower, upper))
+        for rank, one in enumerate(zip(*columns, strict=True), start=1):
+            yield str(rank), *one
+    else:
+        yield None, value, lower, upper
 
 
 @pytest.fixture

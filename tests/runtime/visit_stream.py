@@ -13,7 +13,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from evertally.noise import ZeroNoise
-from spec_text import queries_text, spec_text
+from spec_text import BUSIEST, MIDDLE, ORDER, RARE, queries_text, spec_text
 
 SPEC = spec_text(
     {"name": "all", "kind": "counter", "share": 0.25},
@@ -29,15 +29,7 @@ SPEC = spec_text(
 
 # Queries on column sums beside them, with budgets so large that partitions close within a few hundred visits.
 COLUMN_QUERIES = queries_text(
-    {
-        "name": "busiest",
-        "kind": "max",
-        "share": 0.2,
-        "column": "ward",
-        "categories": ["north", "south"],
-        "mechanism": "rebased",
-        "largest": 60,
-    },
+    BUSIEST,
     {
         "name": "first",
         "kind": "leader",
@@ -47,25 +39,9 @@ COLUMN_QUERIES = queries_text(
         "other": "elsewhere",
         "mechanism": "recompute",
     },
-    {
-        "name": "order",
-        "kind": "leaders",
-        "k": 2,
-        "share": 0.2,
-        "column": "ward",
-        "categories": ["north", "south"],
-        "mechanism": "intervals",
-    },
-    {
-        "name": "middle",
-        "kind": "query",
-        "share": 0.2,
-        "column": "ward",
-        "categories": ["north", "south"],
-        "mechanism": "two-level",
-        "expressions": {"mean": {"ranks": [1, -1], "of": "all"}, "south": {"column": "south"}},
-    },
-    {"name": "rare", "kind": "counter", "share": 0.1, "mechanism": "sparse"},
+    ORDER,
+    MIDDLE,
+    RARE,
 )
 WITH_COLUMN_QUERIES = (
     ("horizon = 48", "horizon = 48\nmax_events_per_tick = 4"),

@@ -7,23 +7,26 @@ import resource
 import signal
 import sys
 import threading
-import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import evertally
 from evertally.cli.show import Display, affordable_lines, plan_table, ways_tables
-from evertally.errors import ConfigurationError, EvertallyError
+from evertally.errors import ConfigurationError, EvertallyError, described
 from evertally.runtime import StreamSpec, certificate, load_spec, plan, run
 from evertally.runtime.affordable import Wanted
 from evertally.runtime.follow import follow, with_folder
 from evertally.runtime.input.sources import InputFile, PipedInput
 from evertally.runtime.releases import TickRelease
+
+if TYPE_CHECKING:
+    from evertally.service import TokenFile
 
 # Pretty tracebacks print local variables, and those hold records.
 app = typer.Typer(
@@ -33,6 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+_option = partial(typer.Option, show_default=False)  # a default that is None says nothing
 Replay = Annotated[
     bool, typer.Option("--replay", help="Continue from older state, fed with exactly the same input again.")
 ]
@@ -55,8 +59,11 @@ def _options(
 
 
 @contextmanager
-def _readable_errors() -> Iterator[None]:
-    """One line on stderr and exit code 2 for what is refused; no traceback or warning ever, it could show records."""
+def _readable_errors(extra: str = "") -> Iterator[None]:
+    """One line on stderr and exit code 2 for what is refused; no traceback or warning ever, it could show records.
+
+    `extra`: what to install if what a command needs is not there.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # those of libraries quote the cell that they are about
@@ -70,38 +77,26 @@ def _readable_errors() -> Iterator[None]:
     except (typer.Exit, typer.Abort):
         raise
     except Exception as error:
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        print(
-            f"evertally: internal error, {type(error).__name__} at {Path(place.filename).name}:{place.lineno}. "
-            "Its text is not shown because it may hold data. Please report it",
-            file=sys.stderr,
-        )
+        if extra and isinstance(error, ModuleNotFoundError):
+            missing = (error.name or "").partition(".")[0]
+            print(
+                f"evertally: this needs {missing}; install it with: pip install 'evertally[{extra}]'", file=sys.stderr
+            )
+            raise typer.Exit(2) from None
+        hidden = "Its text is not shown because it may hold data. Please report it"
+        print(f"evertally: internal error, {described(error)}. {hidden}", file=sys.stderr)
         raise typer.Exit(3) from None
-
-
-@contextmanager
-def _extra(name: str) -> Iterator[None]:
-    """Says what to install if what a command needs is not there."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        missing = (error.name or "").partition(".")[0]
-        raise ConfigurationError(f"this needs {missing}; install it with: pip install 'evertally[{name}]'") from None
 
 
 @app.command("plan")
 def plan_command(
     spec_file: SpecFile,
     ways: Annotated[bool, typer.Option("--ways", help="Show every way to release each query, best first.")] = False,
-    error: Annotated[
-        float | None,
-        typer.Option(min=0, help="Which guarantee has this error, and which horizon?", show_default=False),
-    ] = None,
+    error: Annotated[float | None, _option(min=0, help="Which guarantee has this error, and which horizon?")] = None,
     beta: Annotated[
-        float | None,
-        typer.Option(help="With --error: the probability of a larger one. Default: [output] beta.", show_default=False),
+        float | None, _option(help="With --error: the probability of a larger one. Default: [output] beta.")
     ] = None,
-    query: Annotated[str | None, typer.Option(help="With --error: of this query alone.", show_default=False)] = None,
+    query: Annotated[str | None, _option(help="With --error: of this query alone.")] = None,
 ) -> None:
     """Show what will be released, by which mechanism and with what error, before any data is read."""
     with _readable_errors():
@@ -128,22 +123,13 @@ def run_command(
     spec_file: SpecFile,
     input_file: Annotated[
         str | None,
-        typer.Option(
-            "--input",
-            "-i",
-            help="Events: .csv, .jsonl, .parquet or .arrow; - is standard input, with --format.",
-            show_default=False,
-        ),
+        _option("--input", "-i", help="Events: .csv, .jsonl, .parquet or .arrow; - is standard input, with --format."),
     ] = None,
     input_format: Annotated[
-        str | None,
-        typer.Option("--format", help="Of standard input: csv, jsonl, parquet or arrow.", show_default=False),
+        str | None, _option("--format", help="Of standard input: csv, jsonl, parquet or arrow.")
     ] = None,
     folder: Annotated[
-        Path | None,
-        typer.Option(
-            "--follow", help="A folder that is being written; ticks close on the wall clock.", show_default=False
-        ),
+        Path | None, _option("--follow", help="A folder that is being written; ticks close on the wall clock.")
     ] = None,
     until: Annotated[
         str | None,
@@ -161,7 +147,8 @@ def run_command(
             _follow(with_folder(spec, folder), replay, quiet)
             return
         source = _input(str(input_file), input_format)
-        with Display(spec, quiet) as display:
+        display = Display(spec, quiet)
+        with display.screen:
             report = run(spec, source, until, display.step, replay)
         if not quiet:
             end = spec.clock.end_of(report.last)
@@ -195,14 +182,12 @@ def _follow(spec: StreamSpec, replay: bool, quiet: bool) -> None:
 @app.command("serve")
 def serve_command(
     spec_file: SpecFile,
-    host: Annotated[str | None, typer.Option(help="Instead of [serve] host.", show_default=False)] = None,
-    port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="Instead of [serve] port; 0: any free one.", show_default=False)
-    ] = None,
+    host: Annotated[str | None, _option(help="Instead of [serve] host.")] = None,
+    port: Annotated[int | None, _option(min=0, max=65535, help="Instead of [serve] port; 0: any free one.")] = None,
     replay: Replay = False,
 ) -> None:
     """Run a live stream: events come in over HTTP, releases go out, a page shows them."""
-    with _readable_errors(), _extra("serve"):
+    with _readable_errors("serve"):
         from evertally.cli import serve
 
         serve.command(spec_file, host, port, replay)
@@ -210,44 +195,45 @@ def serve_command(
 
 tokens = typer.Typer(help="Bearer tokens of a live stream.", no_args_is_help=True)
 app.add_typer(tokens, name="token")
-TokenName = Annotated[str, typer.Option("--name", help="Whose token it is.", show_default=False)]
+TokenName = Annotated[str, _option("--name", help="Whose token it is.")]
+
+
+def _tokens(spec_file: Path) -> TokenFile:
+    from evertally.service import TokenFile
+
+    return TokenFile(load_spec(spec_file).serve.tokens)
 
 
 @tokens.command("add")
 def token_add_command(
-    spec_file: SpecFile,
-    role: Annotated[str, typer.Option(help="read, ingest or admin.", show_default=False)],
-    name: TokenName,
+    spec_file: SpecFile, role: Annotated[str, _option(help="read, ingest or admin.")], name: TokenName
 ) -> None:
     """Make a token and print it, this once. Add a second one under the same name to rotate."""
-    with _readable_errors(), _extra("serve"):
-        from evertally.cli import token
-
-        token.add(spec_file, role, name)
+    with _readable_errors("serve"):
+        file = _tokens(spec_file)
+        secret = file.add(name, role)
+        print(f"This is the only time that the token is shown; {file.path} keeps its hash.", file=sys.stderr)
+        print(secret)
 
 
 @tokens.command("list")
 def token_list_command(spec_file: SpecFile) -> None:
     """Show id, role, date and name of every token."""
-    with _readable_errors(), _extra("serve"):
-        from evertally.cli import token
-
-        token.show(spec_file)
+    with _readable_errors("serve"):
+        for token in _tokens(spec_file).tokens():
+            print(f"{token.id}  {token.role:<6}  {token.created}  {token.name}")
 
 
 @tokens.command("remove")
 def token_remove_command(
     spec_file: SpecFile,
     name: TokenName,
-    token_id: Annotated[
-        str | None, typer.Option("--id", help="Only the one with this id (see list).", show_default=False)
-    ] = None,
+    token_id: Annotated[str | None, _option("--id", help="Only the one with this id (see list).")] = None,
 ) -> None:
     """Remove the tokens of a name, at once and also for a running service."""
-    with _readable_errors(), _extra("serve"):
-        from evertally.cli import token
-
-        token.remove(spec_file, name, token_id)
+    with _readable_errors("serve"):
+        removed = _tokens(spec_file).remove(name, token_id)
+        print(f"removed {removed} token{'s' if removed > 1 else ''} of {name}")
 
 
 @app.command("demo")
@@ -259,7 +245,7 @@ def demo_command(
     ] = None,
 ) -> None:
     """A year of departures from New York, 2013: public data, replayed through the live service."""
-    with _readable_errors(), _extra("demo"):
+    with _readable_errors("demo"):
         from evertally.cli.demo import demo
 
         demo(output, stay)
@@ -268,33 +254,24 @@ def demo_command(
 @app.command("audit")
 def audit_command(
     subject: Annotated[
-        str,
-        typer.Argument(metavar="SUBJECT", help="SPEC.toml, a kind such as counter, or all.", show_default=False),
+        str, typer.Argument(metavar="SUBJECT", help="SPEC.toml, a kind such as counter, or all.", show_default=False)
     ],
-    epsilon: Annotated[float | None, typer.Option(help="Claimed epsilon.", show_default=False)] = None,
-    delta: Annotated[float | None, typer.Option(help="Claimed delta, with --epsilon.", show_default=False)] = None,
-    rho: Annotated[float | None, typer.Option(help="Claimed rho (zCDP).", show_default=False)] = None,
-    horizon: Annotated[
-        int | None, typer.Option(help="Number of ticks. Default: no horizon.", show_default=False)
-    ] = None,
+    epsilon: Annotated[float | None, _option(help="Claimed epsilon.")] = None,
+    delta: Annotated[float | None, _option(help="Claimed delta, with --epsilon.")] = None,
+    rho: Annotated[float | None, _option(help="Claimed rho (zCDP).")] = None,
+    horizon: Annotated[int | None, _option(help="Number of ticks. Default: no horizon.")] = None,
     mechanism: Annotated[str, typer.Option(help="Noise process.")] = "auto",
     neighbours: Annotated[str, typer.Option(help="add_remove or replace.")] = "add_remove",
-    categories: Annotated[int | None, typer.Option(help="Of a histogram, how many.", show_default=False)] = None,
-    max_per_event: Annotated[int | None, typer.Option(help="Of a histogram.", show_default=False)] = None,
-    max_weight: Annotated[int | None, typer.Option(help="Of a counter or histogram.", show_default=False)] = None,
-    lower: Annotated[float | None, typer.Option(help="Of a mean. Default: 0.", show_default=False)] = None,
-    upper: Annotated[float | None, typer.Option(help="Of a mean. Default: 1.", show_default=False)] = None,
-    max_events_per_user: Annotated[
-        int | None, typer.Option(help="Protects users instead of events.", show_default=False)
-    ] = None,
+    categories: Annotated[int | None, _option(help="Of a histogram, how many.")] = None,
+    max_per_event: Annotated[int | None, _option(help="Of a histogram.")] = None,
+    max_weight: Annotated[int | None, _option(help="Of a counter or histogram.")] = None,
+    lower: Annotated[float | None, _option(help="Of a mean. Default: 0.")] = None,
+    upper: Annotated[float | None, _option(help="Of a mean. Default: 1.")] = None,
+    max_events_per_user: Annotated[int | None, _option(help="Protects users instead of events.")] = None,
     effort: Annotated[str, typer.Option(help="short (seconds) or long (minutes).")] = "short",
     seed: Annotated[int, typer.Option(help="Another seed plays other games.")] = 0,
-    picture: Annotated[
-        Path | None, typer.Option(metavar="FILE.png", help="Draw the two laws and the ROC curve.", show_default=False)
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="With all: write the table there.", show_default=False)
-    ] = None,
+    picture: Annotated[Path | None, _option(metavar="FILE.png", help="Draw the two laws and the ROC curve.")] = None,
+    output: Annotated[Path | None, _option(metavar="FOLDER", help="With all: write the table there.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="With all: processes that share the work.")] = 1,
 ) -> None:
     """Try to break the promise: exact laws, closed forms and games. Exit status 1 if one is broken."""

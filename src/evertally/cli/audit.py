@@ -18,6 +18,7 @@ from evertally.audit.report import Report
 from evertally.audit.suite import Effort, Step, best, plan, run
 from evertally.audit.tables import markdown, shown_claim, shown_loss
 from evertally.audit.together import Together, together_plan
+from evertally.cli.show import output_console
 from evertally.errors import ConfigurationError
 from evertally.kinds import Kind, find, known
 from evertally.kinds.query_table import a
@@ -28,6 +29,7 @@ from evertally.statistics.column_options import is_question
 
 _DEFAULTS: dict[str, Any] = {"categories": 3, "lower": 0.0, "upper": 1.0}  # of options that a kind needs
 _NOT_NEEDED = {"name", "kind", "column"}  # there is no spec, and no input
+_WIDTH = 130
 
 
 def command(
@@ -133,9 +135,11 @@ def _settled(spec: StreamSpec) -> StreamSpec:
 def audit(plans: Mapping[str, Sequence[Step]], picture: Path | None) -> bool:
     """Audits, shows the tables, draws the picture; True if no promise was broken."""
     found = _run(plans)
-    console = _console()
+    console = output_console(_WIDTH)
     for name, reports in found.items():
-        console.print(_table(name, reports))
+        strongest = best(reports)
+        rows = [(_row(report), report is strongest) for report in reports]
+        console.print(_table(f"{name}: {reports[0].mechanism}", rows))
     _verdict(console, found)
     if picture is not None:
         from evertally.audit.picture import draw
@@ -157,8 +161,8 @@ def audit_everything(effort: Effort, seed: int, jobs: int, output: Path | None) 
                 print(f"audited {done} of {total}: {name}", file=sys.stderr, flush=True)
 
         found = audit_all(effort, seed=seed, jobs=jobs, progress=progress)
-    console = _console()
-    console.print(_summary(found))
+    console = output_console(_WIDTH)
+    console.print(_table(None, [(_summary(name, reports), False) for name, reports in found.items()]))
     _verdict(console, found)
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
@@ -197,68 +201,44 @@ def _cut(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 3] + "..."
 
 
-def _console() -> Console:
-    console = Console(highlight=False, soft_wrap=True)
-    if not console.is_terminal:
-        console.width = max(console.width, 130)
-    return console
-
-
-def _table(name: str, reports: Sequence[Report]) -> Table:
-    table = Table(title=f"{name}: {reports[0].mechanism}", title_justify="left")
-    for heading in (
-        "audit",
-        "adversary",
-        "instance",
-        "claimed",
-        "lost at least",
-        "fraction",
-        "confidence",
-        "games",
-        "verdict",
-    ):
-        table.add_column(heading, justify="right" if heading in ("fraction", "games") else "left")
-    strongest = best(reports)
-    for report in reports:
-        row = [
-            report.method,
-            report.adversary,
-            _instance(report),
-            shown_claim(report),
-            shown_loss(report),
-            f"{report.fraction:.3f}" if report.unit != "leak" else "",
-            _confidence(report),
-            f"{report.trials:,}" if report.trials else "",
-            "" if report.method == "not here" else "ok" if report.passed else "BROKEN",
-        ]
-        table.add_row(*row, style="bold" if report is strongest else None)
+def _table(title: str | None, rows: Sequence[tuple[Mapping[str, str], bool]]) -> Table:
+    """Rows of cells by heading; those of the strongest adversary are bold."""
+    table = Table(title=title, title_justify="left")
+    for heading in rows[0][0] if rows else ():
+        table.add_column(heading, justify="right" if heading in ("fraction", "games") else "left", overflow="fold")
+    for cells, bold in rows:
+        table.add_row(*cells.values(), style="bold" if bold else None)
     return table
 
 
-def _summary(found: Mapping[str, Sequence[Report]]) -> Table:
-    table = Table()
-    for heading in (
-        "mechanism",
-        "claimed",
-        "lost at least",
-        "fraction",
-        "confidence",
-        "strongest adversary",
-        "verdict",
-    ):
-        table.add_column(heading, justify="right" if heading == "fraction" else "left", overflow="fold")
-    for name, reports in found.items():
-        report = best(reports)
-        table.add_row(
-            name,
-            shown_claim(report),
-            shown_loss(report),
-            f"{report.fraction:.3f}",
-            _confidence(report),
-            f"{report.method}: {report.adversary}",
-            "ok" if all(r.passed for r in reports) else "BROKEN",
-        )
-    return table
+def _loss(report: Report) -> dict[str, str]:
+    return {
+        "claimed": shown_claim(report),
+        "lost at least": shown_loss(report),
+        "fraction": f"{report.fraction:.3f}" if report.unit != "leak" else "",
+        "confidence": _confidence(report),
+    }
+
+
+def _row(report: Report) -> dict[str, str]:
+    return {
+        "audit": report.method,
+        "adversary": report.adversary,
+        "instance": _instance(report),
+        **_loss(report),
+        "games": f"{report.trials:,}" if report.trials else "",
+        "verdict": "" if report.method == "not here" else "ok" if report.passed else "BROKEN",
+    }
+
+
+def _summary(name: str, reports: Sequence[Report]) -> dict[str, str]:
+    report = best(reports)
+    return {
+        "mechanism": name,
+        **_loss(report),
+        "strongest adversary": f"{report.method}: {report.adversary}",
+        "verdict": "ok" if all(r.passed for r in reports) else "BROKEN",
+    }
 
 
 def _instance(report: Report) -> str:
@@ -276,9 +256,8 @@ def _confidence(report: Report) -> str:
 def _verdict(console: Console, found: Mapping[str, Sequence[Report]]) -> None:
     broken = [(name, report) for name, reports in found.items() for report in reports if not report.passed]
     for name, report in broken:
-        what = (
-            report.stopped if report.unit == "leak" else f"{shown_loss(report)} is lost, {shown_claim(report)} claimed"
-        )
+        lost = f"{shown_loss(report)} is lost, {shown_claim(report)} claimed"
+        what = report.stopped if report.unit == "leak" else lost
         console.print(f"[bold]{name} breaks its promise[/bold]: {report.method}, {report.adversary}: {what}")
     for name, reports in found.items():
         for report in reports:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from types import TracebackType
-from typing import Any, Self
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 from urllib.parse import urlsplit
 
 from rich.console import Console, Group
@@ -20,22 +20,20 @@ from evertally.runtime import Plan, PlannedQuery, Step, StreamSpec
 from evertally.runtime.affordable import Wanted
 from evertally.runtime.clock import duration
 from evertally.runtime.mechanisms import build
-from evertally.runtime.output import entries
 from evertally.runtime.plan import only_above
+from evertally.runtime.releases import entries, pack, unpack
 from evertally.runtime.spec import QuerySpec, check_runnable, check_servable
+from evertally.runtime.spec.network import shown_host
 
 _LONGEST_SHOWN = 60
 _NO_BOUND = 2**60  # an end of an interval that is further away is none
 
-Extra = Callable[[Step, str, str | None], str]  # a further cell for (step, query, category)
-
 
 class Display:
-    """Progress bar and a live table of the last tick's releases. A pipe sees nothing of it."""
+    """Progress bar and a live table of the last tick's releases, on its `screen`. A pipe sees nothing of it."""
 
-    def __init__(self, spec: StreamSpec, quiet: bool = False, extra: tuple[str, Extra] | None = None) -> None:
+    def __init__(self, spec: StreamSpec, quiet: bool = False) -> None:
         self._spec = spec
-        self._extra = extra
         self.last: Step | None = None
         self._progress = Progress(
             TextColumn(spec.name), BarColumn(), MofNCompleteColumn(), TextColumn("ticks"), TimeRemainingColumn()
@@ -43,23 +41,12 @@ class Display:
         self._task = self._progress.add_task(spec.name, total=None)
         console = Console()
         self._rows_shown = max(3, min(24, console.height - 8))
-        self._live: Live | None = None
-        if console.is_terminal and not quiet:
-            self._live = Live(get_renderable=self._render, console=console, refresh_per_second=8)
+        watched = console.is_terminal and not quiet
+        live = Live(get_renderable=self._render, console=console, refresh_per_second=8) if watched else None
+        self.screen: AbstractContextManager[object] = live or nullcontext()
 
     def step(self, step: Step) -> None:
         self.last = step
-
-    def __enter__(self) -> Self:
-        if self._live is not None:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._live is not None:
-            self._live.stop()
 
     def _render(self) -> Any:
         step = self.last
@@ -70,11 +57,9 @@ class Display:
 
     def _table(self, step: Step) -> Table:
         table = Table(title=f"{self._spec.name}, until {self._spec.clock.end_of(step.tick)}")
-        for heading in ("query", "category"):
-            table.add_column(heading)
-        for heading in ("released", f"± ({1 - self._spec.beta:.0%})", *([self._extra[0]] if self._extra else [])):
-            table.add_column(heading, justify="right")
-        rows = [row for query, release in step.releases.items() for row in self._rows(step, query, release)]
+        for heading in ("query", "category", "released", f"± ({1 - self._spec.beta:.0%})"):
+            table.add_column(heading, justify="left" if heading in ("query", "category") else "right")
+        rows = [row for query in self._spec.queries for row in self._rows(query, step.releases[query.name])]
         shown = self._rows_shown
         for row in rows[:shown]:
             table.add_row(*row)
@@ -82,13 +67,10 @@ class Display:
             table.add_row("...", f"{len(rows) - shown} more")
         return table
 
-    def _rows(self, step: Step, query: str, release: Any) -> list[list[str]]:
-        return [self._row(step, query, *entry) for entry in entries(release, self._spec.beta)]
-
-    def _row(self, step: Step, query: str, category: str | None, value: Any, lower: float, upper: float) -> list[str]:
-        further = [self._extra[1](step, query, category)] if self._extra else []
-        shown, margin = escape(_shown(value)), _margin(value, lower, upper)
-        return [query, escape(_printable(category or "")), shown, margin, *further]
+    def _rows(self, query: QuerySpec, release: Any) -> Iterator[tuple[str, ...]]:
+        columns = unpack(query, pack(query, release, self._spec.beta))
+        for category, value, lower, upper in entries(columns):
+            yield query.name, escape(_printable(category or "")), escape(_shown(value)), _margin(value, lower, upper)
 
 
 def _printable(label: str) -> str:
@@ -110,11 +92,17 @@ def _shown(value: float | str) -> str:
     return f"{value:,.2f}" if isinstance(value, float) and not value.is_integer() else f"{value:,.0f}"
 
 
-def plan_table(spec: StreamSpec, plan: Plan) -> None:
-    """What a spec promises and what it will cost in accuracy."""
+def output_console(least: int) -> Console:
+    """A console that is at least so wide where nobody watches: a file has no edge."""
     console = Console(highlight=False, soft_wrap=True)
     if not console.is_terminal:
-        console.width = max(console.width, 110)
+        console.width = max(console.width, least)
+    return console
+
+
+def plan_table(spec: StreamSpec, plan: Plan) -> None:
+    """What a spec promises and what it will cost in accuracy."""
+    console = output_console(110)
     horizon = f"{spec.horizon} ticks" if spec.horizon else f"unbounded (errors below: at tick {plan.ticks})"
     console.print(f"Stream [bold]{spec.name}[/bold]: {spec.guarantee} for its whole life, {horizon}")
     for warning in plan.warnings:
@@ -217,10 +205,9 @@ def _closing(spec: StreamSpec) -> str:
 
 def _address(spec: StreamSpec) -> str:
     serve = spec.serve
-    host = f"[{serve.host}]" if ":" in serve.host else serve.host
     scheme = "https" if serve.certificate else "http"
     readers = "anybody may read" if serve.public else "readers need a token"
-    return f"at {scheme}://{host}:{serve.port}, {readers}; tokens in {serve.tokens}"
+    return f"at {scheme}://{shown_host(serve.host)}:{serve.port}, {readers}; tokens in {serve.tokens}"
 
 
 def _explained(query: QuerySpec, planned: PlannedQuery, beta: float, last: str | int) -> str:

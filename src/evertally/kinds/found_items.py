@@ -88,10 +88,7 @@ KINDS = (
         options=UnknownHistogramQuery,
         result=Result(labels="found"),
         card=Card("ranking", "All that was found in {column} often enough to be shown"),
-        proofs={
-            "tree": Proof("streaming-selection 7.2"),
-            "meta": Proof("streaming-selection 5.1 and 4.3"),
-        },
+        proofs={"tree": Proof("streaming-selection 7.2"), "meta": Proof("streaming-selection 5.1 and 4.3")},
     ),
     _unknown(
         statistic=UnknownTopK,
@@ -99,9 +96,6 @@ KINDS = (
         options=UnknownTopQuery,
         result=Result(labels="found", most="k"),
         card=Card("ranking", "The {k} most frequent that were found in {column}"),
-        proofs={
-            "tree": Proof("streaming-selection 7.2"),
-            "meta": Proof("streaming-selection 5.1 and 4.5"),
-        },
+        proofs={"tree": Proof("streaming-selection 7.2"), "meta": Proof("streaming-selection 5.1 and 4.5")},
     ),
 )

@@ -33,9 +33,6 @@ def kind_name(statistic: type[Any]) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", statistic.__name__).lower()
 
 
-# -- What it reads -------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Reads:
     """What a kind makes of its column, and the types of [events] that it can be made of.
@@ -50,9 +47,6 @@ class Reads:
 AMOUNTS = Reads("amounts", ("number", "integer"))
 LABELS = Reads("labels", ("text", "integer", "list of text", "counts"))
 ITEMS = Reads("items", LABELS.declared)  # labels that nobody declared
-
-
-# -- What it releases ----------------------------------------------------------------------------------------
 
 
 def single(parameters: Parameters) -> None:
@@ -108,9 +102,6 @@ class Result:
         return self.numbers(parameters) or _FOUND
 
 
-# -- How it is shown -----------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Card:
     """A kind on the page: its view, and what it releases in plain words.
@@ -145,9 +136,6 @@ class Card:
         return None if self.order_by is None else float(Fraction(parameters[self.order_by]))
 
 
-# -- What a plan can say beforehand --------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Discovery:
     """Which items of an unknown domain show at the last tick of the plan.
@@ -172,13 +160,6 @@ class Undivided:
         return mechanism == self.mechanism or (mechanism is None and self.default)
 
 
-# -- The record ----------------------------------------------------------------------------------------------
-
-
-def _as_written(parameters: Parameters) -> Arguments:
-    return dict(parameters)
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Kind:
     """One kind of query. `evertally.register_kind` makes one known.
@@ -198,7 +179,7 @@ class Kind:
     change_proof: str  # how far one event can move what is counted
     user_proof: str = ""  # what is needed beside it where users are protected
     also: tuple[str, ...] = ()  # other spellings in a spec
-    arguments: Callable[[Parameters], Arguments] = _as_written  # from the table to the constructor
+    arguments: Callable[[Parameters], Arguments] = dict  # from the table to the constructor
     rate_with: tuple[str, ...] | None = ()  # mechanisms that max_events_per_tick is for; None: all
     needs_rate: bool = True  # whether they are refused without it
     needs_delta: bool = False

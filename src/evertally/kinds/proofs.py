@@ -52,10 +52,7 @@ COUNTS = NOISE_PROCESSES | {"sparse": PARTITIONS["intervals"]} | PARTITIONS
 COLUMN_SUMS = (
     NOISE_PROCESSES
     | PARTITIONS
-    | {
-        "recompute": Proof("price-of-continual-release 3.5 and 3.6"),
-        "trivial": Proof("price-of-continual-release 3.1"),
-    }
+    | {"recompute": Proof("price-of-continual-release 3.5 and 3.6"), "trivial": Proof("price-of-continual-release 3.1")}
 )
 
 CHANGE_OF_COLUMNS = "factorization-counting 6.3, price-of-continual-release 9.4"

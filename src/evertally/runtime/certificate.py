@@ -5,8 +5,9 @@ It is made from the spec and from the mechanisms that the spec asks for, before 
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -68,22 +69,15 @@ def plain_words(spec: StreamSpec) -> str:
         if correct < 99
         else "But the parameters of this stream are so large that the promise says little."
     )
+    capped = f" Mind that {about_intervals(spec)}." if spec.unit == "user" else ""
     oblivious = spec.guarantee.adversary == "oblivious"
     condition = " This holds if events do not depend on what was published before." if oblivious else ""
     return (
         f"Statistics of the stream {spec.name!r} are published once for every {every}, with random noise in them, "
         f"so that they hide {_hidden(spec)}. {doubt}{condition} {_not_hidden(spec)} "
         "The noise makes the numbers inexact; each is published with an interval, or a bound, for its error."
-        f"{_capped(spec)}{_warned(spec)}"
+        f"{capped}{''.join(f' WARNING: {warning}.' for warning in warnings_of(spec))}"
     )
-
-
-def _capped(spec: StreamSpec) -> str:
-    return f" Mind that {about_intervals(spec)}." if spec.unit == "user" else ""
-
-
-def _warned(spec: StreamSpec) -> str:
-    return "".join(f" WARNING: {warning}." for warning in warnings_of(spec))
 
 
 def _guarantee(guarantee: Guarantee) -> dict[str, Any]:
@@ -156,11 +150,11 @@ def _query(spec: StreamSpec, query: QuerySpec, row: PlannedQuery, mechanism: Any
             "mechanism": record.mechanism_proof(row.mechanism, spec.neighbours),
             "change_of_one_unit": record.proof_of_change(spec.neighbours, spec.unit),
         },
-        "error_bound": _finite(row.error_bound),
+        "error_bound": finite(row.error_bound),
         "error_bound_is_for": "counts that are too high" if only_above(query, row) else "both sides",
         "no_error_bound_because": row.unbounded_because,
-        "error_bound_if_answers_stay_below_largest": _finite(row.guessed_bound),
-        "stddev": _finite(row.stddev),
+        "error_bound_if_answers_stay_below_largest": finite(row.guessed_bound),
+        "stddev": finite(row.stddev),
     }
 
 
@@ -169,7 +163,8 @@ def _pays(mechanism: str) -> bool:
     return mechanism != "trivial"
 
 
-def _finite(value: float | None) -> float | None:
+def finite(value: float | None) -> float | None:
+    """JSON has no infinity."""
     return None if value is None or not math.isfinite(value) else float(value)
 
 
@@ -211,30 +206,19 @@ def _conversions(spec: StreamSpec, ledger: Ledger) -> list[ApproxDP]:
     """For each delta the smallest epsilon that follows from the guarantee or from the sum of what is paid."""
     cost, adversary = ledger.cost, spec.guarantee.adversary
     known: list[Guarantee] = [spec.guarantee]
-    if cost.rho:
-        both = (
-            ApproxZCDP(cost.rho, cost.delta, adversary=adversary, force=True)
-            if cost.delta
-            else ZCDP(cost.rho, adversary=adversary)
-        )
-        known.append(both)
-    if cost.epsilon:
-        known.append(
-            ApproxDP(cost.epsilon, cost.delta, adversary=adversary, force=True)
-            if cost.delta
-            else PureDP(cost.epsilon, adversary=adversary)
-        )
-    best = []
-    for delta in _DELTAS:
-        implied = []
-        for guarantee in known:
-            try:
-                implied.append(guarantee.to_approx(delta))
-            except ConfigurationError:  # it says nothing about so small a delta
-                continue
-        if implied:
-            best.append(min(implied, key=lambda pair: pair.exact_epsilon))
-    return best
+    for amount, alone, with_delta in ((cost.rho, ZCDP, ApproxZCDP), (cost.epsilon, PureDP, ApproxDP)):
+        if amount and cost.delta:
+            known.append(with_delta(amount, cost.delta, adversary=adversary, force=True))
+        elif amount:
+            known.append(alone(amount, adversary=adversary))
+    implied = ([pair for one in known for pair in _implied(one, [delta])] for delta in _DELTAS)
+    return [min(pairs, key=lambda pair: pair.exact_epsilon) for pairs in implied if pairs]
+
+
+def _implied(guarantee: Guarantee, deltas: Sequence[Fraction]) -> Iterator[ApproxDP]:
+    for delta in deltas:
+        with contextlib.suppress(ConfigurationError):  # it says nothing about so small a delta
+            yield guarantee.to_approx(delta)
 
 
 def _guesses(spec: StreamSpec) -> int:
@@ -242,18 +226,10 @@ def _guesses(spec: StreamSpec) -> int:
 
     (eps, delta)-DP bounds the best test by (e^eps + delta)/(e^eps + 1); every pair that is implied may be used.
     """
-    pairs = []
-    for delta in (*_DELTAS, *_LARGE_DELTAS):
-        try:
-            pairs.append(spec.guarantee.to_approx(delta))
-        except ConfigurationError:
-            continue
+    pairs = list(_implied(spec.guarantee, (*_DELTAS, *_LARGE_DELTAS)))
     if isinstance(spec.guarantee, ApproxDP):
         pairs.append(spec.guarantee)
-    chances = []
-    for pair in pairs:
-        less = math.exp(-pair.epsilon)
-        chances.append((1 + pair.delta * less) / (1 + less))
+    chances = [(1 + pair.delta * less) / (1 + less) for pair in pairs for less in [math.exp(-pair.epsilon)]]
     return math.ceil(100 * min([*chances, 1.0]) + 1e-9)
 
 

@@ -17,7 +17,10 @@ from dataclasses import dataclass
 from typing import Self
 
 from evertally.errors import StateError
-from evertally.runtime.input.batches import Batch, BatchRefused, TickEvents, decode, encode, split_by_tick
+from evertally.runtime.input.batches import decode, encode
+from evertally.runtime.input.envelope import BatchRefused
+from evertally.runtime.input.sources import Batch
+from evertally.runtime.input.tick_events import TickEvents, split_by_tick
 from evertally.runtime.opening import anchored, opened
 from evertally.runtime.releases import TickRelease
 from evertally.runtime.spec import StreamSpec, check_servable
@@ -82,8 +85,6 @@ class Live(Secret):
         """Lets go of lock and files at once. Nothing is lost: the next start goes through the journal again."""
         self._stack.close()
 
-    # -- where it is -------------------------------------------------------------------------------------------------
-
     @property
     def released(self) -> int:
         """The last tick that is committed."""
@@ -124,8 +125,6 @@ class Live(Secret):
         """The position in a source up to which everything was accepted."""
         return self._store.mark(name)
 
-    # -- events ------------------------------------------------------------------------------------------------------
-
     def accept(
         self, batches: Sequence[tuple[str, Batch]], marks: Mapping[str, int] | None = None
     ) -> list[Receipt | BatchRefused]:
@@ -162,8 +161,6 @@ class Live(Secret):
         self._waiting.setdefault(tick, []).append(part)
         self.waiting_bytes += part.size
 
-    # -- ticks -------------------------------------------------------------------------------------------------------
-
     def release_through(self, tick: int) -> list[TickRelease]:
         """Closes ticks up to `tick`. What it returns is committed, and is to be published next."""
         released: list[TickRelease] = []
@@ -194,18 +191,21 @@ class Live(Secret):
         was_replay = self.replaying
         ticks, inputs = [], []
         for tick in range(self.released + 1, stop + 1):
-            parts = self._waiting.get(tick, [])
-            ticks.append(self._machine.step(TickEvents(self.spec, [part.batch for part in parts]), tick))
-            inputs.append(_digest(parts))
+            ticks.append(self._step(tick))
+            inputs.append(_digest(self._waiting.get(tick, [])))
         snapshots = self._machine.state().snapshots if stop % self.spec.snapshot_every == 0 else None
         self._store.commit(ticks, inputs, snapshots=snapshots, cursors=self._publisher.cursors)
         for tick in range(ticks[0].tick, stop + 1):
-            self.waiting_bytes -= sum(part.size for part in self._waiting.pop(tick, ()))
+            self._forget(tick)
         if was_replay and not self.replaying:
             self._publisher.catch_up()
         return [] if was_replay else ticks
 
-    # -- after a restart ---------------------------------------------------------------------------------------------
+    def _step(self, tick: int) -> TickRelease:
+        return self._machine.step(TickEvents(self.spec, [part.batch for part in self._waiting.get(tick, [])]), tick)
+
+    def _forget(self, tick: int) -> None:
+        self.waiting_bytes -= sum(part.size for part in self._waiting.pop(tick, ()))
 
     def _origin(self, spec: StreamSpec) -> int | None:
         return self.now() // spec.clock.length * spec.clock.length if spec.clock.floating else None
@@ -215,16 +215,14 @@ class Live(Secret):
         for tick, payload in self._store.journal(head.snapshot):
             self._wait(tick, _part(payload, decode(payload)))
         for tick in range(head.snapshot + 1, head.tick + 1):
-            again = self._machine.step(
-                TickEvents(self.spec, [part.batch for part in self._waiting.get(tick, [])]), tick
-            )
+            again = self._step(tick)
             for kept in self._store.releases(tick, tick):
                 if any(again.payloads[name] != payload for name, payload in kept.payloads.items()):
                     raise StateError(
                         f"{self.spec.state_file}: tick {tick} does not come out as it was released; the stream stops. "
                         "The state is damaged, or the program has changed: bring the version back that released it"
                     )
-            self.waiting_bytes -= sum(part.size for part in self._waiting.pop(tick, ()))
+            self._forget(tick)
         # The clock may have gone back since: no event may enter a tick before one that was stamped already.
         self._latest = max(self._waiting, default=0) if self.spec.clock.close == "wall" else 0
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evertally.contract import restore
-from evertally.errors import EvertallyError, StateError
+from evertally.errors import ConfigurationError, EvertallyError, StateError
 from evertally.noise import Key
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.stream import Stream
@@ -55,7 +55,7 @@ def _added(spec: StreamSpec, stream: Stream, query: QuerySpec) -> Any:
             name=query.name,
         )
     except EvertallyError as error:
-        spec.refuse(query.line, f"query {query.name!r}: {error}")
+        raise ConfigurationError(f"{spec.path}:{query.line}: query {query.name!r}: {error}") from error
 
 
 def _options(spec: StreamSpec, query: QuerySpec) -> dict[str, Any]:

@@ -11,18 +11,18 @@ import math
 import queue
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from itertools import takewhile
-from pathlib import Path
 from typing import Any, TypeVar
 
-from evertally.errors import ConfigurationError, EvertallyError, StateError
-from evertally.runtime.input.batches import Batch, BatchRefused, Piece
+from evertally.errors import ConfigurationError, EvertallyError, StateError, described
+from evertally.runtime.input.batches import Piece
+from evertally.runtime.input.envelope import BatchRefused
 from evertally.runtime.input.feeds import Feed
 from evertally.runtime.input.folder import Unread
+from evertally.runtime.input.sources import Batch
 from evertally.runtime.live import Live, Receipt
 from evertally.runtime.releases import TickRelease
 from evertally.secret import Secret
@@ -124,8 +124,7 @@ class Pump(Secret):
         """A batch of `size` bytes; the receipt comes when it is durable. Raises Busy or Stopped."""
         with self._lock:
             waiting = self._queued_bytes + self._live.waiting_bytes + size
-            if not self.working:
-                raise Stopped(self.failure or "the stream is stopping")
+            self._check_working()
             if waiting > self._live.spec.serve.max_waiting_bytes or self._queue.qsize() >= _LONGEST_QUEUE:
                 self.figures.refused_busy += 1
                 raise Busy("more events wait for their tick than [serve] max_waiting_bytes allows; try again later")
@@ -140,10 +139,13 @@ class Pump(Secret):
             raise ConfigurationError('ticks close on the wall clock; [clock] close = "request" lets you close them')
         close = _Close(until, Future())
         with self._lock:
-            if not self.working:
-                raise Stopped(self.failure or "the stream is stopping")
+            self._check_working()
             self._queue.put(close)
         return close.released
+
+    def _check_working(self) -> None:
+        if not self.working:
+            raise Stopped(self.failure or "the stream is stopping")
 
     def subscribe(self, callback: Callable[[TickRelease], None]) -> Callable[[], None]:
         """`callback` gets every tick from now on when it is published, in the pump's thread. Returns the way out."""
@@ -168,9 +170,7 @@ class Pump(Secret):
         except EvertallyError as error:
             self.failure = str(error)
         except BaseException as error:
-            # Its text may hold data.
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            self.failure = f"internal error, {type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
+            self.failure = f"internal error, {described(error)}"
         finally:
             self._abandon()
 

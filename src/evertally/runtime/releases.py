@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -113,10 +113,14 @@ def rows(spec: StreamSpec, release: TickRelease) -> Iterator[tuple[Any, ...]]:
     or chosen, there is one for each released label, best first, and none for any other. A list has one per rank.
     """
     for query, columns in unpacked(spec, release):
-        parts = [columns[name] for name in ("category", "value", "lower", "upper")]
-        lines = [parts] if columns["category"] is None else zip(*parts, strict=True)
-        for category, value, lower, upper in lines:
+        for category, value, lower, upper in entries(columns):
             yield release.tick, release.time, query.name, category, value, columns["stddev"], lower, upper
+
+
+def entries(columns: Mapping[str, Any]) -> Iterable[Any]:
+    """(category, value, lower, upper) for each released number or label."""
+    parts = [columns[name] for name in ("category", "value", "lower", "upper")]
+    return [parts] if columns["category"] is None else zip(*parts, strict=True)
 
 
 def unpacked(spec: StreamSpec, release: TickRelease) -> Iterator[tuple[QuerySpec, dict[str, Any]]]:

@@ -92,28 +92,22 @@ class _Tick(Secret):
         return self.binned.users(self.tick)
 
 
+@dataclass(repr=False)
 class _Run(Secret):
-    def __init__(
-        self,
-        spec: StreamSpec,
-        store: Store,
-        machine: Machine,
-        publisher: Publisher,
-        source: Input,
-        last: int,
-        progress: Progress | None,
-    ) -> None:
-        self._spec = spec
-        self._store = store
-        self._machine = machine
-        self._publisher = publisher
-        self._source = source
-        self._progress = progress
-        in_progress = store.head.run
-        self._resumed = in_progress is not None
-        self._run = in_progress or RunInProgress(store.input_name(source.sha256), store.head.tick + 1, last)
-        self._check_against_run_in_progress(last)
-        self._events = BinnedEvents(spec, source, self._run.first, self._run.last)
+    _spec: StreamSpec
+    _store: Store
+    _machine: Machine
+    _publisher: Publisher
+    _source: Input
+    _last: int
+    _progress: Progress | None
+
+    def __post_init__(self) -> None:
+        head = self._store.head
+        self._resumed = head.run is not None
+        self._run = head.run or RunInProgress(self._store.input_name(self._source.sha256), head.tick + 1, self._last)
+        self._check_against_run_in_progress(self._last)
+        self._events = BinnedEvents(self._spec, self._source, self._run.first, self._run.last)
         self._check_not_consumed()
 
     def _check_against_run_in_progress(self, last: int) -> None:

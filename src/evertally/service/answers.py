@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from evertally.runtime.certificate import finite
+
+Finite = Annotated[float | None, BeforeValidator(finite)]
+Shown = Annotated[str, BeforeValidator(str)]  # an exact value, as it is written
 
 
 class Answer(BaseModel):
     """An answer has these fields and no others."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", from_attributes=True)
 
 
 class Problem(Answer):
@@ -62,33 +67,41 @@ class CardInStream(Answer):
     places: bool = Field(description="Whether the categories are ranks.")
 
 
-class QueryInStream(Answer):
+class PlannedNoise(Answer):
+    """A query's mechanism and error, known before any data."""
+
     name: str
     kind: str
-    column: str | None
-    labels: list[str] | None = Field(description="The categories of every release; None if it is one value or found.")
-    share: str
     mechanism: str
     exactness: str
     charge: Amounts
-    stddev: float | None
-    error_bound: float | None = Field(description="Holds for all ticks at once with probability 1 - beta.")
+    stddev: Finite
+    error_bound: Finite = Field(description="Holds for all ticks at once with probability 1 - beta.")
     unbounded_because: str | None = Field(description="Why a query has no error bound, and what to declare.")
+
+
+class QueryInStream(PlannedNoise):
+    column: str | None
+    labels: list[str] | None = Field(description="The categories of every release; None if it is one value or found.")
+    share: str
     ours: bool = Field(description="False for a kind that whoever runs the stream has registered.")
     card: CardInStream
 
 
-class AboutStream(Answer):
+class PublicStream(Answer):
     name: str
-    guarantee: str
-    plain_words: str
+    guarantee: Shown
     unit: Literal["event", "user"]
     neighbours: str
-    adversary: Literal["adaptive", "oblivious"]
     horizon: int | None
-    ended: bool
     beta: float
     clock: PublicClock
+
+
+class AboutStream(PublicStream):
+    plain_words: str
+    adversary: Literal["adaptive", "oblivious"]
+    ended: bool
     released: int = Field(description="The last released tick; 0 before the first.")
     released_time: str | int | None
     next_release: str | None = Field(description="None if an administrator closes the ticks, or the stream is over.")
@@ -101,17 +114,9 @@ class PlannedDiscovery(Answer):
     surely: int
 
 
-class PlannedAnswer(Answer):
-    name: str
-    kind: str
+class PlannedAnswer(PlannedNoise):
     numbers: int | None
-    mechanism: str
-    exactness: str
-    charge: Amounts
-    stddev: float | None
-    error_bound: float | None
-    guessed_bound: float | None = Field(description="While answers stay below `largest`, a guess; None if no smaller.")
-    unbounded_because: str | None
+    guessed_bound: Finite = Field(description="While answers stay below `largest`, a guess; None if no smaller.")
     discovery: PlannedDiscovery | None
 
 
@@ -141,25 +146,18 @@ class LedgerAnswer(Answer):
 class SpecQuery(Answer):
     name: str
     kind: str
-    share: str
+    share: Shown
     column: str | None
     parameters: dict[str, Any]
 
 
-class SpecAnswer(Answer):
+class SpecAnswer(PublicStream):
     """The public part of the spec. No file, address or path is in it."""
 
-    name: str
     digest: str
-    horizon: int | None
-    neighbours: str
-    unit: Literal["event", "user"]
     max_events_per_user: int | None
     user_column: str | None
     max_events_per_tick: int | None
-    guarantee: str
-    clock: PublicClock
-    beta: float
     events: dict[str, str] | None
     columns: list[str]
     queries: list[SpecQuery]

@@ -18,9 +18,8 @@ from evertally.service.bodies import ReadingRoom
 from evertally.service.headers import SecurityHeaders
 from evertally.service.live_events import LiveEvents
 from evertally.service.metrics import Metrics
-from evertally.service.openapi import describe_truthfully
 from evertally.service.parts import Parts
-from evertally.service.problems import QuietErrors, add_problem_handlers
+from evertally.service.problems import QuietErrors, add_problem_handlers, describe_truthfully
 from evertally.service.routes_admin import admin_routes
 from evertally.service.routes_ingest import ingest_routes
 from evertally.service.routes_open import open_routes

@@ -124,13 +124,11 @@ class LiveEvents:
             async with self._loading:  # all listeners wake at once, and one of them reads
                 if position + 1 not in self._frames:
                     frames = await self._workers.read(lambda: self._load(position, published))
-                    self._share(frames, published)
+                    known = chain(self._frames.items(), frames)
+                    self._frames = {tick: one for tick, one in known if tick > published - _SHARED}
                     return frames
         # Up to the first gap: what is behind it comes after what is missing.
         return [(tick, self._frames[tick]) for tick in takewhile(self._frames.__contains__, count(position + 1))]
-
-    def _share(self, frames: Frames, published: int) -> None:
-        self._frames = {tick: one for tick, one in chain(self._frames.items(), frames) if tick > published - _SHARED}
 
     def _load(self, position: int, published: int) -> Frames:
         frames: list[tuple[int, bytes]] = []

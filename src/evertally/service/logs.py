@@ -10,29 +10,11 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-import traceback
-from pathlib import Path
 from types import TracebackType
 
-from evertally.errors import EvertallyError
+from evertally.errors import described
 
 log = logging.getLogger("evertally.service")
-
-
-def described(error: BaseException) -> str:
-    """What may be said about an exception.
-
-    >>> try:
-    ...     int("a secret")
-    ... except ValueError as error:
-    ...     described(error).partition(" at ")[0]
-    'ValueError'
-    """
-    if isinstance(error, EvertallyError):
-        return str(error)
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}{place}"
 
 
 class PublicFormatter(logging.Formatter):

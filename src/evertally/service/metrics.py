@@ -25,61 +25,66 @@ MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _MOST_LABELS = 100  # a series for each; what has more is read from /v1/releases
 
 
+_COLUMNS = {
+    "value": "Released values.",
+    "lower": "Lower ends of their intervals.",
+    "upper": "Upper ends of their intervals.",
+}
+
+
 class Metrics:
     """Both registries, as text."""
 
-    def __init__(self, spec: StreamSpec, pump: Pump, history: History) -> None:
-        self._public = CollectorRegistry()
-        self._public.register(_Released(spec, pump, history))
-        self._private = CollectorRegistry()
-        self._private.register(_Figures(spec, pump))
-
-    def public(self) -> bytes:
-        return generate_latest(self._public)
-
-    def private(self) -> bytes:
-        return generate_latest(self._private)
-
-
-class _Released(Collector):
     def __init__(self, spec: StreamSpec, pump: Pump, history: History) -> None:
         self._spec = spec
         self._pump = pump
         self._history = history
 
-    def describe(self) -> list[Metric]:
-        return []  # asked at registration, before there is anything to collect
+    def public(self) -> bytes:
+        return _text(self._released())
 
-    def collect(self) -> Iterator[Metric]:
-        spec, published = self._spec, self._pump.published
-        yield self._gauge("released_tick", "The last released tick.", published)
-        yield self._gauge("horizon_ticks", "The number of ticks of the stream (0: no end).", spec.last_tick or 0)
-        if (moment := next_release(spec, published)) is not None:
-            left = (moment - dt.datetime.now(dt.UTC)).total_seconds()
-            yield self._gauge("next_release_seconds", "Seconds until the next release.", max(0.0, left))
-        yield from self._values()
+    def private(self) -> bytes:
+        return _text(self._figures())
 
     def _gauge(self, name: str, text: str, value: float) -> Metric:
         gauge = GaugeMetricFamily(f"evertally_{name}", text, labels=["stream"])
         gauge.add_metric([self._spec.name], value)
         return gauge
 
-    def _values(self) -> Iterator[Metric]:
+    def _released(self) -> Iterator[Metric]:
+        spec, published = self._spec, self._pump.published
+        yield self._gauge("released_tick", "The last released tick.", published)
+        yield self._gauge("horizon_ticks", "The number of ticks of the stream (0: no end).", spec.last_tick or 0)
+        if (moment := next_release(spec, published)) is not None:
+            left = (moment - dt.datetime.now(dt.UTC)).total_seconds()
+            yield self._gauge("next_release_seconds", "Seconds until the next release.", max(0.0, left))
         latest = self._history.latest()
-        shown = [] if latest is None else [(q.name, columns) for q, columns in unpacked(self._spec, latest)]
+        shown = [] if latest is None else [(q.name, columns) for q, columns in unpacked(spec, latest)]
         for column, text in _COLUMNS.items():
             family = GaugeMetricFamily(f"evertally_{column}", text, labels=["stream", "query", "category"])
             for query, columns in shown:
                 for category, value in _series(columns, column):
-                    family.add_metric([self._spec.name, query, category], value)
+                    family.add_metric([spec.name, query, category], value)
             yield family
 
+    def _figures(self) -> Iterator[Metric]:
+        for name, value in dataclasses.asdict(self._pump.figures).items():
+            if isinstance(value, int | float):
+                yield self._gauge(f"admin_{name}", "Not noised: for administrators.", value)
 
-_COLUMNS = {
-    "value": "Released values.",
-    "lower": "Lower ends of their intervals.",
-    "upper": "Upper ends of their intervals.",
-}
+
+@dataclasses.dataclass(eq=False)  # a registry looks it up by its identity
+class _Collected(Collector):
+    metrics: Iterator[Metric]
+
+    def collect(self) -> Iterator[Metric]:
+        return self.metrics
+
+
+def _text(metrics: Iterator[Metric]) -> bytes:
+    registry = CollectorRegistry()
+    registry.register(_Collected(metrics))
+    return generate_latest(registry)
 
 
 def _series(columns: dict[str, Any], column: str) -> list[tuple[str, float]]:
@@ -90,26 +95,9 @@ def _series(columns: dict[str, Any], column: str) -> list[tuple[str, float]]:
         cells = list(zip(columns["category"], columns["value"], columns[column], strict=True))
     if len(cells) > _MOST_LABELS:
         return []
-    return [(_text(category), number) for category, value, number in cells if not isinstance(value, str)]
-
-
-def _text(category: str) -> str:
-    """A label may be a text that UTF-8 cannot hold."""
-    return category.encode("utf-8", "backslashreplace").decode()
-
-
-class _Figures(Collector):
-    def __init__(self, spec: StreamSpec, pump: Pump) -> None:
-        self._spec = spec
-        self._pump = pump
-
-    def describe(self) -> list[Metric]:
-        return []
-
-    def collect(self) -> Iterator[Metric]:
-        for name, value in dataclasses.asdict(self._pump.figures).items():
-            if not isinstance(value, int | float):
-                continue
-            gauge = GaugeMetricFamily(f"evertally_admin_{name}", "Not noised: for administrators.", labels=["stream"])
-            gauge.add_metric([self._spec.name], value)
-            yield gauge
+    # A label may be a text that UTF-8 cannot hold.
+    return [
+        (category.encode("utf-8", "backslashreplace").decode(), number)
+        for category, value, number in cells
+        if not isinstance(value, str)
+    ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
@@ -28,37 +27,22 @@ _TICKS = 64  # of a page, at most
 _END_OF_ARROW = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """Which releases: the last `limit` kept ticks in a range, multiples of `every`, of some queries."""
+Stretch = tuple[int, int, int, int]
 
-    first: int
-    last: int
-    every: int
-    limit: int
-    queries: Sequence[str] | None
 
-    @classmethod
-    def of(
-        cls,
-        published: int,
-        first: int | None,
-        last: int | None,
-        every: int,
-        limit: int,
-        points: int | None,
-        queries: Sequence[str] | None,
-    ) -> Wanted:
-        """`points` thins a range evenly to at most so many ticks.
+def stretch(published: int, first: int | None, last: int | None, every: int, limit: int, points: int | None) -> Stretch:
+    """What `History.ticks` is asked for: the last `limit` kept ticks of a range, multiples of `every`.
 
-        >>> Wanted.of(1000, None, None, every=1, limit=500, points=10, queries=None).every
-        100
-        """
-        last = published if last is None else min(last, published)
-        first = 1 if first is None else max(first, 1)
-        if points is not None:
-            every, limit = max(every, -(-(last - first + 1) // points)), points
-        return cls(first, last, every, limit, queries)
+    `points` thins the range evenly to at most so many ticks.
+
+    >>> stretch(1000, None, None, every=1, limit=500, points=10)
+    (1, 1000, 100, 10)
+    """
+    last = published if last is None else min(last, published)
+    first = 1 if first is None else max(first, 1)
+    if points is not None:
+        every, limit = max(every, -(-(last - first + 1) // points)), points
+    return first, last, every, limit
 
 
 class Pages:
@@ -70,12 +54,10 @@ class Pages:
         self._workers = workers
         self._ticks = min(_TICKS, ticks_of_a_part(spec))
 
-    async def begin(self, wanted: Wanted, form: Format) -> AsyncIterator[bytes]:
+    async def begin(self, wanted: Stretch, queries: Sequence[str] | None, form: Format) -> AsyncIterator[bytes]:
         """The answer in pieces. Ticks are looked for before it begins: what fails there can still be answered."""
-        ticks = await self._workers.read(
-            lambda: self._history.ticks(wanted.first, wanted.last, wanted.every, wanted.limit)
-        )
-        return self._pieces(ticks, wanted.queries, _FORMS[form](self._spec))
+        ticks = await self._workers.read(lambda: self._history.ticks(*wanted))
+        return self._pieces(ticks, queries, _FORMS[form](self._spec))
 
     async def _pieces(self, ticks: Sequence[int], queries: Sequence[str] | None, form: _Form) -> AsyncIterator[bytes]:
         yield form.start

@@ -12,7 +12,8 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from evertally.service.logs import described, log
+from evertally.errors import described
+from evertally.service.logs import log
 
 
 class Refused(Exception):
@@ -48,6 +49,23 @@ async def _invalid(request: Request, error: Any) -> JSONResponse:
 
 async def _http(request: Request, error: Any) -> JSONResponse:
     return problem(error.status_code, HTTPStatus(error.status_code).phrase.lower(), error.headers)
+
+
+def describe_truthfully(app: FastAPI) -> None:
+    """Takes out the answer that the framework documents for bad parameters: ours is 400, with one text."""
+    generate = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            document = generate()
+            for operations in document["paths"].values():
+                for operation in operations.values():
+                    operation["responses"].pop("422", None)
+            for name in ("HTTPValidationError", "ValidationError"):
+                document["components"]["schemas"].pop(name, None)
+        return app.openapi_schema or {}
+
+    app.openapi = openapi  # type: ignore[method-assign]
 
 
 class QuietErrors:

@@ -11,7 +11,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Header, Request
 
 from evertally.errors import EvertallyError
-from evertally.runtime.input.batches import Batch, BatchRefused, parse
+from evertally.runtime.input.batches import MEDIA_TYPES, parse
+from evertally.runtime.input.envelope import BatchRefused
+from evertally.runtime.input.sources import Batch
 from evertally.runtime.live import Receipt, StreamEnded
 from evertally.runtime.pump import Busy, Stopped
 from evertally.service.answers import Accepted, problems
@@ -20,7 +22,6 @@ from evertally.service.parts import Parts
 from evertally.service.problems import Refused
 
 _KEY = r"^[A-Za-z0-9._:-]{1,128}$"
-_MEDIA_TYPES = ("application/x-ndjson", "application/json", "application/vnd.apache.arrow.stream")
 _BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -89,6 +90,6 @@ def _media_type(request: Request) -> str:
     if request.headers.get("Content-Encoding", "identity") != "identity":
         raise Refused(415, "send the body without a Content-Encoding")
     media_type = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    if media_type not in _MEDIA_TYPES:
-        raise Refused(415, f"Content-Type must be one of {', '.join(_MEDIA_TYPES)}")
+    if media_type not in MEDIA_TYPES:
+        raise Refused(415, f"Content-Type must be one of {', '.join(MEDIA_TYPES)}")
     return media_type

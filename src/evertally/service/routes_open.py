@@ -1,19 +1,24 @@
 """What needs no token: the page and its files, and two signs of life."""
 
+from importlib import resources
+
 from fastapi import APIRouter, Response
 
 from evertally.service.answers import Status, problems
-from evertally.service.page_files import page_files
 from evertally.service.parts import Parts
 from evertally.service.problems import Refused
 
+_MEDIA_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+}
 _PAGE = {"description": "The page.", "content": {"text/html": {"schema": {"type": "string"}}}}
 _FILE = {
     "description": "A file of the page.",
-    "content": {
-        media_type: {"schema": {"type": "string"}}
-        for media_type in ("text/javascript", "text/css", "text/html", "image/svg+xml", "image/png")
-    },
+    "content": {text.partition(";")[0]: {"schema": {"type": "string"}} for text in _MEDIA_TYPES.values()},
 }
 
 
@@ -50,3 +55,18 @@ def open_routes(parts: Parts) -> APIRouter:
         return Status(status="ended" if parts.pump.ended else "ready")
 
     return router
+
+
+def page_files() -> dict[str, tuple[bytes, str]]:
+    """Content and media type of each file, by name: a fixed table, so that no name in a request is ever a path.
+
+    >>> content, media_type = page_files()["index.html"]
+    >>> media_type
+    'text/html; charset=utf-8'
+    """
+    files = {}
+    for file in resources.files("evertally.service").joinpath("dashboard").iterdir():
+        suffix = "." + file.name.rpartition(".")[2]
+        if suffix in _MEDIA_TYPES:
+            files[file.name] = (file.read_bytes(), _MEDIA_TYPES[suffix])
+    return files

@@ -7,25 +7,17 @@ from fastapi.responses import StreamingResponse
 
 from evertally.runtime.clock import microseconds, written
 from evertally.runtime.releases import as_json
-from evertally.service import metrics
+from evertally.service import answers, metrics
 from evertally.service.about import next_release
 from evertally.service.access import Credentials
-from evertally.service.answers import (
-    AboutStream,
-    LedgerAnswer,
-    PlanAnswer,
-    ReleasesAnswer,
-    SpecAnswer,
-    TickAnswer,
-    problems,
-)
-from evertally.service.pages import MEDIA_TYPES, Format, Pages, Wanted, encoded
+from evertally.service.answers import problems
+from evertally.service.pages import MEDIA_TYPES, Format, Pages, encoded, stretch
 from evertally.service.parts import Parts
 from evertally.service.problems import Refused
 
 _LARGEST_TICK = 2**53
 _RELEASES: dict[str, Any] = {
-    "model": ReleasesAnswer,
+    "model": answers.ReleasesAnswer,
     "description": "Releases in the order of their ticks.",
     "content": {
         "text/csv": {"schema": {"type": "string"}},
@@ -70,14 +62,14 @@ def read_routes(parts: Parts) -> APIRouter:
     pages = Pages(spec, parts.history, parts.workers)
 
     @router.get("/v1/stream")
-    async def stream() -> AboutStream:
+    async def stream() -> answers.AboutStream:
         """The stream: its promise in words and numbers, its clock, its queries, how far it is."""
         published = pump.published
         moment = next_release(spec, published)
         return about.stream(published, None if moment is None else written(microseconds(moment)), pump.ended)
 
     @router.get("/v1/plan")
-    async def plan() -> PlanAnswer:
+    async def plan() -> answers.PlanAnswer:
         """Which noise each query has and how large its error is, known before any data."""
         return about.plan()
 
@@ -87,12 +79,12 @@ def read_routes(parts: Parts) -> APIRouter:
         return about.certificate
 
     @router.get("/v1/ledger")
-    async def ledger() -> LedgerAnswer:
+    async def ledger() -> answers.LedgerAnswer:
         """How the guarantee is divided among the queries."""
         return about.ledger()
 
     @router.get("/v1/spec")
-    async def public_spec() -> SpecAnswer:
+    async def public_spec() -> answers.SpecAnswer:
         """The public part of the spec."""
         return about.spec()
 
@@ -109,10 +101,10 @@ def read_routes(parts: Parts) -> APIRouter:
         """Past releases, the last 500 ticks unless more is asked for. Old ticks may have been thinned out."""
         if query is not None and not set(query) <= {one.name for one in spec.queries}:
             raise Refused(404, "the stream has no query of that name")
-        wanted = Wanted.of(pump.published, first, last, every, limit, points, query)
-        return StreamingResponse(await pages.begin(wanted, format), media_type=MEDIA_TYPES[format])
+        wanted = stretch(pump.published, first, last, every, limit, points)
+        return StreamingResponse(await pages.begin(wanted, query, format), media_type=MEDIA_TYPES[format])
 
-    @router.get("/v1/releases/latest", response_model=TickAnswer, responses=problems(404))
+    @router.get("/v1/releases/latest", response_model=answers.TickAnswer, responses=problems(404))
     async def latest() -> Response:
         """The last released tick."""
         found = await parts.workers.read(parts.history.latest)

@@ -17,7 +17,7 @@ from evertally.errors import ConfigurationError
 from evertally.runtime.follow import running
 from evertally.runtime.pump import Pump
 from evertally.runtime.spec import StreamSpec
-from evertally.runtime.spec.network import is_loopback
+from evertally.runtime.spec.network import in_the_clear, shown_host
 from evertally.runtime.state.history import History
 from evertally.service.app import create_app
 from evertally.service.connections import PunctualProtocol
@@ -42,7 +42,8 @@ def serve(
     Raises StateError if the stream has to stop by itself: what was acknowledged is safe, and the same call goes on.
     """
     host, port = host or spec.serve.host, spec.serve.port if port is None else port
-    _check_host(spec, host)
+    if problem := in_the_clear(host, spec.serve.certificate, spec.serve.behind_proxy):
+        raise ConfigurationError(f"[serve] {problem}")
     tokens = TokenFile(spec.serve.tokens)
     tokens.tokens()
     tls = _tls(spec)
@@ -53,16 +54,8 @@ def serve(
         webhooks(live, pump, history),
     ):
         app = create_app(pump, history, live.spec, tokens)
-        address = f"{'https' if tls else 'http'}://{_shown(host)}:{listener.getsockname()[1]}/"
+        address = f"{'https' if tls else 'http'}://{shown_host(host)}:{listener.getsockname()[1]}/"
         _Server(app, tls, pump, lambda: ready(address)).run(sockets=[listener])
-
-
-def _check_host(spec: StreamSpec, host: str) -> None:
-    if spec.serve.certificate is None and not spec.serve.behind_proxy and not is_loopback(host):
-        raise ConfigurationError(
-            f"host {host!r} can be reached from other machines, and tokens and events would travel in the clear: give "
-            "[serve] certificate and private_key, or behind_proxy = true if a proxy of yours does TLS"
-        )
 
 
 def _tls(spec: StreamSpec) -> ssl.SSLContext | None:
@@ -98,10 +91,6 @@ def _bound(host: str, port: int) -> socket.socket:
             f"cannot serve on {host}, port {port}: {error.strerror}; choose another with --port"
         ) from None
     return listener
-
-
-def _shown(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
 
 
 class _Server(uvicorn.Server):

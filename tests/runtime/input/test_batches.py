@@ -26,19 +26,8 @@ from evertally.noise import ZeroNoise
 from evertally.runtime import load_spec
 from evertally.runtime.clock import instant
 from evertally.runtime.input import json_cells, tick_events
-from evertally.runtime.input.batches import (
-    ARROW,
-    JSON,
-    JSON_LINES,
-    Batch,
-    BatchRefused,
-    TickEvents,
-    decode,
-    encode,
-    length,
-    parse,
-    split_by_tick,
-)
+from evertally.runtime.input.batches import ARROW, JSON, JSON_LINES, Batch, BatchRefused, decode, encode, parse
+from evertally.runtime.input.tick_events import TickEvents, length, split_by_tick
 from evertally.runtime.mechanisms import build
 from evertally.runtime.spec import StreamSpec
 

@@ -19,8 +19,9 @@ from visit_stream import SPEC, WriteSpec
 from evertally.errors import ConfigurationError, StateError
 from evertally.runtime import load_spec
 from evertally.runtime.input import folder as folder_module
-from evertally.runtime.input.batches import Piece, decode, encode, length
+from evertally.runtime.input.batches import Piece, decode, encode
 from evertally.runtime.input.folder import Folder
+from evertally.runtime.input.tick_events import length
 from evertally.runtime.spec import StreamSpec
 
 

@@ -16,8 +16,9 @@ from visit_stream import WriteSpec
 from evertally.errors import ConfigurationError, StateError
 from evertally.runtime import load_spec
 from evertally.runtime.input import kafka
-from evertally.runtime.input.batches import ARROW, Piece, length
+from evertally.runtime.input.batches import ARROW, Piece
 from evertally.runtime.input.kafka import KafkaSource
+from evertally.runtime.input.tick_events import length
 from evertally.runtime.spec import StreamSpec
 from waiting import PATIENCE
 

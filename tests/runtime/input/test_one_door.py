@@ -21,11 +21,12 @@ import pytest
 from visit_stream import WriteSpec
 
 from evertally.encode import AmountDoor, CategoryDoor, ItemDoor, UserCap, ValueDoor
-from evertally.runtime.input.batches import ARROW, JSON, JSON_LINES, Batch, TickEvents, decode, encode, parse
+from evertally.runtime.input.batches import ARROW, JSON, JSON_LINES, Batch, decode, encode, parse
 from evertally.runtime.input.binning import BinnedEvents
 from evertally.runtime.input.envelope import BatchRefused, check_type
 from evertally.runtime.input.folder import Folder
 from evertally.runtime.input.sources import InputFile
+from evertally.runtime.input.tick_events import TickEvents
 from evertally.runtime.spec import StreamSpec, load_spec
 from spec_text import queries_text
 

@@ -15,15 +15,13 @@ from evertally.errors import ConfigurationError
 from evertally.runtime import StreamSpec
 from evertally.runtime.mechanisms import build
 
-Series = dict[tuple[str, str | None], NDArray[np.int64]]
+Series = Mapping[tuple[str, str | None], NDArray[np.int64]]
 
 _DAY_MICROSECONDS = 86_400_000_000
 _SHOWN = ("UA", "EV", "AA", "HA")
 
 
-def draw(
-    spec: StreamSpec, releases: Path, exact: Mapping[tuple[str, str | None], NDArray[np.int64]], target: Path
-) -> None:
+def draw(spec: StreamSpec, releases: Path, exact: Series, target: Path) -> None:
     """Reads the releases file back and draws from it alone; exact counts appear only in the panel that says so."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -90,30 +88,27 @@ def _draw_days(axes: Any, spec: StreamSpec, released: Series) -> None:
         mean = (running - before)[week - 1 :: day] / 7
         (line,) = axes.plot(days, mean, linewidth=1.4, label=label)
         axes.fill_between(days, mean - band, mean + band, color=line.get_color(), alpha=0.25, linewidth=0)
-    axes.set_title(f"Departures from New York per day (mean of 7 days), as released: {spec.guarantee}", fontsize=11)
     axes.set_ylabel("departures a day")
     axes.legend(title="carrier, 95 % band", ncols=4, loc="upper left")
+    title = f"Departures from New York per day (mean of 7 days), as released: {spec.guarantee}"
+    _frame(axes, title, days, headroom=1.25)
+
+
+def _frame(axes: Any, title: str, days: Any, headroom: float) -> None:
+    axes.set_title(title, fontsize=11)
     axes.set_xlim(0, days[-1])
-    axes.set_ylim(top=axes.get_ylim()[1] * 1.25)
+    axes.set_ylim(top=axes.get_ylim()[1] * headroom)
     axes.grid(alpha=0.3)
 
 
-def _draw_error(
-    axes: Any,
-    spec: StreamSpec,
-    released: Series,
-    radius: Series,
-    exact: Mapping[tuple[str, str | None], NDArray[np.int64]],
-) -> None:
+def _draw_error(axes: Any, spec: StreamSpec, released: Series, radius: Series, exact: Series) -> None:
     days = np.arange(1, len(radius["all", None]) + 1) / _ticks_a_day(spec)
     for key, name in ((("all", None), "all departures"), (("by-carrier", "UA"), "carrier UA")):
         (line,) = axes.plot(days, released[key] - exact[key], linewidth=0.7, label=f"{name}: released - exact")
         for sign in (-1, 1):
             axes.plot(days, sign * radius[key], color=line.get_color(), linestyle="--", linewidth=1)
-    axes.set_title("Error of the running counts (exact ones are known here because the data are public)", fontsize=11)
     axes.set_xlabel("day of 2013")
     axes.set_ylabel("departures")
     axes.legend(title="dashed: 95 % interval of each tick", ncols=2, loc="upper left")
-    axes.set_xlim(0, days[-1])
-    axes.set_ylim(top=axes.get_ylim()[1] * 1.5)
-    axes.grid(alpha=0.3)
+    title = "Error of the running counts (exact ones are known here because the data are public)"
+    _frame(axes, title, days, headroom=1.5)

@@ -8,6 +8,7 @@ from typing import Any
 
 from evertally.cli.demo.flights import Exact
 from evertally.runtime import StreamSpec, plain_words
+from evertally.runtime.releases import entries
 
 
 def write_report(path: Path, spec: StreamSpec, latest: dict[str, Any], exact: Exact, seconds: float) -> None:
@@ -31,7 +32,7 @@ def write_report(path: Path, spec: StreamSpec, latest: dict[str, Any], exact: Ex
         "|---|---|---:|---|---:|",
     ]
     for name, columns in latest["queries"].items():
-        for label, value, lower, upper in _rows(columns):
+        for label, value, lower, upper in entries(columns):
             truth = exact.counts.get((name, label))
             shown = "" if truth is None else f"{int(truth[latest['tick'] - 1]):,}"
             lines.append(f"| {name} | {label or ''} | {_shown(value)} | {_shown(lower)} to {_shown(upper)} | {shown} |")
@@ -49,11 +50,6 @@ def coverage(releases: Path, exact: Exact) -> tuple[int, int]:
                 numbers += 1
                 inside += row["lower"] <= truth[row["tick"] - 1] <= row["upper"]
     return inside, numbers
-
-
-def _rows(columns: dict[str, Any]) -> list[tuple[Any, ...]]:
-    parts = [columns[name] for name in ("category", "value", "lower", "upper")]
-    return [tuple(parts)] if columns["category"] is None else list(zip(*parts, strict=True))
 
 
 def _shown(number: float) -> str:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from evertally.runtime.input.arrow_columns import GROWTH, TooLarge, clean
-from evertally.runtime.input.envelope import BatchRefused, check_type, not_arrow, too_large_decoded
+from evertally.runtime.input.envelope import NOT_ARROW, TOO_LARGE_DECODED, BatchRefused, check_type
 from evertally.runtime.spec import StreamSpec
 
 _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
@@ -22,16 +22,15 @@ _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 
 def read(body: bytes, names: Sequence[str], spec: StreamSpec) -> tuple[int, dict[str, Any]]:
     """The number of rows, and the wanted columns as clean arrays."""
-    problem: BatchRefused
     try:
         return _read(body, names, spec)
     except BatchRefused:
         raise
     except TooLarge:
-        problem = too_large_decoded()
+        problem = TOO_LARGE_DECODED
     except Exception:  # Arrow has a dozen kinds of errors, and their texts quote what was read
-        problem = not_arrow()
-    raise problem  # out here: an error raised within the handler would carry Arrow's own along
+        problem = NOT_ARROW
+    raise BatchRefused(problem)  # out here: an error raised within the handler would carry Arrow's own along
 
 
 def _read(body: bytes, names: Sequence[str], spec: StreamSpec) -> tuple[int, dict[str, Any]]:
@@ -63,9 +62,6 @@ def _joined(parts: Sequence[Any], kind: Any, limit: int) -> Any:
     return cleaned[0] if len(cleaned) == 1 else pa.concat_arrays(cleaned)
 
 
-# -- Frames --------------------------------------------------------------------------------------------------
-
-
 def _check_messages(body: bytes, limit: int) -> None:
     """Refuses a body that is cut short, goes on after its end, or declares more decompressed bytes than allowed."""
     source = pa.BufferReader(body)
@@ -76,7 +72,7 @@ def _check_messages(body: bytes, limit: int) -> None:
         if total > limit:
             raise TooLarge
     if source.tell() != len(body) or not body.endswith(_END_OF_STREAM):
-        raise not_arrow()
+        raise BatchRefused(NOT_ARROW)
 
 
 def _decompressed_bytes(message: Any) -> int:

@@ -18,6 +18,12 @@ import pyarrow.compute as pc
 # With a limit of n, columns may become 16 n bytes of text, and lists may have n entries in all.
 GROWTH = 16
 _NO_LIMIT = 2**56
+_SAME_LAYOUT = {
+    pa.string(): pa.binary(),
+    pa.large_string(): pa.large_binary(),
+    pa.string_view(): pa.binary_view(),
+    pa.date64(): pa.timestamp("ms"),
+}
 
 
 class TooLarge(Exception):
@@ -59,26 +65,16 @@ def _validated(column: Any) -> Any:
 
 def _bytes_for_text(kind: Any) -> Any:
     """The type with text as bytes and days as milliseconds, which no value can violate. The layout is the same."""
-    types = pa.types
-    if types.is_string(kind):
-        return pa.binary()
-    if types.is_large_string(kind):
-        return pa.large_binary()
-    if types.is_string_view(kind):
-        return pa.binary_view()
-    if types.is_date64(kind):
-        return pa.timestamp("ms")
-    return _rebuilt(kind, _bytes_for_text)
+    return _SAME_LAYOUT[kind] if kind in _SAME_LAYOUT else _rebuilt(kind, _bytes_for_text)
 
 
 def _simple(kind: Any) -> Any:
     """The type without forms that later steps do not know."""
-    types = pa.types
     if is_view(kind):
         return pa.large_binary()
-    if types.is_fixed_size_binary(kind):
+    if pa.types.is_fixed_size_binary(kind):
         return pa.binary()
-    if types.is_float16(kind):
+    if pa.types.is_float16(kind):
         return pa.float32()
     return _rebuilt(kind, _simple)
 

@@ -18,24 +18,9 @@ from numpy.typing import NDArray
 
 from evertally.errors import StateError
 from evertally.runtime.input import arrow_body, json_cells
-from evertally.runtime.input.envelope import BatchRefused, needed, not_json, too_large
+from evertally.runtime.input.envelope import NOT_JSON, TOO_LARGE, BatchRefused, needed
 from evertally.runtime.input.sources import ROWS, Batch
-from evertally.runtime.input.tick_events import TickEvents, length, split_by_tick
 from evertally.runtime.spec import StreamSpec
-
-__all__ = [
-    "MEDIA_TYPES",
-    "Batch",
-    "BatchRefused",
-    "Mark",
-    "Piece",
-    "TickEvents",
-    "decode",
-    "encode",
-    "length",
-    "parse",
-    "split_by_tick",
-]
 
 JSON_LINES = "application/x-ndjson"
 JSON = "application/json"
@@ -72,7 +57,7 @@ class Piece(NamedTuple):
 def parse(body: bytes, media_type: str, spec: StreamSpec) -> Batch:
     """The needed columns of a batch; BatchRefused if its envelope is wrong."""
     if len(body) > spec.serve.max_batch_bytes:
-        raise too_large()
+        raise BatchRefused(TOO_LARGE)
     names = needed(spec)
     kind = media_type.partition(";")[0].strip().lower()
     if kind == ARROW:
@@ -92,11 +77,8 @@ def _elements(body: bytes) -> list[json_cells.Record]:
     except (ValueError, RecursionError):
         elements = None
     if not isinstance(elements, list) or not all(map(json_cells.depth_fits, elements)):
-        raise not_json()
+        raise BatchRefused(NOT_JSON)
     return [element for element in elements if isinstance(element, dict)]
-
-
-# -- The journal ---------------------------------------------------------------------------------------------
 
 
 def encode(batch: Batch) -> bytes:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from evertally.runtime.input.envelope import check_use
 from evertally.runtime.input.sources import Batch, Input
-from evertally.runtime.input.tick_events import joined, prepared, ticks_of, use_of
+from evertally.runtime.input.tick_events import joined, prepared, ticks_of
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.secret import Secret
 
@@ -66,7 +66,9 @@ def _prepared(batch: Batch, spec: StreamSpec) -> dict[str, Any]:
         if not isinstance(column, np.ndarray):
             check_use(spec, name, column.type)
     columns = {
-        query.name: prepared(batch[query.column], use_of(query)) for query in spec.queries if query.column is not None
+        query.name: prepared(batch[query.column], query.record.reads.use)
+        for query in spec.queries
+        if query.column is not None
     }
     if spec.user_column is not None:
         columns[_USERS] = prepared(batch[spec.user_column], "users")

@@ -23,20 +23,10 @@ class BatchRefused(ConfigurationError):
     """A batch is not taken, because of its envelope. Nothing of it was counted."""
 
 
-def too_large() -> BatchRefused:
-    return BatchRefused("the batch is larger than max_batch_bytes; send smaller batches")
-
-
-def too_large_decoded() -> BatchRefused:
-    return BatchRefused("the batch is too large once it is decoded; send smaller batches")
-
-
-def not_json() -> BatchRefused:
-    return BatchRefused("the body is not one JSON array of objects in UTF-8, nested at most 64 deep")
-
-
-def not_arrow() -> BatchRefused:
-    return BatchRefused("the body is not one complete, valid Arrow IPC stream")
+TOO_LARGE = "the batch is larger than max_batch_bytes; send smaller batches"
+TOO_LARGE_DECODED = "the batch is too large once it is decoded; send smaller batches"
+NOT_JSON = "the body is not one JSON array of objects in UTF-8, nested at most 64 deep"
+NOT_ARROW = "the body is not one complete, valid Arrow IPC stream"
 
 
 def needed(spec: StreamSpec) -> list[str]:
@@ -68,13 +58,7 @@ def _uses(spec: StreamSpec, name: str) -> list[str]:
     uses = ["user"] if spec.user_column == name else []
     if spec.clock.column == name and spec.clock.close == "request":
         uses.append("integer time" if spec.clock.integer else "time")
-    for query in spec.queries:
-        if query.column == name:
-            uses.append(query.record.reads.use)
-    return uses
-
-
-# -- Types ---------------------------------------------------------------------------------------------------
+    return uses + [query.record.reads.use for query in spec.queries if query.column == name]
 
 
 def _is_number(kind: Any) -> bool:

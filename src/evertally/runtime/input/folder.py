@@ -21,9 +21,10 @@ import pyarrow as pa
 
 from evertally.errors import ConfigurationError, StateError
 from evertally.runtime.input.arrow_columns import clean
-from evertally.runtime.input.batches import Batch, Mark, Piece, length
+from evertally.runtime.input.batches import Mark, Piece
 from evertally.runtime.input.envelope import BatchRefused, check_type, needed
-from evertally.runtime.input.sources import ROWS, InputFile, identity
+from evertally.runtime.input.sources import ROWS, Batch, InputFile, identity
+from evertally.runtime.input.tick_events import length
 from evertally.runtime.spec import StreamSpec
 
 _UNFINISHED = (".tmp", ".part")

@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from evertally.errors import ConfigurationError, StateError
 from evertally.runtime.input import json_cells
-from evertally.runtime.input.batches import JSON_LINES, Batch, BatchRefused, Mark, Piece, parse
-from evertally.runtime.input.envelope import needed
-from evertally.runtime.input.sources import ROWS
+from evertally.runtime.input.batches import JSON_LINES, Mark, Piece, parse
+from evertally.runtime.input.envelope import BatchRefused, needed
+from evertally.runtime.input.sources import ROWS, Batch
 from evertally.runtime.spec import StreamSpec
 
 Values = Literal["record", "batch"]
@@ -108,8 +108,6 @@ class KafkaSource:
         """Leaves the brokers."""
         self._consumer.close()
 
-    # -- Positions ---------------------------------------------------------------------------------------------------
-
     def _name(self, partition: int) -> str:
         return f"kafka:{self.topic}:{partition}"
 
@@ -161,8 +159,6 @@ class KafkaSource:
         self._partitions, self._trouble = [], self._problem(error)
         raise self._trouble
 
-    # -- Messages ----------------------------------------------------------------------------------------------------
-
     def _batch(self, messages: list[Any]) -> Batch:
         if self._values == "record":
             records = (json_cells.record(message.value() or b"") for message in messages)
@@ -176,8 +172,6 @@ class KafkaSource:
             return parse(message.value() or b"", media_type, self._spec)
         except BatchRefused:
             return _nothing()  # there is nobody to tell
-
-    # -- The client library ------------------------------------------------------------------------------------------
 
     def _connected(self, ours: dict[str, Any], options: Mapping[str, Any]) -> Any:
         for name in options:

@@ -13,7 +13,8 @@ import hashlib
 import io
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -138,22 +139,16 @@ class PipedInput(InputFile):
         return io.BytesIO(self._content)
 
 
-def _require(columns: list[str], present: Sequence[str], path: Path, hint: str) -> None:
+def _require(columns: list[str], present: Sequence[str], path: Path, hint: str | None = None) -> None:
     for name in columns:
         if present.count(name) != 1:
             problem = "has no column" if name not in present else "has more than one column"
+            hint = hint or f"Its columns: {', '.join(present)}"
             raise ConfigurationError(f"{path} {problem} {name!r}, which the spec names. {hint}")
-
-
-def _listed(names: Sequence[str]) -> str:
-    return f"Its columns: {', '.join(names)}"
 
 
 def _of(columns: Batch, rows: int) -> Batch:
     return columns or {ROWS: pa.nulls(rows)}
-
-
-# -- Lines ---------------------------------------------------------------------------------------------------
 
 
 def _blocks(file: IO[bytes]) -> Iterator[bytes]:
@@ -176,9 +171,6 @@ def _blocks(file: IO[bytes]) -> Iterator[bytes]:
                 skipping, rest = True, b""
     if rest:
         yield rest + b"\n"
-
-
-# -- CSV -----------------------------------------------------------------------------------------------------
 
 
 def _csv_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[Batch]:
@@ -253,9 +245,6 @@ def _cell_column(cells: list[str]) -> Any:
     return pa.array([cell or None for cell in raw], pa.binary())
 
 
-# -- JSON lines ----------------------------------------------------------------------------------------------
-
-
 def _json_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[Batch]:
     rows: list[json_cells.Record] = []
     for block in _blocks(file):
@@ -267,34 +256,25 @@ def _json_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[B
     yield _of(json_cells.columns(rows, columns)[1], len(rows))
 
 
-# -- Parquet -------------------------------------------------------------------------------------------------
-
-
-def _parquet_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[Batch]:
+def _clean_batches(
+    record_batches: Callable[..., Iterator[Any]], kind: str, file: IO[bytes], path: Path, columns: list[str]
+) -> Iterator[Batch]:
     try:
-        parquet = pa.parquet.ParquetFile(file)
-        _require(columns, parquet.schema_arrow.names, path, _listed(parquet.schema_arrow.names))
-        for batch in parquet.iter_batches(columns=columns):
-            yield _of({name: clean(batch.column(name)) for name in columns}, batch.num_rows)
-    except pa.ArrowException:
-        # Arrow's own text may quote values of the file.
-        raise ConfigurationError(f"{path} is not a readable Parquet file") from None
-
-
-# -- Arrow ---------------------------------------------------------------------------------------------------
-
-
-def _arrow_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[Batch]:
-    try:
-        for batch in _record_batches(file, path, columns):
+        for batch in record_batches(file, path, columns):
             batch.validate()
             yield _of({name: clean(batch.column(name)) for name in columns}, batch.num_rows)
     except (pa.ArrowException, KeyError, UnicodeDecodeError):
         # Arrow's own text may quote values of the file.
-        raise ConfigurationError(f"{path} is not a readable Arrow file") from None
+        raise ConfigurationError(f"{path} is not a readable {kind} file") from None
 
 
-def _record_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[Any]:
+def _parquet_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[Any]:
+    parquet = pa.parquet.ParquetFile(file)
+    _require(columns, parquet.schema_arrow.names, path)
+    yield from parquet.iter_batches(columns=columns)
+
+
+def _arrow_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[Any]:
     """Of an Arrow file, or of a stream that was written to a file."""
     stream = file.read(6) != b"ARROW1"
     if stream:
@@ -306,10 +286,15 @@ def _record_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator
     file.seek(0)
     open_it = pa.ipc.open_stream if stream else pa.ipc.open_file
     names = open_it(file).schema.names
-    _require(columns, names, path, _listed(names))
+    _require(columns, names, path)
     file.seek(0)
     reader = open_it(file, options=pa.ipc.IpcReadOptions(included_fields=[names.index(name) for name in columns]))
     yield from reader if stream else map(reader.get_batch, range(reader.num_record_batches))
 
 
-_READERS = {"csv": _csv_batches, "jsonl": _json_batches, "parquet": _parquet_batches, "arrow": _arrow_batches}
+_READERS: dict[str, Callable[[IO[bytes], Path, list[str]], Iterator[Batch]]] = {
+    "csv": _csv_batches,
+    "jsonl": _json_batches,
+    "parquet": partial(_clean_batches, _parquet_batches, "Parquet"),
+    "arrow": partial(_clean_batches, _arrow_batches, "Arrow"),
+}

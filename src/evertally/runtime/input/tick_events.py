@@ -51,7 +51,7 @@ class TickEvents(Secret):
         """The events as the query's mechanism takes them."""
         if query.column is None:
             return np.broadcast_to(np.int64(1), self._length)
-        return self._column(query.column, use_of(query))
+        return self._column(query.column, query.record.reads.use)
 
     def users(self) -> Any:
         """The user of each event, where users are the protected unit."""
@@ -71,11 +71,6 @@ def length(batch: Batch) -> int:
     return len(next(iter(batch.values())))
 
 
-def use_of(query: QuerySpec) -> str:
-    """What a query makes of its column."""
-    return query.record.reads.use
-
-
 def prepared(column: Any, use: str) -> Any:
     """A column in the form that its door reads fastest. What its cells mean is the door's business alone."""
     if use == "amounts":
@@ -92,9 +87,6 @@ def prepared(column: Any, use: str) -> Any:
         return column.cast(pa.large_binary()) if pa.types.is_binary(column.type) else column
     # Text coded by its distinct values: small, and quick to slice.
     return column.dictionary_encode() if is_text(column) else column
-
-
-# -- Joining -------------------------------------------------------------------------------------------------
 
 
 def joined(parts: Sequence[Any]) -> Any:
@@ -177,9 +169,6 @@ def readable(items: Any) -> Any:
     except pa.ArrowInvalid:
         pass
     return items
-
-
-# -- Ticks ---------------------------------------------------------------------------------------------------
 
 
 def ticks_of(

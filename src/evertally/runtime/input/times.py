@@ -33,13 +33,7 @@ _ZONED_TIME = rf"^[1-9]\d{{3}}-{_DAY}{_CLOCK_TIME}(?:Z|[+-](?:[01]\d|2[0-3]):?[0
 
 
 def is_text(column: Any) -> bool:
-    kind = column.type
-    return bool(
-        pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_binary(kind)
-        or pa.types.is_large_binary(kind)
-    )
+    return column.type in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
 
 
 def plain(column: Any) -> Any:

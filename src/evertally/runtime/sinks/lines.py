@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evertally.errors import StateError
-from evertally.runtime.releases import FIELDS, TickRelease, unpacked
+from evertally.runtime.releases import FIELDS, TickRelease, entries, unpacked
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state.sidecar import sync_directory
 
@@ -68,18 +68,13 @@ def encode(spec: StreamSpec, ticks: Iterable[TickRelease], suffix: str, header: 
     return "".join(text).encode("utf-8", "backslashreplace")
 
 
-def _entries(columns: dict[str, Any]) -> Iterable[Any]:
-    parts = [columns[name] for name in ("category", "value", "lower", "upper")]
-    return [parts] if columns["category"] is None else zip(*parts, strict=True)
-
-
 def _json_lines(release: TickRelease, query: str, columns: dict[str, Any]) -> list[str]:
     head = _json({"tick": release.tick, "time": release.time, "query": query})[:-1]
     stddev = _json(columns["stddev"])
     return [
         f'{head}, "category": {_json(category)}, "value": {_value(value)}, "stddev": {stddev}, '
         f'"lower": {_value(lower)}, "upper": {_value(upper)}}}\n'
-        for category, value, lower, upper in _entries(columns)
+        for category, value, lower, upper in entries(columns)
     ]
 
 
@@ -92,7 +87,7 @@ def _csv(release: TickRelease, query: str, columns: dict[str, Any]) -> list[str]
     stddev = _cell(columns["stddev"])
     return [
         f"{head},{_cell(category)},{_cell(value)},{stddev},{lower},{upper}\n"
-        for category, value, lower, upper in _entries(columns)
+        for category, value, lower, upper in entries(columns)
     ]
 
 

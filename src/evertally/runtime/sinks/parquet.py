@@ -10,7 +10,6 @@ mean they are floating-point numbers (exact up to 2^53). `label` is there in a s
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
@@ -26,7 +25,7 @@ from evertally.runtime.clock import instant
 from evertally.runtime.plan import about_intervals
 from evertally.runtime.releases import TickRelease, unpacked
 from evertally.runtime.spec import StreamSpec
-from evertally.runtime.state.sidecar import sync_directory
+from evertally.runtime.state.sidecar import replace_file, sync_directory
 
 _ROWS = 2**18  # of a part, about: what can be written anew at every tick of a second (some 35 ms)
 _TICKS = 2**14  # of a part, at most
@@ -107,13 +106,7 @@ class Parts:
         buffer = pa.BufferOutputStream()
         marked = table.replace_schema_metadata((self._schema.metadata or {}) | {_LAST: str(last)})
         pq.write_table(marked, buffer, compression="zstd")
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(buffer.getvalue())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-        sync_directory(path)
+        replace_file(path, temporary, buffer.getvalue(), 0o644)
 
 
 def ticks_of_a_part(spec: StreamSpec) -> int:

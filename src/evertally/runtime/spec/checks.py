@@ -22,7 +22,7 @@ def check_whole(spec: StreamSpec) -> None:
     if growing is not None and spec.max_events_per_tick is None:
         # A default would be a promise that nobody made: error bounds and the choice of a mechanism rest on it.
         spec.file.refuse(
-            f"[stream] needs 'max_events_per_tick' for {a(growing.kind)}: the most events of any tick, which error "
+            f"needs 'max_events_per_tick' for {a(growing.kind)}: the most events of any tick, which error "
             "bounds rest on (public)",
             "stream",
         )
@@ -35,18 +35,16 @@ def _needs_rate(query: QuerySpec) -> bool:
 def check_runnable(spec: StreamSpec) -> None:
     """A file of events is sorted into ticks by the time stamps in it."""
     if spec.clock.floating:
-        spec.file.refuse('[clock] start = "first serve" is for `serve`; to run files write a time', "clock", "start")
+        spec.file.refuse('start = "first serve" is for `serve`; to run files write a time', "clock", "start")
     if spec.clock.column is None:
-        spec.file.refuse("[clock] needs 'column' to run files: the column of the time stamps", "clock")
+        spec.file.refuse("needs 'column' to run files: the column of the time stamps", "clock")
 
 
 def check_servable(spec: StreamSpec) -> None:
     """A live stream needs to know when a tick is over."""
     if spec.clock.integer and spec.clock.close == "wall":
         spec.file.refuse(
-            '[clock] start is an integer, which no wall clock shows: write close = "request", or a time',
-            "clock",
-            "start",
+            'start is an integer, which no wall clock shows: write close = "request", or a time', "clock", "start"
         )
 
 
@@ -70,7 +68,6 @@ def _check_files(spec: StreamSpec) -> None:
     files = [sink.file for sink in spec.sinks if sink.file is not None]
     folders = [_real(file) for file in files if file.suffix.lower() == ".parquet"]
     for use in _uses(spec):
-        shown = f"[[{use.section}]]" if use.section == "sink" else f"[{use.section}]"
         for path in use.paths:
             problem = None
             if _real(path) in taken:
@@ -78,7 +75,7 @@ def _check_files(spec: StreamSpec) -> None:
             elif any(folder in _real(path).parents for folder in folders):
                 problem = f"{path.name}, {use.name}, lies in a folder of releases; put it elsewhere"
             if problem is not None:
-                spec.file.refuse(f"{shown} {problem}", use.section, use.option, use.number)
+                spec.file.refuse(problem, use.section, use.option, use.number)
             taken[_real(path)] = use.name
 
 
@@ -122,9 +119,9 @@ def _check_column(spec: StreamSpec, column: str, types: tuple[str, ...], use: st
     assert spec.events is not None
     wanted = " or ".join(f'"{name}"' for name in types)
     if column not in spec.events:
-        spec.file.refuse(f"[events] needs the column {column!r}, which {use} reads: add it as {wanted}", "events")
+        spec.file.refuse(f"needs the column {column!r}, which {use} reads: add it as {wanted}", "events")
     if spec.events[column] not in types:
-        spec.file.refuse(f'[events] {column} is "{spec.events[column]}", but {use} reads {wanted}', "events", column)
+        spec.file.refuse(f'{column} is "{spec.events[column]}", but {use} reads {wanted}', "events", column)
 
 
 def _check_publication(spec: StreamSpec) -> None:
@@ -132,10 +129,10 @@ def _check_publication(spec: StreamSpec) -> None:
     clock, after = spec.clock, spec.serve.publish_after
     given = "publish_after" in spec.file.content.get("serve", {})
     if given and (clock.integer or clock.close == "request"):
-        spec.file.refuse('[serve] publish_after goes with close = "wall"', "serve", "publish_after")
+        spec.file.refuse('publish_after goes with close = "wall"', "serve", "publish_after")
     if given and after * 1_000_000 >= clock.length:
         spec.file.refuse(
-            f"[serve] publish_after must be below the length of a tick, {clock.length / 1_000_000:g} seconds",
+            f"publish_after must be below the length of a tick, {clock.length / 1_000_000:g} seconds",
             "serve",
             "publish_after",
         )

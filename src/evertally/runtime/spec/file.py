@@ -44,7 +44,9 @@ class SpecFile:
         return 1
 
     def refuse(self, problem: str, section: str, option: str | None = None, number: int = 1) -> NoReturn:
-        raise ConfigurationError(f"{self.path}:{self.line(section, option, number)}: {problem}")
+        """A ConfigurationError that points into the file and names the section."""
+        shown = f"[[{section}]]" if isinstance(self.content.get(section), list) else f"[{section}]"
+        raise ConfigurationError(f"{self.path}:{self.line(section, option, number)}: {shown} {problem}")
 
     def read(self, model: type[Model], given: object, section: str, number: int = 1, purpose: str = "") -> Model:
         """A table of the file as its model; the first mistake in it, top to bottom, is refused at its line."""
@@ -62,8 +64,7 @@ class SpecFile:
 
         first = min(mistakes, key=order)
         option = _option_of(first)
-        shown = f"[[{section}]]" if isinstance(self.content.get(section), list) else f"[{section}]"
-        self.refuse(f"{shown} {_problem(first, option, allowed, purpose)}", section, option, number)
+        self.refuse(_problem(first, option, allowed, purpose), section, option, number)
 
 
 def _option_of(mistake: ErrorDetails) -> str | None:

@@ -14,6 +14,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,23 +25,10 @@ from evertally.errors import ConfigurationError
 from evertally.kinds.query_table import Query, a
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from evertally.runtime.clock import FIRST_SERVE, Clock
+from evertally.runtime.spec import sections
 from evertally.runtime.spec.checks import check_whole
 from evertally.runtime.spec.file import Model, SpecFile, nearest
-from evertally.runtime.spec.sections import (
-    ALL,
-    ClockSection,
-    EventsSection,
-    GuaranteeSection,
-    KeySection,
-    OutputSection,
-    RetentionSection,
-    ServeSection,
-    SinkSection,
-    SourceSection,
-    StateSection,
-    StreamSection,
-)
-from evertally.runtime.spec.types import QuerySpec, Retention, ServeSpec, SinkSpec, SourceSpec, StreamSpec
+from evertally.runtime.spec.types import QuerySpec, ServeSpec, SinkSpec, SourceSpec, StreamSpec
 
 _SECONDS_AFTER = 0.5
 
@@ -48,27 +36,22 @@ _SECONDS_AFTER = 0.5
 def load_spec(path: str | os.PathLike[str]) -> StreamSpec:
     """Reads and checks a spec file."""
     file = SpecFile(Path(path).absolute())
-    stream = _section(file, "stream", StreamSection)
-    promised = _section(file, "guarantee", GuaranteeSection)
-    declared = _section(file, "clock", ClockSection)
-    key, state = _section(file, "key", KeySection), _section(file, "state", StateSection)
-    output = _section(file, "output", OutputSection, needed=False)
-    retention = _section(file, "retention", RetentionSection, needed=False)
-    serve = _section(file, "serve", ServeSection, needed=False)
+    stream = _section(file, "stream", sections.StreamSection)
+    promised = _section(file, "guarantee", sections.GuaranteeSection)
+    declared = _section(file, "clock", sections.ClockSection)
+    key, state = _section(file, "key", sections.KeySection), _section(file, "state", sections.StateSection)
+    output = _section(file, "output", sections.OutputSection, needed=False)
+    retention = _section(file, "retention", sections.RetentionSection, needed=False)
+    serve = _section(file, "serve", sections.ServeSection, needed=False)
     for name in file.content:
-        if name not in ALL:
-            file.refuse(f"there is no section [{name}].{nearest(name, ALL)}", name)
+        if name not in sections.ALL:
+            where = f"{file.path}:{file.line(name)}"
+            raise ConfigurationError(f"{where}: there is no section [{name}].{nearest(name, sections.ALL)}")
     clock, guarantee, queries = _clock(file, declared), _guarantee(file, promised), _queries(file)
     folder = file.path.parent
     spec = StreamSpec(
+        **dict(stream) | {"horizon": _horizon(file, stream.horizon, clock)},
         path=file.path,
-        name=stream.name,
-        horizon=_horizon(file, stream.horizon, clock),
-        neighbours=stream.neighbours,
-        unit=stream.unit,
-        max_events_per_user=stream.max_events_per_user,
-        user_column=stream.user_column,
-        max_events_per_tick=stream.max_events_per_tick,
         guarantee=guarantee,
         shared=shared_guarantee(file, guarantee, queries),
         clock=clock,
@@ -83,7 +66,7 @@ def load_spec(path: str | os.PathLike[str]) -> StreamSpec:
         batch_ids=state.batch_ids,
         sinks=_sinks(file, output),
         sources=_sources(file),
-        retention=Retention(retention.full, retention.every, retention.keep),
+        retention=retention,
         serve=_serve(file, serve, clock),
         file=file,
     )
@@ -102,84 +85,76 @@ def _section(file: SpecFile, name: str, model: type[Model], needed: bool = True)
 def _events(file: SpecFile) -> Mapping[str, str] | None:
     if "events" not in file.content:
         return None
-    return dict(file.read(EventsSection, file.content["events"], "events").root)
+    return dict(file.read(sections.EventsSection, file.content["events"], "events").root)
 
 
-def _clock(file: SpecFile, section: ClockSection) -> Clock:
+def _clock(file: SpecFile, section: sections.ClockSection) -> Clock:
     try:
         return Clock.declared(section.column, section.start, section.tick, section.end, section.close)
     except ConfigurationError as error:
         option = str(error).split(" ", 1)[0]
-        file.refuse(f"[clock] {error}", "clock", option if option in section.model_fields_set else None)
+        file.refuse(str(error), "clock", option if option in section.model_fields_set else None)
 
 
 def _horizon(file: SpecFile, horizon: int | None, clock: Clock) -> int | None:
     if horizon is not None and clock.ticks is not None and clock.ticks > horizon:
         file.refuse(
-            f"[clock] end is {clock.ticks} ticks after start, but [stream] horizon is {horizon}; raise the horizon",
+            f"end is {clock.ticks} ticks after start, but [stream] horizon is {horizon}; raise the horizon",
             "clock",
             "end",
         )
     return horizon if horizon is not None else clock.ticks
 
 
-def _guarantee(file: SpecFile, section: GuaranteeSection) -> Guarantee:
+def _guarantee(file: SpecFile, section: sections.GuaranteeSection) -> Guarantee:
     values = section.given()
     form: Any = ZCDP if "rho" in values else ApproxDP if "delta" in values else PureDP
     try:
         guarantee: Guarantee = form(**values)
     except ConfigurationError as error:
         named = next((option for option in values if option in str(error)), None)
-        file.refuse(f"[guarantee] {error}", "guarantee", named)
+        file.refuse(str(error), "guarantee", named)
     return guarantee
 
 
 def shared_guarantee(file: SpecFile, guarantee: Guarantee, queries: tuple[QuerySpec, ...]) -> Guarantee:
     """Shares of (epsilon, delta) are zCDP, without a delta; queries about unknown items need one."""
     for number, query in enumerate(queries, 1):
+        refuse = partial(file.refuse, section="query", number=number)
         undivided = query.record.undivided if query.takes_whole(guarantee) else None
         if undivided is not None and len(queries) > 1:
-            file.refuse(
-                f'[[query]] mechanism "{undivided.mechanism}" pays in epsilon and delta, which have no shares: give it '
+            refuse(
+                f'mechanism "{undivided.mechanism}" pays in epsilon and delta, which have no shares: give it '
                 f'a stream of its own, or use mechanism = "{undivided.instead}"; if events do not depend on what was '
                 'released, [guarantee] adversary = "oblivious" works too',
-                "query",
-                "kind",
-                number,
+                option="kind",
             )
         if undivided is not None and query.share < 1:
-            file.refuse(
-                f'[[query]] mechanism "{undivided.mechanism}" takes the whole guarantee: leave out share',
-                "query",
-                "share",
-                number,
-            )
+            refuse(f'mechanism "{undivided.mechanism}" takes the whole guarantee: leave out share', option="share")
         if query.record.needs_delta and not isinstance(guarantee, ApproxDP):
-            file.refuse(
-                f"[[query]] {a(query.kind)} needs a [guarantee] of epsilon and delta: what only one event brought may "
+            refuse(
+                f"{a(query.kind)} needs a [guarantee] of epsilon and delta: what only one event brought may "
                 "show up, with a small probability, where labels are not declared",
-                "query",
-                "kind",
-                number,
+                option="kind",
             )
     if isinstance(guarantee, ApproxDP) and any(query.record.needs_delta for query in queries):
         return guarantee.with_bad_event()
     return guarantee
 
 
-def _sinks(file: SpecFile, output: OutputSection) -> tuple[SinkSpec, ...]:
+def _sinks(file: SpecFile, output: sections.OutputSection) -> tuple[SinkSpec, ...]:
     """The output file is the first. What was delivered is remembered by name: a file may move with its folder."""
     sinks: dict[str, SinkSpec] = {}
     if output.file is not None:
         sinks["output"] = SinkSpec("output", file.path.parent / output.file, None, timeout=0.0)
     webhooks = 0
     for number, table in enumerate(_tables(file, "sink"), 1):
-        section = file.read(SinkSection, table, "sink", number)
+        section = file.read(sections.SinkSection, table, "sink", number)
         webhooks += section.webhook is not None
         name = f"webhook-{webhooks}" if section.file is None else Path(section.file).name
         if name in sinks:
             file.refuse(
-                f"[[sink]] there is a sink {name!r} already; the name of a file must be new, in any folder",
+                f"there is a sink {name!r} already; the name of a file must be new, in any folder",
                 "sink",
                 "file",
                 number,
@@ -190,43 +165,31 @@ def _sinks(file: SpecFile, output: OutputSection) -> tuple[SinkSpec, ...]:
 
 
 def _sources(file: SpecFile) -> tuple[SourceSpec, ...]:
-    sections = [file.read(SourceSection, table, "source", n) for n, table in enumerate(_tables(file, "source"), 1)]
-    return tuple(
-        SourceSpec(
-            folder=None if section.folder is None else file.path.parent / section.folder,
-            kafka=section.kafka,
-            topic=section.topic or "",
-            values=section.values,
-            start=section.start,
-            options=section.options,
-        )
-        for section in sections
-    )
+    found = []
+    for number, table in enumerate(_tables(file, "source"), 1):
+        section = file.read(sections.SourceSection, table, "source", number)
+        folder = None if section.folder is None else file.path.parent / section.folder
+        found.append(SourceSpec(**dict(section) | {"folder": folder, "topic": section.topic or ""}))
+    return tuple(found)
 
 
-def _serve(file: SpecFile, section: ServeSection, clock: Clock) -> ServeSpec:
+def _serve(file: SpecFile, section: sections.ServeSection, clock: Clock) -> ServeSpec:
     folder = file.path.parent
     on_the_wall = clock.close == "wall" and not clock.integer
     default = min(_SECONDS_AFTER, clock.length / 2_000_000) if on_the_wall else 0.0
-    return ServeSpec(
-        host=section.host,
-        port=section.port,
-        tokens=folder / (section.tokens or f"{file.path.stem}.tokens"),
-        public=section.public,
-        behind_proxy=section.behind_proxy,
-        certificate=folder / section.certificate if section.certificate else None,
-        private_key=folder / section.private_key if section.private_key else None,
-        max_batch_bytes=section.max_batch_bytes,
-        max_waiting_bytes=section.max_waiting_bytes,
-        requests_per_second=section.requests_per_second,
-        publish_after=default if section.publish_after is None else section.publish_after,
-    )
+    settled = {
+        "tokens": folder / (section.tokens or f"{file.path.stem}.tokens"),
+        "certificate": folder / section.certificate if section.certificate else None,
+        "private_key": folder / section.private_key if section.private_key else None,
+        "publish_after": default if section.publish_after is None else section.publish_after,
+    }
+    return ServeSpec(**dict(section) | settled)
 
 
 def _tables(file: SpecFile, section: str) -> list[Any]:
     tables = file.content.get(section, [])
     if not isinstance(tables, list):
-        file.refuse(f"[{section}] must be [[{section}]]: there may be several", section)
+        file.refuse(f"must be [[{section}]]: there may be several", section)
     return tables
 
 
@@ -279,7 +242,7 @@ class _NoKind(Query):
 def _refuse_twins(file: SpecFile, names: list[str]) -> None:
     for number, name in enumerate(names, 1):
         if name in names[: number - 1]:
-            file.refuse(f"[[query]] the name {name!r} is taken; every query needs its own", "query", "name", number)
+            file.refuse(f"the name {name!r} is taken; every query needs its own", "query", "name", number)
 
 
 def _shares(file: SpecFile, given: list[Fraction | None]) -> list[Fraction]:
@@ -289,19 +252,11 @@ def _shares(file: SpecFile, given: list[Fraction | None]) -> list[Fraction]:
     shares = []
     for number, share in enumerate(given, 1):
         if share is None:
-            file.refuse(
-                "[[query]] needs 'share': give one to every query, or to none (equal shares)",
-                "query",
-                None,
-                number,
-            )
+            file.refuse("needs 'share': give one to every query, or to none (equal shares)", "query", None, number)
         total += share
         if total > 1:
             file.refuse(
-                f"[[query]] the shares add up to {float(total):g}, more than the whole guarantee",
-                "query",
-                "share",
-                number,
+                f"the shares add up to {float(total):g}, more than the whole guarantee", "query", "share", number
             )
         shares.append(share)
     return shares
@@ -310,14 +265,7 @@ def _shares(file: SpecFile, given: list[Fraction | None]) -> list[Fraction]:
 def _digest(spec: StreamSpec, guarantee: Mapping[str, int | float | str]) -> str:
     public: dict[str, Any] = {
         "format": 1,
-        "stream": [
-            spec.name,
-            spec.horizon,
-            spec.neighbours,
-            spec.unit,
-            spec.max_events_per_user,
-            spec.user_column,
-        ],
+        "stream": [spec.name, spec.horizon, spec.neighbours, spec.unit, spec.max_events_per_user, spec.user_column],
         "guarantee": {
             option: value if isinstance(value, str) else str(Fraction(value))
             for option, value in guarantee.items()

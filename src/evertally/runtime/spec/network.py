@@ -23,6 +23,21 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def in_the_clear(host: str, certificate: object, behind_proxy: bool) -> str | None:
+    """What is wrong with serving there, if tokens and events would travel in the clear."""
+    if certificate is not None or behind_proxy or is_loopback(host):
+        return None
+    return (
+        f"host {host!r} can be reached from other machines, and tokens and events would travel in the clear: give "
+        "certificate and private_key, or write behind_proxy = true if a proxy of yours does TLS"
+    )
+
+
+def shown_host(host: str) -> str:
+    """A host as it stands in an address."""
+    return f"[{host}]" if ":" in host else host
+
+
 def _safe_address(url: str) -> str:
     try:
         parts = urlsplit(url)

@@ -20,7 +20,7 @@ from evertally.kinds.fields import (
     Text,
     Whole,
 )
-from evertally.runtime.spec.network import Port, WebAddress, is_loopback
+from evertally.runtime.spec.network import Port, WebAddress, in_the_clear
 
 RELEASE_FILES = (".jsonl", ".csv", ".parquet")
 
@@ -136,6 +136,8 @@ class SourceSection(Section):
 
 
 class RetentionSection(Section):
+    """What the release log keeps: the last `full` ticks, then every `every`-th (0: none), nothing older than `keep`."""
+
     full: Whole = 100_000
     every: Natural = 60
     keep: Whole | None = None
@@ -165,12 +167,8 @@ class ServeSection(Section):
         for given, missing in (("certificate", "private_key"), ("private_key", "certificate")):
             if getattr(self, given) is not None and getattr(self, missing) is None:
                 raise OptionError(given, f"{given} needs {missing}: TLS takes both")
-        if self.certificate is None and not self.behind_proxy and not is_loopback(self.host):
-            raise OptionError(
-                "host",
-                f"host {self.host!r} can be reached from other machines, and tokens and events would travel in the "
-                "clear: give certificate and private_key, or write behind_proxy = true if a proxy of yours does TLS",
-            )
+        if problem := in_the_clear(self.host, self.certificate, self.behind_proxy):
+            raise OptionError("host", problem)
         if self.max_batch_bytes > self.max_waiting_bytes:
             raise OptionError("max_batch_bytes", "max_batch_bytes must be at most max_waiting_bytes")
         return self

@@ -6,15 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 from evertally.errors import ConfigurationError
 from evertally.kinds import Kind, find, is_ours
 from evertally.privacy import ApproxDP, Guarantee
 from evertally.runtime.clock import Clock
 from evertally.runtime.spec.file import SpecFile
+from evertally.runtime.spec.sections import RetentionSection
 
 Unit = Literal["event", "user"]
+Retention = RetentionSection
 
 
 @dataclass(frozen=True)
@@ -90,15 +92,6 @@ class SourceSpec:
 
 
 @dataclass(frozen=True)
-class Retention:
-    """What the release log keeps: the last `full` ticks, then every `every`-th (0: none), nothing older than `keep`."""
-
-    full: int
-    every: int
-    keep: int | None
-
-
-@dataclass(frozen=True)
 class ServeSpec:
     """Where and to whom a live stream is served."""
 
@@ -159,7 +152,3 @@ class StreamSpec:
         """The input columns that the stream needs, each once."""
         wanted = [self.clock.column, self.user_column, *(query.column for query in self.queries)]
         return list(dict.fromkeys(name for name in wanted if name is not None))
-
-    def refuse(self, line: int, problem: str) -> NoReturn:
-        """A ConfigurationError that points into the file."""
-        raise ConfigurationError(f"{self.path}:{line}: {problem}")

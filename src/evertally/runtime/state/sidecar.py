@@ -140,18 +140,22 @@ def _forget_copy(key_file: Path) -> None:
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Replaces a file by new content so that every crash leaves either the old or the new one. Mode 0600."""
-    temporary = Path(f"{path}.new")
     try:
-        temporary.unlink(missing_ok=True)
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-        sync_directory(path)
+        replace_file(path, Path(f"{path}.new"), data, 0o600)
     except OSError as error:
         raise StateError(f"cannot write {path}: {error.strerror}; the stream stops") from None
+
+
+def replace_file(path: Path, temporary: Path, data: bytes, mode: int) -> None:
+    """Writes beside a file, and puts it in its place as a whole."""
+    temporary.unlink(missing_ok=True)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+    sync_directory(path)
 
 
 def sync_directory(path: Path) -> None:

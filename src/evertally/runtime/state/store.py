@@ -151,8 +151,7 @@ class Store(Secret):
 
     def check_ledger(self, ledger: Sequence[LedgerRow]) -> None:
         """Refuses mechanisms that would pay otherwise, or draw other noise, than those that began the stream."""
-        with database.translated(self._path):
-            found = self._connection.execute("SELECT query, share, charge, noise FROM ledger").fetchall()
+        found = self._select("SELECT query, share, charge, noise FROM ledger")
         if sorted(found) != sorted(ledger):
             raise StateError(
                 f"{self._path}: this version would draw the noise of the stream from other addresses, or pay "
@@ -197,8 +196,7 @@ class Store(Secret):
 
     def snapshots(self) -> dict[str, bytes]:
         """The mechanisms at tick `head.snapshot`, by query."""
-        with database.translated(self._path):
-            found = self._connection.execute("SELECT query, tick, sealed FROM snapshot ORDER BY rowid").fetchall()
+        found = self._select("SELECT query, tick, sealed FROM snapshot ORDER BY rowid")
         if any(tick != self.head.snapshot for _, tick, _ in found):
             raise StateError(f"{self._path} holds snapshots of different ticks; the stream stops")
         return {query: self._unsealed(f"snapshot {query} {tick}", sealed) for query, tick, sealed in found}
@@ -214,11 +212,8 @@ class Store(Secret):
 
     def batch(self, batch_id: str) -> tuple[bytes, int] | None:
         """Digest and tick of a batch that was accepted under an id, None if the id is new."""
-        with database.translated(self._path):
-            found = self._connection.execute(
-                "SELECT digest, tick FROM batch WHERE id = ?", (self._key.mac("batch id", batch_id.encode()),)
-            ).fetchone()
-        return None if found is None else (found[0], found[1])
+        batch_mac = self._key.mac("batch id", batch_id.encode())
+        return next(iter(self._select("SELECT digest, tick FROM batch WHERE id = ?", batch_mac)), None)
 
     def digest(self, payload: bytes) -> bytes:
         """A keyed hash of a batch: the store can compare, a reader of the store cannot guess."""
@@ -226,9 +221,7 @@ class Store(Secret):
 
     def consumed(self, sha256: str) -> bool:
         """Whether an input file has been counted."""
-        with database.translated(self._path):
-            row = self._connection.execute("SELECT 1 FROM input WHERE name = ?", (self.input_name(sha256),)).fetchone()
-        return row is not None
+        return bool(self._select("SELECT 1 FROM input WHERE name = ?", self.input_name(sha256)))
 
     def input_name(self, sha256: str) -> str:
         """The keyed hash under which an input file is remembered."""
@@ -236,22 +229,19 @@ class Store(Secret):
 
     def mark(self, name: str) -> int | None:
         """The position in a source up to which everything was accepted."""
-        with database.translated(self._path):
-            rows = self._connection.execute("SELECT name, value, mac FROM mark WHERE name = ?", (name,)).fetchall()
+        rows = self._select("SELECT name, value, mac FROM mark WHERE name = ?", name)
         return next((value for _, value in self._genuine("mark", rows)), None)
 
     def cursors(self) -> dict[str, Cursor]:
         """How far each sink is, as of the last commit."""
-        with database.translated(self._path):
-            rows = self._connection.execute("SELECT name, tick, offset, mac FROM sink").fetchall()
+        rows = self._select("SELECT name, tick, offset, mac FROM sink")
         return {name: Cursor(tick, offset) for name, tick, offset in self._genuine("sink", rows)}
 
     def releases(self, first: int, last: int) -> list[TickRelease]:
         """The log from `first` to `last`, as far as it is kept."""
-        with database.translated(self._path):
-            rows = self._connection.execute(
-                "SELECT tick, query, payload FROM release WHERE tick BETWEEN ? AND ? ORDER BY tick", (first, last)
-            ).fetchall()
+        rows = self._select(
+            "SELECT tick, query, payload FROM release WHERE tick BETWEEN ? AND ? ORDER BY tick", first, last
+        )
         return collected(self._spec, self.head.origin, rows)
 
     # -- writing -----------------------------------------------------------------------------------------------------
@@ -321,6 +311,10 @@ class Store(Secret):
             self._target = None
             self._sidecar.write(Mark(new.generation, new.tick, new.chain))
 
+    def _select(self, statement: str, *values: object) -> list[Any]:
+        with database.translated(self._path):
+            return self._connection.execute(statement, values).fetchall()
+
     def keep_cursors(self, cursors: Mapping[str, Cursor]) -> None:
         """Remembers how far sinks are, between two commits."""
         with database.translated(self._path), database.transaction(self._connection):
@@ -381,8 +375,7 @@ class Store(Secret):
         self._connection.execute("INSERT OR REPLACE INTO head VALUES (1, ?, ?)", (text, mac))
 
     def _read_head(self) -> Head:
-        with database.translated(self._path):
-            row = self._connection.execute("SELECT state, mac FROM head").fetchone()
+        row = next(iter(self._select("SELECT state, mac FROM head")), None)
         if row is None or not hmac.compare_digest(self._key.mac("store head", row[0].encode()), row[1]):
             raise StateError(
                 f"{self._path} is damaged or was not written with the key {self._spec.key_file}; the stream stops"
