@@ -25,7 +25,7 @@ from evertally.audit.game import Factory, FloatArray, IntArray
 from evertally.audit.gaussian import _HEIGHT, ImpulseSource, claimed_mu
 from evertally.audit.label_noise import PlantedVariates
 from evertally.audit.partition import close_loss, histogram_loss, levels_after, transcript_loss
-from evertally.audit.report import Report, describe
+from evertally.audit.report import Report
 from evertally.audit.scripts import Address, Make, Script
 from evertally.contract.in_place import InPlace
 from evertally.counting.choose import build
@@ -254,13 +254,13 @@ def _few(plan: Configuration, most: int) -> Configuration:
 
 def _transcript_report(model: Guessing, made: Configuration, wait: int) -> Report:
     adversary, lost = _transcript(model, made, wait)
-    return _report(model, adversary, "transcript", "epsilon", _epsilon(model), lost)
+    return Report.computed(model, adversary, "transcript", "epsilon", _epsilon(model), lost)
 
 
 def _level_report(model: Guessing, made: Configuration, wait: int, name: str) -> Report:
     """One of two levels, against its half."""
     adversary, lost = _transcript(model, _few(made, _MOST_CLOSES), wait)
-    return _report(model, f"{name}, {adversary}", "transcript", "epsilon of a level", _epsilon(model) / 2, lost)
+    return Report.computed(model, f"{name}, {adversary}", "transcript", "epsilon of a level", _epsilon(model) / 2, lost)
 
 
 def _transcript(model: Guessing, made: Configuration, wait: int) -> tuple[str, float]:
@@ -300,7 +300,7 @@ def _two_level_report(model: Guessing, approach: ColumnWay, plan: TwoLevelPlan, 
         adversary, lost = "times of closes alone", loss.closes
     else:
         adversary, lost = f"a wait of {wait} ticks", loss.epsilon
-    return _report(model, f"both levels, {adversary}", "transcript", "epsilon", _epsilon(model), lost)
+    return Report.computed(model, f"both levels, {adversary}", "transcript", "epsilon", _epsilon(model), lost)
 
 
 def _after_report(model: Guessing, made: Configuration) -> Report:
@@ -310,7 +310,7 @@ def _after_report(model: Guessing, made: Configuration) -> Report:
     told = f"{len(laws[0])} tests after the release are the same on both streams"
     if laws[0] != laws[1]:
         told = "a test after the release depends on the released row"
-    return _attack(model, "after a release", laws[0] != laws[1], told)
+    return Report.attack(model, "after a release", laws[0] != laws[1], told)
 
 
 def _histogram_report(model: Guessing, made: Configuration, level: str) -> Report:
@@ -329,12 +329,12 @@ def _histogram_report(model: Guessing, made: Configuration, level: str) -> Repor
         variances = np.array([float(law.sigma_squared) for law in laws if isinstance(law, DiscreteGaussian)])
         C = (W * variances) @ W.T + process.spread(n).roundings / 12 * np.eye(n)
         mu = math.sqrt(change.l2_squared * float(np.einsum("ij,ij->j", A, np.linalg.solve(C, A)).max()))
-        return _report(model, adversary, "closed form", "mu of H", claimed_mu(charge.rho), mu)
+        return Report.computed(model, adversary, "closed form", "mu of H", claimed_mu(charge.rho), mu)
     # The draws that a unit insert moves: the one solution where releases determine draws, as in trees and piles.
     moved = np.abs(np.linalg.solve(W, A))
     scales = np.array([float(law.scale) for law in laws if isinstance(law, DiscreteLaplace)])
     lost = change.l1 * float((moved / scales[:, None]).sum(axis=0).max())
-    return _report(model, adversary, "closed form", "epsilon of H", group * charge.epsilon, group * lost)
+    return Report.computed(model, adversary, "closed form", "epsilon of H", group * charge.epsilon, group * lost)
 
 
 def _partition(approach: ColumnWay) -> Make:
@@ -355,14 +355,14 @@ def _answers_report(model: Guessing, approach: ColumnWay) -> Report:
     ticks = model.horizon or 1
     laws = _fresh_draws(approach, ticks, model._task.columns)
     if laws is None:
-        return _report(model, "noise that comes twice, or not at all", "exact law", *_claim(model), math.inf)
+        return Report.computed(model, "noise that comes twice, or not at all", "exact law", *_claim(model), math.inf)
     pair, best = worst_pair(model), 0.0
     rest = np.zeros((ticks - 1, model._task.columns), dtype=np.int64)
     for offsets in _patterns(pair, (0, model.sensitivity.linf, 8 * model.sensitivity.linf)):
         sides = [_played(approach, np.concatenate([(offsets + row)[None], rest]), Script({})) for row in pair]
         moved = np.abs(sides[0] - sides[1]).astype(np.float64)
         best = max(best, math.fsum(_loss(law, moved[t]) for t, law in laws))
-    return _report(model, "change of tick 1", "exact law", *_claim(model), best)
+    return Report.computed(model, "change of tick 1", "exact law", *_claim(model), best)
 
 
 def _fresh_draws(approach: ColumnWay, ticks: int, columns: int) -> list[tuple[int, Law]] | None:
@@ -429,7 +429,7 @@ def _selection_report(model: Guessing, approach: ColumnWay) -> Report:
     source = _Variates(0.0)
     _played(approach, np.zeros((ticks, d), dtype=np.int64), source)
     if len(set(source.asked)) < len(source.asked):
-        return _report(model, "variates that come twice", "exact law", *_claim(model), math.inf)
+        return Report.computed(model, "variates that come twice", "exact law", *_claim(model), math.inf)
     releases, (kind,) = len(source.asked), source.kinds
     # One column in place of another moves the lead by 2 w; one more event by w. Events of many columns move it less.
     one, other = np.zeros((2, d), dtype=np.int64)
@@ -443,7 +443,7 @@ def _selection_report(model: Guessing, approach: ColumnWay) -> Report:
         sides = [_wins(kind, _lead(approach, before + row, ticks)) for row in (one, other)]
         for p, q in (sides, sides[::-1]):
             best = max(best, releases * _coin_loss(p, q, isinstance(model.charge, ZCDP)))
-    return _report(model, f"{releases} selections", "exact law", *_claim(model), best)
+    return Report.computed(model, f"{releases} selections", "exact law", *_claim(model), best)
 
 
 def _lead_per_event(approach: ColumnWay, ticks: int, d: int) -> float:
@@ -495,7 +495,7 @@ def _constant_report(model: Guessing, approach: ColumnWay) -> Report:
     released = [_played(approach, rows, simulation(number).source()) for number, rows in enumerate(streams)]
     same = np.array_equal(released[0], released[1])
     told = "the same releases on two streams" if same else "the releases of two streams differ"
-    return _attack(model, "constant", not same, told)
+    return Report.attack(model, "constant", not same, told)
 
 
 def counters_behind(model: Guessing) -> VectorCounter:
@@ -528,7 +528,7 @@ def _same_counters_report(model: Guessing, approach: ColumnWay) -> Report:
     asked = [[(a.lane, a.law, a.nodes, a.coordinates) for a in script.asked] for script in scripts]
     same = np.array_equal(released[0], released[1]) and asked[0] == asked[1]
     told = f"the same {len(asked[0])} requests for noise" if same else "its noise is not that of the counters"
-    return _attack(model, "same counters", not same, told)
+    return Report.attack(model, "same counters", not same, told)
 
 
 # -- reports ---------------------------------------------------------------------------------------------------------
@@ -542,15 +542,3 @@ def _epsilon(model: Guessing) -> float:
 def _claim(model: Guessing) -> tuple[str, float]:
     charge = model.charge
     return ("rho", charge.rho) if isinstance(charge, ZCDP) else ("epsilon", _epsilon(model))
-
-
-def _report(model: Guessing, adversary: str, method: str, unit: str, claimed: float, audited: float) -> Report:
-    delta = model.charge.delta if isinstance(model.charge, ApproxDP) else 0.0
-    found = max(0.0, audited)  # the mass that an exact law leaves out can make a small loss look negative
-    return Report(describe(model), model.charge, adversary, method, unit, claimed, found, delta, 0.0, 0)
-
-
-def _attack(model: Guessing, name: str, leaked: bool, told: str) -> Report:
-    return Report(
-        describe(model), model.guarantee, name, "attack", "leak", 0.0, float(leaked), 0.0, 0.0, 0, stopped=told
-    )

@@ -29,7 +29,7 @@ from evertally.audit.estimators import threshold_bound
 from evertally.audit.game import Adversary, Factory
 from evertally.audit.gaussian import node_form
 from evertally.audit.labels import counts_report, elsewhere_report, labelled, releases_labels
-from evertally.audit.report import Progress, Report, describe, hash_seed, measure_mu, measure_rho, play
+from evertally.audit.report import Progress, Report, hash_seed, measure_mu, measure_rho, play
 from evertally.audit.whitebox import (
     again,
     closed_form_report,
@@ -406,16 +406,4 @@ def _totals(model: Linear, n: int) -> Any:
 
 
 def _as_report(model: Any, finding: Any) -> Report:
-    return Report(
-        mechanism=describe(model),
-        guarantee=model.guarantee,
-        adversary=finding.name,
-        method="attack",
-        unit="leak",
-        claimed=0.0,
-        audited=float(finding.leaked),
-        delta=0.0,
-        error=0.0,
-        trials=0,
-        stopped=finding.evidence,
-    )
+    return Report.attack(model, finding.name, finding.leaked, finding.evidence)
