@@ -256,8 +256,3 @@ class BestScore:
             except np.linalg.LinAlgError:  # releases without noise: nothing is more powerful than looking at them
                 self._forms[ticks] = None
         return self._forms[ticks]
-
-
-def best_score(model: Any, views: Views) -> FloatArray | None:
-    """The most powerful score of these views, if it is known."""
-    return BestScore(model)(views)

@@ -81,7 +81,8 @@ def restore_attack(make: Factory, inputs: Sequence[Any] = (3, 1, 2, 0, 1, 2), co
         snapshots.append(original.snapshot())
     for tick, blob in enumerate(snapshots[:-1]):
         try:
-            continued = [_continued(restore(blob, key=key), inputs[tick:]) for _ in range(copies)]
+            restored = [restore(blob, key=key) for _ in range(copies)]
+            continued = [[public(take(copy, x)) for x in inputs[tick:]] for copy in restored]
         except Exception as error:  # the original went on, so something was lost in the snapshot
             return Finding(name, True, f"a copy restored after tick {tick} stops with {type(error).__name__}")
         if not all(_alike(copy, continued[0]) for copy in continued):
@@ -104,10 +105,6 @@ def _shrinkage(continued: list[list[FloatArray]], inputs: Sequence[Any], tick: i
         return f"copies restored after tick {tick} release different versions of one tick"
     left = math.sqrt(float(np.mean(single.mean(axis=0) ** 2)) / float(np.mean(single**2)))
     return f"averaging {len(continued)} copies leaves {left:.2f} of the error of one release"
-
-
-def _continued(mechanism: Any, inputs: Sequence[Any]) -> list[FloatArray]:
-    return [public(take(mechanism, x)) for x in inputs]
 
 
 def horizon_attack(make: Factory, x: Any = 0) -> Finding:

@@ -13,6 +13,7 @@ A partition is audited on a copy with few intervals: thresholds and their number
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
@@ -206,15 +207,13 @@ def _patterns(pair: tuple[IntArray, IntArray], values: tuple[int, ...]) -> Itera
 
 def _first(test: Callable[[int], bool]) -> int:
     """The smallest positive number from which on the test holds."""
-    low, high = 0, 1
+    high = 1
     while not test(high):
-        low, high = high, 2 * high
+        high *= 2
         if high > 2**60:
             raise ConfigurationError("an answer that never reaches its threshold")
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if test(middle) else (middle, high)
-    return high
+    candidates = range(high // 2 + 1, high + 1)
+    return candidates[bisect_left(candidates, True, key=test)]
 
 
 # -- partitions ------------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ level moves with tau. The tests enumerate instances of two or three draws, which
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -366,10 +367,7 @@ def _first_true(test: Callable[[int], bool]) -> int:
         low, high = 2 * low, low
         if low < NEVER:
             raise ConfigurationError("a draw that changes nothing")
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if test(middle) else (middle, high)
-    return high
+    return low + 1 + bisect_left(range(low + 1, high), True, key=test)
 
 
 def _release_chance(law: Law, z: int, shown: int) -> _Chance:

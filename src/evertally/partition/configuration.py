@@ -15,7 +15,7 @@ from typing import TypeVar
 from evertally.counting.process import IntArray
 from evertally.noise import Source, ZeroNoise
 from evertally.partition.budget import Noise, Split, noise_of
-from evertally.partition.calibration import Calibration, Scope
+from evertally.partition.calibration import Calibration
 from evertally.partition.engine import PartitionedRelease
 from evertally.partition.histograms import make_histogram
 from evertally.partition.noise_bounds import NoiseBounds
@@ -52,7 +52,7 @@ class Terms:
     split: Split | None = None
     one_way: bool = False
     base_error: int = 0
-    calibration: Calibration | Scope | None = field(default=None, compare=False)
+    calibration: Calibration | None = field(default=None, compare=False)
 
     @property
     def reachable(self) -> float:

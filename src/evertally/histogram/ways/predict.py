@@ -15,14 +15,13 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Protocol
 
 import numpy as np
 
 from evertally.bounds.extremes import TypicalTails, largest_where
 from evertally.bounds.square_root import S
 from evertally.bounds.tails import Spread
-from evertally.counting.process import spread_of
+from evertally.counting.process import NoiseProcess, spread_of
 from evertally.histogram.tasks import AllColumns, Largest, Task
 from evertally.noise import Law
 from evertally.partition import Configuration, TwoLevelPlan
@@ -42,16 +41,6 @@ def typical_stream(task: Task) -> TypicalStream:
     return TypicalStream(T, largest, task.growth, task.columns, wide=not narrow, selects=task.selects)
 
 
-class Spreads(Protocol):
-    """What is asked of the noise of a counter."""
-
-    def spread(self, tick: int, /) -> Spread:
-        """The law of the noise at a tick."""
-
-    def worst(self) -> Spread:
-        """The widest one."""
-
-
 class SquareRoot:
     """The spreads of a square-root counter by formula: its factor takes seconds to prepare, and may not be chosen."""
 
@@ -69,7 +58,7 @@ class SquareRoot:
         return self.spread(self._horizon)
 
 
-def counter_error(task: Task, process: Spreads) -> float:
+def counter_error(task: Task, process: NoiseProcess | SquareRoot) -> float:
     """d counters: `process` is the noise of one of them."""
     stream = typical_stream(task)
     T, d = stream.horizon, stream.columns
