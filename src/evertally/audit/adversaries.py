@@ -77,11 +77,7 @@ class FirstTick(_OneChallenge):
     adaptive = False
 
     def __init__(
-        self,
-        model: Any = None,
-        left: Sequence[int] | None = None,
-        right: Sequence[int] | None = None,
-        tick: int = 1,
+        self, model: Any = None, left: Sequence[int] | None = None, right: Sequence[int] | None = None, tick: int = 1
     ) -> None:
         super().__init__(model, left, right)
         self.tick = tick

@@ -36,9 +36,6 @@ class Finding:
     evidence: str
 
 
-# -- the same tick again ---------------------------------------------------------------------------------------------
-
-
 def replay_attack(make: Factory, first: Any = 1, other: Any = 0) -> Finding:
     """Asks for a released tick again, with the same input and with another one, of a live and of a restored mechanism.
 
@@ -139,9 +136,6 @@ def horizon_attack(make: Factory, x: Any = 0) -> Finding:
     return Finding(name, False, f"nothing is released after tick {mechanism.horizon}{broken}")
 
 
-# -- the same noise elsewhere ----------------------------------------------------------------------------------------
-
-
 def column_attack(make: Factory, keys: int = 160, ticks: int = 3) -> Finding:
     """Looks for noise shared by the columns of one mechanism: then differences of columns are less noisy, or exact.
 
@@ -182,9 +176,6 @@ def _correlation_finding(name: str, found: list[tuple[float, int, int]], keys: i
     largest, tick, column = max(found, key=lambda entry: abs(entry[0]), default=(0.0, 0, 0))
     text = f"{what} has rank correlation {largest:+.2f} over {keys} keys (tick {tick + 1}, column {column + 1})"
     return Finding(name, abs(largest) * math.sqrt(keys - 1) > _ALARM, text)
-
-
-# -- what a release looks like ---------------------------------------------------------------------------------------
 
 
 def form(release: Any) -> str:

@@ -191,9 +191,6 @@ def check_rows(model: Any, rows: IntArray) -> None:
         raise ConfigurationError("an adversary handed over a negative total to a mechanism that is not signed")
 
 
-# -- where games are played ------------------------------------------------------------------------------------------
-
-
 class ObjectArena:
     """One mechanism for each trial."""
 

@@ -399,13 +399,7 @@ class TranscriptLoss:
 
 
 def transcript_loss(
-    make: Make,
-    left: Rows,
-    right: Rows,
-    closes: Iterable[int | Address],
-    *,
-    climb: bool = True,
-    tail: float = 1e-20,
+    make: Make, left: Rows, right: Rows, closes: Iterable[int | Address], *, climb: bool = True, tail: float = 1e-20
 ) -> TranscriptLoss:
     """The loss of one transcript: the intervals close at these ticks and at no others, the released histograms are
     those of the left stream without noise, and at every close all thresholds climb (or none, `climb=False`).

@@ -42,9 +42,6 @@ def again(model: Linear) -> Factory:
     return lambda key: type(model)(**(model._options | {"guarantee": model.guarantee}), key=key)
 
 
-# -- the whole law of a tiny instance --------------------------------------------------------------------------------
-
-
 def tiny(model: Linear, most: int) -> tuple[Linear, int] | None:
     """The longest instance of three ticks or less with at most so many combinations of draws, or None."""
     _, laws = impulse_response(model, 1)
@@ -82,9 +79,6 @@ def exact_report(model: Linear, ticks: int) -> Report:
     assert isinstance(charge, PureDP | ZCDP), "linear noise is paid for in one of these"
     claimed = charge.epsilon if isinstance(charge, PureDP) else charge.rho
     return Report.computed(model, adversary, "exact law", "epsilon" if pure else "rho", claimed, audited)
-
-
-# -- the closed form -------------------------------------------------------------------------------------------------
 
 
 def closed_form_report(model: Linear, ticks: int) -> Report:
@@ -134,9 +128,6 @@ def nearly_normal(model: Linear) -> bool:
 def nearly_continuous(model: Linear) -> bool:
     """Whether draws are so fine that events tell them from normal laws by less than a factor 1 + 1e-4 of mu."""
     return least_deviation(model) >= 20
-
-
-# -- the door --------------------------------------------------------------------------------------------------------
 
 
 def door_report(model: Linear) -> Report | None:

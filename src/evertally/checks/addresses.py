@@ -56,9 +56,6 @@ def _fixed(_subject: Subject, _inputs: list[Any], forward: Played, backward: Pla
     assert forward.log == backward.log, "which noise is drawn depends on the data"
 
 
-# -- partitions --------------------------------------------------------------------------------------------------------
-
-
 def _transcript(subject: Subject, inputs: list[Any], forward: Played, backward: Played) -> None:
     _check_test_noise(forward.log)
     _check_test_noise(backward.log)
@@ -110,9 +107,6 @@ def _role(entry: Recorder) -> str:
     return entry.lane.rpartition("/")[2]
 
 
-# -- selections now and then -------------------------------------------------------------------------------------------
-
-
 def _switches(subject: Subject, inputs: list[Any], forward: Played, backward: Played) -> None:
     labels = subject.make(simulation(10)).columns
     for played in (forward, backward):
@@ -146,9 +140,6 @@ def _withheld(inputs: list[Any], played: Played, labels: tuple[str, ...]) -> lis
     return withheld
 
 
-# -- selections in blocks ----------------------------------------------------------------------------------------------
-
-
 def _blocks(subject: Subject, _inputs: list[Any], forward: Played, backward: Played) -> None:
     k, d = (mechanism := subject.make(simulation(10))).k, len(mechanism.columns)
     for played in (forward, backward):
@@ -159,9 +150,6 @@ def _blocks(subject: Subject, _inputs: list[Any], forward: Played, backward: Pla
     assert [entries[0] for entries in forward.log[1:]] == [entries[0] for entries in backward.log[1:]], (
         "which labels compete depends on the data"
     )
-
-
-# -- unknown items -----------------------------------------------------------------------------------------------------
 
 
 def _items(subject: Subject, inputs: list[Any], forward: Played, _backward: Played) -> None:

@@ -81,11 +81,7 @@ class Terms:
     def noise(self, split: Split) -> Noise:
         """The noise of one engine."""
         return noise_of(
-            self.promise,
-            self.split or split,
-            queries=self.queries.count,
-            linf=self.change.linf,
-            one_way=self.one_way,
+            self.promise, self.split or split, queries=self.queries.count, linf=self.change.linf, one_way=self.one_way
         )
 
     def noise_bounds(self, noise: Noise, histogram: str, n: int | None) -> NoiseBounds:

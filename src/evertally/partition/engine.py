@@ -113,8 +113,6 @@ class PartitionedRelease(Secret):
             noise = self._source.draws("update", law, [interval], self._rule.queries.count)[0]
             self._rule.fire(self.released + self._c, noise)
 
-    # -- the test --------------------------------------------------------------------------------------------------
-
     def _next_close(self, rows: Rows, start: int, first: int, mu: IntArray) -> int | None:
         """The next tick that closes the interval, as an offset into `rows`.
 
@@ -154,8 +152,6 @@ class PartitionedRelease(Secret):
     def _slack(self, c: IntArray) -> int:
         return self._rule.slack(c if self._rule.on_interval else self.released + c)
 
-    # -- noise -----------------------------------------------------------------------------------------------------
-
     def _draw_tau(self) -> int:
         return int(self._source.draws("tau", self._tau_law, [self.closes + 1])[0, 0])
 
@@ -164,8 +160,6 @@ class PartitionedRelease(Secret):
         if self.exhausted:
             return np.zeros(count, dtype=np.int64)
         return self._source.draws("mu", self._mu_law, range(first, first + count))[:, 0]
-
-    # -- state -----------------------------------------------------------------------------------------------------
 
     def state(self) -> list[bytes]:
         """Secret bytes. tau, mu and the noise of H follow from the key."""

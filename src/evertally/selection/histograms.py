@@ -395,9 +395,6 @@ class UnknownGumbel(_Gumbel):
         return _with_counts(items, candidates[np.array(passed, dtype=np.int64) - 1], self.law, source, node)
 
 
-# -- shared steps ------------------------------------------------------------------------------------------------------
-
-
 def _past_noisy_threshold(items: Items, kbar: int, above_cut: int, law: Law, source: ItemSource, node: int) -> Released:
     chosen, cut = items.top(kbar)
     noise = source.item_draws(COUNTS, law, node, _with_threshold(source, items.addresses[chosen]))
@@ -423,9 +420,6 @@ def _with_counts(
         return [(label, None) for label in labels]
     noisy = items.counts[chosen] + source.item_draws(COUNTS, law, node, items.addresses[chosen])
     return list(zip(labels, noisy.tolist(), strict=True))
-
-
-# -- numbers -----------------------------------------------------------------------------------------------------------
 
 
 def _variance(l2_squared: int, rho: Fraction) -> Fraction:
