@@ -23,7 +23,7 @@ import numpy as np
 
 from evertally.audit.adversaries import worst_pair
 from evertally.audit.game import Factory, FloatArray, IntArray
-from evertally.audit.gaussian import _HEIGHT, ImpulseSource, claimed_mu
+from evertally.audit.gaussian import _HEIGHT, ImpulseSource, claimed_mu, form_of
 from evertally.audit.label_noise import PlantedVariates
 from evertally.audit.partition import close_loss, histogram_loss, levels_after, transcript_loss
 from evertally.audit.report import Report
@@ -322,15 +322,13 @@ def _histogram_report(model: Guessing, made: Configuration, level: str) -> Repor
     )
     response = process.advance(n) / _HEIGHT
     laws = [source.laws[lane] for lane, _ in source.columns]
-    W, A = response[:, : len(laws)], np.tril(np.ones((n, n)))
+    W = response[:, : len(laws)]
     adversary = f"{level + ', ' if level else ''}{n} inserts into H"
     if isinstance(charge, ZCDP):
-        variances = np.array([float(law.sigma_squared) for law in laws if isinstance(law, DiscreteGaussian)])
-        C = (W * variances) @ W.T + process.spread(n).roundings / 12 * np.eye(n)
-        mu = math.sqrt(change.l2_squared * float(np.einsum("ij,ij->j", A, np.linalg.solve(C, A)).max()))
+        mu = math.sqrt(change.l2_squared) * float(form_of(W, laws, process.spread(n).roundings).mu.max())
         return Report.computed(model, adversary, "closed form", "mu of H", claimed_mu(charge.rho), mu)
     # The draws that a unit insert moves: the one solution where releases determine draws, as in trees and piles.
-    moved = np.abs(np.linalg.solve(W, A))
+    moved = np.abs(np.linalg.solve(W, np.tril(np.ones((n, n)))))
     scales = np.array([float(law.scale) for law in laws if isinstance(law, DiscreteLaplace)])
     lost = change.l1 * float((moved / scales[:, None]).sum(axis=0).max())
     return Report.computed(model, adversary, "closed form", "epsilon of H", group * charge.epsilon, group * lost)

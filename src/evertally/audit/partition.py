@@ -394,7 +394,6 @@ class TranscriptLoss:
 
     @property
     def epsilon(self) -> float:
-        """The sum."""
         return self.closes + self.histograms + self.updates
 
 

@@ -25,7 +25,6 @@ class Played:
 
     @property
     def draws(self) -> list[Recorder]:
-        """All draws in their order."""
         return [entry for tick in self.log for entry in tick]
 
 

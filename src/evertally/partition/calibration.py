@@ -30,7 +30,6 @@ class Calibration:
         self._scope = ""
 
     def settle(self, name: str, find: Callable[[], T]) -> T:
-        """The number with this name."""
         full = self._scope + name
         if full not in self.numbers:
             self.numbers[full] = find()

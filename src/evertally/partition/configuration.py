@@ -79,7 +79,6 @@ class Terms:
         return self if self.calibration is None else replace(self, calibration=self.calibration.within(scope))
 
     def noise(self, split: Split) -> Noise:
-        """The noise of one engine."""
         return noise_of(
             self.promise, self.split or split, queries=self.queries.count, linf=self.change.linf, one_way=self.one_way
         )
@@ -117,7 +116,6 @@ class Configuration:
     covers: int | None = None
 
     def engine(self, source: Source, base: IntArray | None = None) -> PartitionedRelease:
-        """The engine itself."""
         terms = self.terms
         process = make_histogram(
             self.histogram, self.noise.histogram, terms.change, self.intervals, terms.columns, source

@@ -63,10 +63,7 @@ class PartitionedRelease(Secret):
         forced: int | None = None,
     ) -> None:
         self._tau_law, self._mu_law = tau, mu
-        self._process = process
-        self._rule = rule
-        self._source = source
-        self._forced = forced
+        self._process, self._rule, self._source, self._forced = process, rule, source, forced
         self._base = np.zeros(process.columns, dtype=np.int64) if base is None else base
         self.closes = 0
         self.released = project(self._base)
@@ -167,7 +164,6 @@ class PartitionedRelease(Secret):
         return [to_bytes(array) for array in arrays]
 
     def load(self, parts: list[bytes]) -> None:
-        """The way back."""
         closes, self._base, self._inserted, self._c, self.released, self._rule.floors = map(from_bytes, parts)
         self.closes = int(closes[0])
         self._process.seek(self.closes)

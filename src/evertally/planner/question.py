@@ -37,7 +37,6 @@ class _Question:
         return self.make(*self.arguments, **self.options | {"key": ZeroNoise()} | other)
 
     def bound(self, beta: float, **other: Any) -> float:
-        """Its error bound."""
         return _bound(self.made(**other), beta, self.asked)
 
 
@@ -173,7 +172,6 @@ def _bound(made: Any, beta: float, asked: Mapping[str, Any]) -> float:
 
 
 def _floor(kind: Any, question: _Question, task: Task) -> float | None:
-    """The certified floor, where there is one."""
     known = isinstance(task.guarantee, PureDP | ApproxDP) and task.neighbours is not Neighbours.INDEPENDENT
     if kind is None or task.horizon is None or not known:
         return None

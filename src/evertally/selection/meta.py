@@ -175,11 +175,8 @@ class MetaAlgo(Secret):
     def __init__(
         self, one_shot: OneShot, blocks: KnownBlocks | SeenBlocks, *, radix: int, depth: int, source: ItemSource
     ) -> None:
-        self.tick = 0
-        self.radix = radix
-        self._one_shot = one_shot
-        self._blocks = blocks
-        self._source = source
+        self.tick, self.radix = 0, radix
+        self._one_shot, self._blocks, self._source = one_shot, blocks, source
         # By level, what the blocks of the tiling of 1..tick released.
         self._released: list[list[dict[str, int]]] = [[] for _ in range(depth)]
 

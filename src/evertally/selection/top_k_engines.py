@@ -62,7 +62,6 @@ class _Around(Secret, Generic[E]):
 
     @property
     def tick(self) -> int:
-        """Ticks released so far."""
         return self.engine.tick
 
     def state(self) -> list[bytes]:

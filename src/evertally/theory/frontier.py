@@ -23,8 +23,7 @@ import numpy as np
 from evertally.bounds.square_root import EULER_GAMMA, whole_horizon
 
 # The tables are rounded to nearest and come from a quadrature; this much covers both (data/README.md).
-_ROUNDING = 1e-6
-_QUADRATURE = 5e-6
+_ROUNDING, _QUADRATURE = 1e-6, 5e-6
 _COARSE_FROM = 2**20
 _SUM_UNTIL = 1 << 12  # beyond, an expansion is exact to the last digit
 _FLOAT = 2.0**-40  # far above the error of the float formulas

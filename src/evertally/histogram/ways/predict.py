@@ -34,7 +34,6 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 def typical_stream(task: Task) -> TypicalStream:
-    """The synthetic stream of a task."""
     T = task.ticks
     largest = max(1, int(min(task.ceiling, T * task.growth)))
     narrow = isinstance(task.queries, Largest) and task.queries.count == 1
@@ -49,12 +48,10 @@ class SquareRoot:
         self._unit = change.l2_squared / (2 * float(charge.exact_rho))
 
     def spread(self, tick: int) -> Spread:
-        """The noise at a tick, rounded once."""
         variance = self._unit * S(self._horizon) * S(tick)
         return Spread("gaussian", variance, variance, math.sqrt(variance), math.sqrt(self._unit), roundings=1)
 
     def worst(self) -> Spread:
-        """That of the last tick."""
         return self.spread(self._horizon)
 
 
