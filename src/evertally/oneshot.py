@@ -181,9 +181,6 @@ def unknown_top(
     return _release(mechanism, _seen(histogram), key, name)
 
 
-# -- input -------------------------------------------------------------------------------------------------------------
-
-
 def _seen(histogram: Mapping[Any, int]) -> dict[str, int]:
     """Positive counts by canonical label."""
     if not isinstance(histogram, Mapping):
@@ -207,9 +204,6 @@ def _declared(histogram: Mapping[Any, int], categories: Iterable[Any]) -> dict[s
     return {label: seen.get(label, 0) for label in labels if label is not None}
 
 
-# -- budget ------------------------------------------------------------------------------------------------------------
-
-
 def _reach(max_weight: int, neighbours: str | Neighbours, max_events_per_user: int | None) -> Reach:
     return Reach(max_weight, Neighbours.parse(neighbours), 1 if max_events_per_user is None else max_events_per_user)
 
@@ -225,9 +219,6 @@ def _approximate(guarantee: Guarantee) -> ApproxDP:
         return guarantee
     charge = charge_of(guarantee)
     return ApproxDP(pure_epsilon_of_rho(charge.exact_rho), charge.exact_delta, force=True)
-
-
-# -- release -----------------------------------------------------------------------------------------------------------
 
 
 def _release(mechanism: _Mechanism, histogram: dict[str, int], key: NoiseKey | None, name: str | None) -> Release:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from hashlib import blake2b
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,6 @@ import pytest
 import evertally as et
 from evertally import oneshot
 from evertally.checks.hostile import (
-    Endless,
-    EndlessMapping,
     Explosive,
     LyingBytes,
     LyingDict,
@@ -47,6 +46,29 @@ EACH = pytest.mark.parametrize("which", range(len(liars())), ids=[type(record)._
 
 def order(message: bytes) -> bytes:
     return blake2b(message, key=b"secret").digest()
+
+
+class Endless(Sequence[Any]):
+    """A sequence without an end."""
+
+    def __getitem__(self, index: Any) -> Any:
+        return "a"
+
+    def __len__(self) -> int:
+        return 2
+
+
+class EndlessMapping(Mapping[Any, Any]):
+    """A mapping without an end."""
+
+    def __getitem__(self, key: Any) -> Any:
+        return 10**6
+
+    def __iter__(self) -> Iterator[Any]:
+        return count()
+
+    def __len__(self) -> int:
+        return 1
 
 
 def as_objects(entries: list[Any]) -> Any:

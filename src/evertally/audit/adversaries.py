@@ -77,11 +77,7 @@ class FirstTick(_OneChallenge):
     adaptive = False
 
     def __init__(
-        self,
-        model: Any = None,
-        left: Sequence[int] | None = None,
-        right: Sequence[int] | None = None,
-        tick: int = 1,
+        self, model: Any = None, left: Sequence[int] | None = None, right: Sequence[int] | None = None, tick: int = 1
     ) -> None:
         super().__init__(model, left, right)
         self.tick = tick
@@ -256,8 +252,3 @@ class BestScore:
             except np.linalg.LinAlgError:  # releases without noise: nothing is more powerful than looking at them
                 self._forms[ticks] = None
         return self._forms[ticks]
-
-
-def best_score(model: Any, views: Views) -> FloatArray | None:
-    """The most powerful score of these views, if it is known."""
-    return BestScore(model)(views)

@@ -36,9 +36,6 @@ class Finding:
     evidence: str
 
 
-# -- the same tick again ---------------------------------------------------------------------------------------------
-
-
 def replay_attack(make: Factory, first: Any = 1, other: Any = 0) -> Finding:
     """Asks for a released tick again, with the same input and with another one, of a live and of a restored mechanism.
 
@@ -81,7 +78,8 @@ def restore_attack(make: Factory, inputs: Sequence[Any] = (3, 1, 2, 0, 1, 2), co
         snapshots.append(original.snapshot())
     for tick, blob in enumerate(snapshots[:-1]):
         try:
-            continued = [_continued(restore(blob, key=key), inputs[tick:]) for _ in range(copies)]
+            restored = [restore(blob, key=key) for _ in range(copies)]
+            continued = [[public(take(copy, x)) for x in inputs[tick:]] for copy in restored]
         except Exception as error:  # the original went on, so something was lost in the snapshot
             return Finding(name, True, f"a copy restored after tick {tick} stops with {type(error).__name__}")
         if not all(_alike(copy, continued[0]) for copy in continued):
@@ -104,10 +102,6 @@ def _shrinkage(continued: list[list[FloatArray]], inputs: Sequence[Any], tick: i
         return f"copies restored after tick {tick} release different versions of one tick"
     left = math.sqrt(float(np.mean(single.mean(axis=0) ** 2)) / float(np.mean(single**2)))
     return f"averaging {len(continued)} copies leaves {left:.2f} of the error of one release"
-
-
-def _continued(mechanism: Any, inputs: Sequence[Any]) -> list[FloatArray]:
-    return [public(take(mechanism, x)) for x in inputs]
 
 
 def horizon_attack(make: Factory, x: Any = 0) -> Finding:
@@ -140,9 +134,6 @@ def horizon_attack(make: Factory, x: Any = 0) -> Finding:
                 continue
             return Finding(name, True, f"{call}{whose} released a tick after the horizon {mechanism.horizon}")
     return Finding(name, False, f"nothing is released after tick {mechanism.horizon}{broken}")
-
-
-# -- the same noise elsewhere ----------------------------------------------------------------------------------------
 
 
 def column_attack(make: Factory, keys: int = 160, ticks: int = 3) -> Finding:
@@ -185,9 +176,6 @@ def _correlation_finding(name: str, found: list[tuple[float, int, int]], keys: i
     largest, tick, column = max(found, key=lambda entry: abs(entry[0]), default=(0.0, 0, 0))
     text = f"{what} has rank correlation {largest:+.2f} over {keys} keys (tick {tick + 1}, column {column + 1})"
     return Finding(name, abs(largest) * math.sqrt(keys - 1) > _ALARM, text)
-
-
-# -- what a release looks like ---------------------------------------------------------------------------------------
 
 
 def form(release: Any) -> str:

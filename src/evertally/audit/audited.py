@@ -6,34 +6,20 @@ it is False, `why` says what is charged and not shown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import repeat
 from multiprocessing import get_context
 from typing import Any
 
+from evertally import statistics
 from evertally.audit.game import Factory
 from evertally.audit.report import Progress, Report
 from evertally.audit.suite import Effort, audit_mechanism
 from evertally.histogram import expressions
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
-from evertally.statistics import (
-    Counter,
-    Histogram,
-    MaxSum,
-    MinSum,
-    MonotoneQuery,
-    Quantile,
-    RunningMean,
-    StreamingTopK,
-    SumSelect,
-    TopK,
-    TopKSelect,
-    UnknownHistogram,
-    UnknownTopK,
-    VectorCounter,
-)
 
 PURE, CONCENTRATED, APPROXIMATE = PureDP(1.0), ZCDP(0.5), ApproxDP(1.0, 1e-6)
 
@@ -62,39 +48,25 @@ class Audited:
     ticks: int | None = None
 
 
-def _counter(
-    guarantee: Guarantee, horizon: int | None, mechanism: str, section: str, why: str = "", **options: Any
-) -> Audited:
-    words = [mechanism, repr(guarantee), f"T={horizon}", *(f"{name}={value}" for name, value in options.items())]
-    return Audited(
-        f"Counter({', '.join(words)})",
-        lambda key: Counter(guarantee=guarantee, horizon=horizon, mechanism=mechanism, key=key, **options),
-        section,
-        tight=not why,
-        why=why,
-        ticks=127 if horizon is None else None,
-    )
-
-
 def _query(
-    kind: Callable[..., Any],
+    kind: str,
     guarantee: Guarantee,
     horizon: int | None,
-    mechanism: str,
+    mechanism: str | None,
     section: str,
     why: str = "",
     first: Any = None,
     **options: Any,
 ) -> Audited:
-    """A mechanism with a way to choose; `first` is its first argument, if it has one that is not a keyword."""
-    shown = {k: len(v) if isinstance(v, list) else v for k, v in options.items()}
-    words = [mechanism, repr(guarantee), f"T={horizon}", *(f"{name}={value}" for name, value in shown.items())]
-    if first is not None:
-        words.insert(0, str(first))
+    """A class of `evertally.statistics`. `mechanism` is None where its own default is meant; `first` is the first
+    argument, if there is one that is not a keyword."""
+    shown = (f"{name}={len(value) if isinstance(value, list) else value}" for name, value in options.items())
+    words = [*(str(word) for word in (first, mechanism) if word is not None), repr(guarantee), f"T={horizon}", *shown]
     arguments = [] if first is None else [first]
+    named = options if mechanism is None else options | {"mechanism": mechanism}
     return Audited(
-        f"{kind.__name__}({', '.join(words)})",
-        lambda key: kind(*arguments, guarantee=guarantee, horizon=horizon, mechanism=mechanism, key=key, **options),
+        f"{kind}({', '.join(words)})",
+        lambda key: getattr(statistics, kind)(*arguments, guarantee=guarantee, horizon=horizon, key=key, **named),
         section,
         tight=not why,
         why=why,
@@ -102,31 +74,24 @@ def _query(
     )
 
 
-def _other(
-    kind: Callable[..., Any], guarantee: Guarantee, horizon: int, section: str, why: str = "", **options: Any
-) -> Audited:
-    shown = {k: len(v) if isinstance(v, list) else v for k, v in options.items()}
-    words = [repr(guarantee), f"T={horizon}", *(f"{name}={value}" for name, value in shown.items())]
-    return Audited(
-        f"{kind.__name__}({', '.join(words)})",
-        lambda key: kind(guarantee=guarantee, horizon=horizon, key=key, **options),
-        section,
-        tight=not why,
-        why=why,
-    )
-
+_counter = partial(_query, "Counter")
 
 _TREE, _SQRT = "streaming-selection 3.1, price-of-continual-release 3.2", "factorization-counting 4 and 11"
 _TABLE = "factorization-counting 6.3"
 _LABELS = ["a", "b", "c", "d", "e"]
 _COUNTERS, _RECOMPUTE = "price-of-continual-release 3.2-3.4", "price-of-continual-release 3.5-3.7"
 _PARTITION, _VARIANT = "parameterized-histograms 2.2, 4", "parameterized-histograms 2.2, 7.2"
+_META, _SWITCHES, _BASE = "streaming-selection 5", "streaming-selection 6", "streaming-selection 3.4"
+_USERS, _TRIVIAL = "price-of-continual-release 9.5", "price-of-continual-release 3.1"
+_WEIGHTS, _INDEPENDENT = "factorization-counting 2.4", "parameterized-histograms 1.2"
 _ONE_WAY = "parameterized-histograms 2.2, additions 7"
 _TWO, _UNKNOWN = "parameterized-histograms 2.5, 5.4", "streaming-selection 4 and 7.2"
-_OBLIVIOUS = ApproxDP(4.0, 1e-6, adversary="oblivious")
+_OBLIVIOUS, _FIXED = ApproxDP(4.0, 1e-6, adversary="oblivious"), ZCDP(0.5, adversary="oblivious")
 # One of five columns, replaced: then the change of a row can make up for both noises of a test.
 _ONE: dict[str, Any] = {"columns": 5, "max_per_event": 1, "neighbours": "replace"}
 _BUSY: dict[str, Any] = _ONE | {"largest": 10_000, "max_events_per_tick": 100}
+_USER: dict[str, Any] = {"unit": "user", "max_events_per_user": 2}
+_SELECTED: dict[str, Any] = {"first": 2, "columns": _LABELS, "switches": 3}
 
 AUDITED: tuple[Audited, ...] = (
     # every process, with every law that it takes
@@ -146,130 +111,77 @@ AUDITED: tuple[Audited, ...] = (
     _counter(CONCENTRATED, None, "epoch-hybrid", "factorization-counting 10.1", why=_HYBRID),
     _counter(APPROXIMATE, 365, "auto", _SQRT),
     # what one event, or one user, can change
-    _counter(CONCENTRATED, 100, "auto", "factorization-counting 2.4", max_weight=10, neighbours="replace"),
-    _counter(PURE, 100, "auto", "factorization-counting 2.4", max_weight=3, signed=True, neighbours="replace"),
-    _counter(CONCENTRATED, 100, "auto", "price-of-continual-release 9.5", unit="user", max_events_per_user=4),
-    _other(Histogram, PURE, 365, _TABLE, categories=_LABELS),
-    _other(Histogram, CONCENTRATED, 365, _TABLE, categories=_LABELS, max_per_event=3),
-    _other(Histogram, CONCENTRATED, 100, _TABLE, categories=_LABELS, max_per_event=2, neighbours="replace"),
-    _other(Histogram, PURE, 100, _TABLE, categories=_LABELS, max_per_event=2, protects="item", neighbours="replace"),
-    _other(Histogram, CONCENTRATED, 100, _TABLE, categories=_LABELS, other="rest"),
-    _other(
-        Histogram,
-        CONCENTRATED,
-        100,
-        "price-of-continual-release 9.5",
-        categories=_LABELS,
-        neighbours="replace",
-        unit="user",
-        max_events_per_user=2,
+    _counter(CONCENTRATED, 100, "auto", _WEIGHTS, max_weight=10, neighbours="replace"),
+    _counter(PURE, 100, "auto", _WEIGHTS, max_weight=3, signed=True, neighbours="replace"),
+    _counter(CONCENTRATED, 100, "auto", _USERS, unit="user", max_events_per_user=4),
+    _query("Histogram", PURE, 365, None, _TABLE, categories=_LABELS),
+    _query("Histogram", CONCENTRATED, 365, None, _TABLE, categories=_LABELS, max_per_event=3),
+    _query("Histogram", CONCENTRATED, 100, None, _TABLE, categories=_LABELS, max_per_event=2, neighbours="replace"),
+    _query(
+        "Histogram", PURE, 100, None, _TABLE, categories=_LABELS, max_per_event=2, protects="item", neighbours="replace"
     ),
-    _other(
-        VectorCounter,
-        ZCDP(0.5, adversary="oblivious"),
-        100,
-        "parameterized-histograms 1.2",
-        columns=3,
-        max_per_event=3,
-        neighbours="independent",
-    ),
-    _other(VectorCounter, CONCENTRATED, 250, _TREE, columns=3, mechanism="tree", memory_limit=60),
-    _other(VectorCounter, PURE, 100, _TABLE, columns=3, max_weight=2, signed=True, neighbours="replace"),
-    _other(RunningMean, CONCENTRATED, 100, "factorization-counting 6.2", lower=0, upper=10),
-    _other(RunningMean, PURE, 100, "factorization-counting 6.2", lower=0, upper=10, neighbours="replace"),
+    _query("Histogram", CONCENTRATED, 100, None, _TABLE, categories=_LABELS, other="rest"),
+    _query("Histogram", CONCENTRATED, 100, None, _USERS, categories=_LABELS, neighbours="replace", **_USER),
+    _query("VectorCounter", _FIXED, 100, None, _INDEPENDENT, columns=3, max_per_event=3, neighbours="independent"),
+    _query("VectorCounter", CONCENTRATED, 250, "tree", _TREE, columns=3, memory_limit=60),
+    _query("VectorCounter", PURE, 100, None, _TABLE, columns=3, max_weight=2, signed=True, neighbours="replace"),
+    _query("RunningMean", CONCENTRATED, 100, None, "factorization-counting 6.2", lower=0, upper=10),
+    _query("RunningMean", PURE, 100, None, "factorization-counting 6.2", lower=0, upper=10, neighbours="replace"),
     # questions about column sums: counters
-    _query(MaxSum, PURE, 365, "tree", _COUNTERS, **_ONE),
-    _query(MaxSum, CONCENTRATED, 365, "sqrt", _COUNTERS, **_ONE),
-    _query(MaxSum, PURE, None, "epoch-tree", _COUNTERS, **_ONE),
-    _query(
-        MaxSum,
-        ZCDP(0.5, adversary="oblivious"),
-        100,
-        "tree",
-        "parameterized-histograms 1.2",
-        columns=3,
-        neighbours="independent",
-    ),
-    _query(SumSelect, PURE, 100, "tree", _COUNTERS, columns=3, unit="user", max_events_per_user=2),
-    _query(TopKSelect, CONCENTRATED, 100, "sqrt", _COUNTERS, first=2, columns=3, max_per_event=1),
+    _query("MaxSum", PURE, 365, "tree", _COUNTERS, **_ONE),
+    _query("MaxSum", CONCENTRATED, 365, "sqrt", _COUNTERS, **_ONE),
+    _query("MaxSum", PURE, None, "epoch-tree", _COUNTERS, **_ONE),
+    _query("MaxSum", _FIXED, 100, "tree", _INDEPENDENT, columns=3, neighbours="independent"),
+    _query("SumSelect", PURE, 100, "tree", _COUNTERS, columns=3, **_USER),
+    _query("TopKSelect", CONCENTRATED, 100, "sqrt", _COUNTERS, first=2, columns=3, max_per_event=1),
     # partitions: every rule, with every law that it takes
-    _query(MaxSum, PURE, 1000, "rebased", _VARIANT, **_BUSY),
-    _query(MaxSum, PURE, 1000, "rebased", _ONE_WAY, **(_BUSY | {"neighbours": "add_remove"})),
-    _query(MaxSum, PURE, 1000, "doubling", _ONE_WAY, **(_BUSY | {"neighbours": "add_remove"})),
-    _query(MaxSum, APPROXIMATE, None, "rebased", _VARIANT, why=_SEPARATE, **(_BUSY | {"largest": 100_000})),
-    _query(MaxSum, CONCENTRATED, 1000, "rebased", _VARIANT, **_BUSY),
-    _query(MaxSum, PURE, 1000, "bounded", _PARTITION, **_BUSY),
-    _query(MaxSum, PURE, 1000, "bounded", _ONE_WAY, why=_ALL_COLUMNS, columns=5, unit="user", max_events_per_user=2),
-    _query(MaxSum, PURE, 1000, "noisy-ladders", _PARTITION, why=_MARGIN, **_BUSY),
-    _query(MaxSum, APPROXIMATE, 1000, "noisy-ladders", _PARTITION, why=_SEPARATE, **_BUSY),
-    _query(MaxSum, PURE, 1000, "doubling", "parameterized-histograms 2.2, 5.1", **_BUSY),
-    _query(MaxSum, PureDP(4.0), 1000, "two-level", _TWO, why=_LEVELS, **_BUSY),
-    _query(MaxSum, _OBLIVIOUS, 1000, "two-level", _TWO, why=_SEPARATE, **_BUSY),
-    _query(MinSum, PURE, 1000, "rebased", _VARIANT, **_BUSY),
-    _query(Quantile, PURE, 1000, "rebased", _VARIANT, first="1/2", **_BUSY),
-    _query(TopK, PURE, 1000, "rebased", _VARIANT, first=2, **_BUSY),
-    _query(TopK, PURE, 1000, "noisy-ladders", _PARTITION, why=_MARGIN, first=2, **_BUSY),
-    _query(TopK, PureDP(4.0), 1000, "two-level", _TWO, why=_LEVELS, first=2, **_BUSY),
-    _query(SumSelect, PURE, 1000, "rebased", _VARIANT, **_BUSY),
-    _query(SumSelect, PureDP(4.0), 1000, "two-level", _TWO, why=_LEVELS, **_BUSY),
-    _query(TopKSelect, PURE, 1000, "rebased", _VARIANT, first=2, **_BUSY),
-    _query(TopKSelect, PURE, 1000, "intervals", _VARIANT, first=2, **_BUSY),
-    _query(TopKSelect, PURE, 1000, "noisy-ladders", _PARTITION, why=_MARGIN, first=2, **_BUSY),
-    _query(TopKSelect, PURE, 1000, "doubling", "parameterized-histograms 2.2, 5.1", first=2, **_BUSY),
-    _query(MonotoneQuery, PURE, 1000, "intervals", _VARIANT, why=_ROTATES, first=expressions.Mean(), **_BUSY),
-    _query(MonotoneQuery, PURE, 1000, "rebased", _VARIANT, first=expressions.Maximum(), **_BUSY),
-    _query(Counter, PURE, 1000, "sparse", "parameterized-histograms 4.5", why=_ONE_COLUMN, largest=10_000),
-    _query(Histogram, PURE, 1000, "sparse", _VARIANT, categories=_LABELS, largest=1000, neighbours="replace"),
+    _query("MaxSum", PURE, 1000, "rebased", _VARIANT, **_BUSY),
+    _query("MaxSum", PURE, 1000, "rebased", _ONE_WAY, **(_BUSY | {"neighbours": "add_remove"})),
+    _query("MaxSum", PURE, 1000, "doubling", _ONE_WAY, **(_BUSY | {"neighbours": "add_remove"})),
+    _query("MaxSum", APPROXIMATE, None, "rebased", _VARIANT, why=_SEPARATE, **(_BUSY | {"largest": 100_000})),
+    _query("MaxSum", CONCENTRATED, 1000, "rebased", _VARIANT, **_BUSY),
+    _query("MaxSum", PURE, 1000, "bounded", _PARTITION, **_BUSY),
+    _query("MaxSum", PURE, 1000, "bounded", _ONE_WAY, why=_ALL_COLUMNS, columns=5, **_USER),
+    _query("MaxSum", PURE, 1000, "noisy-ladders", _PARTITION, why=_MARGIN, **_BUSY),
+    _query("MaxSum", APPROXIMATE, 1000, "noisy-ladders", _PARTITION, why=_SEPARATE, **_BUSY),
+    _query("MaxSum", PURE, 1000, "doubling", "parameterized-histograms 2.2, 5.1", **_BUSY),
+    _query("MaxSum", PureDP(4.0), 1000, "two-level", _TWO, why=_LEVELS, **_BUSY),
+    _query("MaxSum", _OBLIVIOUS, 1000, "two-level", _TWO, why=_SEPARATE, **_BUSY),
+    _query("MinSum", PURE, 1000, "rebased", _VARIANT, **_BUSY),
+    _query("Quantile", PURE, 1000, "rebased", _VARIANT, first="1/2", **_BUSY),
+    _query("TopK", PURE, 1000, "rebased", _VARIANT, first=2, **_BUSY),
+    _query("TopK", PURE, 1000, "noisy-ladders", _PARTITION, why=_MARGIN, first=2, **_BUSY),
+    _query("TopK", PureDP(4.0), 1000, "two-level", _TWO, why=_LEVELS, first=2, **_BUSY),
+    _query("SumSelect", PURE, 1000, "rebased", _VARIANT, **_BUSY),
+    _query("SumSelect", PureDP(4.0), 1000, "two-level", _TWO, why=_LEVELS, **_BUSY),
+    _query("TopKSelect", PURE, 1000, "rebased", _VARIANT, first=2, **_BUSY),
+    _query("TopKSelect", PURE, 1000, "intervals", _VARIANT, first=2, **_BUSY),
+    _query("TopKSelect", PURE, 1000, "noisy-ladders", _PARTITION, why=_MARGIN, first=2, **_BUSY),
+    _query("TopKSelect", PURE, 1000, "doubling", "parameterized-histograms 2.2, 5.1", first=2, **_BUSY),
+    _query("MonotoneQuery", PURE, 1000, "intervals", _VARIANT, why=_ROTATES, first=expressions.Mean(), **_BUSY),
+    _query("MonotoneQuery", PURE, 1000, "rebased", _VARIANT, first=expressions.Maximum(), **_BUSY),
+    _query("Counter", PURE, 1000, "sparse", "parameterized-histograms 4.5", why=_ONE_COLUMN, largest=10_000),
+    _query("Histogram", PURE, 1000, "sparse", _VARIANT, categories=_LABELS, largest=1000, neighbours="replace"),
     # recomputation and constants
-    _query(MaxSum, PURE, 100, "recompute", _RECOMPUTE, **_ONE),
-    _query(TopK, CONCENTRATED, 100, "recompute", _RECOMPUTE, first=2, columns=5),
-    _query(SumSelect, PURE, 100, "recompute", _RECOMPUTE, **_ONE),
-    _query(SumSelect, CONCENTRATED, 100, "recompute", _RECOMPUTE, **_ONE),
-    _query(SumSelect, PURE, 100, "recompute", "additions 7", columns=5, max_per_event=1),
-    _query(SumSelect, CONCENTRATED, 100, "recompute", "additions 7", columns=5, max_per_event=1),
-    _query(MaxSum, PURE, 100, "trivial", "price-of-continual-release 3.1", why=_NOTHING, largest=50, columns=5),
-    _query(SumSelect, PURE, 100, "trivial", "price-of-continual-release 3.1", why=_NOTHING, largest=50, columns=5),
+    _query("MaxSum", PURE, 100, "recompute", _RECOMPUTE, **_ONE),
+    _query("TopK", CONCENTRATED, 100, "recompute", _RECOMPUTE, first=2, columns=5),
+    _query("SumSelect", PURE, 100, "recompute", _RECOMPUTE, **_ONE),
+    _query("SumSelect", CONCENTRATED, 100, "recompute", _RECOMPUTE, **_ONE),
+    _query("SumSelect", PURE, 100, "recompute", "additions 7", columns=5, max_per_event=1),
+    _query("SumSelect", CONCENTRATED, 100, "recompute", "additions 7", columns=5, max_per_event=1),
+    _query("MaxSum", PURE, 100, "trivial", _TRIVIAL, why=_NOTHING, largest=50, columns=5),
+    _query("SumSelect", PURE, 100, "trivial", _TRIVIAL, why=_NOTHING, largest=50, columns=5),
     # labels
-    _query(UnknownHistogram, APPROXIMATE, 365, "tree", _UNKNOWN, why=_ELSEWHERE),
-    _query(UnknownHistogram, APPROXIMATE, 100, "meta", "streaming-selection 5 and 7", why=_ELSEWHERE),
-    _query(UnknownTopK, APPROXIMATE, 365, "tree", _UNKNOWN, why=_ELSEWHERE, first=2),
-    _query(UnknownTopK, APPROXIMATE, 100, "meta", "streaming-selection 5 and 7", why=_ELSEWHERE, first=2),
-    _query(
-        StreamingTopK,
-        APPROXIMATE,
-        100,
-        "sparse-gumbel",
-        "streaming-selection 6",
-        why=_ELSEWHERE,
-        first=2,
-        columns=_LABELS,
-        switches=3,
-    ),
-    _query(
-        StreamingTopK,
-        ZCDP(0.5, adversary="oblivious"),
-        100,
-        "sparse-gumbel",
-        "streaming-selection 6.2",
-        why=_ELSEWHERE,
-        first=2,
-        columns=_LABELS,
-        switches=3,
-    ),
-    _query(StreamingTopK, CONCENTRATED, 100, "meta", "streaming-selection 5", why=_ELSEWHERE, first=2, columns=_LABELS),
-    _query(StreamingTopK, CONCENTRATED, 100, "meta-gauss", "streaming-selection 5", why=_ELSEWHERE, first=2, columns=3),
-    _query(StreamingTopK, CONCENTRATED, 100, "tree", "streaming-selection 3.4", why=_ELSEWHERE, first=2, columns=3),
-    _query(
-        StreamingTopK,
-        PURE,
-        100,
-        "tree",
-        "streaming-selection 3.4",
-        why=_ELSEWHERE,
-        first=2,
-        columns=3,
-        max_per_event=1,
-    ),
+    _query("UnknownHistogram", APPROXIMATE, 365, "tree", _UNKNOWN, why=_ELSEWHERE),
+    _query("UnknownHistogram", APPROXIMATE, 100, "meta", "streaming-selection 5 and 7", why=_ELSEWHERE),
+    _query("UnknownTopK", APPROXIMATE, 365, "tree", _UNKNOWN, why=_ELSEWHERE, first=2),
+    _query("UnknownTopK", APPROXIMATE, 100, "meta", "streaming-selection 5 and 7", why=_ELSEWHERE, first=2),
+    _query("StreamingTopK", APPROXIMATE, 100, "sparse-gumbel", _SWITCHES, why=_ELSEWHERE, **_SELECTED),
+    _query("StreamingTopK", _FIXED, 100, "sparse-gumbel", "streaming-selection 6.2", why=_ELSEWHERE, **_SELECTED),
+    _query("StreamingTopK", CONCENTRATED, 100, "meta", _META, why=_ELSEWHERE, first=2, columns=_LABELS),
+    _query("StreamingTopK", CONCENTRATED, 100, "meta-gauss", _META, why=_ELSEWHERE, first=2, columns=3),
+    _query("StreamingTopK", CONCENTRATED, 100, "tree", _BASE, why=_ELSEWHERE, first=2, columns=3),
+    _query("StreamingTopK", PURE, 100, "tree", _BASE, why=_ELSEWHERE, first=2, columns=3, max_per_event=1),
 )
 
 

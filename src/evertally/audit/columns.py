@@ -13,6 +13,7 @@ A partition is audited on a copy with few intervals: thresholds and their number
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
@@ -22,10 +23,10 @@ import numpy as np
 
 from evertally.audit.adversaries import worst_pair
 from evertally.audit.game import Factory, FloatArray, IntArray
-from evertally.audit.gaussian import _HEIGHT, ImpulseSource, claimed_mu
+from evertally.audit.gaussian import _HEIGHT, ImpulseSource, claimed_mu, form_of
 from evertally.audit.label_noise import PlantedVariates
 from evertally.audit.partition import close_loss, histogram_loss, levels_after, transcript_loss
-from evertally.audit.report import Report, describe
+from evertally.audit.report import Report
 from evertally.audit.scripts import Address, Make, Script
 from evertally.contract.in_place import InPlace
 from evertally.counting.choose import build
@@ -206,15 +207,13 @@ def _patterns(pair: tuple[IntArray, IntArray], values: tuple[int, ...]) -> Itera
 
 def _first(test: Callable[[int], bool]) -> int:
     """The smallest positive number from which on the test holds."""
-    low, high = 0, 1
+    high = 1
     while not test(high):
-        low, high = high, 2 * high
+        high *= 2
         if high > 2**60:
             raise ConfigurationError("an answer that never reaches its threshold")
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if test(middle) else (middle, high)
-    return high
+    candidates = range(high // 2 + 1, high + 1)
+    return candidates[bisect_left(candidates, True, key=test)]
 
 
 # -- partitions ------------------------------------------------------------------------------------------------------
@@ -254,13 +253,13 @@ def _few(plan: Configuration, most: int) -> Configuration:
 
 def _transcript_report(model: Guessing, made: Configuration, wait: int) -> Report:
     adversary, lost = _transcript(model, made, wait)
-    return _report(model, adversary, "transcript", "epsilon", _epsilon(model), lost)
+    return Report.computed(model, adversary, "transcript", "epsilon", _epsilon(model), lost)
 
 
 def _level_report(model: Guessing, made: Configuration, wait: int, name: str) -> Report:
     """One of two levels, against its half."""
     adversary, lost = _transcript(model, _few(made, _MOST_CLOSES), wait)
-    return _report(model, f"{name}, {adversary}", "transcript", "epsilon of a level", _epsilon(model) / 2, lost)
+    return Report.computed(model, f"{name}, {adversary}", "transcript", "epsilon of a level", _epsilon(model) / 2, lost)
 
 
 def _transcript(model: Guessing, made: Configuration, wait: int) -> tuple[str, float]:
@@ -300,7 +299,7 @@ def _two_level_report(model: Guessing, approach: ColumnWay, plan: TwoLevelPlan, 
         adversary, lost = "times of closes alone", loss.closes
     else:
         adversary, lost = f"a wait of {wait} ticks", loss.epsilon
-    return _report(model, f"both levels, {adversary}", "transcript", "epsilon", _epsilon(model), lost)
+    return Report.computed(model, f"both levels, {adversary}", "transcript", "epsilon", _epsilon(model), lost)
 
 
 def _after_report(model: Guessing, made: Configuration) -> Report:
@@ -310,7 +309,7 @@ def _after_report(model: Guessing, made: Configuration) -> Report:
     told = f"{len(laws[0])} tests after the release are the same on both streams"
     if laws[0] != laws[1]:
         told = "a test after the release depends on the released row"
-    return _attack(model, "after a release", laws[0] != laws[1], told)
+    return Report.attack(model, "after a release", laws[0] != laws[1], told)
 
 
 def _histogram_report(model: Guessing, made: Configuration, level: str) -> Report:
@@ -323,18 +322,16 @@ def _histogram_report(model: Guessing, made: Configuration, level: str) -> Repor
     )
     response = process.advance(n) / _HEIGHT
     laws = [source.laws[lane] for lane, _ in source.columns]
-    W, A = response[:, : len(laws)], np.tril(np.ones((n, n)))
+    W = response[:, : len(laws)]
     adversary = f"{level + ', ' if level else ''}{n} inserts into H"
     if isinstance(charge, ZCDP):
-        variances = np.array([float(law.sigma_squared) for law in laws if isinstance(law, DiscreteGaussian)])
-        C = (W * variances) @ W.T + process.spread(n).roundings / 12 * np.eye(n)
-        mu = math.sqrt(change.l2_squared * float(np.einsum("ij,ij->j", A, np.linalg.solve(C, A)).max()))
-        return _report(model, adversary, "closed form", "mu of H", claimed_mu(charge.rho), mu)
+        mu = math.sqrt(change.l2_squared) * float(form_of(W, laws, process.spread(n).roundings).mu.max())
+        return Report.computed(model, adversary, "closed form", "mu of H", claimed_mu(charge.rho), mu)
     # The draws that a unit insert moves: the one solution where releases determine draws, as in trees and piles.
-    moved = np.abs(np.linalg.solve(W, A))
+    moved = np.abs(np.linalg.solve(W, np.tril(np.ones((n, n)))))
     scales = np.array([float(law.scale) for law in laws if isinstance(law, DiscreteLaplace)])
     lost = change.l1 * float((moved / scales[:, None]).sum(axis=0).max())
-    return _report(model, adversary, "closed form", "epsilon of H", group * charge.epsilon, group * lost)
+    return Report.computed(model, adversary, "closed form", "epsilon of H", group * charge.epsilon, group * lost)
 
 
 def _partition(approach: ColumnWay) -> Make:
@@ -355,14 +352,14 @@ def _answers_report(model: Guessing, approach: ColumnWay) -> Report:
     ticks = model.horizon or 1
     laws = _fresh_draws(approach, ticks, model._task.columns)
     if laws is None:
-        return _report(model, "noise that comes twice, or not at all", "exact law", *_claim(model), math.inf)
+        return Report.computed(model, "noise that comes twice, or not at all", "exact law", *_claim(model), math.inf)
     pair, best = worst_pair(model), 0.0
     rest = np.zeros((ticks - 1, model._task.columns), dtype=np.int64)
     for offsets in _patterns(pair, (0, model.sensitivity.linf, 8 * model.sensitivity.linf)):
         sides = [_played(approach, np.concatenate([(offsets + row)[None], rest]), Script({})) for row in pair]
         moved = np.abs(sides[0] - sides[1]).astype(np.float64)
         best = max(best, math.fsum(_loss(law, moved[t]) for t, law in laws))
-    return _report(model, "change of tick 1", "exact law", *_claim(model), best)
+    return Report.computed(model, "change of tick 1", "exact law", *_claim(model), best)
 
 
 def _fresh_draws(approach: ColumnWay, ticks: int, columns: int) -> list[tuple[int, Law]] | None:
@@ -429,7 +426,7 @@ def _selection_report(model: Guessing, approach: ColumnWay) -> Report:
     source = _Variates(0.0)
     _played(approach, np.zeros((ticks, d), dtype=np.int64), source)
     if len(set(source.asked)) < len(source.asked):
-        return _report(model, "variates that come twice", "exact law", *_claim(model), math.inf)
+        return Report.computed(model, "variates that come twice", "exact law", *_claim(model), math.inf)
     releases, (kind,) = len(source.asked), source.kinds
     # One column in place of another moves the lead by 2 w; one more event by w. Events of many columns move it less.
     one, other = np.zeros((2, d), dtype=np.int64)
@@ -443,7 +440,7 @@ def _selection_report(model: Guessing, approach: ColumnWay) -> Report:
         sides = [_wins(kind, _lead(approach, before + row, ticks)) for row in (one, other)]
         for p, q in (sides, sides[::-1]):
             best = max(best, releases * _coin_loss(p, q, isinstance(model.charge, ZCDP)))
-    return _report(model, f"{releases} selections", "exact law", *_claim(model), best)
+    return Report.computed(model, f"{releases} selections", "exact law", *_claim(model), best)
 
 
 def _lead_per_event(approach: ColumnWay, ticks: int, d: int) -> float:
@@ -495,7 +492,7 @@ def _constant_report(model: Guessing, approach: ColumnWay) -> Report:
     released = [_played(approach, rows, simulation(number).source()) for number, rows in enumerate(streams)]
     same = np.array_equal(released[0], released[1])
     told = "the same releases on two streams" if same else "the releases of two streams differ"
-    return _attack(model, "constant", not same, told)
+    return Report.attack(model, "constant", not same, told)
 
 
 def counters_behind(model: Guessing) -> VectorCounter:
@@ -528,7 +525,7 @@ def _same_counters_report(model: Guessing, approach: ColumnWay) -> Report:
     asked = [[(a.lane, a.law, a.nodes, a.coordinates) for a in script.asked] for script in scripts]
     same = np.array_equal(released[0], released[1]) and asked[0] == asked[1]
     told = f"the same {len(asked[0])} requests for noise" if same else "its noise is not that of the counters"
-    return _attack(model, "same counters", not same, told)
+    return Report.attack(model, "same counters", not same, told)
 
 
 # -- reports ---------------------------------------------------------------------------------------------------------
@@ -542,15 +539,3 @@ def _epsilon(model: Guessing) -> float:
 def _claim(model: Guessing) -> tuple[str, float]:
     charge = model.charge
     return ("rho", charge.rho) if isinstance(charge, ZCDP) else ("epsilon", _epsilon(model))
-
-
-def _report(model: Guessing, adversary: str, method: str, unit: str, claimed: float, audited: float) -> Report:
-    delta = model.charge.delta if isinstance(model.charge, ApproxDP) else 0.0
-    found = max(0.0, audited)  # the mass that an exact law leaves out can make a small loss look negative
-    return Report(describe(model), model.charge, adversary, method, unit, claimed, found, delta, 0.0, 0)
-
-
-def _attack(model: Guessing, name: str, leaked: bool, told: str) -> Report:
-    return Report(
-        describe(model), model.guarantee, name, "attack", "leak", 0.0, float(leaked), 0.0, 0.0, 0, stopped=told
-    )

@@ -298,10 +298,5 @@ def mu_bound(left: FloatArray, right: FloatArray, error: float) -> MuBound:
         return MuBound(math.inf if separated else 0.0, math.inf if separated else 0.0, math.inf, error)
     mu = abs(float(left.mean()) - float(right.mean())) / pooled
     spread = math.sqrt(1 / n + 1 / m + mu * mu / (2 * (n + m - 2)))
-    z = math.sqrt(2) * _normal_tail(error)
+    z = math.sqrt(2) * certain(lambda: sharp(arb(error).erfcinv(), 60), 128)
     return MuBound(mu, max(0.0, mu - z * spread), mu + z * spread, error)
-
-
-def _normal_tail(error: float) -> float:
-    """erfcinv(error)."""
-    return certain(lambda: sharp(arb(error).erfcinv(), 60), 128)

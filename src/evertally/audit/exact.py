@@ -8,13 +8,12 @@ reported never exceeds the truth.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from flint import arb
 from numpy.typing import NDArray
 
 from evertally.audit.gaussian import ImpulseSource, widened
@@ -185,11 +184,7 @@ def _extent(law: Law, tail: float) -> int:
         high = 1
         while not law.tail(high + 1) < tail:
             high *= 2
-        low = -1
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if law.tail(middle + 1) < tail else (middle, high)
-    return high
+        return bisect_left(range(high), True, key=lambda k: bool(law.tail(k + 1) < tail))
 
 
 def _box(law: Law, tail: float) -> tuple[NDArray[np.int64], FloatArray]:
@@ -208,18 +203,3 @@ def _law(releases: NDArray[np.int64], weights: FloatArray) -> dict[Outcome, floa
     starts = np.concatenate([[0], np.flatnonzero(new) + 1])
     sums = np.add.reduceat(sorted_weights, starts)
     return dict(zip(map(tuple, sorted_releases[:, starts].T.tolist()), sums.tolist(), strict=True))
-
-
-def gaussian_renyi(sigma_squared: Any, shift: int, order: int) -> float:
-    """Renyi divergence between a discrete Gaussian and its shift, summed in ball arithmetic (an upper value).
-
-    >>> gaussian_renyi(1, 1, 2) <= 2 * 1 / 2
-    True
-    """
-    with precision(160):
-        s2 = 2 * arb(str(sigma_squared))
-        reach = int(12 * math.sqrt(float(sigma_squared)) * math.sqrt(order + 1)) + abs(shift) * (order + 2) + 12
-        weight = {z: (-arb(z * z) / s2).exp() for z in range(-reach - abs(shift), reach + abs(shift) + 1)}
-        total = sum(weight.values(), arb(0))
-        moment = sum((weight[z] ** order * weight[z - shift] ** (1 - order) for z in range(-reach, reach + 1)), arb(0))
-        return float(((moment / total).log() / (order - 1)).upper())

@@ -191,9 +191,6 @@ def check_rows(model: Any, rows: IntArray) -> None:
         raise ConfigurationError("an adversary handed over a negative total to a mechanism that is not signed")
 
 
-# -- where games are played ------------------------------------------------------------------------------------------
-
-
 class ObjectArena:
     """One mechanism for each trial."""
 
@@ -283,8 +280,7 @@ def public(release: Any) -> FloatArray:
     """A release, or a bare value, as a flat array of numbers; a label is a number that no other label has."""
     value = getattr(release, "value", release)
     parts = list(value.values()) if isinstance(value, dict) else np.atleast_1d(np.array(value)).ravel().tolist()
-    return np.array([_code(part) if isinstance(part, str) else part for part in parts], dtype=np.float64)
-
-
-def _code(label: str) -> int:
-    return zlib.crc32(label.encode("utf-8", "surrogatepass"))
+    return np.array(
+        [zlib.crc32(part.encode("utf-8", "surrogatepass")) if isinstance(part, str) else part for part in parts],
+        dtype=np.float64,
+    )

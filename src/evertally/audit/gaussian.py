@@ -95,14 +95,16 @@ def closed_form(mechanism: Linear, ticks: int | None = None) -> ClosedForm:
     (1, True)
     """
     T = int(ticks or mechanism.horizon or 0)
-    W, laws = impulse_response(mechanism, T)
-    roundings = mechanism.noise.spread(T).roundings
+    return form_of(*impulse_response(mechanism, T), mechanism.noise.spread(T).roundings)
+
+
+def form_of(W: FloatArray, laws: list[Law], roundings: float) -> ClosedForm:
+    """The closed form of a response, each of whose releases is rounded so often."""
     variances = np.array([_sigma_squared(law) for law in laws])
-    C = (W * variances) @ W.T + roundings / 12 * np.eye(T)
-    A = np.tril(np.ones((T, T)))
+    C = (W * variances) @ W.T + roundings / 12 * np.eye(len(W))
+    A = np.tril(np.ones((len(W), len(W))))
     directions = np.linalg.solve(C, A)
-    mu = np.sqrt(np.einsum("ij,ij->j", A, directions))
-    return ClosedForm(mu, directions)
+    return ClosedForm(np.sqrt(np.einsum("ij,ij->j", A, directions)), directions)
 
 
 @dataclass(frozen=True)

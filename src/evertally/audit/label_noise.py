@@ -30,9 +30,6 @@ Draw = tuple[str, int]  # lane and node
 ABSENT = -(2**62)  # in the place of a count that is not released
 
 
-# -- sources that know what they are asked for -----------------------------------------------------------------------
-
-
 class _Reader:
     """The hash of `item_addresses`, which notes whose address is whose."""
 
@@ -74,9 +71,6 @@ class ScriptKey(ZeroNoise):
     def source(self, *path: str | bytes) -> ItemSource:
         source: ItemSource = self._source
         return source
-
-
-# -- one label of an unknown domain, under continual release -----------------------------------------------------------
 
 
 class _LabelDraws(_Named):

@@ -16,7 +16,7 @@ import numpy as np
 
 from evertally.audit.game import Factory, FloatArray, take
 from evertally.audit.label_noise import item_table, separation
-from evertally.audit.report import Report, describe
+from evertally.audit.report import Report
 from evertally.noise import simulation
 from evertally.privacy import ApproxZCDP
 from evertally.statistics import StreamingTopK, UnknownHistogram
@@ -86,23 +86,11 @@ def counts_report(factory: Factory, model: Any) -> Report | None:
     responses, laws = item_table(factory, [1] + [0] * (ticks - 1), weight=w)
     changed = [(np.arange(1, ticks + 1) >= t).astype(np.float64) for t in range(1, ticks + 1)]
     mu = max(separation(responses, laws, moved) for moved in changed)
-    return Report(
-        mechanism=describe(model),
-        guarantee=charge,
-        adversary=f"counts of labels, {ticks} ticks",
-        method="closed form",
-        unit="mu",
-        claimed=math.sqrt(2 * charge.rho),
-        audited=mu * math.sqrt(model.sensitivity.l2_squared),
-        delta=charge.delta,
-        error=0.0,
-        trials=0,
-    )
+    audited = mu * math.sqrt(model.sensitivity.l2_squared)
+    adversary = f"counts of labels, {ticks} ticks"
+    return Report.computed(model, adversary, "closed form", "mu", math.sqrt(2 * charge.rho), audited)
 
 
 def elsewhere_report(factory: Factory) -> Report:
     """Says what no report of the suite shows."""
-    model = factory(simulation(0))
-    return Report(
-        describe(model), model.guarantee, "see the note", "not here", "leak", 0, 0, 0, 0, 0, stopped=ELSEWHERE
-    )
+    return Report.attack(factory(simulation(0)), "see the note", False, ELSEWHERE, "not here")

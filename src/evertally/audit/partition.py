@@ -20,6 +20,7 @@ level moves with tau. The tests enumerate instances of two or three draws, which
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -366,10 +367,7 @@ def _first_true(test: Callable[[int], bool]) -> int:
         low, high = 2 * low, low
         if low < NEVER:
             raise ConfigurationError("a draw that changes nothing")
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if test(middle) else (middle, high)
-    return high
+    return low + 1 + bisect_left(range(low + 1, high), True, key=test)
 
 
 def _release_chance(law: Law, z: int, shown: int) -> _Chance:
@@ -396,18 +394,11 @@ class TranscriptLoss:
 
     @property
     def epsilon(self) -> float:
-        """The sum."""
         return self.closes + self.histograms + self.updates
 
 
 def transcript_loss(
-    make: Make,
-    left: Rows,
-    right: Rows,
-    closes: Iterable[int | Address],
-    *,
-    climb: bool = True,
-    tail: float = 1e-20,
+    make: Make, left: Rows, right: Rows, closes: Iterable[int | Address], *, climb: bool = True, tail: float = 1e-20
 ) -> TranscriptLoss:
     """The loss of one transcript: the intervals close at these ticks and at no others, the released histograms are
     those of the left stream without noise, and at every close all thresholds climb (or none, `climb=False`).

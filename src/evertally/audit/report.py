@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from evertally.errors import ConfigurationError
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 
 FloatArray = NDArray[np.float64]
+Scores = tuple[FloatArray, FloatArray]
 Progress = Callable[[str, int, int], None]
 _SIDES: tuple[Side, Side] = ("left", "right")
 
@@ -52,7 +53,7 @@ class Report:
     trials: int
     stopped: str = ""
     seconds: float = 0.0
-    scores: tuple[FloatArray, FloatArray] | None = field(default=None, repr=False, compare=False)
+    scores: Scores | None = field(default=None, repr=False, compare=False)
 
     @property
     def passed(self) -> bool:
@@ -68,6 +69,20 @@ class Report:
     def is_loss(self) -> bool:
         """Whether the numbers say how much privacy is lost, as those of games, laws and closed forms do."""
         return self.unit in ("epsilon", "mu", "rho")
+
+    @classmethod
+    def computed(cls, model: Any, adversary: str, method: str, unit: str, claimed: float, audited: float) -> Report:
+        """Of an audit that plays no games, against the charge of the mechanism."""
+        found = (
+            0.0 if audited < 0 else audited
+        )  # the mass that an exact law leaves out can make a small loss look negative
+        delta = getattr(model.charge, "delta", 0.0)
+        return cls(describe(model), model.charge, adversary, method, unit, claimed, found, delta, 0.0, 0)
+
+    @classmethod
+    def attack(cls, model: Any, name: str, leaked: bool, told: str, method: str = "attack") -> Report:
+        """Of an attack, which leaks or does not."""
+        return cls(describe(model), model.guarantee, name, method, "leak", 0.0, float(leaked), 0.0, 0.0, 0, told)
 
 
 def claimed_epsilon(guarantee: Guarantee, delta: float) -> float:
@@ -118,43 +133,28 @@ def play(
     >>> report.passed, report.fraction > 0.85
     (True, True)
     """
-    started = time.perf_counter()
-    games = [Game(mechanism_factory, adversary, side, ticks=ticks) for side in _SIDES]
-    guarantee = claim or games[0].model.guarantee
+    table = _Table(mechanism_factory, adversary, ticks, 1 - confidence)
+    guarantee = claim or table.model.guarantee
     delta = default_delta(guarantee) if delta is None else delta
     claimed = claimed_epsilon(guarantee, delta)
-    error = 1 - confidence
     stages = max(1, min(5, int(math.log2(max(2, trials / 2000)))))
-    best: tuple[EventBound, int, tuple[FloatArray, FloatArray], str] | None = None
+    best: tuple[EventBound, int, Scores, str] | None = None
     for stage in range(stages):
         n = trials >> (stages - 1 - stage)
         if progress:
             progress(adversary.name, n, trials)
         # fresh games for each stage: judged trials are never used to choose
-        scores, _ = play_scores(games, n, hash_seed(seed, stage), delta)
-        bound = threshold_bound(*scores, delta, error / stages)
-        stopped = _clear(bound, n - n // 2, claimed, error / stages)
+        scores, _ = play_scores(table.games, n, hash_seed(seed, stage), delta)
+        bound = threshold_bound(*scores, delta, table.error / stages)
+        stopped = _clear(bound, n - n // 2, claimed, table.error / stages)
         if best is None or bound.epsilon > best[0].epsilon or stopped:
             best = (bound, n, scores, stopped)
         if stopped:
             break
     assert best is not None
     bound, n, scores, stopped = best
-    return Report(
-        mechanism=describe(games[0].model),
-        guarantee=guarantee,
-        adversary=adversary.name,
-        method="event",
-        unit="epsilon",
-        claimed=claimed,
-        audited=bound.epsilon,
-        delta=delta,
-        error=error,
-        trials=n,
-        stopped=stopped,
-        seconds=time.perf_counter() - started,
-        scores=scores,
-    )
+    report = table.report(guarantee, "event", "epsilon", claimed, bound.epsilon, scores)
+    return replace(report, delta=delta, trials=n, stopped=stopped)
 
 
 def measure_mu(
@@ -174,31 +174,14 @@ def measure_mu(
     mean over deviation of a score that is not normal can exceed mu without any loss. This needs wide noise; there is
     `measure_rho` for narrow noise.
     """
-    started = time.perf_counter()
-    games = [Game(mechanism_factory, adversary, side, ticks=ticks) for side in _SIDES]
-    guarantee = claim or games[0].model.charge
-    if not isinstance(guarantee, ZCDP):
-        raise ConfigurationError("mu is measured against a zCDP claim")
-    scores, trained = play_scores(games, trials, hash_seed(seed, 9))
-    error = 1 - confidence
+    table = _Table(mechanism_factory, adversary, ticks, 1 - confidence)
+    guarantee = _zcdp("mu", claim or table.model.charge)
+    scores, trained = play_scores(table.games, trials, hash_seed(seed, 9))
     if adversary.adaptive or trained:
-        method, audited = "event", separation_bound(*scores, error)
+        method, audited = "event", separation_bound(*scores, table.error)
     else:
-        method, audited = "separation", mu_bound(*scores, error).lower
-    return Report(
-        mechanism=describe(games[0].model),
-        guarantee=guarantee,
-        adversary=adversary.name,
-        method=method,
-        unit="mu",
-        claimed=math.sqrt(2 * guarantee.rho),
-        audited=audited,
-        delta=0.0,
-        error=error,
-        trials=trials,
-        seconds=time.perf_counter() - started,
-        scores=scores,
-    )
+        method, audited = "separation", mu_bound(*scores, table.error).lower
+    return table.report(guarantee, method, "mu", math.sqrt(2 * guarantee.rho), audited, scores)
 
 
 def measure_rho(
@@ -212,26 +195,33 @@ def measure_rho(
     claim: Guarantee | None = None,
 ) -> Report:
     """A lower bound on rho from one event, for any mechanism with a zCDP promise; see `rho_bound`."""
-    started = time.perf_counter()
-    games = [Game(mechanism_factory, adversary, side, ticks=ticks) for side in _SIDES]
-    guarantee = claim or getattr(games[0].model, "charge", games[0].model.guarantee)
-    if not isinstance(guarantee, ZCDP):
-        raise ConfigurationError("rho is measured against a zCDP claim")
-    scores, _ = play_scores(games, trials, hash_seed(seed, 8))
-    return Report(
-        mechanism=describe(games[0].model),
-        guarantee=guarantee,
-        adversary=adversary.name,
-        method="event",
-        unit="rho",
-        claimed=guarantee.rho,
-        audited=rho_bound(*scores, 1 - confidence),
-        delta=0.0,
-        error=1 - confidence,
-        trials=trials,
-        seconds=time.perf_counter() - started,
-        scores=scores,
-    )
+    table = _Table(mechanism_factory, adversary, ticks, 1 - confidence)
+    guarantee = _zcdp("rho", claim or getattr(table.model, "charge", table.model.guarantee))
+    scores, _ = play_scores(table.games, trials, hash_seed(seed, 8))
+    return table.report(guarantee, "event", "rho", guarantee.rho, rho_bound(*scores, table.error), scores)
+
+
+class _Table:
+    """The games of both sides, and the form of what is reported about them."""
+
+    def __init__(self, factory: Factory, adversary: Adversary, ticks: int | None, error: float) -> None:
+        self._started = time.perf_counter()
+        self.error, self._adversary = error, adversary
+        self.games = [Game(factory, adversary, side, ticks=ticks) for side in _SIDES]
+        self.model = self.games[0].model
+
+    def report(
+        self, guarantee: Guarantee, method: str, unit: str, claimed: float, audited: float, scores: Scores
+    ) -> Report:
+        facts = describe(self.model), guarantee, self._adversary.name, method, unit, claimed, audited
+        seconds = time.perf_counter() - self._started
+        return Report(*facts, 0.0, self.error, len(scores[0]), seconds=seconds, scores=scores)
+
+
+def _zcdp(unit: str, claim: Guarantee) -> ZCDP:
+    if not isinstance(claim, ZCDP):
+        raise ConfigurationError(f"{unit} is measured against a zCDP claim")
+    return claim
 
 
 def strongest(
@@ -258,7 +248,7 @@ def strongest(
     return play(mechanism_factory, adversary, trials, seed=hash_seed(seed, len(tries)), **options)
 
 
-def judge(adversary: Adversary, left: Views, right: Views, delta: float = 0.0) -> tuple[FloatArray, FloatArray]:
+def judge(adversary: Adversary, left: Views, right: Views, delta: float = 0.0) -> Scores:
     """Scores of all trials; a trained score has seen the first half only."""
     known = adversary.score(left), adversary.score(right)
     if known[0] is not None and known[1] is not None:
@@ -266,9 +256,7 @@ def judge(adversary: Adversary, left: Views, right: Views, delta: float = 0.0) -
     return trained_scores(_features(left), _features(right), delta)
 
 
-def play_scores(
-    games: Sequence[Game], trials: int, seed: int, delta: float = 0.0
-) -> tuple[tuple[FloatArray, FloatArray], bool]:
+def play_scores(games: Sequence[Game], trials: int, seed: int, delta: float = 0.0) -> tuple[Scores, bool]:
     """Plays both sides, in batches that fit into memory, and scores them; whether the score was trained."""
     known: list[list[FloatArray]] = [[], []]
     features: list[list[FloatArray]] = [[], []]

@@ -29,7 +29,7 @@ from evertally.audit.estimators import threshold_bound
 from evertally.audit.game import Adversary, Factory
 from evertally.audit.gaussian import node_form
 from evertally.audit.labels import counts_report, elsewhere_report, labelled, releases_labels
-from evertally.audit.report import Progress, Report, describe, hash_seed, measure_mu, measure_rho, play
+from evertally.audit.report import Progress, Report, hash_seed, measure_mu, measure_rho, play
 from evertally.audit.whitebox import (
     again,
     closed_form_report,
@@ -130,12 +130,7 @@ def best(reports: Iterable[Report]) -> Report:
 
 
 def plan(
-    factory: Factory,
-    effort: Effort = "short",
-    *,
-    ticks: int | None = None,
-    seed: int = 0,
-    confidence: float = 1 - 1e-6,
+    factory: Factory, effort: Effort = "short", *, ticks: int | None = None, seed: int = 0, confidence: float = 1 - 1e-6
 ) -> list[Step]:
     """The parts of an audit, in the order in which they are run."""
     if effort not in SIZES:
@@ -309,7 +304,7 @@ def _contract_steps(factory: Factory, model: Any) -> list[Step]:
     if model._options["unit"] != "event":  # events would need their users
         return []
     found: list[tuple[str, Callable[[], attacks.Finding]]] = [
-        ("replay", lambda: attacks.replay_attack(factory, *_inputs(model)[:2])),
+        ("replay", lambda: attacks.replay_attack(factory, *_inputs(model)[:2]))
     ]
     if is_question(model):  # of other mechanisms the labels of a release are its content, not its form
         found.append(("bad record", lambda: attacks.bad_record_attack(factory)))
@@ -382,7 +377,7 @@ def _attack_steps(factory: Factory, model: Linear) -> list[Step]:
     short = factory if model.horizon is None else again(smaller(model, 8))  # long enough for every attack
     inputs = [_totals(model, n) for n in (3, 1, 2, 0, 1, 2)]
     found: list[tuple[str, Callable[[], attacks.Finding]]] = [
-        ("replay", lambda: attacks.replay_attack(short, inputs[1], inputs[3])),
+        ("replay", lambda: attacks.replay_attack(short, inputs[1], inputs[3]))
     ]
     mean = isinstance(model, RunningMean)
     if not mean:  # these attacks compare integers
@@ -406,16 +401,4 @@ def _totals(model: Linear, n: int) -> Any:
 
 
 def _as_report(model: Any, finding: Any) -> Report:
-    return Report(
-        mechanism=describe(model),
-        guarantee=model.guarantee,
-        adversary=finding.name,
-        method="attack",
-        unit="leak",
-        claimed=0.0,
-        audited=float(finding.leaked),
-        delta=0.0,
-        error=0.0,
-        trials=0,
-        stopped=finding.evidence,
-    )
+    return Report.attack(model, finding.name, finding.leaked, finding.evidence)

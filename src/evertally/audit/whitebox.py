@@ -13,7 +13,7 @@ from evertally.audit.adversaries import worst_pair
 from evertally.audit.exact import combinations_of, exact_columns
 from evertally.audit.game import Factory, IntArray
 from evertally.audit.gaussian import claimed_mu, closed_form, impulse_response, node_form
-from evertally.audit.report import Report, describe
+from evertally.audit.report import Report
 from evertally.errors import ConfigurationError
 from evertally.noise import simulation
 from evertally.privacy import ZCDP, Neighbours, PureDP
@@ -40,9 +40,6 @@ def smaller(model: Linear, horizon: int, **changed: Any) -> Linear:
 def again(model: Linear) -> Factory:
     """A factory of mechanisms with the same configuration."""
     return lambda key: type(model)(**(model._options | {"guarantee": model.guarantee}), key=key)
-
-
-# -- the whole law of a tiny instance --------------------------------------------------------------------------------
 
 
 def tiny(model: Linear, most: int) -> tuple[Linear, int] | None:
@@ -81,10 +78,7 @@ def exact_report(model: Linear, ticks: int) -> Report:
     pure = isinstance(charge, PureDP)
     assert isinstance(charge, PureDP | ZCDP), "linear noise is paid for in one of these"
     claimed = charge.epsilon if isinstance(charge, PureDP) else charge.rho
-    return _report(model, adversary, "exact law", "epsilon" if pure else "rho", claimed, audited)
-
-
-# -- the closed form -------------------------------------------------------------------------------------------------
+    return Report.computed(model, adversary, "exact law", "epsilon" if pure else "rho", claimed, audited)
 
 
 def closed_form_report(model: Linear, ticks: int) -> Report:
@@ -98,7 +92,7 @@ def closed_form_report(model: Linear, ticks: int) -> Report:
         audited = float(form.mu.max()) * math.sqrt(int(((left - right) ** 2).sum()))
     except np.linalg.LinAlgError:
         adversary, audited = "a combination of releases that carries no noise", math.inf
-    return _report(model, adversary, "closed form", "mu", claimed_mu(model.charge.rho), audited)
+    return Report.computed(model, adversary, "closed form", "mu", claimed_mu(model.charge.rho), audited)
 
 
 def worst_tick(model: Linear, ticks: int) -> tuple[int, int]:
@@ -136,9 +130,6 @@ def nearly_continuous(model: Linear) -> bool:
     return least_deviation(model) >= 20
 
 
-# -- the door --------------------------------------------------------------------------------------------------------
-
-
 def door_report(model: Linear) -> Report | None:
     """How far the neighbouring relation moves a tick's row, tried with events at the mechanism's own door, against the
     change that its noise is made for. (The other audits take that change for granted.)"""
@@ -148,7 +139,7 @@ def door_report(model: Linear) -> Report | None:
     order = 1 if pure else 2
     moved = max(float(np.linalg.norm(row.astype(np.float64), order)) for row in _changes(model))
     claimed = float(model.sensitivity.l1) if pure else math.sqrt(model.sensitivity.l2_squared)
-    return _report(model, "events at the door", "door", f"l{order} change", claimed, moved)
+    return Report.computed(model, "events at the door", "door", f"l{order} change", claimed, moved)
 
 
 def _changes(model: Linear) -> Iterator[IntArray]:
@@ -199,7 +190,3 @@ def _row(model: Linear, events: list[Any], owned: bool) -> IntArray:
         copy.step_events(batch, users=["one"] * len(batch)) if owned else copy.step_events(batch)
         sums.append(copy._kept.played.recent[-1])
     return np.asarray(sums[0] - sums[1])
-
-
-def _report(model: Linear, adversary: str, method: str, unit: str, claimed: float, audited: float) -> Report:
-    return Report(describe(model), model.charge, adversary, method, unit, claimed, audited, 0.0, 0.0, 0)

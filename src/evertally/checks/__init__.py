@@ -31,11 +31,4 @@ def check(subject: Subject) -> int:
     return len(CHECKS)
 
 
-__all__ = [
-    "CHECKS",
-    "Check",
-    "Subject",
-    "check",
-    "check_interrupted_calls",
-    "check_one_call_at_a_time",
-]
+__all__ = ["CHECKS", "Check", "Subject", "check", "check_interrupted_calls", "check_one_call_at_a_time"]

@@ -25,7 +25,6 @@ class Played:
 
     @property
     def draws(self) -> list[Recorder]:
-        """All draws in their order."""
         return [entry for tick in self.log for entry in tick]
 
 
@@ -54,9 +53,6 @@ def check_addresses(subject: Subject) -> None:
 
 def _fixed(_subject: Subject, _inputs: list[Any], forward: Played, backward: Played) -> None:
     assert forward.log == backward.log, "which noise is drawn depends on the data"
-
-
-# -- partitions --------------------------------------------------------------------------------------------------------
 
 
 def _transcript(subject: Subject, inputs: list[Any], forward: Played, backward: Played) -> None:
@@ -110,9 +106,6 @@ def _role(entry: Recorder) -> str:
     return entry.lane.rpartition("/")[2]
 
 
-# -- selections now and then -------------------------------------------------------------------------------------------
-
-
 def _switches(subject: Subject, inputs: list[Any], forward: Played, backward: Played) -> None:
     labels = subject.make(simulation(10)).columns
     for played in (forward, backward):
@@ -146,9 +139,6 @@ def _withheld(inputs: list[Any], played: Played, labels: tuple[str, ...]) -> lis
     return withheld
 
 
-# -- selections in blocks ----------------------------------------------------------------------------------------------
-
-
 def _blocks(subject: Subject, _inputs: list[Any], forward: Played, backward: Played) -> None:
     k, d = (mechanism := subject.make(simulation(10))).k, len(mechanism.columns)
     for played in (forward, backward):
@@ -159,9 +149,6 @@ def _blocks(subject: Subject, _inputs: list[Any], forward: Played, backward: Pla
     assert [entries[0] for entries in forward.log[1:]] == [entries[0] for entries in backward.log[1:]], (
         "which labels compete depends on the data"
     )
-
-
-# -- unknown items -----------------------------------------------------------------------------------------------------
 
 
 def _items(subject: Subject, inputs: list[Any], forward: Played, _backward: Played) -> None:

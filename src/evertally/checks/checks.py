@@ -43,12 +43,10 @@ Check = Callable[[Subject], None]
 
 
 def stepped(subject: Subject, mechanism: Any, inputs: list[Any]) -> list[Any]:
-    """The values of repeated `step`."""
     return [subject.step(mechanism, x).value for x in inputs]
 
 
 def batch(subject: Subject, events: Any) -> dict[str, Any]:
-    """The arguments of `step_events`."""
     users: dict[str, Any] = {"users": [(None, "x", 7, float("nan"))[i % 4] for i in range(len(events))]}
     return {"events": events} | (users if subject.users else {})
 

@@ -122,5 +122,4 @@ def entered(call: Callable[[], Any], at: Line, other: Callable[[], Any]) -> tupl
 
 
 def name_of(line: Line) -> str:
-    """A line for people."""
     return f"{Path(line[0].co_filename).name}:{line[1]} in {line[0].co_name}"

@@ -95,7 +95,6 @@ class Subject:
     runs: int = 1000  # simulations behind the check of the error formula
 
     def length(self, mechanism: Any) -> int:
-        """How many ticks to play."""
         return self.ticks if mechanism.horizon is None else min(self.ticks, mechanism.horizon)
 
     def step(self, mechanism: Any, x: Any, *, tick: int | None = None) -> Any:

@@ -31,7 +31,6 @@ class Bound:
     stddev: None = None
 
     def radius(self, beta: float) -> float:
-        """The bound."""
         return max(self.sides(beta))
 
     def sides(self, beta: float) -> tuple[float, float]:
@@ -57,13 +56,9 @@ class Recomputation(Secret):
         noise: Callable[[float], float],
         most: int | None,
     ) -> None:
-        self.tick = 0
-        self.width = width
-        self.period = period
+        self.tick, self.width, self.period = 0, width, period
         self.releases = -(-horizon // period)
-        self._answer = answer
-        self._noise = noise
-        self._most = most
+        self._answer, self._noise, self._most = answer, noise, most
         self._sums = np.zeros(columns, dtype=np.int64)
         self._last = np.zeros(width, dtype=np.int64)
 
@@ -126,11 +121,8 @@ class Constant(Secret):
     """
 
     def __init__(self, width: int, value: Callable[[int], int], most: int | None, horizon: int | None) -> None:
-        self.tick = 0
-        self.width = width
-        self._value = value
-        self._most = most
-        self._horizon = horizon
+        self.tick, self.width = 0, width
+        self._value, self._most, self._horizon = value, most, horizon
 
     def advance(self, rows: Rows) -> tuple[IntArray, None]:
         ticks = range(self.tick + 1, self.tick + len(rows) + 1)

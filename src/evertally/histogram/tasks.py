@@ -24,7 +24,6 @@ class AllColumns:
         self.count = columns
 
     def values(self, v: IntArray) -> IntArray:
-        """The row itself."""
         return v
 
 
@@ -39,7 +38,6 @@ class Largest:
         self.count = k
 
     def values(self, v: IntArray) -> IntArray:
-        """The k largest entries."""
         if self.count == 1:
             return np.array([v.max()])
         top: IntArray = np.sort(np.partition(v, v.size - self.count)[v.size - self.count :])[::-1]
@@ -54,7 +52,6 @@ class Expressions:
         self.count = len(self.expressions)
 
     def values(self, v: IntArray) -> IntArray:
-        """One integer for each expression."""
         return np.array([expression.ceiling(v) for expression in self.expressions], dtype=np.int64)
 
 

@@ -46,8 +46,6 @@ class BlockProcess(Secret):
         self._inner: NoiseProcess
         self.seek(0)
 
-    # -- where an insert lies: public arithmetic -------------------------------------------------------------------
-
     def block_of(self, insert: int) -> int:
         """The block of insert number `insert`, which counts from 1."""
         return ((insert - 1) // self.first).bit_length()
@@ -64,8 +62,6 @@ class BlockProcess(Secret):
         """Its part of a failure probability: half of it goes to the first block, a quarter to the second, and so on."""
         block = self.block_of(insert)
         return 0.5 ** (block + 1) / self.length(block)
-
-    # -- noise -----------------------------------------------------------------------------------------------------
 
     def advance(self, count: int = 1) -> IntArray:
         out = np.empty((count, self.columns), dtype=np.int64)
@@ -93,8 +89,6 @@ class BlockProcess(Secret):
             self._held = self._held + closed.advance(1)[0]
         self._inner = self._make_inner(self._block, self.length(self._block), self.columns)
         self._inner.seek(tick - self.before(self._block))
-
-    # -- spreads ---------------------------------------------------------------------------------------------------
 
     def spread(self, tick: int) -> Spread:
         k = self.block_of(tick)

@@ -21,33 +21,23 @@ class Calibration:
     7
     >>> Calibration(first.numbers).settle("n", lambda: 8)
     7
+    >>> first.within("outer").settle("n", lambda: 9), first.numbers
+    (9, {'n': 7, 'outer/n': 9})
     """
 
     def __init__(self, numbers: Mapping[str, Any] | None = None) -> None:
         self.numbers: dict[str, Any] = dict(numbers or {})
+        self._scope = ""
 
     def settle(self, name: str, find: Callable[[], T]) -> T:
-        """The number with this name."""
-        if name not in self.numbers:
-            self.numbers[name] = find()
-        settled: T = self.numbers[name]
+        full = self._scope + name
+        if full not in self.numbers:
+            self.numbers[full] = find()
+        settled: T = self.numbers[full]
         return settled
 
-    def within(self, scope: str) -> Scope:
-        """The same numbers under a name of their own."""
-        return Scope(self, scope)
-
-
-class Scope:
-    """Part of a calibration."""
-
-    def __init__(self, calibration: Calibration | Scope, scope: str) -> None:
-        self._calibration, self._scope = calibration, scope
-
-    def settle(self, name: str, find: Callable[[], T]) -> T:
-        """The number with this name in this scope."""
-        return self._calibration.settle(f"{self._scope}/{name}", find)
-
-    def within(self, scope: str) -> Scope:
-        """A scope inside this one."""
-        return Scope(self, scope)
+    def within(self, scope: str) -> Calibration:
+        """The same numbers under names of their own."""
+        part = Calibration()
+        part.numbers, part._scope = self.numbers, f"{self._scope}{scope}/"
+        return part

@@ -15,7 +15,7 @@ from typing import TypeVar
 from evertally.counting.process import IntArray
 from evertally.noise import Source, ZeroNoise
 from evertally.partition.budget import Noise, Split, noise_of
-from evertally.partition.calibration import Calibration, Scope
+from evertally.partition.calibration import Calibration
 from evertally.partition.engine import PartitionedRelease
 from evertally.partition.histograms import make_histogram
 from evertally.partition.noise_bounds import NoiseBounds
@@ -52,7 +52,7 @@ class Terms:
     split: Split | None = None
     one_way: bool = False
     base_error: int = 0
-    calibration: Calibration | Scope | None = field(default=None, compare=False)
+    calibration: Calibration | None = field(default=None, compare=False)
 
     @property
     def reachable(self) -> float:
@@ -79,13 +79,8 @@ class Terms:
         return self if self.calibration is None else replace(self, calibration=self.calibration.within(scope))
 
     def noise(self, split: Split) -> Noise:
-        """The noise of one engine."""
         return noise_of(
-            self.promise,
-            self.split or split,
-            queries=self.queries.count,
-            linf=self.change.linf,
-            one_way=self.one_way,
+            self.promise, self.split or split, queries=self.queries.count, linf=self.change.linf, one_way=self.one_way
         )
 
     def noise_bounds(self, noise: Noise, histogram: str, n: int | None) -> NoiseBounds:
@@ -121,7 +116,6 @@ class Configuration:
     covers: int | None = None
 
     def engine(self, source: Source, base: IntArray | None = None) -> PartitionedRelease:
-        """The engine itself."""
         terms = self.terms
         process = make_histogram(
             self.histogram, self.noise.histogram, terms.change, self.intervals, terms.columns, source

@@ -63,10 +63,7 @@ class PartitionedRelease(Secret):
         forced: int | None = None,
     ) -> None:
         self._tau_law, self._mu_law = tau, mu
-        self._process = process
-        self._rule = rule
-        self._source = source
-        self._forced = forced
+        self._process, self._rule, self._source, self._forced = process, rule, source, forced
         self._base = np.zeros(process.columns, dtype=np.int64) if base is None else base
         self.closes = 0
         self.released = project(self._base)
@@ -113,8 +110,6 @@ class PartitionedRelease(Secret):
             noise = self._source.draws("update", law, [interval], self._rule.queries.count)[0]
             self._rule.fire(self.released + self._c, noise)
 
-    # -- the test --------------------------------------------------------------------------------------------------
-
     def _next_close(self, rows: Rows, start: int, first: int, mu: IntArray) -> int | None:
         """The next tick that closes the interval, as an offset into `rows`.
 
@@ -154,8 +149,6 @@ class PartitionedRelease(Secret):
     def _slack(self, c: IntArray) -> int:
         return self._rule.slack(c if self._rule.on_interval else self.released + c)
 
-    # -- noise -----------------------------------------------------------------------------------------------------
-
     def _draw_tau(self) -> int:
         return int(self._source.draws("tau", self._tau_law, [self.closes + 1])[0, 0])
 
@@ -165,15 +158,12 @@ class PartitionedRelease(Secret):
             return np.zeros(count, dtype=np.int64)
         return self._source.draws("mu", self._mu_law, range(first, first + count))[:, 0]
 
-    # -- state -----------------------------------------------------------------------------------------------------
-
     def state(self) -> list[bytes]:
         """Secret bytes. tau, mu and the noise of H follow from the key."""
         arrays = (np.array([self.closes]), self._base, self._inserted, self._c, self.released, self._rule.floors)
         return [to_bytes(array) for array in arrays]
 
     def load(self, parts: list[bytes]) -> None:
-        """The way back."""
         closes, self._base, self._inserted, self._c, self.released, self._rule.floors = map(from_bytes, parts)
         self.closes = int(closes[0])
         self._process.seek(self.closes)

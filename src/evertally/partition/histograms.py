@@ -91,14 +91,7 @@ HISTOGRAMS: dict[str, Callable[[Budget, Change, int | None, int, Source, int], N
 
 
 def make_histogram(
-    kind: str,
-    charge: Budget,
-    change: Change,
-    n: int | None,
-    columns: int,
-    source: Source,
-    *,
-    width: int | None = None,
+    kind: str, charge: Budget, change: Change, n: int | None, columns: int, source: Source, *, width: int | None = None
 ) -> NoiseProcess:
     """The noise of H for at most n inserts (None: no limit), each moved by at most `change`.
 

@@ -3,50 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 from evertally.contract.in_place import stairs
 from evertally.contract.rows import Rows
 from evertally.counting.process import IntArray
+from evertally.partition.configuration import Configuration
+from evertally.partition.engine import PartitionedRelease
+from evertally.partition.two_level import TwoLevelPlan, TwoLevelRelease
 from evertally.secret import Secret
 
 # The radius of a release where nothing bounds how far the truth may be off: a number that fits wherever counts do.
 NO_BOUND = 2.0**61
 
-
-class Partition(Protocol):
-    """An engine, or two of them."""
-
-    @property
-    def released(self) -> IntArray:
-        """The histogram in force."""
-
-    @property
-    def closes(self) -> int:
-        """Intervals closed (two levels: segments)."""
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether nothing new can be released."""
-
-    def play(self, rows: Rows, first: int) -> list[tuple[int, IntArray]]:
-        """The ticks at which something is released, and what."""
-
-    def state(self) -> list[bytes]:
-        """Secret bytes."""
-
-    def load(self, parts: list[bytes]) -> None:
-        """The way back."""
-
-
-class ErrorFormula(Protocol):
-    """The public error of a configuration."""
-
-    def error(self, beta: float, tick: int | None = None, interval: int | None = None, /) -> float:
-        """A bound that fails with probability beta: in that interval, or while answers stay below `largest`."""
-
-    def sure_error(self, beta: float, tick: int | None = None, /) -> float:
-        """A bound that rests on no guess."""
+Partition = PartitionedRelease | TwoLevelRelease
+ErrorFormula = Configuration | TwoLevelPlan
 
 
 class PartitionEngine(Secret):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 
 from evertally.errors import ConfigurationError
@@ -115,8 +116,5 @@ def _fewest(enough: Callable[[int], bool]) -> int:
         high *= 2
         if high > _MOST_INTERVALS:
             raise ConfigurationError("more than 2^30 intervals would be needed: `largest` is too large")
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    candidates = range(high // 2 + 1, high + 1)
+    return candidates[bisect_left(candidates, True, key=enough)]

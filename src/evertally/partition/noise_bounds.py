@@ -20,8 +20,6 @@ exp(-s length - theta growth)/V has mean at most 1: a supermartingale, also if t
 intervals close, it is at least exp(-sT - theta reach) V^(-J), and by Markov's inequality
 
     P(J closes or more) <= exp(sT + theta reach) V^J    for all s, theta > 0.
-
-Accuracy only: privacy holds for any number of closes (parameterized-histograms 2.2).
 """
 
 from __future__ import annotations

@@ -90,9 +90,6 @@ def _settled(terms: Terms, stream: TypicalStream) -> tuple[Split, int, int]:
     return Split.of(*shares), n, kappa
 
 
-# -- the search --------------------------------------------------------------------------------------------------------
-
-
 @lru_cache(maxsize=512)
 def best(
     promise: PureDP | ApproxDP, change: Change, stream: TypicalStream, split: Split | None = None, one_way: bool = False

@@ -141,12 +141,10 @@ class TwoLevelRelease(Secret):
 
     @property
     def closes(self) -> int:
-        """Segments closed so far."""
         return self._outer.closes
 
     @property
     def released(self) -> IntArray:
-        """The histogram in force."""
         return self._inner.released
 
     @property
@@ -168,11 +166,9 @@ class TwoLevelRelease(Secret):
         return releases + self._inner.play(rows[start:], first + start)
 
     def state(self) -> list[bytes]:
-        """Secret bytes of both levels."""
         return self._outer.state() + self._inner.state()
 
     def load(self, parts: list[bytes]) -> None:
-        """The way back."""
         self._outer.load(parts[:PARTS])
         self._inner = self._start(self._outer.closes + 1, self._outer.released)
         self._inner.load(parts[PARTS:])

@@ -90,8 +90,6 @@ def _unit_of(charge: Budget, change: Change) -> tuple[float, bool]:
     return math.sqrt(change.l2_squared / (2 * float(charge.exact_rho))), False
 
 
-# -- how an interval closes --------------------------------------------------------------------------------------------
-
 _X = np.linspace(-80.0, 80.0, 4001)  # in units of the scale of mu
 
 
@@ -128,9 +126,6 @@ def _quantiles(count: int) -> tuple[Floats, Floats]:
 _QUANTILES = _quantiles(24)
 
 
-# -- the simulated noise -----------------------------------------------------------------------------------------------
-
-
 @lru_cache(maxsize=64)
 def _standard(lane: str, intervals: int, replicas: int) -> Floats:
     source = simulation(4).source("typical", "test")
@@ -155,9 +150,6 @@ def _histogram_tails(pure: bool, kind: str, n: int | None, inserts: int) -> tupl
     places = np.unique(np.linspace(1, inserts, min(inserts, _PLACES)).astype(np.int64))
     model = _unit_histogram(pure, kind, n, 1)
     return places.astype(np.float64), TypicalTails([model.spread(int(j)) for j in places])
-
-
-# -- the error ---------------------------------------------------------------------------------------------------------
 
 
 def typical_error(

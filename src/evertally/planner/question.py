@@ -37,7 +37,6 @@ class _Question:
         return self.make(*self.arguments, **self.options | {"key": ZeroNoise()} | other)
 
     def bound(self, beta: float, **other: Any) -> float:
-        """Its error bound."""
         return _bound(self.made(**other), beta, self.asked)
 
 
@@ -67,12 +66,8 @@ class Plan(Ranking):
         >>> found, et.Counter(guarantee=found, horizon=1000, key=et.simulation(1)).error_bound(beta=0.05) <= 50
         (PureDP(epsilon=1.27), True)
         """
-        ask = self._question
-
-        def bound(promise: Guarantee) -> float:
-            return ask.bound(beta, guarantee=promise, **self._name)
-
-        return smallest_guarantee(ask.options["guarantee"], error, bound)
+        ask, like = self._question, self._question.options["guarantee"]
+        return smallest_guarantee(like, error, lambda promise: ask.bound(beta, guarantee=promise, **self._name))
 
     def horizon_for(self, error: float, beta: float = _BETA) -> int:
         """The longest horizon, of three digits, with an error bound of at most `error` under the guarantee.
@@ -81,12 +76,8 @@ class Plan(Ranking):
         >>> plan(et.Counter, guarantee=et.PureDP(1.0), horizon=1000).horizon_for(error=50)
         453
         """
-        ask = self._question
-
-        def bound(ticks: int) -> float:
-            return ask.bound(beta, horizon=ticks, **self._name)
-
-        return longest_horizon(ask.options["horizon"], error, bound)
+        ask, like = self._question, self._question.options["horizon"]
+        return longest_horizon(like, error, lambda ticks: ask.bound(beta, horizon=ticks, **self._name))
 
     @property
     def _name(self) -> dict[str, str]:
@@ -184,7 +175,6 @@ def _bound(made: Any, beta: float, asked: Mapping[str, Any]) -> float:
 
 
 def _floor(kind: Any, question: _Question, task: Task) -> float | None:
-    """The certified floor, where there is one."""
     known = isinstance(task.guarantee, PureDP | ApproxDP) and task.neighbours is not Neighbours.INDEPENDENT
     if kind is None or task.horizon is None or not known:
         return None

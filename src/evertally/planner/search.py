@@ -8,6 +8,7 @@ interpolated: the answer itself was built and asked, and so was the next number,
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -81,20 +82,13 @@ class _Search:
                     return None
                 break
             low, high, step = high, min(self._high, high + step), 2 * step
-        return self._first(self._does, low, high)
+        return low + 1 + bisect_left(range(low + 1, high), True, key=self._does)
 
     def _last_possible(self, low: int, high: int) -> int:
         """The last place that is not refused: beyond it noise may be too small to be drawn."""
         if self._at(high) is not None or self._at(low) is None:
             return high
-        return self._first(lambda place: self._at(place) is None, low, high) - 1
-
-    @staticmethod
-    def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if holds(middle) else (middle, high)
-        return high
+        return low + bisect_left(range(low + 1, high), True, key=lambda place: self._at(place) is None)
 
     def _does(self, place: int) -> bool:
         bound = self._at(place)

@@ -41,14 +41,10 @@ class FoundItems(FoundForm):
 
     def joined(self, kept: list[tuple[Any, IntArray | None]]) -> list[Any]:
         # Of pieces of one tick some are not wanted: they stand for no tick.
-        return [row for rows, lasts in kept for row, n in zip(rows, _once(rows, lasts), strict=True) if n]
+        return [row for rows, lasts in kept for i, row in enumerate(rows) if lasts is None or lasts[i]]
 
     def save(self, rows: Any) -> bytes:
         return b""
 
     def load(self, data: bytes, engine: Any, tick: int) -> list[Found]:
         return [engine.worker.released(tick)]
-
-
-def _once(rows: Any, lasts: IntArray | None) -> list[int]:
-    return [1] * len(rows) if lasts is None else lasts.tolist()

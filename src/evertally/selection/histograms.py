@@ -22,10 +22,11 @@ Counts that are released because they passed a noisy test are too high on averag
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from fractions import Fraction
-from functools import cached_property
-from typing import Protocol, Self
+from functools import cached_property, partial
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,8 +68,48 @@ class OneShot(Protocol):
         """
 
 
+class _Checked(OneShot):
+    reach: Reach
+
+    def __post_init__(self) -> None:
+        _settle(self)
+
+    @property
+    def charge_apart(self) -> Guarantee:
+        return self.charge  # (squared) norms are superadditive: spreading a unit over histograms costs nothing
+
+
+class _Gauss(_Checked):
+    variance: Fraction
+    max_items: int
+
+    @property
+    def law(self) -> DiscreteGaussian:
+        """The noise of a count, and of a threshold that has noise."""
+        return DiscreteGaussian(self.variance)
+
+    @property
+    def _rho(self) -> Fraction:
+        return self.reach.l2_squared(self.max_items) / (2 * self.variance)
+
+
+class _Gumbel(_Checked):
+    k: int
+    scale: Fraction
+    count_variance: Fraction | None
+
+    @property
+    def law(self) -> DiscreteGaussian | None:
+        """The noise of a count, if counts are released."""
+        return None if self.count_variance is None else DiscreteGaussian(self.count_variance)
+
+    @property
+    def _numbers(self) -> tuple[int, Fraction, Fraction | None, Reach]:
+        return self.k, self.scale, self.count_variance, self.reach
+
+
 @dataclass(frozen=True)
-class KnownGauss:
+class KnownGauss(_Gauss):
     """All counts of a public domain with Gaussian noise, in the order of the domain.
 
     Theorem (streaming-selection 4.1): Delta0 D^2/(2 variance)-zCDP; twice that under replacement. Time and memory O(d).
@@ -85,9 +126,6 @@ class KnownGauss:
     max_items: int
     reach: Reach = _NO_REACH
 
-    def __post_init__(self) -> None:
-        _set(self, variance=DiscreteGaussian(self.variance).sigma_squared, max_items=whole("max_items", self.max_items))
-
     @classmethod
     def within(cls, charge: ZCDP, max_items: int, reach: Reach = _NO_REACH) -> Self:
         """The least noise that `charge` pays for."""
@@ -95,16 +133,7 @@ class KnownGauss:
 
     @property
     def charge(self) -> ZCDP:
-        return ZCDP(self.reach.l2_squared(self.max_items) / (2 * self.variance))
-
-    @property
-    def charge_apart(self) -> ZCDP:
-        return self.charge  # squared norms are superadditive: spreading a unit over histograms costs nothing
-
-    @property
-    def law(self) -> DiscreteGaussian:
-        """The noise of a count."""
-        return DiscreteGaussian(self.variance)
+        return ZCDP(self._rho)
 
     def release(self, items: Items, source: ItemSource, node: int) -> Released:
         noisy = items.counts + source.item_draws(COUNTS, self.law, node, items.addresses)
@@ -112,7 +141,7 @@ class KnownGauss:
 
 
 @dataclass(frozen=True)
-class KnownGumbel:
+class KnownGumbel(_Gumbel):
     """The k largest of a public domain, best first: labels alone, or with noisy counts (`count_variance`).
 
     Theorem (streaming-selection 4.2, 2.2): k selections by the exponential mechanism, one after the other, each
@@ -135,10 +164,6 @@ class KnownGumbel:
     count_variance: Fraction | None = None
     reach: Reach = _NO_REACH
 
-    def __post_init__(self) -> None:
-        _set(self, k=whole("k", self.k), scale=_selection_scale(self.scale))
-        _set(self, count_variance=_count_variance(self.count_variance))
-
     @classmethod
     def within(cls, charge: ZCDP, k: int, *, counts: bool = True, reach: Reach = _NO_REACH) -> Self:
         """The paper's tau = 2 scale = sqrt(count_variance), as small as `charge` allows."""
@@ -146,16 +171,11 @@ class KnownGumbel:
 
     @property
     def charge(self) -> ZCDP:
-        return ZCDP(_gumbel_rho(self.k, self.scale, self.count_variance, self.reach))
+        return ZCDP(_gumbel_rho(*self._numbers))
 
     @property
     def charge_apart(self) -> ZCDP:
-        return ZCDP(_rho_apart(self.k, self.scale, self.count_variance, self.reach))
-
-    @property
-    def law(self) -> DiscreteGaussian | None:
-        """The noise of a count, if counts are released."""
-        return None if self.count_variance is None else DiscreteGaussian(self.count_variance)
+        return ZCDP(_rho_apart(*self._numbers))
 
     def release(self, items: Items, source: ItemSource, node: int) -> Released:
         if self.k > len(items.labels):
@@ -166,7 +186,7 @@ class KnownGumbel:
 
 
 @dataclass(frozen=True)
-class UnknownGauss:
+class UnknownGauss(_Gauss):
     """What passes a noisy threshold, from the kbar largest counts: Gaussian noise, unknown labels.
 
     The threshold lies `margin` above h_(kbar+1) + D (2D under replacement) and has noise of its own.
@@ -192,10 +212,6 @@ class UnknownGauss:
     delta: Fraction
     reach: Reach = _NO_REACH
 
-    def __post_init__(self) -> None:
-        _set(self, kbar=whole("kbar", self.kbar), variance=self.law.sigma_squared, delta=_probability(self.delta))
-        _set(self, max_items=whole("max_items", self.max_items))
-
     @classmethod
     def within(cls, charge: ApproxZCDP, kbar: int, max_items: int, reach: Reach = _NO_REACH) -> Self:
         """The least noise and the lowest threshold that `charge` pays for."""
@@ -204,17 +220,7 @@ class UnknownGauss:
 
     @property
     def charge(self) -> ApproxZCDP:
-        rho = self.reach.l2_squared(self.max_items) / (2 * self.variance)
-        return ApproxZCDP(rho, self.reach.labels(self.max_items) * self.delta, force=True)
-
-    @property
-    def charge_apart(self) -> ApproxZCDP:
-        return self.charge  # squared norms are superadditive: spreading a unit over histograms costs nothing
-
-    @property
-    def law(self) -> DiscreteGaussian:
-        """The noise of a count, and of the threshold."""
-        return DiscreteGaussian(self.variance)
+        return ApproxZCDP(self._rho, self.reach.labels(self.max_items) * self.delta, force=True)
 
     @cached_property
     def margin(self) -> int:
@@ -226,7 +232,7 @@ class UnknownGauss:
 
 
 @dataclass(frozen=True)
-class LimitedDomainLaplace:
+class LimitedDomainLaplace(_Checked):
     """As `UnknownGauss`, with Laplace noise and its exact tail.
 
     Theorem (streaming-selection 4.4): (Delta0 D/scale, g Delta0 delta)-DP, both doubled under replacement (1.3 there).
@@ -248,8 +254,7 @@ class LimitedDomainLaplace:
     reach: Reach = _NO_REACH
 
     def __post_init__(self) -> None:
-        _set(self, kbar=whole("kbar", self.kbar), scale=self.law.scale, delta=_probability(self.delta))
-        _set(self, max_items=whole("max_items", self.max_items))
+        _settle(self, scale=lambda value: DiscreteLaplace(value).scale)
 
     @classmethod
     def within(cls, charge: ApproxDP, kbar: int, max_items: int, reach: Reach = _NO_REACH) -> Self:
@@ -261,10 +266,6 @@ class LimitedDomainLaplace:
     def charge(self) -> ApproxDP:
         epsilon = self.reach.l1(self.max_items) / self.scale
         return ApproxDP(epsilon, self.reach.labels(self.max_items) * self.delta, force=True)
-
-    @property
-    def charge_apart(self) -> ApproxDP:
-        return self.charge  # the norm is additive: spreading a unit over histograms costs nothing
 
     @property
     def law(self) -> DiscreteLaplace:
@@ -281,7 +282,7 @@ class LimitedDomainLaplace:
 
 
 @dataclass(frozen=True)
-class FixedThresholdGauss:
+class FixedThresholdGauss(_Gauss):
     """What passes a fixed threshold, D + `margin`, from all positive counts: Gaussian noise, unknown labels.
 
     Theorem (streaming-selection 4.6): the charge of `UnknownGauss`. The threshold has no noise, so it is lower: prefer
@@ -301,10 +302,6 @@ class FixedThresholdGauss:
     delta: Fraction
     reach: Reach = _NO_REACH
 
-    def __post_init__(self) -> None:
-        _set(self, variance=self.law.sigma_squared, delta=_probability(self.delta))
-        _set(self, max_items=whole("max_items", self.max_items))
-
     @classmethod
     def within(cls, charge: ApproxZCDP, max_items: int, reach: Reach = _NO_REACH) -> Self:
         """The least noise and the lowest threshold that `charge` pays for."""
@@ -313,17 +310,7 @@ class FixedThresholdGauss:
 
     @property
     def charge(self) -> ApproxZCDP:
-        rho = self.reach.l2_squared(self.max_items) / (2 * self.variance)
-        return ApproxZCDP(rho, self.reach.labels(self.max_items) * self.delta, force=True)
-
-    @property
-    def charge_apart(self) -> ApproxZCDP:
-        return self.charge  # squared norms are superadditive: spreading a unit over histograms costs nothing
-
-    @property
-    def law(self) -> DiscreteGaussian:
-        """The noise of a count."""
-        return DiscreteGaussian(self.variance)
+        return ApproxZCDP(self._rho, self.reach.labels(self.max_items) * self.delta, force=True)
 
     @cached_property
     def margin(self) -> int:
@@ -337,7 +324,7 @@ class FixedThresholdGauss:
 
 
 @dataclass(frozen=True)
-class UnknownGumbel:
+class UnknownGumbel(_Gumbel):
     """At most k labels that win against a noisy threshold, best first, from the kbar largest counts; unknown labels.
 
     Fewer than k labels mean that the threshold came before the next one. Counts as in `KnownGumbel`.
@@ -365,8 +352,7 @@ class UnknownGumbel:
     reach: Reach = _NO_REACH
 
     def __post_init__(self) -> None:
-        _set(self, k=whole("k", self.k), kbar=whole("kbar", self.kbar, self.k), delta=_probability(self.delta))
-        _set(self, scale=_selection_scale(self.scale), count_variance=_count_variance(self.count_variance))
+        _settle(self, kbar=lambda value: whole("kbar", value, self.k))
         if self.margin > LARGEST_COUNT // 2:
             raise ConfigurationError("the threshold is beyond all counts; choose a larger delta or budget")
 
@@ -380,19 +366,11 @@ class UnknownGumbel:
 
     @property
     def charge(self) -> ApproxZCDP:
-        return ApproxZCDP(
-            _gumbel_rho(self.k, self.scale, self.count_variance, self.reach), self.kbar * self.q, force=True
-        )
+        return ApproxZCDP(_gumbel_rho(*self._numbers), self.kbar * self.q, force=True)
 
     @property
     def charge_apart(self) -> ApproxZCDP:
-        rho = _rho_apart(self.k, self.scale, self.count_variance, self.reach)
-        return ApproxZCDP(rho, self.charge.exact_delta, force=True)
-
-    @property
-    def law(self) -> DiscreteGaussian | None:
-        """The noise of a count, if counts are released."""
-        return None if self.count_variance is None else DiscreteGaussian(self.count_variance)
+        return ApproxZCDP(_rho_apart(*self._numbers), self.charge.exact_delta, force=True)
 
     @cached_property
     def margin(self) -> int:
@@ -415,9 +393,6 @@ class UnknownGumbel:
         walk = noisy_argmax(scores, self.scale, variates, min(self.k, scores.size))
         passed = walk[: walk.index(0)] if 0 in walk else walk
         return _with_counts(items, candidates[np.array(passed, dtype=np.int64) - 1], self.law, source, node)
-
-
-# -- shared steps ------------------------------------------------------------------------------------------------------
 
 
 def _past_noisy_threshold(items: Items, kbar: int, above_cut: int, law: Law, source: ItemSource, node: int) -> Released:
@@ -445,9 +420,6 @@ def _with_counts(
         return [(label, None) for label in labels]
     noisy = items.counts[chosen] + source.item_draws(COUNTS, law, node, items.addresses[chosen])
     return list(zip(labels, noisy.tolist(), strict=True))
-
-
-# -- numbers -----------------------------------------------------------------------------------------------------------
 
 
 def _variance(l2_squared: int, rho: Fraction) -> Fraction:
@@ -484,15 +456,6 @@ def _tau(rho: Fraction, k: int, counts: bool, reach: Reach) -> tuple[Fraction, F
     return root_up(tau_squared / 4), tau_squared if counts else None
 
 
-def _set(mechanism: object, **values: object) -> None:
-    for name, value in values.items():
-        object.__setattr__(mechanism, name, value)
-
-
-def _count_variance(value: Fraction | None) -> Fraction | None:
-    return None if value is None else DiscreteGaussian(value).sigma_squared
-
-
 def _selection_scale(value: Fraction) -> Fraction:
     scale = Fraction(value)
     if not SMALLEST_SCALE <= scale <= LARGEST_SCALE:
@@ -505,3 +468,22 @@ def _probability(value: Fraction) -> Fraction:
     if not 0 < number < 1:
         raise ConfigurationError(f"delta must lie strictly between 0 and 1, not {value!r}")
     return number
+
+
+_FIELDS: dict[str, Callable[[Any], Any]] = {
+    "k": partial(whole, "k"),
+    "kbar": partial(whole, "kbar"),
+    "max_items": partial(whole, "max_items"),
+    "variance": lambda value: DiscreteGaussian(value).sigma_squared,
+    "count_variance": lambda value: None if value is None else DiscreteGaussian(value).sigma_squared,
+    "scale": _selection_scale,
+    "delta": _probability,
+    "reach": lambda value: value,
+}
+
+
+def _settle(mechanism: Any, **own: Callable[[Any], Any]) -> None:
+    """Every field in its range, as the exact number that it stands for."""
+    for field in fields(mechanism):
+        value = (_FIELDS | own)[field.name](getattr(mechanism, field.name))
+        object.__setattr__(mechanism, field.name, value)

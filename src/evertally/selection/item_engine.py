@@ -43,8 +43,7 @@ class ItemEngine(Secret):
         self.threshold = threshold
         self.table = ItemTable(source)
         self.tree = ItemTree(law, radix=radix, depth=depth, source=source)
-        self._horizon = horizon
-        self._sticky = sticky
+        self._horizon, self._sticky = horizon, sticky
         self._most = most  # how many are shown; None: all that are above the threshold
         self._shown_before = np.zeros(0, dtype=np.bool_)  # which items were ever released; kept if they are to stay
 

@@ -166,7 +166,4 @@ def _fill(which: IntArray, hashes: IntArray, places: IntArray, slots: IntArray, 
         slots[place, _NUMBER] = first + q + 1
 
 
-@lru_cache(maxsize=4)
-def _compiled(function: Callable[..., None]) -> Callable[..., None]:
-    compiled: Callable[..., None] = jit(function)
-    return compiled
+_compiled: Callable[[Callable[..., None]], Callable[..., None]] = lru_cache(maxsize=4)(jit)

@@ -75,6 +75,5 @@ class ItemTable(Secret):
         return [to_bytes(self.counts), to_bytes(labels.offsets), labels.data[: labels.offsets[-1]].tobytes()]
 
     def load(self, parts: list[bytes]) -> None:
-        """The way back, into an empty table."""
         self._enter(Texts(np.frombuffer(parts[2], dtype=np.uint8), from_bytes(parts[1])))
         self.counts[:] = from_bytes(parts[0])

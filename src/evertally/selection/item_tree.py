@@ -33,18 +33,14 @@ class ItemTree(Secret):
     """
 
     def __init__(self, law: Law, *, radix: int, depth: int, source: ItemSource, lane: str = "items") -> None:
-        self.law = law
-        self.radix = radix
-        self.tick = 0
-        self._source = source
-        self._lane = lane
-        self._items = 0
+        self.law, self.radix = law, radix
+        self._source, self._lane = source, lane
+        self.tick = self._items = 0
         # noise of the latest tick with v trailing zero digits, for each v and item
         self._latest = np.zeros((depth, 0), dtype=np.int64)
 
     @property
     def noise(self) -> IntArray:
-        """The noise of all items at the last tick."""
         current: IntArray = self._latest[level(self.tick, self.radix), : self._items]
         return current
 
@@ -65,11 +61,9 @@ class ItemTree(Secret):
         self._join(addresses)
 
     def spread(self, tick: int) -> Spread:
-        """The law of the noise of one item at a tick."""
         return spread_of(self.law, sum(digits(tick, self.radix)), 1.0)
 
     def worst(self, horizon: int) -> Spread:
-        """The widest spread up to the horizon."""
         return spread_of(self.law, largest_digit_sum(horizon, self.radix), 1.0)
 
     def _join(self, addresses: NDArray[np.uint64]) -> None:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -42,19 +42,6 @@ MISSED = (
 )
 
 Charge = TypeVar("Charge", ZCDP, ApproxZCDP)
-
-
-class Blocks(Protocol):
-    """The exact histograms of the open blocks, one a level. Secret."""
-
-    def complete(self, totals: Any, v: int) -> Items:
-        """Adds a tick's totals; the blocks of levels 0 to v end here, and the highest of them is returned."""
-
-    def state(self) -> bytes:
-        """Secret bytes."""
-
-    def load(self, data: bytes) -> None:
-        """The way back."""
 
 
 class KnownBlocks(Secret):
@@ -185,12 +172,11 @@ class MetaAlgo(Secret):
     ({'a': 3, 'b': 15}, (0, 0))
     """
 
-    def __init__(self, one_shot: OneShot, blocks: Blocks, *, radix: int, depth: int, source: ItemSource) -> None:
-        self.tick = 0
-        self.radix = radix
-        self._one_shot = one_shot
-        self._blocks = blocks
-        self._source = source
+    def __init__(
+        self, one_shot: OneShot, blocks: KnownBlocks | SeenBlocks, *, radix: int, depth: int, source: ItemSource
+    ) -> None:
+        self.tick, self.radix = 0, radix
+        self._one_shot, self._blocks, self._source = one_shot, blocks, source
         # By level, what the blocks of the tiling of 1..tick released.
         self._released: list[list[dict[str, int]]] = [[] for _ in range(depth)]
 

@@ -2,9 +2,8 @@
 
 Both are report noisy max, with Gumbel and with exponential noise of scale 2 D/epsilon: a replaced record moves two
 candidates in opposite directions, and without the 2 the loss is 2 epsilon (price-of-continual-release 8.1, P3). Where a
-record moves all scores in one direction, D/epsilon is enough (additions 7).
-Their charges differ, and mixing them up is a privacy bug: epsilon^2/8 belongs to the exponential mechanism alone, whose
-loss lies in an interval of length epsilon.
+record moves all scores in one direction, D/epsilon is enough (additions 7). Their charges differ, and mixing them up is
+a privacy bug: epsilon^2/8 belongs to the exponential mechanism alone, whose loss lies in an interval of length epsilon.
 """
 
 from __future__ import annotations
@@ -51,12 +50,10 @@ class _OneShot:
 
     @property
     def charge_pure(self) -> PureDP:
-        """What one selection costs in pure differential privacy."""
         return PureDP(self.epsilon)
 
     @property
     def charge_zcdp(self) -> ZCDP:
-        """What one selection costs in zCDP."""
         return ZCDP(self.epsilon**2 / self._rho_divisor)
 
     def select(self, scores: IntArray, source: VariateSource, lane: str, node: int) -> int:
@@ -94,8 +91,7 @@ class PermuteAndFlip(_OneShot):
     Drawn as the largest score plus exponential noise, which has the same law (docs/theory/samplers.md, section 7).
     Theorem (price-of-continual-release 3.7): as the exponential mechanism, epsilon-DP, and never less accurate. In zCDP
     it costs epsilon^2/2, as every pure mechanism: epsilon^2/8 is false for it. With `one_way` the same at half the
-    scale. Exactness tier "exact". Time and memory
-    O(d); the time depends on data in rare near-ties.
+    scale. Exactness tier "exact". Time and memory O(d); the time depends on data in rare near-ties.
 
     >>> import numpy as np
     >>> from evertally.noise import ZeroNoise

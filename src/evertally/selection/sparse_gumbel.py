@@ -63,12 +63,8 @@ class SparseGumbel(Secret):
     ) -> None:
         self.tick = 0
         self.switches_left = budget.switches
-        self._budget = budget
-        self._horizon = horizon
-        self._radix = radix
-        self._eta = eta
-        self._reuse = reuse
-        self._source = source
+        self._budget, self._eta, self._reuse = budget, eta, reuse
+        self._horizon, self._radix, self._source = horizon, radix, source
         self._sums = np.zeros(columns, dtype=np.int64)
         self._named = np.zeros(budget.k, dtype=np.int64)
         # Which counter follows each named column: the selection that started it, and the place in that selection.

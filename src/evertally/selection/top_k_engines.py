@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from evertally.noise import Law
 from evertally.secret import Secret
 from evertally.selection.meta import MetaAlgo
 from evertally.selection.sparse_gumbel import SparseGumbel
+
+E = TypeVar("E", bound=SparseGumbel | MetaAlgo)
 
 
 @dataclass(frozen=True)
@@ -50,21 +53,32 @@ def picks(columns: IntArray, counts: IntArray) -> IntArray:
     return np.hstack([columns, counts, nothing, nothing])
 
 
-class Switching(Secret):
+class _Around(Secret, Generic[E]):
+    """What a worker leaves to the engine that it shows."""
+
+    def __init__(self, engine: E, k: int, horizon: int) -> None:
+        self.engine: E = engine
+        self._k, self._horizon, self.width = k, horizon, 4 * k
+
+    @property
+    def tick(self) -> int:
+        return self.engine.tick
+
+    def state(self) -> list[bytes]:
+        return self.engine.state()
+
+    def load(self, tick: int, parts: list[bytes]) -> None:
+        self.engine.load(tick, parts)
+
+
+class Switching(_Around[SparseGumbel]):
     """sparseGumb. Counts are off by their own noise; which columns are named has a theorem under assumptions only
     (streaming-selection 6.3)."""
 
     def __init__(self, engine: SparseGumbel, k: int, counters: int, horizon: int) -> None:
-        self.engine = engine
-        self.width = 4 * k
+        super().__init__(engine, k, horizon)
         # Every counter that may ever run: which of them is in force at a tick depends on their noise.
         self._counters = counters
-        self._horizon = horizon
-
-    @property
-    def tick(self) -> int:
-        """Ticks released so far."""
-        return self.engine.tick
 
     def advance(self, rows: Rows) -> tuple[IntArray, None]:
         return picks(*self.engine.advance(rows)), None
@@ -74,12 +88,6 @@ class Switching(Secret):
 
     def error_bound(self, beta: float, tick: int | None) -> float:
         return self.engine.spread(tick).radius(beta / (self._counters * self._horizon))
-
-    def state(self) -> list[bytes]:
-        return self.engine.state()
-
-    def load(self, tick: int, parts: list[bytes]) -> None:
-        self.engine.load(tick, parts)
 
 
 class EveryColumn(LinearEngine):
@@ -115,7 +123,7 @@ class BlockNoise:
         return spread_of(self.law, blocks, 1.0).radius(beta)
 
 
-class Blocks(Secret):
+class Blocks(_Around[MetaAlgo]):
     """MetaAlgo over a known domain, and the k largest of its sums.
 
     A column u that a block did not release has v_u <= v_j for every column j that it released, v the count plus Gumbel
@@ -126,30 +134,20 @@ class Blocks(Secret):
     def __init__(
         self, engine: MetaAlgo, labels: Sequence[str], k: int, noise: BlockNoise, horizon: int, growth: int | None
     ) -> None:
-        self._engine = engine
-        self._labels = labels
+        super().__init__(engine, k, horizon)
+        self._labels, self._noise, self._growth = labels, noise, growth
         self._column = {label: j for j, label in enumerate(labels)}
-        self._k = k
-        self.width = 4 * k
-        self._noise = noise
-        self._horizon = horizon
-        self._growth = growth
-
-    @property
-    def tick(self) -> int:
-        """Ticks released so far."""
-        return self._engine.tick
 
     def advance(self, rows: Rows) -> tuple[IntArray, None]:
         values = np.empty((len(rows), 4, self._k), dtype=np.int64)
         for i, row in enumerate(dense(rows)):
-            self._engine.step(row)
-            for place, (label, count) in enumerate(self._engine.top(self._k)):
-                values[i, :, place] = self._column[label], count, *self._engine.missed(label)
+            self.engine.step(row)
+            for place, (label, count) in enumerate(self.engine.top(self._k)):
+                values[i, :, place] = self._column[label], count, *self.engine.missed(label)
         return values.reshape(len(values), -1), None
 
     def accuracy(self, tick: int) -> TopKAccuracy:
-        cells, d = sum(digits(tick, self._engine.radix)), len(self._labels)
+        cells, d = sum(digits(tick, self.engine.radix)), len(self._labels)
 
         def noise(beta: float) -> float:
             return self._noise.radius(cells, beta / d)
@@ -164,7 +162,7 @@ class Blocks(Secret):
 
     def error_bound(self, beta: float, tick: int | None) -> float:
         worst = self._horizon if tick is None else tick
-        d, r = len(self._labels), self._engine.radix
+        d, r = len(self._labels), self.engine.radix
         cells = (r - 1) * len(digits(worst, r)) if tick is None else sum(digits(tick, r))
         noise = self._noise.radius(cells, beta / (d * self._horizon))
         # Before any data nothing is known about what blocks lose, except that it was counted.
@@ -174,9 +172,3 @@ class Blocks(Secret):
     def loses_unseen(self) -> bool:
         """Whether blocks may lose counts that nothing declared bounds."""
         return self._noise.gumbel is not None and self._growth is None
-
-    def state(self) -> list[bytes]:
-        return self._engine.state()
-
-    def load(self, tick: int, parts: list[bytes]) -> None:
-        self._engine.load(tick, parts)

@@ -13,6 +13,7 @@ of several events.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -138,15 +139,12 @@ def histogram_independent(T: int, d: int, epsilon: Number, *, beta: Number = Fra
     """
     _check(T, d)
 
-    def packs(b: int) -> bool:
+    def too_large(b: int) -> bool:
         room = at_precision(_BITS, lambda: (1 - _ball(beta)).log() + d * arb(T // b).log() - 2 * b * _ball(epsilon))
-        return bool(room > 0)
+        return not room > 0
 
-    low, high = 0, T + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if packs(middle) else (low, middle)
-    return Floor(low / 2, True, f"independent neighbours, failure probability {float(beta):.3g}")
+    largest = bisect_left(range(1, T + 1), True, key=too_large)
+    return Floor(largest / 2, True, f"independent neighbours, failure probability {float(beta):.3g}")
 
 
 def histogram_independent_shape(T: int, d: int, epsilon: float) -> Floor:
@@ -181,8 +179,8 @@ def shape(task: Task, T: int, d: int, epsilon: float, delta: float = 0.0, *, C: 
         return Floor(0.0, False, "there is one column to select")
     if epsilon <= 2 / T:
         return Floor(T / 9 if task == "max_sum" else C * T, False, note + "; epsilon at most 2/T")
-    terms = _max_sum_terms if task == "max_sum" else _sum_select_terms
-    return Floor(C * min(terms(T, d, epsilon, delta), float(T)), False, note)
+    order = _max_sum_terms(T, d, epsilon, delta) if task == "max_sum" else best_blocks(T, d, epsilon, delta)[1]
+    return Floor(C * min(order, float(T)), False, note)
 
 
 def zcdp_shape(task: Task, T: int, d: int, rho: float, *, eta: float = 0.01, C: float = 1.0) -> Floor:
@@ -236,10 +234,6 @@ def _max_sum_terms(T: int, d: int, epsilon: float, delta: float) -> float:
     if delta == 0:
         return min(math.sqrt(T / epsilon), d / epsilon)
     return min(math.cbrt(T / (epsilon * _log(epsilon * T)) ** 2), math.sqrt(d) / (epsilon * _log(d)))
-
-
-def _sum_select_terms(T: int, d: int, epsilon: float, delta: float) -> float:
-    return best_blocks(T, d, epsilon, delta)[1]
 
 
 def _log(x: float) -> float:

@@ -75,12 +75,7 @@ def price(task: Task, horizon: int, columns: int, guarantee: PureDP | ApproxDP) 
 
 
 def _certified(
-    kind: floors.Task,
-    horizon: int,
-    columns: int,
-    guarantee: Guarantee,
-    relation: Neighbours,
-    max_per_event: int | None,
+    kind: floors.Task, horizon: int, columns: int, guarantee: Guarantee, relation: Neighbours, max_per_event: int | None
 ) -> Floor:
     steps: floors.Steps = "replace" if relation is Neighbours.REPLACE else "add_remove"
     if isinstance(guarantee, PureDP):

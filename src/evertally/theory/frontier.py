@@ -14,32 +14,29 @@ from __future__ import annotations
 
 import csv
 import math
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
+from typing import NamedTuple
 
 import numpy as np
 
 from evertally.bounds.square_root import EULER_GAMMA, whole_horizon
 
 # The tables are rounded to nearest and come from a quadrature; this much covers both (data/README.md).
-_ROUNDING = 1e-6
-_QUADRATURE = 5e-6
+_ROUNDING, _QUADRATURE = 1e-6, 5e-6
 _COARSE_FROM = 2**20
 _SUM_UNTIL = 1 << 12  # beyond, an expansion is exact to the last digit
 _FLOAT = 2.0**-40  # far above the error of the float formulas
 
 
-@dataclass(frozen=True)
-class Bracket:
+class Bracket(NamedTuple):
     """One line of gamma_bounds.csv, widened so that it is certified."""
 
     worst: tuple[float, float]
     rms: tuple[float, float]
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """A mechanism of the literature at one horizon: standard deviations, in the unit of its table."""
 
     mechanism: str

@@ -19,14 +19,7 @@ Tail = Literal["gaussian", "chernoff"]
 
 
 def m(
-    T: int,
-    r: int,
-    *,
-    tau: float,
-    delta: float,
-    kind: Kind = "paper",
-    tail: Tail = "gaussian",
-    t: int | None = None,
+    T: int, r: int, *, tau: float, delta: float, kind: Kind = "paper", tail: Tail = "gaussian", t: int | None = None
 ) -> float:
     """UnkBase: an item is released if its noisy count is greater than this (7.2; 10.4 for `tail="chernoff"`).
 

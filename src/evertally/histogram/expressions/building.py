@@ -40,15 +40,12 @@ class Columns(Sequence[Expression]):
 
     # `axis`, `dtype` and `out` are there because numpy.max(h) and its like pass them on.
     def max(self, axis: object = None, out: object = None) -> Expression:
-        """The maximum of all columns."""
         return maximum(self)
 
     def min(self, axis: object = None, out: object = None) -> Expression:
-        """The minimum of all columns."""
         return minimum(self)
 
     def mean(self, axis: object = None, dtype: object = None, out: object = None) -> Expression:
-        """The mean of all columns."""
         return mean(self)
 
     def sum(self, axis: object = None, dtype: object = None, out: object = None) -> Expression:

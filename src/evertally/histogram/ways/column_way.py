@@ -18,9 +18,8 @@ NOBODY_SAID = "nothing that was declared bounds how much an answer grows in a ti
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnWay(Way):
-    """A way that can be built. Its bound holds at all ticks (without a horizon: at tick 2^16) with probability
-    1 - beta of the task; what it would be without a horizon if `largest` were true is that of a stream that reaches it
-    evenly.
+    """A way that can be built. Its bound holds at all ticks (without a horizon: at tick 2^16) with probability 1 - beta
+    of the task; what it would be without a horizon if `largest` were true is that of a stream that reaches it evenly.
 
     `width`: numbers in a released row. `answers`: these are the answers themselves, not the column sums that they are
     taken from. `calibration`: the numbers that were settled for it.

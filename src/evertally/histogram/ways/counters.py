@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from evertally.counting.choose import Choice, budgets, build, misfit, model_of
 from evertally.counting.linear import JointSums
+from evertally.counting.process import NoiseProcess
 from evertally.counting.processes import PROCESSES, Setting
 from evertally.errors import ConfigurationError
 from evertally.histogram.tasks import Task
@@ -31,7 +32,7 @@ def _counter(task: Task, choice: Choice, setting: Setting) -> ColumnWay:
     factor = 2 if task.selects else 1
     if choice.mechanism == "sqrt":
         assert isinstance(choice.charge, ZCDP)
-        model: predict.Spreads = predict.SquareRoot(choice.charge, setting.change, task.ticks)
+        model: NoiseProcess | predict.SquareRoot = predict.SquareRoot(choice.charge, setting.change, task.ticks)
     else:
         model = model_of(choice, setting)
 

@@ -15,14 +15,13 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Protocol
 
 import numpy as np
 
 from evertally.bounds.extremes import TypicalTails, largest_where
 from evertally.bounds.square_root import S
 from evertally.bounds.tails import Spread
-from evertally.counting.process import spread_of
+from evertally.counting.process import NoiseProcess, spread_of
 from evertally.histogram.tasks import AllColumns, Largest, Task
 from evertally.noise import Law
 from evertally.partition import Configuration, TwoLevelPlan
@@ -35,21 +34,10 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 def typical_stream(task: Task) -> TypicalStream:
-    """The synthetic stream of a task."""
     T = task.ticks
     largest = max(1, int(min(task.ceiling, T * task.growth)))
     narrow = isinstance(task.queries, Largest) and task.queries.count == 1
     return TypicalStream(T, largest, task.growth, task.columns, wide=not narrow, selects=task.selects)
-
-
-class Spreads(Protocol):
-    """What is asked of the noise of a counter."""
-
-    def spread(self, tick: int, /) -> Spread:
-        """The law of the noise at a tick."""
-
-    def worst(self) -> Spread:
-        """The widest one."""
 
 
 class SquareRoot:
@@ -60,16 +48,14 @@ class SquareRoot:
         self._unit = change.l2_squared / (2 * float(charge.exact_rho))
 
     def spread(self, tick: int) -> Spread:
-        """The noise at a tick, rounded once."""
         variance = self._unit * S(self._horizon) * S(tick)
         return Spread("gaussian", variance, variance, math.sqrt(variance), math.sqrt(self._unit), roundings=1)
 
     def worst(self) -> Spread:
-        """That of the last tick."""
         return self.spread(self._horizon)
 
 
-def counter_error(task: Task, process: Spreads) -> float:
+def counter_error(task: Task, process: NoiseProcess | SquareRoot) -> float:
     """d counters: `process` is the noise of one of them."""
     stream = typical_stream(task)
     T, d = stream.horizon, stream.columns
