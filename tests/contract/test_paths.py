@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import weakref
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -203,3 +204,19 @@ def test_a_forked_process_is_a_copy() -> None:
         os._exit(refused if derived else 99)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == len(calls)
     assert made.step(1).tick == 2
+
+
+def test_a_mechanism_that_nobody_holds_is_gone_at_once() -> None:
+    """Not when circles are next looked for: a path is free when its owner is gone and has released nothing."""
+    gc.disable()
+    try:
+        key = et.Key.generate()
+        for make in (
+            counter,
+            lambda key: et.RunningMean(lower=0, upper=1, guarantee=et.PureDP(1.0), horizon=9, key=key, name="mean"),
+        ):
+            gone = weakref.ref(make(key))
+            assert gone() is None
+            make(key)
+    finally:
+        gc.enable()

@@ -118,7 +118,9 @@ class Mechanism(Guarded):
         self.horizon = None if self.horizon is None else whole("horizon", self.horizon, 1, LONGEST_HORIZON)
         self.neighbours = relation = Neighbours.parse(self.neighbours)
         given = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in _NOT_KEPT}
-        plan = self._plan = self._blueprint()
+        plan = self._blueprint()
+        # Without its makers, which know this object: it would live on in a circle, and with it the hold on its noise.
+        self._plan = replace(plan, door=_made, engine=_made)
         self.charge: Guarantee = plan.charge
         self.sensitivity: Change = plan.sensitivity
         self.contribution = plan.contribution
@@ -436,6 +438,10 @@ class Mechanism(Guarded):
             f"{count} more ticks after tick {self.tick} exceed the horizon {last_tick(self.horizon)} that the noise "
             "was made for; start a new stream with its own budget"
         )
+
+
+def _made(*parts: Any) -> Any:
+    raise AssertionError("a blueprint is built once")
 
 
 def _charge_text(charge: Guarantee) -> str:

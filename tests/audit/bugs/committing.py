@@ -100,13 +100,17 @@ def goes_on() -> Bug:
     return replaced(paths.Hold, check=lambda self: None)
 
 
+def _twin_engine(mechanism: Any) -> Any:
+    return type(mechanism)(**mechanism._options, key=mechanism.key, allow_copy=True)._engine
+
+
 @plant(_COPIES)
 def copied() -> Bug:
     """mechanisms can be copied (decision 25: a second one only by allow_copy)"""
 
     def shallow(self: Any) -> Any:
         twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__, _engine=self._plan.engine(self._source), _hold=None)
+        twin.__dict__.update(self.__dict__, _engine=_twin_engine(self), _hold=None)
         twin._engine.go_back(self.tick, self._kept.played.state)
         return twin
 
