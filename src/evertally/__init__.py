@@ -12,7 +12,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from evertally.contract import Release, SparseRows, restore
-from evertally.counting.processes import register_process
 from evertally.errors import (
     BudgetExceeded,
     ConfigurationError,
@@ -41,7 +40,7 @@ from evertally.statistics import (
     UnknownTopK,
     VectorCounter,
 )
-from evertally.statistics.own_engines import register_engine
+from evertally.statistics.own_engines import register_engine, register_process
 from evertally.stream import Stream
 
 if TYPE_CHECKING:

@@ -125,3 +125,63 @@ def test_two_statistics_of_one_name_are_not_restored_as_each_other() -> None:
         another()
     assert type(et.restore(first.snapshot(), key=et.simulation(1))) is Ledger
     assert issubclass(Ledger, Mechanism)
+
+
+class Fickle(list[Any]):
+    """True when it is asked first, and false afterwards."""
+
+    asked = 0
+
+    def __bool__(self) -> bool:
+        self.asked += 1
+        return self.asked == 1
+
+
+class Anything(str):
+    """Equal to whatever it is compared with."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = str.__hash__
+
+
+PURE: dict[str, Any] = {"guarantee": et.PureDP(1.0), "horizon": 50}
+
+
+@pytest.mark.parametrize("switch", [Fickle(), "no", "", None, 1, [1]])
+def test_a_switch_is_true_or_false(switch: Any) -> None:
+    with pytest.raises(et.ConfigurationError, match="signed is True or False"):
+        et.Counter(**PURE, signed=switch)
+    assert et.Counter(**PURE, signed=np.True_).contribution.signed is True
+
+
+def test_texts_are_copied_before_they_are_asked() -> None:
+    counter = et.Counter(**PURE, mechanism=Anything("tree"), name=Anything("visits"))
+    assert (counter.mechanism, type(counter.mechanism), type(counter.name)) == ("tree", str, str)
+    with pytest.raises(et.ConfigurationError, match="a name"):
+        et.Counter(**PURE, mechanism=["tree"])  # type: ignore[arg-type]
+
+
+def test_refusals_that_help() -> None:
+    with pytest.raises(et.ConfigurationError, match="beta"):
+        et.MaxSum(3, **PURE, beta="0.05")  # type: ignore[arg-type]
+    with pytest.raises(et.ConfigurationError, match="memory_limit"):
+        et.Counter(**PURE, max_window=10**12)
+    for calibration in ({}, {"charge": "x"}, {"charge": {"kind": "PureDP", "adversary": "adaptive", "epsilon": "x"}}):
+        with pytest.raises(et.ConfigurationError, match="calibration"):
+            et.MaxSum(3, **PURE, calibration=calibration, mechanism="rebased")
+    for error in (0, None, "5"):
+        with pytest.raises(et.ConfigurationError, match="above 0"):
+            et.plan(et.Counter, **PURE).guarantee_for(error)
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 100, None])
+@pytest.mark.parametrize("guarantee", [et.PureDP(1.0), et.ZCDP(0.3)], ids=repr)
+def test_the_plan_promises_what_the_class_promises(horizon: int | None, guarantee: Any) -> None:
+    tick = 2**16 if horizon is None else None
+    for cls in (et.MaxSum, et.SumSelect):
+        for way in et.plan(cls, 6, guarantee=guarantee, horizon=horizon, max_events_per_tick=9).fitting:
+            if way.name in ("tree", "honaker", "sqrt", "epoch-tree", "epoch-hybrid"):
+                made = cls(6, guarantee=guarantee, horizon=horizon, mechanism=way.name, key=et.simulation(1))
+                assert way.bound == pytest.approx(made.error_bound(0.05, tick))

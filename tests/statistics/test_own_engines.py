@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 import evertally as et
-from evertally import checks
+from evertally import checks, kinds
 from evertally.counting.accumulate import AccumulatingProcess
 from evertally.counting.linear import LinearEngine
 from evertally.counting.processes import PROCESSES
@@ -86,7 +87,9 @@ def test_auto_takes_only_ours() -> None:
     assert "summed" not in [way.name for way in et.plan(et.Counter, guarantee=et.PureDP(1.0), horizon=9)]
 
 
-@pytest.mark.parametrize("name", ["auto", "sparse", "tree", "summed", "", 7])
+@pytest.mark.parametrize(
+    "name", ["auto", "sparse", "tree", "rebased", "intervals", "recompute", "meta", "sparse-gumbel", *NAMES, "", 7]
+)
 def test_names_that_are_taken(name: Any) -> None:
     with pytest.raises(ConfigurationError):
         et.register_process(name, summed, proof="somewhere")
@@ -98,3 +101,18 @@ def test_a_proof_is_asked_for() -> None:
     for proof in ("", "  ", None):
         with pytest.raises(ConfigurationError, match="proof"):
             et.register_process("another", summed, proof=proof)  # type: ignore[arg-type]
+
+
+def test_what_is_foreign_is_never_called_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if it got in under one of our names."""
+    monkeypatch.setitem(PROCESSES, "rebased", PROCESSES["summed"])
+    kind = kinds.find("max_sum")
+    assert kind is not None
+    assert "not ours" in kind.mechanism_proof("rebased", "add_remove")
+
+
+def test_a_record_that_looks_like_ours_takes_nothing_away() -> None:
+    ours = kinds.find("counter")
+    assert ours is not None
+    kinds.forget_kind(replace(ours))
+    assert kinds.find("counter") is ours

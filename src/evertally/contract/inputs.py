@@ -29,8 +29,8 @@ def as_integers(x: Any) -> IntArray:
         if array.dtype.kind == "f" and not hasattr(x, "dtype"):
             # numpy turns [2**63, -1] into floats: whether a total is huge must not decide whether the call is refused.
             array = np.asarray(x, dtype=object)
-    except ValueError as error:
-        raise TypeError("totals are integers in rows of equal length") from error
+    except ValueError:
+        raise TypeError("totals are integers in rows of equal length") from None
     if array.size == 0 and not isinstance(x, np.ndarray):
         return array.astype(np.int64)
     if array.dtype.kind == "O":

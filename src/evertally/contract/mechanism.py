@@ -20,7 +20,7 @@ import numpy as np
 
 from evertally.contract.guarded import Guarded, Kept, exclusive
 from evertally.contract.inputs import keep_events
-from evertally.contract.options import check_guarantee, option, statistic
+from evertally.contract.options import check_guarantee, option, own_option, statistic
 from evertally.contract.parts import Accuracy, Blueprint, IntArray, check_beta
 from evertally.contract.paths import Hold, named
 from evertally.contract.release import Release
@@ -28,7 +28,7 @@ from evertally.contract.snapshot import guarantee_from_json, guarantee_to_json, 
 from evertally.contract.ticks import LONGEST_HORIZON, called_tick, checked_tick, last_tick, wanted_ticks
 from evertally.encode import UserCap, UserTick, own_column, require_column
 from evertally.errors import ConfigurationError, HorizonExceeded, ReplayRefused, StateError
-from evertally.integers import own_integer, whole
+from evertally.integers import whole
 from evertally.noise import Key, NoiseKey
 from evertally.privacy import ZCDP, Change, Guarantee, Neighbours, PureDP
 from evertally.secret import Secret
@@ -112,9 +112,7 @@ class Mechanism(Guarded):
         super().__init__()
         check_guarantee(self.guarantee)
         for field in dataclasses.fields(self):
-            number = own_integer(getattr(self, field.name))
-            if number is not None:
-                setattr(self, field.name, number)
+            setattr(self, field.name, own_option(field, getattr(self, field.name)))
         self.horizon = None if self.horizon is None else whole("horizon", self.horizon, 1, LONGEST_HORIZON)
         self.neighbours = relation = Neighbours.parse(self.neighbours)
         given = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in _NOT_KEPT}

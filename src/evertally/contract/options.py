@@ -12,9 +12,13 @@ import difflib
 import functools
 import textwrap
 from collections.abc import Callable
+from enum import Enum
 from typing import Any, TypeVar, cast, dataclass_transform
 
+import numpy as np
+
 from evertally.errors import ConfigurationError
+from evertally.integers import own_integer
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Guarantee, Neighbours, PureDP
 
 C = TypeVar("C", bound=type)
@@ -71,6 +75,21 @@ def _parameters(cls: Any) -> str:
         text = f"{field.name}: {field.metadata.get('about', '')}{default}"
         lines += textwrap.wrap(text, 112, initial_indent=" " * 8, subsequent_indent=" " * 12)
     return "\n".join(lines) + "\n"
+
+
+def own_option(field: Any, value: Any) -> Any:
+    """The option in Python's own types: an object of the caller's may say one thing to the noise and another to the
+    door. Switches are truth values and nothing else."""
+    if isinstance(field.default, bool):
+        if type(value) is not bool and type(value) is not np.bool_:
+            raise ConfigurationError(f"{field.name} is True or False; got a {type(value).__name__}")
+        return bool(value)
+    if isinstance(value, str) and not isinstance(value, Enum):
+        return str.__str__(value)
+    if field.name == "mechanism":
+        raise ConfigurationError('mechanism is a name, e.g. "auto"')
+    number = own_integer(value)
+    return value if number is None else number
 
 
 def check_guarantee(guarantee: Any) -> None:

@@ -165,7 +165,7 @@ class Blueprint:
     open: str = ""  # why nothing bounds the error, and what to declare
 
 
-def check_beta(beta: float) -> None:
+def check_beta(beta: Any) -> None:
     """Refuses what is no failure probability."""
-    if not 0 < beta < 1:
+    if isinstance(beta, str) or not 0 < beta < 1:
         raise ConfigurationError("beta is a probability between 0 and 1")

@@ -25,6 +25,11 @@ class Windowed(Mechanism):
     def __post_init__(self) -> None:
         self.max_window = whole("max_window", self.max_window, 0, LONGEST_HORIZON)
         super().__post_init__()
+        needed, limit = 8 * (self.max_window + 1) * self._engine.width, getattr(self, "memory_limit", 2**30)
+        if self.max_window and needed > limit:
+            raise ConfigurationError(
+                f"max_window={self.max_window} keeps {needed} bytes of releases, above memory_limit={limit}"
+            )
         # Released rows of the last ticks, tick t in place t mod (max_window + 1); those of the last call are committed.
         self._history = np.zeros((self.max_window + 1, self._engine.width), dtype=np.int64)
 

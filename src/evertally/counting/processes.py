@@ -1,4 +1,4 @@
-"""The noise processes, by name; and the door for those of somebody else."""
+"""The noise processes, by name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from evertally.counting.process import Budget, NoiseProcess
 from evertally.counting.sqrt import SqrtProcess
 from evertally.counting.sqrt_factor import sqrt_factor
 from evertally.counting.tree import Radix, TreeProcess, choose_radix, levels
-from evertally.errors import ConfigurationError
 from evertally.noise import Source
 from evertally.privacy import ZCDP, Change, PureDP
 
@@ -146,44 +145,3 @@ PROCESSES: dict[str, ProcessRecord] = {
     "epoch-tree": ProcessRecord(False, True, lambda s: 8 * s.columns, _epoch_tree),
 }
 OURS = tuple(PROCESSES)  # what "auto" takes from: nobody gets a process that this library does not answer for
-
-
-def register_process(
-    name: str,
-    build: Build,
-    *,
-    proof: str,
-    bounded: bool = True,
-    pure: bool = False,
-    memory: Callable[[Setting], int] = lambda setting: 8 * setting.columns,
-) -> None:
-    """A noise process of your own: `mechanism=name` takes it, in Python, in a `Stream` and in a stream spec.
-
-    `build(charge, setting, source)` makes a `NoiseProcess`: integers that never see data, drawn from `source` alone,
-    for the budget `charge` and the change `setting.change` that one protected unit makes. `proof` says where it is
-    proved that this noise hides that change; certificates show it with the words "not ours", and "auto" never takes
-    it. `evertally.checks` and the auditor take a mechanism with it like any other. Its name is in the address of the
-    noise: a process that is changed needs a new name.
-
-    >>> import evertally as et
-    >>> from evertally.counting.accumulate import AccumulatingProcess
-    >>> def pile(charge, setting, source):
-    ...     return AccumulatingProcess(
-    ...         charge, setting.change, horizon=setting.horizon, columns=setting.columns, source=source)
-    >>> et.register_process("pile of a doctest", pile, proof="parameterized-histograms 3.1", pure=True)
-    >>> counter = et.Counter(guarantee=et.PureDP(1.0), horizon=9, mechanism="pile of a doctest", key=et.simulation(1))
-    >>> counter.mechanism, counter.run([1, 2]).shape
-    ('pile of a doctest', (2,))
-    """
-    check_name(name, proof)
-    if name in PROCESSES:
-        raise ConfigurationError(f"there is a noise process {name!r}; a process that was changed needs a new name")
-    PROCESSES[name] = ProcessRecord(bounded, pure, memory, build, proof)
-
-
-def check_name(name: object, proof: object) -> None:
-    """Refuses what is no name of a mechanism, or is one that has a meaning, and a proof that says nothing."""
-    if not isinstance(name, str) or not name or name in ("auto", "sparse"):
-        raise ConfigurationError('a mechanism is named by a text that is not "auto" and not "sparse"')
-    if not isinstance(proof, str) or not proof.strip():
-        raise ConfigurationError("proof says where it is proved that the noise hides one unit; certificates show it")

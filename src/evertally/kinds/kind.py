@@ -209,10 +209,10 @@ class Kind:
 
     def mechanism_proof(self, mechanism: str, neighbours: str) -> str:
         """That this noise hides a change of the given size."""
-        proof = self.proofs.get(mechanism)
-        if proof is not None:
+        foreign, proof = proof_elsewhere(mechanism), self.proofs.get(mechanism)
+        if foreign is None and proof is not None:
             return proof.under(neighbours)
-        return f"not ours: {proof_elsewhere(mechanism) or 'nobody said where it is proved'}"
+        return f"not ours: {foreign or 'nobody said where it is proved'}"
 
     def proof_of_change(self, neighbours: str, unit: str) -> str:
         """By how much one protected unit can change what is counted."""

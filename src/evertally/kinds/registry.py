@@ -50,7 +50,8 @@ def forget_kind(kind: Kind) -> None:
     if is_ours(kind):
         raise ConfigurationError(f"{kind.name!r} is ours, and stays")
     for spelling in kind.spellings:
-        _known.pop(spelling, None)
+        if _known.get(spelling) is kind:  # a record that looks like another one takes nothing from it
+            del _known[spelling]
 
 
 def is_ours(kind: Kind) -> bool:

@@ -11,6 +11,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 from evertally.errors import ConfigurationError
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
@@ -51,8 +52,8 @@ def longest_horizon(like: int | None, error: float, bound: Callable[[int], float
 class _Search:
     """Where a falling bound is small enough for the first time, between two places."""
 
-    def __init__(self, error: float, bound: Callable[[int], float], low: int, high: int) -> None:
-        if not error > 0:
+    def __init__(self, error: Any, bound: Callable[[int], float], low: int, high: int) -> None:
+        if error is None or isinstance(error, str) or not error > 0:
             raise ConfigurationError("the wanted error is a number above 0")
         self._error, self._bound, self._low, self._high = error, bound, low, high
         self._seen: dict[int, float | None] = {}  # None: refused

@@ -25,6 +25,8 @@ class Wanted:
     query: str | None = None
 
     def __post_init__(self) -> None:
+        if not self.error > 0:
+            raise ConfigurationError("the wanted error is a number above 0")
         if self.beta is not None and not 0 < self.beta < 1:
             raise ConfigurationError("beta is a probability between 0 and 1")
         self._bound()  # refuses a query that is not there, or has no error to speak of

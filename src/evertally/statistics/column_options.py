@@ -141,7 +141,14 @@ class Guessing(Mechanism):
             settled=self.calibration,
         )
         self._task = task
-        approach = choose(task, mechanism)
+        try:
+            approach = choose(task, mechanism)
+        except (KeyError, ValueError, TypeError, ZeroDivisionError) as error:
+            if self.calibration is None:
+                raise
+            raise ConfigurationError(
+                "calibration is what this version settled for the same options, as a snapshot carries it; leave it out"
+            ) from error
         split = None if shares is None else [str(share) for share in shares]
         return Blueprint(
             word=word,

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from evertally.contract.parts import Engine
-from evertally.counting.processes import PROCESSES, Setting, check_name
+from evertally.counting.processes import PROCESSES, ProcessRecord, Setting
+from evertally.counting.processes import Build as BuildProcess
 from evertally.errors import ConfigurationError
 from evertally.histogram.ways import NAMES
 from evertally.noise import ItemSource
 from evertally.privacy import Guarantee
+from evertally.statistics import streaming, unknown
 
 Build = Callable[[Guarantee, Setting, ItemSource], Engine]
 
@@ -24,6 +26,7 @@ class OwnEngine:
 
 
 ENGINES: dict[str, OwnEngine] = {}
+_TAKEN = ("auto", "sparse", *NAMES, *streaming.MECHANISMS, *unknown.MECHANISMS)
 
 
 def register_engine(name: str, build: Build, *, proof: str) -> None:
@@ -48,10 +51,50 @@ def register_engine(name: str, build: Build, *, proof: str) -> None:
     >>> counts.mechanism, sorted(counts.step({"a": 3}).value)
     ('engine of a doctest', ['a', 'b'])
     """
-    check_name(name, proof)
-    if name in ENGINES or name in PROCESSES or name in NAMES:
-        raise ConfigurationError(f"there is a mechanism {name!r}; an engine that was changed needs a new name")
+    _check(name, proof)
     ENGINES[name] = OwnEngine(build, proof)
+
+
+def register_process(
+    name: str,
+    build: BuildProcess,
+    *,
+    proof: str,
+    bounded: bool = True,
+    pure: bool = False,
+    memory: Callable[[Setting], int] = lambda setting: 8 * setting.columns,
+) -> None:
+    """A noise process of your own: `mechanism=name` takes it, in Python, in a `Stream` and in a stream spec.
+
+    `build(charge, setting, source)` makes a `NoiseProcess`: integers that never see data, drawn from `source` alone,
+    for the budget `charge` and the change `setting.change` that one protected unit makes. `proof` says where it is
+    proved that this noise hides that change; certificates show it with the words "not ours", and "auto" never takes
+    it. `evertally.checks` and the auditor take a mechanism with it like any other. Its name is in the address of the
+    noise: a process that is changed needs a new name.
+
+    >>> import evertally as et
+    >>> from evertally.counting.accumulate import AccumulatingProcess
+    >>> def pile(charge, setting, source):
+    ...     return AccumulatingProcess(
+    ...         charge, setting.change, horizon=setting.horizon, columns=setting.columns, source=source)
+    >>> et.register_process("pile of a doctest", pile, proof="parameterized-histograms 3.1", pure=True)
+    >>> counter = et.Counter(guarantee=et.PureDP(1.0), horizon=9, mechanism="pile of a doctest", key=et.simulation(1))
+    >>> counter.mechanism, counter.run([1, 2]).shape
+    ('pile of a doctest', (2,))
+    """
+    _check(name, proof)
+    PROCESSES[name] = ProcessRecord(bounded, pure, memory, build, proof)
+
+
+def _check(name: object, proof: object) -> None:
+    """Refuses a name that has a meaning for any statistic, and a proof that says nothing: nobody else's noise may pass
+    for ours."""
+    if type(name) is not str or not name:
+        raise ConfigurationError("a mechanism is named by a text")
+    if name in (*_TAKEN, *PROCESSES, *ENGINES):
+        raise ConfigurationError(f"there is a mechanism {name!r}; what is new, or was changed, needs a new name")
+    if not isinstance(proof, str) or not proof.strip():
+        raise ConfigurationError("proof says where it is proved that the noise hides one unit; certificates show it")
 
 
 def proof_elsewhere(mechanism: str) -> str | None:

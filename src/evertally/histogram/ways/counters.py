@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from evertally.bounds.joint import of_column
 from evertally.counting.choose import Choice, budgets, build, misfit, model_of
 from evertally.counting.linear import JointSums
-from evertally.counting.process import NoiseProcess
+from evertally.counting.process import NoiseProcess, path_bound
 from evertally.counting.processes import PROCESSES, Setting
 from evertally.errors import ConfigurationError
 from evertally.histogram.tasks import Task
@@ -37,8 +38,11 @@ def _counter(task: Task, choice: Choice, setting: Setting) -> ColumnWay:
         model = model_of(choice, setting)
 
     def promise() -> float:
-        spread = model.spread(task.ticks) if task.horizon is None else model.worst()
-        return factor * spread.radius(task.beta / (task.columns * (task.ticks)))
+        # What the mechanism itself will say: by the law of the whole path, not tick by tick.
+        path = model_of(choice, setting)
+        return factor * path_bound(
+            path, of_column(task.beta, task.columns), task.ticks if task.horizon is None else None
+        )
 
     return ColumnWay(
         name=choice.mechanism,
