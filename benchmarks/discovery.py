@@ -116,7 +116,9 @@ def flights(days: list[list[str]]) -> list[Curve]:
                 truth[label] = truth.get(label, 0) + 1
             value = mechanism.step(labels).value
             named.append(len(value))
-            missed.append(sum(count > mechanism.threshold(t) for label, count in truth.items() if label not in value))
+            missed.append(
+                sum(count > mechanism.threshold_at(t) for label, count in truth.items() if label not in value)
+            )
             errors += [abs(count - truth[label]) for label, count in value.items()]
         curves.append(Curve(f"UnkBase, {kind}", named, missed, float(np.mean(errors))))
     return curves

@@ -8,7 +8,8 @@ from fractions import Fraction
 import pytest
 
 from benchmarks import formulas
-from evertally.counting.choose import EPOCHS, Choice, build
+from evertally.counting.choose import Choice, build
+from evertally.counting.epochs import EPOCHS
 from evertally.counting.process import NoiseProcess
 from evertally.counting.processes import HYBRID_TARGET, Setting, hybrid_shares
 from evertally.counting.tree import TreeProcess, choose_radix

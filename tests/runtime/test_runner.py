@@ -337,7 +337,7 @@ def test_plan_of_column_queries(write_spec: WriteSpec) -> None:
     }
     assert [query.numbers for query in planned.values()] == [1, 3, 1, 1, 2, 2, 1]
     assert planned["busiest"].mechanism == "rebased"
-    assert planned["rare"].mechanism == "intervals"
+    assert planned["rare"].mechanism == "sparse"
     for name in ("busiest", "first", "order", "middle", "rare"):
         assert planned[name].stddev is None
         assert planned[name].error_bound is not None

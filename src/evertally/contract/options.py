@@ -43,8 +43,8 @@ def statistic(cls: C) -> C:
     ...
     TypeError: Ruler has no option 'lenght'; did you mean 'length'?
     >>> import inspect
-    >>> str(inspect.signature(Ruler)), "How long it is." in Ruler.__doc__
-    ("(*, length: 'int' = 30) -> 'None'", True)
+    >>> list(inspect.signature(Ruler).parameters), "How long it is." in Ruler.__doc__
+    (['length'], True)
     """
     made: Any = dataclasses.dataclass(kw_only=True, eq=False, repr=False)(cls)
     made.__init__ = _helpful(made)

@@ -23,6 +23,7 @@ __all__ = ["floor", "frontier", "plan", "price", "selection"]
 def plan(make: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     """The same as `evertally.plan`: ranked mechanisms with their predicted errors.
 
+    >>> import evertally as et
     >>> et.theory.plan(et.Counter, guarantee=et.ZCDP(0.5), horizon=4096).best.name
     'sqrt'
     """

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from evertally.runtime.spec.types import Retention
 from evertally.runtime.state.retention import drop_statements, kept, thinned_through
 
-RULES = st.builds(
-    Retention,
-    full=st.integers(1, 30),
-    every=st.integers(0, 12),
-    keep=st.none() | st.integers(1, 60),
-)
+
+def rule(full: int, every: int, more: int | None) -> Retention:
+    """What a spec may say: at least what is kept in full is kept."""
+    return Retention(full=full, every=every, keep=None if more is None else full + more)
+
+
+RULES = st.builds(rule, full=st.integers(1, 30), every=st.integers(0, 12), more=st.none() | st.integers(0, 60))
 
 
 def table() -> sqlite3.Connection:
