@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ Columns = int | Sequence[str]
 _PIECE = 1 << 22  # numbers handled at once by run
 
 
-class RowDoor:
+class RowDoor(ABC):
     """Integer rows. Totals are clipped to `limit`: 1-Lipschitz in every total, hence free, and it keeps the sums far
     from the end of int64. Not used directly."""
 
@@ -29,13 +30,13 @@ class RowDoor:
         self.columns = columns
         self._low, self._limit = -limit if signed else 0, limit
 
+    @abstractmethod
     def row(self, x: Any, tick: int) -> IntArray:
         """One tick's totals, not yet in range; raises TypeError for what is not one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def event_row(self, events: Any, tick: int) -> IntArray:
         """The sum of one tick's events, each of them bounded."""
-        raise NotImplementedError
 
     def total(self, x: Any, tick: int) -> IntArray:
         return self._in_range(self.row(x, tick))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -100,15 +101,17 @@ class LabelledForm(RowForm):
         return dict(zip(self.labels, row.tolist(), strict=True))
 
 
-class FoundForm:
+class FoundForm(ABC):
     """Rows that bring their own labels: a release maps labels to numbers, and how many there are differs from tick to
     tick. Rows are what the engine gives; a subclass says how to read one. Not used directly."""
 
+    @abstractmethod
     def show(self, row: Any) -> dict[str, int]:
-        raise NotImplementedError
+        """One row, best first."""
 
+    @abstractmethod
     def interval(self, row: Any, accuracy: Accuracy, beta: float) -> tuple[dict[str, int], dict[str, int]]:
-        raise NotImplementedError
+        """Where the truth lies, label by label."""
 
     def show_many(self, rows: Any) -> Any:
         return [self.show(row) for row in rows]
