@@ -185,3 +185,24 @@ def test_the_plan_promises_what_the_class_promises(horizon: int | None, guarante
             if way.name in ("tree", "honaker", "sqrt", "epoch-tree", "epoch-hybrid"):
                 made = cls(6, guarantee=guarantee, horizon=horizon, mechanism=way.name, key=et.simulation(1))
                 assert way.bound == pytest.approx(made.error_bound(0.05, tick))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **options: et.VectorCounter(3, **options),
+        lambda **options: et.VectorCounter(2, other="rest", **options),
+        lambda **options: et.Histogram(categories=["a", "b", "c"], **options),
+        lambda **options: et.Histogram(categories=["a", "b", "c"], mechanism="sparse", **options),
+        lambda **options: et.MaxSum(3, **options),
+        lambda **options: et.TopK(2, 3, **options),
+    ],
+)
+def test_no_limit_on_the_columns_of_an_event_means_all_of_them(make: Any) -> None:
+    """One meaning; who counts categories has 1 by default, who asks about column sums all."""
+    unlimited = make(**PURE, max_per_event=None, key=et.simulation(1))
+    assert unlimited.sensitivity == make(**PURE, max_per_event=3, key=et.simulation(1)).sensitivity
+    assert unlimited.contribution.max_per_event == 3
+    again = et.restore(unlimited.snapshot(), key=et.simulation(1))
+    assert again.step([1, 2, 3]).tick == 1
+    assert again.noise_fingerprint == unlimited.noise_fingerprint

@@ -168,7 +168,7 @@ def _events(model: Linear) -> list[Any]:
     if not isinstance(model, VectorCounter | Histogram):
         return [None, 0, 1, 0.5, 10**30, -(10**30), *weights]
     labels = [*model.labels[: 5 if len(weights) == 1 else 4], "evertally-undeclared"]
-    longest = min(len(labels), int(model._options["max_per_event"]) + 1)
+    longest = min(len(labels), model.contribution.max_per_event + 1)
     events: list[dict[str, int]] = [{}]
     for _ in range(longest):
         longer = [{**e, label: v} for e in events for label in labels if label not in e for v in weights]

@@ -24,6 +24,10 @@ class ByColumn(Mechanism):
         assert isinstance(self._door, EachColumn)
         return self._door.categories.labels
 
+    def _per_event(self, names: Sequence[Any], given: int | None) -> int:
+        """How many columns an event touches at most."""
+        return len(names) + (self.other is not None) if given is None else given
+
     def _read_events(
         self, names: Sequence[Any], max_per_event: int, signed: bool = False, rank_by_label: bool = False
     ) -> tuple[CategoryDoor, Any]:

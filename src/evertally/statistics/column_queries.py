@@ -47,7 +47,7 @@ class ColumnQuery(ByColumn, Guessing):
     ) -> Blueprint:
         """The blueprint of a question; `further` are its own options, as addresses and snapshots keep them."""
         d = len(names) + (self.other is not None)
-        per_event = d if self.max_per_event is None else self.max_per_event
+        per_event = self._per_event(names, self.max_per_event)
         door, kept = self._read_events(names, per_event)
         # `columns` is a field of each question, after what it asks for: a field here would come before it.
         vars(self)["columns"] = door.labels

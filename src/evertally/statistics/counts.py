@@ -166,7 +166,7 @@ class VectorCounter(ByColumn, Linear):
     """
 
     columns: Columns | tuple[str, ...] = option("The columns: how many, or their names.", kw_only=False)
-    max_per_event: int = option("How many columns an event touches at most.", default=1)
+    max_per_event: int | None = option("How many columns an event touches at most; None: all of them.", default=1)
     signed: bool = option("Whether amounts may be negative.", default=False)
     protects: Literal["event", "item"] = option(
         "What of an event is protected: all of it, or one item.", default="event"
@@ -206,7 +206,7 @@ class Histogram(ByColumn, SparseToo):
     """
 
     categories: Sequence[str] = option("The categories, all of them.")
-    max_per_event: int = option("How many columns an event touches at most.", default=1)
+    max_per_event: int | None = option("How many columns an event touches at most; None: all of them.", default=1)
     protects: Literal["event", "item"] = option(
         "What of an event is protected: all of it, or one item.", default="event"
     )
@@ -224,7 +224,8 @@ class Histogram(ByColumn, SparseToo):
     def _sparse(self, names: list[Any], way: str) -> Blueprint:
         self._only_sparse()
         foreign({"protects": self.protects}, {"protects": "event"}, "linear noise")
-        door, kept = self._read_events(names, self.max_per_event)
+        per_event = self._per_event(names, self.max_per_event)
+        door, kept = self._read_events(names, per_event)
         self.categories = self.columns = door.labels
         queries = AllColumns(door.width)
         return self._partitioned(
@@ -233,7 +234,7 @@ class Histogram(ByColumn, SparseToo):
             shown=_shown(way),
             columns=door.width,
             queries=queries,
-            max_per_event=self.max_per_event,
+            max_per_event=per_event,
             max_weight=self.max_weight,
             memory_limit=self.memory_limit,
             address={"columns": kept, "max_per_event": self.max_per_event, "other": self.other} | self._windows(),
@@ -251,9 +252,10 @@ def _shown(way: str) -> str:
 def _columns_of(me: VectorCounter | Histogram, word: str, names: Sequence[Any], called: str) -> Blueprint:
     """The blueprint of linear counts by column."""
 
-    door, kept = me._read_events(names, me.max_per_event, me.signed, rank_by_label=me.protects == "item")
+    per_event = me._per_event(names, me.max_per_event)
+    door, kept = me._read_events(names, per_event, me.signed, rank_by_label=me.protects == "item")
     contribution = Contribution(
-        max_per_event=me.max_per_event,
+        max_per_event=per_event,
         max_weight=me.max_weight,
         signed=me.signed,
         protects=me.protects,

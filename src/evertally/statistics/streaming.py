@@ -113,7 +113,7 @@ class StreamingTopK(ByColumn):
             raise ConfigurationError('streaming selection is proved for "add_remove" and "replace" neighbours only')
         names = read_columns(self.columns)
         d = len(names) + (self.other is not None)
-        per_event = d if self.max_per_event is None else self.max_per_event
+        per_event = self._per_event(names, self.max_per_event)
         door, kept = self._read_events(names, per_event)
         self.columns = labels = door.labels
         contribution = Contribution(
