@@ -60,15 +60,7 @@ class Stream:
         name = name or kind.__name__.lower()
         if name in self.mechanisms:
             raise ConfigurationError(f"the stream already has a mechanism named {name!r}; give this one another name")
-        reserved = {
-            "guarantee",
-            "horizon",
-            "key",
-            "stream",
-            "neighbours",
-            "unit",
-            "max_events_per_user",
-        } & set(options)
+        reserved = {"guarantee", "horizon", "key", "stream", "neighbours", "unit", "max_events_per_user"} & set(options)
         if reserved:
             raise ConfigurationError(f"{', '.join(sorted(reserved))}: set for the whole stream, not for one mechanism")
         part = self.guarantee.share(share)

@@ -62,14 +62,7 @@ class HonakerProcess(Secret):
     """
 
     def __init__(
-        self,
-        charge: Budget,
-        change: Change,
-        *,
-        horizon: int,
-        columns: int,
-        source: Source,
-        lane: str = "honaker",
+        self, charge: Budget, change: Change, *, horizon: int, columns: int, source: Source, lane: str = "honaker"
     ) -> None:
         self.horizon: int | None = horizon
         self.columns = columns

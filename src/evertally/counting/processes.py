@@ -57,13 +57,7 @@ def _tree(charge: Budget, setting: Setting, source: Source) -> NoiseProcess:
     depth = levels(T, choose_radix(T, setting.radix, isinstance(charge, PureDP)))
     keep = 8 * setting.columns * (depth + 1) <= setting.memory_limit
     return TreeProcess(
-        charge,
-        setting.change,
-        horizon=T,
-        columns=setting.columns,
-        source=source,
-        radix=setting.radix,
-        keep=keep,
+        charge, setting.change, horizon=T, columns=setting.columns, source=source, radix=setting.radix, keep=keep
     )
 
 
@@ -99,12 +93,7 @@ def _epoch_hybrid(charge: Budget, setting: Setting, source: Source) -> NoiseProc
     def inner(k: int, columns: int) -> NoiseProcess:
         if k <= HYBRID_LONGEST_SQRT and 8 * setting.columns * 2**k <= setting.memory_limit // 2:
             return SqrtProcess(
-                ZCDP(rho_inner),
-                setting.change,
-                horizon=2**k,
-                columns=columns,
-                source=source,
-                lane=f"epoch-{k}",
+                ZCDP(rho_inner), setting.change, horizon=2**k, columns=columns, source=source, lane=f"epoch-{k}"
             )
         return TreeProcess(
             ZCDP(rho_inner),

@@ -129,8 +129,7 @@ class EventDoor(Secret, ABC, Generic[Item]):
 
 
 class CategoryDoor(EventDoor[int]):
-    """Events that name categories become integer rows with one column per declared category (and one for
-    `other`).
+    """Events that name categories become integer rows with one column per declared category (and one for `other`).
 
     Events are bounded as `EventDoor` says; undeclared labels are dropped, or go to `other` if there is one.
 

@@ -144,8 +144,7 @@ def _last_of_repeated(scalar: Any) -> object:
 
 
 def coded(column: Any) -> tuple[Codes, list[object]] | None:
-    """A column of plain values as (codes, distinct values), code -1 for null; None when entries are
-    collections.
+    """A column of plain values as (codes, distinct values), code -1 for null; None when entries are collections.
 
     Only the distinct values are then looked at one by one, by the same functions that look at single events,
     so the fast path cannot disagree with the slow one.
@@ -191,8 +190,7 @@ def coded_arrow(column: Any) -> tuple[Codes, Any] | None:
     if pa.types.is_nested(dictionary.type):
         return None
     if len(dictionary) > len(codes):
-        # A slice of a long column carries the whole column's dictionary; look only at what occurs in the
-        # slice.
+        # A slice of a long column carries the whole column's dictionary; look only at what occurs in the slice.
         used, codes = np.unique(codes, return_inverse=True)
         missing = int(used.size > 0 and used[0] < 0)
         dictionary = dictionary.take(pa.array(used[missing:]))

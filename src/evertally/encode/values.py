@@ -21,12 +21,10 @@ _SMALLEST_STEP, _LARGEST_STEP = Fraction(sys.float_info.min), Fraction(sys.float
 
 
 class ValueDoor(Secret):
-    """Turns values into two integer columns: the sum of their grid positions v, |v| <= A, and A for each
-    value.
+    """Turns values into two integer columns: the sum of their grid positions v, |v| <= A, and A for each value.
 
-    Quantise first, clip afterwards, in integers (factorization-counting 11, step 1): then no event moves the
-    row by more than (A, A), whatever rounding did. What is no number contributes nothing; infinities count as
-    the ends.
+    Quantise first, clip afterwards, in integers (factorization-counting 11, step 1): then no event moves the row by
+    more than (A, A), whatever rounding did. What is no number contributes nothing; infinities count as the ends.
 
     >>> door = ValueDoor(lower=0, upper=10, resolution=1)
     >>> door.steps, door.totals([0, 5, 10, 99, 7.4, None, "7", float("nan")], tick=1).tolist()

@@ -1,9 +1,8 @@
 """The fast path of a draw in float64: plain functions, interpreted for single draws and compiled for vectors.
 
-Only additions, multiplications, floor and frexp are used, so the error analysis needs nothing of the machine
-but IEEE 754 rounding of these (fused multiply-adds included: they round less). A result is returned only if
-it is the same for every real number within the certified distance; otherwise the answer is TOO_CLOSE and the
-slow path decides.
+Only additions, multiplications, floor and frexp are used, so the error analysis needs nothing of the machine but IEEE
+754 rounding of these (fused multiply-adds included: they round less). A result is returned only if it is the same for
+every real number within the certified distance; otherwise the answer is TOO_CLOSE and the slow path decides.
 """
 
 from __future__ import annotations
@@ -24,14 +23,7 @@ _SLACK = 2.0**-50  # eight roundings of y: scale (2), product, sum, lower end, a
 
 
 def magnitude(
-    v: float,
-    coefficients: Any,
-    radius: Any,
-    bits: int,
-    octaves: int,
-    scale: float,
-    shift: float,
-    curvature: float,
+    v: float, coefficients: Any, radius: Any, bits: int, octaves: int, scale: float, shift: float, curvature: float
 ) -> int:
     """floor(scale * quantile(V) + shift) for all V that begin with the word v, or TOO_CLOSE.
 

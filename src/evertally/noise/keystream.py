@@ -15,12 +15,11 @@ The law that the bits are drawn for is part of the key: the same bits at two sca
 read the same ones, whatever a caller, a planner or a later version mixes up.
 
 Domain separation (docs/theory/samplers.md, section 5). The path that led to the subkey, the lane, the law and the page
-enter BLAKE2b under an injective encoding; inside a page the block is the full address, and AES is a
-permutation, so distinct addresses use distinct cipher inputs under one key or independent keys. AES used this
-way is a pseudorandom permutation where a function is wanted: a page has at most 2^32 round-0 blocks, so the
-switch costs at most 2^64/2^129 = 2^-65 a page, on top of the advantage against AES and BLAKE2b themselves.
-Later rounds are reached with probability below 2^-76 a draw at the worst scale and do not change the picture.
-2^48 draws in full pages cost 2^-49 in all.
+enter BLAKE2b under an injective encoding; inside a page the block is the full address, and AES is a permutation, so
+distinct addresses use distinct cipher inputs under one key or independent keys. AES used this way is a pseudorandom
+permutation where a function is wanted: a page has at most 2^32 round-0 blocks, so the switch costs at most 2^64/2^129 =
+2^-65 a page, on top of the advantage against AES and BLAKE2b themselves. Later rounds are reached with probability
+below 2^-76 a draw at the worst scale and do not change the picture. 2^48 draws in full pages cost 2^-49 in all.
 """
 
 from __future__ import annotations
@@ -92,8 +91,7 @@ class Keystream(Secret):
         if cipher is None:
             message = self._prefix + b"".join(number.to_bytes(8, "little") for number in numbers)
             key = hashlib.blake2b(message, key=self._subkey, digest_size=32, person=person).digest()
-            # One block per address and no block twice: this is counter mode with our own counter, not ECB of
-            # a text.
+            # One block per address and no block twice: this is counter mode with our own counter, not ECB of a text.
             cipher = Cipher(algorithms.AES(key), modes.ECB()).encryptor()  # noqa: S305
             self._pages[page] = cipher
             if len(self._pages) > _LIVE_PAGES:

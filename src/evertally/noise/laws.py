@@ -1,9 +1,8 @@
 """The two noise laws, exactly: what a draw is, decided from as many random bits as it takes.
 
-A draw is a sign bit and a uniform V in (0, 1); its magnitude is M = #{k >= 1 : V < S(k)}, S(k) = P(|Z| >= k).
-So a draw is a mathematical function of its bits, whichever code evaluates it: the tables and kernels of this
-room are fast ways to the same integer, and the methods here are the slow way that settles every case, in ball
-arithmetic.
+A draw is a sign bit and a uniform V in (0, 1); its magnitude is M = #{k >= 1 : V < S(k)}, S(k) = P(|Z| >= k). So a draw
+is a mathematical function of its bits, whichever code evaluates it: the tables and kernels of this room are fast ways
+to the same integer, and the methods here are the slow way that settles every case, in ball arithmetic.
 """
 
 from __future__ import annotations
@@ -159,8 +158,7 @@ class DiscreteGaussian:
         return max(0, int(float(guess.mid()))) if guess.is_finite() else 0
 
     def _summed_tail(self, k: int) -> arb:
-        # Successive terms shrink by at least the ratio at J, so all terms from J on add at most g(J)/(1 -
-        # ratio).
+        # Successive terms shrink by at least the ratio at J, so all terms from J on add at most g(J)/(1 - ratio).
         J = k + math.ceil(math.sqrt(2 * float(self.sigma_squared) * (ctx.prec + 8) * math.log(2)))
         ratio = (-ball(Fraction(2 * J + 1) / (2 * self.sigma_squared))).exp()
         rest = _gauss(J, self.sigma_squared) / (1 - ratio)

@@ -21,9 +21,8 @@ from evertally.noise.sampler import draw
 from evertally.noise.variates import AddressedVariates, VariateKind, Variates, ZeroVariates
 from evertally.secret import Secret
 
-# Draws are made in pieces of this many: their random bits stay in the processor's cache, and the buffers stay
-# below the 128 KiB from which the C library fetches fresh pages from the kernel for each of them (three times
-# slower).
+# Draws are made in pieces of this many: their random bits stay in the processor's cache, and the buffers stay below the
+# 128 KiB from which the C library fetches fresh pages from the kernel for each of them (three times slower).
 _PIECE = 1 << 12
 _SHORT = 6  # bytes: among a thousand lanes two hashes agree with probability 2^-29
 

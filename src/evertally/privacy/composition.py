@@ -10,12 +10,11 @@ from evertally.privacy.guarantees import ZCDP, ApproxDP, ApproxZCDP, Guarantee, 
 def compose(*guarantees: Guarantee) -> Guarantee:
     """The guarantee of mechanisms that run side by side on the same stream; rho is not converted.
 
-    Theorems: epsilons and deltas add (basic composition), rho adds (zCDP composition;
-    price-of-continual-release 2, streaming-selection 2.1 and 2.3); a pure mechanism enters a zCDP sum at
-    eps^2/2 and an (eps, delta) one at (eps^2/2, delta). The result stays pure if all are, is (eps, delta)
-    if all are pure or (eps, delta), otherwise zCDP, with a delta if any has one. That these sums hold for
-    mechanisms that *run at the same time* on adaptive input is concurrent composition (additions 1, and see
-    `Ledger`). All must protect the same neighbours.
+    Theorems: epsilons and deltas add (basic composition), rho adds (zCDP composition; price-of-continual-release 2,
+    streaming-selection 2.1 and 2.3); a pure mechanism enters a zCDP sum at eps^2/2 and an (eps, delta) one at (eps^2/2,
+    delta). The result stays pure if all are, is (eps, delta) if all are pure or (eps, delta), otherwise zCDP, with a
+    delta if any has one. That these sums hold for mechanisms that *run at the same time* on adaptive input is
+    concurrent composition (additions 1, and see `Ledger`). All must protect the same neighbours.
 
     >>> compose(PureDP(1), PureDP(0.5)), compose(PureDP(1), ZCDP(0.25))
     (PureDP(epsilon=1.5), ZCDP(rho=0.75))

@@ -1,10 +1,9 @@
 """Conversions between zero-concentrated and approximate differential privacy, rounded towards more privacy.
 
-Notation: `L = ln(1/delta)`, `a > 1` the Renyi order, `b = a - 1`. Every bound below holds for *every*
-order, so the order may be chosen carelessly; only the evaluation at the chosen order must be certain. It is
-done in ball arithmetic, and the last step rounds outwards to 53 bits: what is reported as loss goes up,
-what may be spent goes down. Parameters are read as the exact rationals they denote, and the results are
-exact fractions.
+Notation: `L = ln(1/delta)`, `a > 1` the Renyi order, `b = a - 1`. Every bound below holds for *every* order, so the
+order may be chosen carelessly; only the evaluation at the chosen order must be certain. It is done in ball arithmetic,
+and the last step rounds outwards to 53 bits: what is reported as loss goes up, what may be spent goes down. Parameters
+are read as the exact rationals they denote, and the results are exact fractions.
 """
 
 from __future__ import annotations
@@ -167,10 +166,9 @@ def group_delta(epsilon: Fraction, delta: Fraction, size: int) -> Fraction:
 def ideal_gaussian_delta(mu: Number, epsilon: Number, *, noise: str = "continuous") -> float:
     """REFERENCE ONLY: delta of an ideal continuous Gaussian release shifted by `mu` standard deviations.
 
-    `Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)` (Balle and Wang; factorization-counting
-    3.1, streaming-selection 2.4). For simulations and for auditing. Released noise is discrete; for
-    discrete noise of the same variance this curve is refuted (price-of-continual-release 2.1 row 4), hence
-    any other `noise` is refused.
+    `Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)` (Balle and Wang; factorization-counting 3.1,
+    streaming-selection 2.4). For simulations and for auditing. Released noise is discrete; for discrete noise of the
+    same variance this curve is refuted (price-of-continual-release 2.1 row 4), hence any other `noise` is refused.
 
     >>> f"{ideal_gaussian_delta(1 / 4.224679, 1):.4e}"
     '1.0000e-06'

@@ -1,8 +1,7 @@
 """What is promised: pure, zero-concentrated and approximate differential privacy, as exact value objects.
 
-A guarantee holds its parameters as exact fractions (a float is the binary fraction it stores) and shows
-them as floats rounded up, so that no printed number claims less loss than is real. It covers the whole life
-of a stream.
+A guarantee holds its parameters as exact fractions (a float is the binary fraction it stores) and shows them as floats
+rounded up, so that no printed number claims less loss than is real. It covers the whole life of a stream.
 
 Two questions have opposite directions, and mixing them up is a privacy bug:
 
@@ -84,9 +83,8 @@ class PureDP(Promise):
 class ZCDP(Promise):
     """rho-zero-concentrated differential privacy: Renyi divergence of every order a at most a rho.
 
-    Theorems: rho adds under composition (price-of-continual-release 2 [P 2.13]); a group of k costs k^2
-    rho, adaptive inputs included (price-of-continual-release 2); conversion to (eps, delta) as in
-    `epsilon_of_rho`.
+    Theorems: rho adds under composition (price-of-continual-release 2 [P 2.13]); a group of k costs k^2 rho, adaptive
+    inputs included (price-of-continual-release 2); conversion to (eps, delta) as in `epsilon_of_rho`.
 
     >>> g = ZCDP(rho=0.5)
     >>> g.share(0.1), g.group(2), round(g.to_approx(1e-6).epsilon, 4)

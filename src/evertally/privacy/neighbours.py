@@ -119,12 +119,11 @@ class Change:
 def change(neighbours: Neighbours | str, contribution: Contribution, columns: int) -> Change:
     """How far apart two neighbouring streams can be, for events counted in `columns` columns.
 
-    Theorems: the table of factorization-counting 6.3 [R], scaled by `max_weight` (for one of several merged
-    items a little more, see the comments in `_item`); price-of-continual-release 9.4 for `min(2b, d)`.
-    INDEPENDENT: parameterized-histograms 1.2, 1.7 and 6 (all columns change, each in its own tick; a limit on
-    labels per event does not help and is refused). User level, price-of-continual-release 9.5: a group of w
-    events for adding or removing a user, of 2w for replacing one, because the new user's events may lie in
-    other ticks.
+    Theorems: the table of factorization-counting 6.3 [R], scaled by `max_weight` (for one of several merged items a
+    little more, see the comments in `_item`); price-of-continual-release 9.4 for `min(2b, d)`. INDEPENDENT:
+    parameterized-histograms 1.2, 1.7 and 6 (all columns change, each in its own tick; a limit on labels per event does
+    not help and is refused). User level, price-of-continual-release 9.5: a group of w events for adding or removing a
+    user, of 2w for replacing one, because the new user's events may lie in other ticks.
 
     >>> change("add_remove", Contribution(max_per_event=3), columns=10)
     Change(l1=3, l2_squared=3, linf=1)

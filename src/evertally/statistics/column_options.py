@@ -113,10 +113,7 @@ class Guessing(Mechanism):
         if shares is not None and len(shares) != 3:
             raise ConfigurationError("a split has three parts: for tau, for mu and for the histogram")
         contribution = Contribution(
-            max_per_event=max_per_event,
-            max_weight=weight,
-            unit=self.unit,
-            max_events_per_user=self.max_events_per_user,
+            max_per_event=max_per_event, max_weight=weight, unit=self.unit, max_events_per_user=self.max_events_per_user
         )
         moved = change(relation, contribution, columns)
         event = change(relation, Contribution(max_per_event=max_per_event, max_weight=weight), columns)

@@ -192,12 +192,7 @@ class SumSelect(ColumnQuery):
     columns: Columns | tuple[str, ...] = option("The columns: how many, or their names.", kw_only=False)
 
     def _blueprint(self) -> Blueprint:
-        return self._question(
-            read_columns(self.columns),
-            lambda d: Largest(1),
-            Leader,
-            selects=True,
-        )
+        return self._question(read_columns(self.columns), lambda d: Largest(1), Leader, selects=True)
 
 
 @statistic

@@ -104,10 +104,7 @@ class Counter(SparseToo):
             return self._sparse(way)
         self._only_linear()
         contribution = Contribution(
-            max_weight=self.max_weight,
-            signed=self.signed,
-            unit=self.unit,
-            max_events_per_user=self.max_events_per_user,
+            max_weight=self.max_weight, signed=self.signed, unit=self.unit, max_events_per_user=self.max_events_per_user
         )
         amounts = AmountDoor(self.max_weight, self.signed)
         return self._linear(

@@ -137,14 +137,7 @@ class UnknownItems(Mechanism):
             threshold = Threshold(self.threshold, T, r, law.sigma_squared, delta, move=moved.linf)
             address = of_trees | {"threshold": self.threshold, "sticky": bool(self.sticky)}
             made: Any = partial(
-                ItemEngine,
-                law,
-                threshold,
-                radix=r,
-                depth=depth,
-                horizon=T,
-                sticky=bool(self.sticky),
-                most=most,
+                ItemEngine, law, threshold, radix=r, depth=depth, horizon=T, sticky=bool(self.sticky), most=most
             )
         else:
             foreign({name: getattr(self, name) for name in _OF_TREES}, _OF_TREES, 'mechanism="tree"')
