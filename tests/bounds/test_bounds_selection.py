@@ -30,7 +30,6 @@ from evertally.bounds.selection import (
     laplace_margin,
 )
 from evertally.errors import ConfigurationError
-from evertally.privacy import simple_epsilon_of_rho, simple_rho_of_epsilon_delta
 from evertally.theory.selection import (
     discovery_tick,
     eta_rule,
@@ -39,6 +38,7 @@ from evertally.theory.selection import (
     release_probability,
     switches_rule,
 )
+from formulas.conversions import simple_epsilon_of_rho, simple_rho_of_epsilon_delta
 from formulas.selection_margins import alpha_1, alpha_AT, alpha_BM, best_radix_formula, eta_theorem, unk_gauss_margin
 
 mp.prec = 256  # one precision for all tests: the setting is global, and files share a process

@@ -13,8 +13,8 @@ from mpmath import mp
 
 from evertally.bounds.square_root import SQRT_CONSTANT, S, S_expansion, coefficients
 from evertally.errors import ConfigurationError
-from evertally.privacy.conversions import ideal_gaussian_delta, ideal_gaussian_rho
 from evertally.theory.frontier import mathias_lower, mathias_upper
+from formulas.conversions import ideal_gaussian_delta, ideal_gaussian_rho
 from formulas.paper import paper_C, paper_psi
 from formulas.square_root_exact import S_exact, S_upper, g_exact
 

@@ -14,15 +14,17 @@ from evertally.errors import ConfigurationError
 from evertally.privacy import (
     delta_of_rho,
     epsilon_of_rho,
+    rho_of_epsilon_delta,
+)
+from evertally.privacy._exact import SMALLEST_FLOAT
+from evertally.privacy.conversions import group_delta
+from formulas.conversions import (
     ideal_gaussian_delta,
     ideal_gaussian_rho,
-    rho_of_epsilon_delta,
     simple_delta_of_rho,
     simple_epsilon_of_rho,
     simple_rho_of_epsilon_delta,
 )
-from evertally.privacy._exact import SMALLEST_FLOAT
-from evertally.privacy.conversions import group_delta
 
 NEAR = mpf(10) ** -9  # promised; the results are in fact within 2^-51
 

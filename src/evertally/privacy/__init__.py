@@ -2,16 +2,7 @@
 
 from evertally.privacy._promise import Adversary, Cost
 from evertally.privacy.composition import compose
-from evertally.privacy.conversions import (
-    delta_of_rho,
-    epsilon_of_rho,
-    ideal_gaussian_delta,
-    ideal_gaussian_rho,
-    rho_of_epsilon_delta,
-    simple_delta_of_rho,
-    simple_epsilon_of_rho,
-    simple_rho_of_epsilon_delta,
-)
+from evertally.privacy.conversions import delta_of_rho, epsilon_of_rho, rho_of_epsilon_delta
 from evertally.privacy.guarantees import ZCDP, ApproxDP, ApproxZCDP, Guarantee, PureDP
 from evertally.privacy.ledger import Entry, Ledger
 from evertally.privacy.neighbours import Change, Contribution, Neighbours, change, moves_one_way
@@ -33,11 +24,6 @@ __all__ = [
     "compose",
     "delta_of_rho",
     "epsilon_of_rho",
-    "ideal_gaussian_delta",
-    "ideal_gaussian_rho",
     "moves_one_way",
     "rho_of_epsilon_delta",
-    "simple_delta_of_rho",
-    "simple_epsilon_of_rho",
-    "simple_rho_of_epsilon_delta",
 ]

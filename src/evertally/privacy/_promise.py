@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
+from evertally.privacy._delta import delta_warning
 from evertally.privacy._exact import float_up
 
 Adversary = Literal["adaptive", "oblivious"]
@@ -36,6 +37,18 @@ class Cost:
         return Cost(epsilon, self.rho + other.rho, self.delta + other.delta)
 
 
+class RoundedUp:
+    """A parameter of a guarantee as a float: its exact value (`exact_epsilon`, ...), rounded up."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._exact = f"exact_{name}"
+
+    def __get__(self, promise: Any, owner: type) -> float:
+        if promise is None:
+            raise AttributeError("a parameter is that of a guarantee, not of its class")
+        return float_up(getattr(promise, self._exact))
+
+
 @dataclass(frozen=True, repr=False)
 class Promise(ABC):
     """Base of the guarantees: it names its adversary and can tell what fits under it."""
@@ -51,8 +64,9 @@ class Promise(ABC):
     def used_by(self, cost: Cost) -> Fraction | None:
         """The part of this promise that `cost` uses up (at most 1: it fits), None if no amount would fit."""
 
-    @abstractmethod
-    def _parameters(self) -> dict[str, Fraction]: ...
+    def _parameters(self) -> dict[str, Fraction]:
+        names = [field.name for field in fields(self) if field.name.startswith("exact_")]
+        return {name.removeprefix("exact_"): getattr(self, name) for name in names}
 
     def left_after(self, cost: Cost) -> Fraction:
         """The largest share that still fits beside `cost`."""
@@ -78,8 +92,9 @@ class Promise(ABC):
         return self.adversary == "oblivious" or other.adversary == "adaptive"
 
     def warning(self, events: int | None = None) -> str | None:
-        """What whoever relies on this promise must be told; None for most. `events`: how many there may be at most."""
-        return None
+        """What is wrong with a delta this large, if anything; `events`: how many there may be, where declared."""
+        delta = self._parameters().get("delta")
+        return None if delta is None else delta_warning(delta, events)
 
     def __repr__(self) -> str:
         words = [f"{name}={show(value)}" for name, value in self._parameters().items()]

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from evertally.errors import ConfigurationError
-from evertally.privacy._delta import checked_delta, delta_warning
-from evertally.privacy._exact import SMALLEST_FLOAT, Number, exact, float_up, positive, probability
-from evertally.privacy._promise import Adversary, Cost, Promise, group_size, read_share, set_parameters
+from evertally.privacy._delta import checked_delta
+from evertally.privacy._exact import SMALLEST_FLOAT, Number, exact, positive, probability
+from evertally.privacy._promise import Adversary, Cost, Promise, RoundedUp, group_size, read_share, set_parameters
 from evertally.privacy.conversions import epsilon_of_rho, group_delta, rho_of_epsilon_delta
 
 
@@ -41,14 +41,10 @@ class PureDP(Promise):
     """
 
     exact_epsilon: Fraction
+    epsilon = RoundedUp()
 
     def __init__(self, epsilon: Number, *, adversary: Adversary = "adaptive") -> None:
         set_parameters(self, adversary, exact_epsilon=positive(epsilon, "epsilon"))
-
-    @property
-    def epsilon(self) -> float:
-        """The exact epsilon, rounded up to a float."""
-        return float_up(self.exact_epsilon)
 
     @property
     def cost(self) -> Cost:
@@ -75,9 +71,6 @@ class PureDP(Promise):
         """The guarantee for `size` events at once: size * epsilon."""
         return PureDP(self.exact_epsilon * group_size(size), adversary=self.adversary)
 
-    def _parameters(self) -> dict[str, Fraction]:
-        return {"epsilon": self.exact_epsilon}
-
 
 @dataclass(frozen=True, repr=False, init=False)
 class ZCDP(Promise):
@@ -92,14 +85,10 @@ class ZCDP(Promise):
     """
 
     exact_rho: Fraction
+    rho = RoundedUp()
 
     def __init__(self, rho: Number, *, adversary: Adversary = "adaptive") -> None:
         set_parameters(self, adversary, exact_rho=positive(rho, "rho"))
-
-    @property
-    def rho(self) -> float:
-        """The exact rho, rounded up to a float."""
-        return float_up(self.exact_rho)
 
     @property
     def cost(self) -> Cost:
@@ -126,9 +115,6 @@ class ZCDP(Promise):
         """The guarantee for `size` events at once: size^2 * rho."""
         return ZCDP(self.exact_rho * group_size(size) ** 2, adversary=self.adversary)
 
-    def _parameters(self) -> dict[str, Fraction]:
-        return {"rho": self.exact_rho}
-
 
 @dataclass(frozen=True, repr=False, init=False)
 class ApproxDP(Promise):
@@ -150,22 +136,13 @@ class ApproxDP(Promise):
 
     exact_epsilon: Fraction
     exact_delta: Fraction
+    epsilon, delta = RoundedUp(), RoundedUp()
 
     def __init__(
         self, epsilon: Number, delta: Number, *, adversary: Adversary = "adaptive", force: bool = False
     ) -> None:
         e, d = positive(epsilon, "epsilon"), checked_delta(probability(delta, "delta"), force)
         set_parameters(self, adversary, exact_epsilon=e, exact_delta=d)
-
-    @property
-    def epsilon(self) -> float:
-        """The exact epsilon, rounded up to a float."""
-        return float_up(self.exact_epsilon)
-
-    @property
-    def delta(self) -> float:
-        """The exact delta, rounded up to a float."""
-        return float_up(self.exact_delta)
 
     @property
     def cost(self) -> Cost:
@@ -227,15 +204,8 @@ class ApproxDP(Promise):
             )
         return ApproxDP(self.exact_epsilon * size, delta, adversary=self.adversary, force=True)
 
-    def warning(self, events: int | None = None) -> str | None:
-        """What is wrong with a delta this large, if anything; `events`: how many there may be, where declared."""
-        return delta_warning(self.exact_delta, events)
-
     def _rho_beside(self, delta: Fraction) -> Fraction:
         return rho_of_epsilon_delta(self.exact_epsilon, self.exact_delta - delta)
-
-    def _parameters(self) -> dict[str, Fraction]:
-        return {"epsilon": self.exact_epsilon, "delta": self.exact_delta}
 
 
 @dataclass(frozen=True, repr=False, init=False)
@@ -257,20 +227,11 @@ class ApproxZCDP(Promise):
 
     exact_rho: Fraction
     exact_delta: Fraction
+    rho, delta = RoundedUp(), RoundedUp()
 
     def __init__(self, rho: Number, delta: Number, *, adversary: Adversary = "adaptive", force: bool = False) -> None:
         r, d = positive(rho, "rho"), checked_delta(probability(delta, "delta"), force)
         set_parameters(self, adversary, exact_rho=r, exact_delta=d)
-
-    @property
-    def rho(self) -> float:
-        """The exact rho, rounded up to a float."""
-        return float_up(self.exact_rho)
-
-    @property
-    def delta(self) -> float:
-        """The exact delta, rounded up to a float."""
-        return float_up(self.exact_delta)
 
     @property
     def cost(self) -> Cost:
@@ -304,13 +265,6 @@ class ApproxZCDP(Promise):
                 "group privacy is not proved for approximate zCDP; use to_approx(delta).group(size) instead"
             )
         return self
-
-    def warning(self, events: int | None = None) -> str | None:
-        """What is wrong with a delta this large, if anything; `events`: how many there may be, where declared."""
-        return delta_warning(self.exact_delta, events)
-
-    def _parameters(self) -> dict[str, Fraction]:
-        return {"rho": self.exact_rho, "delta": self.exact_delta}
 
 
 Guarantee = PureDP | ZCDP | ApproxDP | ApproxZCDP

@@ -31,9 +31,9 @@ from evertally.partition.engine import project
 from evertally.partition.histograms import make_histogram
 from evertally.partition.lanes import Lanes
 from evertally.privacy import ZCDP, ApproxDP, Change, PureDP
-from evertally.privacy.conversions import ideal_gaussian_rho
 from evertally.selection.one_shot import _OneShot
 from evertally.statistics import column_options
+from formulas.conversions import ideal_gaussian_rho
 
 _SWAP = "partition, swap pair and a wait of 500"
 _AFTER = "partition after the same releases"

@@ -10,8 +10,8 @@ from audit.bugs.planting import Bug, plant, replaced
 from evertally.contract.mechanism import Mechanism
 from evertally.privacy import Change, Contribution, Cost, Ledger, Neighbours, PureDP, guarantees, neighbours
 from evertally.privacy._promise import Promise
-from evertally.privacy.conversions import ideal_gaussian_rho
 from evertally.statistics import counts, means
+from formulas.conversions import ideal_gaussian_rho
 
 
 @plant("one event replaced")
