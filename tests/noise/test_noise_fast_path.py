@@ -49,7 +49,7 @@ def exact(law: DiscreteLaplace | DiscreteGaussian, bits: int) -> ExactMagnitude:
 
 def interpreted(law, table_, changes=None) -> np.ndarray:
     fast = PolynomialSampler(law)
-    numbers = {"scale": fast._scale, "shift": fast._shift, "curvature": fast._curvature} | (changes or {})
+    numbers = dict(zip(("scale", "shift", "curvature"), fast._numbers, strict=True)) | (changes or {})
     rows = table_.coefficients.tolist(), table_.radius.tolist()
     octaves = len(rows[1]) // CELLS
     answers = [kernels.magnitude(float(v), *rows, table_.bits, octaves, **numbers) for v in range(1 << table_.bits)]
@@ -62,7 +62,7 @@ def vectorised(law, table_) -> np.ndarray:
     words[:, 0] = np.arange(1 << table_.bits, dtype=np.uint64) << np.uint64(1)
     out = np.empty(1 << table_.bits, dtype=np.int64)
     octaves = table_.radius.size // CELLS
-    numbers = (table_.bits, octaves, fast._scale, fast._shift, fast._curvature)
+    numbers = (table_.bits, octaves, *fast._numbers)
     undecided = compiled.fill_by_polynomials(words, table_.coefficients, table_.radius, *numbers, out)
     assert undecided == (out == kernels.REDO).sum()
     return np.where(out == kernels.REDO, kernels.TOO_CLOSE, out)
@@ -233,8 +233,8 @@ def test_planted_words(law):
 
 def wrong_among_planted(law, scale=None, curvature=None, radius=1.0) -> int:
     fast = PolynomialSampler(law)
-    fast._scale = fast._scale if scale is None else scale
-    fast._curvature = fast._curvature if curvature is None else curvature
+    made, shift, bound = fast._numbers
+    fast._numbers = made if scale is None else scale, shift, bound if curvature is None else curvature
     fast._radius = [r * radius for r in fast._radius]
     wrong = 0
     for word in planted_words(law, 12):

@@ -84,7 +84,7 @@ class Key:
 
     @classmethod
     def _made(cls, secret: bytes, private: bool) -> Key:
-        """A key that was derived, from another one or from a seed."""
+        """A key that was made here, for one thing."""
         key = cls(secret)
         key._private, key._fresh = private, True
         return key
@@ -92,9 +92,7 @@ class Key:
     @classmethod
     def generate(cls) -> Key:
         """A fresh key from the operating system's generator."""
-        key = cls(os.urandom(KEY_BYTES))
-        key._fresh = True
-        return key
+        return cls._made(os.urandom(KEY_BYTES), private=True)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Key:
@@ -150,7 +148,6 @@ class Key:
 
     @property
     def process(self) -> int:
-        """The process in which it was made or loaded."""
         return self._process
 
     def source(self, *path: str | bytes) -> ItemSource:

@@ -12,21 +12,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
-from flint import arb, ctx, fmpq
+from flint import arb, ctx
 
 from evertally.balls import at_precision
 from evertally.errors import ConfigurationError
+from evertally.privacy._exact import ball
 
 SMALLEST_SCALE = Fraction(1, 10)
 LARGEST_SCALE = Fraction(2**40)
 
 # Above this standard deviation the Euler-Maclaurin form of the Gaussian tail is used; below it, plain sums.
 WIDE = 512
-
-
-def ball(value: Fraction) -> arb:
-    """The rational as a ball at the current precision."""
-    return arb(fmpq(value.numerator, value.denominator))
 
 
 def _finite(value: Fraction | int | float) -> Fraction:

@@ -20,7 +20,8 @@ from flint import arb
 from numpy.typing import NDArray
 
 from evertally.balls import certain
-from evertally.noise.laws import DiscreteGaussian, ball
+from evertally.noise.laws import DiscreteGaussian
+from evertally.privacy._exact import ball
 
 WORD_BITS = 63  # bits of V in the first word; the lowest bit of the word is the sign
 OCTAVES = 40  # V below 2^-40 goes to the slow path

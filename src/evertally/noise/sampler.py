@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from evertally.balls import certain, decided, sharp
 from evertally.noise import kernels
-from evertally.noise.laws import DiscreteGaussian, DiscreteLaplace, Law, ball
-from evertally.noise.quantile import WORD_BITS, gaussian_quantile, laplace_quantile, thresholds, upward
+from evertally.noise.laws import DiscreteGaussian, DiscreteLaplace, Law
+from evertally.noise.quantile import OCTAVES, WORD_BITS, gaussian_quantile, laplace_quantile, thresholds, upward
+from evertally.privacy._exact import ball
 
 # Fewer draws than this are interpreted: a few microseconds each, but no compiler.
 COMPILE_FROM = 32
@@ -37,49 +38,27 @@ class PolynomialSampler:
         self.law = law
         if isinstance(law, DiscreteLaplace):
             self._table = laplace_quantile()
-            self._scale = float(law.scale)
-            self._shift = certain(lambda: sharp(law.shift(), _SHARP), _PRECISION)
-            self._curvature = 0.0
+            scale, curvature = float(law.scale), 0.0
+            shift = certain(lambda: sharp(law.shift(), _SHARP), _PRECISION)
         else:
             self._table = gaussian_quantile()
             # samplers.md, section 3: the k-th threshold is z = x + x/(24 s^2) up to eta, x = (k - 1/2)/s,
             # and |eta| <= 1.02 (z^3 + 9 z + 16)/(384 s^4) + z^3/(1152 s^4) <= (z^3 + 9 z + 16)/(282 s^4).
-            self._scale = certain(lambda: sharp(_threshold_scale(law), _SHARP), _PRECISION)
-            self._shift = 0.5
-            self._curvature = certain(lambda: upward(1 / (280 * ball(law.sigma_squared).sqrt() ** 3)), _PRECISION)
-        self._coefficients = self._table.coefficients.tolist()
-        self._radius = self._table.radius.tolist()
+            scale, shift = certain(lambda: sharp(_threshold_scale(law), _SHARP), _PRECISION), 0.5
+            curvature = certain(lambda: upward(1 / (280 * ball(law.sigma_squared).sqrt() ** 3)), _PRECISION)
+        self._coefficients, self._radius = self._table.coefficients.tolist(), self._table.radius.tolist()
+        self._numbers = scale, shift, curvature
 
     def one(self, word: int) -> int | None:
         """The draw that starts with this word, if the word decides it."""
-        k = kernels.magnitude(
-            float(word >> 1),
-            self._coefficients,
-            self._radius,
-            WORD_BITS,
-            len(self._radius) // kernels.CELLS,
-            self._scale,
-            self._shift,
-            self._curvature,
-        )
+        k = kernels.magnitude(float(word >> 1), self._coefficients, self._radius, WORD_BITS, OCTAVES, *self._numbers)
         return None if k < 0 else (-k if word & 1 else k)
 
     def many(self, words: NDArray[np.uint64], out: NDArray[np.int64]) -> int:
         from evertally.noise import compiled
 
-        return int(
-            compiled.fill_by_polynomials(
-                words,
-                self._table.coefficients,
-                self._table.radius,
-                WORD_BITS,
-                self._table.radius.size // kernels.CELLS,
-                self._scale,
-                self._shift,
-                self._curvature,
-                out,
-            )
-        )
+        table = self._table.coefficients, self._table.radius, WORD_BITS, OCTAVES
+        return int(compiled.fill_by_polynomials(words, *table, *self._numbers, out))
 
 
 def _threshold_scale(law: DiscreteGaussian) -> arb:

@@ -282,6 +282,9 @@ class RecordingSource:
     def __init__(self, inner: ItemSource, log: list[Recorder]) -> None:
         self._inner = inner
         self._log = log
+        # What draws nothing is handed on as it is.
+        self.item_hash, self.order, self.fingerprint = inner.item_hash, inner.order, inner.fingerprint
+        self.laws, self.expect = inner.laws, inner.expect
 
     def draws(
         self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0
@@ -301,21 +304,6 @@ class RecordingSource:
     def item_variates(self, lane: str, kind: VariateKind, node: int, items: NDArray[np.uint64]) -> Variates:
         self._note(lane, kind, node, items)
         return self._inner.item_variates(lane, kind, node, items)
-
-    def item_hash(self) -> Any:
-        return self._inner.item_hash()
-
-    def fingerprint(self) -> bytes:
-        return self._inner.fingerprint()
-
-    def laws(self) -> bytes:
-        return self._inner.laws()
-
-    def expect(self, laws: bytes) -> None:
-        self._inner.expect(laws)
-
-    def order(self, message: bytes) -> bytes:
-        return self._inner.order(message)
 
     def _note(self, lane: str, law: Law | VariateKind, node: int, items: NDArray[np.uint64]) -> None:
         addresses = tuple(tuple(address) for address in items.tolist())
