@@ -29,7 +29,8 @@ from benchmarks.report import Table
 from numpy.typing import NDArray
 
 import evertally as et
-from evertally.counting.tree import choose_radix, levels
+from evertally.bounds.selection import L
+from evertally.counting.tree import choose_radix
 from evertally.statistics import StreamingTopK
 
 FloatArray = NDArray[np.float64]
@@ -55,7 +56,7 @@ class Radix:
 
 
 def formula(T: int, r: int) -> float:
-    return levels(T, r) * math.sqrt(r - 1)
+    return L(T, r) * math.sqrt(r - 1)
 
 
 def radix(T: int, replicas: int = 0) -> Radix:
@@ -90,7 +91,7 @@ def radix_table(rows: list[Radix]) -> Table:
                 f"{row.horizon:,}",
                 f"{row.binary:.0f}",
                 f"{row.best}",
-                f"{levels(row.horizon, row.best)}",
+                f"{L(row.horizon, row.best)}",
                 f"{row.formula:.3f}",
                 f"{row.formula / row.binary:.3f}",
                 f"{row.worst:.3f}",

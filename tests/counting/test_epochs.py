@@ -59,7 +59,7 @@ def test_epoch_tree_is_the_sum_of_roots_and_a_prefix(case: tuple[str, Any, int])
         assert float(getattr(law, "scale", None) or law.sigma_squared) == pytest.approx(scale)
 
         def z(i: int, k: int = k, law: Any = law) -> int:
-            return int(p._make_inner(k, 1)._source.draws(f"epoch-{k}", law, [i])[0, 0])  # type: ignore[attr-defined]
+            return int(p._process_of(k, 1)._source.draws(f"epoch-{k}", law, [i])[0, 0])  # type: ignore[attr-defined]
 
         for i in range(1, 2**k + 1):
             prefix, rest = 0, i
@@ -89,14 +89,14 @@ def test_worst_tick_of_every_epoch(case: tuple[str, Any, int]) -> None:
     """Not its last: that one closes the epoch's tree and has a single node."""
     p = process(case)
     for k in range(10):
-        assert p.worst_in_epoch(k).variance == max(p.spread(t).variance for t in range(2**k, 2 ** (k + 1)))
-    widest = [p.worst_in_epoch(k).variance for k in range(EPOCHS if case[0] == "epoch-tree" else 12)]
+        assert p.worst_in(k).variance == max(p.spread(t).variance for t in range(2**k, 2 ** (k + 1)))
+    widest = [p.worst_in(k).variance for k in range(EPOCHS if case[0] == "epoch-tree" else 12)]
     assert widest == sorted(widest), "later epochs are wider, so the last one holds the worst tick"
 
 
 def test_the_worst_tick_of_all_is_in_the_last_epoch() -> None:
     p = process(CASES[0])
-    assert p.worst() == p.worst_in_epoch(EPOCHS - 1)
+    assert p.worst() == p.worst_in(EPOCHS - 1)
     assert p.worst().variance > p.spread(LAST_TICK).variance
 
 

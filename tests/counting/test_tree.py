@@ -11,7 +11,8 @@ from counting_reference import base_digits, cells, ticks_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evertally.counting.tree import TreeProcess, choose_radix, digits, largest_digit_sum, levels
+from evertally.bounds.selection import L, digits
+from evertally.counting.tree import TreeProcess, choose_radix, largest_digit_sum
 from evertally.errors import ConfigurationError
 from evertally.noise import simulation
 from evertally.privacy import ZCDP, Change, PureDP
@@ -38,9 +39,9 @@ def test_levels_are_integers_where_float_logarithms_lose_one() -> None:
     """streaming-selection 10.4: 478 pairs (T = r^m, r), 29 of them one level short by floats."""
     assert len(POWERS) == 478
     for T, r, m in POWERS:
-        assert levels(T, r) == m + 1
-        assert levels(T - 1, r) == m
-        assert levels(T + 1, r) == m + 1
+        assert L(T, r) == m + 1
+        assert L(T - 1, r) == m
+        assert L(T + 1, r) == m + 1
     short = {(T, r) for T, r, m in POWERS if math.floor(math.log(T) / math.log(r)) + 1 == m}
     assert len(short) == 29
     assert {(243, 3), (59049, 9), (4913, 17), (10**6, 10)} <= short
@@ -80,16 +81,16 @@ def test_blocks_tile_the_prefix_and_obey_the_three_facts(r: int) -> None:
     assert len(used) == T
     assert len({ticks_of(cell, r)[-1] for cell in used}) == T
     # fact 3: how many used cells an event touches
-    L = levels(T, r)
+    depth = L(T, r)
     touched = np.zeros(T + 2, dtype=int)
     for cell in used:
         touched[ticks_of(cell, r)[0]] += 1
         touched[ticks_of(cell, r)[-1] + 1] -= 1
     touched = np.cumsum(touched)
     for t in range(1, T + 1):
-        ceilings = [-(-t // r**i) for i in range(L)]
+        ceilings = [-(-t // r**i) for i in range(depth)]
         assert touched[t] == sum(c % r != 0 and c * r**i <= T for i, c in enumerate(ceilings))
-    assert touched[1] == L == max(touched)
+    assert touched[1] == depth == max(touched)
     assert touched[T] == 1
 
 
@@ -98,7 +99,7 @@ def test_blocks_tile_the_prefix_and_obey_the_three_facts(r: int) -> None:
 def test_no_event_lies_in_more_blocks_than_levels_at_the_edges(T: int, r: int) -> None:
     used = {cell for t in range(1, T + 1) for cell in cells(t, r)}
     counts = [sum(t in ticks_of(cell, r) for cell in used) for t in range(1, T + 1)]
-    assert max(counts) == counts[0] == levels(T, r)
+    assert max(counts) == counts[0] == L(T, r)
     assert len(used) == T
 
 
@@ -117,9 +118,9 @@ def test_no_event_lies_in_more_blocks_than_levels_at_the_edges(T: int, r: int) -
     ],
 )
 def test_radix_table(T: int, binary_levels: int, best: int, its_levels: int, ratio: float) -> None:
-    assert levels(T, 2) == binary_levels
+    assert L(T, 2) == binary_levels
     assert choose_radix(T, "formula", pure=False) == best
-    assert levels(T, best) == its_levels
+    assert L(T, best) == its_levels
     assert round(math.sqrt((best - 1) * its_levels**2) / binary_levels, 3) == ratio
 
 
@@ -127,12 +128,12 @@ def test_radix_formula_is_the_minimum_over_all_radices() -> None:
     for T in [*range(1, 120), 255, 256, 257, 300, 600, 1000]:
         for pure in (False, True):
             power = 3 if pure else 2
-            costs = {r: (r - 1) * levels(T, r) ** power for r in range(2, max(2, T) + 1)}
+            costs = {r: (r - 1) * L(T, r) ** power for r in range(2, max(2, T) + 1)}
             assert costs[choose_radix(T, "formula", pure)] == min(costs.values())
-            exact = {r: largest_digit_sum(T, r) * levels(T, r) ** (power - 1) for r in costs}
+            exact = {r: largest_digit_sum(T, r) * L(T, r) ** (power - 1) for r in costs}
             assert exact[choose_radix(T, "exact", pure)] == min(exact.values())
-    assert [9 * levels(1000, 10) ** 2, 3 * levels(1000, 4) ** 2] == [144, 75]
-    assert [largest_digit_sum(1000, r) * levels(1000, r) for r in (2, 4, 6)] == [90, 70, 72]
+    assert [9 * L(1000, 10) ** 2, 3 * L(1000, 4) ** 2] == [144, 75]
+    assert [largest_digit_sum(1000, r) * L(1000, r) for r in (2, 4, 6)] == [90, 70, 72]
 
 
 @pytest.mark.parametrize("radix", [1, 0, -3, 101, True, "best", None, 2.0])

@@ -255,7 +255,7 @@ def test_every_insert_lies_in_one_block(first: int) -> None:
     edges = [process.before(k) for k in range(6)]
     for k in range(5):
         assert edges[k + 1] - edges[k] == process.length(k)
-        assert {process.block_of(j) for j in (edges[k] + 1, edges[k + 1])} == {k}
+        assert {process.piece_of(j) for j in (edges[k] + 1, edges[k + 1])} == {k}
     assert math.isclose(sum(process.share(j) for j in range(1, edges[5] + 1)), 1 - 0.5**5)
 
 
@@ -287,7 +287,7 @@ def test_spreads_of_blocks_are_those_of_their_noise() -> None:
     noise = process.advance(30)
     for j in (1, 5, 6, 10, 13, 30):
         assert math.isclose(noise[j - 1].std(), process.spread(j).stddev, rel_tol=0.1)
-        assert process.spread(j).stddev <= process.worst_in_block(process.block_of(j)).stddev
+        assert process.spread(j).stddev <= process.worst_in(process.piece_of(j)).stddev
 
 
 def test_more_closes_than_planned_never_end_a_stream() -> None:

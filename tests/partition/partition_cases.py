@@ -96,7 +96,7 @@ def _histogram(configuration: Configuration, source: Any, d: int) -> H:
     assert n is not None
     if configuration.histogram == "blocks":
         blocks: Any = make_histogram("blocks", charge, change, n, d, source)
-        return Blocks(lambda k, length: blocks._make_inner(k, length, d), n, d)
+        return Blocks(lambda k, length: blocks._process_of(k, length, d), n, d)
     if configuration.histogram == "binary-tree":
         return Tree(charge, change, d, source, n)
     return Process(make_histogram("best", charge, change, n, d, source))

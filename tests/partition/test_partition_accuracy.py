@@ -126,7 +126,7 @@ class Bound:
             return self._error(early, None)
         if isinstance(self._plan, Configuration) and self._plan.histogram == "blocks":
             blocks: Any = self._plan._bounds.model
-            j = 1 + blocks.before(blocks.block_of(j))
+            j = 1 + blocks.before(blocks.piece_of(j))
         return self._error(early, j)
 
 

@@ -231,7 +231,7 @@ def test_ledger_of_tuned_variants(promise: Promise, change: Change) -> None:
     while done < closes:
         length = n * 2 ** max(0, k - 1)
         inserts = set(range(1, min(length, closes - done) + 1))
-        check_process(f"block-{k}/", blocks._make_inner(k, length, 1), noise.histogram, change, inserts, ledger)
+        check_process(f"block-{k}/", blocks._process_of(k, length, 1), noise.histogram, change, inserts, ledger)
         k, done = k + 1, done + length
     assert ledger == {}, "noise that nobody expects"
 

@@ -6,7 +6,8 @@ import pytest
 
 import evertally as et
 from evertally import statistics
-from evertally.counting.tree import choose_radix, levels
+from evertally.bounds.selection import L
+from evertally.counting.tree import choose_radix
 from evertally.encode.texts import tables_from_bytes, tables_to_bytes
 from evertally.noise import Recording, ZeroNoise, simulation
 from evertally.selection.block_engine import BlockEngine
@@ -29,7 +30,7 @@ def histogram(**options):
 @pytest.mark.parametrize("make", [top, histogram])
 def test_blocks_together_cost_the_promise(make):
     made = make()
-    depth = levels(8, choose_radix(8, "formula", pure=False))
+    depth = L(8, choose_radix(8, "formula", pure=False))
     block = made._engine.worker.engine._one_shot.charge
     assert depth * block.exact_rho <= PROMISE.exact_rho
     assert depth * block.exact_delta <= PROMISE.exact_delta
@@ -40,7 +41,7 @@ def test_blocks_together_cost_the_promise(make):
 @pytest.mark.parametrize(("neighbours", "blocks"), [("add_remove", 3), ("replace", 6)])
 def test_a_user_pays_delta_for_every_block_that_can_hold_an_event(neighbours, blocks):
     made = top(unit="user", max_events_per_user=3, neighbours=neighbours)
-    depth = levels(8, choose_radix(8, "formula", pure=False))
+    depth = L(8, choose_radix(8, "formula", pure=False))
     assert blocks * depth * made._engine.worker.engine._one_shot.charge.exact_delta <= PROMISE.exact_delta
     assert depth * made._engine.worker.engine._one_shot.charge.exact_rho <= PROMISE.exact_rho
     assert made._engine.worker.engine._one_shot.reach.events == 3

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evertally.counting.tree import digits, levels
+from evertally.bounds.selection import L, digits
 from evertally.errors import ConfigurationError
 from evertally.noise import Recording, ZeroNoise, simulation
 from evertally.privacy import ZCDP, ApproxZCDP, Neighbours
@@ -59,7 +59,7 @@ def sparse_totals(row, labels):
 
 
 def engine(one_shot, source, T, r, labels=None):
-    depth = levels(T, r)
+    depth = L(T, r)
     blocks = SeenBlocks(depth, source) if labels is None else KnownBlocks(labels, depth, source)
     return MetaAlgo(one_shot, blocks, radix=r, depth=depth, source=source)
 
@@ -332,7 +332,7 @@ def test_what_is_made_within_a_share_is_paid_wherever_the_events_lie(rho, k, w, 
 
 def test_draws():
     T, r, k, d = 40, 3, 2, 6
-    one_shot = KnownGumbel.within(block_share(ZCDP(Fraction(1, 2)), levels(T, r)), k)
+    one_shot = KnownGumbel.within(block_share(ZCDP(Fraction(1, 2)), L(T, r)), k)
     key = Recording(simulation(9))
     meta = engine(one_shot, key.source("x"), T, r, names(d))
     for row in np.random.default_rng(9).poisson(1.0, (T, d)):
@@ -341,5 +341,5 @@ def test_draws():
     assert [(x.nodes, x.coordinates) for x in key.draws] == [((t,), n) for t in range(1, T + 1) for n in (d, k)]
     assert [x.law for x in key.draws] == ["gumbel", one_shot.law] * T
     assert len({x.lane for x in key.draws}) == 2
-    assert one_shot.law.sigma_squared == pytest.approx(levels(T, r) * k / Fraction(1, 2))  # L tau^2, tau^2 = k/rho
+    assert one_shot.law.sigma_squared == pytest.approx(L(T, r) * k / Fraction(1, 2))  # L tau^2, tau^2 = k/rho
     assert float(one_shot.scale) == pytest.approx(math.sqrt(one_shot.law.sigma_squared) / 2)

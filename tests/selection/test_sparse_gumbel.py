@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
+from evertally.bounds.selection import L, digits
 from evertally.counting.process import node_law
-from evertally.counting.tree import digits, levels
 from evertally.errors import ConfigurationError
 from evertally.noise import Recording, ZeroNoise, simulation
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Neighbours, PureDP, epsilon_of_rho
@@ -134,7 +134,7 @@ def tiling(t, r):
 def literal(budget, rows, T, radix, eta, reuse, source):
     """Algorithm of streaming-selection 6.1, tick by tick, noise summed over the tiling at every tick."""
     k, s = budget.k, budget.switches
-    law = node_law(*budget.instance, levels(T, radix))
+    law = node_law(*budget.instance, L(T, radix))
     d = rows.shape[1]
     h = np.zeros(d, dtype=np.int64)
     out = []
@@ -216,7 +216,7 @@ def test_a_late_counter_carries_the_noise_of_all_old_blocks():
     budget = sparse_gumbel_budget(ZCDP(2, adversary="oblivious"), 1, 1, 1, ADD)
     rows = np.zeros((64, 2), dtype=np.int64)
     rows[0, 0], rows[39, 1] = 10**6, 10**9
-    law = node_law(*budget.instance, levels(64, 2))
+    law = node_law(*budget.instance, L(64, 2))
     noise = []
     for seed in range(400):
         engine = SparseGumbel(budget, columns=2, horizon=64, eta=10**7, source=simulation(seed).source("x"), radix=2)

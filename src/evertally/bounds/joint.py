@@ -39,9 +39,6 @@ def of_column(beta: float, columns: int) -> float:
     return beta if columns == 1 else -math.expm1(math.log1p(-beta) / columns)
 
 
-# -- single draws ------------------------------------------------------------------------------------------------------
-
-
 def above(kind: Kind, scale: float, k: Floats) -> Floats:
     """P(Z > k) at whole numbers k, for the discrete Laplace law of scale b or the discrete Gaussian law of scale sigma.
 
@@ -79,9 +76,6 @@ _erfc = np.vectorize(math.erfc, otypes=[np.float64])
 def deviation(kind: Kind, scale: float) -> float:
     """Standard deviation of a draw, about."""
     return scale * math.sqrt(2) if kind == "laplace" else scale
-
-
-# -- laws and largest values on a grid ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -177,9 +171,6 @@ def grid_step(kind: Kind, scale: float) -> int:
     return max(1, math.floor(deviation(kind, scale) / _FINENESS))
 
 
-# -- trees -------------------------------------------------------------------------------------------------------------
-
-
 @lru_cache(maxsize=64)
 def tree_maximum(kind: Kind, scale: float, radix: int, horizon: int, extent: float, step: int) -> GridMaximum:
     """The largest noise of an r-ary tree over the ticks 0 (noise 0) to T, one-sided.
@@ -230,8 +221,6 @@ def refined_maximum(kind: Kind, scale: float, horizon: int, extent: float) -> Gr
             node = GridLaw.draw(kind, scale, step / finer, own).plus(mixed)
     return partial
 
-
-# -- Gaussian paths ----------------------------------------------------------------------------------------------------
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
 _RATIO = 1.04  # ticks of one group, last to first

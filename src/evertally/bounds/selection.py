@@ -34,19 +34,25 @@ _BITS = 128
 _SMALLEST_LOG = 745  # e^-745 is about the smallest float
 
 
-# -- the tree ----------------------------------------------------------------------------------------------------------
+def digits(t: int, radix: int) -> list[int]:
+    """Base-radix digits, lowest first; [0] for 0. Integers only: math.log(1000, 10) would lose a level (10.4).
+
+    >>> digits(1000, 10)
+    [0, 0, 0, 1]
+    """
+    result = [t % radix]
+    while t := t // radix:
+        result.append(t % radix)
+    return result
 
 
 def L(T: int, r: int) -> int:  # noqa: N802
-    """Levels of the tree: digits of T in base r. Integers only: math.log(1000, 10) would lose a level (10.4).
+    """Levels of the tree: floor(log_r T) + 1.
 
     >>> L(1000, 10), L(999, 10), L(243, 3)
     (4, 3, 6)
     """
-    count = 1
-    while T := T // r:
-        count += 1
-    return count
+    return len(digits(T, r))
 
 
 def digit_sum(t: int, r: int) -> int:
@@ -55,11 +61,7 @@ def digit_sum(t: int, r: int) -> int:
     >>> digit_sum(11, 3), digit_sum(7, 2)
     (3, 3)
     """
-    total = 0
-    while t:
-        t, digit = divmod(t, r)
-        total += digit
-    return total
+    return sum(digits(t, r))
 
 
 @lru_cache(maxsize=64)
@@ -93,9 +95,6 @@ def _window(counts: NDArray[np.int64], digits: int) -> NDArray[np.int64]:
     sums = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
     low = np.maximum(np.arange(counts.size) - digits + 1, 0)
     return sums[1:] - sums[low] if digits else np.zeros_like(counts)
-
-
-# -- the threshold of an unknown domain under continual release --------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -163,9 +162,6 @@ def _smallest(enough: Callable[[int], bool]) -> int:
 def _check(kind: str) -> None:
     if kind not in get_args(Kind):
         raise ConfigurationError(f"a threshold is one of {', '.join(get_args(Kind))}, not {kind!r}")
-
-
-# -- margins of the one-shot mechanisms --------------------------------------------------------------------------------
 
 
 def gaussian_margin(variance: Fraction, delta: Fraction) -> int:

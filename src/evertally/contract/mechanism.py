@@ -157,8 +157,6 @@ class Mechanism(Guarded):
         self._form = plan.form
         self._kept = Kept(played=Committed(self._form.first(), self._engine.start()))
 
-    # -- the contract ----------------------------------------------------------------------------------------------
-
     def __repr__(self) -> str:
         if "_kept" not in vars(self) or "_form" not in vars(self):
             return f"<{type(self).__name__}, not made>"  # its constructor refused, and somebody looks at the traceback
@@ -272,8 +270,6 @@ class Mechanism(Guarded):
         users = self._users.to_bytes() if self._users is not None else b""
         rows, state = self._form.save(self._rows_to_keep()), self._kept.played.state
         return pack(header, [self._source.laws(), users, rows, *self._engine.save(state)], self.key)
-
-    # -- machinery -------------------------------------------------------------------------------------------------
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)

@@ -109,5 +109,5 @@ def model_of(choice: Choice, setting: Setting) -> NoiseProcess:
 
 def _worst(model: NoiseProcess) -> float:
     if isinstance(model, EpochProcess):
-        return model.worst_in_epoch(HYBRID_TARGET.bit_length() - 1).stddev
+        return model.worst_in(HYBRID_TARGET.bit_length() - 1).stddev
     return model.worst().stddev

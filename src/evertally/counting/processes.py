@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from evertally.bounds.selection import L
 from evertally.counting.epochs import EPOCHS, EpochProcess
 from evertally.counting.honaker import HonakerProcess
 from evertally.counting.process import Budget, NoiseProcess
 from evertally.counting.sqrt import SqrtProcess
 from evertally.counting.sqrt_factor import sqrt_factor
-from evertally.counting.tree import Radix, TreeProcess, choose_radix, levels
+from evertally.counting.tree import Radix, TreeProcess, choose_radix
 from evertally.noise import Source
 from evertally.privacy import ZCDP, Change, PureDP
 
@@ -54,7 +55,7 @@ def _horizon(setting: Setting) -> int:
 
 def _tree(charge: Budget, setting: Setting, source: Source) -> NoiseProcess:
     T = _horizon(setting)
-    depth = levels(T, choose_radix(T, setting.radix, isinstance(charge, PureDP)))
+    depth = L(T, choose_radix(T, setting.radix, isinstance(charge, PureDP)))
     keep = 8 * setting.columns * (depth + 1) <= setting.memory_limit
     return TreeProcess(
         charge, setting.change, horizon=T, columns=setting.columns, source=source, radix=setting.radix, keep=keep

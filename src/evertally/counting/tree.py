@@ -21,6 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from evertally.bounds.joint import GridMaximum, grid_step, tree_maximum
+from evertally.bounds.selection import L, digit_sum, digits
 from evertally.bounds.tails import Spread
 from evertally.counting.process import Budget, IntArray, check_horizon, kind_and_scale, node_law, spread_of
 from evertally.errors import ConfigurationError
@@ -33,23 +34,6 @@ Radix = int | Literal["formula", "exact"]
 
 _FARTHEST = 1e-9  # no smaller failure probability is looked up in the law of the maximum
 _COMPILE_FROM = 64  # ticks in one call; fewer are interpreted, row by row
-
-
-def digits(t: int, radix: int) -> list[int]:
-    """Base-radix digits, lowest first; [0] for 0. Integers only: float logarithms lose a level at powers of r.
-
-    >>> digits(1000, 10)
-    [0, 0, 0, 1]
-    """
-    result = [t % radix]
-    while t := t // radix:
-        result.append(t % radix)
-    return result
-
-
-def levels(horizon: int, radix: int) -> int:
-    """L = floor(log_r T) + 1."""
-    return len(digits(horizon, radix))
 
 
 def level(t: int, radix: int) -> int:
@@ -100,9 +84,9 @@ def choose_radix(horizon: int, radix: Radix, pure: bool) -> int:
     power = 2 if pure else 1
 
     def cost(r: int) -> int:
-        L = levels(horizon, r)
-        cells = (r - 1) * L if radix == "formula" else largest_digit_sum(horizon, r)
-        return cells * int(L**power)
+        depth = L(horizon, r)
+        cells = (r - 1) * depth if radix == "formula" else largest_digit_sum(horizon, r)
+        return cells * int(depth**power)
 
     return min(range(2, max(2, min(horizon, 256)) + 1), key=cost)
 
@@ -132,7 +116,7 @@ class TreeProcess(Secret):
         self.horizon: int | None = horizon
         self.columns = columns
         self.radix = choose_radix(horizon, radix, isinstance(charge, PureDP))
-        self.levels = levels(horizon, self.radix)
+        self.levels = L(horizon, self.radix)
         self.law: Law = node_law(charge, change, self.levels)
         self.tick = 0
         self._source = source
@@ -161,7 +145,7 @@ class TreeProcess(Secret):
                 self._latest[level(t, self.radix)] = self._noise(t)
 
     def spread(self, tick: int) -> Spread:
-        return spread_of(self.law, sum(digits(tick, self.radix)), 1.0)
+        return spread_of(self.law, digit_sum(tick, self.radix), 1.0)
 
     def worst(self) -> Spread:
         return spread_of(self.law, self._largest_digit_sum, 1.0)

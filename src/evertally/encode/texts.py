@@ -103,9 +103,6 @@ class Texts(Secret):
             return False
 
 
-# -- tables of counts as bytes -----------------------------------------------------------------------------------------
-
-
 def tables_to_bytes(tables: Sequence[Mapping[str, int]]) -> bytes:
     """Counts by label, table by table, as secret bytes; the same bytes for the same tables.
 

@@ -31,11 +31,12 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from evertally.bounds.joint import above
 from evertally.bounds.staleness import Places, ahead_radius, behind_radius
 from evertally.bounds.tails import Spread
-from evertally.counting.epochs import EpochProcess
+from evertally.counting.pieces import Pieces
 from evertally.counting.process import IntArray, NoiseProcess, spread_of
-from evertally.noise import DiscreteLaplace, Law
+from evertally.noise import Law
 from evertally.partition.blocks import BlockProcess
 from evertally.partition.budget import Noise
 
@@ -76,10 +77,7 @@ class NoiseBounds:
 
     def tau(self, beta: float, interval: int | None = None) -> int:
         """|tau| in every interval (alpha_tau)."""
-        if isinstance(self.model, BlockProcess):
-            assert interval is not None, "without a limit the bound is for one place"
-            return _one_draw(self.noise.tau, self._test_share(beta) * self.model.share(interval))
-        return _one_draw(self.noise.tau, self._test_share(beta) * _part(self.model.horizon, interval))
+        return _one_draw(self.noise.tau, self._test_share(beta) * self._interval_share(interval))
 
     def sparse_vector(self, beta: float, tick: int | None = None, interval: int | None = None) -> int:
         """|mu - tau| at every tick (alpha_SV)."""
@@ -100,8 +98,9 @@ class NoiseBounds:
         share = beta if together else beta * self._interval_share(interval)
         return math.ceil(ahead_radius(self._places(interval, together), self.columns, share))
 
-    def _interval_share(self, interval: int) -> float:
+    def _interval_share(self, interval: int | None) -> float:
         if isinstance(self.model, BlockProcess):
+            assert interval is not None, "without a limit the bound is for one place"
             return self.model.share(interval)
         return _part(self.model.horizon, interval)
 
@@ -124,10 +123,8 @@ class NoiseBounds:
         return tuple(found.items())
 
     def _widest(self, inserts: int) -> Spread:
-        if isinstance(self.model, BlockProcess):
-            return self.model.worst_in_block(self.model.block_of(inserts))
-        if isinstance(self.model, EpochProcess):
-            return self.model.worst_in_epoch(inserts.bit_length() - 1)
+        if isinstance(self.model, Pieces):
+            return self.model.worst_in(self.model.piece_of(inserts))
         return self.model.worst() if self.model.horizon is not None else self.model.spread(inserts)
 
     def _test_share(self, beta: float) -> float:
@@ -146,14 +143,9 @@ class NoiseBounds:
         n = self.model.horizon
         if n is not None:
             return math.ceil(self.model.worst().radius(beta / (3 * self.columns * n)))
-        if isinstance(self.model, BlockProcess):
+        if isinstance(self.model, Pieces):
             assert interval is not None, "without a limit the bound is for one place"
-            widest = self.model.worst_in_block(self.model.block_of(interval))
-            return math.ceil(widest.radius(beta / (3 * self.columns) * self.model.share(interval)))
-        if isinstance(self.model, EpochProcess):
-            assert interval is not None, "without a limit the bound is for one place"
-            widest = self.model.worst_in_epoch(interval.bit_length() - 1)
-            return math.ceil(widest.radius(beta / (3 * self.columns) * _part(None, interval)))
+            return math.ceil(self._widest(interval).radius(beta / (3 * self.columns) * self._interval_share(interval)))
         return self.summed(beta, interval or 0)
 
     def summed(self, beta: float, inserts: int) -> int:
@@ -202,7 +194,7 @@ def most_closes(noise: Noise, kappa: int, ticks: int, reach: int, beta: float) -
     tau, weights = _thresholds(noise)
     highest = kappa + math.ceil(_DEPTH * float(noise.mu.scale))
     ends = np.unique(np.append(np.linspace(0, highest, _PLACES).astype(np.int64), np.arange(min(highest, _PLACES) + 1)))
-    p = _above(noise.mu, kappa + tau[:, None] - ends[None, :])
+    p = above("laplace", float(noise.mu.scale), (kappa + tau[:, None] - ends[None, :]).astype(np.float64))
     lower = np.append(0, ends[:-1] + 1)
 
     def closes(s: float, theta: float) -> float:
@@ -225,12 +217,5 @@ def _thresholds(noise: Noise) -> tuple[IntArray, Floats]:
     b = float(noise.tau.scale)
     reach = math.ceil(_DEPTH * b)
     tau = np.unique(np.linspace(-reach, reach, 2 * _PLACES + 1).astype(np.int64))
-    above = np.append(_above(noise.tau, tau[1:] - 1), 0.0)  # P(tau >= next lower end)
-    return tau, np.append(1.0, above[:-1]) - above
-
-
-def _above(law: DiscreteLaplace, k: IntArray) -> Floats:
-    """P(mu > k) = q^(k + 1)/(1 + q) for k >= 0, and 1 - P(mu > -k - 1) below."""
-    b = float(law.scale)
-    beyond = np.exp(-(np.maximum(k, -k - 1) + 1) / b) / (1 + math.exp(-1 / b))
-    return np.asarray(np.where(k >= 0, beyond, 1 - beyond))
+    beyond = np.append(above("laplace", b, (tau[1:] - 1).astype(np.float64)), 0.0)  # P(tau >= next lower end)
+    return tau, np.append(1.0, beyond[:-1]) - beyond

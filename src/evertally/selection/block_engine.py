@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from evertally.bounds.selection import L, digit_sum
 from evertally.counting.process import spread_of
-from evertally.counting.tree import digits, levels
 from evertally.encode import ItemTotals
 from evertally.noise import DiscreteGaussian, ItemSource
 from evertally.secret import Secret
@@ -77,11 +77,11 @@ class BlockEngine(Secret):
         return Found(counts, {label: min(self.engine.missed_ticks(label) * most, NO_LIMIT) for label in counts})
 
     def accuracy(self, tick: int) -> BlockAccuracy:
-        return BlockAccuracy(self._law, sum(digits(tick, self.engine.radix)) if tick else 1)
+        return BlockAccuracy(self._law, digit_sum(tick, self.engine.radix) if tick else 1)
 
     def error_bound(self, beta: float, tick: int | None) -> float:
         r = self.engine.radix
-        cells = (r - 1) * levels(self._horizon, r) if tick is None else sum(digits(tick, r))
+        cells = (r - 1) * L(self._horizon, r) if tick is None else digit_sum(tick, r)
         return BlockAccuracy(self._law, cells).radius(beta / self._horizon)
 
     def state(self) -> list[bytes]:

@@ -114,9 +114,7 @@ def grown(array: NDArray[Any], size: int, axis: int = 0) -> NDArray[Any]:
     return larger
 
 
-# -- the loops, interpreted and compiled alike: for each q in `which` --------------------------------------------------
-
-
+# The loops, interpreted and compiled alike: for each q in `which`.
 def _hash(which: IntArray, data: NDArray[np.uint8], offsets: IntArray, multipliers: IntArray, hashes: IntArray) -> None:
     for q in which:
         start = offsets[q]

@@ -11,9 +11,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from evertally.bounds.selection import digit_sum
 from evertally.bounds.tails import Spread
 from evertally.counting.process import IntArray, spread_of
-from evertally.counting.tree import blocks, digits, largest_digit_sum, level
+from evertally.counting.tree import blocks, largest_digit_sum, level
 from evertally.noise import ItemSource, Law
 from evertally.secret import Secret
 from evertally.selection.item_index import grown
@@ -61,7 +62,7 @@ class ItemTree(Secret):
         self._join(addresses)
 
     def spread(self, tick: int) -> Spread:
-        return spread_of(self.law, sum(digits(tick, self.radix)), 1.0)
+        return spread_of(self.law, digit_sum(tick, self.radix), 1.0)
 
     def worst(self, horizon: int) -> Spread:
         return spread_of(self.law, largest_digit_sum(horizon, self.radix), 1.0)

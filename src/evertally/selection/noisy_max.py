@@ -13,13 +13,14 @@ from fractions import Fraction
 from functools import cmp_to_key, partial
 
 import numpy as np
-from flint import arb, fmpq
+from flint import arb
 from numpy.typing import NDArray
 
 from evertally.balls import at_precision
 from evertally.errors import ConfigurationError
 from evertally.noise import Variates
 from evertally.noise.variates import LAST_RESORT_BITS, ROUND_BITS, ZeroVariates
+from evertally.privacy._exact import ball
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -82,7 +83,7 @@ def _in_order(left: IntArray, low: FloatArray, high: FloatArray, compare: Callab
 def _comparison(scores: IntArray, scale: Fraction, variates: Variates) -> Callable[[int, int], int]:
     def leads(j: int, k: int, bits: int) -> arb:
         by_noise = variates.refine(j, bits) - variates.refine(k, bits)
-        return int(scores[j]) - int(scores[k]) + arb(fmpq(scale.numerator, scale.denominator)) * by_noise
+        return int(scores[j]) - int(scores[k]) + ball(scale) * by_noise
 
     def compare(j: int, k: int) -> int:
         """Negative if j is ahead of k."""

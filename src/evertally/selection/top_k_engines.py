@@ -13,11 +13,11 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from evertally.bounds.selection import L, digit_sum
 from evertally.contract.parts import Played
 from evertally.contract.rows import Rows, dense
 from evertally.counting.linear import LinearEngine
 from evertally.counting.process import IntArray, NoiseProcess, spread_of
-from evertally.counting.tree import digits
 from evertally.noise import Law
 from evertally.secret import Secret
 from evertally.selection.meta import MetaAlgo
@@ -147,7 +147,7 @@ class Blocks(_Around[MetaAlgo]):
         return values.reshape(len(values), -1), None
 
     def accuracy(self, tick: int) -> TopKAccuracy:
-        cells, d = sum(digits(tick, self.engine.radix)), len(self._labels)
+        cells, d = digit_sum(tick, self.engine.radix), len(self._labels)
 
         def noise(beta: float) -> float:
             return self._noise.radius(cells, beta / d)
@@ -163,7 +163,7 @@ class Blocks(_Around[MetaAlgo]):
     def error_bound(self, beta: float, tick: int | None) -> float:
         worst = self._horizon if tick is None else tick
         d, r = len(self._labels), self.engine.radix
-        cells = (r - 1) * len(digits(worst, r)) if tick is None else sum(digits(tick, r))
+        cells = (r - 1) * L(worst, r) if tick is None else digit_sum(tick, r)
         noise = self._noise.radius(cells, beta / (d * self._horizon))
         # Before any data nothing is known about what blocks lose, except that it was counted.
         return noise + (math.inf if self.loses_unseen else worst * (self._growth or 0) if self._noise.gumbel else 0)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from evertally.bounds.selection import L
 from evertally.contract.doors import Columns, EachColumn, read_columns
 from evertally.contract.forms import FoundForm, RowForm
 from evertally.contract.in_place import InPlace
@@ -22,7 +23,7 @@ from evertally.contract.ticks import LONGEST_HORIZON
 from evertally.counting.choose import build, choose
 from evertally.counting.process import IntArray
 from evertally.counting.processes import Setting
-from evertally.counting.tree import Radix, choose_radix, levels
+from evertally.counting.tree import Radix, choose_radix
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
 from evertally.noise import ItemSource
@@ -227,9 +228,6 @@ class Ranked(FoundForm):
         return from_bytes(data).reshape(-1, 4 * self._k)
 
 
-# -- the ways ----------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class _Task:
     """What is asked, in public numbers."""
@@ -305,7 +303,7 @@ def _meta(task: _Task, every: bool) -> _Way:
             'or mechanism="tree"'
         )
     radix = choose_radix(task.horizon, task.radix, pure=False)
-    depth = levels(task.horizon, radix)
+    depth = L(task.horizon, radix)
     charge = ZCDP(task.guarantee.to_zcdp().exact_rho, adversary=task.guarantee.adversary)
     share = block_share(charge, depth)
     one_shot: KnownGauss | KnownGumbel

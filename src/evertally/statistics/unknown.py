@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, ClassVar, Literal
 
-from evertally.bounds.selection import Threshold
+from evertally.bounds.selection import L, Threshold
 from evertally.contract.doors import Items
 from evertally.contract.in_place import InPlace
 from evertally.contract.mechanism import Mechanism, by_tick
@@ -13,7 +13,7 @@ from evertally.contract.options import foreign, option, statistic
 from evertally.contract.parts import Blueprint, Options
 from evertally.contract.ticks import LONGEST_HORIZON, checked_tick
 from evertally.counting.process import node_law
-from evertally.counting.tree import Radix, choose_radix, levels
+from evertally.counting.tree import Radix, choose_radix
 from evertally.encode import ItemDoor
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
@@ -109,7 +109,7 @@ class UnknownItems(Mechanism):
             )
         T = whole("horizon", self.horizon, 2, LONGEST_HORIZON)
         r = choose_radix(T, self.radix, pure=False)
-        depth = levels(T, r)
+        depth = L(T, r)
         charge = charge_of(self.guarantee)
         contribution = Contribution(
             max_per_event=max_per_event,

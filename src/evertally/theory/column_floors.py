@@ -19,14 +19,14 @@ from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
-from flint import arb, fmpq
+from flint import arb
 
 from evertally.balls import at_precision
 from evertally.errors import ConfigurationError
+from evertally.privacy._exact import Number, ball
 
 Task = Literal["max_sum", "sum_select"]
 Steps = Literal["replace", "add_remove"]
-Number = int | float | Fraction
 
 _BITS = 192
 _GRID = 1 << 16
@@ -99,8 +99,8 @@ def two_point(epsilon: Number, delta: Number = 0) -> int:
     """
 
     def least() -> int:
-        share = _ball(delta) / _ball(epsilon).expm1()
-        return _ceil(((2 + 3 * share) / (1 + 3 * share)).log() / _ball(epsilon))
+        share = ball(Fraction(delta)) / ball(Fraction(epsilon)).expm1()
+        return _ceil(((2 + 3 * share) / (1 + 3 * share)).log() / ball(Fraction(epsilon)))
 
     return at_precision(_BITS, least)
 
@@ -140,8 +140,8 @@ def histogram_independent(T: int, d: int, epsilon: Number, *, beta: Number = Fra
     _check(T, d)
 
     def too_large(b: int) -> bool:
-        room = at_precision(_BITS, lambda: (1 - _ball(beta)).log() + d * arb(T // b).log() - 2 * b * _ball(epsilon))
-        return not room > 0
+        chance, spent = 1 - Fraction(beta), 2 * b * Fraction(epsilon)
+        return not at_precision(_BITS, lambda: ball(chance).log() + d * arb(T // b).log() - ball(spent)) > 0
 
     largest = bisect_left(range(1, T + 1), True, key=too_large)
     return Floor(largest / 2, True, f"independent neighbours, failure probability {float(beta):.3g}")
@@ -245,7 +245,7 @@ def _least(base: int, length: int, epsilon: Fraction) -> int:
 
     def least() -> int:
         others = length * arb(base).log() + (-(arb(base) ** -length)).log1p()  # without the power, which is huge
-        return _ceil((arb(2).log() + others) / _ball(epsilon))
+        return _ceil((arb(2).log() + others) / ball(Fraction(epsilon)))
 
     return at_precision(_BITS, least)
 
@@ -258,11 +258,6 @@ def _ceil(x: Any) -> int:
 def _per_row(epsilon: Number, neighbours: Steps) -> Fraction:
     """The epsilon of replacing one row."""
     return Fraction(epsilon) * (1 if neighbours == "replace" else 2)
-
-
-def _ball(value: Number) -> Any:
-    exact = Fraction(value)
-    return arb(fmpq(exact.numerator, exact.denominator))
 
 
 def _check(T: int, d: int) -> None:

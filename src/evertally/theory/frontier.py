@@ -91,18 +91,14 @@ def gamma_bounds() -> dict[int, Bracket]:
     >>> sorted(gamma_bounds())[:3]
     [4, 16, 64]
     """
-    table = {}
-    for row in _read("gamma_bounds.csv"):
-        T = int(row["T"])
-        relative = _QUADRATURE if T >= _COARSE_FROM else 0.0
+    rows = _read("gamma_bounds.csv")
+    return {int(row["T"]): Bracket(_wider(row, "gamma2"), _wider(row, "gammaF")) for row in rows}
 
-        def wider(low: str, high: str, relative: float = relative) -> tuple[float, float]:
-            return float(low) * (1 - relative) - _ROUNDING, float(high) * (1 + relative) + _ROUNDING
 
-        table[T] = Bracket(
-            wider(row["gamma2_lower"], row["gamma2_upper"]), wider(row["gammaF_lower"], row["gammaF_upper"])
-        )
-    return table
+def _wider(row: dict[str, str], gamma: str) -> tuple[float, float]:
+    relative = _QUADRATURE if int(row["T"]) >= _COARSE_FROM else 0.0
+    low, high = float(row[f"{gamma}_lower"]), float(row[f"{gamma}_upper"])
+    return low * (1 - relative) - _ROUNDING, high * (1 + relative) + _ROUNDING
 
 
 @cache
@@ -126,12 +122,7 @@ def pure_frontier() -> tuple[Entry, ...]:
     15.77
     """
     return tuple(
-        Entry(
-            row["mechanism"],
-            int(row["T"]),
-            math.sqrt(float(row["max_variance"])),
-            math.sqrt(float(row["mean_variance"])),
-        )
+        Entry(row["mechanism"], int(row["T"]), *(math.sqrt(float(row[f"{of}_variance"])) for of in ("max", "mean")))
         for row in _read("pure_dp_frontier.csv")
     )
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from statistics import NormalDist
 from typing import Literal
 
+from evertally.bounds.extremes import largest_where
 from evertally.bounds.selection import Kind, L, _check, digit_sum, digit_sums, kbar_rule
 
 __all__ = ["discovery_tick", "eta_rule", "expected_discovery", "kbar_rule", "m", "release_probability", "switches_rule"]
@@ -47,7 +48,11 @@ def _heights(T: int, r: int, tau: float, delta: float, kind: Kind, tail: Tail) -
         return dict.fromkeys(sums, 1 + tau * levels * math.sqrt(r - 1) * _quantile(delta / T, tail))
     above = _above(tail)
     spreads = [(n, tau * math.sqrt(s * levels)) for s, n in sums.items()]
-    return dict.fromkeys(sums, 1 + _root(lambda x: math.fsum(n * above(x / sd) for n, sd in spreads) - delta))
+
+    def exceeding(x: float) -> float:
+        return math.fsum(n * above(x / sd) for n, sd in spreads)
+
+    return dict.fromkeys(sums, 1 + largest_where(exceeding, delta, high=1.0))
 
 
 def _quantile(p: float, tail: Tail) -> float:
@@ -59,16 +64,6 @@ def _above(tail: Tail) -> Callable[[float], float]:
     if tail == "gaussian":
         return lambda z: 0.5 * math.erfc(z / math.sqrt(2))
     return lambda z: math.exp(-z * z / 2)
-
-
-def _root(falling: Callable[[float], float]) -> float:
-    low, high = 0.0, 1.0
-    while falling(high) > 0:
-        high *= 2
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if falling(middle) > 0 else (low, middle)
-    return high
 
 
 def switches_rule(changes: int) -> int:

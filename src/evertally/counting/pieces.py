@@ -1,0 +1,101 @@
+"""Noise without a horizon: pieces of a known length, one behind the other, each with a process of its own."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from evertally.bounds.tails import Spread
+from evertally.counting.process import IntArray, NoiseProcess, window_bound
+from evertally.secret import Secret
+
+
+class Pieces(Secret, ABC):
+    """What the closed pieces hold plus the piece in force. The last noise of a closed piece stays, unless a subclass
+    holds it in another way. Not used directly; see `EpochProcess` and `BlockProcess`."""
+
+    horizon: int | None = None
+    _held: IntArray
+    _inner: NoiseProcess
+
+    def __init__(self, columns: int) -> None:
+        self.columns = columns
+        self._models: dict[int, NoiseProcess] = {}  # one-column processes, to ask for spreads
+        self.seek(0)
+
+    @abstractmethod
+    def piece_of(self, tick: int) -> int:
+        """The piece that a tick lies in; ticks count from 1, pieces from 0."""
+
+    @abstractmethod
+    def length(self, piece: int) -> int:
+        """How many ticks a piece has."""
+
+    @abstractmethod
+    def before(self, piece: int) -> int:
+        """How many ticks come before a piece."""
+
+    @abstractmethod
+    def worst(self) -> Spread:
+        """The widest spread of all ticks, where there is one."""
+
+    @abstractmethod
+    def _process(self, piece: int, columns: int) -> NoiseProcess:
+        """The process of a piece."""
+
+    def advance(self, count: int = 1) -> IntArray:
+        out = np.empty((count, self.columns), dtype=np.int64)
+        done = 0
+        while done < count:
+            left = self.before(self._piece + 1) - self.tick
+            part = min(left, count - done)
+            noise = self._inner.advance(part)
+            out[done : done + part] = noise + self._held
+            self.tick += part
+            done += part
+            if part == left:
+                self._piece += 1
+                self._held = self._held_after(noise[-1])
+                self._inner = self._process(self._piece, self.columns)
+        return out
+
+    def seek(self, tick: int) -> None:
+        self.tick, self._piece = tick, self.piece_of(tick + 1)
+        self._held = self._held_before(self._piece)
+        self._inner = self._process(self._piece, self.columns)
+        self._inner.seek(tick - self.before(self._piece))
+
+    def _held_after(self, last: IntArray) -> IntArray:
+        """What closed pieces hold when one more is closed, whose last noise this was."""
+        return self._held + last
+
+    def _held_before(self, piece: int) -> IntArray:
+        held = np.zeros(self.columns, dtype=np.int64)
+        for k in range(piece):
+            closed = self._process(k, self.columns)
+            closed.seek(self.length(k) - 1)
+            held += closed.advance(1)[0]
+        return held
+
+    def spread(self, tick: int) -> Spread:
+        k = self.piece_of(tick)
+        return self._with_held(self._model(k).spread(tick - self.before(k)), k)
+
+    def worst_in(self, piece: int) -> Spread:
+        """The widest spread over the ticks of a piece; it grows with the piece."""
+        return self._with_held(self._model(piece).worst(), piece)
+
+    def window_spread(self, tick: int, window: int) -> Spread:
+        return window_bound(self, tick, window)
+
+    def _with_held(self, spread: Spread, piece: int) -> Spread:
+        """The spread of a piece plus that of what the closed ones hold."""
+        for closed in range(piece):
+            spread = spread + self._model(closed).spread(self.length(closed))
+        return spread
+
+    def _model(self, piece: int) -> NoiseProcess:
+        if piece not in self._models:
+            self._models[piece] = self._process(piece, 1)
+        return self._models[piece]
