@@ -21,7 +21,7 @@ import numpy as np
 from evertally.contract.guarded import Guarded, Kept, exclusive
 from evertally.contract.inputs import keep_events
 from evertally.contract.options import check_guarantee, option, own_option, statistic
-from evertally.contract.parts import Accuracy, Blueprint, IntArray, check_beta
+from evertally.contract.parts import Accuracy, Blueprint, IntArray, Options, check_beta
 from evertally.contract.paths import Hold, named
 from evertally.contract.release import Release
 from evertally.contract.snapshot import guarantee_from_json, guarantee_to_json, pack, restorable
@@ -30,7 +30,7 @@ from evertally.encode import UserCap, UserTick, own_column, require_column
 from evertally.errors import ConfigurationError, HorizonExceeded, ReplayRefused, StateError
 from evertally.integers import whole
 from evertally.noise import Key, NoiseKey
-from evertally.privacy import ZCDP, Change, Guarantee, Neighbours, PureDP
+from evertally.privacy import ZCDP, Change, Contribution, Guarantee, Neighbours, PureDP
 from evertally.secret import Secret
 
 DEFAULT_STREAM = "stream"
@@ -303,6 +303,14 @@ class Mechanism(Guarded):
         self._engine_tick = tick
         return self
 
+    def _given(self, *names: str) -> Options:
+        """Some of the options, as addresses keep them."""
+        return {name: getattr(self, name) for name in names}
+
+    def _contributing(self, **bounds: Any) -> Contribution:
+        """What one event may contribute, or all events of a user."""
+        return Contribution(unit=self.unit, max_events_per_user=self.max_events_per_user, **bounds)
+
     @classmethod
     def _encoded(cls, name: str, value: Any) -> Any:
         """An option as JSON."""
@@ -391,11 +399,8 @@ class Mechanism(Guarded):
     def _release(self, row: Any, accuracy: Accuracy) -> Release:
         assert self.key is not None
         form = self._form
-        about = (
-            {}
-            if self._users is None
-            else {"about": f"what the cap kept: at most {self._users.max_events} events of each user"}
-        )
+        cap = self._users
+        about = {} if cap is None else {"about": f"what the cap kept: at most {cap.max_events} events of each user"}
         return Release(
             self.tick,
             form.show(row),

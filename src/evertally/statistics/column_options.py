@@ -103,18 +103,14 @@ class Guessing(Mechanism):
         relation = check_neighbours(self.neighbours, self.guarantee)
         largest = None if self.largest is None else whole("largest", self.largest, 1, 2**60)
         weight = whole("max_weight", max_weight, 1, 2**40)
-        most = (
-            None
-            if self.max_events_per_tick is None
-            else weight * whole("max_events_per_tick", self.max_events_per_tick, 1, 2**40)
-        )
+        busiest, most = self.max_events_per_tick, None
+        if busiest is not None:
+            most = weight * whole("max_events_per_tick", busiest, 1, 2**40)
         check_beta(self.beta)
         shares = None if self.split is None else [exact_number(share, "a part of the split") for share in self.split]
         if shares is not None and len(shares) != 3:
             raise ConfigurationError("a split has three parts: for tau, for mu and for the histogram")
-        contribution = Contribution(
-            max_per_event=max_per_event, max_weight=weight, unit=self.unit, max_events_per_user=self.max_events_per_user
-        )
+        contribution = self._contributing(max_per_event=max_per_event, max_weight=weight)
         moved = change(relation, contribution, columns)
         event = change(relation, Contribution(max_per_event=max_per_event, max_weight=weight), columns)
         task = Task(
@@ -147,20 +143,13 @@ class Guessing(Mechanism):
                 "calibration is what this version settled for the same options, as a snapshot carries it; leave it out"
             ) from error
         split = None if shares is None else [str(share) for share in shares]
+        found = {"calibration": approach.numbers, "split": split}
         return Blueprint(
             word=word,
             address=address
-            | {
-                "largest": largest,
-                "max_weight": weight,
-                "max_events_per_tick": self.max_events_per_tick,
-                "unit": self.unit,
-                "max_events_per_user": self.max_events_per_user,
-                "beta": self.beta,
-                "split": split,
-                "memory_limit": memory_limit,
-                "calibration": approach.numbers,
-            },
+            | self._given("max_events_per_tick", "unit", "max_events_per_user", "beta")
+            | {"largest": largest, "max_weight": weight, "memory_limit": memory_limit}
+            | found,
             mechanism=approach.name if shown is None else shown,
             named=approach.name,
             charge=approach.charge,
@@ -169,7 +158,7 @@ class Guessing(Mechanism):
             door=door,
             engine=approach.build,
             form=form(approach),
-            settled=(settled or {}) | {"calibration": approach.numbers, "split": split},
+            settled=(settled or {}) | found,
             open=approach.open,
         )
 

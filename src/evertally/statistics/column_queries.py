@@ -60,7 +60,7 @@ class ColumnQuery(ByColumn, Guessing):
             max_per_event=per_event,
             max_weight=self.max_weight,
             memory_limit=self.memory_limit,
-            address=(further or {}) | {"columns": kept, "max_per_event": self.max_per_event, "other": self.other},
+            address=(further or {}) | {"columns": kept} | self._given("max_per_event", "other"),
             door=lambda source, limit: EachColumn(door, limit),
             form=lambda approach: form(approach, asked, door.labels),
             linear=linear,

@@ -14,7 +14,7 @@ from evertally.encode import AmountDoor
 from evertally.errors import ConfigurationError
 from evertally.histogram.tasks import AllColumns
 from evertally.histogram.ways import NAMES
-from evertally.privacy import Contribution, change
+from evertally.privacy import change
 from evertally.ranking import Ranking
 from evertally.statistics.by_column import ByColumn
 from evertally.statistics.column_options import Guessing
@@ -51,7 +51,7 @@ class SparseToo(Linear, Guessing):
         return self.mechanism if self.mechanism in NAMES and self.mechanism not in PROCESSES else None
 
     def _only_linear(self) -> None:
-        foreign({name: getattr(self, name) for name in _SPARSE}, _SPARSE, 'mechanism="sparse"')
+        foreign(self._given(*_SPARSE), _SPARSE, 'mechanism="sparse"')
 
     def _only_sparse(self) -> None:
         if self.signed:
@@ -59,7 +59,7 @@ class SparseToo(Linear, Guessing):
                 "queries on column sums need counts that only grow; signed amounts are for Counter, VectorCounter and "
                 "Histogram with linear noise"
             )
-        foreign({name: getattr(self, name) for name in _NOT_SPARSE}, _NOT_SPARSE, "linear noise")
+        foreign(self._given(*_NOT_SPARSE), _NOT_SPARSE, "linear noise")
 
     def _windows(self) -> Options:
         # Addresses of streams without windows hold no such word.
@@ -103,21 +103,14 @@ class Counter(SparseToo):
         if way is not None:
             return self._sparse(way)
         self._only_linear()
-        contribution = Contribution(
-            max_weight=self.max_weight, signed=self.signed, unit=self.unit, max_events_per_user=self.max_events_per_user
-        )
+        contribution = self._contributing(max_weight=self.max_weight, signed=self.signed)
         amounts = AmountDoor(self.max_weight, self.signed)
         return self._linear(
             "Counter",
             1,
             change(self.neighbours, contribution, 1),
             contribution,
-            {
-                "max_weight": self.max_weight,
-                "signed": self.signed,
-                "unit": self.unit,
-                "max_events_per_user": self.max_events_per_user,
-            },
+            self._given("max_weight", "signed", "unit", "max_events_per_user"),
             lambda source, limit: OneAmount(amounts, limit, self.signed),
             NumberForm(1),
         )
@@ -220,7 +213,7 @@ class Histogram(ByColumn, SparseToo):
 
     def _sparse(self, names: list[Any], way: str) -> Blueprint:
         self._only_sparse()
-        foreign({"protects": self.protects}, {"protects": "event"}, "linear noise")
+        foreign(self._given("protects"), {"protects": "event"}, "linear noise")
         per_event = self._per_event(names, self.max_per_event)
         door, kept = self._read_events(names, per_event)
         self.categories = self.columns = door.labels
@@ -234,7 +227,7 @@ class Histogram(ByColumn, SparseToo):
             max_per_event=per_event,
             max_weight=self.max_weight,
             memory_limit=self.memory_limit,
-            address={"columns": kept, "max_per_event": self.max_per_event, "other": self.other} | self._windows(),
+            address={"columns": kept} | self._given("max_per_event", "other") | self._windows(),
             door=lambda source, limit: EachColumn(door, limit),
             form=lambda approach: AnswersByLabel(door.labels),
             linear=True,
@@ -248,17 +241,10 @@ def _shown(way: str) -> str:
 
 def _columns_of(me: VectorCounter | Histogram, word: str, names: Sequence[Any], called: str) -> Blueprint:
     """The blueprint of linear counts by column."""
-
     per_event = me._per_event(names, me.max_per_event)
     door, kept = me._read_events(names, per_event, me.signed, rank_by_label=me.protects == "item")
-    contribution = Contribution(
-        max_per_event=per_event,
-        max_weight=me.max_weight,
-        signed=me.signed,
-        protects=me.protects,
-        truncated=True,
-        unit=me.unit,
-        max_events_per_user=me.max_events_per_user,
+    contribution = me._contributing(
+        max_per_event=per_event, max_weight=me.max_weight, signed=me.signed, protects=me.protects, truncated=True
     )
     me.columns = door.labels
     if isinstance(me, Histogram):
@@ -268,16 +254,8 @@ def _columns_of(me: VectorCounter | Histogram, word: str, names: Sequence[Any], 
         door.width,
         change(me.neighbours, contribution, door.width),
         contribution,
-        {
-            "columns": kept,
-            "other": me.other,
-            "max_per_event": me.max_per_event,
-            "max_weight": me.max_weight,
-            "signed": me.signed,
-            "protects": me.protects,
-            "unit": me.unit,
-            "max_events_per_user": me.max_events_per_user,
-        },
+        {"columns": kept}
+        | me._given("other", "max_per_event", "max_weight", "signed", "protects", "unit", "max_events_per_user"),
         lambda source, limit: EachColumn(door, limit, me.signed),
         LabelledForm(door.labels) if isinstance(me, Histogram) else RowForm(door.width, door.labels),
         settled={called: kept},

@@ -14,7 +14,7 @@ from evertally.contract.options import option, statistic
 from evertally.contract.parts import Accuracy, Blueprint, IntArray
 from evertally.encode import ValueDoor
 from evertally.errors import ConfigurationError
-from evertally.privacy import Change, Contribution, Neighbours
+from evertally.privacy import Change, Neighbours
 from evertally.ranking import Ranking
 from evertally.statistics.linear_options import Linear
 
@@ -52,9 +52,7 @@ class RunningMean(Linear):
         lower, upper = self.lower, self.upper
         self.lower, self.upper = float(lower), float(upper)
         A = door.steps
-        contribution = Contribution(
-            max_weight=A, signed=True, unit=self.unit, max_events_per_user=self.max_events_per_user
-        )
+        contribution = self._contributing(max_weight=A, signed=True)
         relation = Neighbours.parse(self.neighbours)
         if relation is Neighbours.INDEPENDENT:
             raise ConfigurationError('a mean has one event in both columns: use "add_remove" or "replace"')
@@ -77,13 +75,7 @@ class RunningMean(Linear):
             2,
             moved,
             contribution,
-            {
-                "lower": lower,
-                "upper": upper,
-                "resolution": self.resolution,
-                "unit": self.unit,
-                "max_events_per_user": self.max_events_per_user,
-            },
+            {"lower": lower, "upper": upper} | self._given("resolution", "unit", "max_events_per_user"),
             opened,
             Ratio(door, self.lower, self.upper),
         )

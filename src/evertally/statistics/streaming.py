@@ -27,7 +27,7 @@ from evertally.counting.tree import Radix, choose_radix
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
 from evertally.noise import ItemSource
-from evertally.privacy import ZCDP, Change, Contribution, Guarantee, Neighbours, PureDP, change
+from evertally.privacy import ZCDP, Change, Guarantee, Neighbours, PureDP, change
 from evertally.privacy._exact import ball, enclose, round_up
 from evertally.selection.histograms import KnownGauss, KnownGumbel
 from evertally.selection.meta import MISSED, KnownBlocks, MetaAlgo, block_share, paid_by
@@ -117,13 +117,8 @@ class StreamingTopK(ByColumn):
         per_event = self._per_event(names, self.max_per_event)
         door, kept = self._read_events(names, per_event)
         self.columns = labels = door.labels
-        contribution = Contribution(
-            max_per_event=per_event,
-            max_weight=self.max_weight,
-            unit=self.unit,
-            max_events_per_user=self.max_events_per_user,
-        )
-        sensitivity = change(relation, contribution, d)
+        contribution = self._contributing(max_per_event=per_event, max_weight=self.max_weight)
+        sensitivity, busiest = change(relation, contribution, d), self.max_events_per_tick
         task = _Task(
             self.guarantee,
             relation,
@@ -134,9 +129,7 @@ class StreamingTopK(ByColumn):
             whole("k", self.k, 1, d),
             whole("horizon", self.horizon, 2, LONGEST_HORIZON),
             self.radix,
-            None
-            if self.max_events_per_tick is None
-            else whole("max_events_per_tick", self.max_events_per_tick, 1, 2**40) * self.max_weight,
+            None if busiest is None else whole("max_events_per_tick", busiest, 1, 2**40) * self.max_weight,
         )
         switches = self.switches = None if self.switches is None else whole("switches", self.switches, 0, 2**20)
         self.reuse = bool(self.reuse)
@@ -151,26 +144,19 @@ class StreamingTopK(ByColumn):
             way = _counters(task)
         else:
             way = _meta(task, every=mechanism == "meta-gauss")
-        settled = {
-            "k": task.k,
-            "switches": switches,
-            "columns": kept,
-            "eta": self.eta,
-            "accounting": self.accounting,
-            "reuse": self.reuse,
-        }
+        settled = {"k": task.k, "columns": kept} | self._given("switches", "eta", "accounting", "reuse")
+        further = (
+            "radix",
+            "max_per_event",
+            "max_weight",
+            "max_events_per_tick",
+            "other",
+            "unit",
+            "max_events_per_user",
+        )
         return Blueprint(
             word="StreamingTopK",
-            address=settled
-            | {
-                "radix": self.radix,
-                "max_per_event": self.max_per_event,
-                "max_weight": self.max_weight,
-                "max_events_per_tick": self.max_events_per_tick,
-                "other": self.other,
-                "unit": self.unit,
-                "max_events_per_user": self.max_events_per_user,
-            },
+            address=settled | self._given(*rest),
             mechanism=mechanism,
             charge=way.charge,
             contribution=contribution,

@@ -18,7 +18,7 @@ from evertally.encode import ItemDoor
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
 from evertally.noise import DiscreteGaussian, ItemSource
-from evertally.privacy import ApproxZCDP, Contribution, Neighbours, change
+from evertally.privacy import ApproxZCDP, Neighbours, change
 from evertally.selection.block_engine import ANY_NUMBER, BlockEngine
 from evertally.selection.found import FoundItems
 from evertally.selection.histograms import OneShot, UnknownGauss, UnknownGumbel
@@ -111,24 +111,14 @@ class UnknownItems(Mechanism):
         r = choose_radix(T, self.radix, pure=False)
         depth = L(T, r)
         charge = charge_of(self.guarantee)
-        contribution = Contribution(
-            max_per_event=max_per_event,
-            max_weight=self.max_weight,
-            unit=self.unit,
-            max_events_per_user=self.max_events_per_user,
-        )
+        contribution = self._contributing(max_per_event=max_per_event, max_weight=self.max_weight)
         # The domain has room for any two events: no limit on columns makes a change smaller.
         moved = change(relation, contribution, columns=2 * contribution.max_per_event)
-        bounds: Options = {
-            "radix": self.radix,
-            "max_per_event": contribution.max_per_event,
-            "max_weight": contribution.max_weight,
-            "unit": self.unit,
-            "max_events_per_user": contribution.max_events_per_user,
-        }
+        bounds = {"max_per_event": contribution.max_per_event}
+        bounds |= self._given("radix", "max_weight", "unit", "max_events_per_user")
         opened = ""
         if mechanism == "tree":
-            foreign({name: getattr(self, name) for name in _OF_BLOCKS}, _OF_BLOCKS, 'mechanism="meta"')
+            foreign(self._given(*_OF_BLOCKS), _OF_BLOCKS, 'mechanism="meta"')
             whole("radix", r, 2, _LARGEST_RADIX)
             law = node_law(charge.to_zcdp(), moved, depth)
             assert isinstance(law, DiscreteGaussian)
@@ -140,7 +130,7 @@ class UnknownItems(Mechanism):
                 ItemEngine, law, threshold, radix=r, depth=depth, horizon=T, sticky=bool(self.sticky), most=most
             )
         else:
-            foreign({name: getattr(self, name) for name in _OF_TREES}, _OF_TREES, 'mechanism="tree"')
+            foreign(self._given(*_OF_TREES), _OF_TREES, 'mechanism="tree"')
             events = contribution.max_events_per_user or 1
             reach = Reach(contribution.max_weight, relation, events)
             # One event meets one block of a level, replaced or not; a user's events, and those of the user who takes
@@ -152,15 +142,8 @@ class UnknownItems(Mechanism):
             growth = None if busiest is None else busiest * contribution.max_weight
             address = of_blocks | {"max_events_per_tick": self.max_events_per_tick}
             opened = MISSED if growth is None else ""
-            made = partial(
-                BlockEngine,
-                one_shot,
-                radix=r,
-                depth=depth,
-                horizon=T,
-                growth=growth,
-                most=ANY_NUMBER if most is None else most,
-            )
+            shown = ANY_NUMBER if most is None else most
+            made = partial(BlockEngine, one_shot, radix=r, depth=depth, horizon=T, growth=growth, most=shown)
 
         def engine(source: ItemSource) -> InPlace:
             return InPlace(lambda source: made(source=source), source, returns=False)
