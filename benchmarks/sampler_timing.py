@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evertally.noise import DiscreteGaussian, DiscreteLaplace, Keystream, Law
+from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law
+from evertally.noise.keystream import Keystream
 from evertally.noise.sampler import ThresholdSampler, sampler, settle
 
 

@@ -26,13 +26,13 @@ from dataclasses import fields
 from typing import Any, Literal, NoReturn
 
 from evertally.bounds.selection import kbar_rule
-from evertally.bounds.tails import Spread
 from evertally.contract.paths import named, once
 from evertally.contract.release import Release
+from evertally.counting.process import spread_of
 from evertally.encode.labels import canonical
 from evertally.encode.plain import whole
 from evertally.errors import ConfigurationError
-from evertally.noise import DiscreteGaussian, DiscreteLaplace, Key, NoiseKey
+from evertally.noise import Key, NoiseKey
 from evertally.noise.key import encode_path
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Guarantee, Neighbours
 from evertally.privacy.conversions import pure_epsilon_of_rho
@@ -237,7 +237,7 @@ def _release(mechanism: _Mechanism, histogram: dict[str, int], key: NoiseKey | N
     if law is None:
         return Release(1, [label for label, _ in released], None, key.private, _no_interval)
     values = {label: value for label, value in released if value is not None}
-    spread = _spread(law)
+    spread = spread_of(law, 1.0, 1.0)
 
     def interval(beta: float) -> tuple[dict[str, int], dict[str, int]]:
         radius = math.floor(spread.radius(beta))
@@ -247,12 +247,6 @@ def _release(mechanism: _Mechanism, histogram: dict[str, int], key: NoiseKey | N
         )
 
     return Release(1, values, law.stddev(), key.private, interval)
-
-
-def _spread(law: DiscreteGaussian | DiscreteLaplace) -> Spread:
-    kind: Literal["gaussian", "laplace"] = "gaussian" if isinstance(law, DiscreteGaussian) else "laplace"
-    scale = math.sqrt(law.sigma_squared) if isinstance(law, DiscreteGaussian) else float(law.scale)
-    return Spread(kind, variance=law.stddev() ** 2, proxy=scale**2, peak=scale, finest=scale)
 
 
 def _no_interval(beta: float) -> NoReturn:

@@ -19,13 +19,9 @@ from evertally import partition as partitions
 from evertally.audit.partition import close_loss, histogram_loss, levels_after, transcript_loss
 from evertally.errors import ConfigurationError
 from evertally.histogram.tasks import AllColumns, Largest
-from evertally.partition import (
-    Ladder,
-    PartitionedRelease,
-    Rebased,
-    TwoLevelRelease,
-)
+from evertally.partition import PartitionedRelease, TwoLevelRelease
 from evertally.partition.histograms import make_histogram
+from evertally.partition.rules import Ladder, Rebased
 from evertally.privacy import PureDP
 
 

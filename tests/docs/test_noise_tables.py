@@ -13,7 +13,8 @@ from benchmarks import noise_table
 from evertally.counting.choose import Choice, build
 from evertally.counting.processes import Setting
 from evertally.noise import ZeroNoise
-from evertally.partition import Split, noise_of
+from evertally.partition import Split
+from evertally.partition.budget import noise_of
 from evertally.privacy import ZCDP, Change, PureDP
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -16,10 +16,11 @@ from evertally.bounds.tails import Spread
 from evertally.counting.process import node_law
 from evertally.histogram.ways import predict, rank
 from evertally.noise import DiscreteLaplace, Recording, ZeroNoise, simulation
-from evertally.partition import Configuration, Split, Terms, noise_of, tuned
+from evertally.partition import Configuration, Split, Terms, tuned
 from evertally.partition import tuning as tuning_room
 from evertally.partition import typical as typical_room
 from evertally.partition.blocks import BlockProcess
+from evertally.partition.budget import noise_of
 from evertally.partition.histograms import make_histogram
 from evertally.partition.noise_bounds import most_closes
 from evertally.partition.typical import Scales, TypicalStream, typical_error

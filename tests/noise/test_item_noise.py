@@ -15,16 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from noise_reference import FALSE_ALARM, Z_BOUND, chi_square_p, gaussian_pmf, laplace_pmf, law_p
 
-from evertally.noise import (
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Key,
-    Keystream,
-    Recording,
-    ZeroNoise,
-    item_addresses,
-    simulation,
-)
+from evertally.noise import DiscreteGaussian, DiscreteLaplace, Key, Recording, ZeroNoise, item_addresses, simulation
+from evertally.noise.keystream import Keystream
 from evertally.noise.sampler import settle
 from evertally.noise.variates import AddressedVariates
 

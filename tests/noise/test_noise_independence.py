@@ -9,7 +9,9 @@ import pytest
 from noise_reference import FALSE_ALARM, Z_BOUND, chi_square_p
 
 from evertally.errors import ConfigurationError
-from evertally.noise import DiscreteGaussian, DiscreteLaplace, KeyedSource, Keystream, simulation
+from evertally.noise import DiscreteGaussian, DiscreteLaplace, simulation
+from evertally.noise.keystream import Keystream
+from evertally.noise.source import KeyedSource
 
 
 def subkey(*path: str) -> bytes:

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evertally.errors import ConfigurationError, StateError
-from evertally.noise import DiscreteLaplace, Key, Recording, ZeroNoise, encode_path, simulation
+from evertally.noise import DiscreteLaplace, Key, Recording, ZeroNoise, simulation
+from evertally.noise.key import encode_path
 
 SECRET = bytes(range(32))
 

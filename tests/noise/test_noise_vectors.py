@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from evertally.noise import FORMAT_VERSION, DiscreteGaussian, DiscreteLaplace, Key, Keystream, simulation
+from evertally.noise import DiscreteGaussian, DiscreteLaplace, Key, simulation
+from evertally.noise.keystream import FORMAT_VERSION, Keystream
 from evertally.noise.sampler import settle
 
 SECRET = bytes(range(32))

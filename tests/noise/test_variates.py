@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from mpmath import mp, mpf
 from noise_reference import FALSE_ALARM, Z_BOUND, chi_square_p
 
-from evertally.noise import DiscreteLaplace, Keystream, Recording, ZeroNoise, simulation
+from evertally.noise import DiscreteLaplace, Recording, ZeroNoise, simulation
 from evertally.noise import variates as room
+from evertally.noise.keystream import Keystream
 from evertally.noise.quantile import laplace_quantile
 from evertally.noise.variates import AddressedVariates, ZeroVariates
 

@@ -17,16 +17,8 @@ import mpmath
 from partition_reference import LARGEST, MEAN, Queries, columns
 
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law
-from evertally.partition import (
-    Configuration,
-    Terms,
-    TwoLevelPlan,
-    bounded,
-    doubling,
-    intervals,
-    noisy_ladders,
-    rebased,
-)
+from evertally.partition import Configuration, Terms, TwoLevelPlan, bounded, doubling, noisy_ladders
+from evertally.partition.rebased import intervals, rebased
 from evertally.privacy import ApproxDP, Change, PureDP
 
 D = 4  # columns

@@ -37,13 +37,12 @@ from evertally.partition import (
     TwoLevelRelease,
     bounded,
     doubling,
-    intervals,
     noisy_ladders,
-    rebased,
     tuned,
 )
 from evertally.partition.histograms import make_histogram
 from evertally.partition.lanes import Lanes
+from evertally.partition.rebased import intervals, rebased
 from evertally.partition.typical import TypicalStream
 from evertally.privacy import ApproxDP, Change, PureDP
 

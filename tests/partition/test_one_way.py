@@ -16,7 +16,8 @@ from evertally.errors import ConfigurationError
 from evertally.histogram import expressions
 from evertally.histogram.tasks import AllColumns, Expressions, Largest, monotone
 from evertally.noise import DiscreteLaplace
-from evertally.partition import Split, noise_of
+from evertally.partition import Split
+from evertally.partition.budget import noise_of
 from evertally.privacy import Contribution, PureDP, moves_one_way
 from evertally.selection import ExponentialMechanism, PermuteAndFlip
 

@@ -18,23 +18,20 @@ from evertally.counting.tree import TreeProcess
 from evertally.noise import simulation
 from evertally.partition import (
     Configuration,
-    Ladder,
-    NoisyLadders,
     PartitionedRelease,
-    Rule,
     Split,
     Terms,
     TwoLevelPlan,
     TwoLevelRelease,
     bounded,
     doubling,
-    intervals,
-    noise_of,
     noisy_ladders,
-    rebased,
     tuned,
 )
+from evertally.partition.budget import noise_of
 from evertally.partition.lanes import Lanes
+from evertally.partition.rebased import intervals, rebased
+from evertally.partition.rules import Ladder, NoisyLadders, Rule
 from evertally.partition.typical import TypicalStream
 from evertally.privacy import ApproxDP, Change, PureDP
 

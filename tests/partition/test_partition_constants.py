@@ -15,18 +15,9 @@ from partition_cases import ladder_constants
 from partition_reference import LARGEST, RANKS, Queries, columns
 
 from evertally.noise import DiscreteLaplace, Law, simulation
-from evertally.partition import (
-    Configuration,
-    Terms,
-    TwoLevelPlan,
-    TwoLevelRelease,
-    bounded,
-    doubling,
-    intervals,
-    noisy_ladders,
-    rebased,
-)
+from evertally.partition import Configuration, Terms, TwoLevelPlan, TwoLevelRelease, bounded, doubling, noisy_ladders
 from evertally.partition.noise_bounds import NoiseBounds
+from evertally.partition.rebased import intervals, rebased
 from evertally.privacy import ApproxDP, Change, PureDP
 
 D, T, BETA = 10, 10**6, 0.1

@@ -21,21 +21,9 @@ from partition_reference import LARGEST, MEAN, RANKS, Planted, Queries, columns
 from evertally.counting.accumulate import AccumulatingProcess
 from evertally.counting.tree import TreeProcess
 from evertally.noise import DiscreteLaplace, Law
-from evertally.partition import (
-    Intervals,
-    Ladder,
-    Noise,
-    NoisyLadders,
-    PartitionedRelease,
-    Rebased,
-    Rule,
-    Split,
-    Terms,
-    TwoLevelRelease,
-    bounded,
-    doubling,
-    noise_of,
-)
+from evertally.partition import PartitionedRelease, Split, Terms, TwoLevelRelease, bounded, doubling
+from evertally.partition.budget import Noise, noise_of
+from evertally.partition.rules import Intervals, Ladder, NoisyLadders, Rebased, Rule
 from evertally.privacy import Change, PureDP
 
 BIG = 10**6

@@ -25,13 +25,12 @@ from evertally.partition import (
     TwoLevelRelease,
     bounded,
     doubling,
-    intervals,
-    noise_of,
     noisy_ladders,
-    rebased,
     tuned,
 )
+from evertally.partition.budget import noise_of
 from evertally.partition.histograms import make_histogram
+from evertally.partition.rebased import intervals, rebased
 from evertally.partition.typical import TypicalStream
 from evertally.privacy import ApproxDP, Change, PureDP
 

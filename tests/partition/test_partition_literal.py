@@ -28,7 +28,8 @@ from partition_reference import (
 from evertally.contract.rows import Rows, SparseRows, dense
 from evertally.counting.tree import TreeProcess
 from evertally.noise import DiscreteLaplace, simulation
-from evertally.partition import Intervals, Ladder, NoisyLadders, PartitionedRelease, Rebased, Rule
+from evertally.partition import PartitionedRelease
+from evertally.partition.rules import Intervals, Ladder, NoisyLadders, Rebased, Rule
 from evertally.privacy import Change, PureDP
 
 

@@ -13,21 +13,18 @@ from evertally.counting.tree import TreeProcess
 from evertally.errors import ConfigurationError
 from evertally.noise import DiscreteLaplace, Recording, ZeroNoise, simulation
 from evertally.partition import (
-    Ladder,
     PartitionedRelease,
     PartitionEngine,
-    Rebased,
-    Rule,
     Split,
     TwoLevelPlan,
     TwoLevelRelease,
     bounded,
-    intervals,
     noisy_ladders,
-    rebased,
 )
 from evertally.partition.engine import project
 from evertally.partition.intervals import NO_BOUND
+from evertally.partition.rebased import intervals, rebased
+from evertally.partition.rules import Ladder, Rebased, Rule
 from evertally.privacy import ApproxDP, Change, PureDP
 
 T = 48

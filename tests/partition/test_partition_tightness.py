@@ -16,9 +16,10 @@ from scipy.stats import binom
 from evertally.bounds.staleness import behind_radius, close_law
 from evertally.bounds.tails import Spread
 from evertally.noise import DiscreteLaplace, simulation
-from evertally.partition import Configuration, Terms, intervals, noise_of, rebased, tuned
-from evertally.partition.budget import Split
+from evertally.partition import Configuration, Terms, tuned
+from evertally.partition.budget import Split, noise_of
 from evertally.partition.noise_bounds import most_closes
+from evertally.partition.rebased import intervals, rebased
 from evertally.partition.typical import TypicalStream
 from evertally.privacy import ApproxDP, Change, PureDP
 

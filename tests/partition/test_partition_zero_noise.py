@@ -11,16 +11,8 @@ from partition_cases import ALL, APPROXIMATE, PURE, D, ladder_constants, terms
 from partition_reference import LARGEST, MEAN, MIXED, RANKS, SMALLEST, Queries, columns
 
 from evertally.noise import ZeroNoise
-from evertally.partition import (
-    Configuration,
-    TwoLevelPlan,
-    TwoLevelRelease,
-    bounded,
-    doubling,
-    intervals,
-    noisy_ladders,
-    rebased,
-)
+from evertally.partition import Configuration, TwoLevelPlan, TwoLevelRelease, bounded, doubling, noisy_ladders
+from evertally.partition.rebased import intervals, rebased
 from evertally.privacy import ApproxDP, PureDP
 
 T = 3000

@@ -22,7 +22,8 @@ from evertally.errors import ConfigurationError
 from evertally.noise import Recording, ZeroNoise, simulation
 from evertally.noise.variates import AddressedVariates
 from evertally.privacy import ZCDP, PureDP
-from evertally.selection import ExponentialMechanism, PermuteAndFlip, noisy_argmax
+from evertally.selection import ExponentialMechanism, PermuteAndFlip
+from evertally.selection.noisy_max import noisy_argmax
 
 mp.prec = 256  # one precision for all tests: the setting is global, and files share a process
 

@@ -22,7 +22,7 @@ from evertally.counting.process import node_law
 from evertally.errors import ConfigurationError
 from evertally.noise import Recording, ZeroNoise, simulation
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Neighbours, PureDP, epsilon_of_rho
-from evertally.selection import noisy_argmax
+from evertally.selection.noisy_max import noisy_argmax
 from evertally.selection.sparse_gumbel import SparseGumbel
 from evertally.selection.sparse_gumbel_budget import sparse_gumbel_budget
 

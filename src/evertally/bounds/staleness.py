@@ -19,12 +19,9 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evertally.bounds.joint import GridLaw, above, normal_above
+from evertally.bounds.joint import Floats, GridLaw, above, normal_above
 from evertally.bounds.tails import SMOOTH, Spread, laplace_radius
-
-Floats = NDArray[np.float64]
 
 _FINENESS = 24  # points of the grid in the largest scale
 _DEPTH = 36  # scales beyond which nothing of a Laplace law is left (2e-16)

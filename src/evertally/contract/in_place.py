@@ -38,10 +38,10 @@ class InPlace(Secret):
     """A worker as an engine. The state is inside the worker, so a call that is interrupted goes back to bytes that were
     taken before it; where those would cost as much as the call (`returns=False`), the mechanism refuses instead."""
 
-    def __init__(self, make: Callable[[ItemSource], Any], source: ItemSource, *, returns: bool = True) -> None:
+    def __init__(self, make: Callable[[ItemSource], Worker], source: ItemSource, *, returns: bool = True) -> None:
         self._make, self._source, self._returns = make, source, returns
         self.worker = make(source)
-        self.width: int = self.worker.width
+        self.width = self.worker.width
         self._mark: tuple[int, list[bytes]] = (0, [])
 
     def start(self) -> None:
@@ -65,21 +65,19 @@ class InPlace(Secret):
         self.worker = worker
 
     def accuracy(self, tick: int) -> Accuracy:
-        accuracy: Accuracy = self.worker.accuracy(tick)
-        return accuracy
+        return self.worker.accuracy(tick)
 
     def window(self, tick: int, window: int) -> Accuracy:
         now = self.accuracy(tick)
         return now if window == tick else Difference(now, self.accuracy(tick - window))
 
     def error_bound(self, beta: float, tick: int | None, trust_largest: bool = False) -> float:
-        sure: float = self.worker.error_bound(beta, tick)
+        sure = self.worker.error_bound(beta, tick)
         guessed = getattr(self.worker, "guessed_bound", None)
         return min(sure, guessed(beta, tick)) if trust_largest and guessed is not None else sure
 
     def save(self, state: None) -> list[bytes]:
-        parts: list[bytes] = self.worker.state()
-        return parts
+        return self.worker.state()
 
     def load(self, tick: int, parts: list[bytes]) -> None:
         self.worker.load(tick, parts)

@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evertally.contract.inputs import as_integers
+from evertally.contract.inputs import IntArray, as_integers
 from evertally.encode.plain import plain
 from evertally.secret import Secret
-
-IntArray = NDArray[np.int64]
 
 
 class SparseRows(Secret):

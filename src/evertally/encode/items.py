@@ -7,6 +7,7 @@ count must not become known either (1.3 there).
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -165,10 +166,9 @@ def _positive(labels: Texts, counts: Codes) -> ItemTotals:
 
 
 def _added(parts: list[ItemTotals]) -> ItemTotals:
-    totals: dict[str, int] = {}
+    totals: Counter[str] = Counter()
     for part in parts:
-        for label, count in part.mapping().items():
-            totals[label] = totals.get(label, 0) + count
+        totals.update(part.mapping())
     return ItemTotals.of(totals)
 
 

@@ -29,9 +29,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evertally.bounds.joint import above
+from evertally.bounds.joint import Floats, above
 from evertally.bounds.staleness import Places, ahead_radius, behind_radius
 from evertally.bounds.tails import Spread
 from evertally.counting.pieces import Pieces
@@ -39,8 +38,6 @@ from evertally.counting.process import IntArray, NoiseProcess, spread_of
 from evertally.noise import Law
 from evertally.partition.blocks import BlockProcess
 from evertally.partition.budget import Noise
-
-Floats = NDArray[np.float64]
 
 _MOST_PLACES = 2**13  # intervals that are looked at one by one
 _MOST_LAWS = 48

@@ -22,16 +22,13 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evertally.bounds.extremes import TypicalTails, largest_where
+from evertally.bounds.extremes import Floats, TypicalTails, largest_where
 from evertally.counting.process import Budget, NoiseProcess
 from evertally.noise import DiscreteLaplace, ZeroNoise, simulation
 from evertally.partition.budget import Noise
 from evertally.partition.histograms import make_histogram
 from evertally.privacy import ZCDP, Change, PureDP
-
-Floats = NDArray[np.float64]
 
 _UNIT = 1024  # scale of the simulated noise of H, so that rounding to integers does not show
 _FINE = 2**20

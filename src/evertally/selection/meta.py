@@ -19,6 +19,7 @@ one-shot call and O(size of a block's histogram) more.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar
@@ -88,17 +89,17 @@ class SeenBlocks(Secret):
 
     def __init__(self, depth: int, source: ItemSource) -> None:
         self._source = source
-        self._counts: list[dict[str, int]] = [{} for _ in range(depth)]
+        self._counts: list[Counter[str]] = [Counter() for _ in range(depth)]
 
     def complete(self, totals: Mapping[str, int], v: int) -> Items:
-        _add(self._counts[0], totals)
+        self._counts[0].update(totals)
         for i in range(v):
-            _add(self._counts[i + 1], self._counts[i])
-            self._counts[i] = {}
+            self._counts[i + 1].update(self._counts[i])
+            self._counts[i] = Counter()
         block = self._counts[v]
-        self._counts[v] = {}
+        self._counts[v] = Counter()
         if v + 1 < len(self._counts):
-            _add(self._counts[v + 1], block)
+            self._counts[v + 1].update(block)
         # In the order of their names: the order in which they arrived must not reach anything that is released.
         names = sorted(block)
         counts = np.array([block[name] for name in names], dtype=np.int64)
@@ -108,12 +109,7 @@ class SeenBlocks(Secret):
         return tables_to_bytes(self._counts)
 
     def load(self, data: bytes) -> None:
-        self._counts = tables_from_bytes(data)
-
-
-def _add(into: dict[str, int], more: Mapping[str, int]) -> None:
-    for label, count in more.items():
-        into[label] = into.get(label, 0) + count
+        self._counts = [Counter(table) for table in tables_from_bytes(data)]
 
 
 def block_share(charge: Charge, depth: int, blocks: int = 1) -> Charge:
@@ -197,11 +193,10 @@ class MetaAlgo(Secret):
 
     def counts(self) -> dict[str, int]:
         """Rule (a) of 5.2: the noisy counts of every label that some block of the tiling released, added up."""
-        total: dict[str, int] = {}
+        total: Counter[str] = Counter()
         for cell in self.cells:
-            for label, count in cell.items():
-                total[label] = total.get(label, 0) + count
-        return total
+            total.update(cell)
+        return dict(total)
 
     def top(self, k: int) -> list[tuple[str, int]]:
         """The k largest of them, ties by name."""

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from audit.bugs.planting import Bug, all_of, plant, replaced
 from evertally.contract import mechanism
-from evertally.noise import DiscreteLaplace, Key, KeyedSource, Keystream, Law, Source, source
+from evertally.noise import DiscreteLaplace, Key, Law, Source, source
+from evertally.noise.keystream import Keystream
 from evertally.noise.sampler import draw
+from evertally.noise.source import KeyedSource
 
 _STREAM, _NAME, _KIND, _CHARGE, _DIGEST = range(5)  # the path that a mechanism gives to its key
 

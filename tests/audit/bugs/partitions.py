@@ -16,20 +16,12 @@ from evertally.counting import tree
 from evertally.counting.accumulate import AccumulatingProcess
 from evertally.counting.process import IntArray, check_horizon
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law
-from evertally.partition import (
-    Noise,
-    NoisyLadders,
-    PartitionedRelease,
-    Rebased,
-    TwoLevelRelease,
-    bounded,
-    configuration,
-    two_level,
-)
-from evertally.partition.budget import noise_of
+from evertally.partition import PartitionedRelease, TwoLevelRelease, bounded, configuration, two_level
+from evertally.partition.budget import Noise, noise_of
 from evertally.partition.engine import project
 from evertally.partition.histograms import make_histogram
 from evertally.partition.lanes import Lanes
+from evertally.partition.rules import NoisyLadders, Rebased
 from evertally.privacy import ZCDP, ApproxDP, Change, PureDP
 from evertally.selection.one_shot import _OneShot
 from evertally.statistics import column_options

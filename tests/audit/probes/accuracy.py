@@ -14,7 +14,8 @@ from audit.probes.probing import Verdict, probe
 from evertally.counting.choose import build
 from evertally.histogram.tasks import AllColumns
 from evertally.noise import simulation
-from evertally.partition import Configuration, Split, Terms, intervals
+from evertally.partition import Configuration, Split, Terms
+from evertally.partition.rebased import intervals
 from evertally.privacy import ZCDP, Change, PureDP
 from evertally.statistics import Counter, VectorCounter
 

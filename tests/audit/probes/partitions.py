@@ -25,19 +25,8 @@ from evertally.audit.scripts import ALWAYS, Address, Make, Run, Script, part
 from evertally.histogram.expressions import Columns
 from evertally.histogram.tasks import AllColumns, Expressions, Largest
 from evertally.noise import DiscreteLaplace, Recording, ZeroNoise, simulation
-from evertally.partition import (
-    Configuration,
-    Ladder,
-    NoisyLadders,
-    PartitionEngine,
-    Queries,
-    Rebased,
-    Rule,
-    Split,
-    Terms,
-    TwoLevelPlan,
-    TwoLevelRelease,
-)
+from evertally.partition import Configuration, PartitionEngine, Queries, Split, Terms, TwoLevelPlan, TwoLevelRelease
+from evertally.partition.rules import Ladder, NoisyLadders, Rebased, Rule
 from evertally.privacy import ZCDP, ApproxDP, Change, PureDP
 from evertally.statistics import MaxSum, SumSelect
 

@@ -18,14 +18,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from evertally.bounds.extremes import TypicalTails, largest_where
+from evertally.bounds.extremes import Floats, TypicalTails, largest_where
 from evertally.bounds.square_root import S
 from evertally.bounds.tails import Spread
 from evertally.counting.process import NoiseProcess, spread_of
 from evertally.histogram.tasks import AllColumns, Largest, Task
 from evertally.noise import Law
 from evertally.partition import Configuration, TwoLevelPlan
-from evertally.partition.typical import Floats, Scales, TypicalStream, typical_error
+from evertally.partition.typical import Scales, TypicalStream, typical_error
 from evertally.privacy import ZCDP, Change
 
 _LN2 = math.log(2)

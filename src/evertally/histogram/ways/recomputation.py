@@ -89,12 +89,12 @@ def _selection(task: Task, charge: Budget) -> ColumnWay:
 
     def noise(r: int, beta: float = task.beta) -> float:
         m = releases(T, r)
-        select = kind.within(charge.share(_part(m)), task.change.linf, one_way=task.one_way)
+        select = kind.within(charge.share(f"1/{m}"), task.change.linf, one_way=task.one_way)
         return float(select.scale) * math.log(d * m / beta) if d > 1 else 0.0
 
     calibration = Calibration(task.settled)
     period = _period(T, lambda r: task.growth * (r - 1) + noise(r), calibration)
-    select = kind.within(charge.share(_part(period.m)), task.change.linf, one_way=task.one_way)
+    select = kind.within(charge.share(f"1/{period.m}"), task.change.linf, one_way=task.one_way)
 
     def made(source: ItemSource) -> Recomputation:
         def answer(sums: IntArray, number: int) -> IntArray:
@@ -134,7 +134,3 @@ def _infinite_where_refused(alpha: Callable[[int], float]) -> Callable[[int], fl
             return math.inf
 
     return at
-
-
-def _part(m: int) -> str:
-    return f"1/{m}"
