@@ -241,10 +241,8 @@ def _release(mechanism: _Mechanism, histogram: dict[str, int], key: NoiseKey | N
 
     def interval(beta: float) -> tuple[dict[str, int], dict[str, int]]:
         radius = math.floor(spread.radius(beta))
-        return (
-            {label: value - radius for label, value in values.items()},
-            {label: value + radius for label, value in values.items()},
-        )
+        lower, upper = ({label: value + off for label, value in values.items()} for off in (-radius, radius))
+        return lower, upper
 
     return Release(1, values, law.stddev(), key.private, interval)
 

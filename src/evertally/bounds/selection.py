@@ -125,7 +125,6 @@ class Threshold:
             )
 
     def at(self, t: int) -> int:
-        """The height at tick t."""
         s = digit_sum(t, self.r) if self.kind == "per_tick" else None
         return self.move + _height(self.kind, self.T, self.r, self.variance, self.delta, s)
 

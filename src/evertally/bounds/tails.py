@@ -87,8 +87,5 @@ def laplace_radius(proxy: float, peak: float, beta: float) -> float:
     low, high = 0.0, 1.0
     for _ in range(80):
         a, b = low + (high - low) / 3, high - (high - low) / 3
-        if bound(a) < bound(b):
-            high = b
-        else:
-            low = a
+        low, high = (low, b) if bound(a) < bound(b) else (a, high)
     return peak * bound((low + high) / 2)

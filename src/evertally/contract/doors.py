@@ -67,7 +67,6 @@ class RowDoor(ABC):
         return hashlib.sha256(to_bytes(totals)).digest()
 
     def clip(self, rows: Any) -> Any:
-        """Totals in range."""
         return rows.clip(self._low, self._limit)
 
     def _in_range(self, row: IntArray) -> IntArray:

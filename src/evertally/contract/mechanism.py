@@ -14,11 +14,11 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, Self, TypeVar, cast
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
-from evertally.contract.guarded import Guarded, Kept, exclusive
+from evertally.contract.guarded import Call, Guarded, Kept, exclusive
 from evertally.contract.inputs import keep_events
 from evertally.contract.options import check_guarantee, option, own_option, statistic
 from evertally.contract.parts import Accuracy, Blueprint, IntArray, Options, check_beta
@@ -35,7 +35,6 @@ from evertally.secret import Secret
 
 DEFAULT_STREAM = "stream"
 _NOT_KEPT = ("key", "allow_copy")  # options that say nothing about the noise
-Call = TypeVar("Call", bound=Callable[..., Any])
 
 
 def by_tick(method: Call) -> Call:
@@ -313,7 +312,6 @@ class Mechanism(Guarded):
 
     @classmethod
     def _encoded(cls, name: str, value: Any) -> Any:
-        """An option as JSON."""
         if name == "guarantee":
             return guarantee_to_json(value)
         if isinstance(value, Neighbours):
@@ -326,7 +324,6 @@ class Mechanism(Guarded):
 
     @classmethod
     def _decoded(cls, name: str, value: Any) -> Any:
-        """The way back."""
         return guarantee_from_json(value) if name == "guarantee" else value
 
     def _bound(self, beta: float, tick: int | None, trust_largest: bool = False) -> float:

@@ -93,7 +93,6 @@ def own_option(field: Any, value: Any) -> Any:
 
 
 def check_guarantee(guarantee: Any) -> None:
-    """Refuses what is no guarantee."""
     # Exactly: a subclass could say one number to the noise and another one to the reader.
     if type(guarantee) not in (PureDP, ZCDP, ApproxDP, ApproxZCDP):
         raise ConfigurationError("guarantee is a PureDP, ZCDP, ApproxDP or ApproxZCDP object, e.g. et.PureDP(1.0)")

@@ -166,6 +166,5 @@ class Blueprint:
 
 
 def check_beta(beta: Any) -> None:
-    """Refuses what is no failure probability."""
     if isinstance(beta, str) or not 0 < beta < 1:
         raise ConfigurationError("beta is a probability between 0 and 1")

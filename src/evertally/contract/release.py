@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from evertally.errors import ConfigurationError
+from evertally.contract.parts import check_beta
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,5 @@ class Release:
 
         The true value of what `about` says: events that a user's cap left out are in neither.
         """
-        if not 0 < beta < 1:
-            raise ConfigurationError("beta is a probability between 0 and 1")
+        check_beta(beta)
         return self.bounds(beta)

@@ -105,12 +105,10 @@ Rows = IntArray | SparseRows
 
 
 def dense(rows: Rows) -> IntArray:
-    """The rows as a table."""
     return rows.dense() if isinstance(rows, SparseRows) else rows
 
 
 def total(rows: Rows) -> IntArray:
-    """The sum over all ticks."""
     if isinstance(rows, SparseRows):
         return rows.total()
     summed: IntArray = rows.sum(axis=0)

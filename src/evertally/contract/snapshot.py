@@ -30,7 +30,6 @@ _restorers: dict[str, tuple[str, Restorer]] = {}  # by the name of the class: wh
 
 
 def pack(header: dict[str, Any], parts: list[bytes], key: NoiseKey) -> bytes:
-    """Header, parts and checksum as bytes."""
     text = json.dumps(header | {"parts": [len(part) for part in parts]}, sort_keys=True).encode()
     body = _MAGIC + len(text).to_bytes(8, "little") + text + b"".join(parts)
     return body + key.mac("snapshot", body)

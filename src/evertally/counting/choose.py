@@ -77,7 +77,6 @@ def choose(guarantee: Guarantee, setting: Setting, mechanism: str = "auto") -> C
 
 
 def build(choice: Choice, setting: Setting, source: Source) -> NoiseProcess:
-    """The process itself."""
     return PROCESSES[choice.mechanism].build(choice.charge, setting, source)
 
 

@@ -99,5 +99,4 @@ class Largest:
         self._noise, self._tick, self._factor = noise, tick, factor
 
     def radius(self, beta: float) -> float:
-        """A bound on it, times the factor."""
         return self._factor * self._noise.spread(self._tick).radius(beta / self._noise.columns)

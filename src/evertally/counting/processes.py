@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 from evertally.bounds.selection import L
 from evertally.counting.epochs import EPOCHS, EpochProcess
@@ -72,17 +73,11 @@ def _sqrt(charge: Budget, setting: Setting, source: Source) -> NoiseProcess:
 
 
 def _epoch_tree(charge: Budget, setting: Setting, source: Source) -> NoiseProcess:
+    tree = partial(TreeProcess, charge, setting.change, source=source, radix=2)
+
     def inner(k: int, columns: int) -> NoiseProcess:
-        return TreeProcess(
-            charge,
-            setting.change,
-            horizon=2**k,
-            columns=columns,
-            source=source,
-            radix=2,
-            keep=8 * setting.columns * (k + 2) <= setting.memory_limit,
-            lane=f"epoch-{k}",
-        )
+        keep = 8 * setting.columns * (k + 2) <= setting.memory_limit
+        return tree(horizon=2**k, columns=columns, keep=keep, lane=f"epoch-{k}")
 
     return EpochProcess(inner, None, columns=setting.columns)
 
@@ -90,21 +85,12 @@ def _epoch_tree(charge: Budget, setting: Setting, source: Source) -> NoiseProces
 def _epoch_hybrid(charge: Budget, setting: Setting, source: Source) -> NoiseProcess:
     assert isinstance(charge, ZCDP)
     rho_inner, rho_outer = hybrid_shares(charge.exact_rho)
+    sqrt = partial(SqrtProcess, ZCDP(rho_inner), setting.change, source=source)
+    tree = partial(TreeProcess, ZCDP(rho_inner), setting.change, source=source, radix="exact")
 
     def inner(k: int, columns: int) -> NoiseProcess:
-        if k <= HYBRID_LONGEST_SQRT and 8 * setting.columns * 2**k <= setting.memory_limit // 2:
-            return SqrtProcess(
-                ZCDP(rho_inner), setting.change, horizon=2**k, columns=columns, source=source, lane=f"epoch-{k}"
-            )
-        return TreeProcess(
-            ZCDP(rho_inner),
-            setting.change,
-            horizon=2**k,
-            columns=columns,
-            source=source,
-            radix="exact",
-            lane=f"epoch-{k}",
-        )
+        short = k <= HYBRID_LONGEST_SQRT and 8 * setting.columns * 2**k <= setting.memory_limit // 2
+        return (sqrt if short else tree)(horizon=2**k, columns=columns, lane=f"epoch-{k}")
 
     outer = SqrtProcess(
         ZCDP(rho_outer), setting.change, horizon=EPOCHS, columns=setting.columns, source=source, lane="outer"

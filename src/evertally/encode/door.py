@@ -186,8 +186,7 @@ class CategoryDoor(EventDoor[int]):
         column = self._index.get(label, self._other)
         return None if column < 0 else column
 
-    def _item(self, value: object) -> int | None:
-        return self.column(value)
+    _item = column
 
     def _label_bytes(self, item: int) -> bytes:
         return label_bytes(self.labels[item])

@@ -36,13 +36,11 @@ class ItemTotals(Secret):
 
     @classmethod
     def of(cls, totals: dict[str, int]) -> ItemTotals:
-        """The totals of a mapping."""
         # The mechanism clips again, far below; here only so that the numbers fit.
         counts = np.array([min(total, 2**62) for total in totals.values()], dtype=np.int64)
         return cls(Texts.of(list(totals)), counts)
 
     def mapping(self) -> dict[str, int]:
-        """The totals by label."""
         return dict(zip(self.labels.list(), self.counts.tolist(), strict=True))
 
 

@@ -11,6 +11,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -129,18 +130,12 @@ def as_list(column: Any) -> list[object]:
 
 
 def _python_form(scalar: Any) -> object:
-    try:
+    with suppress(*UNREADABLE):
         return scalar.as_py(maps_as_pydicts="strict")
-    except UNREADABLE:
-        # A map with a repeated key; Arrow's own lossy way would warn, with the key in the text.
-        return _last_of_repeated(scalar)
-
-
-def _last_of_repeated(scalar: Any) -> object:
-    try:
+    # A map with a repeated key; Arrow's own lossy way would warn, with the key in the text.
+    with suppress(*UNREADABLE):
         return dict(scalar.as_py())
-    except UNREADABLE:
-        return None
+    return None
 
 
 def coded(column: Any) -> tuple[Codes, list[object]] | None:

@@ -7,6 +7,7 @@ changed its meaning when one odd cell appears would let that cell change all the
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -37,10 +38,8 @@ def floats(column: Any) -> Floats:
 
 def _one_by_one(cells: list[Any]) -> Floats:
     if only(cells, int, float, bool, type(None)):
-        try:
+        with suppress(OverflowError):
             return np.array(cells, dtype=np.float64)  # None is NaN here
-        except OverflowError:
-            pass
     return np.array([real(cell) for cell in cells], dtype=np.float64)
 
 

@@ -33,12 +33,10 @@ class Texts(Secret):
 
     @classmethod
     def of(cls, labels: Sequence[str]) -> Texts:
-        """The labels of a list."""
         return cls.of_bytes([label_bytes(label) for label in labels])
 
     @classmethod
     def of_bytes(cls, names: Sequence[bytes]) -> Texts:
-        """The labels of a list, in UTF-8."""
         offsets = np.fromiter(accumulate(map(len, names), initial=0), np.int64, len(names) + 1)
         return cls(np.frombuffer(b"".join(names), dtype=np.uint8), offsets)
 
@@ -75,11 +73,9 @@ class Texts(Secret):
         return [joined[start:stop] for start, stop in pairwise((self.offsets - first).tolist())]
 
     def list(self) -> list[str]:
-        """All labels."""
         return [name.decode("utf-8", "surrogatepass") for name in self.names()]
 
     def take(self, numbers: NDArray[np.int64]) -> Texts:
-        """Some of the labels."""
         starts, lengths = self.offsets[numbers], self.lengths[numbers]
         offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
         return Texts(self.data[np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])], offsets)

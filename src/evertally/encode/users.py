@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evertally.encode.labels import Codes, as_list, canonical, coded, is_arrow, label_bytes, require_column
-from evertally.encode.plain import plain
-from evertally.errors import ConfigurationError, ReplayRefused, StateError
+from evertally.errors import ReplayRefused, StateError
+from evertally.integers import whole
 from evertally.secret import Secret
 
 _FORMAT = b"evertally-users-1\n"
@@ -51,10 +51,7 @@ class UserCap(Secret):
     """
 
     def __init__(self, max_events: int) -> None:
-        number = plain(max_events)
-        if type(number) is not int or not 1 <= number < 2**31:
-            raise ConfigurationError(f"max_events must be an integer from 1 to 2^31 - 1; got {max_events!r}")
-        self.max_events = number
+        self.max_events = whole("max_events", max_events, 1, 2**31 - 1)
         self.last = UserTick()  # the last tick that counts; replaced as a whole
         self._used: dict[str, int] = {}  # the counts after all earlier ticks, and perhaps after the last one
 

@@ -82,10 +82,8 @@ def fill_by_polynomials(
         if k < 0:
             out[i] = REDO
             undecided += 1
-        elif word & np.uint64(1):
-            out[i] = -k
         else:
-            out[i] = k
+            out[i] = -k if word & np.uint64(1) else k
     return undecided
 
 
@@ -105,8 +103,6 @@ def fill_by_thresholds(
         if k < 0:
             out[i] = REDO
             undecided += 1
-        elif word & np.uint64(1):
-            out[i] = -k
         else:
-            out[i] = k
+            out[i] = -k if word & np.uint64(1) else k
     return undecided

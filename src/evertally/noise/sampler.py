@@ -94,7 +94,6 @@ class ThresholdSampler:
 
 @lru_cache(maxsize=128)
 def sampler(law: Law) -> PolynomialSampler | ThresholdSampler:
-    """The sampler of a law, built once."""
     if isinstance(law, DiscreteGaussian) and not law.is_wide():
         return ThresholdSampler(law)
     assert isinstance(law, DiscreteLaplace | DiscreteGaussian)

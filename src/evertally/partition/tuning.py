@@ -158,10 +158,8 @@ def threshold(stream: TypicalStream, scales: Scales, n: int) -> int:
     low, high = 0.0, 60 * scales.mu + 2 * stream.largest
     for _ in range(24):
         middle = (low + high) / 2
-        if stream.largest > wanted * mean_growth(middle, scales, stream.rate):
-            low = middle
-        else:
-            high = middle
+        early = stream.largest > wanted * mean_growth(middle, scales, stream.rate)
+        low, high = (middle, high) if early else (low, middle)
     return math.ceil(high)
 
 

@@ -77,7 +77,6 @@ class Scales:
 
     @classmethod
     def of(cls, noise: Noise, change: Change) -> Scales:
-        """Of the real noise."""
         return cls(float(noise.tau.scale), float(noise.mu.scale), *_unit_of(noise.histogram, change))
 
 

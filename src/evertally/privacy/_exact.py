@@ -119,10 +119,7 @@ def _search(increasing: Callable[[Ball], Ball]) -> Ball | None:
     close_enough = 1 + arb(2) ** -60
     while high > low * close_enough and next(steps, None) is not None:
         middle = (low * high).sqrt().mid()
-        if increasing(middle).mid() > 0:
-            high = middle
-        else:
-            low = middle
+        low, high = (low, middle) if increasing(middle).mid() > 0 else (middle, high)
     return low.mid() if next(steps, None) is not None else None
 
 

@@ -145,5 +145,4 @@ def set_parameters(promise: Promise, adversary: Adversary, **parameters: Fractio
 
 
 def group_size(size: int) -> int:
-    """A whole number of events, at least one."""
     return whole("the number of events of a group", size, 1)

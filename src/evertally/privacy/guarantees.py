@@ -48,7 +48,6 @@ class PureDP(Promise):
 
     @property
     def cost(self) -> Cost:
-        """(epsilon, epsilon^2/2, 0)."""
         return Cost(self.exact_epsilon, self.exact_epsilon**2 / 2)
 
     def used_by(self, cost: Cost) -> Fraction | None:
@@ -92,7 +91,6 @@ class ZCDP(Promise):
 
     @property
     def cost(self) -> Cost:
-        """(none, rho, 0)."""
         return Cost(None, self.exact_rho)
 
     def used_by(self, cost: Cost) -> Fraction | None:
@@ -100,7 +98,6 @@ class ZCDP(Promise):
         return None if cost.delta else cost.rho / self.exact_rho
 
     def to_zcdp(self) -> ZCDP:
-        """Itself."""
         return self
 
     def to_approx(self, delta: Number) -> ApproxDP:
@@ -235,7 +232,6 @@ class ApproxZCDP(Promise):
 
     @property
     def cost(self) -> Cost:
-        """(none, rho, delta)."""
         return Cost(None, self.exact_rho, self.exact_delta)
 
     def used_by(self, cost: Cost) -> Fraction | None:

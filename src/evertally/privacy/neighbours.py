@@ -19,8 +19,7 @@ class Neighbours(Enum):
 
     - ADD_REMOVE: one event is there or not; its tick stays.
     - REPLACE: one event has any other legal content; its tick stays.
-    - INDEPENDENT: in *each* column, one event of its own tick has another value (parameterized-histograms
-    1.2).
+    - INDEPENDENT: in *each* column, one event of its own tick has another value (parameterized-histograms 1.2).
       Proved for linear per-column mechanisms and oblivious input only (parameterized-histograms 6).
 
     >>> Neighbours.parse("replace")
@@ -33,7 +32,6 @@ class Neighbours(Enum):
 
     @classmethod
     def parse(cls, value: str | Neighbours) -> Neighbours:
-        """The relation with this name."""
         if issubclass(type(value), str):
             value = str.__str__(value)  # a subclass may be equal to another word every time
         try:

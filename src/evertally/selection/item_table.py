@@ -45,12 +45,10 @@ class ItemTable(Secret):
 
     @property
     def counts(self) -> IntArray:
-        """The exact counts, by number."""
         return self._counts[: len(self)]
 
     @property
     def addresses(self) -> NDArray[np.uint64]:
-        """The addresses of noise, by number."""
         return self._addresses[: len(self)]
 
     def add(self, totals: ItemTotals) -> None:

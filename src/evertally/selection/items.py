@@ -51,7 +51,6 @@ class Items(Secret):
 
     @classmethod
     def of(cls, histogram: Mapping[str, int], source: ItemSource) -> Items:
-        """The items of a mapping from labels to counts."""
         labels = list(histogram)
         counts = np.fromiter(histogram.values(), dtype=np.int64, count=len(labels))
         return cls(labels, counts, item_addresses(source, labels))

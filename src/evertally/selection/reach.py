@@ -79,5 +79,4 @@ class Reach:
 
 
 def whole(name: str, value: object, low: int = 1) -> int:
-    """An integer option in range."""
     return integers.whole(name, value, low, _LARGEST)

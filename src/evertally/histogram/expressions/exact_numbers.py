@@ -46,5 +46,4 @@ def share_of(q: object) -> int | Fraction:
 
 
 def whole(value: object, name: str, least: int | None = None) -> int:
-    """An integer of an expression."""
     return integers.whole(name, value, least)
