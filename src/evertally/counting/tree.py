@@ -31,6 +31,7 @@ from evertally.privacy import Change, PureDP
 from evertally.secret import Secret
 
 Radix = int | Literal["formula", "exact"]
+ABOUT_RADIX = 'How many children a node of a tree has: a number, "formula", or "exact" (the least worst digit sum).'
 
 _FARTHEST = 1e-9  # no smaller failure probability is looked up in the law of the maximum
 _COMPILE_FROM = 64  # ticks in one call; fewer are interpreted, row by row
@@ -95,7 +96,6 @@ class TreeProcess(Secret):
     """Noise of the r-ary tree.
 
     >>> from evertally.noise import simulation
-    >>> from evertally.privacy import Change
     >>> tree = TreeProcess(PureDP(1.0), Change(1, 1, 1), horizon=100, columns=1, source=simulation(0).source("demo"))
     >>> tree.radix, tree.levels, tree.advance(3).shape
     (11, 2, (3, 1))

@@ -218,9 +218,7 @@ def _declared(categories: Iterable[object], other: object | None) -> tuple[str, 
         raise ConfigurationError("at least one category is needed")
     if len(set(labels)) != len(labels):
         twice = next(label for i, label in enumerate(labels) if label in labels[:i])
-        raise ConfigurationError(
-            f"category {twice!r} is declared twice (after Unicode normalisation, `other` included)"
-        )
+        raise ConfigurationError(f"category {twice!r} is declared twice (after Unicode normalisation, with `other`)")
     return tuple(labels)
 
 

@@ -39,6 +39,8 @@ FORMAT_VERSION = 2
 PAGE_BITS = 16
 _LIVE_PAGES = 256
 
+Words = NDArray[np.uint64]
+
 
 class Keystream(Secret):
     """The random bits of one lane of one mechanism, for one law.
@@ -53,9 +55,7 @@ class Keystream(Secret):
         self._prefix = b"".join(len(part).to_bytes(8, "little") + part for part in (lane.encode(), law.encode()))
         self._pages: OrderedDict[tuple[bytes | int, ...], Any] = OrderedDict()
 
-    def words(
-        self, nodes: NDArray[np.int64] | list[int], first: int, count: int, round_: int = 0
-    ) -> NDArray[np.uint64]:
+    def words(self, nodes: NDArray[np.int64] | list[int], first: int, count: int, round_: int = 0) -> Words:
         """Two 64-bit words for each (node, coordinate): shape (nodes, count, 2)."""
         if first < 0 or first + count > 1 << 32 or not 0 <= round_ < 1 << 32:
             raise ValueError("coordinates and rounds lie between 0 and 2^32 - 1: an address must not wrap around")
@@ -74,7 +74,7 @@ class Keystream(Secret):
                 part[...] = np.frombuffer(encrypted, dtype="<u8").reshape(part.shape)
         return words
 
-    def item_words(self, node: int, items: NDArray[np.uint64], round_: int = 0) -> NDArray[np.uint64]:
+    def item_words(self, node: int, items: Words, round_: int = 0) -> Words:
         """Two 64-bit words for each item, given by its address (`item_addresses`): shape (items, 2)."""
         if items.dtype != np.uint64 or items.ndim != 2 or items.shape[1] != 2:
             raise TypeError("addresses of items are uint64 of shape (items, 2); use item_addresses")

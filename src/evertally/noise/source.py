@@ -21,6 +21,9 @@ from evertally.noise.sampler import draw
 from evertally.noise.variates import AddressedVariates, VariateKind, Variates, ZeroVariates
 from evertally.secret import Secret
 
+IntArray = NDArray[np.int64]
+Addresses = NDArray[np.uint64]  # of items, see `item_addresses`
+
 # Draws are made in pieces of this many: their random bits stay in the processor's cache, and the buffers stay below the
 # 128 KiB from which the C library fetches fresh pages from the kernel for each of them (three times slower).
 _PIECE = 1 << 12
@@ -30,9 +33,7 @@ _SHORT = 6  # bytes: among a thousand lanes two hashes agree with probability 2^
 class Source(Protocol):
     """The noise of one mechanism."""
 
-    def draws(
-        self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0
-    ) -> NDArray[np.int64]:
+    def draws(self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
         """Independent draws for each node and each coordinate from `first` on: shape (nodes, coordinates).
 
         The same address gives the same draw for ever; a lane is used with one law only, since the same bits
@@ -56,13 +57,13 @@ class VariateSource(Source, Protocol):
 class ItemSource(VariateSource, Protocol):
     """The noise of a mechanism whose items are named, not numbered."""
 
-    def item_draws(self, lane: str, law: Law, node: int, items: NDArray[np.uint64]) -> NDArray[np.int64]:
+    def item_draws(self, lane: str, law: Law, node: int, items: Addresses) -> IntArray:
         """Independent draws for the items (see `item_addresses`) at one node: shape (items,).
 
         The same lane, node and label give the same draw for ever, whatever other items there are.
         """
 
-    def item_variates(self, lane: str, kind: VariateKind, node: int, items: NDArray[np.uint64]) -> Variates:
+    def item_variates(self, lane: str, kind: VariateKind, node: int, items: Addresses) -> Variates:
         """Independent variates for the items at one node; one selection uses one node."""
 
     def item_hash(self) -> Any:
@@ -78,7 +79,7 @@ class ItemSource(VariateSource, Protocol):
         """Refuses, now and later, to draw a lane with another law than `laws` says: one lane, one law, for ever."""
 
 
-def item_addresses(source: ItemSource, labels: Sequence[str | None]) -> NDArray[np.uint64]:
+def item_addresses(source: ItemSource, labels: Sequence[str | None]) -> Addresses:
     """Keyed digests of labels, 64 and 32 bits in two words: where the noise of these items lies. Shape (labels, 2).
 
     None stands for no item at all (the threshold of an unknown domain) and has an address of its own. Among n labels
@@ -117,9 +118,7 @@ class KeyedSource(Secret):
         self._lanes: dict[str, tuple[Keystream, Law | VariateKind]] = {}
         self._known_laws: dict[bytes, bytes] = {}  # short hashes of lanes and of their laws
 
-    def draws(
-        self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0
-    ) -> NDArray[np.int64]:
+    def draws(self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
         nodes = _countable(nodes)
         out = np.empty((len(nodes), coordinates), dtype=np.int64)
         if not out.size:
@@ -144,7 +143,7 @@ class KeyedSource(Secret):
 
         return AddressedVariates(kind, stream.words([node], 0, coordinates)[0], more)
 
-    def item_draws(self, lane: str, law: Law, node: int, items: NDArray[np.uint64]) -> NDArray[np.int64]:
+    def item_draws(self, lane: str, law: Law, node: int, items: Addresses) -> IntArray:
         out = np.empty(len(items), dtype=np.int64)
         if not out.size:
             return out
@@ -154,7 +153,7 @@ class KeyedSource(Secret):
             out[start : start + _PIECE] = draw(law, stream.item_words(node, piece), _more_by_item(stream, node, piece))
         return out
 
-    def item_variates(self, lane: str, kind: VariateKind, node: int, items: NDArray[np.uint64]) -> Variates:
+    def item_variates(self, lane: str, kind: VariateKind, node: int, items: Addresses) -> Variates:
         stream = self._stream(lane, kind)
         return AddressedVariates(kind, stream.item_words(node, items), _more_by_item(stream, node, items))
 
@@ -194,9 +193,7 @@ class KeyedSource(Secret):
         return known[0]
 
     @staticmethod
-    def _piece(
-        stream: Keystream, law: Law, nodes: range | NDArray[np.int64], first: int, count: int
-    ) -> NDArray[np.int64]:
+    def _piece(stream: Keystream, law: Law, nodes: range | IntArray, first: int, count: int) -> IntArray:
         def more(i: int, round_: int) -> tuple[int, int]:
             return _two_words(stream, int(nodes[i // count]), first + i % count, round_)
 
@@ -215,7 +212,7 @@ def _two_words(stream: Keystream, node: int, coordinate: int, round_: int) -> tu
     return int(words[0]), int(words[1])
 
 
-def _more_by_item(stream: Keystream, node: int, items: NDArray[np.uint64]) -> Callable[[int, int], tuple[int, int]]:
+def _more_by_item(stream: Keystream, node: int, items: Addresses) -> Callable[[int, int], tuple[int, int]]:
     def more(i: int, round_: int) -> tuple[int, int]:
         words = stream.item_words(node, items[i : i + 1], round_)[0]
         return int(words[0]), int(words[1])
@@ -223,7 +220,7 @@ def _more_by_item(stream: Keystream, node: int, items: NDArray[np.uint64]) -> Ca
     return more
 
 
-def _countable(nodes: Iterable[int]) -> range | NDArray[np.int64]:
+def _countable(nodes: Iterable[int]) -> range | IntArray:
     # A range stays one until its piece is drawn: a million nodes need no array of their own.
     return nodes if isinstance(nodes, range | np.ndarray) else np.fromiter(nodes, dtype=np.int64)
 
@@ -231,18 +228,16 @@ def _countable(nodes: Iterable[int]) -> range | NDArray[np.int64]:
 class ZeroSource:
     """No noise at all; see ZeroNoise."""
 
-    def draws(
-        self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0
-    ) -> NDArray[np.int64]:
+    def draws(self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
         return np.zeros((len(_countable(nodes)), coordinates), dtype=np.int64)
 
     def variates(self, lane: str, kind: VariateKind, node: int, coordinates: int) -> Variates:
         return ZeroVariates(coordinates)
 
-    def item_draws(self, lane: str, law: Law, node: int, items: NDArray[np.uint64]) -> NDArray[np.int64]:
+    def item_draws(self, lane: str, law: Law, node: int, items: Addresses) -> IntArray:
         return np.zeros(len(items), dtype=np.int64)
 
-    def item_variates(self, lane: str, kind: VariateKind, node: int, items: NDArray[np.uint64]) -> Variates:
+    def item_variates(self, lane: str, kind: VariateKind, node: int, items: Addresses) -> Variates:
         return ZeroVariates(len(items))
 
     def item_hash(self) -> Any:
@@ -286,9 +281,7 @@ class RecordingSource:
         self.item_hash, self.order, self.fingerprint = inner.item_hash, inner.order, inner.fingerprint
         self.laws, self.expect = inner.laws, inner.expect
 
-    def draws(
-        self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0
-    ) -> NDArray[np.int64]:
+    def draws(self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
         index = [int(node) for node in nodes]
         self._log.append(Recorder(lane, law, tuple(index), coordinates, first))
         return self._inner.draws(lane, law, index, coordinates, first)
@@ -297,14 +290,14 @@ class RecordingSource:
         self._log.append(Recorder(lane, kind, (int(node),), coordinates))
         return self._inner.variates(lane, kind, node, coordinates)
 
-    def item_draws(self, lane: str, law: Law, node: int, items: NDArray[np.uint64]) -> NDArray[np.int64]:
+    def item_draws(self, lane: str, law: Law, node: int, items: Addresses) -> IntArray:
         self._note(lane, law, node, items)
         return self._inner.item_draws(lane, law, node, items)
 
-    def item_variates(self, lane: str, kind: VariateKind, node: int, items: NDArray[np.uint64]) -> Variates:
+    def item_variates(self, lane: str, kind: VariateKind, node: int, items: Addresses) -> Variates:
         self._note(lane, kind, node, items)
         return self._inner.item_variates(lane, kind, node, items)
 
-    def _note(self, lane: str, law: Law | VariateKind, node: int, items: NDArray[np.uint64]) -> None:
+    def _note(self, lane: str, law: Law | VariateKind, node: int, items: Addresses) -> None:
         addresses = tuple(tuple(address) for address in items.tolist())
         self._log.append(Recorder(lane, law, (int(node),), len(addresses), items=addresses))

@@ -23,6 +23,7 @@ from evertally.secret import Secret
 
 VariateKind = Literal["exponential", "gumbel"]
 FloatArray = NDArray[np.float64]
+Words = NDArray[np.uint64]
 
 ROUND_BITS = 128
 LAST_RESORT_BITS = 2**15  # ideal bits leave something open for so long with probability below 2^-32000
@@ -56,9 +57,7 @@ class AddressedVariates(Secret):
     True
     """
 
-    def __init__(
-        self, kind: VariateKind, words: NDArray[np.uint64], more: Callable[[int, int], tuple[int, int]]
-    ) -> None:
+    def __init__(self, kind: VariateKind, words: Words, more: Callable[[int, int], tuple[int, int]]) -> None:
         if kind not in get_args(VariateKind):
             raise ValueError(f"variates are {' or '.join(get_args(VariateKind))}, not {kind!r}")
         self._kind = kind
@@ -106,7 +105,7 @@ class ZeroVariates:
         return arb(0)
 
 
-def _certified(kind: VariateKind, first_words: NDArray[np.uint64]) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
+def _certified(kind: VariateKind, first_words: Words) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
     """(value, error, sure): |value - variate| <= error - rounding where sure, for all U that begin with the word."""
     m, exponent = np.frexp((first_words >> np.uint64(64 - WORD_BITS)).astype(np.int64).astype(np.float64))
     octave = WORD_BITS - exponent

@@ -86,9 +86,7 @@ def noise_of(
     Discrete Gaussians are accounted by zCDP and converted (8.4 there): classic and analytic variances are too small.
     """
     epsilon = promise.exact_epsilon
-    e_tau, e_mu, e_update, e_histogram = (
-        epsilon * share for share in (split.tau, split.mu, split.update, split.histogram)
-    )
+    e_tau, e_mu, e_update, e_histogram = (epsilon * s for s in (split.tau, split.mu, split.update, split.histogram))
     tau = DiscreteLaplace(round_up(linf / e_tau))
     mu = DiscreteLaplace(round_up((1 if one_way else 2) * linf / e_mu))
     if isinstance(promise, PureDP):

@@ -116,11 +116,9 @@ class Configuration:
     covers: int | None = None
 
     def engine(self, source: Source, base: IntArray | None = None) -> PartitionedRelease:
-        terms = self.terms
-        process = make_histogram(
-            self.histogram, self.noise.histogram, terms.change, self.intervals, terms.columns, source
-        )
-        return PartitionedRelease(self.noise.tau, self.noise.mu, process, self.make_rule(), source, base=base)
+        terms, noise = self.terms, self.noise
+        process = make_histogram(self.histogram, noise.histogram, terms.change, self.intervals, terms.columns, source)
+        return PartitionedRelease(noise.tau, noise.mu, process, self.make_rule(), source, base=base)
 
     def error(self, beta: float, tick: int | None = None, interval: int | None = None) -> float:
         """A bound on the error that fails with probability beta: for all ticks and intervals, or (where there is no

@@ -98,8 +98,6 @@ def make_histogram(
     `width`: a model of the process that `columns` columns get, with fewer of them (which of the processes fits in
     memory depends on the number of columns).
 
-    >>> from evertally.noise import ZeroNoise
-    >>> from evertally.privacy import PureDP
     >>> make_histogram("running-sum", PureDP(1), Change(3, 3, 1), None, 3, ZeroNoise().source()).law.scale
     Fraction(3, 1)
     """

@@ -13,6 +13,7 @@ from evertally.partition.rebased import at_one_tick, moving_rise
 from evertally.partition.rules import Ladder, NoisyLadders
 
 _MOST_INTERVALS = 2**30
+_TREE = "binary-tree"  # how H is made where the number of inserts is known
 
 
 def bounded(terms: Terms) -> Configuration:
@@ -36,14 +37,10 @@ def bounded(terms: Terms) -> Configuration:
         rule = lambda: Ladder(terms.queries, moving)  # noqa: E731
         return Configuration("bounded", terms, noise, "epoch-tree", None, rule, at_one_tick(moving), (2, 3, 0))
     settle = terms.settle
-    n = settle(
-        "n", lambda: _fewest(lambda n: n * (alpha(terms.noise_bounds(noise, "binary-tree", n)) - 1) >= terms.guess)
-    )
-    step = settle("K", lambda: 3 * alpha(terms.noise_bounds(noise, "binary-tree", n)))
+    n = settle("n", lambda: _fewest(lambda n: n * (alpha(terms.noise_bounds(noise, _TREE, n)) - 1) >= terms.guess))
+    step = settle("K", lambda: 3 * alpha(terms.noise_bounds(noise, _TREE, n)))
     rule = lambda: Ladder(terms.queries, lambda j, ticks: step)  # noqa: E731
-    return Configuration(
-        "bounded", terms, noise, "binary-tree", n, rule, lambda j, t: step, (2, 3, 0), covers=terms.guess
-    )
+    return Configuration("bounded", terms, noise, _TREE, n, rule, lambda j, t: step, (2, 3, 0), covers=terms.guess)
 
 
 def noisy_ladders(terms: Terms) -> Configuration:
@@ -61,7 +58,7 @@ def noisy_ladders(terms: Terms) -> Configuration:
         raise ConfigurationError('noisy ladders need a horizon and `largest`; without them use "rebased"')
 
     def parts(n: int) -> tuple[int, int, int]:
-        bounds = terms.noise_bounds(noise, "binary-tree", n)
+        bounds = terms.noise_bounds(noise, _TREE, n)
         return bounds.sparse_vector(beta), bounds.update(beta), bounds.histogram(beta) + terms.base_error
 
     def enough(n: int) -> bool:
@@ -75,7 +72,7 @@ def noisy_ladders(terms: Terms) -> Configuration:
     K = settle("K", lambda: 3 * (C + histogram))
     rule = lambda: NoisyLadders(terms.queries, K, C, law)  # noqa: E731
     return Configuration(
-        "noisy-ladders", terms, noise, "binary-tree", n, rule, lambda j, t: K + C, (1, 3, 1), covers=terms.guess
+        "noisy-ladders", terms, noise, _TREE, n, rule, lambda j, t: K + C, (1, 3, 1), covers=terms.guess
     )
 
 

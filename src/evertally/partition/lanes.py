@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
-from numpy.typing import NDArray
-
+from evertally.counting.process import IntArray
 from evertally.noise import Law, Source
 from evertally.secret import Secret
 
@@ -17,9 +15,7 @@ class Lanes(Secret):
     def __init__(self, source: Source, prefix: str) -> None:
         self._source, self._prefix = source, prefix
 
-    def draws(
-        self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0
-    ) -> NDArray[np.int64]:
+    def draws(self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
         return self._source.draws(f"{self._prefix}/{lane}", law, nodes, coordinates, first)
 
     def order(self, message: bytes) -> bytes:

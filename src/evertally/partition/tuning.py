@@ -146,9 +146,8 @@ def _split(histogram: Fraction, one_way: bool) -> Split:
 
 def _cost(stream: TypicalStream, scales: Scales, n: int) -> tuple[float, int]:
     kappa = threshold(stream, scales, n)
-    steady, burst = (
-        typical_error(stream, scales, kappa, "blocks", n, replicas=96, burst=burst) for burst in (False, True)
-    )
+    simulated = partial(typical_error, stream, scales, kappa, "blocks", n, replicas=96)
+    steady, burst = simulated(burst=False), simulated(burst=True)
     return (2 * steady + burst) / 3, kappa
 
 

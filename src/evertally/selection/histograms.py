@@ -36,7 +36,7 @@ from evertally.errors import ConfigurationError
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, ItemSource, Law, item_addresses, round_up
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Guarantee
 from evertally.selection.items import LARGEST_COUNT, IntArray, Items
-from evertally.selection.noisy_max import LARGEST_SCALE, SMALLEST_SCALE, noisy_argmax
+from evertally.selection.noisy_max import noisy_argmax, require_scale
 from evertally.selection.reach import Reach, whole
 from evertally.selection.roots import root_down, root_up
 
@@ -457,10 +457,8 @@ def _tau(rho: Fraction, k: int, counts: bool, reach: Reach) -> tuple[Fraction, F
 
 
 def _selection_scale(value: Fraction) -> Fraction:
-    scale = Fraction(value)
-    if not SMALLEST_SCALE <= scale <= LARGEST_SCALE:
-        raise ConfigurationError("the selection scale is outside [2^-64, 2^64]; choose another budget")
-    return scale
+    require_scale(Fraction(value))
+    return Fraction(value)
 
 
 def _probability(value: Fraction) -> Fraction:

@@ -34,9 +34,7 @@ _ROUNDING = 2.0**-50  # relative; pays for four roundings of a gap in units of t
 def require_scale(scale: Fraction) -> None:
     """Refuses a scale at which floats could overflow."""
     if not SMALLEST_SCALE <= scale <= LARGEST_SCALE:
-        raise ConfigurationError(
-            "the scale of a selection lies in [2^-64, 2^64]; choose another epsilon or sensitivity"
-        )
+        raise ConfigurationError("a selection has a scale in [2^-64, 2^64]; choose another budget or sensitivity")
 
 
 def noisy_argmax(scores: IntArray, scale: Fraction, variates: Variates, count: int = 1) -> list[int]:

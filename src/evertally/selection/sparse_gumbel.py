@@ -20,6 +20,8 @@ blocks by the number of the selection, tick and place.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from evertally.bounds.tails import Spread
@@ -64,7 +66,10 @@ class SparseGumbel(Secret):
         self.tick = 0
         self.switches_left = budget.switches
         self._budget, self._eta, self._reuse = budget, eta, reuse
-        self._horizon, self._radix, self._source = horizon, radix, source
+        self._source = source
+        self._tree = partial(
+            TreeProcess, *budget.instance, horizon=horizon, columns=budget.k, source=source, radix=radix
+        )
         self._sums = np.zeros(columns, dtype=np.int64)
         self._named = np.zeros(budget.k, dtype=np.int64)
         # Which counter follows each named column: the selection that started it, and the place in that selection.
@@ -142,14 +147,7 @@ class SparseGumbel(Secret):
             self._z = int(self._source.draws("threshold", self._budget.threshold, [selection])[0, 0])
 
     def _counter(self, selection: int) -> TreeProcess:
-        return self._counters.get(selection) or TreeProcess(
-            *self._budget.instance,
-            horizon=self._horizon,
-            columns=self._named.size,
-            source=self._source,
-            radix=self._radix,
-            lane=f"count-{selection}",
-        )
+        return self._counters.get(selection) or self._tree(lane=f"count-{selection}")
 
     def _counted(self, sums: IntArray, first: int) -> IntArray:
         """The noisy counts of the named columns, from tick `first` on."""

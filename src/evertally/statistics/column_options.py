@@ -34,9 +34,7 @@ class Guessing(Mechanism):
     `max_events_per_tick` is true; without it some ways have no bound, and "auto" takes none of these.
     """
 
-    largest: int | None = option(
-        "A public guess at the largest answer; it steers accuracy, nothing else.", default=None
-    )
+    largest: int | None = option("A public guess at the largest answer; it steers accuracy alone.", default=None)
     max_events_per_tick: int | None = option(
         "A public fact: no tick has more events. Error bounds rest on it, privacy does not.", default=None
     )

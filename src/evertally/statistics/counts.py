@@ -158,9 +158,7 @@ class VectorCounter(ByColumn, Linear):
     columns: Columns | tuple[str, ...] = option("The columns: how many, or their names.", kw_only=False)
     max_per_event: int | None = option("How many columns an event touches at most; None: all of them.", default=1)
     signed: bool = option("Whether amounts may be negative.", default=False)
-    protects: Literal["event", "item"] = option(
-        "What of an event is protected: all of it, or one item.", default="event"
-    )
+    protects: Literal["event", "item"] = option("What is protected: all of an event, or one item.", default="event")
 
     def _blueprint(self) -> Blueprint:
         return _columns_of(self, "VectorCounter", read_columns(self.columns), "columns")
@@ -197,9 +195,7 @@ class Histogram(ByColumn, SparseToo):
 
     categories: Sequence[str] = option("The categories, all of them.")
     max_per_event: int | None = option("How many columns an event touches at most; None: all of them.", default=1)
-    protects: Literal["event", "item"] = option(
-        "What of an event is protected: all of it, or one item.", default="event"
-    )
+    protects: Literal["event", "item"] = option("What is protected: all of an event, or one item.", default="event")
 
     def _blueprint(self) -> Blueprint:
         if isinstance(self.categories, int | str):

@@ -13,7 +13,7 @@ from evertally.counting.choose import build, choose, rank
 from evertally.counting.linear import LinearEngine
 from evertally.counting.process import NoiseProcess
 from evertally.counting.processes import Setting
-from evertally.counting.tree import Radix
+from evertally.counting.tree import ABOUT_RADIX, Radix
 from evertally.integers import whole
 from evertally.noise import ItemSource
 from evertally.privacy import Change, Contribution
@@ -25,10 +25,7 @@ from evertally.statistics.own_engines import ENGINES
 class Linear(Windowed):
     """Exact sums plus a noise process. Not used directly; see `Counter`, `VectorCounter`, `RunningMean`."""
 
-    radix: Radix = option(
-        'How many children a node of a tree has: a number, "formula", or "exact" (the least worst digit sum).',
-        default="formula",
-    )
+    radix: Radix = option(ABOUT_RADIX, default="formula")
     memory_limit: int = option("The bytes that noise may take at most.", default=2**30)
 
     def ways(self) -> Ranking:

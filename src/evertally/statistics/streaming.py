@@ -23,7 +23,7 @@ from evertally.contract.ticks import LONGEST_HORIZON
 from evertally.counting.choose import build, choose
 from evertally.counting.process import IntArray
 from evertally.counting.processes import Setting
-from evertally.counting.tree import Radix, choose_radix
+from evertally.counting.tree import ABOUT_RADIX, Radix, choose_radix
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
 from evertally.noise import ItemSource
@@ -96,10 +96,7 @@ class StreamingTopK(ByColumn):
         'How "sparse-gumbel" adds up its budget: "adaptive", "paper", "standard" or "monotone".', default=None
     )
     reuse: bool = option("Whether a column that is named again keeps its counter.", default=False)
-    radix: Radix = option(
-        'How many children a node of a tree has: a number, "formula", or "exact" (the least worst digit sum).',
-        default="formula",
-    )
+    radix: Radix = option(ABOUT_RADIX, default="formula")
     max_per_event: int | None = option("How many columns an event touches at most; None: all of them.", default=None)
     max_events_per_tick: int | None = option(
         "A public fact: no tick has more events. Error bounds rest on it, privacy does not.", default=None
@@ -249,15 +246,8 @@ def _margin(task: _Task, budget: SparseGumbelBudget) -> int:
 
 def _switching(task: _Task, budget: SparseGumbelBudget, eta: int, reuse: bool) -> _Way:
     def made(source: ItemSource) -> Switching:
-        engine = SparseGumbel(
-            budget,
-            columns=len(task.labels),
-            horizon=task.horizon,
-            eta=eta,
-            source=source,
-            radix=task.radix,
-            reuse=reuse,
-        )
+        d, T = len(task.labels), task.horizon
+        engine = SparseGumbel(budget, columns=d, horizon=T, eta=eta, source=source, radix=task.radix, reuse=reuse)
         return Switching(engine, task.k, counters=(budget.switches + 1) * task.k, horizon=task.horizon)
 
     return _Way(budget.charge, partial(InPlace, made))

@@ -13,7 +13,7 @@ from evertally.contract.options import foreign, option, statistic
 from evertally.contract.parts import Blueprint, Options
 from evertally.contract.ticks import LONGEST_HORIZON, checked_tick
 from evertally.counting.process import node_law
-from evertally.counting.tree import Radix, choose_radix
+from evertally.counting.tree import ABOUT_RADIX, Radix, choose_radix
 from evertally.encode import ItemDoor
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
@@ -47,10 +47,7 @@ class UnknownItems(Mechanism):
     )
     sticky: bool = option('Whether what "tree" once released stays.', default=False)
     kbar: int | None = option('How many items of a block "meta" looks at; None: 1000, or 10 k.', default=None)
-    radix: Radix = option(
-        'How many children a node of a tree has: a number, "formula", or "exact" (the least worst digit sum).',
-        default="formula",
-    )
+    radix: Radix = option(ABOUT_RADIX, default="formula")
     max_weight: int = option("The largest amount that an event adds (to each of its items).", default=1)
     max_events_per_tick: int | None = option(
         'A public fact: no tick has more events. Error bounds of "meta" rest on it, privacy does not.', default=None
@@ -63,9 +60,7 @@ class UnknownItems(Mechanism):
         """What a noisy count must exceed to be released at a tick; public, known before any data. By a tree only."""
         worker = self._worker()
         if not isinstance(worker, ItemEngine):
-            raise ConfigurationError(
-                'every block of "meta" has a threshold of its own; mechanism="tree" has one a tick'
-            )
+            raise ConfigurationError('each block of "meta" has a threshold of its own; mechanism="tree" has one a tick')
         return worker.threshold.at(checked_tick(tick, self.horizon))
 
     @by_tick
@@ -125,9 +120,9 @@ class UnknownItems(Mechanism):
             # Labels that exist in one of two neighbouring streams only: all that moves, if each moves by one weight.
             delta = charge.exact_delta / (moved.l1 // contribution.max_weight)
             threshold = Threshold(self.threshold, T, r, law.sigma_squared, delta, move=moved.linf)
-            address = of_trees | {"threshold": self.threshold, "sticky": bool(self.sticky)}
+            address = of_trees | self._given("threshold", "sticky")
             made: Any = partial(
-                ItemEngine, law, threshold, radix=r, depth=depth, horizon=T, sticky=bool(self.sticky), most=most
+                ItemEngine, law, threshold, radix=r, depth=depth, horizon=T, sticky=self.sticky, most=most
             )
         else:
             foreign(self._given(*_OF_TREES), _OF_TREES, 'mechanism="tree"')

@@ -39,10 +39,8 @@ def _counter(task: Task, choice: Choice, setting: Setting) -> ColumnWay:
 
     def promise() -> float:
         # What the mechanism itself will say: by the law of the whole path, not tick by tick.
-        path = model_of(choice, setting)
-        return factor * path_bound(
-            path, of_column(task.beta, task.columns), task.ticks if task.horizon is None else None
-        )
+        path, at = model_of(choice, setting), task.ticks if task.horizon is None else None
+        return factor * path_bound(path, of_column(task.beta, task.columns), at)
 
     return ColumnWay(
         name=choice.mechanism,

@@ -36,9 +36,7 @@ NAMES = ("intervals", "rebased", *LADDERS, "two-level")
 
 def partitions(task: Task, name: str) -> Iterator[ColumnWay]:
     if name == "intervals" and not task.linear:
-        raise ConfigurationError(
-            'only queries that are weighted sums of columns can be tested by interval; use "rebased"'
-        )
+        raise ConfigurationError('only weighted sums of columns can be tested by interval; use "rebased" for others')
     reasons = []
     for charge in _partition_charges(task.guarantee):
         try:
