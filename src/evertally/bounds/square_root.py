@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from evertally.errors import ConfigurationError
+from evertally.integers import whole
 
 FloatArray = NDArray[np.float64]
 
@@ -60,6 +60,4 @@ def S_expansion(T: int) -> float:  # noqa: N802
 
 def whole_horizon(T: int) -> int:
     """T, or an error if it is no horizon."""
-    if T < 1:
-        raise ConfigurationError(f"a horizon has at least one tick; got {T}")
-    return T
+    return whole("horizon", T, 1)

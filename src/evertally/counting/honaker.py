@@ -18,8 +18,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -37,7 +35,7 @@ from evertally.counting.process import (
     window_bound,
 )
 from evertally.noise import Law, Source
-from evertally.noise.jit import jit
+from evertally.noise.jit import jit_once
 from evertally.privacy import Change
 from evertally.secret import Secret
 
@@ -141,7 +139,7 @@ class HonakerProcess(Secret):
         out = np.zeros((2, count, self.columns))
         draws = [self._draws(h, start >> h, (start + count) >> h) for h in range(self.levels)]
         offsets = np.cumsum([0] + [len(z) for z in draws])
-        refine = combine if count < _COMPILE_FROM else _compiled_combine()
+        refine = combine if count < _COMPILE_FROM else jit_once(combine)
         z = np.concatenate(draws).astype(np.float64)
         refine(z, offsets, start, self._own, self._children, self._node, self._prefix, out)
         self.tick += count
@@ -226,8 +224,3 @@ def combine(
         prefix[1, h, :] = error
         out[0, i, :] = value
         out[1, i, :] = error
-
-
-@lru_cache(maxsize=1)
-def _compiled_combine() -> Any:
-    return jit(combine)

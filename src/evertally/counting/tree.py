@@ -15,8 +15,7 @@ with `keep=False` memory O(d) and up to (r - 1) L draws, because every noise can
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from evertally.bounds.tails import Spread
 from evertally.counting.process import Budget, IntArray, check_horizon, kind_and_scale, node_law, spread_of
 from evertally.errors import ConfigurationError
 from evertally.noise import Law, Source
-from evertally.noise.jit import jit
+from evertally.noise.jit import jit_once
 from evertally.privacy import Change, PureDP
 from evertally.secret import Secret
 
@@ -132,7 +131,7 @@ class TreeProcess(Secret):
             self.tick += count
             return out
         z = self._source.draws(self._lane, self.law, range(self.tick + 1, self.tick + count + 1), self.columns)
-        walk = climb if count < _COMPILE_FROM else _compiled_climb()
+        walk = climb if count < _COMPILE_FROM else jit_once(climb)
         walk(z, self.tick, self.radix, self._latest)
         self.tick += count
         return z
@@ -189,8 +188,3 @@ def climb(z: IntArray, tick: int, radix: int, latest: IntArray) -> None:
                 u += 1
             z[i, :] += latest[u, :]
         latest[v, :] = z[i, :]
-
-
-@lru_cache(maxsize=1)
-def _compiled_climb() -> Any:
-    return jit(climb)

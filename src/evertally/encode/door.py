@@ -5,8 +5,7 @@ Every sensitivity that the library claims rests on two properties of these class
 * *per event*: the row of a tick is the sum of the rows of its events. Removing one event changes the tick's
   row by exactly that event's own row; it never changes how another event is bounded. So no rule here may look
   at arrival positions, at other events or at exact counts.
-* *bounded*: an event's row has at most `max_per_event` non-zero entries, each at most `max_weight` in
-  absolute value.
+* *bounded*: an event's row has at most `max_per_event` non-zero entries, each at most `max_weight` in absolute value.
 
 Records are never refused: an error, a log line or a status that depends on a record would itself be a
 release. What cannot be used contributes nothing. Only mistakes of the caller (a wrong container, a bad

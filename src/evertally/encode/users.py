@@ -65,9 +65,7 @@ class UserCap(Secret):
         require_column(users, "users")
         codes, names = _owners(users)
         if tick < self.last.tick:
-            raise ReplayRefused(
-                f"the user cap has already passed tick {self.last.tick}; tick {tick} cannot be asked again"
-            )
+            raise ReplayRefused(f"the user cap has passed tick {self.last.tick}; tick {tick} cannot be asked again")
         replay = tick == self.last.tick
         if not replay:
             self._used.update(self.last.after)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 
@@ -14,3 +15,6 @@ def jit(function: Callable[..., Any], **options: Any) -> Any:
         return njit(cache=True, **options)(function)
     except RuntimeError:  # a read-only installation, and no home: compiled anew by every process
         return njit(**options)(function)
+
+
+jit_once: Callable[[Callable[..., Any]], Any] = lru_cache(maxsize=64)(jit)  # for what is compiled when it is needed

@@ -48,12 +48,11 @@ class Contribution:
     An event is a set of labels with integer weights: at most `max_per_event` labels, each with a weight of
     at most `max_weight` (and, if `signed`, at least `-max_weight`; otherwise at least 0).
 
-    - `protects="event"`: the whole content of the event. `protects="item"`: one item of it. Then
-      `truncated` says that longer events are cut to `max_per_event` labels, and **the cut must rank each
-      label by a fixed function of the label (and tick) alone**: under an order that depends on the rest of
-      the event, one item more can change every label that is kept. `merged` says that several items may
-      meet in one column (duplicates, an OTHER column) and are added up before weights are bounded and
-      events are cut; False promises that each item has its column to itself.
+    - `protects="event"`: the whole content of the event. `protects="item"`: one item of it. Then `truncated` says that
+      longer events are cut to `max_per_event` labels, and **the cut must rank each label by a fixed function of the
+      label (and tick) alone**: under an order that depends on the rest of the event, one item more can change every
+      label that is kept. `merged` says that several items may meet in one column (duplicates, an OTHER column) and are
+      added up before weights are bounded and events are cut; False promises that each item has its column to itself.
     - `unit="user"`: all events of one user, at most `max_events_per_user` in the life of the stream, kept
       by a rule that looks at that user's own events only (price-of-continual-release 9.5).
 

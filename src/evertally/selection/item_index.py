@@ -12,7 +12,6 @@ hashes are told apart by comparing them: no two labels are ever taken for one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from evertally.counting.process import IntArray
 from evertally.encode.texts import LONGEST_LABEL, Texts
-from evertally.noise.jit import jit
+from evertally.noise.jit import jit_once
 from evertally.secret import Secret
 
 _COMPILE_FROM = 256  # labels in one call; fewer are interpreted, a few microseconds each, but no compiler
@@ -99,7 +98,7 @@ class ItemIndex(Secret):
     @staticmethod
     def _kernel(function: Callable[..., None], which: IntArray, *arguments: Any) -> None:
         with np.errstate(over="ignore"):  # arithmetic mod 2^64 is wanted
-            (function if which.size < _COMPILE_FROM else _compiled(function))(which, *arguments)
+            (function if which.size < _COMPILE_FROM else jit_once(function))(which, *arguments)
 
 
 def grown(array: NDArray[Any], size: int, axis: int = 0) -> NDArray[Any]:
@@ -162,6 +161,3 @@ def _fill(which: IntArray, hashes: IntArray, places: IntArray, slots: IntArray, 
             place = (place + 1) & (slots.shape[0] - 1)
         slots[place, _HASH] = hashes[q]
         slots[place, _NUMBER] = first + q + 1
-
-
-_compiled: Callable[[Callable[..., None]], Callable[..., None]] = lru_cache(maxsize=4)(jit)

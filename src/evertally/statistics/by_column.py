@@ -10,6 +10,8 @@ from evertally.contract.mechanism import Mechanism
 from evertally.contract.options import option, statistic
 from evertally.encode import CategoryDoor
 
+ABOUT_BUSIEST = "A public fact: no tick has more events. Error bounds rest on it, privacy does not."
+
 
 @statistic
 class ByColumn(Mechanism):

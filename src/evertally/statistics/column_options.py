@@ -20,6 +20,7 @@ from evertally.partition import Queries, Split
 from evertally.partition.intervals import PartitionEngine
 from evertally.privacy import Contribution, change, moves_one_way
 from evertally.ranking import Ranking
+from evertally.statistics.by_column import ABOUT_BUSIEST
 
 Share = str | float | Fraction
 
@@ -35,9 +36,7 @@ class Guessing(Mechanism):
     """
 
     largest: int | None = option("A public guess at the largest answer; it steers accuracy alone.", default=None)
-    max_events_per_tick: int | None = option(
-        "A public fact: no tick has more events. Error bounds rest on it, privacy does not.", default=None
-    )
+    max_events_per_tick: int | None = option(ABOUT_BUSIEST, default=None)
     beta: float = option("The failure probability that partitions are made for.", default=0.05)
     split: Sequence[Share] | None = option(
         "How a partition divides its budget between tau, mu and the histogram; None: the best.", default=None

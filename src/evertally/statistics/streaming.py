@@ -35,7 +35,7 @@ from evertally.selection.reach import Reach
 from evertally.selection.sparse_gumbel import SparseGumbel
 from evertally.selection.sparse_gumbel_budget import SparseGumbelBudget, sparse_gumbel_budget
 from evertally.selection.top_k_engines import BlockNoise, Blocks, EveryColumn, Switching, TopKAccuracy
-from evertally.statistics.by_column import ByColumn
+from evertally.statistics.by_column import ABOUT_BUSIEST, ByColumn
 
 MECHANISMS = ("sparse-gumbel", "meta", "meta-gauss", "tree")
 
@@ -98,9 +98,7 @@ class StreamingTopK(ByColumn):
     reuse: bool = option("Whether a column that is named again keeps its counter.", default=False)
     radix: Radix = option(ABOUT_RADIX, default="formula")
     max_per_event: int | None = option("How many columns an event touches at most; None: all of them.", default=None)
-    max_events_per_tick: int | None = option(
-        "A public fact: no tick has more events. Error bounds rest on it, privacy does not.", default=None
-    )
+    max_events_per_tick: int | None = option(ABOUT_BUSIEST, default=None)
 
     def _blueprint(self) -> Blueprint:
         mechanism = MECHANISMS[0] if self.mechanism == "auto" else self.mechanism

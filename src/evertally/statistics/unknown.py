@@ -94,9 +94,7 @@ class UnknownItems(Mechanism):
             raise ConfigurationError(f"unknown mechanism {mechanism!r}; choose one of {ways}")
         relation = Neighbours.parse(self.neighbours)
         if relation is Neighbours.INDEPENDENT:
-            raise ConfigurationError(
-                'items of an unknown domain are protected under "add_remove" or "replace" neighbours only'
-            )
+            raise ConfigurationError('unknown items are protected under "add_remove" or "replace" neighbours only')
         if self.horizon is None:
             raise ConfigurationError(
                 "items of an unknown domain need a horizon: the threshold is made for a known number of ticks; "
