@@ -208,8 +208,8 @@ def test_nothing_in_the_budget_can_be_trimmed() -> None:
     [
         (partitions.bounded(terms(PureDP(1), 3, Largest(1), largest=10)), 1 / 2),
         (partitions.doubling(terms(PureDP(1), 3, Largest(1))), 1 / 2),
-        (partitions.rebased(terms(PureDP(1), 3, Largest(2), largest=None)), 1 / 2),
-        (partitions.intervals(terms(PureDP(1), 3, AllColumns(3), largest=None)), 1 / 2),
+        (partitions.rebased.rebased(terms(PureDP(1), 3, Largest(2), largest=None)), 1 / 2),
+        (partitions.rebased.intervals(terms(PureDP(1), 3, AllColumns(3), largest=None)), 1 / 2),
         (partitions.noisy_ladders(terms(PureDP(1), 3, AllColumns(3), largest=10)), 1 / 3),
     ],
     ids=lambda value: getattr(value, "name", ""),

@@ -114,9 +114,12 @@ def _() -> Verdict:
 @probe("exact law", "partition, swap pair at calibrated thresholds")
 def _() -> Verdict:
     plans = [
-        make(terms(PureDP(4), 2, Largest(1))) for make in (partitions.rebased, partitions.bounded, partitions.doubling)
+        make(terms(PureDP(4), 2, Largest(1)))
+        for make in (partitions.rebased.rebased, partitions.bounded, partitions.doubling)
     ]
-    plans += [make(terms(PureDP(4), 2, AllColumns(2))) for make in (partitions.rebased, partitions.intervals)]
+    plans += [
+        make(terms(PureDP(4), 2, AllColumns(2))) for make in (partitions.rebased.rebased, partitions.rebased.intervals)
+    ]
     return worst((swap_loss(plan.engine, plan.rise(1, 1), 30), 4, plan.name) for plan in plans)
 
 
@@ -150,7 +153,10 @@ def _() -> Verdict:
     # unless each interval has its own.
     queries, lessons = Largest(1), 4
     plan = near(
-        partitions.rebased(terms(PureDP(4), 2, queries)), 3, lessons + 1, lambda: Rebased(queries, lambda j, ticks: 3)
+        partitions.rebased.rebased(terms(PureDP(4), 2, queries)),
+        3,
+        lessons + 1,
+        lambda: Rebased(queries, lambda j, ticks: 3),
     )
     left, right = swapped(3, 60)
     before: Stream = [WAIT] * lessons
@@ -245,7 +251,7 @@ def _() -> Verdict:
         "tree of three": (replace(partitions.bounded(asked), intervals=3), 4),
         "blocks of 2, 2, 4": (replace(partitions.bounded(asked), histogram="blocks", intervals=2), 8),
         "pile": (partitions.doubling(asked, start=1), 9),
-        "epoch tree": (partitions.rebased(replace(asked, largest=None)), 7),
+        "epoch tree": (partitions.rebased.rebased(replace(asked, largest=None)), 7),
     }
     cases: list[tuple[float, float, str]] = []
     for name, (plan, closes) in plans.items():
@@ -378,7 +384,7 @@ def _() -> Verdict:
     asked = terms(PureDP(8), 2, Largest(1))
     plans: dict[str, tuple[Make, list[int | Address]]] = {
         "bounded": (near(partitions.bounded(asked), 3, 3).engine, [2]),
-        "rebased": (partitions.rebased(replace(asked, largest=None)).engine, [2]),
+        "rebased": (partitions.rebased.rebased(replace(asked, largest=None)).engine, [2]),
         "doubling": (partitions.doubling(asked).engine, [2]),
         "noisy ladders": (ladders(8, Largest(1), 2, rise=3, margin=0).engine, [2]),
         "two levels": (_both(TwoLevelPlan(replace(asked, largest=None))), [("outer/mu", 2)]),
@@ -423,7 +429,7 @@ def _() -> Verdict:
     plans: dict[str, Make] = {
         "bounded": near(partitions.bounded(terms(PureDP(1), 2, Largest(1))), 4, 9).engine,
         "blocks": replace(near(partitions.bounded(terms(PureDP(1), 2, Largest(1))), 4, 2), histogram="blocks").engine,
-        "rebased": partitions.rebased(replace(asked, largest=None)).engine,
+        "rebased": partitions.rebased.rebased(replace(asked, largest=None)).engine,
         "noisy ladders": partitions.noisy_ladders(several).engine,
         "two levels": _both(TwoLevelPlan(replace(asked, largest=None), start=4)),
     }
@@ -479,10 +485,10 @@ def _() -> Verdict:
         ("bounded", plan.engine, halves | {"tree": trees["halves"](plan.intervals)}),
         ("another split", near(other, 9, 1).engine, {"tau": 5 * B / e, "mu": 20 * B / (3 * e), "tree": 2 * d * B / e}),
         ("doubling", partitions.doubling(asked, start=9).engine, halves | {"pile": 2 * d * B / e}),
-        ("rebased", partitions.rebased(replace(asked, largest=None)).engine, halves | _epochs(d * B / (e / 2))),
+        ("rebased", partitions.rebased.rebased(replace(asked, largest=None)).engine, halves | _epochs(d * B / (e / 2))),
         (
             "intervals",
-            partitions.intervals(replace(asked, largest=None, queries=all_)).engine,
+            partitions.rebased.intervals(replace(asked, largest=None, queries=all_)).engine,
             halves | _epochs(d * B / (e / 2)),
         ),
         ("noisy ladders", ladders_.engine, thirds | {"tree": trees["thirds"](ladders_.intervals)}),
