@@ -58,9 +58,7 @@ def float_levels() -> Bug:
     def init(self: Any, law: Any, *, depth: int, **options: Any) -> None:
         original(self, law, depth=depth + 1, **options)  # so that the last tick does not fail
 
-    return all_of(
-        replaced(unknown, levels=lambda T, r: math.floor(math.log(T, r)) + 1), replaced(ItemTree, __init__=init)
-    )
+    return all_of(replaced(unknown, L=lambda T, r: math.floor(math.log(T, r)) + 1), replaced(ItemTree, __init__=init))
 
 
 @plant("labels have noise of their own")

@@ -8,7 +8,7 @@ from typing import Any
 
 from audit.bugs.planting import Bug, plant, replaced
 from evertally.contract.mechanism import Mechanism
-from evertally.privacy import Change, Contribution, Cost, Ledger, Neighbours, PureDP, guarantees, neighbours
+from evertally.privacy import Change, Contribution, Cost, Ledger, Neighbours, PureDP, _promise, guarantees, neighbours
 from evertally.privacy._promise import Promise
 from evertally.statistics import counts, means
 from formulas.conversions import ideal_gaussian_rho
@@ -71,7 +71,7 @@ def any_delta() -> Bug:
 def silent_delta() -> Bug:
     """a large delta shown like any other (a mechanism that publishes each person with probability delta is (0,
     delta)-private)"""
-    return replaced(guarantees, delta_warning=lambda delta, events=None: None)
+    return replaced(_promise, delta_warning=lambda delta, events=None: None)
 
 
 @plant("every column changed by independent events")
