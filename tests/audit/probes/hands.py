@@ -182,7 +182,7 @@ def _() -> Verdict:
 def _() -> Verdict:
     """Other code of the process lowers the precision of balls while a sampler is made: at one moment, then no more."""
     law = DiscreteLaplace(1000)
-    quiet = PolynomialSampler(law)._shift
+    quiet = PolynomialSampler(law)._numbers[1]
     original, calls = DiscreteLaplace.shift, iter([12])
 
     def shift(self: DiscreteLaplace) -> Any:
@@ -192,7 +192,7 @@ def _() -> Verdict:
     before = ctx.prec
     try:
         with mock.patch.object(DiscreteLaplace, "shift", shift):
-            disturbed = PolynomialSampler(law)._shift
+            disturbed = PolynomialSampler(law)._numbers[1]
     finally:
         ctx.prec = before
     text = f"the quantile of the noise is shifted by {abs(disturbed - quiet):.3g}"
