@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evertally.audit.exact import ExactLoss, _extent
 from evertally.audit.scripts import (
@@ -34,7 +33,6 @@ from evertally.audit.scripts import (
     NEVER,
     Address,
     Asked,
-    IntArray,
     Make,
     Partition,
     Planted,
@@ -43,16 +41,12 @@ from evertally.audit.scripts import (
     as_rows,
     part,
 )
+from evertally.counting.process import FloatArray, IntArray
 from evertally.errors import ConfigurationError
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law
 from evertally.partition import PartitionedRelease
 
-FloatArray = NDArray[np.float64]
-
 _LIFT = 2**36  # a draw of H that keeps every column away from the projection to counts
-
-
-# -- probabilities of draws --------------------------------------------------------------------------------------------
 
 
 def _log_mass(law: Law, z: int) -> float:
@@ -86,9 +80,6 @@ def _log_minimum(law: Law, reach: int, draws: int) -> tuple[IntArray, FloatArray
     values = np.arange(-reach, reach + 1)
     least = _log_more_than(law, np.arange(-reach - 1, reach + 1, dtype=np.float64))  # ln P(Z >= v), one v more
     return values, draws * least[:-1] + np.log(-np.expm1(draws * np.diff(least)))
-
-
-# -- one stream under a transcript -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -379,9 +370,6 @@ def _engine(partition: Partition, lane: str) -> PartitionedRelease:
     if isinstance(partition, PartitionedRelease):
         return partition
     return partition._outer if lane.startswith("outer/") else partition._inner
-
-
-# -- losses ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,11 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evertally.audit.estimators import coin_rho
+from evertally.audit.game import FloatArray
 from evertally.audit.report import Report
 from evertally.errors import ConfigurationError
-
-FloatArray = NDArray[np.float64]
 
 _LEFT, _RIGHT, _ALLOWED = "#c44e52", "#4c72b0", "#55a868"
 

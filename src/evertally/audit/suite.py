@@ -148,9 +148,6 @@ def plan(
     return steps + _counting_steps(factory, model, sizes, ticks, seed, confidence) + _attack_steps(factory, model)
 
 
-# -- linear mechanisms -----------------------------------------------------------------------------------------------
-
-
 def _counting_steps(
     factory: Factory, model: Linear, sizes: Sizes, ticks: int | None, seed: int, confidence: float
 ) -> list[Step]:
@@ -250,9 +247,6 @@ def _shown(factory: Factory) -> Factory:
     return lambda key: _ShownMean(factory(key))
 
 
-# -- queries on column sums, and labels ------------------------------------------------------------------------------
-
-
 def _column_steps(
     factory: Factory, model: Guessing, sizes: Sizes, ticks: int | None, seed: int, confidence: float
 ) -> list[Step]:
@@ -324,9 +318,6 @@ def _inputs(model: Any) -> list[Any]:
     return [["one"] * n for n in (3, 0, 900, 1)]
 
 
-# -- mechanisms of which nothing is known ----------------------------------------------------------------------------
-
-
 def _unknown_steps(
     factory: Factory, model: Any, sizes: Sizes, ticks: int | None, seed: int, confidence: float
 ) -> list[Step]:
@@ -366,9 +357,6 @@ def _unknown_steps(
 
     steps = [alone(number, adversary) for number, adversary in enumerate(candidates)]
     return [*steps, Step("the most promising one", to_the_end)]
-
-
-# -- attacks on the system around the noise --------------------------------------------------------------------------
 
 
 def _attack_steps(factory: Factory, model: Linear) -> list[Step]:
