@@ -405,8 +405,7 @@ def transcript_loss(
     >>> round(loss.closes, 3), loss.histograms  # one step along the tail of mu, and all that H may lose
     (0.125, 0.5)
     """
-    first = _Side(make, as_rows(left), _addresses(closes), climb, tail)
-    second = _Side(make, as_rows(right), _addresses(closes), climb, tail, like=first)
+    first, second = _sides(make, left, right, closes, climb, tail)
     return TranscriptLoss(
         closes=_difference(*([s.close_chance(interval) for interval in s.intervals()] for s in (first, second))),
         histograms=_difference(first.histograms, second.histograms),
@@ -416,9 +415,17 @@ def transcript_loss(
 
 def histogram_loss(make: Make, left: Rows, right: Rows, closes: Iterable[int | Address]) -> float:
     """The part of a transcript's loss that its histograms have: what H loses, if intervals close at these ticks."""
-    first = _Side(make, as_rows(left), _addresses(closes), True, 0.0)
-    second = _Side(make, as_rows(right), _addresses(closes), True, 0.0, like=first)
+    first, second = _sides(make, left, right, closes, tail=0.0)
     return _difference(first.histograms, second.histograms)
+
+
+def _sides(
+    make: Make, left: Rows, right: Rows, closes: Iterable[int | Address], climb: bool = True, tail: float = 1e-20
+) -> tuple[_Side, _Side]:
+    """Both streams, led along one transcript."""
+    addresses = frozenset(("mu", close) if isinstance(close, int) else close for close in closes)
+    first = _Side(make, as_rows(left), addresses, climb, tail)
+    return first, _Side(make, as_rows(right), addresses, climb, tail, like=first)
 
 
 def close_loss(make: Make, left: Rows, right: Rows, *, tail: float = 1e-20) -> ExactLoss:
@@ -440,7 +447,6 @@ def levels_after(make: Make, left: Rows, right: Rows, closes: Iterable[int | Add
     released, and nothing may depend on it any more. Their number is the number of such tests."""
     x, y = as_rows(left), as_rows(right)
     differ = int(np.flatnonzero((x != y).any(axis=1)).max()) + 1
-    first = _Side(make, x, _addresses(closes), True, 1e-20)
     return [
         {
             (interval.lane, tick): level
@@ -448,12 +454,8 @@ def levels_after(make: Make, left: Rows, right: Rows, closes: Iterable[int | Add
             if interval.ticks[0] > differ
             for tick, level in zip(interval.ticks, side.levels_at_zero(interval), strict=True)
         }
-        for side in (first, _Side(make, y, _addresses(closes), True, 1e-20, like=first))
+        for side in _sides(make, x, y, closes)
     ]
-
-
-def _addresses(closes: Iterable[int | Address]) -> frozenset[Address]:
-    return frozenset(("mu", close) if isinstance(close, int) else close for close in closes)
 
 
 def _difference(left: Sequence[_Chance], right: Sequence[_Chance]) -> float:

@@ -19,39 +19,31 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
-from evertally.audit import adversaries
+from evertally.audit import adversaries, attacks, whitebox
 from evertally.audit.columns import close_pair_of, column_audits, counters_behind, replicas, worker_of
 from evertally.audit.estimators import threshold_bound
 from evertally.audit.game import Adversary, Factory
 from evertally.audit.gaussian import node_form
 from evertally.audit.labels import counts_report, elsewhere_report, labelled, releases_labels
 from evertally.audit.report import Progress, Report, hash_seed, measure_mu, measure_rho, play
-from evertally.audit.whitebox import (
-    again,
-    closed_form_report,
-    door_report,
-    exact_report,
-    nearly_continuous,
-    nearly_normal,
-    smaller,
-    tiny,
-    worst_tick,
-)
+from evertally.audit.whitebox import again, smaller
 from evertally.contract.doors import by_column
 from evertally.counting.linear import JointSums
 from evertally.errors import ConfigurationError
 from evertally.histogram.in_place import Constant
 from evertally.noise import simulation
-from evertally.privacy import ZCDP, ApproxDP
+from evertally.privacy import ZCDP, ApproxDP, Guarantee
 from evertally.statistics import Counter, RunningMean
 from evertally.statistics.column_options import Guessing, is_question
 from evertally.statistics.linear_options import Linear, is_linear
 
 Effort = Literal["short", "long"]
+Attacks = list[tuple[str, Callable[[], attacks.Finding]]]
 
 
 @dataclass(frozen=True)
@@ -143,7 +135,7 @@ def plan(
         return _label_steps(factory, model, sizes, seed, confidence)
     if not is_linear(model):
         return _unknown_steps(factory, model, sizes, ticks, seed, confidence)
-    door = door_report(model)
+    door = whitebox.door_report(model)
     steps = [Step("the door", lambda: door)] if door is not None else []
     return steps + _counting_steps(factory, model, sizes, ticks, seed, confidence) + _attack_steps(factory, model)
 
@@ -170,11 +162,11 @@ def _linear_steps(
     columns = model._setting.columns
     gaussian = isinstance(model.charge, ZCDP)
     steps: list[Step] = []
-    enumerable = tiny(model, sizes.combinations)
+    enumerable = whitebox.tiny(model, sizes.combinations)
     if enumerable is not None:
-        steps.append(Step("exact law", lambda: exact_report(*enumerable)))
+        steps.append(Step("exact law", lambda: whitebox.exact_report(*enumerable)))
     if gaussian:
-        steps.append(Step("closed form", lambda: closed_form_report(model, ticks)))
+        steps.append(Step("closed form", lambda: whitebox.closed_form_report(model, ticks)))
     linear_measure, measure = _measures(model)
 
     # An epoch is a process of its own: many small transforms make the hybrid slow. A score that must be trained needs
@@ -190,7 +182,7 @@ def _linear_steps(
             trials = min(trials, sizes.trials // 3)  # a mean needs fewer games than an event of small probability
         steps.append(Step(adversary.name, lambda: how(factory, adversary, trials, **options)))
 
-    worst, enough = worst_tick(model, ticks)
+    worst, enough = whitebox.worst_tick(model, ticks)
     game(adversaries.FirstTick(model, tick=worst), True, enough)
     for tick in sorted({1, 2, ticks // 2, ticks - 1, ticks} - {worst}):
         if 1 <= tick <= ticks:
@@ -204,20 +196,25 @@ def _linear_steps(
     if isinstance(model.guarantee, ApproxDP) and gaussian:
         game(adversaries.FirstTick(model, tick=worst), how=play)  # at the promised delta
     if isinstance(model, RunningMean):
-        shown, few, seen = _shown(factory), min(ticks, 4), adversaries.FirstTick()
+        seen = adversaries.FirstTick()
         seen.name = "change of tick 1, the mean alone"
-        judged: Any = measure_rho if isinstance(model.guarantee, ZCDP) else play
-        options = {"ticks": few, "seed": hash_seed(seed, len(steps)), "confidence": confidence}
-        steps.append(Step(seen.name, lambda: judged(shown, seen, sizes.objects, **options)))
+        options = {"ticks": min(ticks, 4), "seed": hash_seed(seed, len(steps)), "confidence": confidence}
+        judged = judge_of(model.guarantee)
+        steps.append(Step(seen.name, lambda: judged(lambda k: _ShownMean(factory(k)), seen, sizes.objects, **options)))
     return steps
+
+
+def judge_of(guarantee: Guarantee) -> Callable[..., Report]:
+    """How to judge the games of a mechanism of which nothing is known."""
+    return measure_rho if isinstance(guarantee, ZCDP) else play
 
 
 def _measures(model: Linear) -> tuple[Any, Any]:
     """How to judge scores that are linear in the noise, and others."""
     if not isinstance(model.charge, ZCDP):
         return play, play
-    linear = measure_mu if nearly_normal(model) else measure_rho
-    return linear, measure_mu if nearly_continuous(model) else measure_rho
+    linear = measure_mu if whitebox.nearly_normal(model) else measure_rho
+    return linear, measure_mu if whitebox.nearly_continuous(model) else measure_rho
 
 
 def _first_ticks_steps(factory: Factory, model: Linear, sizes: Sizes, seed: int, confidence: float) -> list[Step]:
@@ -239,12 +236,7 @@ class _ShownMean:
         self.guarantee, self.horizon, self.mechanism = mean.guarantee, mean.horizon, mean.mechanism
 
     def step(self, x: int) -> Any:
-        events = [self._mean.upper] * x
-        return self._mean.step(events)
-
-
-def _shown(factory: Factory) -> Factory:
-    return lambda key: _ShownMean(factory(key))
+        return self._mean.step([self._mean.upper] * x)
 
 
 def _column_steps(
@@ -277,7 +269,7 @@ def _object_steps(
 ) -> list[Step]:
     """Games with one object each, over a few ticks."""
     model = factory(simulation(0))
-    judged: Any = measure_rho if isinstance(model.guarantee, ZCDP) else play
+    judged = judge_of(model.guarantee)
     fixed = {
         "trials": trials,
         "ticks": min(model.horizon or _FEW_TICKS, _FEW_TICKS),
@@ -293,20 +285,17 @@ def _object_steps(
 
 def _contract_steps(factory: Factory, model: Any) -> list[Step]:
     """Attacks on what every mechanism keeps, whatever it releases."""
-    from evertally.audit import attacks
-
     if model._options["unit"] != "event":  # events would need their users
         return []
-    found: list[tuple[str, Callable[[], attacks.Finding]]] = [
-        ("replay", lambda: attacks.replay_attack(factory, *_inputs(model)[:2]))
-    ]
+    inputs = _inputs(model)
+    found: Attacks = [("replay", lambda: attacks.replay_attack(factory, *inputs[:2]))]
     if is_question(model):  # of other mechanisms the labels of a release are its content, not its form
         found.append(("bad record", lambda: attacks.bad_record_attack(factory)))
     if model.horizon is not None and model.horizon <= _LONGEST_ATTACK:
-        found.append(("horizon", lambda: attacks.horizon_attack(factory, _inputs(model)[1])))
+        found.append(("horizon", lambda: attacks.horizon_attack(factory, inputs[1])))
     if is_question(model) and not model._task.selects:
-        found.append(("restore", lambda: attacks.restore_attack(factory, _inputs(model), copies=3)))
-    return [Step(name, lambda run=run: _as_report(model, run())) for name, run in found]  # type: ignore[misc]
+        found.append(("restore", lambda: attacks.restore_attack(factory, inputs, copies=3)))
+    return _as_steps(model, found)
 
 
 def _inputs(model: Any) -> list[Any]:
@@ -336,12 +325,11 @@ def _unknown_steps(
         candidates += [adversaries.LateTrigger(model), adversaries.Feedback(model), adversaries.EdgeStream(model)]
     options: dict[str, Any] = {"ticks": length, "confidence": confidence}
     tried: list[tuple[float, int]] = []
-
-    judged: Any = measure_rho if isinstance(guarantee, ZCDP) else play
+    judged = judge_of(guarantee)
 
     def alone(number: int, adversary: Adversary) -> Step:
         def played() -> Report:
-            report: Report = judged(factory, adversary, sizes.objects, seed=hash_seed(seed, number), **options)
+            report = judged(factory, adversary, sizes.objects, seed=hash_seed(seed, number), **options)
             assert report.scores is not None
             # What it promises, not what it proves: a loose bound, so that few games are enough to choose.
             tried.append((threshold_bound(*report.scores, report.delta, 0.1).epsilon, number))
@@ -352,21 +340,16 @@ def _unknown_steps(
     def to_the_end() -> Report:
         # Fresh games: those that chose the adversary would flatter it.
         chosen = candidates[max(tried)[1]]
-        report: Report = judged(factory, chosen, 10 * sizes.objects, seed=hash_seed(seed, len(candidates)), **options)
-        return report
+        return judged(factory, chosen, 10 * sizes.objects, seed=hash_seed(seed, len(candidates)), **options)
 
     steps = [alone(number, adversary) for number, adversary in enumerate(candidates)]
     return [*steps, Step("the most promising one", to_the_end)]
 
 
 def _attack_steps(factory: Factory, model: Linear) -> list[Step]:
-    from evertally.audit import attacks
-
     short = factory if model.horizon is None else again(smaller(model, 8))  # long enough for every attack
     inputs = [_totals(model, n) for n in (3, 1, 2, 0, 1, 2)]
-    found: list[tuple[str, Callable[[], attacks.Finding]]] = [
-        ("replay", lambda: attacks.replay_attack(short, inputs[1], inputs[3]))
-    ]
+    found: Attacks = [("replay", lambda: attacks.replay_attack(short, inputs[1], inputs[3]))]
     mean = isinstance(model, RunningMean)
     if not mean:  # these attacks compare integers
         found.append(("restore", lambda: attacks.restore_attack(short, inputs)))
@@ -377,7 +360,7 @@ def _attack_steps(factory: Factory, model: Linear) -> list[Step]:
         if by_column(model):
             found.append(("unknown item", lambda: attacks.unknown_item_attack(short)))
             found.append(("columns", lambda: attacks.column_attack(short)))
-    return [Step(name, lambda run=run: _as_report(model, run())) for name, run in found]  # type: ignore[misc]
+    return _as_steps(model, found)
 
 
 def _totals(model: Linear, n: int) -> Any:
@@ -388,5 +371,9 @@ def _totals(model: Linear, n: int) -> Any:
     return n if columns == 1 and not by_column(model) else np.full(columns, n)
 
 
-def _as_report(model: Any, finding: Any) -> Report:
-    return Report.attack(model, finding.name, finding.leaked, finding.evidence)
+def _as_steps(model: Any, found: Attacks) -> list[Step]:
+    def report(attack: Callable[[], attacks.Finding]) -> Report:
+        finding = attack()
+        return Report.attack(model, finding.name, finding.leaked, finding.evidence)
+
+    return [Step(name, partial(report, attack)) for name, attack in found]
