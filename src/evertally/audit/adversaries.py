@@ -16,6 +16,8 @@ from evertally.audit.gaussian import ClosedForm, NodeForm, closed_form, node_for
 from evertally.privacy import Neighbours, PureDP
 from evertally.statistics.linear_options import is_linear
 
+Row = Sequence[int] | None
+
 
 def worst_pair(model: Any) -> tuple[IntArray, IntArray]:
     """The two rows of the largest change that the mechanism's relation allows, as far as its sensitivity says.
@@ -42,11 +44,8 @@ def worst_pair(model: Any) -> tuple[IntArray, IntArray]:
 class _OneChallenge(Adversary):
     """Hands over the worst pair at one tick, and nothing else."""
 
-    def __init__(
-        self, model: Any = None, left: Sequence[int] | None = None, right: Sequence[int] | None = None
-    ) -> None:
-        self._model = model
-        self._left, self._right = left, right
+    def __init__(self, model: Any = None, left: Row = None, right: Row = None) -> None:
+        self._model, self._left, self._right = model, left, right
         self._best = BestScore(model)
 
     def pair(self) -> tuple[IntArray, IntArray]:
@@ -76,9 +75,7 @@ class FirstTick(_OneChallenge):
 
     adaptive = False
 
-    def __init__(
-        self, model: Any = None, left: Sequence[int] | None = None, right: Sequence[int] | None = None, tick: int = 1
-    ) -> None:
+    def __init__(self, model: Any = None, left: Row = None, right: Row = None, tick: int = 1) -> None:
         super().__init__(model, left, right)
         self.tick = tick
         self.name = f"change of tick {tick}"

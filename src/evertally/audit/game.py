@@ -121,9 +121,7 @@ class Game:
     ) -> None:
         if side not in ("left", "right"):
             raise ConfigurationError('side is "left" or "right"')
-        self.factory = mechanism_factory
-        self.adversary = adversary
-        self.side = side
+        self.factory, self.adversary, self.side = mechanism_factory, adversary, side
         self.model = mechanism_factory(simulation(0))
         claimed = getattr(getattr(self.model, "guarantee", None), "adversary", "adaptive")
         if adversary.adaptive and claimed == "oblivious":

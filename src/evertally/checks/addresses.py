@@ -183,9 +183,7 @@ def _check_last(one: dict[str, int], other: dict[str, int]) -> None:
 
 
 def _addresses(entries: list[Recorder]) -> set[Any]:
-    return {
-        (entry.lane, node, item) for entry in entries for node in entry.nodes for item in entry.items or (entry.first,)
-    }
+    return {(draw.lane, node, item) for draw in entries for node in draw.nodes for item in draw.items or (draw.first,)}
 
 
 _RULES: dict[str, Callable[[Subject, list[Any], Played, Played], None]] = {

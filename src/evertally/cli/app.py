@@ -78,10 +78,8 @@ def _readable_errors(extra: str = "") -> Iterator[None]:
         raise
     except Exception as error:
         if extra and isinstance(error, ModuleNotFoundError):
-            missing = (error.name or "").partition(".")[0]
-            print(
-                f"evertally: this needs {missing}; install it with: pip install 'evertally[{extra}]'", file=sys.stderr
-            )
+            missing, install = (error.name or "").partition(".")[0], f"pip install 'evertally[{extra}]'"
+            print(f"evertally: this needs {missing}; install it with: {install}", file=sys.stderr)
             raise typer.Exit(2) from None
         hidden = "Its text is not shown because it may hold data. Please report it"
         print(f"evertally: internal error, {described(error)}. {hidden}", file=sys.stderr)

@@ -264,6 +264,4 @@ def _verdict(console: Console, found: Mapping[str, Sequence[Report]]) -> None:
             if report.method == "not here":
                 console.print(f"{name}: {report.stopped}", markup=False)
     if not broken:
-        console.print(
-            "No promise was broken. That is evidence, not a proof: docs/auditing.md says what each audit can show."
-        )
+        console.print("No promise was broken. That is evidence, not a proof: docs/auditing.md says what each can show.")

@@ -54,7 +54,10 @@ def certificate(spec: StreamSpec) -> dict[str, Any]:
         ],
         "error_bounds": {"beta": spec.beta, "at_tick": planned.ticks, "about": planned.about},
         "composition": _composition(spec, ledger),
-        "epsilon_delta": [_as_pair(best) for best in _conversions(spec, ledger)],
+        "epsilon_delta": [
+            {name: value for name, value in _guarantee(best).items() if name != "kind"}
+            for best in _conversions(spec, ledger)
+        ],
         "assumptions": _assumptions(spec),
     }
 
@@ -88,10 +91,6 @@ def _guarantee(guarantee: Guarantee) -> dict[str, Any]:
         **{name: getattr(guarantee, name) for name in names},
         "exact": {name: str(getattr(guarantee, f"exact_{name}")) for name in names},
     }
-
-
-def _as_pair(guarantee: ApproxDP) -> dict[str, Any]:
-    return {name: value for name, value in _guarantee(guarantee).items() if name != "kind"}
 
 
 def _adversary(spec: StreamSpec) -> dict[str, str]:

@@ -72,9 +72,7 @@ def _last_tick(spec: StreamSpec, until: object) -> int:
         return limit
     last = spec.clock.tick_before(until)
     if limit is not None and last > limit:
-        raise ConfigurationError(
-            f"until is after the last tick of the horizon, which ends at {spec.clock.end_of(limit)}"
-        )
+        raise ConfigurationError(f"until is after the last tick of the horizon, {spec.clock.end_of(limit)}")
     return last
 
 

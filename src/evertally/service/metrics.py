@@ -36,9 +36,7 @@ class Metrics:
     """Both registries, as text."""
 
     def __init__(self, spec: StreamSpec, pump: Pump, history: History) -> None:
-        self._spec = spec
-        self._pump = pump
-        self._history = history
+        self._spec, self._pump, self._history = spec, pump, history
 
     def public(self) -> bytes:
         return _text(self._released())

@@ -100,9 +100,7 @@ class InputFile(Secret):
     def check(self) -> None:
         """StateError if the file is no longer the one that was hashed."""
         if identity(self.path) != self.identity:
-            raise StateError(
-                f"the input {self.path} changed while it was read; nothing of it was released. Run it again"
-            )
+            raise StateError(f"the input {self.path} changed while it was read; nothing was released. Run it again")
 
     def _open(self) -> IO[bytes]:
         return open(self.path, "rb")
@@ -124,9 +122,7 @@ class PipedInput(InputFile):
 
     def __init__(self, pipe: IO[bytes], format: str) -> None:
         if format not in FORMATS:
-            raise ConfigurationError(
-                f"the format of standard input must be one of {', '.join(FORMATS)}; got {format!r}"
-            )
+            raise ConfigurationError(f"the format of standard input is one of {', '.join(FORMATS)}; got {format!r}")
         self.path = Path("standard input")
         self.format = format
         self._content = pipe.read()
@@ -280,9 +276,7 @@ def _arrow_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[
     if stream:
         file.seek(-min(len(_END_OF_STREAM), file.seek(0, os.SEEK_END)), os.SEEK_END)
         if file.read() != _END_OF_STREAM:
-            raise ConfigurationError(
-                f"{path} is not a complete Arrow file: it was cut short, or is still being written"
-            )
+            raise ConfigurationError(f"{path} is not a complete Arrow file: it was cut short or is still being written")
     file.seek(0)
     open_it = pa.ipc.open_stream if stream else pa.ipc.open_file
     names = open_it(file).schema.names
