@@ -73,6 +73,20 @@ SIZES: dict[str, Sizes] = {
 
 
 @dataclass(frozen=True)
+class _Rules:
+    """What all games of an audit share; `ticks` if somebody gave them."""
+
+    sizes: Sizes
+    ticks: int | None
+    seed: int
+    confidence: float
+
+    def options(self, number: int, ticks: int) -> dict[str, Any]:
+        """Of one game: the number makes its seed."""
+        return {"ticks": ticks, "seed": hash_seed(self.seed, number), "confidence": self.confidence}
+
+
+@dataclass(frozen=True)
 class Step:
     """One part of an audit."""
 
@@ -127,39 +141,34 @@ def plan(
     """The parts of an audit, in the order in which they are run."""
     if effort not in SIZES:
         raise ConfigurationError('effort is "short" or "long"')
-    sizes = SIZES[effort]
-    model = factory(simulation(0))
+    rules, model = _Rules(SIZES[effort], ticks, seed, confidence), factory(simulation(0))
     if is_question(model):
-        return _column_steps(factory, model, sizes, ticks, seed, confidence)
+        return _column_steps(factory, model, rules)
     if releases_labels(model):
-        return _label_steps(factory, model, sizes, seed, confidence)
+        return _label_steps(factory, model, rules)
     if not is_linear(model):
-        return _unknown_steps(factory, model, sizes, ticks, seed, confidence)
+        return _unknown_steps(factory, model, rules)
     door = whitebox.door_report(model)
     steps = [Step("the door", lambda: door)] if door is not None else []
-    return steps + _counting_steps(factory, model, sizes, ticks, seed, confidence) + _attack_steps(factory, model)
+    return steps + _counting_steps(factory, model, rules) + _attack_steps(factory, model)
 
 
-def _counting_steps(
-    factory: Factory, model: Linear, sizes: Sizes, ticks: int | None, seed: int, confidence: float
-) -> list[Step]:
+def _counting_steps(factory: Factory, model: Linear, rules: _Rules) -> list[Step]:
     """The noise and its games, for the real horizon or for a copy that is short enough."""
-    whole_epochs = sizes.horizon - 1  # 2^k - 1 ticks are k epochs
-    length = ticks or model.horizon or whole_epochs
+    longest = rules.sizes.horizon
+    whole_epochs = longest - 1  # 2^k - 1 ticks are k epochs
+    length = rules.ticks or model.horizon or whole_epochs
     if model.horizon is None:
         length = min(length, whole_epochs)
-    if model.horizon is not None and length > sizes.horizon:
+    if model.horizon is not None and length > longest:
         # Nothing about a longer stream is different in kind, and the closed form of T ticks is a matrix of T^2 numbers.
-        small = smaller(model, sizes.horizon)
-        steps = _linear_steps(again(small), small, sizes, sizes.horizon, seed, confidence)
-        return steps + _first_ticks_steps(factory, model, sizes, seed, confidence)
-    return _linear_steps(factory, model, sizes, length, seed, confidence)
+        small = smaller(model, longest)
+        return _linear_steps(again(small), small, rules, longest) + _first_ticks_steps(factory, model, rules)
+    return _linear_steps(factory, model, rules, length)
 
 
-def _linear_steps(
-    factory: Factory, model: Linear, sizes: Sizes, ticks: int, seed: int, confidence: float
-) -> list[Step]:
-    columns = model._setting.columns
+def _linear_steps(factory: Factory, model: Linear, rules: _Rules, ticks: int) -> list[Step]:
+    sizes, columns = rules.sizes, model._setting.columns
     gaussian = isinstance(model.charge, ZCDP)
     steps: list[Step] = []
     enumerable = whitebox.tiny(model, sizes.combinations)
@@ -175,8 +184,7 @@ def _linear_steps(
     costly = 4 if model.mechanism == "epoch-hybrid" or trained else 1
 
     def game(adversary: Adversary, main: bool = False, ticks: int = ticks, how: Any = None) -> None:
-        trials = sizes.games(ticks * costly, columns, main)
-        options = {"ticks": ticks, "seed": hash_seed(seed, len(steps)), "confidence": confidence}
+        trials, options = sizes.games(ticks * costly, columns, main), rules.options(len(steps), ticks)
         how = how or (measure if adversary.adaptive else linear_measure)
         if how is measure_mu:
             trials = min(trials, sizes.trials // 3)  # a mean needs fewer games than an event of small probability
@@ -198,8 +206,7 @@ def _linear_steps(
     if isinstance(model, RunningMean):
         seen = adversaries.FirstTick()
         seen.name = "change of tick 1, the mean alone"
-        options = {"ticks": min(ticks, 4), "seed": hash_seed(seed, len(steps)), "confidence": confidence}
-        judged = judge_of(model.guarantee)
+        options, judged = rules.options(len(steps), min(ticks, 4)), judge_of(model.guarantee)
         steps.append(Step(seen.name, lambda: judged(lambda k: _ShownMean(factory(k)), seen, sizes.objects, **options)))
     return steps
 
@@ -217,14 +224,12 @@ def _measures(model: Linear) -> tuple[Any, Any]:
     return linear, measure_mu if whitebox.nearly_continuous(model) else measure_rho
 
 
-def _first_ticks_steps(factory: Factory, model: Linear, sizes: Sizes, seed: int, confidence: float) -> list[Step]:
+def _first_ticks_steps(factory: Factory, model: Linear, rules: _Rules) -> list[Step]:
     """The real, long configuration for its first ticks: less is seen of it, so less is found."""
-    ticks = sizes.horizon
+    ticks, (measure, _) = rules.sizes.horizon, _measures(model)
     adversary = adversaries.FirstTick(model)
     adversary.name += ", first ticks of the full horizon"
-    trials = sizes.games(ticks, model._setting.columns, False)
-    measure, _ = _measures(model)
-    options = {"ticks": ticks, "seed": hash_seed(seed, 98), "confidence": confidence}
+    trials, options = rules.sizes.games(ticks, model._setting.columns, False), rules.options(98, ticks)
     return [Step(adversary.name, lambda: measure(factory, adversary, trials, **options))]
 
 
@@ -239,46 +244,37 @@ class _ShownMean:
         return self._mean.step([self._mean.upper] * x)
 
 
-def _column_steps(
-    factory: Factory, model: Guessing, sizes: Sizes, ticks: int | None, seed: int, confidence: float
-) -> list[Step]:
-    steps = [Step(name, run) for name, run in column_audits(model, sizes.wait)]
+def _column_steps(factory: Factory, model: Guessing, rules: _Rules) -> list[Step]:
+    steps = [Step(name, run) for name, run in column_audits(model, rules.sizes.wait)]
     if isinstance(model._engine, JointSums):
         counters = counters_behind(model)
-        steps += _counting_steps(again(counters), counters, sizes, ticks, seed, confidence)
+        steps += _counting_steps(again(counters), counters, rules)
     if not isinstance(worker_of(model), Constant):
         made = replicas(model)
         played: list[Adversary] = [adversaries.Scripted("worst pair", *close_pair_of(model))]
         if model.guarantee.adversary == "adaptive":
             played.append(adversaries.Feedback(made(simulation(0))))
-        steps += _object_steps(made, played, sizes.objects // 2, seed, confidence)
+        steps += _object_steps(made, played, rules.sizes.objects // 2, rules)
     return steps + _contract_steps(factory, model)
 
 
-def _label_steps(factory: Factory, model: Any, sizes: Sizes, seed: int, confidence: float) -> list[Step]:
+def _label_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
     counts = counts_report(factory, model)
     steps = [] if counts is None else [Step("closed form", lambda: counts)]
     made = labelled(factory)
     played = [adversaries.FirstTick(made(simulation(0)))]
-    steps += _object_steps(made, played, sizes.objects // 4, seed, confidence)
+    steps += _object_steps(made, played, rules.sizes.objects // 4, rules)
     return [*steps, Step("not here", lambda: elsewhere_report(factory)), *_contract_steps(factory, model)]
 
 
-def _object_steps(
-    factory: Factory, adversaries: Iterable[Adversary], trials: int, seed: int, confidence: float
-) -> list[Step]:
+def _object_steps(factory: Factory, adversaries: Iterable[Adversary], trials: int, rules: _Rules) -> list[Step]:
     """Games with one object each, over a few ticks."""
     model = factory(simulation(0))
-    judged = judge_of(model.guarantee)
-    fixed = {
-        "trials": trials,
-        "ticks": min(model.horizon or _FEW_TICKS, _FEW_TICKS),
-        "confidence": confidence,
-        "claim": model.guarantee,
-    }
+    judged, ticks = judge_of(model.guarantee), min(model.horizon or _FEW_TICKS, _FEW_TICKS)
 
     def step(number: int, adversary: Adversary) -> Step:
-        return Step(adversary.name, lambda: judged(factory, adversary, seed=hash_seed(seed, 50 + number), **fixed))
+        options = rules.options(50 + number, ticks) | {"claim": model.guarantee}
+        return Step(adversary.name, lambda: judged(factory, adversary, trials, **options))
 
     return [step(number, adversary) for number, adversary in enumerate(adversaries)]
 
@@ -307,29 +303,25 @@ def _inputs(model: Any) -> list[Any]:
     return [["one"] * n for n in (3, 0, 900, 1)]
 
 
-def _unknown_steps(
-    factory: Factory, model: Any, sizes: Sizes, ticks: int | None, seed: int, confidence: float
-) -> list[Step]:
+def _unknown_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
     horizon: int | None = getattr(model, "horizon", None)
-    length = ticks or (None if horizon is None else min(horizon, sizes.horizon))
-    if length is None:
+    length = rules.ticks or min(horizon or 0, rules.sizes.horizon)
+    if not length:
         raise ConfigurationError("a mechanism without a horizon is audited for a number of ticks: give ticks=...")
     guarantee = getattr(model, "guarantee", None)
     if guarantee is None:
         raise ConfigurationError("the mechanism makes no promise: give it a guarantee, e.g. et.PureDP(1.0)")
-    candidates: list[Adversary] = [
-        adversaries.FirstTick(model, tick=tick) for tick in sorted({1, (length + 1) // 2, length})
-    ]
+    ticks = sorted({1, (length + 1) // 2, length})
+    candidates: list[Adversary] = [adversaries.FirstTick(model, tick=tick) for tick in ticks]
     candidates += [adversaries.RandomSearch(number) for number in range(1, 5)]
     if guarantee.adversary == "adaptive":
         candidates += [adversaries.LateTrigger(model), adversaries.Feedback(model), adversaries.EdgeStream(model)]
-    options: dict[str, Any] = {"ticks": length, "confidence": confidence}
     tried: list[tuple[float, int]] = []
-    judged = judge_of(guarantee)
+    judged, objects = judge_of(guarantee), rules.sizes.objects
 
     def alone(number: int, adversary: Adversary) -> Step:
         def played() -> Report:
-            report = judged(factory, adversary, sizes.objects, seed=hash_seed(seed, number), **options)
+            report = judged(factory, adversary, objects, **rules.options(number, length))
             assert report.scores is not None
             # What it promises, not what it proves: a loose bound, so that few games are enough to choose.
             tried.append((threshold_bound(*report.scores, report.delta, 0.1).epsilon, number))
@@ -340,7 +332,7 @@ def _unknown_steps(
     def to_the_end() -> Report:
         # Fresh games: those that chose the adversary would flatter it.
         chosen = candidates[max(tried)[1]]
-        return judged(factory, chosen, 10 * sizes.objects, seed=hash_seed(seed, len(candidates)), **options)
+        return judged(factory, chosen, 10 * objects, **rules.options(len(candidates), length))
 
     steps = [alone(number, adversary) for number, adversary in enumerate(candidates)]
     return [*steps, Step("the most promising one", to_the_end)]

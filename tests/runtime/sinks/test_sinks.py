@@ -14,12 +14,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from release_stream import released, spec_of_all_kinds
+from release_stream import released, rows, spec_of_all_kinds
 from visit_stream import WriteSpec
 
 from evertally.contract.release import Release
 from evertally.errors import StateError
-from evertally.runtime.releases import FIELDS, TickRelease, entries, pack, unpacked
+from evertally.runtime.releases import FIELDS, TickRelease, pack
 from evertally.runtime.sinks import Lines, Parts, Sink, open_sinks
 from evertally.runtime.sinks import parquet as parquet_module
 from evertally.runtime.sinks.parquet import ticks_of_a_part
@@ -71,13 +71,6 @@ def slowly_encoded(lines: Sequence[tuple[Any, ...]], suffix: str) -> bytes:
     else:
         text = "".join(json.dumps(dict(zip(FIELDS, line, strict=True)), ensure_ascii=False) + "\n" for line in lines)
     return text.encode("utf-8", "backslashreplace")
-
-
-def rows(spec: StreamSpec, release: TickRelease) -> Iterator[tuple[Any, ...]]:
-    """One row of `FIELDS` for each released number or label."""
-    for query, columns in unpacked(spec, release):
-        for category, value, lower, upper in entries(columns):
-            yield release.tick, release.time, query.name, category, value, columns["stddev"], lower, upper
 
 
 def odd(spec: StreamSpec) -> TickRelease:
