@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evertally import Histogram, simulation
-from evertally.errors import ConfigurationError
+from evertally.audit.picture import empty_figure
 from evertally.runtime import StreamSpec
 from evertally.runtime.mechanisms import build
 
@@ -23,14 +23,8 @@ _SHOWN = ("UA", "EV", "AA", "HA")
 
 def draw(spec: StreamSpec, releases: Path, exact: Series, target: Path) -> None:
     """Reads the releases file back and draws from it alone; exact counts appear only in the panel that says so."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError:
-        raise ConfigurationError("the picture needs matplotlib: pip install 'evertally[demo]'") from None
     released, radius = _read(releases)
-    figure = Figure(figsize=(10, 8), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = empty_figure(8, extra="demo")
     top, bottom = figure.subplots(2, 1, height_ratios=(3, 2))
     _draw_days(top, spec, released)
     _draw_error(bottom, spec, released, radius, exact)

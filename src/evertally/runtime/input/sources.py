@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -49,21 +49,6 @@ _FORMATS = {
     ".feather": "arrow",
 }
 FORMATS = tuple(dict.fromkeys(_FORMATS.values()))
-
-
-class Input(Protocol):
-    """Events that can be read again, pinned by the hash of their bytes."""
-
-    path: Path
-    sha256: str
-
-    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        """The wanted columns, batch by batch."""
-        ...
-
-    def check(self) -> None:
-        """StateError if it is no longer what was hashed."""
-        ...
 
 
 class InputFile(Secret):
@@ -122,7 +107,7 @@ class PipedInput(InputFile):
 
     def __init__(self, pipe: IO[bytes], format: str) -> None:
         if format not in FORMATS:
-            raise ConfigurationError(f"the format of standard input is one of {', '.join(FORMATS)}; got {format!r}")
+            raise ConfigurationError(f"standard input's format must be one of {', '.join(FORMATS)}; got {format!r}")
         self.path = Path("standard input")
         self.format = format
         self._content = pipe.read()

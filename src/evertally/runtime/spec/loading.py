@@ -28,7 +28,7 @@ from evertally.runtime.clock import FIRST_SERVE, Clock
 from evertally.runtime.spec import sections
 from evertally.runtime.spec.checks import check_whole
 from evertally.runtime.spec.file import Model, SpecFile, nearest
-from evertally.runtime.spec.types import QuerySpec, ServeSpec, SinkSpec, SourceSpec, StreamSpec
+from evertally.runtime.spec.types import QuerySpec, ServeSpec, SinkSpec, StreamSpec
 
 _SECONDS_AFTER = 0.5
 _OF_ALL_KINDS = ("name", "kind", "share", "column")  # options that are no parameters of a mechanism
@@ -66,7 +66,10 @@ def load_spec(path: str | os.PathLike[str]) -> StreamSpec:
         snapshot_every=state.snapshot_every,
         batch_ids=state.batch_ids,
         sinks=_sinks(file, output),
-        sources=_sources(file),
+        sources=tuple(
+            file.read(sections.SourceSection, table, "source", number)
+            for number, table in enumerate(_tables(file, "source"), 1)
+        ),
         retention=retention,
         serve=_serve(file, serve, clock),
         file=file,
@@ -156,15 +159,6 @@ def _sinks(file: SpecFile, output: sections.OutputSection) -> tuple[SinkSpec, ..
         path = None if section.file is None else file.path.parent / section.file
         sinks[name] = SinkSpec(name, path, section.webhook, section.timeout)
     return tuple(sinks.values())
-
-
-def _sources(file: SpecFile) -> tuple[SourceSpec, ...]:
-    found = []
-    for number, table in enumerate(_tables(file, "source"), 1):
-        section = file.read(sections.SourceSection, table, "source", number)
-        folder = None if section.folder is None else file.path.parent / section.folder
-        found.append(SourceSpec(**dict(section) | {"folder": folder, "topic": section.topic or ""}))
-    return tuple(found)
 
 
 def _serve(file: SpecFile, section: sections.ServeSection, clock: Clock) -> ServeSpec:

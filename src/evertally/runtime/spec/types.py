@@ -13,10 +13,11 @@ from evertally.kinds import Kind, find, is_ours
 from evertally.privacy import ApproxDP, Guarantee
 from evertally.runtime.clock import Clock
 from evertally.runtime.spec.file import SpecFile
-from evertally.runtime.spec.sections import RetentionSection
+from evertally.runtime.spec.sections import RetentionSection, SourceSection
 
 Unit = Literal["event", "user"]
 Retention = RetentionSection
+SourceSpec = SourceSection
 
 
 @dataclass(frozen=True)
@@ -77,18 +78,6 @@ class SinkSpec:
     file: Path | None
     webhook: str | None
     timeout: float
-
-
-@dataclass(frozen=True)
-class SourceSpec:
-    """Where a live stream fetches events by itself: a folder that others write into, or a topic of Kafka."""
-
-    folder: Path | None
-    kafka: str | None  # addresses of brokers
-    topic: str
-    values: Literal["record", "batch"]
-    start: Literal["beginning", "end"]
-    options: Mapping[str, str] = field(repr=False)  # of the client library; may hold passwords
 
 
 @dataclass(frozen=True)
