@@ -223,7 +223,9 @@ def trained_scores(left: FloatArray, right: FloatArray, delta: float = 0.0) -> t
     one anew from both. So bounds that judge by the second half stay honest.
     """
     half = min(len(left), len(right)) // 2
-    shapes = [_as_they_are, _with_shape] if left.shape[1] <= _MOST_SHAPED else [_as_they_are]
+    shapes: list[Callable[[FloatArray], FloatArray]] = [np.asarray]  # as they are
+    if left.shape[1] <= _MOST_SHAPED:
+        shapes.append(_with_shape)
 
     def value(shape: Callable[[FloatArray], FloatArray]) -> float:
         a, b = shape(left[:half]), shape(right[:half])
@@ -237,10 +239,6 @@ def trained_scores(left: FloatArray, right: FloatArray, delta: float = 0.0) -> t
 
 
 _MOST_SHAPED = 128  # features: beyond, five times as many would be learned from too few trials
-
-
-def _as_they_are(features: FloatArray) -> FloatArray:
-    return features
 
 
 def _with_shape(features: FloatArray) -> FloatArray:

@@ -37,9 +37,7 @@ app = typer.Typer(
 )
 
 _option = partial(typer.Option, show_default=False)  # a default that is None says nothing
-Replay = Annotated[
-    bool, typer.Option("--replay", help="Continue from older state, fed with exactly the same input again.")
-]
+Replay = Annotated[bool, typer.Option("--replay", help="Continue from older state, fed exactly the same input again.")]
 SpecFile = Annotated[Path, typer.Argument(metavar="SPEC.toml", help="The stream spec.", show_default=False)]
 
 
@@ -123,9 +121,7 @@ def run_command(
         str | None,
         _option("--input", "-i", help="Events: .csv, .jsonl, .parquet or .arrow; - is standard input, with --format."),
     ] = None,
-    input_format: Annotated[
-        str | None, _option("--format", help="Of standard input: csv, jsonl, parquet or arrow.")
-    ] = None,
+    input_format: Annotated[str | None, _option("--format", help="Of a pipe: csv, jsonl, parquet or arrow.")] = None,
     folder: Annotated[
         Path | None, _option("--follow", help="A folder that is being written; ticks close on the wall clock.")
     ] = None,

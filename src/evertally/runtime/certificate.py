@@ -21,7 +21,6 @@ from evertally.runtime.plan import PlannedQuery, about_intervals, only_above, pl
 from evertally.runtime.spec import QuerySpec, StreamSpec
 
 FORMAT = 1
-
 _DELTAS = tuple(Fraction(1, 10**power) for power in (3, 4, 5, 6, 7, 8, 9, 10, 12))
 _LARGE_DELTAS = tuple(Fraction(percent, 100) for percent in (1, 2, 5, 10, 15, 20, 30, 40, 50))  # to bound guesses only
 

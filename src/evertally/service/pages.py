@@ -26,7 +26,6 @@ MEDIA_TYPES: dict[Format, str] = {
 _TICKS = 64  # of a page, at most
 _END_OF_ARROW = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
-
 Stretch = tuple[int, int, int, int]
 
 

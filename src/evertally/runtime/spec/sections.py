@@ -176,17 +176,5 @@ class ServeSection(Section):
         return self
 
 
-ALL = (
-    "stream",
-    "guarantee",
-    "clock",
-    "events",
-    "key",
-    "state",
-    "output",
-    "sink",
-    "source",
-    "retention",
-    "serve",
-    "query",
-)
+LISTS = ("sink", "source", "query")  # of tables: there may be several
+ALL = ("stream", "guarantee", "clock", "events", "key", "state", "output", "retention", "serve", *LISTS)

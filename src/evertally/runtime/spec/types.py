@@ -15,7 +15,6 @@ from evertally.runtime.clock import Clock
 from evertally.runtime.spec.file import SpecFile
 from evertally.runtime.spec.sections import RetentionSection, SourceSection
 
-Unit = Literal["event", "user"]
 Retention = RetentionSection
 SourceSpec = SourceSection
 
@@ -105,7 +104,7 @@ class StreamSpec:
     name: str
     horizon: int | None
     neighbours: str
-    unit: Unit
+    unit: Literal["event", "user"]
     max_events_per_user: int | None
     user_column: str | None
     max_events_per_tick: int | None
