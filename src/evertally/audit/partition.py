@@ -341,8 +341,7 @@ class _Side:
 
 
 def _with(planted: Planted, address: Address, value: Any) -> Planted:
-    lane, node = address
-    return _with_lane(planted, lane, {node: value})
+    return _with_lane(planted, address[0], {address[1]: value})
 
 
 def _with_lane(planted: Planted, lane: str, values: Mapping[int, Any]) -> Planted:

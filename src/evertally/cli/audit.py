@@ -212,11 +212,12 @@ def _table(title: str | None, rows: Sequence[tuple[Mapping[str, str], bool]]) ->
 
 
 def _loss(report: Report) -> dict[str, str]:
+    confidence = f"1 - {report.error:.0e}".replace("e-0", "e-")
     return {
         "claimed": shown_claim(report),
         "lost at least": shown_loss(report),
         "fraction": f"{report.fraction:.3f}" if report.unit != "leak" else "",
-        "confidence": _confidence(report),
+        "confidence": confidence if report.method in ("event", "separation") else "computed",
     }
 
 
@@ -245,12 +246,6 @@ def _instance(report: Report) -> str:
     """ "tree, T=64" for "Counter(mechanism=tree, horizon=64)"."""
     inside = report.mechanism.partition("(")[2].rstrip(")")
     return inside.replace("mechanism=", "").replace("horizon=", "T=")
-
-
-def _confidence(report: Report) -> str:
-    if report.method in ("event", "separation"):
-        return f"1 - {report.error:.0e}".replace("e-0", "e-")
-    return "computed"
 
 
 def _verdict(console: Console, found: Mapping[str, Sequence[Report]]) -> None:
