@@ -13,10 +13,10 @@ from benchmarks.sampler_timing import time_sampler
 import evertally as et
 from audit import copies, more_attacks
 from conformance import MECHANISMS
+from conformance.hostile import NONSENSE
 from evertally import checks
 from evertally.audit import attacks
 from evertally.audit.attacks import Finding
-from evertally.checks.hostile import NONSENSE
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, NoiseKey
 from evertally.runtime import load_spec, run
 from evertally.runtime.state.sidecar import fence

@@ -12,7 +12,7 @@ from scipy.stats import beta
 import evertally as et
 from evertally.audit import FirstTick, epsilon_bound, lower_limit, mu_bound, play, threshold_bound, upper_limit
 from evertally.audit.estimators import coin_rho, rho_bound, separation_bound, trained_score, trained_scores
-from evertally.audit.report import claimed_epsilon, default_delta, judge
+from evertally.audit.report import claimed_epsilon, default_delta, play_scores
 from evertally.errors import ConfigurationError
 
 
@@ -240,7 +240,7 @@ def test_stages_share_the_error(monkeypatch):
         errors.append(error)
         return real(left, right, delta, error)
 
-    monkeypatch.setattr("evertally.audit.report.threshold_bound", spy)
+    monkeypatch.setattr("evertally.audit.estimators.threshold_bound", spy)
     play(Loud, FirstTick(), 16_000, claim=et.PureDP(9.0), confidence=0.99)
     assert len(errors) > 1
     assert sum(errors) <= 0.01 * (1 + 1e-9)
@@ -261,10 +261,10 @@ def test_claims():
         assert claimed_epsilon(guarantee, default_delta(guarantee)) > 0
 
 
-def test_judge_trains_where_nothing_is_known():
+def test_scores_are_trained_where_nothing_is_known():
     make = lambda key: et.Counter(guarantee=et.ZCDP(2.0), horizon=3, key=key)  # noqa: E731
     from evertally.audit import Game
 
-    views = [Game(make, FirstTick(), side).play(4000, seed=i) for i, side in enumerate(("left", "right"))]
-    scores = judge(FirstTick(), *views)
+    scores, trained = play_scores([Game(make, FirstTick(), side) for side in ("left", "right")], 4000, seed=0)
+    assert trained
     assert NormalDist().inv_cdf(0.9) < mu_bound(*scores, 0.1).estimate < 2.2

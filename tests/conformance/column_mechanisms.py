@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evertally.checks.hostile import GARBAGE
+from conformance.hostile import GARBAGE
 from evertally.checks.subject import Subject, difference
 from evertally.counting.linear import LinearEngine
 from evertally.counting.processes import PROCESSES

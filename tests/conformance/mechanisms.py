@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from conformance.column_mechanisms import COLUMN_MECHANISMS
+from conformance.hostile import GARBAGE
 from conformance.selection_mechanisms import SELECTION_MECHANISMS
-from evertally.checks.hostile import GARBAGE
 from evertally.checks.subject import Subject
 from evertally.noise import NoiseKey
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from evertally.checks.hostile import GARBAGE
+from conformance.hostile import GARBAGE
 from evertally.checks.subject import Subject
 from evertally.noise import NoiseKey
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Guarantee, PureDP

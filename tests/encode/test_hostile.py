@@ -15,8 +15,7 @@ import pyarrow as pa
 import pytest
 
 import evertally as et
-from evertally import oneshot
-from evertally.checks.hostile import (
+from conformance.hostile import (
     Explosive,
     LyingBytes,
     LyingDict,
@@ -29,6 +28,7 @@ from evertally.checks.hostile import (
     liars,
     signalling_nan,
 )
+from evertally import oneshot
 from evertally.contract.inputs import as_integers, keep_events
 from evertally.contract.rows import SparseRows
 from evertally.encode import AmountDoor, CategoryDoor, ItemDoor, UserCap, ValueDoor

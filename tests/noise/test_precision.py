@@ -21,7 +21,7 @@ from flint import arb, ctx
 import evertally
 from evertally.balls import at_precision, certain, sharp, with_terms
 from evertally.bounds.selection import gaussian_margin
-from evertally.checks.interruptions import interrupted, interrupted_after, lines_of, returns_of
+from evertally.checks.interruptions import interrupted, lines_of, returns_of
 from evertally.counting.fourier import twiddles
 from evertally.counting.sqrt_factor import exact_rounding
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, simulation
@@ -193,7 +193,7 @@ def test_an_interruption_leaves_the_lock_to_others(name: str) -> None:
         interrupted(WORK[name], line)
         ctx.prec, ctx.cap = before  # an exception in the very line that sets it back
     for place in places:
-        interrupted_after(WORK[name], place, ("balls.py",))
+        interrupted(WORK[name], place, ("balls.py",))
     assert (ctx.prec, ctx.cap) == before
     in_threads([lambda: certain(lambda: 1, 100)])  # type: ignore[list-item]
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from visit_stream import COLUMN_QUERIES, UNKNOWN_QUERIES, WITH_UNKNOWN_QUERIES, WriteSpec, visits
 
 from evertally.contract.release import Release
 from evertally.noise import simulation
 from evertally.runtime.mechanisms import build
-from evertally.runtime.releases import TickRelease, pack
+from evertally.runtime.releases import TickRelease, entries, pack, unpacked
 from evertally.runtime.spec import StreamSpec, load_spec
 from spec_text import queries_text
 
@@ -68,3 +69,10 @@ def released(spec: StreamSpec, ticks: int) -> Iterator[tuple[TickRelease, dict[s
         }
         payloads = {query.name: pack(query, found[query.name], spec.beta) for query in spec.queries}
         yield TickRelease(tick, spec.clock.end_of(tick), payloads), found
+
+
+def rows(spec: StreamSpec, release: TickRelease) -> Iterator[tuple[Any, ...]]:
+    """One row of `FIELDS` for each released number or label."""
+    for query, columns in unpacked(spec, release):
+        for category, value, lower, upper in entries(columns):
+            yield release.tick, release.time, query.name, category, value, columns["stddev"], lower, upper

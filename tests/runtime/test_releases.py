@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from release_stream import released, spec_of_all_kinds
+from release_stream import released, rows, spec_of_all_kinds
 from visit_stream import WriteSpec
 
 from evertally.contract.release import Release
@@ -25,7 +25,6 @@ from evertally.runtime.releases import (
     compressed,
     decompressed,
     pack,
-    rows,
     unpack,
 )
 from evertally.runtime.spec import QuerySpec, StreamSpec

@@ -23,9 +23,9 @@ from scipy.stats import beta as beta_law
 from scipy.stats import norm
 
 import evertally as et
+from conformance.hostile import GARBAGE
 from evertally.bounds.selection import Threshold
 from evertally.checks import CHECKS, Subject, check
-from evertally.checks.hostile import GARBAGE
 from evertally.errors import ConfigurationError, HorizonExceeded, ReplayRefused
 from evertally.noise import DiscreteGaussian, Recording, ZeroNoise, item_addresses, simulation
 from evertally.privacy import Change

@@ -16,6 +16,8 @@ from evertally.audit.gaussian import ClosedForm, NodeForm, closed_form, node_for
 from evertally.privacy import Neighbours, PureDP
 from evertally.statistics.linear_options import is_linear
 
+Row = Sequence[int] | None
+
 
 def worst_pair(model: Any) -> tuple[IntArray, IntArray]:
     """The two rows of the largest change that the mechanism's relation allows, as far as its sensitivity says.
@@ -40,13 +42,12 @@ def worst_pair(model: Any) -> tuple[IntArray, IntArray]:
 
 
 class _OneChallenge(Adversary):
-    """Hands over the worst pair at one tick, and nothing else."""
+    """Hands over the worst pair at one tick, and in the others what `fill` writes into the first column: nothing."""
 
-    def __init__(
-        self, model: Any = None, left: Sequence[int] | None = None, right: Sequence[int] | None = None
-    ) -> None:
-        self._model = model
-        self._left, self._right = left, right
+    tick: int | None = 1  # of the challenge; None: in the middle, so that there is something to see before and after
+
+    def __init__(self, model: Any = None, left: Row = None, right: Row = None) -> None:
+        self._model, self._left, self._right = model, left, right
         self._best = BestScore(model)
 
     def pair(self) -> tuple[IntArray, IntArray]:
@@ -59,6 +60,16 @@ class _OneChallenge(Adversary):
         if self._right is not None:
             right = np.asarray(self._right, dtype=np.int64)
         return np.tile(left, (self.trials, 1)), np.tile(right, (self.trials, 1))
+
+    def move(self, tick: int, releases: FloatArray) -> Move:
+        if tick == (self.tick or max(1, self.ticks // 2)):
+            return self.challenge(slice(None))
+        rows = self.zeros()
+        self.fill(rows[:, 0], tick, releases)
+        return Move(rows)
+
+    def fill(self, column: IntArray, tick: int, releases: FloatArray) -> None:
+        """The events of a tick without a challenge."""
 
     def challenge(self, where: Any) -> Move:
         left, right = self.pair()
@@ -76,15 +87,10 @@ class FirstTick(_OneChallenge):
 
     adaptive = False
 
-    def __init__(
-        self, model: Any = None, left: Sequence[int] | None = None, right: Sequence[int] | None = None, tick: int = 1
-    ) -> None:
+    def __init__(self, model: Any = None, left: Row = None, right: Row = None, tick: int = 1) -> None:
         super().__init__(model, left, right)
         self.tick = tick
         self.name = f"change of tick {tick}"
-
-    def move(self, tick: int, releases: FloatArray) -> Move:
-        return self.challenge(slice(None)) if tick == self.tick else Move(self.zeros())
 
 
 class Scripted(Adversary):
@@ -133,12 +139,8 @@ class Feedback(_OneChallenge):
 
     name = "feedback"
 
-    def move(self, tick: int, releases: FloatArray) -> Move:
-        if tick == 1:
-            return self.challenge(slice(None))
-        rows = self.zeros()
-        rows[:, 0] = np.mod(releases[:, -1, 0], 2).astype(np.int64)
-        return Move(rows)
+    def fill(self, column: IntArray, tick: int, releases: FloatArray) -> None:
+        column[:] = np.mod(releases[:, -1, 0], 2)
 
 
 class Differencing(_OneChallenge):
@@ -146,9 +148,6 @@ class Differencing(_OneChallenge):
 
     name = "averaging"
     adaptive = False
-
-    def move(self, tick: int, releases: FloatArray) -> Move:
-        return self.challenge(slice(None)) if tick == 1 else Move(self.zeros())
 
     def score(self, views: Views) -> FloatArray:
         moved = views.residuals * np.sign(views.shift)[:, None, :]
@@ -160,13 +159,10 @@ class DeleteAndReinsert(_OneChallenge):
 
     name = "delete and re-insert"
     adaptive = False
+    tick = None
 
-    def move(self, tick: int, releases: FloatArray) -> Move:
-        if tick == max(1, self.ticks // 2):
-            return self.challenge(slice(None))
-        rows = self.zeros()
-        rows[:, 0] = 1 if tick % 2 else -1
-        return Move(rows)
+    def fill(self, column: IntArray, tick: int, releases: FloatArray) -> None:
+        column[:] = 1 if tick % 2 else -1
 
 
 class EdgeStream(_OneChallenge):
@@ -174,18 +170,15 @@ class EdgeStream(_OneChallenge):
     events until the released value reaches it; challenges there."""
 
     name = "edge stream"
+    tick = None
 
     def __init__(self, model: Any = None, threshold: int = 10) -> None:
         super().__init__(model)
         self.threshold = threshold
 
-    def move(self, tick: int, releases: FloatArray) -> Move:
-        if tick == max(1, self.ticks // 2):
-            return self.challenge(slice(None))
-        rows = self.zeros()
+    def fill(self, column: IntArray, tick: int, releases: FloatArray) -> None:
         if tick > 1:
-            rows[:, 0] = (releases[:, -1, 0] < self.threshold).astype(np.int64)
-        return Move(rows)
+            column[:] = releases[:, -1, 0] < self.threshold
 
 
 class RandomSearch(Adversary):

@@ -14,14 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evertally.audit.game import Factory, public, take
+from evertally.audit.game import Factory, FloatArray, public, take
 from evertally.contract import restore
 from evertally.errors import HorizonExceeded, ReplayRefused
 from evertally.noise import simulation
-
-FloatArray = NDArray[np.float64]
 
 # A rank correlation of n independent pairs times sqrt(n - 1) is nearly standard normal; beyond this there are 2e-9.
 _ALARM = 6.0
@@ -189,9 +186,8 @@ def form(release: Any) -> str:
     lower, upper = (public(side) for side in release.interval(0.05))
     value = public(release.value)
     # An error bar around an integer has a public radius; one around a ratio may depend on the released sums.
-    whole = (
-        np.array(list(release.value.values()) if isinstance(release.value, dict) else release.value).dtype.kind == "i"
-    )
+    numbers = list(release.value.values()) if isinstance(release.value, dict) else release.value
+    whole = np.array(numbers).dtype.kind == "i"
     radius = [float(x) for x in (*(value - lower), *(upper - value))] if whole else "any"
     fields = {"tick": release.tick, "value": _shape(release.value), "stddev": release.stddev}
     return json.dumps(fields | {"private": release.private, "radius": radius})

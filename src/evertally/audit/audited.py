@@ -6,8 +6,8 @@ it is False, `why` says what is charged and not shown.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import repeat
@@ -190,24 +190,17 @@ def audit_all(
 ) -> dict[str, list[Report]]:
     """Audits every mechanism; the reports by the name of the subject, without their scores. `make audit` is the long
     version; `jobs` processes share the work."""
-    names = [subject.name for subject in AUDITED]
-    if jobs == 1:
-        done = map(_audited, range(len(AUDITED)), repeat(effort), repeat(seed))
-        return _collected(names, done, progress)
+    found: dict[str, list[Report]] = {}
     # Spawned, not forked: a forked child would inherit compiled code and threads in an unknown state.
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        return _collected(names, pool.map(_audited, range(len(AUDITED)), repeat(effort), repeat(seed)), progress)
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) if jobs > 1 else nullcontext() as pool:
+        done = (pool.map if pool else map)(_audited, range(len(AUDITED)), repeat(effort), repeat(seed))
+        for number, (subject, reports) in enumerate(zip(AUDITED, done, strict=True), start=1):
+            found[subject.name] = reports
+            if progress:
+                progress(subject.name, number, len(AUDITED))
+    return found
 
 
 def _audited(number: int, effort: Effort, seed: int) -> list[Report]:
     subject = AUDITED[number]
     return [replace(r, scores=None) for r in audit_mechanism(subject.make, effort, ticks=subject.ticks, seed=seed)]
-
-
-def _collected(names: list[str], done: Iterable[list[Report]], progress: Progress | None) -> dict[str, list[Report]]:
-    found: dict[str, list[Report]] = {}
-    for number, (name, reports) in enumerate(zip(names, done, strict=True), start=1):
-        found[name] = reports
-        if progress:
-            progress(name, number, len(names))
-    return found

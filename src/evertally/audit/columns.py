@@ -16,6 +16,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -23,7 +24,7 @@ import numpy as np
 
 from evertally.audit.adversaries import worst_pair
 from evertally.audit.game import Factory, FloatArray, IntArray
-from evertally.audit.gaussian import _HEIGHT, ImpulseSource, claimed_mu, form_of
+from evertally.audit.gaussian import ImpulseSource, claimed_mu, form_of, laplace_scales
 from evertally.audit.label_noise import PlantedVariates
 from evertally.audit.partition import close_loss, histogram_loss, levels_after, transcript_loss
 from evertally.audit.report import Report
@@ -53,6 +54,7 @@ _TAIL = 1e-20
 _MOST_UNLIKELY = 200.0
 _ORDERS = (1.01, 1.25, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0)
 _FAR = 2.0**30  # a variate that beats every count
+_CLOSES = "times of closes alone"
 
 
 def approach_of(model: Guessing) -> ColumnWay:
@@ -77,9 +79,6 @@ def column_audits(model: Guessing, wait: int) -> list[Audit]:
         return [("constant", lambda: _constant_report(model, approach))]
     assert isinstance(model._engine, JointSums)
     return [("same counters", lambda: _same_counters_report(model, approach))]
-
-
-# -- games -----------------------------------------------------------------------------------------------------------
 
 
 class Replica:
@@ -115,9 +114,6 @@ def close_pair_of(model: Guessing, wait: int = 2) -> tuple[IntArray, IntArray]:
         return close_pair(model, outer, wait).streams(wait)
     left, right = worst_pair(model)
     return left[None], right[None]
-
-
-# -- pairs of streams ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -216,9 +212,6 @@ def _first(test: Callable[[int], bool]) -> int:
     return candidates[bisect_left(candidates, True, key=test)]
 
 
-# -- partitions ------------------------------------------------------------------------------------------------------
-
-
 def _partition_audits(model: Guessing, approach: ColumnWay, wait: int) -> list[Audit]:
     worker = worker_of(model)
     assert isinstance(worker, PartitionEngine)
@@ -226,17 +219,14 @@ def _partition_audits(model: Guessing, approach: ColumnWay, wait: int) -> list[A
     if isinstance(plan, TwoLevelPlan):
         levels = {"outer level": plan.outer, "inner level": plan.inner(1)}
         audits: list[Audit] = [("transcript", lambda: _two_level_report(model, approach, plan, wait))]
-        for name, level in levels.items():
-            audits.append((name, lambda c=level, n=name: _level_report(model, c, wait, n)))  # type: ignore[misc]
     else:
         assert isinstance(plan, Configuration)
-        levels, few = {"": plan}, _few(plan, _MOST_CLOSES)
-        audits = [("transcript", lambda: _transcript_report(model, few, wait))]
-        if isinstance(model.charge, PureDP):  # with Gaussian noise H cannot be led to a given release
-            audits.append(("after a release", lambda: _after_report(model, few)))
-    for name, level in levels.items():
-        audits.append(("noise of H", lambda c=level, n=name: _histogram_report(model, _few(c, _MOST_INSERTS), n)))  # type: ignore[misc]
-    return audits
+        levels, audits = {"": plan}, []
+    audits += [(n or "transcript", partial(_transcript_report, model, c, wait, n)) for n, c in levels.items()]
+    if isinstance(plan, Configuration) and isinstance(model.charge, PureDP):
+        # with Gaussian noise H cannot be led to a given release
+        audits.append(("after a release", lambda: _after_report(model, _few(plan, _MOST_CLOSES))))
+    return audits + [("noise of H", partial(_histogram_report, model, c, n)) for n, c in levels.items()]
 
 
 def _few(plan: Configuration, most: int) -> Configuration:
@@ -251,33 +241,26 @@ def _few(plan: Configuration, most: int) -> Configuration:
     return few
 
 
-def _transcript_report(model: Guessing, made: Configuration, wait: int) -> Report:
-    adversary, lost = _transcript(model, made, wait)
-    return Report.computed(model, adversary, "transcript", "epsilon", _epsilon(model), lost)
-
-
-def _level_report(model: Guessing, made: Configuration, wait: int, name: str) -> Report:
-    """One of two levels, against its half."""
-    adversary, lost = _transcript(model, _few(made, _MOST_CLOSES), wait)
-    return Report.computed(model, f"{name}, {adversary}", "transcript", "epsilon of a level", _epsilon(model) / 2, lost)
-
-
-def _transcript(model: Guessing, made: Configuration, wait: int) -> tuple[str, float]:
-    """One interval that waits and closes against the odds, then enough closes to see its row in all of H."""
-    found = [_close_transcript(model, made, wait, close_pair(model, made, wait, pair)) for pair in changes(model)]
-    return max(found, key=lambda one: one[1])
+def _transcript_report(model: Guessing, made: Configuration, wait: int, level: str) -> Report:
+    """One interval that waits and closes against the odds, then enough closes to see its row in all of H. One of two
+    levels is judged against its half."""
+    few = _few(made, _MOST_CLOSES)
+    found = [_close_transcript(model, few, wait, close_pair(model, few, wait, pair)) for pair in changes(model)]
+    adversary, lost = max(found, key=lambda one: one[1])
+    if not level:
+        return Report.computed(model, adversary, "transcript", "epsilon", _epsilon(model), lost)
+    claim = "epsilon of a level", _epsilon(model) / 2
+    return Report.computed(model, f"{level}, {adversary}", "transcript", *claim, lost)
 
 
 def _close_transcript(model: Guessing, made: Configuration, wait: int, pair: Pair) -> tuple[str, float]:
     one, other = pair.streams(wait)
     if isinstance(model.charge, ApproxDP):
         # Gaussian noise has no worst outcome: the closes here, H in a report of its own.
-        return "times of closes alone", close_loss(made.engine, one, other, tail=_TAIL).epsilon
+        return _CLOSES, close_loss(made.engine, one, other, tail=_TAIL).epsilon
     climbs = (True,) if made.noise.update is None else (True, False)
-    found = max(
-        (transcript_loss(made.engine, one, other, [len(one)], climb=climb, tail=_TAIL) for climb in climbs),
-        key=lambda loss: loss.epsilon,
-    )
+    losses = [transcript_loss(made.engine, one, other, [len(one)], climb=climb, tail=_TAIL) for climb in climbs]
+    found = max(losses, key=lambda loss: loss.epsilon)
     # What comes after the release of the row does not depend on it (`_after_report`), but shows more of H.
     closes = min(made.intervals or _MOST_CLOSES, _MOST_CLOSES)
     x, y = pair.streams(1, closes - 1)
@@ -295,10 +278,8 @@ def _two_level_report(model: Guessing, approach: ColumnWay, plan: TwoLevelPlan, 
     unlikely = max(0, rises[0] - rises[1]) / float(plan.inner(1).noise.mu.scale)
     tail = _TAIL * math.exp(-min(unlikely, _MOST_UNLIKELY))
     loss = transcript_loss(_partition(approach), one, other, closes, tail=tail)
-    if isinstance(model.charge, ApproxDP):
-        adversary, lost = "times of closes alone", loss.closes
-    else:
-        adversary, lost = f"a wait of {wait} ticks", loss.epsilon
+    apart = isinstance(model.charge, ApproxDP)
+    adversary, lost = (_CLOSES, loss.closes) if apart else (f"a wait of {wait} ticks", loss.epsilon)
     return Report.computed(model, f"both levels, {adversary}", "transcript", "epsilon", _epsilon(model), lost)
 
 
@@ -306,30 +287,27 @@ def _after_report(model: Guessing, made: Configuration) -> Report:
     """Once a row is released nothing may depend on it any more (parameterized-histograms 2.2, E4)."""
     one, other = close_pair(model, made, 1).streams(1, 3)
     laws = levels_after(made.engine, one, other, [4, 5])
-    told = f"{len(laws[0])} tests after the release are the same on both streams"
-    if laws[0] != laws[1]:
-        told = "a test after the release depends on the released row"
+    same = f"{len(laws[0])} tests after the release are the same on both streams"
+    told = same if laws[0] == laws[1] else "a test after the release depends on the released row"
     return Report.attack(model, "after a release", laws[0] != laws[1], told)
 
 
-def _histogram_report(model: Guessing, made: Configuration, level: str) -> Report:
+def _histogram_report(model: Guessing, full: Configuration, level: str) -> Report:
     """What the noise of H hides of the insert that it shows best, against H's share of the budget."""
+    made = _few(full, _MOST_INSERTS)
     change, charge, group = made.terms.change, made.noise.histogram, model._task.group
     n = min(made.intervals or _UNLIMITED_INSERTS, _MOST_INSERTS)
     source = ImpulseSource()
-    process = make_histogram(
-        made.histogram, charge, change, made.intervals, made.terms.columns, source, width=8 * n + 64
-    )
-    response = process.advance(n) / _HEIGHT
-    laws = [source.laws[lane] for lane, _ in source.columns]
-    W = response[:, : len(laws)]
+    numbers = made.intervals, made.terms.columns
+    process = make_histogram(made.histogram, charge, change, *numbers, source, width=8 * n + 64)
+    W, laws = source.response(process, n)
     adversary = f"{level + ', ' if level else ''}{n} inserts into H"
     if isinstance(charge, ZCDP):
         mu = math.sqrt(change.l2_squared) * float(form_of(W, laws, process.spread(n).roundings).mu.max())
         return Report.computed(model, adversary, "closed form", "mu of H", claimed_mu(charge.rho), mu)
     # The draws that a unit insert moves: the one solution where releases determine draws, as in trees and piles.
     moved = np.abs(np.linalg.solve(W, np.tril(np.ones((n, n)))))
-    scales = np.array([float(law.scale) for law in laws if isinstance(law, DiscreteLaplace)])
+    scales = laplace_scales(laws)
     lost = change.l1 * float((moved / scales[:, None]).sum(axis=0).max())
     return Report.computed(model, adversary, "closed form", "epsilon of H", group * charge.epsilon, group * lost)
 
@@ -342,9 +320,6 @@ def _partition(approach: ColumnWay) -> Make:
         return engine.worker.partition
 
     return make
-
-
-# -- recomputation ---------------------------------------------------------------------------------------------------
 
 
 def _answers_report(model: Guessing, approach: ColumnWay) -> Report:
@@ -432,7 +407,8 @@ def _selection_report(model: Guessing, approach: ColumnWay) -> Report:
     one, other = np.zeros((2, d), dtype=np.int64)
     one[0] = w
     other[1] = w if model.neighbours is Neighbours.REPLACE else 0
-    scale = 1 / _lead_per_event(approach, ticks, d)
+    many = 1000
+    scale = many / _lead(approach, many * np.eye(1, d, dtype=np.int64)[0], ticks)
     best = 0.0
     for gap in {0, w, 2 * w, math.ceil(4 * scale), math.ceil(30 * scale)}:
         before = np.zeros(d, dtype=np.int64)
@@ -441,13 +417,6 @@ def _selection_report(model: Guessing, approach: ColumnWay) -> Report:
         for p, q in (sides, sides[::-1]):
             best = max(best, releases * _coin_loss(p, q, isinstance(model.charge, ZCDP)))
     return Report.computed(model, f"{releases} selections", "exact law", *_claim(model), best)
-
-
-def _lead_per_event(approach: ColumnWay, ticks: int, d: int) -> float:
-    far = 1000
-    row = np.zeros(d, dtype=np.int64)
-    row[0] = far
-    return _lead(approach, row, ticks) / far
 
 
 def _lead(approach: ColumnWay, row: IntArray, ticks: int) -> float:
@@ -482,9 +451,6 @@ def _coin_loss(p: tuple[float, float], q: tuple[float, float], concentrated: boo
     )
 
 
-# -- constants and counters ------------------------------------------------------------------------------------------
-
-
 def _constant_report(model: Guessing, approach: ColumnWay) -> Report:
     ticks = min(model.horizon or 64, 64)
     streams = [np.full((ticks, model._task.columns), n, dtype=np.int64) for n in (0, 1000)]
@@ -497,7 +463,7 @@ def _constant_report(model: Guessing, approach: ColumnWay) -> Report:
 
 def counters_behind(model: Guessing) -> VectorCounter:
     """The counters of which the answers are taken."""
-    options = model._options
+    options = {name: model._options[name] for name in ("unit", "max_events_per_user", "memory_limit")}
     return VectorCounter(
         model._task.columns,
         guarantee=model.charge,
@@ -506,10 +472,8 @@ def counters_behind(model: Guessing) -> VectorCounter:
         max_per_event=model.contribution.max_per_event,
         max_weight=model.contribution.max_weight,
         neighbours=model.neighbours,
-        unit=options["unit"],
-        max_events_per_user=options["max_events_per_user"],
-        memory_limit=options["memory_limit"],
         key=simulation(0),
+        **options,
     )
 
 
@@ -528,14 +492,10 @@ def _same_counters_report(model: Guessing, approach: ColumnWay) -> Report:
     return Report.attack(model, "same counters", not same, told)
 
 
-# -- reports ---------------------------------------------------------------------------------------------------------
-
-
 def _epsilon(model: Guessing) -> float:
     assert isinstance(model.charge, PureDP | ApproxDP)
     return model.charge.epsilon
 
 
 def _claim(model: Guessing) -> tuple[str, float]:
-    charge = model.charge
-    return ("rho", charge.rho) if isinstance(charge, ZCDP) else ("epsilon", _epsilon(model))
+    return ("rho", model.charge.rho) if isinstance(model.charge, ZCDP) else ("epsilon", _epsilon(model))

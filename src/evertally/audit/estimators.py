@@ -9,16 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from statistics import NormalDist
 
 import numpy as np
 from flint import arb
-from numpy.typing import NDArray
 
 from evertally.balls import certain, sharp
+from evertally.counting.process import FloatArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+Event = tuple[float, float, bool, bool]  # what it is worth, roughly; threshold; above it; likelier on the right
 
 
 def lower_limit(hits: int, trials: int, error: float) -> float:
@@ -113,39 +113,49 @@ def epsilon_bound(hits: int, other_hits: int, trials: int, delta: float, error: 
 
 def threshold_bound(left: FloatArray, right: FloatArray, delta: float, error: float) -> EventBound:
     """The event {score > c} or {score <= c}, c chosen on the first half of the trials and judged on the second."""
-    n = min(left.size, right.size)
-    half = n // 2
-    _, c, above, swapped = _choose_event(np.sort(left[:half]), np.sort(right[:half]), delta, error)
-    test_left, test_right = left[half:n], right[half:n]
-    a, b = (int(np.sum(test > c if above else test <= c)) for test in (test_left, test_right))
-    hits, other = (b, a) if swapped else (a, b)
-    m = n - half
-    return EventBound(epsilon_bound(hits, other, m, delta, error), delta, error, c, above, swapped, (a / m, b / m))
+    half = min(left.size, right.size) // 2
+    _, c, above, swapped = event = _choose_epsilon(left[:half], right[:half], delta, error)
+    hits, other, m = _judged(event, left, right)
+    a, b = (other / m, hits / m) if swapped else (hits / m, other / m)
+    return EventBound(epsilon_bound(hits, other, m, delta, error), delta, error, c, above, swapped, (a, b))
 
 
-def _choose_event(left: FloatArray, right: FloatArray, delta: float, error: float) -> tuple[float, float, bool, bool]:
-    """The most promising event of two sorted samples: its rough bound, threshold, above, swapped."""
-    n = left.size
+def _choose_epsilon(left: FloatArray, right: FloatArray, delta: float, error: float) -> Event:
+    """The event with the largest bound on epsilon."""
+
+    def worth(low: FloatArray, high: FloatArray) -> FloatArray:
+        return np.where(low > delta, np.log(np.maximum(low - delta, 1e-300) / high), -math.inf)
+
+    return _choose_event(left, right, error, worth)
+
+
+def _choose_event(
+    left: FloatArray, right: FloatArray, error: float, worth: Callable[[FloatArray, FloatArray], FloatArray]
+) -> Event:
+    """The most promising event of two samples, by normal limits of its two rates: quick, and used only to choose."""
+    n, z = left.size, math.sqrt(2 * math.log(2 / error))
     candidates = np.unique(np.quantile(np.concatenate([left, right]), np.linspace(0.001, 0.999, 400)))
-    counts = [n - np.searchsorted(side, candidates, side="right") for side in (left, right)]
-    best: tuple[float, float, bool, bool] = (-math.inf, 0.0, True, False)
-    for above in (True, False):
-        a, b = counts if above else [n - count for count in counts]
-        for swapped in (False, True):
-            values = _rough_bound(b, a, n, delta, error) if swapped else _rough_bound(a, b, n, delta, error)
-            i = int(np.argmax(values))
-            if values[i] > best[0]:
-                best = (float(values[i]), float(candidates[i]), above, swapped)
+    above_it = [1 - np.searchsorted(np.sort(side), candidates, side="right") / n for side in (left, right)]
+    best: Event = (-math.inf, 0.0, True, False)
+    for above, swapped in product((True, False), (False, True)):
+        rates = above_it if above else [1 - rate for rate in above_it]
+        p, q = rates[::-1] if swapped else rates
+        low = p - z * np.sqrt(p * (1 - p) / n)
+        high = q + z * np.sqrt(q * (1 - q) / n) + z * z / (3 * n)
+        values = worth(np.maximum(low, 0.0), np.minimum(high, 1.0))
+        i = int(np.argmax(values))
+        if values[i] > best[0]:
+            best = (float(values[i]), float(candidates[i]), above, swapped)
     return best
 
 
-def _rough_bound(hits: IntArray, other: IntArray, n: int, delta: float, error: float) -> FloatArray:
-    """The same with normal limits: quick, and used only to choose."""
-    z = math.sqrt(2 * math.log(2 / error))
-    p, q = hits / n, (other + 1) / n
-    low = p - z * np.sqrt(p * (1 - p) / n) - delta
-    high = q + z * np.sqrt(np.maximum(q * (1 - q), 0) / n) + z * z / (3 * n)
-    return np.where(low > 0, np.log(np.maximum(low, 1e-300) / high), -math.inf)
+def _judged(event: Event, left: FloatArray, right: FloatArray) -> tuple[int, int, int]:
+    """How often the event happened in the second half, first on the side where it is likelier; and of how many."""
+    _, c, above, swapped = event
+    n = min(left.size, right.size)
+    sides = (right, left) if swapped else (left, right)
+    first, second = (int(np.sum((side > c if above else side <= c)[n // 2 : n])) for side in sides)
+    return first, second, n - n // 2
 
 
 def rho_bound(left: FloatArray, right: FloatArray, error: float) -> float:
@@ -154,23 +164,9 @@ def rho_bound(left: FloatArray, right: FloatArray, error: float) -> float:
     rho-zCDP bounds every Renyi divergence by order * rho, also that between the two coins "the event happens"
     (data processing). The event {score > c} or {score <= c} is chosen on the first half and judged on the second.
     """
-    n = min(left.size, right.size)
-    half = n // 2
-    a, b = np.sort(left[:half]), np.sort(right[:half])
-    candidates = np.unique(np.quantile(np.concatenate([a, b]), np.linspace(0.001, 0.999, 400)))
-    rates = [1 - np.searchsorted(side, candidates, side="right") / half for side in (a, b)]
-    best: tuple[float, float, bool, bool] = (-math.inf, 0.0, True, False)
-    for above in (True, False):
-        p, q = rates if above else [1 - rate for rate in rates]
-        for swapped in (False, True):
-            values = coin_rho(*(_rough_limits(q, p, half, error) if swapped else _rough_limits(p, q, half, error)))
-            i = int(np.argmax(values))
-            if values[i] > best[0]:
-                best = (float(values[i]), float(candidates[i]), above, swapped)
-    _, c, above, swapped = best
-    hits = [int(np.sum(side > c if above else side <= c)) for side in (left[half:n], right[half:n])]
-    first, second = reversed(hits) if swapped else hits
-    low, high = lower_limit(first, n - half, error / 2), upper_limit(second, n - half, error / 2)
+    half = min(left.size, right.size) // 2
+    hits, other, m = _judged(_choose_event(left[:half], right[:half], error, coin_rho), left, right)
+    low, high = lower_limit(hits, m, error / 2), upper_limit(other, m, error / 2)
     return float(coin_rho(np.array([low]), np.array([high]))[0])
 
 
@@ -190,11 +186,8 @@ def coin_rho(p: FloatArray, q: FloatArray) -> FloatArray:
     return np.where((p > q)[:, 0], rho, 0.0)
 
 
-def _rough_limits(p: FloatArray, q: FloatArray, n: int, error: float) -> tuple[FloatArray, FloatArray]:
-    z = math.sqrt(2 * math.log(2 / error))
-    low = p - z * np.sqrt(p * (1 - p) / n)
-    high = q + z * np.sqrt(q * (1 - q) / n) + z * z / (3 * n)
-    return np.maximum(low, 0.0), np.minimum(high, 1.0)
+_NORMAL = NormalDist()
+_probit = _NORMAL.inv_cdf
 
 
 def separation_bound(left: FloatArray, right: FloatArray, error: float) -> float:
@@ -209,10 +202,6 @@ def separation_bound(left: FloatArray, right: FloatArray, error: float) -> float
     a, b = np.sort(left[:half]), np.sort(right[:half])
     candidates = np.unique(np.quantile(np.concatenate([a, b]), np.linspace(0.05, 0.95, 181)))
 
-    def bound(hits: int, alarms: int, trials: int) -> float:
-        p, q = lower_limit(hits, trials, error / 2), upper_limit(alarms, trials, error / 2)
-        return _probit(p) - _probit(q) if p > 0 and q < 1 else 0.0
-
     def rough(c: float) -> float:
         p, q = (1 - np.searchsorted(side, c, side="right") / half for side in (a, b))
         if not (0 < p < 1 and 0 < q < 1):
@@ -222,16 +211,9 @@ def separation_bound(left: FloatArray, right: FloatArray, error: float) -> float
             width += z * math.sqrt(rate * (1 - rate) / half) / _NORMAL.pdf(_probit(rate))
         return _probit(p) - _probit(q) - width
 
-    c = max(candidates, key=rough)
-    m = min(left.size, right.size) - half
-    return max(0.0, bound(int(np.sum(left[half : half + m] > c)), int(np.sum(right[half : half + m] > c)), m))
-
-
-_NORMAL = NormalDist()
-
-
-def _probit(p: float) -> float:
-    return _NORMAL.inv_cdf(p)
+    hits, alarms, m = _judged((0.0, max(candidates, key=rough), True, False), left, right)
+    p, q = lower_limit(hits, m, error / 2), upper_limit(alarms, m, error / 2)
+    return max(0.0, _probit(p) - _probit(q)) if p > 0 and q < 1 else 0.0
 
 
 def trained_scores(left: FloatArray, right: FloatArray, delta: float = 0.0) -> tuple[FloatArray, FloatArray]:
@@ -241,13 +223,14 @@ def trained_scores(left: FloatArray, right: FloatArray, delta: float = 0.0) -> t
     one anew from both. So bounds that judge by the second half stay honest.
     """
     half = min(len(left), len(right)) // 2
-    shapes = [_as_they_are, _with_shape] if left.shape[1] <= _MOST_SHAPED else [_as_they_are]
+    shapes: list[Callable[[FloatArray], FloatArray]] = [np.asarray]  # as they are
+    if left.shape[1] <= _MOST_SHAPED:
+        shapes.append(_with_shape)
 
     def value(shape: Callable[[FloatArray], FloatArray]) -> float:
         a, b = shape(left[:half]), shape(right[:half])
         weights = trained_score(a, b)
-        judged = [np.sort((side @ weights)[half // 2 :]) for side in (a, b)]
-        return _choose_event(judged[0], judged[1], delta, 1e-3)[0]
+        return _choose_epsilon((a @ weights)[half // 2 :], (b @ weights)[half // 2 :], delta, 1e-3)[0]
 
     best = max(shapes, key=value) if len(shapes) > 1 else shapes[0]
     a, b = best(left), best(right)
@@ -256,10 +239,6 @@ def trained_scores(left: FloatArray, right: FloatArray, delta: float = 0.0) -> t
 
 
 _MOST_SHAPED = 128  # features: beyond, five times as many would be learned from too few trials
-
-
-def _as_they_are(features: FloatArray) -> FloatArray:
-    return features
 
 
 def _with_shape(features: FloatArray) -> FloatArray:
@@ -272,8 +251,7 @@ def trained_score(left: FloatArray, right: FloatArray) -> FloatArray:
     """The linear direction that separates the first halves best (Fisher): weights for the features (trials, k)."""
     half = min(len(left), len(right)) // 2
     a, b = left[:half], right[:half]
-    pooled = np.cov(np.concatenate([a - a.mean(axis=0), b - b.mean(axis=0)]), rowvar=False)
-    pooled = np.atleast_2d(pooled)
+    pooled = np.atleast_2d(np.cov(np.concatenate([a - a.mean(axis=0), b - b.mean(axis=0)]), rowvar=False))
     ridge = 1e-9 * np.trace(pooled) / len(pooled) + 1e-12
     weights: FloatArray = np.linalg.solve(pooled + ridge * np.eye(len(pooled)), a.mean(axis=0) - b.mean(axis=0))
     return weights

@@ -14,16 +14,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evertally.audit.gaussian import ImpulseSource, widened
 from evertally.balls import precision
 from evertally.counting.choose import build
+from evertally.counting.process import FloatArray, IntArray
 from evertally.errors import ConfigurationError
 from evertally.noise import Law
 from evertally.statistics.linear_options import Linear
 
-FloatArray = NDArray[np.float64]
 Outcome = tuple[int, ...]
 
 _LARGEST_BOX = 4_000_000
@@ -99,12 +98,10 @@ class JointLoss:
 class PlantedSource:
     """Column k of the process sees the k-th combination of draws."""
 
-    def __init__(self, combinations: NDArray[np.int64], order: dict[tuple[str, int], int]) -> None:
+    def __init__(self, combinations: IntArray, order: dict[tuple[str, int], int]) -> None:
         self._combinations, self._order = combinations, order
 
-    def draws(
-        self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0
-    ) -> NDArray[np.int64]:
+    def draws(self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
         rows = [self._combinations[self._order[lane, int(node)], first : first + coordinates] for node in nodes]
         return np.array(rows, dtype=np.int64).reshape(-1, coordinates)
 
@@ -162,7 +159,7 @@ def _draws(mechanism: Linear, ticks: int) -> list[tuple[tuple[str, int], Law]]:
     return [((lane, node), probe.laws[lane]) for lane, node in probe.columns]
 
 
-def _all_paths(mechanism: Linear, ticks: int, tail: float) -> tuple[NDArray[np.int64], FloatArray]:
+def _all_paths(mechanism: Linear, ticks: int, tail: float) -> tuple[IntArray, FloatArray]:
     """The noise path of every combination of draws in the box, shape (ticks, combinations), and its probability."""
     draws = _draws(mechanism, ticks)
     size = combinations_of(mechanism, ticks, tail)
@@ -187,7 +184,7 @@ def _extent(law: Law, tail: float) -> int:
         return bisect_left(range(high), True, key=lambda k: bool(law.tail(k + 1) < tail))
 
 
-def _box(law: Law, tail: float) -> tuple[NDArray[np.int64], FloatArray]:
+def _box(law: Law, tail: float) -> tuple[IntArray, FloatArray]:
     """Values -k..k with all but `tail` of the mass, and their probabilities."""
     k = _extent(law, tail)
     with precision(128):
@@ -196,7 +193,7 @@ def _box(law: Law, tail: float) -> tuple[NDArray[np.int64], FloatArray]:
     return np.arange(-k, k + 1), np.array(mass[:0:-1] + mass)
 
 
-def _law(releases: NDArray[np.int64], weights: FloatArray) -> dict[Outcome, float]:
+def _law(releases: IntArray, weights: FloatArray) -> dict[Outcome, float]:
     order = np.lexsort(releases[::-1])
     sorted_releases, sorted_weights = releases[:, order], weights[order]
     new = np.any(np.diff(sorted_releases, axis=1) != 0, axis=0)

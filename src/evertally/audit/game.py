@@ -121,9 +121,7 @@ class Game:
     ) -> None:
         if side not in ("left", "right"):
             raise ConfigurationError('side is "left" or "right"')
-        self.factory = mechanism_factory
-        self.adversary = adversary
-        self.side = side
+        self.factory, self.adversary, self.side = mechanism_factory, adversary, side
         self.model = mechanism_factory(simulation(0))
         claimed = getattr(getattr(self.model, "guarantee", None), "adversary", "adaptive")
         if adversary.adaptive and claimed == "oblivious":
@@ -175,11 +173,8 @@ def check_pair(model: Any, left: IntArray, right: IntArray, challenged: IntArray
     if allowed is None:
         return  # a mechanism of the user's: the adversary answers for its pairs
     moved = np.abs(left - right)
-    if (
-        (moved.sum(axis=1) > allowed.l1).any()
-        or ((moved**2).sum(axis=1) > allowed.l2_squared).any()
-        or (moved.max(axis=1, initial=0) > allowed.linf).any()
-    ):
+    too_far = (moved.sum(axis=1) > allowed.l1) | ((moved**2).sum(axis=1) > allowed.l2_squared)
+    if (too_far | (moved.max(axis=1, initial=0) > allowed.linf)).any():
         raise ConfigurationError(
             f"the pair differs by more than one step of the relation {model.neighbours.value!r} allows ({allowed})"
         )
@@ -199,12 +194,8 @@ class ObjectArena:
         self._mechanisms = [factory(key.derive(str(i))) for i in range(trials)]
 
     def step(self, rows: IntArray) -> FloatArray:
-        return np.stack(
-            [
-                public(take(mechanism, as_input(mechanism, row)))
-                for mechanism, row in zip(self._mechanisms, rows, strict=True)
-            ]
-        )
+        pairs = zip(self._mechanisms, rows, strict=True)
+        return np.stack([public(take(mechanism, as_input(mechanism, row))) for mechanism, row in pairs])
 
 
 class ReplicaArena:
@@ -256,7 +247,7 @@ def width(model: Any) -> int:
 
 def as_input(mechanism: Any, row: IntArray) -> Any:
     """A row as the argument of `step`: one column is a plain integer, unless the mechanism takes rows."""
-    return row if row.size > 1 or takes_rows(mechanism) else int(row[0])
+    return row if row.size > 1 or by_column(mechanism) else int(row[0])
 
 
 def take(mechanism: Any, x: Any, tick: int | None = None) -> Any:
@@ -271,16 +262,9 @@ def take(mechanism: Any, x: Any, tick: int | None = None) -> Any:
     return mechanism._step(mechanism._door.total(x, number), tick)
 
 
-def takes_rows(mechanism: Any) -> bool:
-    """Whether `step` takes a row although there may be one column."""
-    return by_column(mechanism)
-
-
 def public(release: Any) -> FloatArray:
     """A release, or a bare value, as a flat array of numbers; a label is a number that no other label has."""
     value = getattr(release, "value", release)
     parts = list(value.values()) if isinstance(value, dict) else np.atleast_1d(np.array(value)).ravel().tolist()
-    return np.array(
-        [zlib.crc32(part.encode("utf-8", "surrogatepass")) if isinstance(part, str) else part for part in parts],
-        dtype=np.float64,
-    )
+    numbers = [zlib.crc32(part.encode("utf-8", "surrogatepass")) if isinstance(part, str) else part for part in parts]
+    return np.array(numbers, dtype=np.float64)

@@ -17,14 +17,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evertally.counting.choose import build
+from evertally.counting.process import FloatArray, IntArray, NoiseProcess
 from evertally.counting.processes import Setting
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law
 from evertally.statistics.linear_options import Linear
-
-FloatArray = NDArray[np.float64]
 
 _HEIGHT = 2**34  # of an impulse: rounding to integers then disturbs the response by less than 1e-10
 
@@ -36,9 +34,7 @@ class ImpulseSource:
         self.columns: dict[tuple[str, int], int] = {}
         self.laws: dict[str, Law] = {}
 
-    def draws(
-        self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0
-    ) -> NDArray[np.int64]:
+    def draws(self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
         self.laws.setdefault(lane, law)
         index = list(nodes)
         out = np.zeros((len(index), coordinates), dtype=np.int64)
@@ -47,6 +43,12 @@ class ImpulseSource:
             if 0 <= column < coordinates:
                 out[i, column] = _HEIGHT
         return out
+
+    def response(self, process: NoiseProcess, ticks: int) -> tuple[FloatArray, list[Law]]:
+        """W (ticks x draws) of a process that draws from here, and the law of each draw."""
+        response = process.advance(ticks) / _HEIGHT
+        laws = [self.laws[lane] for lane, _ in self.columns]
+        return response[:, : len(laws)], laws
 
     def order(self, message: bytes) -> bytes:
         return message
@@ -62,11 +64,10 @@ def impulse_response(mechanism: Linear, ticks: int) -> tuple[FloatArray, list[La
     """W (ticks x draws), and the law of each draw."""
     source = ImpulseSource()
     wide = widened(mechanism._setting, 6 * ticks + 64)
-    response = build(mechanism._choice, wide, source).advance(ticks) / _HEIGHT
+    response = source.response(build(mechanism._choice, wide, source), ticks)
     if len(source.columns) > wide.columns:
         raise ValueError("the process drew more than six values a tick; the closed-form audit does not cover it")
-    laws = [source.laws[lane] for lane, _ in source.columns]
-    return response[:, : len(laws)], laws
+    return response
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class ClosedForm:
     def worst_tick(self) -> int:
         return int(np.argmax(self.mu)) + 1
 
-    def log_ratio(self, paths: FloatArray, tick: int, shift: NDArray[np.int64]) -> FloatArray:
+    def log_ratio(self, paths: FloatArray, tick: int, shift: IntArray) -> FloatArray:
         """ln P(changed)/P(not changed) for each of the paths (trials, ticks, columns); `shift` is (trials, columns)."""
         projected = np.einsum("ntc,t->nc", paths, self.directions[:, tick - 1])
         return np.asarray((projected * shift).sum(axis=1) - self.mu[tick - 1] ** 2 * (shift**2).sum(axis=1) / 2)
@@ -115,7 +116,7 @@ class NodeForm:
     moved: FloatArray
     scales: FloatArray
 
-    def log_ratio(self, paths: FloatArray, tick: int, shift: NDArray[np.int64]) -> FloatArray:
+    def log_ratio(self, paths: FloatArray, tick: int, shift: IntArray) -> FloatArray:
         """ln P(changed)/P(not changed) for each of the paths (trials, ticks, columns); `shift` is (trials, columns)."""
         touched = np.flatnonzero(self.moved[:, tick - 1])
         z = np.rint(np.einsum("it,ntc->nic", self.inverse[touched], paths, optimize=True))
@@ -132,9 +133,11 @@ def node_form(mechanism: Linear, ticks: int) -> NodeForm | None:
         inverse: FloatArray = np.linalg.inv(W).astype(np.float64)
     except np.linalg.LinAlgError:  # some draw is not there; a trained score will find out
         return None
-    moved = np.rint(inverse @ np.tril(np.ones((ticks, ticks))))
-    scales = np.array([float(law.scale) for law in laws if isinstance(law, DiscreteLaplace)])
-    return NodeForm(inverse, moved, scales)
+    return NodeForm(inverse, np.rint(inverse @ np.tril(np.ones((ticks, ticks)))), laplace_scales(laws))
+
+
+def laplace_scales(laws: list[Law]) -> FloatArray:
+    return np.array([float(law.scale) for law in laws if isinstance(law, DiscreteLaplace)])
 
 
 def _sigma_squared(law: Law) -> float:

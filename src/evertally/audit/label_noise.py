@@ -16,14 +16,12 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from evertally.audit.game import Factory
+from evertally.audit.game import Factory, FloatArray, IntArray
 from evertally.audit.gaussian import _sigma_squared
 from evertally.noise import ItemSource, Law, ZeroNoise
 from evertally.noise.source import ZeroSource
 from evertally.statistics.unknown import UnknownItems
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 Label = str | None  # None: the threshold of an unknown domain
 Draw = tuple[str, int]  # lane and node
 

@@ -48,11 +48,8 @@ class Labelled:
         self.sensitivity, self.neighbours = getattr(mechanism, "sensitivity", None), mechanism.neighbours
 
     def step(self, row: Any) -> FloatArray:
-        if isinstance(self._mechanism, StreamingTopK):
-            value = take(self._mechanism, row).value
-        else:
-            value = take(self._mechanism, self._events(row)).value
-        return as_numbers(value, self._labels)
+        fed = row if isinstance(self._mechanism, StreamingTopK) else self._events(row)
+        return as_numbers(take(self._mechanism, fed).value, self._labels)
 
     def _events(self, row: Any) -> list[Any]:
         """Events with these totals, each of one label: an event may always name fewer than it is allowed to."""

@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evertally.audit.exact import ExactLoss, _extent
 from evertally.audit.scripts import (
@@ -34,7 +33,6 @@ from evertally.audit.scripts import (
     NEVER,
     Address,
     Asked,
-    IntArray,
     Make,
     Partition,
     Planted,
@@ -43,16 +41,12 @@ from evertally.audit.scripts import (
     as_rows,
     part,
 )
+from evertally.counting.process import FloatArray, IntArray
 from evertally.errors import ConfigurationError
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law
 from evertally.partition import PartitionedRelease
 
-FloatArray = NDArray[np.float64]
-
 _LIFT = 2**36  # a draw of H that keeps every column away from the projection to counts
-
-
-# -- probabilities of draws --------------------------------------------------------------------------------------------
 
 
 def _log_mass(law: Law, z: int) -> float:
@@ -86,9 +80,6 @@ def _log_minimum(law: Law, reach: int, draws: int) -> tuple[IntArray, FloatArray
     values = np.arange(-reach, reach + 1)
     least = _log_more_than(law, np.arange(-reach - 1, reach + 1, dtype=np.float64))  # ln P(Z >= v), one v more
     return values, draws * least[:-1] + np.log(-np.expm1(draws * np.diff(least)))
-
-
-# -- one stream under a transcript -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -350,8 +341,7 @@ class _Side:
 
 
 def _with(planted: Planted, address: Address, value: Any) -> Planted:
-    lane, node = address
-    return _with_lane(planted, lane, {node: value})
+    return _with_lane(planted, address[0], {address[1]: value})
 
 
 def _with_lane(planted: Planted, lane: str, values: Mapping[int, Any]) -> Planted:
@@ -379,9 +369,6 @@ def _engine(partition: Partition, lane: str) -> PartitionedRelease:
     if isinstance(partition, PartitionedRelease):
         return partition
     return partition._outer if lane.startswith("outer/") else partition._inner
-
-
-# -- losses ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -417,8 +404,7 @@ def transcript_loss(
     >>> round(loss.closes, 3), loss.histograms  # one step along the tail of mu, and all that H may lose
     (0.125, 0.5)
     """
-    first = _Side(make, as_rows(left), _addresses(closes), climb, tail)
-    second = _Side(make, as_rows(right), _addresses(closes), climb, tail, like=first)
+    first, second = _sides(make, left, right, closes, climb, tail)
     return TranscriptLoss(
         closes=_difference(*([s.close_chance(interval) for interval in s.intervals()] for s in (first, second))),
         histograms=_difference(first.histograms, second.histograms),
@@ -428,9 +414,17 @@ def transcript_loss(
 
 def histogram_loss(make: Make, left: Rows, right: Rows, closes: Iterable[int | Address]) -> float:
     """The part of a transcript's loss that its histograms have: what H loses, if intervals close at these ticks."""
-    first = _Side(make, as_rows(left), _addresses(closes), True, 0.0)
-    second = _Side(make, as_rows(right), _addresses(closes), True, 0.0, like=first)
+    first, second = _sides(make, left, right, closes, tail=0.0)
     return _difference(first.histograms, second.histograms)
+
+
+def _sides(
+    make: Make, left: Rows, right: Rows, closes: Iterable[int | Address], climb: bool = True, tail: float = 1e-20
+) -> tuple[_Side, _Side]:
+    """Both streams, led along one transcript."""
+    addresses = frozenset(("mu", close) if isinstance(close, int) else close for close in closes)
+    first = _Side(make, as_rows(left), addresses, climb, tail)
+    return first, _Side(make, as_rows(right), addresses, climb, tail, like=first)
 
 
 def close_loss(make: Make, left: Rows, right: Rows, *, tail: float = 1e-20) -> ExactLoss:
@@ -452,7 +446,6 @@ def levels_after(make: Make, left: Rows, right: Rows, closes: Iterable[int | Add
     released, and nothing may depend on it any more. Their number is the number of such tests."""
     x, y = as_rows(left), as_rows(right)
     differ = int(np.flatnonzero((x != y).any(axis=1)).max()) + 1
-    first = _Side(make, x, _addresses(closes), True, 1e-20)
     return [
         {
             (interval.lane, tick): level
@@ -460,12 +453,8 @@ def levels_after(make: Make, left: Rows, right: Rows, closes: Iterable[int | Add
             if interval.ticks[0] > differ
             for tick, level in zip(interval.ticks, side.levels_at_zero(interval), strict=True)
         }
-        for side in (first, _Side(make, y, _addresses(closes), True, 1e-20, like=first))
+        for side in _sides(make, x, y, closes)
     ]
-
-
-def _addresses(closes: Iterable[int | Address]) -> frozenset[Address]:
-    return frozenset(("mu", close) if isinstance(close, int) else close for close in closes)
 
 
 def _difference(left: Sequence[_Chance], right: Sequence[_Chance]) -> float:

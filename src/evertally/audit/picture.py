@@ -9,13 +9,11 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evertally.audit.estimators import coin_rho
+from evertally.audit.game import FloatArray
 from evertally.audit.report import Report
 from evertally.errors import ConfigurationError
-
-FloatArray = NDArray[np.float64]
 
 _LEFT, _RIGHT, _ALLOWED = "#c44e52", "#4c72b0", "#55a868"
 
@@ -25,20 +23,24 @@ def draw(reports: Mapping[str, Report], target: str | PathLike[str]) -> None:
 
     The green line is the most that the promise allows; a curve that leaves the region below it breaks the promise.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError:
-        raise ConfigurationError("the picture needs matplotlib: pip install 'evertally[plot]'") from None
     shown = {name: report for name, report in reports.items() if report.scores is not None}
     if not shown:
         raise ConfigurationError("no games were played, so there is nothing to draw")
-    figure = Figure(figsize=(10, 3.6 * len(shown) + 0.4), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = empty_figure(height=3.6 * len(shown) + 0.4)
     for axes, (name, report) in zip(figure.subplots(len(shown), 2, squeeze=False), shown.items(), strict=True):
         _draw_laws(axes[0], name, report)
         _draw_roc(axes[1], report)
     figure.savefig(target, dpi=120, metadata={"Software": None})
+
+
+def empty_figure(height: float, extra: str = "plot") -> Any:
+    """A figure that needs no screen; `extra` is what to install if there is no matplotlib."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError:
+        raise ConfigurationError(f"the picture needs matplotlib: pip install 'evertally[{extra}]'") from None
+    return FigureCanvasAgg(Figure(figsize=(10, height), layout="constrained")).figure
 
 
 def _draw_laws(axes: Any, name: str, report: Report) -> None:

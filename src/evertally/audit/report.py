@@ -9,23 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evertally.audit.estimators import (
-    EventBound,
-    lower_limit,
-    mu_bound,
-    rho_bound,
-    separation_bound,
-    threshold_bound,
-    trained_scores,
-    upper_limit,
-)
-from evertally.audit.game import Adversary, Factory, Game, Side, Views
+from evertally.audit import estimators
+from evertally.audit.estimators import EventBound
+from evertally.audit.game import Adversary, Factory, FloatArray, Game, Side, Views
 from evertally.errors import ConfigurationError
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 
-FloatArray = NDArray[np.float64]
 Scores = tuple[FloatArray, FloatArray]
 Progress = Callable[[str, int, int], None]
 _SIDES: tuple[Side, Side] = ("left", "right")
@@ -73,9 +63,7 @@ class Report:
     @classmethod
     def computed(cls, model: Any, adversary: str, method: str, unit: str, claimed: float, audited: float) -> Report:
         """Of an audit that plays no games, against the charge of the mechanism."""
-        found = (
-            0.0 if audited < 0 else audited
-        )  # the mass that an exact law leaves out can make a small loss look negative
+        found = max(audited, 0.0)  # the mass that an exact law leaves out can make a small loss look negative
         delta = getattr(model.charge, "delta", 0.0)
         return cls(describe(model), model.charge, adversary, method, unit, claimed, found, delta, 0.0, 0)
 
@@ -145,7 +133,7 @@ def play(
             progress(adversary.name, n, trials)
         # fresh games for each stage: judged trials are never used to choose
         scores, _ = play_scores(table.games, n, hash_seed(seed, stage), delta)
-        bound = threshold_bound(*scores, delta, table.error / stages)
+        bound = estimators.threshold_bound(*scores, delta, table.error / stages)
         stopped = _clear(bound, n - n // 2, claimed, table.error / stages)
         if best is None or bound.epsilon > best[0].epsilon or stopped:
             best = (bound, n, scores, stopped)
@@ -178,9 +166,9 @@ def measure_mu(
     guarantee = _zcdp("mu", claim or table.model.charge)
     scores, trained = play_scores(table.games, trials, hash_seed(seed, 9))
     if adversary.adaptive or trained:
-        method, audited = "event", separation_bound(*scores, table.error)
+        method, audited = "event", estimators.separation_bound(*scores, table.error)
     else:
-        method, audited = "separation", mu_bound(*scores, table.error).lower
+        method, audited = "separation", estimators.mu_bound(*scores, table.error).lower
     return table.report(guarantee, method, "mu", math.sqrt(2 * guarantee.rho), audited, scores)
 
 
@@ -198,7 +186,8 @@ def measure_rho(
     table = _Table(mechanism_factory, adversary, ticks, 1 - confidence)
     guarantee = _zcdp("rho", claim or getattr(table.model, "charge", table.model.guarantee))
     scores, _ = play_scores(table.games, trials, hash_seed(seed, 8))
-    return table.report(guarantee, "event", "rho", guarantee.rho, rho_bound(*scores, table.error), scores)
+    audited = estimators.rho_bound(*scores, table.error)
+    return table.report(guarantee, "event", "rho", guarantee.rho, audited, scores)
 
 
 class _Table:
@@ -248,31 +237,20 @@ def strongest(
     return play(mechanism_factory, adversary, trials, seed=hash_seed(seed, len(tries)), **options)
 
 
-def judge(adversary: Adversary, left: Views, right: Views, delta: float = 0.0) -> Scores:
-    """Scores of all trials; a trained score has seen the first half only."""
-    known = adversary.score(left), adversary.score(right)
-    if known[0] is not None and known[1] is not None:
-        return known[0], known[1]
-    return trained_scores(_features(left), _features(right), delta)
-
-
 def play_scores(games: Sequence[Game], trials: int, seed: int, delta: float = 0.0) -> tuple[Scores, bool]:
     """Plays both sides, in batches that fit into memory, and scores them; whether the score was trained."""
-    known: list[list[FloatArray]] = [[], []]
-    features: list[list[FloatArray]] = [[], []]
+    found: list[list[FloatArray]] = [[], []]  # scores, or where the adversary has none, what one is trained on
+    scored = set()
     for side, game in enumerate(games):
         for number, size in enumerate(_batches(trials, game)):
             views = game.play(size, seed=hash_seed(seed, side, number))
             score = game.adversary.score(views)
-            if score is None:
-                features[side].append(_features(views))
-            else:
-                known[side].append(score)
-    if features[0] or features[1]:
-        if known[0] or known[1]:
-            raise ConfigurationError(f"{games[0].adversary.name!r} scores some of its views and not others")
-        return trained_scores(np.concatenate(features[0]), np.concatenate(features[1]), delta), True
-    return (np.concatenate(known[0]), np.concatenate(known[1])), False
+            scored.add(score is not None)
+            found[side].append(_features(views) if score is None else score)
+    if len(scored) > 1:
+        raise ConfigurationError(f"{games[0].adversary.name!r} scores some of its views and not others")
+    left, right = map(np.concatenate, found)
+    return (left, right) if True in scored else estimators.trained_scores(left, right, delta), False in scored
 
 
 _NUMBERS_AT_ONCE = 1 << 22
@@ -294,8 +272,8 @@ def _clear(bound: EventBound, trials: int, claimed: float, error: float) -> str:
         return "broken"
     a, b = bound.rates
     hits, other = (b, a) if bound.swapped else (a, b)
-    high = upper_limit(round(hits * trials), trials, error) - bound.delta
-    low = lower_limit(round(other * trials), trials, error)
+    high = estimators.upper_limit(round(hits * trials), trials, error) - bound.delta
+    low = estimators.lower_limit(round(other * trials), trials, error)
     upper = math.log(high / low) if low > 0 and high > 0 else math.inf
     return "clear" if upper <= claimed and bound.epsilon >= 0.9 * claimed else ""
 

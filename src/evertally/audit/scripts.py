@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evertally.counting.process import IntArray
 from evertally.noise import Law, Source
 from evertally.partition import PartitionedRelease, TwoLevelRelease
 
-IntArray = NDArray[np.int64]
 Partition = PartitionedRelease | TwoLevelRelease
 Make = Callable[[Source], Partition]  # makes a partition that draws from the source
 Address = tuple[str, int]  # lane and node of a draw

@@ -19,39 +19,31 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
-from evertally.audit import adversaries
+from evertally.audit import adversaries, attacks, whitebox
 from evertally.audit.columns import close_pair_of, column_audits, counters_behind, replicas, worker_of
 from evertally.audit.estimators import threshold_bound
 from evertally.audit.game import Adversary, Factory
 from evertally.audit.gaussian import node_form
 from evertally.audit.labels import counts_report, elsewhere_report, labelled, releases_labels
 from evertally.audit.report import Progress, Report, hash_seed, measure_mu, measure_rho, play
-from evertally.audit.whitebox import (
-    again,
-    closed_form_report,
-    door_report,
-    exact_report,
-    nearly_continuous,
-    nearly_normal,
-    smaller,
-    tiny,
-    worst_tick,
-)
+from evertally.audit.whitebox import again, smaller
 from evertally.contract.doors import by_column
 from evertally.counting.linear import JointSums
 from evertally.errors import ConfigurationError
 from evertally.histogram.in_place import Constant
 from evertally.noise import simulation
-from evertally.privacy import ZCDP, ApproxDP
+from evertally.privacy import ZCDP, ApproxDP, Guarantee
 from evertally.statistics import Counter, RunningMean
 from evertally.statistics.column_options import Guessing, is_question
 from evertally.statistics.linear_options import Linear, is_linear
 
 Effort = Literal["short", "long"]
+Attacks = list[tuple[str, Callable[[], attacks.Finding]]]
 
 
 @dataclass(frozen=True)
@@ -78,6 +70,20 @@ SIZES: dict[str, Sizes] = {
     "short": Sizes(64, 1_000_000, 40_000, 30_000, 2_000),
     "long": Sizes(1024, 60_000_000, 400_000, 100_000, 20_000, wait=300),
 }
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """What all games of an audit share; `ticks` if somebody gave them."""
+
+    sizes: Sizes
+    ticks: int | None
+    seed: int
+    confidence: float
+
+    def options(self, number: int, ticks: int) -> dict[str, Any]:
+        """Of one game: the number makes its seed."""
+        return {"ticks": ticks, "seed": hash_seed(self.seed, number), "confidence": self.confidence}
 
 
 @dataclass(frozen=True)
@@ -135,49 +141,41 @@ def plan(
     """The parts of an audit, in the order in which they are run."""
     if effort not in SIZES:
         raise ConfigurationError('effort is "short" or "long"')
-    sizes = SIZES[effort]
-    model = factory(simulation(0))
+    rules, model = _Rules(SIZES[effort], ticks, seed, confidence), factory(simulation(0))
     if is_question(model):
-        return _column_steps(factory, model, sizes, ticks, seed, confidence)
+        return _column_steps(factory, model, rules)
     if releases_labels(model):
-        return _label_steps(factory, model, sizes, seed, confidence)
+        return _label_steps(factory, model, rules)
     if not is_linear(model):
-        return _unknown_steps(factory, model, sizes, ticks, seed, confidence)
-    door = door_report(model)
+        return _unknown_steps(factory, model, rules)
+    door = whitebox.door_report(model)
     steps = [Step("the door", lambda: door)] if door is not None else []
-    return steps + _counting_steps(factory, model, sizes, ticks, seed, confidence) + _attack_steps(factory, model)
+    return steps + _counting_steps(factory, model, rules) + _attack_steps(factory, model)
 
 
-# -- linear mechanisms -----------------------------------------------------------------------------------------------
-
-
-def _counting_steps(
-    factory: Factory, model: Linear, sizes: Sizes, ticks: int | None, seed: int, confidence: float
-) -> list[Step]:
+def _counting_steps(factory: Factory, model: Linear, rules: _Rules) -> list[Step]:
     """The noise and its games, for the real horizon or for a copy that is short enough."""
-    whole_epochs = sizes.horizon - 1  # 2^k - 1 ticks are k epochs
-    length = ticks or model.horizon or whole_epochs
+    longest = rules.sizes.horizon
+    whole_epochs = longest - 1  # 2^k - 1 ticks are k epochs
+    length = rules.ticks or model.horizon or whole_epochs
     if model.horizon is None:
         length = min(length, whole_epochs)
-    if model.horizon is not None and length > sizes.horizon:
+    if model.horizon is not None and length > longest:
         # Nothing about a longer stream is different in kind, and the closed form of T ticks is a matrix of T^2 numbers.
-        small = smaller(model, sizes.horizon)
-        steps = _linear_steps(again(small), small, sizes, sizes.horizon, seed, confidence)
-        return steps + _first_ticks_steps(factory, model, sizes, seed, confidence)
-    return _linear_steps(factory, model, sizes, length, seed, confidence)
+        small = smaller(model, longest)
+        return _linear_steps(again(small), small, rules, longest) + _first_ticks_steps(factory, model, rules)
+    return _linear_steps(factory, model, rules, length)
 
 
-def _linear_steps(
-    factory: Factory, model: Linear, sizes: Sizes, ticks: int, seed: int, confidence: float
-) -> list[Step]:
-    columns = model._setting.columns
+def _linear_steps(factory: Factory, model: Linear, rules: _Rules, ticks: int) -> list[Step]:
+    sizes, columns = rules.sizes, model._setting.columns
     gaussian = isinstance(model.charge, ZCDP)
     steps: list[Step] = []
-    enumerable = tiny(model, sizes.combinations)
+    enumerable = whitebox.tiny(model, sizes.combinations)
     if enumerable is not None:
-        steps.append(Step("exact law", lambda: exact_report(*enumerable)))
+        steps.append(Step("exact law", lambda: whitebox.exact_report(*enumerable)))
     if gaussian:
-        steps.append(Step("closed form", lambda: closed_form_report(model, ticks)))
+        steps.append(Step("closed form", lambda: whitebox.closed_form_report(model, ticks)))
     linear_measure, measure = _measures(model)
 
     # An epoch is a process of its own: many small transforms make the hybrid slow. A score that must be trained needs
@@ -186,14 +184,13 @@ def _linear_steps(
     costly = 4 if model.mechanism == "epoch-hybrid" or trained else 1
 
     def game(adversary: Adversary, main: bool = False, ticks: int = ticks, how: Any = None) -> None:
-        trials = sizes.games(ticks * costly, columns, main)
-        options = {"ticks": ticks, "seed": hash_seed(seed, len(steps)), "confidence": confidence}
+        trials, options = sizes.games(ticks * costly, columns, main), rules.options(len(steps), ticks)
         how = how or (measure if adversary.adaptive else linear_measure)
         if how is measure_mu:
             trials = min(trials, sizes.trials // 3)  # a mean needs fewer games than an event of small probability
         steps.append(Step(adversary.name, lambda: how(factory, adversary, trials, **options)))
 
-    worst, enough = worst_tick(model, ticks)
+    worst, enough = whitebox.worst_tick(model, ticks)
     game(adversaries.FirstTick(model, tick=worst), True, enough)
     for tick in sorted({1, 2, ticks // 2, ticks - 1, ticks} - {worst}):
         if 1 <= tick <= ticks:
@@ -207,30 +204,32 @@ def _linear_steps(
     if isinstance(model.guarantee, ApproxDP) and gaussian:
         game(adversaries.FirstTick(model, tick=worst), how=play)  # at the promised delta
     if isinstance(model, RunningMean):
-        shown, few, seen = _shown(factory), min(ticks, 4), adversaries.FirstTick()
+        seen = adversaries.FirstTick()
         seen.name = "change of tick 1, the mean alone"
-        judged: Any = measure_rho if isinstance(model.guarantee, ZCDP) else play
-        options = {"ticks": few, "seed": hash_seed(seed, len(steps)), "confidence": confidence}
-        steps.append(Step(seen.name, lambda: judged(shown, seen, sizes.objects, **options)))
+        options, judged = rules.options(len(steps), min(ticks, 4)), judge_of(model.guarantee)
+        steps.append(Step(seen.name, lambda: judged(lambda k: _ShownMean(factory(k)), seen, sizes.objects, **options)))
     return steps
+
+
+def judge_of(guarantee: Guarantee) -> Callable[..., Report]:
+    """How to judge the games of a mechanism of which nothing is known."""
+    return measure_rho if isinstance(guarantee, ZCDP) else play
 
 
 def _measures(model: Linear) -> tuple[Any, Any]:
     """How to judge scores that are linear in the noise, and others."""
     if not isinstance(model.charge, ZCDP):
         return play, play
-    linear = measure_mu if nearly_normal(model) else measure_rho
-    return linear, measure_mu if nearly_continuous(model) else measure_rho
+    linear = measure_mu if whitebox.nearly_normal(model) else measure_rho
+    return linear, measure_mu if whitebox.nearly_continuous(model) else measure_rho
 
 
-def _first_ticks_steps(factory: Factory, model: Linear, sizes: Sizes, seed: int, confidence: float) -> list[Step]:
+def _first_ticks_steps(factory: Factory, model: Linear, rules: _Rules) -> list[Step]:
     """The real, long configuration for its first ticks: less is seen of it, so less is found."""
-    ticks = sizes.horizon
+    ticks, (measure, _) = rules.sizes.horizon, _measures(model)
     adversary = adversaries.FirstTick(model)
     adversary.name += ", first ticks of the full horizon"
-    trials = sizes.games(ticks, model._setting.columns, False)
-    measure, _ = _measures(model)
-    options = {"ticks": ticks, "seed": hash_seed(seed, 98), "confidence": confidence}
+    trials, options = rules.sizes.games(ticks, model._setting.columns, False), rules.options(98, ticks)
     return [Step(adversary.name, lambda: measure(factory, adversary, trials, **options))]
 
 
@@ -242,77 +241,57 @@ class _ShownMean:
         self.guarantee, self.horizon, self.mechanism = mean.guarantee, mean.horizon, mean.mechanism
 
     def step(self, x: int) -> Any:
-        events = [self._mean.upper] * x
-        return self._mean.step(events)
+        return self._mean.step([self._mean.upper] * x)
 
 
-def _shown(factory: Factory) -> Factory:
-    return lambda key: _ShownMean(factory(key))
-
-
-# -- queries on column sums, and labels ------------------------------------------------------------------------------
-
-
-def _column_steps(
-    factory: Factory, model: Guessing, sizes: Sizes, ticks: int | None, seed: int, confidence: float
-) -> list[Step]:
-    steps = [Step(name, run) for name, run in column_audits(model, sizes.wait)]
+def _column_steps(factory: Factory, model: Guessing, rules: _Rules) -> list[Step]:
+    steps = [Step(name, run) for name, run in column_audits(model, rules.sizes.wait)]
     if isinstance(model._engine, JointSums):
         counters = counters_behind(model)
-        steps += _counting_steps(again(counters), counters, sizes, ticks, seed, confidence)
+        steps += _counting_steps(again(counters), counters, rules)
     if not isinstance(worker_of(model), Constant):
         made = replicas(model)
         played: list[Adversary] = [adversaries.Scripted("worst pair", *close_pair_of(model))]
         if model.guarantee.adversary == "adaptive":
             played.append(adversaries.Feedback(made(simulation(0))))
-        steps += _object_steps(made, played, sizes.objects // 2, seed, confidence)
+        steps += _object_steps(made, played, rules.sizes.objects // 2, rules)
     return steps + _contract_steps(factory, model)
 
 
-def _label_steps(factory: Factory, model: Any, sizes: Sizes, seed: int, confidence: float) -> list[Step]:
+def _label_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
     counts = counts_report(factory, model)
     steps = [] if counts is None else [Step("closed form", lambda: counts)]
     made = labelled(factory)
     played = [adversaries.FirstTick(made(simulation(0)))]
-    steps += _object_steps(made, played, sizes.objects // 4, seed, confidence)
+    steps += _object_steps(made, played, rules.sizes.objects // 4, rules)
     return [*steps, Step("not here", lambda: elsewhere_report(factory)), *_contract_steps(factory, model)]
 
 
-def _object_steps(
-    factory: Factory, adversaries: Iterable[Adversary], trials: int, seed: int, confidence: float
-) -> list[Step]:
+def _object_steps(factory: Factory, adversaries: Iterable[Adversary], trials: int, rules: _Rules) -> list[Step]:
     """Games with one object each, over a few ticks."""
     model = factory(simulation(0))
-    judged: Any = measure_rho if isinstance(model.guarantee, ZCDP) else play
-    fixed = {
-        "trials": trials,
-        "ticks": min(model.horizon or _FEW_TICKS, _FEW_TICKS),
-        "confidence": confidence,
-        "claim": model.guarantee,
-    }
+    judged, ticks = judge_of(model.guarantee), min(model.horizon or _FEW_TICKS, _FEW_TICKS)
 
     def step(number: int, adversary: Adversary) -> Step:
-        return Step(adversary.name, lambda: judged(factory, adversary, seed=hash_seed(seed, 50 + number), **fixed))
+        options = rules.options(50 + number, ticks) | {"claim": model.guarantee}
+        return Step(adversary.name, lambda: judged(factory, adversary, trials, **options))
 
     return [step(number, adversary) for number, adversary in enumerate(adversaries)]
 
 
 def _contract_steps(factory: Factory, model: Any) -> list[Step]:
     """Attacks on what every mechanism keeps, whatever it releases."""
-    from evertally.audit import attacks
-
     if model._options["unit"] != "event":  # events would need their users
         return []
-    found: list[tuple[str, Callable[[], attacks.Finding]]] = [
-        ("replay", lambda: attacks.replay_attack(factory, *_inputs(model)[:2]))
-    ]
+    inputs = _inputs(model)
+    found: Attacks = [("replay", lambda: attacks.replay_attack(factory, *inputs[:2]))]
     if is_question(model):  # of other mechanisms the labels of a release are its content, not its form
         found.append(("bad record", lambda: attacks.bad_record_attack(factory)))
     if model.horizon is not None and model.horizon <= _LONGEST_ATTACK:
-        found.append(("horizon", lambda: attacks.horizon_attack(factory, _inputs(model)[1])))
+        found.append(("horizon", lambda: attacks.horizon_attack(factory, inputs[1])))
     if is_question(model) and not model._task.selects:
-        found.append(("restore", lambda: attacks.restore_attack(factory, _inputs(model), copies=3)))
-    return [Step(name, lambda run=run: _as_report(model, run())) for name, run in found]  # type: ignore[misc]
+        found.append(("restore", lambda: attacks.restore_attack(factory, inputs, copies=3)))
+    return _as_steps(model, found)
 
 
 def _inputs(model: Any) -> list[Any]:
@@ -324,33 +303,25 @@ def _inputs(model: Any) -> list[Any]:
     return [["one"] * n for n in (3, 0, 900, 1)]
 
 
-# -- mechanisms of which nothing is known ----------------------------------------------------------------------------
-
-
-def _unknown_steps(
-    factory: Factory, model: Any, sizes: Sizes, ticks: int | None, seed: int, confidence: float
-) -> list[Step]:
+def _unknown_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
     horizon: int | None = getattr(model, "horizon", None)
-    length = ticks or (None if horizon is None else min(horizon, sizes.horizon))
-    if length is None:
+    length = rules.ticks or min(horizon or 0, rules.sizes.horizon)
+    if not length:
         raise ConfigurationError("a mechanism without a horizon is audited for a number of ticks: give ticks=...")
     guarantee = getattr(model, "guarantee", None)
     if guarantee is None:
         raise ConfigurationError("the mechanism makes no promise: give it a guarantee, e.g. et.PureDP(1.0)")
-    candidates: list[Adversary] = [
-        adversaries.FirstTick(model, tick=tick) for tick in sorted({1, (length + 1) // 2, length})
-    ]
+    ticks = sorted({1, (length + 1) // 2, length})
+    candidates: list[Adversary] = [adversaries.FirstTick(model, tick=tick) for tick in ticks]
     candidates += [adversaries.RandomSearch(number) for number in range(1, 5)]
     if guarantee.adversary == "adaptive":
         candidates += [adversaries.LateTrigger(model), adversaries.Feedback(model), adversaries.EdgeStream(model)]
-    options: dict[str, Any] = {"ticks": length, "confidence": confidence}
     tried: list[tuple[float, int]] = []
-
-    judged: Any = measure_rho if isinstance(guarantee, ZCDP) else play
+    judged, objects = judge_of(guarantee), rules.sizes.objects
 
     def alone(number: int, adversary: Adversary) -> Step:
         def played() -> Report:
-            report: Report = judged(factory, adversary, sizes.objects, seed=hash_seed(seed, number), **options)
+            report = judged(factory, adversary, objects, **rules.options(number, length))
             assert report.scores is not None
             # What it promises, not what it proves: a loose bound, so that few games are enough to choose.
             tried.append((threshold_bound(*report.scores, report.delta, 0.1).epsilon, number))
@@ -361,24 +332,16 @@ def _unknown_steps(
     def to_the_end() -> Report:
         # Fresh games: those that chose the adversary would flatter it.
         chosen = candidates[max(tried)[1]]
-        report: Report = judged(factory, chosen, 10 * sizes.objects, seed=hash_seed(seed, len(candidates)), **options)
-        return report
+        return judged(factory, chosen, 10 * objects, **rules.options(len(candidates), length))
 
     steps = [alone(number, adversary) for number, adversary in enumerate(candidates)]
     return [*steps, Step("the most promising one", to_the_end)]
 
 
-# -- attacks on the system around the noise --------------------------------------------------------------------------
-
-
 def _attack_steps(factory: Factory, model: Linear) -> list[Step]:
-    from evertally.audit import attacks
-
     short = factory if model.horizon is None else again(smaller(model, 8))  # long enough for every attack
     inputs = [_totals(model, n) for n in (3, 1, 2, 0, 1, 2)]
-    found: list[tuple[str, Callable[[], attacks.Finding]]] = [
-        ("replay", lambda: attacks.replay_attack(short, inputs[1], inputs[3]))
-    ]
+    found: Attacks = [("replay", lambda: attacks.replay_attack(short, inputs[1], inputs[3]))]
     mean = isinstance(model, RunningMean)
     if not mean:  # these attacks compare integers
         found.append(("restore", lambda: attacks.restore_attack(short, inputs)))
@@ -389,7 +352,7 @@ def _attack_steps(factory: Factory, model: Linear) -> list[Step]:
         if by_column(model):
             found.append(("unknown item", lambda: attacks.unknown_item_attack(short)))
             found.append(("columns", lambda: attacks.column_attack(short)))
-    return [Step(name, lambda run=run: _as_report(model, run())) for name, run in found]  # type: ignore[misc]
+    return _as_steps(model, found)
 
 
 def _totals(model: Linear, n: int) -> Any:
@@ -400,5 +363,9 @@ def _totals(model: Linear, n: int) -> Any:
     return n if columns == 1 and not by_column(model) else np.full(columns, n)
 
 
-def _as_report(model: Any, finding: Any) -> Report:
-    return Report.attack(model, finding.name, finding.leaked, finding.evidence)
+def _as_steps(model: Any, found: Attacks) -> list[Step]:
+    def report(attack: Callable[[], attacks.Finding]) -> Report:
+        finding = attack()
+        return Report.attack(model, finding.name, finding.leaked, finding.evidence)
+
+    return [Step(name, partial(report, attack)) for name, attack in found]

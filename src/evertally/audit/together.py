@@ -10,11 +10,10 @@ import numpy as np
 from evertally.audit.adversaries import FirstTick
 from evertally.audit.game import Factory, FloatArray, public
 from evertally.audit.labels import as_numbers
-from evertally.audit.report import measure_rho, play
-from evertally.audit.suite import SIZES, Effort, Step
+from evertally.audit.suite import SIZES, Effort, Step, judge_of
 from evertally.contract.doors import by_column
 from evertally.noise import simulation
-from evertally.privacy import ZCDP, Guarantee
+from evertally.privacy import Guarantee
 from evertally.statistics import RunningMean, StreamingTopK
 from evertally.statistics.unknown import UnknownItems
 
@@ -78,6 +77,5 @@ def together_plan(factory: Factory, effort: Effort = "short", *, seed: int = 0) 
     adversary = FirstTick()
     adversary.name += ", all queries"
     model = factory(simulation(0))
-    measure: Any = measure_rho if isinstance(model.guarantee, ZCDP) else play
-    ticks = min(_TICKS, model.horizon or _TICKS)
-    return [Step(adversary.name, lambda: measure(factory, adversary, SIZES[effort].objects, ticks=ticks, seed=seed))]
+    judged, ticks = judge_of(model.guarantee), min(_TICKS, model.horizon or _TICKS)
+    return [Step(adversary.name, lambda: judged(factory, adversary, SIZES[effort].objects, ticks=ticks, seed=seed))]

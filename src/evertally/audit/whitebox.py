@@ -74,11 +74,9 @@ def exact_report(model: Linear, ticks: int) -> Report:
             curve = [(loss.renyi(order) / order, f"change of tick {tick}, order {order:g}") for order in RENYI_ORDERS]
             found.append(max(curve))
     audited, adversary = max(found)
-    charge = model.charge
-    pure = isinstance(charge, PureDP)
-    assert isinstance(charge, PureDP | ZCDP), "linear noise is paid for in one of these"
-    claimed = charge.epsilon if isinstance(charge, PureDP) else charge.rho
-    return Report.computed(model, adversary, "exact law", "epsilon" if pure else "rho", claimed, audited)
+    assert isinstance(model.charge, PureDP | ZCDP), "linear noise is paid for in one of these"
+    claim = ("epsilon", model.charge.epsilon) if isinstance(model.charge, PureDP) else ("rho", model.charge.rho)
+    return Report.computed(model, adversary, "exact law", *claim, audited)
 
 
 def closed_form_report(model: Linear, ticks: int) -> Report:

@@ -13,19 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from evertally.checks.addresses import check_addresses
-from evertally.checks.interruptions import (
-    Line,
-    Return,
-    entered,
-    interrupted,
-    interrupted_after,
-    lines_of,
-    name_of,
-    returns_of,
-)
+from evertally.checks import interruptions
+from evertally.checks.addresses import check_noise_sees_no_data
 from evertally.checks.secrets import check_secrets_stay
-from evertally.checks.subject import Subject, events_of, labels, numbers, same
+from evertally.checks.subject import Subject, alike, events_of, labels, numbers, same
 from evertally.contract import Release, restore
 from evertally.contract.snapshot import pack, unpack
 from evertally.errors import (
@@ -73,9 +64,7 @@ def check_run_equals_steps(subject: Subject) -> None:
     inputs = subject.feed(subject.length(mechanism))
     expected = stepped(subject, mechanism, inputs)
     assert mechanism.tick == len(inputs)
-    whole = subject.run(subject.make(key), inputs)
-    assert len(whole) == len(inputs)
-    assert all(same(a, b) for a, b in zip(whole, expected, strict=True)), "run differs from step"
+    assert alike(subject.run(subject.make(key), inputs), expected), "run differs from step"
     parts = subject.make(key)
     third = max(1, len(inputs) // 3)
     values = [
@@ -83,7 +72,7 @@ def check_run_equals_steps(subject: Subject) -> None:
         *stepped(subject, parts, inputs[third : 2 * third]),
         *subject.run(parts, inputs[2 * third :]),
     ]
-    assert all(same(a, b) for a, b in zip(values, expected, strict=True)), "run in parts differs from step"
+    assert alike(values, expected), "run in parts differs from step"
 
 
 def check_snapshot_at_every_tick(subject: Subject) -> None:
@@ -92,20 +81,18 @@ def check_snapshot_at_every_tick(subject: Subject) -> None:
     mechanism = subject.make(key)
     inputs = subject.feed(subject.length(mechanism))
     snapshots = [mechanism.snapshot()]
-    releases: list[Release] = []
+    values: list[Any] = []
     for x in inputs:
-        releases.append(subject.step(mechanism, x))
+        values.append(subject.step(mechanism, x).value)
         snapshots.append(mechanism.snapshot())
     for tick, blob in enumerate(snapshots):
         again = restore(blob, key=key)
         assert type(again) is type(mechanism)
         assert (again.tick, again.mechanism, again.guarantee) == (tick, mechanism.mechanism, mechanism.guarantee)
         if tick:
-            assert same(subject.step(again, inputs[tick - 1], tick=tick).value, releases[tick - 1].value), (
-                "replay differs"
-            )
-        rest = stepped(subject, again, inputs[tick:])
-        assert all(same(a, r.value) for a, r in zip(rest, releases[tick:], strict=True)), f"differs after tick {tick}"
+            last = subject.step(again, inputs[tick - 1], tick=tick).value
+            assert same(last, values[tick - 1]), "replay differs"
+        assert alike(stepped(subject, again, inputs[tick:]), values[tick:]), f"differs after tick {tick}"
         assert again.snapshot() == snapshots[-1], "the final state differs"
 
 
@@ -240,19 +227,12 @@ def check_keys(subject: Subject) -> None:
     first = stepped(subject, subject.make(simulation(8)), inputs)
 
     def differs(seed: int) -> bool:
-        return any(
-            not same(x, y) for x, y in zip(first, stepped(subject, subject.make(simulation(seed)), inputs), strict=True)
-        )
+        return not alike(first, stepped(subject, subject.make(simulation(seed)), inputs))
 
     assert not differs(8), "one key gave two noises"
     # A single small number may agree by chance; four hundred of them do not.
     noisy = any(differs(seed) for seed in range(100, 140 if subject.noise == "none" else 500))
     assert noisy == (subject.noise != "none"), "all keys gave one noise, or there is noise where none is claimed"
-
-
-def check_noise_sees_no_data(subject: Subject) -> None:
-    """Which noise is drawn follows from public numbers, or from what was released; no lane has two laws."""
-    check_addresses(subject)
 
 
 def check_error_formula(subject: Subject) -> None:
@@ -278,9 +258,8 @@ def check_error_formula(subject: Subject) -> None:
     # Binomial(runs, 0.1) exceeds its mean by six standard deviations with probability below 1e-6.
     assert failures <= 0.1 * runs + 6 * math.sqrt(0.09 * runs), f"error_bound failed in {failures} of {runs} runs"
     if mechanism.horizon is not None and mechanism.horizon <= n:
-        assert max(bound) <= subject.bound(mechanism, 0.1, None) * (1 + 1e-9), (
-            "error_bound without t must cover every t"
-        )
+        of_all = subject.bound(mechanism, 0.1, None) * (1 + 1e-9)
+        assert max(bound) <= of_all, "error_bound without t must cover every t"
 
 
 def check_state_and_memory(subject: Subject) -> None:
@@ -312,32 +291,25 @@ def check_interrupted_calls(subject: Subject) -> None:
     calls: list[Callable[[Any], Any]] = [lambda m, x=x: subject.step(m, x) for x in inputs[:2]]  # type: ignore[misc]
     if len(inputs) > 2 and not subject.users:
         calls.append(lambda m: subject.run(m, inputs[2:]))
-    tried: set[Line | Return] = set()
+    tried: set[interruptions.Place] = set()
     for number, call in enumerate(calls, start=1):
         before, ticks, windows = twin.snapshot(), twin.tick, _windows(twin)
-        expected, lines = lines_of(partial(call, twin))
-        for line in lines:
-            if line in tried:
-                continue
-            tried.add(line)
-            # A call that ran another way than its twin's came to its end.
-            if not interrupted(partial(call, victim), line) or not _usable(victim):
-                victim = restore(before, key=key)
-            assert victim.tick == ticks, f"interrupted at {name_of(line)}, a call used ticks"
-            assert _windows(victim) == windows, f"interrupted at {name_of(line)}, a call changed the windows"
-        # Between two instructions of a line, in the code that commits: no refusal there, signals come there often.
-        model = restore(before, key=key)
-        _, places = returns_of(partial(call, model), _COMMITTING)
+        expected, lines = interruptions.lines_of(partial(call, twin))
+        # And between two instructions of a line, in the code that commits: signals come there often.
+        _, returns = interruptions.returns_of(partial(call, restore(before, key=key)), _COMMITTING)
+        places: list[interruptions.Place] = [*lines, *returns]
         for place in places:
             if place in tried:
                 continue
             tried.add(place)
-            if not interrupted_after(partial(call, victim), place, _COMMITTING) or not _usable(victim):
+            # A call that ran another way than its twin's came to its end.
+            if not interruptions.interrupted(partial(call, victim), place, _COMMITTING) or not _usable(victim):
                 victim = restore(before, key=key)
-            assert victim.tick == ticks, f"interrupted after {place[2]} at {name_of(place[:2])}, a call used ticks"
-        assert _released(call(victim), expected), (
-            f"call {number}, tried again after interruptions, releases other values"
-        )
+            where = f"interrupted {interruptions.name_of(place)}, a call"
+            assert victim.tick == ticks, f"{where} used ticks"
+            assert _windows(victim) == windows, f"{where} changed the windows"
+        again = f"call {number}, tried again after interruptions"
+        assert _released(call(victim), expected), f"{again}, releases other values"
 
 
 _COMMITTING = ("contract/guarded.py", "contract/mechanism.py", "contract/paths.py")
@@ -360,7 +332,7 @@ def _usable(mechanism: Any) -> bool:
 def _released(found: Any, expected: Any) -> bool:
     if isinstance(found, Release):
         return same(found.value, expected.value)
-    return len(found) == len(expected) and all(same(a, b) for a, b in zip(found, expected, strict=True))
+    return alike(found, expected)
 
 
 def check_one_call_at_a_time(subject: Subject) -> None:
@@ -368,10 +340,10 @@ def check_one_call_at_a_time(subject: Subject) -> None:
     key = simulation(13)
     inputs = subject.feed(1)
     take = partial(subject.step, x=inputs[0])
-    expected, lines = lines_of(lambda: take(subject.make(key)))
+    expected, lines = interruptions.lines_of(lambda: take(subject.make(key)))
     inside = [line for line in lines if line[0].co_name == "_step"]
     mechanism = subject.make(key)
-    release, others = entered(lambda: take(mechanism), inside[0], lambda: take(mechanism))
+    release, others = interruptions.entered(lambda: take(mechanism), inside[0], lambda: take(mechanism))
     assert len(others) == 2, "nobody could try to enter"
     assert all(isinstance(error, InterruptedCall) for error in others), "two calls were inside at once"
     assert mechanism.tick == 1

@@ -20,6 +20,7 @@ _OURSELVES = str(Path(__file__).parent)
 
 Line = tuple[CodeType, int]
 Return = tuple[CodeType, int, str]
+Place = Line | Return
 OnLine = Callable[[Line], None]
 
 
@@ -49,9 +50,23 @@ def lines_of(call: Callable[[], Any]) -> tuple[Any, list[Line]]:
     return result, list(seen)
 
 
-def interrupted(call: Callable[[], Any], at: Line) -> bool:
-    """Calls, and raises when the line is about to run for the first time. Whether it came to that."""
-    return _stopped(lambda stop: watched(call, stop), at)
+def interrupted(call: Callable[[], Any], at: Place, files: tuple[str, ...] = ()) -> bool:
+    """Calls, and raises when the line is about to run for the first time, or when a built-in function has returned to
+    this place in one of these files: there, between two instructions of one line, Python runs signal handlers. Whether
+    it came to that."""
+
+    def stop(place: Place) -> None:
+        if place == at:
+            raise Interruption
+
+    try:
+        if len(at) == 2:
+            watched(call, stop)
+        else:
+            _profiled(call, files, stop)
+    except Interruption:
+        return True
+    return False
 
 
 def returns_of(call: Callable[[], Any], files: tuple[str, ...]) -> tuple[Any, list[Return]]:
@@ -59,26 +74,6 @@ def returns_of(call: Callable[[], Any], files: tuple[str, ...]) -> tuple[Any, li
     seen: dict[Return, None] = {}
     result = _profiled(call, files, lambda place: seen.setdefault(place))
     return result, list(seen)
-
-
-def interrupted_after(call: Callable[[], Any], at: Return, files: tuple[str, ...]) -> bool:
-    """Calls, and raises when a built-in function has returned to this place for the first time: there, between two
-    instructions of one line, Python runs signal handlers. Whether it came to that."""
-    return _stopped(lambda stop: _profiled(call, files, stop), at)
-
-
-def _stopped(play: Callable[[Callable[[Any], None]], Any], at: Any) -> bool:
-    """Whether what is played comes to a place; it ends there."""
-
-    def stop(place: Any) -> None:
-        if place == at:
-            raise Interruption
-
-    try:
-        play(stop)
-    except Interruption:
-        return True
-    return False
 
 
 def _profiled(call: Callable[[], Any], files: tuple[str, ...], on_return: Callable[[Return], Any]) -> Any:
@@ -106,10 +101,9 @@ def entered(call: Callable[[], Any], at: Line, other: Callable[[], Any]) -> tupl
     def try_other() -> None:
         try:
             other()
+            raised.append(None)
         except BaseException as error:
             raised.append(error)
-        else:
-            raised.append(None)
 
     def let_in(line: Line) -> None:
         if line == at and not raised:
@@ -121,5 +115,6 @@ def entered(call: Callable[[], Any], at: Line, other: Callable[[], Any]) -> tupl
     return watched(call, let_in), raised
 
 
-def name_of(line: Line) -> str:
-    return f"{Path(line[0].co_filename).name}:{line[1]} in {line[0].co_name}"
+def name_of(place: Place) -> str:
+    at = f"at {Path(place[0].co_filename).name}:{place[1]} in {place[0].co_name}"
+    return at if len(place) == 2 else f"after {place[2]} {at}"

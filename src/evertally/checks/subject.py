@@ -32,6 +32,11 @@ def same(a: Any, b: Any) -> bool:
     return np.array_equal(numbers(a), numbers(b))
 
 
+def alike(some: Sequence[Any], others: Sequence[Any]) -> bool:
+    """Whether two runs released the same values, tick by tick."""
+    return len(some) == len(others) and all(map(same, some, others))
+
+
 def difference(value: Any, exact: Any) -> NDArray[np.float64]:
     """The error of released numbers, one by one."""
     return numbers(value) - numbers(exact)

@@ -37,9 +37,7 @@ app = typer.Typer(
 )
 
 _option = partial(typer.Option, show_default=False)  # a default that is None says nothing
-Replay = Annotated[
-    bool, typer.Option("--replay", help="Continue from older state, fed with exactly the same input again.")
-]
+Replay = Annotated[bool, typer.Option("--replay", help="Continue from older state, fed exactly the same input again.")]
 SpecFile = Annotated[Path, typer.Argument(metavar="SPEC.toml", help="The stream spec.", show_default=False)]
 
 
@@ -78,10 +76,8 @@ def _readable_errors(extra: str = "") -> Iterator[None]:
         raise
     except Exception as error:
         if extra and isinstance(error, ModuleNotFoundError):
-            missing = (error.name or "").partition(".")[0]
-            print(
-                f"evertally: this needs {missing}; install it with: pip install 'evertally[{extra}]'", file=sys.stderr
-            )
+            missing, install = (error.name or "").partition(".")[0], f"pip install 'evertally[{extra}]'"
+            print(f"evertally: this needs {missing}; install it with: {install}", file=sys.stderr)
             raise typer.Exit(2) from None
         hidden = "Its text is not shown because it may hold data. Please report it"
         print(f"evertally: internal error, {described(error)}. {hidden}", file=sys.stderr)
@@ -125,9 +121,7 @@ def run_command(
         str | None,
         _option("--input", "-i", help="Events: .csv, .jsonl, .parquet or .arrow; - is standard input, with --format."),
     ] = None,
-    input_format: Annotated[
-        str | None, _option("--format", help="Of standard input: csv, jsonl, parquet or arrow.")
-    ] = None,
+    input_format: Annotated[str | None, _option("--format", help="Of a pipe: csv, jsonl, parquet or arrow.")] = None,
     folder: Annotated[
         Path | None, _option("--follow", help="A folder that is being written; ticks close on the wall clock.")
     ] = None,

@@ -212,11 +212,12 @@ def _table(title: str | None, rows: Sequence[tuple[Mapping[str, str], bool]]) ->
 
 
 def _loss(report: Report) -> dict[str, str]:
+    confidence = f"1 - {report.error:.0e}".replace("e-0", "e-")
     return {
         "claimed": shown_claim(report),
         "lost at least": shown_loss(report),
         "fraction": f"{report.fraction:.3f}" if report.unit != "leak" else "",
-        "confidence": _confidence(report),
+        "confidence": confidence if report.method in ("event", "separation") else "computed",
     }
 
 
@@ -247,12 +248,6 @@ def _instance(report: Report) -> str:
     return inside.replace("mechanism=", "").replace("horizon=", "T=")
 
 
-def _confidence(report: Report) -> str:
-    if report.method in ("event", "separation"):
-        return f"1 - {report.error:.0e}".replace("e-0", "e-")
-    return "computed"
-
-
 def _verdict(console: Console, found: Mapping[str, Sequence[Report]]) -> None:
     broken = [(name, report) for name, reports in found.items() for report in reports if not report.passed]
     for name, report in broken:
@@ -264,6 +259,4 @@ def _verdict(console: Console, found: Mapping[str, Sequence[Report]]) -> None:
             if report.method == "not here":
                 console.print(f"{name}: {report.stopped}", markup=False)
     if not broken:
-        console.print(
-            "No promise was broken. That is evidence, not a proof: docs/auditing.md says what each audit can show."
-        )
+        console.print("No promise was broken. That is evidence, not a proof: docs/auditing.md says what each can show.")

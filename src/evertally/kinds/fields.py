@@ -48,7 +48,6 @@ def says(text: str) -> WrapValidator:
 
 
 def _share(value: object) -> Fraction:
-    wanted = 'must be above 0 and at most 1, for example 0.3 or "1/3"'
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError("must be a number")
     try:
@@ -56,7 +55,7 @@ def _share(value: object) -> Fraction:
     except (ValueError, ZeroDivisionError):
         raise ValueError('must be a number or a fraction such as "1/3"') from None
     if not 0 < share <= 1:
-        raise ValueError(wanted)
+        raise ValueError('must be above 0 and at most 1, for example 0.3 or "1/3"')
     return share
 
 

@@ -21,7 +21,6 @@ from evertally.runtime.plan import PlannedQuery, about_intervals, only_above, pl
 from evertally.runtime.spec import QuerySpec, StreamSpec
 
 FORMAT = 1
-
 _DELTAS = tuple(Fraction(1, 10**power) for power in (3, 4, 5, 6, 7, 8, 9, 10, 12))
 _LARGE_DELTAS = tuple(Fraction(percent, 100) for percent in (1, 2, 5, 10, 15, 20, 30, 40, 50))  # to bound guesses only
 
@@ -54,7 +53,10 @@ def certificate(spec: StreamSpec) -> dict[str, Any]:
         ],
         "error_bounds": {"beta": spec.beta, "at_tick": planned.ticks, "about": planned.about},
         "composition": _composition(spec, ledger),
-        "epsilon_delta": [_as_pair(best) for best in _conversions(spec, ledger)],
+        "epsilon_delta": [
+            {name: value for name, value in _guarantee(best).items() if name != "kind"}
+            for best in _conversions(spec, ledger)
+        ],
         "assumptions": _assumptions(spec),
     }
 
@@ -88,10 +90,6 @@ def _guarantee(guarantee: Guarantee) -> dict[str, Any]:
         **{name: getattr(guarantee, name) for name in names},
         "exact": {name: str(getattr(guarantee, f"exact_{name}")) for name in names},
     }
-
-
-def _as_pair(guarantee: ApproxDP) -> dict[str, Any]:
-    return {name: value for name, value in _guarantee(guarantee).items() if name != "kind"}
 
 
 def _adversary(spec: StreamSpec) -> dict[str, str]:

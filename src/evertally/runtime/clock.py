@@ -128,9 +128,7 @@ class Clock:
             raise ConfigurationError('close = "request" needs a column: events enter the tick of their own time')
         if start == FIRST_SERVE:
             if end is not None:
-                raise ConfigurationError(
-                    f'end needs a start that is known; with start = "{FIRST_SERVE}" give a horizon'
-                )
+                raise ConfigurationError(f'end needs a start that is known; with "{FIRST_SERVE}" give a horizon')
             return cls(column, 0, _declared_length(tick, integer=False), False, None, close, floating=True)
         integer = isinstance(start, int) and not isinstance(start, bool)
         first = _declared_instant("start", start, integer)

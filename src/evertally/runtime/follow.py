@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +19,8 @@ from evertally.runtime.spec import SourceSpec, StreamSpec
 
 def with_folder(spec: StreamSpec, folder: Path) -> StreamSpec:
     """A spec that reads one more folder."""
-    source = SourceSpec(folder, None, "", "record", "beginning", {})
+    # Not validated: the name of a folder may be any bytes.
+    source = SourceSpec.model_construct(folder=os.path.abspath(folder))
     return replace(spec, sources=(*spec.sources, source))
 
 

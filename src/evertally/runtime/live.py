@@ -28,6 +28,7 @@ from evertally.runtime.state.store import Cursor, Entry
 from evertally.secret import Secret
 
 _COMMIT_TICKS = 64  # at most so many ticks in one transaction
+_OTHER_CONTENT = "this batch id was used for another content; a retry must send the same bytes"
 
 
 class StreamEnded(StateError):
@@ -61,9 +62,8 @@ class Live(Secret):
         self._latest = 0  # tick that an event was stamped with
         self.waiting_bytes = 0
         with ExitStack() as stack:
-            self._store, self._machine, self._publisher = stack.enter_context(
-                opened(spec, replay=replay, origin=lambda: self._origin(spec))
-            )
+            stream = opened(spec, replay=replay, origin=lambda: self._origin(spec))
+            self._store, self._machine, self._publisher = stack.enter_context(stream)
             self.spec = anchored(spec, self._store)
             if self._store.head.run is not None:
                 raise StateError("a run of a file was interrupted; finish it with `evertally run` first")
@@ -141,7 +141,7 @@ class Live(Secret):
             earlier = entries.get(batch_id)
             known = (earlier.digest, earlier.tick) if earlier is not None else self._store.batch(batch_id)
             if known is not None:
-                answers.append(Receipt(known[1], True) if known[0] == digest else _other_content())
+                answers.append(Receipt(known[1], True) if known[0] == digest else BatchRefused(_OTHER_CONTENT))
                 continue
             parts = self._parts(batch, payload, tick)
             entries[batch_id] = Entry(batch_id, digest, tick, [(at, text) for at, text, _ in parts])
@@ -233,7 +233,3 @@ def _part(payload: bytes, batch: Batch) -> _Part:
 
 def _digest(parts: Sequence[_Part]) -> bytes:
     return hashlib.sha256(b"".join(part.digest for part in parts)).digest()
-
-
-def _other_content() -> BatchRefused:
-    return BatchRefused("this batch id was used for another content; a retry must send the same bytes")

@@ -40,8 +40,7 @@ class Machine(Secret):
     """The mechanisms of a stream between two ticks."""
 
     def __init__(self, spec: StreamSpec, mechanisms: Mechanisms) -> None:
-        self._spec = spec
-        self._mechanisms = mechanisms
+        self._spec, self._mechanisms = spec, mechanisms
         self.tick = 0
         self.releases: dict[str, Any] = {}  # of the last tick, by query
 

@@ -15,24 +15,14 @@ Mechanisms = dict[str, Any]  # by query name, in the order of the spec
 
 # The runtime fences its streams itself: lock, store, sidecar, and replays that must lead to the released bytes.
 _FENCED: dict[str, Any] = {"allow_copy": True}
+_OF_THE_STREAM = ("horizon", "neighbours", "unit", "max_events_per_user")
 
 
 def build(spec: StreamSpec, key: Key | None) -> Mechanisms:
     """New mechanisms on one stream under one ledger. What they refuse is reported at the line of the query."""
-    stream = open_stream(spec, key)
+    shared: dict[str, Any] = {name: getattr(spec, name) for name in _OF_THE_STREAM}
+    stream = Stream(spec.name, guarantee=spec.shared, key=key, **shared)
     return {query.name: _added(spec, stream, query) for query in spec.queries}
-
-
-def open_stream(spec: StreamSpec, key: Key | None) -> Stream:
-    return Stream(
-        spec.name,
-        guarantee=spec.shared,
-        horizon=spec.horizon,
-        key=key,
-        neighbours=spec.neighbours,
-        unit=spec.unit,
-        max_events_per_user=spec.max_events_per_user,
-    )
 
 
 def _added(spec: StreamSpec, stream: Stream, query: QuerySpec) -> Any:
@@ -42,18 +32,8 @@ def _added(spec: StreamSpec, stream: Stream, query: QuerySpec) -> Any:
         if not query.takes_whole(spec.guarantee):
             return stream.add(statistic, share=query.share, name=query.name, **options, **_FENCED)
         # The only query of its stream (the spec was checked): there is nothing to share, and no ledger to keep.
-        return statistic(
-            **options,
-            **_FENCED,
-            guarantee=spec.guarantee,
-            horizon=stream.horizon,
-            key=stream.key,
-            neighbours=stream.neighbours,
-            unit=stream.unit,
-            max_events_per_user=stream.max_events_per_user,
-            stream=stream.name,
-            name=query.name,
-        )
+        options |= {name: getattr(stream, name) for name in ("key", *_OF_THE_STREAM)} | _FENCED
+        return statistic(**options, guarantee=spec.guarantee, stream=stream.name, name=query.name)
     except EvertallyError as error:
         raise ConfigurationError(f"{spec.path}:{query.line}: query {query.name!r}: {error}") from error
 

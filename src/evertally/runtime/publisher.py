@@ -20,8 +20,7 @@ class Publisher:
     """The sinks of a stream and how far each of them is."""
 
     def __init__(self, spec: StreamSpec, store: Store, sinks: Sequence[Sink]) -> None:
-        self._store = store
-        self._sinks = sinks
+        self._store, self._sinks = store, sinks
         names = {sink.name for sink in spec.sinks}  # one that was taken out of the spec must not hold up the others
         self.cursors = {name: cursor for name, cursor in store.cursors().items() if name in names}
         self._begin([sink for sink in sinks if sink.name not in self.cursors])

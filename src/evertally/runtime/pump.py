@@ -81,8 +81,7 @@ class Pump(Secret):
     """Feeds a `Live`, closes its ticks, tells subscribers. Start it once; after `stop` it is done."""
 
     def __init__(self, live: Live, feeds: Sequence[Feed] = ()) -> None:
-        self._live = live
-        self._feeds = feeds
+        self._live, self._feeds = live, feeds
         self._unread: list[Sequence[str]] = [()] * len(feeds)  # what is wrong with each of them
         self._on_wall = live.spec.clock.close == "wall"
         self._queue: queue.Queue[_Submitted | _Close | None] = queue.Queue()
@@ -98,8 +97,6 @@ class Pump(Secret):
         self.failure: str | None = None
         self.figures = Figures()
         self.problems: list[str] = []  # with folders and brokers, one sentence each; replaced as a whole
-
-    # -- for other threads -------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         self._thread.start()
@@ -158,8 +155,6 @@ class Pump(Secret):
                     self._subscribers.remove(callback)
 
         return unsubscribe
-
-    # -- the thread --------------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
         try:
@@ -264,8 +259,6 @@ class Pump(Secret):
                 self.figures.duplicates += answer.duplicate
         return False
 
-    # -- ticks -------------------------------------------------------------------------------------------------------
-
     def _end(self, tick: int) -> float:
         clock = self._live.spec.clock
         return (clock.start + tick * clock.length) / 1e6
@@ -310,19 +303,17 @@ class Pump(Secret):
                 callback(tick)
 
     def _close(self, close: _Close) -> None:
+        live, clock = self._live, self._live.spec.clock
         try:
-            tick = self._live.spec.clock.tick_before(close.until)
-            if tick - self._live.released > _CLOSED_AT_ONCE:
-                raise ConfigurationError(
-                    f"until is {tick - self._live.released} ticks away; at most {_CLOSED_AT_ONCE} are closed at once"
-                )
-            if self._live.last_tick is not None and tick > self._live.last_tick:
-                raise ConfigurationError(
-                    f"until is after the last tick, {self._live.spec.clock.end_of(self._live.last_tick)}"
-                )
-            while self._live.released < tick:
+            tick = clock.tick_before(close.until)
+            away = tick - live.released
+            if away > _CLOSED_AT_ONCE:
+                raise ConfigurationError(f"until is {away} ticks away; at most {_CLOSED_AT_ONCE} are closed at once")
+            if live.last_tick is not None and tick > live.last_tick:
+                raise ConfigurationError(f"until is after the last tick, {clock.end_of(live.last_tick)}")
+            while live.released < tick:
                 started = time.monotonic()
-                self._publish(self._live.release_through(min(tick, self._live.released + _CATCH_UP_TICKS)))
+                self._publish(live.release_through(min(tick, live.released + _CATCH_UP_TICKS)))
                 self.figures.tick_seconds = time.monotonic() - started
         except ConfigurationError as error:
             _refuse(close.released, error)
@@ -330,8 +321,8 @@ class Pump(Secret):
             _refuse(close.released, Stopped("the stream has stopped; its state is safe"))
             raise
         else:
-            self.published = max(self.published, 0 if self._live.replaying else self._live.released)
-            _answer(close.released, self._live.released)
+            self.published = max(self.published, 0 if live.replaying else live.released)
+            _answer(close.released, live.released)
 
     def _watch_clock(self) -> None:
         """A wall clock that leaps forward would spend the horizon on idle ticks: stop instead, and let a person look.

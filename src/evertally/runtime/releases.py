@@ -106,19 +106,12 @@ def unpack(query: QuerySpec, payload: bytes) -> dict[str, Any]:
     return {"category": category, "value": value, "lower": lower, "upper": upper, "stddev": stddev}
 
 
-def rows(spec: StreamSpec, release: TickRelease) -> Iterator[tuple[Any, ...]]:
-    """One row of `FIELDS` for each released number or label, in an order that is public.
+def entries(columns: Mapping[str, Any]) -> Iterable[Any]:
+    """(category, value, lower, upper) for each released number or label, in an order that is public.
 
-    A histogram has a row per category, in the declared order: the order of arrival is private. Where labels are found
+    A histogram has one per category, in the declared order: the order of arrival is private. Where labels are found
     or chosen, there is one for each released label, best first, and none for any other. A list has one per rank.
     """
-    for query, columns in unpacked(spec, release):
-        for category, value, lower, upper in entries(columns):
-            yield release.tick, release.time, query.name, category, value, columns["stddev"], lower, upper
-
-
-def entries(columns: Mapping[str, Any]) -> Iterable[Any]:
-    """(category, value, lower, upper) for each released number or label."""
     parts = [columns[name] for name in ("category", "value", "lower", "upper")]
     return [parts] if columns["category"] is None else zip(*parts, strict=True)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from evertally.errors import ConfigurationError, StateError
 from evertally.runtime.input.binning import BinnedEvents
-from evertally.runtime.input.sources import Input, InputFile
+from evertally.runtime.input.sources import InputFile
 from evertally.runtime.machine import Machine
 from evertally.runtime.opening import opened
 from evertally.runtime.publisher import Publisher
@@ -44,7 +44,7 @@ Progress = Callable[[Step], None]
 
 def run(
     spec: StreamSpec,
-    source: str | os.PathLike[str] | Input,
+    source: str | os.PathLike[str] | InputFile,
     until: object = None,
     progress: Progress | None = None,
     replay: bool = False,
@@ -72,9 +72,7 @@ def _last_tick(spec: StreamSpec, until: object) -> int:
         return limit
     last = spec.clock.tick_before(until)
     if limit is not None and last > limit:
-        raise ConfigurationError(
-            f"until is after the last tick of the horizon, which ends at {spec.clock.end_of(limit)}"
-        )
+        raise ConfigurationError(f"until is after the last tick of the horizon, {spec.clock.end_of(limit)}")
     return last
 
 
@@ -98,7 +96,7 @@ class _Run(Secret):
     _store: Store
     _machine: Machine
     _publisher: Publisher
-    _source: Input
+    _source: InputFile
     _last: int
     _progress: Progress | None
 

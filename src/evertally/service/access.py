@@ -26,8 +26,7 @@ class Doorman:
     """Makes a FastAPI dependency for each role. It gives the caller's name: that of the token, or its address."""
 
     def __init__(self, tokens: TokenFile, *, public: bool, requests_per_second: float) -> None:
-        self._tokens = tokens
-        self._public = public
+        self._tokens, self._public = tokens, public
         self._rate = RateLimit(requests_per_second)
 
     def door(self, role: Role) -> Door:

@@ -52,12 +52,8 @@ class LiveEvents:
         most: int = 256,
         heartbeat: float = 15.0,
     ) -> None:
-        self._spec = spec
-        self._pump = pump
-        self._history = history
-        self._workers = workers
-        self._heartbeat = heartbeat
-        self._free = most
+        self._spec, self._pump, self._history = spec, pump, history
+        self._workers, self._heartbeat, self._free = workers, heartbeat, most
         self._frames: dict[int, bytes] = {}
         self._loading = asyncio.Lock()
         self._wake = asyncio.Event()
@@ -159,9 +155,7 @@ class EventStream(Response):
     def __init__(self, events: AsyncGenerator[bytes, None], on_end: Callable[[], None], patience: float = 30.0) -> None:
         super().__init__()
         del self.headers["content-length"]
-        self._events = events
-        self._on_end = on_end
-        self._patience = patience
+        self._events, self._on_end, self._patience = events, on_end, patience
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         sending = asyncio.create_task(self._send(send))

@@ -23,8 +23,6 @@ from evertally.service.about import next_release
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _MOST_LABELS = 100  # a series for each; what has more is read from /v1/releases
-
-
 _COLUMNS = {
     "value": "Released values.",
     "lower": "Lower ends of their intervals.",
@@ -36,9 +34,7 @@ class Metrics:
     """Both registries, as text."""
 
     def __init__(self, spec: StreamSpec, pump: Pump, history: History) -> None:
-        self._spec = spec
-        self._pump = pump
-        self._history = history
+        self._spec, self._pump, self._history = spec, pump, history
 
     def public(self) -> bytes:
         return _text(self._released())

@@ -26,7 +26,6 @@ MEDIA_TYPES: dict[Format, str] = {
 _TICKS = 64  # of a page, at most
 _END_OF_ARROW = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
-
 Stretch = tuple[int, int, int, int]
 
 
@@ -49,9 +48,7 @@ class Pages:
     """Reads and encodes in worker threads; a page is a public number of ticks."""
 
     def __init__(self, spec: StreamSpec, history: History, workers: Workers) -> None:
-        self._spec = spec
-        self._history = history
-        self._workers = workers
+        self._spec, self._history, self._workers = spec, history, workers
         self._ticks = min(_TICKS, ticks_of_a_part(spec))
 
     async def begin(self, wanted: Stretch, queries: Sequence[str] | None, form: Format) -> AsyncIterator[bytes]:

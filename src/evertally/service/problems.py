@@ -21,8 +21,7 @@ class Refused(Exception):
 
     def __init__(self, status: int, text: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(text)
-        self.status = status
-        self.text = text
+        self.status, self.text = status, text
         self.headers = dict(headers or {})
 
 

@@ -15,9 +15,8 @@ from evertally.service.problems import Refused
 from evertally.service.routes_read import METRICS
 
 _LONGEST = 4096  # bytes of a request
-_BODY = {
-    "requestBody": {"required": True, "content": {"application/json": {"schema": CloseRequest.model_json_schema()}}}
-}
+_JSON = {"application/json": {"schema": CloseRequest.model_json_schema()}}
+_BODY = {"requestBody": {"required": True, "content": _JSON}}
 
 
 def admin_routes(parts: Parts) -> APIRouter:

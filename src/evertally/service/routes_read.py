@@ -120,9 +120,8 @@ def read_routes(parts: Parts) -> APIRouter:
     ) -> Response:
         """Every tick when it is published, after `Last-Event-ID` or `after` if given, without a gap."""
         # A browser that reconnects repeats its address: the id of the last event is the newer one of the two.
-        answer = parts.live_events.answer(
-            int(last_event_id) if last_event_id else after, lambda: parts.doorman.welcomes(credentials, "read")
-        )
+        start = int(last_event_id) if last_event_id else after
+        answer = parts.live_events.answer(start, lambda: parts.doorman.welcomes(credentials, "read"))
         if answer is None:
             raise Refused(503, "too many listeners; try again later", {"Retry-After": "10"})
         return answer

@@ -114,8 +114,7 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         config.load()
         config.ssl = tls
-        self._pump = pump
-        self._ready = ready
+        self._pump, self._ready = pump, ready
         self._live_events = app.state.parts.live_events
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

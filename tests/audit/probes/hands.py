@@ -13,9 +13,9 @@ from flint import ctx
 
 from audit.probes.probing import Verdict, counter, histogram, probe, shift
 from conformance import MECHANISMS
+from conformance.hostile import liars
 from evertally import balls
 from evertally.audit.game import Factory
-from evertally.checks.hostile import liars
 from evertally.checks.secrets import check_secrets_stay
 from evertally.contract import restore
 from evertally.errors import ConfigurationError

@@ -14,12 +14,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from release_stream import released, spec_of_all_kinds
+from release_stream import released, rows, spec_of_all_kinds
 from visit_stream import WriteSpec
 
 from evertally.contract.release import Release
 from evertally.errors import StateError
-from evertally.runtime.releases import FIELDS, TickRelease, pack, rows
+from evertally.runtime.releases import FIELDS, TickRelease, pack
 from evertally.runtime.sinks import Lines, Parts, Sink, open_sinks
 from evertally.runtime.sinks import parquet as parquet_module
 from evertally.runtime.sinks.parquet import ticks_of_a_part

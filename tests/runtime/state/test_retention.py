@@ -8,12 +8,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evertally.runtime.spec.types import Retention
-from evertally.runtime.state.retention import drop_statements, kept, thinned_through
+from evertally.runtime.state.retention import drop_statements, thinned_through
 
 
 def rule(full: int, every: int, more: int | None) -> Retention:
     """What a spec may say: at least what is kept in full is kept."""
     return Retention(full=full, every=every, keep=None if more is None else full + more)
+
+
+def kept(tick: int, released: int, retention: Retention) -> bool:
+    """Whether a tick is in the log once `released` ticks are out.
+
+    >>> [tick for tick in range(1, 101) if kept(tick, 100, Retention(full=3, every=20, keep=50))]
+    [60, 80, 98, 99, 100]
+    """
+    age = released - tick
+    if retention.keep is not None and age >= retention.keep:
+        return False
+    return age < retention.full or (retention.every > 0 and tick % retention.every == 0)
 
 
 RULES = st.builds(rule, full=st.integers(1, 30), every=st.integers(0, 12), more=st.none() | st.integers(0, 60))

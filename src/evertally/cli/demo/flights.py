@@ -43,10 +43,14 @@ def ticks_of(flights: Any, spec: StreamSpec) -> NDArray[np.int64]:
     return spec.clock.ticks_of(pc.cast(flights["time"], pa.timestamp("us")).cast(pa.int64()).to_numpy())
 
 
+def ticks_a_day(spec: StreamSpec) -> int:
+    return 86_400_000_000 // spec.clock.length
+
+
 def in_days(flights: Any, spec: StreamSpec) -> Iterator[tuple[int, bytes]]:
     """For each day: the tick with which it ends, and its flights as JSON lines."""
     of_flight, ticks = ticks_of(flights, spec), spec.horizon or 0
-    a_day = 86_400_000_000 // spec.clock.length
+    a_day = ticks_a_day(spec)
     written = flights.set_column(0, "time", pc.cast(flights["time"], pa.string()))
     for last in range(a_day, ticks + 1, a_day):
         first, stop = np.searchsorted(of_flight, [last - a_day + 1, last + 1])

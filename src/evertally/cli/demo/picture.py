@@ -11,26 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evertally import Histogram, simulation
-from evertally.errors import ConfigurationError
+from evertally.audit.picture import empty_figure
+from evertally.cli.demo.flights import ticks_a_day
 from evertally.runtime import StreamSpec
 from evertally.runtime.mechanisms import build
 
 Series = Mapping[tuple[str, str | None], NDArray[np.int64]]
 
-_DAY_MICROSECONDS = 86_400_000_000
 _SHOWN = ("UA", "EV", "AA", "HA")
 
 
 def draw(spec: StreamSpec, releases: Path, exact: Series, target: Path) -> None:
     """Reads the releases file back and draws from it alone; exact counts appear only in the panel that says so."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError:
-        raise ConfigurationError("the picture needs matplotlib: pip install 'evertally[demo]'") from None
     released, radius = _read(releases)
-    figure = Figure(figsize=(10, 8), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = empty_figure(8, extra="demo")
     top, bottom = figure.subplots(2, 1, height_ratios=(3, 2))
     _draw_days(top, spec, released)
     _draw_error(bottom, spec, released, radius, exact)
@@ -48,10 +42,6 @@ def _read(releases: Path) -> tuple[Series, Series]:
     return {k: np.array(v) for k, v in values.items()}, {k: np.array(v) for k, v in radii.items()}
 
 
-def _ticks_a_day(spec: StreamSpec) -> int:
-    return _DAY_MICROSECONDS // spec.clock.length
-
-
 def _band(spec: StreamSpec) -> NDArray[np.float64]:
     """Half the 95 % interval of a week's count, at every midnight from the first full week on.
 
@@ -59,7 +49,7 @@ def _band(spec: StreamSpec) -> NDArray[np.float64]:
     """
     query = next(query for query in spec.queries if query.name == "by-carrier")
     running = build(spec, simulation(0))[query.name]
-    day, week = _ticks_a_day(spec), 7 * _ticks_a_day(spec)
+    day, week = ticks_a_day(spec), 7 * ticks_a_day(spec)
     twin: Any = Histogram(
         **query.parameters,
         guarantee=running.guarantee,
@@ -81,7 +71,7 @@ def _band(spec: StreamSpec) -> NDArray[np.float64]:
 def _draw_days(axes: Any, spec: StreamSpec, released: Series) -> None:
     band = _band(spec) / 7
     days = np.arange(7, 7 + len(band))
-    day, week = _ticks_a_day(spec), 7 * _ticks_a_day(spec)
+    day, week = ticks_a_day(spec), 7 * ticks_a_day(spec)
     for label in _SHOWN:
         running = released["by-carrier", label]
         before = np.concatenate([np.zeros(week, np.int64), running[:-week]])
@@ -102,7 +92,7 @@ def _frame(axes: Any, title: str, days: Any, headroom: float) -> None:
 
 
 def _draw_error(axes: Any, spec: StreamSpec, released: Series, radius: Series, exact: Series) -> None:
-    days = np.arange(1, len(radius["all", None]) + 1) / _ticks_a_day(spec)
+    days = np.arange(1, len(radius["all", None]) + 1) / ticks_a_day(spec)
     for key, name in ((("all", None), "all departures"), (("by-carrier", "UA"), "carrier UA")):
         (line,) = axes.plot(days, released[key] - exact[key], linewidth=0.7, label=f"{name}: released - exact")
         for sign in (-1, 1):

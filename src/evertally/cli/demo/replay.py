@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 import time
 import webbrowser
 from pathlib import Path
@@ -149,7 +150,6 @@ def _say_what_is_where(folder: Path, departures_replayed: int, seconds: float) -
 
 def _wait_for_interrupt() -> None:
     try:
-        while True:
-            time.sleep(3600)
+        threading.Event().wait()
     except KeyboardInterrupt:
         print("\nstopping")

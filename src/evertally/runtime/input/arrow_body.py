@@ -96,8 +96,7 @@ class _Table:
     """One table of a FlatBuffer. Arrow has verified the message, and reading beyond its end raises."""
 
     def __init__(self, data: memoryview, at: int) -> None:
-        self._data = data
-        self._at = at
+        self._data, self._at = data, at
         self._fields = at - self._number("<i", at)
 
     @classmethod

@@ -31,7 +31,6 @@ _MARK = b"evertally"
 _OBJECTS, _JSON_TEXT = b"objects", b"json"
 _write_cell = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
-
 Mark = Callable[[str], int | None]  # how far a source was accepted, by name
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from evertally.runtime.input.envelope import check_use
-from evertally.runtime.input.sources import Batch, Input
+from evertally.runtime.input.sources import Batch, InputFile
 from evertally.runtime.input.tick_events import joined, prepared, ticks_of
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.secret import Secret
@@ -24,7 +24,7 @@ _USERS = "users of the stream"  # no query can have this name
 class BinnedEvents(Secret):
     """Events in tick order: what the door of each query gets, and the users, if they are the protected unit."""
 
-    def __init__(self, spec: StreamSpec, source: Input, first: int, last: int) -> None:
+    def __init__(self, spec: StreamSpec, source: InputFile, first: int, last: int) -> None:
         self.records = 0
         self._first = first
         ticks: list[Any] = []

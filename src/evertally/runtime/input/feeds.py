@@ -24,12 +24,12 @@ def opened_feeds(spec: StreamSpec, mark: Mark) -> Iterator[Sequence[Feed]]:
 
 def _opened(source: SourceSpec, spec: StreamSpec, mark: Mark, stack: ExitStack) -> Feed:
     if source.folder is not None:
-        return Folder(source.folder, spec, mark).new
+        return Folder(spec.path.parent / source.folder, spec, mark).new
     from evertally.runtime.input.kafka import KafkaSource
 
     kafka = KafkaSource(
         source.kafka or "",
-        source.topic,
+        source.topic or "",
         spec,
         mark,
         values=source.values,

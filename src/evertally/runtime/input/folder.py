@@ -70,8 +70,7 @@ class Folder:
         self.path = Path(path)
         if not self.path.is_dir():
             raise ConfigurationError(f"{self.path} is not a folder")
-        self._spec = spec
-        self._mark = mark
+        self._spec, self._mark = spec, mark
         self._accepted: dict[str, tuple[int, int, int]] = {}  # saves reading old files again and again
 
     def new(self) -> Iterator[Piece]:

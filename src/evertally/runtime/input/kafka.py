@@ -68,12 +68,8 @@ class KafkaSource:
     ) -> None:
         if values not in ("record", "batch") or start not in ("beginning", "end"):
             raise ConfigurationError('Kafka: values is "record" or "batch", and start is "beginning" or "end"')
-        self.topic = topic
-        self._spec = spec
-        self._mark = mark
-        self._values = values
-        self._start = start
-        self._patience = patience
+        self.topic, self._spec, self._mark = topic, spec, mark
+        self._values, self._start, self._patience = values, start, patience
         self._api = _client_library()
         self._partitions: list[int] = []
         self._looked = -math.inf

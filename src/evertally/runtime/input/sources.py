@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -49,21 +49,6 @@ _FORMATS = {
     ".feather": "arrow",
 }
 FORMATS = tuple(dict.fromkeys(_FORMATS.values()))
-
-
-class Input(Protocol):
-    """Events that can be read again, pinned by the hash of their bytes."""
-
-    path: Path
-    sha256: str
-
-    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        """The wanted columns, batch by batch."""
-        ...
-
-    def check(self) -> None:
-        """StateError if it is no longer what was hashed."""
-        ...
 
 
 class InputFile(Secret):
@@ -100,9 +85,7 @@ class InputFile(Secret):
     def check(self) -> None:
         """StateError if the file is no longer the one that was hashed."""
         if identity(self.path) != self.identity:
-            raise StateError(
-                f"the input {self.path} changed while it was read; nothing of it was released. Run it again"
-            )
+            raise StateError(f"the input {self.path} changed while it was read; nothing was released. Run it again")
 
     def _open(self) -> IO[bytes]:
         return open(self.path, "rb")
@@ -124,9 +107,7 @@ class PipedInput(InputFile):
 
     def __init__(self, pipe: IO[bytes], format: str) -> None:
         if format not in FORMATS:
-            raise ConfigurationError(
-                f"the format of standard input must be one of {', '.join(FORMATS)}; got {format!r}"
-            )
+            raise ConfigurationError(f"standard input's format must be one of {', '.join(FORMATS)}; got {format!r}")
         self.path = Path("standard input")
         self.format = format
         self._content = pipe.read()
@@ -280,9 +261,7 @@ def _arrow_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[
     if stream:
         file.seek(-min(len(_END_OF_STREAM), file.seek(0, os.SEEK_END)), os.SEEK_END)
         if file.read() != _END_OF_STREAM:
-            raise ConfigurationError(
-                f"{path} is not a complete Arrow file: it was cut short, or is still being written"
-            )
+            raise ConfigurationError(f"{path} is not a complete Arrow file: it was cut short or is still being written")
     file.seek(0)
     open_it = pa.ipc.open_stream if stream else pa.ipc.open_file
     names = open_it(file).schema.names

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from evertally.encode.labels import as_list
 from evertally.encode.numbers import floats
 from evertally.runtime.input.sources import ROWS, Batch
-from evertally.runtime.input.times import as_arrow, instants, is_text
+from evertally.runtime.input.times import Instants, Valid, as_arrow, instants, is_text
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.secret import Secret
 
@@ -171,9 +171,7 @@ def readable(items: Any) -> Any:
     return items
 
 
-def ticks_of(
-    batch: Batch, spec: StreamSpec, first: int, last: int | None
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def ticks_of(batch: Batch, spec: StreamSpec, first: int, last: int | None) -> tuple[Instants, Valid]:
     """The tick that each event enters, and which events enter any: its own time stamp and public bounds decide."""
     moments, readable = instants(batch[str(spec.clock.column)], spec.clock)
     own = spec.clock.ticks_of(moments)

@@ -24,6 +24,7 @@ from evertally.runtime.clock import INSTANT_LIMIT, Clock, instant
 Instants = NDArray[np.int64]
 Valid = NDArray[np.bool_]
 
+_TO_MICROSECONDS = {"s": (10**6, 1), "ms": (1000, 1), "us": (1, 1), "ns": (1, 1000)}  # times, divided by
 _SHORT_INTEGER = r"^[+-]?\d{1,18}$"
 # Only days that exist in every year; 29 February takes the careful path.
 _DAY = r"(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)|02-(?:0[1-9]|1\d|2[0-8]))"
@@ -100,9 +101,7 @@ def instants(column: Any, clock: Clock) -> tuple[Instants, Valid]:
     if not clock.integer and pa.types.is_date64(column.type):  # in milliseconds, which need not be whole days
         return _machine_instants(column, 1000, 1)
     if not clock.integer and pa.types.is_timestamp(column.type):
-        return _machine_instants(
-            column, *{"s": (10**6, 1), "ms": (1000, 1), "us": (1, 1), "ns": (1, 1000)}[column.type.unit]
-        )
+        return _machine_instants(column, *_TO_MICROSECONDS[column.type.unit])
     wanted = "integers" if clock.integer else "time stamps, dates or text"
     raise ConfigurationError(
         f"the time column {clock.column!r} has type {column.type}; this clock needs {wanted}. "
@@ -128,7 +127,8 @@ def _text_instants(column: Any, integer: bool) -> tuple[Instants, Valid]:
     empty = pa.scalar(None, column.type)
     if integer:
         clean = pc.fill_null(pc.match_substring_regex(column, _SHORT_INTEGER), False)
-        parsed = _digits(pc.if_else(clean, column, empty).cast(pa.string())).cast(pa.int64())
+        digits = pc.if_else(clean, column, empty).cast(pa.string())
+        parsed = pc.utf8_ltrim(digits, characters="+").cast(pa.int64())  # Arrow's integers have no plus sign
     else:
         naive = pc.fill_null(pc.match_substring_regex(column, _NAIVE_TIME), False)
         zoned = pc.fill_null(pc.match_substring_regex(column, _ZONED_TIME), False)
@@ -146,7 +146,3 @@ def _text_instants(column: Any, integer: bool) -> tuple[Instants, Valid]:
         values, valid = values.copy(), valid.copy()
         values[rest], valid[rest] = slow, read
     return values, valid
-
-
-def _digits(column: Any) -> Any:
-    return pc.utf8_ltrim(column, characters="+")  # Arrow's integers have no plus sign

@@ -23,9 +23,7 @@ class Lines:
     """Writes at an offset and cuts off what is behind: whatever a crash left there is written again."""
 
     def __init__(self, name: str, path: Path, spec: StreamSpec) -> None:
-        self.name = name
-        self._path = path
-        self._spec = spec
+        self.name, self._path, self._spec = name, path, spec
 
     def check_new(self) -> None:
         if self._path.exists() and (not self._path.is_file() or self._path.stat().st_size > 0):
@@ -57,7 +55,7 @@ class Lines:
 
 
 def encode(spec: StreamSpec, ticks: Iterable[TickRelease], suffix: str, header: bool) -> bytes:
-    """The rows of ticks (`releases.rows`) as JSON lines or CSV; the header line only where the file begins.
+    """The entries of ticks, a row of `FIELDS` each, as JSON lines or CSV; the header line only where the file begins.
 
     A tick may have ten thousand rows, and there may be one every second: what rows share is written once.
     """

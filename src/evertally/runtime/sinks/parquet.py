@@ -38,9 +38,7 @@ class Parts:
     """Part k holds the ticks from k N + 1 to (k + 1) N, under the name of the first of them."""
 
     def __init__(self, name: str, folder: Path, spec: StreamSpec) -> None:
-        self.name = name
-        self._folder = folder
-        self._spec = spec
+        self.name, self._folder, self._spec = name, folder, spec
         self._schema = release_schema(spec)
         self._length = ticks_of_a_part(spec)
         self._open: tuple[int, pa.Table] | None = None  # the last tick that is in the folder, and the part it is in
@@ -136,7 +134,7 @@ def release_schema(spec: StreamSpec) -> pa.Schema:
 
 
 def release_table(spec: StreamSpec, schema: pa.Schema, release: TickRelease) -> pa.Table:
-    """The rows of a tick, in the order of `releases.rows`."""
+    """The rows of a tick, in the order of `releases.entries`."""
     time = instant(release.time) if isinstance(release.time, str) else release.time
     tables = [schema.empty_table()]
     for query, columns in unpacked(spec, release):
@@ -169,9 +167,8 @@ def _texts(labels: list[str | None]) -> list[str | None]:
 
 def _array(cells: list[Any], kind: pa.DataType) -> pa.Array:
     if kind == pa.float64():
-        return pa.array(
-            np.array(cells, dtype=np.float64), from_pandas=True
-        )  # whole numbers too, rounded if they must be
+        # whole numbers too, rounded if they must be
+        return pa.array(np.array(cells, dtype=np.float64), from_pandas=True)
     try:
         return pa.array(cells, kind)
     except OverflowError:  # a bound far beyond any count

@@ -51,11 +51,8 @@ class Webhook(threading.Thread):
         self._spec = spec
         self._url = urlsplit(sink.webhook)
         self._timeout = sink.timeout
-        self._read = read
-        self._done = done
-        self._trouble = trouble
-        self._first_wait = first_wait
-        self._longest_wait = longest_wait
+        self._read, self._done, self._trouble = read, done, trouble
+        self._first_wait, self._longest_wait = first_wait, longest_wait
         self._news = threading.Event()
         self._stopping = threading.Event()
         self._connection: HTTPConnection | None = None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evertally.kinds.query_table import a
-from evertally.runtime.spec.types import QuerySpec, StreamSpec
+from evertally.runtime.spec.types import StreamSpec
 
 _USERS = ("text", "integer")
 
@@ -18,18 +18,12 @@ def check_whole(spec: StreamSpec) -> None:
     _check_files(spec)
     _check_events(spec)
     _check_publication(spec)
-    growing = next((query for query in spec.queries if _needs_rate(query)), None)
-    if growing is not None and spec.max_events_per_tick is None:
-        # A default would be a promise that nobody made: error bounds and the choice of a mechanism rest on it.
-        spec.file.refuse(
-            f"needs 'max_events_per_tick' for {a(growing.kind)}: the most events of any tick, which error "
-            "bounds rest on (public)",
-            "stream",
-        )
-
-
-def _needs_rate(query: QuerySpec) -> bool:
-    return query.record.needs_rate and query.record.rests_on_rate(query.mechanism)
+    for query in spec.queries:
+        needed = query.record.needs_rate and query.record.rests_on_rate(query.mechanism)
+        if needed and spec.max_events_per_tick is None:
+            # A default would be a promise that nobody made: error bounds and the choice of a mechanism rest on it.
+            why = "the most events of any tick, which error bounds rest on (public)"
+            spec.file.refuse(f"needs 'max_events_per_tick' for {a(query.kind)}: {why}", "stream")
 
 
 def check_runnable(spec: StreamSpec) -> None:
@@ -43,9 +37,8 @@ def check_runnable(spec: StreamSpec) -> None:
 def check_servable(spec: StreamSpec) -> None:
     """A live stream needs to know when a tick is over."""
     if spec.clock.integer and spec.clock.close == "wall":
-        spec.file.refuse(
-            'start is an integer, which no wall clock shows: write close = "request", or a time', "clock", "start"
-        )
+        problem = 'start is an integer, which no wall clock shows: write close = "request", or a time'
+        spec.file.refuse(problem, "clock", "start")
 
 
 @dataclass(frozen=True)
@@ -131,8 +124,5 @@ def _check_publication(spec: StreamSpec) -> None:
     if given and (clock.integer or clock.close == "request"):
         spec.file.refuse('publish_after goes with close = "wall"', "serve", "publish_after")
     if given and after * 1_000_000 >= clock.length:
-        spec.file.refuse(
-            f"publish_after must be below the length of a tick, {clock.length / 1_000_000:g} seconds",
-            "serve",
-            "publish_after",
-        )
+        problem = f"publish_after must be below the length of a tick, {clock.length / 1_000_000:g} seconds"
+        spec.file.refuse(problem, "serve", "publish_after")

@@ -28,9 +28,10 @@ from evertally.runtime.clock import FIRST_SERVE, Clock
 from evertally.runtime.spec import sections
 from evertally.runtime.spec.checks import check_whole
 from evertally.runtime.spec.file import Model, SpecFile, nearest
-from evertally.runtime.spec.types import QuerySpec, ServeSpec, SinkSpec, SourceSpec, StreamSpec
+from evertally.runtime.spec.types import QuerySpec, ServeSpec, SinkSpec, StreamSpec
 
 _SECONDS_AFTER = 0.5
+_OF_ALL_KINDS = ("name", "kind", "share", "column")  # options that are no parameters of a mechanism
 
 
 def load_spec(path: str | os.PathLike[str]) -> StreamSpec:
@@ -65,7 +66,10 @@ def load_spec(path: str | os.PathLike[str]) -> StreamSpec:
         snapshot_every=state.snapshot_every,
         batch_ids=state.batch_ids,
         sinks=_sinks(file, output),
-        sources=_sources(file),
+        sources=tuple(
+            file.read(sections.SourceSection, table, "source", number)
+            for number, table in enumerate(_tables(file, "source"), 1)
+        ),
         retention=retention,
         serve=_serve(file, serve, clock),
         file=file,
@@ -98,11 +102,8 @@ def _clock(file: SpecFile, section: sections.ClockSection) -> Clock:
 
 def _horizon(file: SpecFile, horizon: int | None, clock: Clock) -> int | None:
     if horizon is not None and clock.ticks is not None and clock.ticks > horizon:
-        file.refuse(
-            f"end is {clock.ticks} ticks after start, but [stream] horizon is {horizon}; raise the horizon",
-            "clock",
-            "end",
-        )
+        problem = f"end is {clock.ticks} ticks after start, but [stream] horizon is {horizon}; raise the horizon"
+        file.refuse(problem, "clock", "end")
     return horizon if horizon is not None else clock.ticks
 
 
@@ -153,24 +154,11 @@ def _sinks(file: SpecFile, output: sections.OutputSection) -> tuple[SinkSpec, ..
         webhooks += section.webhook is not None
         name = f"webhook-{webhooks}" if section.file is None else Path(section.file).name
         if name in sinks:
-            file.refuse(
-                f"there is a sink {name!r} already; the name of a file must be new, in any folder",
-                "sink",
-                "file",
-                number,
-            )
+            problem = f"there is a sink {name!r} already; the name of a file must be new, in any folder"
+            file.refuse(problem, "sink", "file", number)
         path = None if section.file is None else file.path.parent / section.file
         sinks[name] = SinkSpec(name, path, section.webhook, section.timeout)
     return tuple(sinks.values())
-
-
-def _sources(file: SpecFile) -> tuple[SourceSpec, ...]:
-    found = []
-    for number, table in enumerate(_tables(file, "source"), 1):
-        section = file.read(sections.SourceSection, table, "source", number)
-        folder = None if section.folder is None else file.path.parent / section.folder
-        found.append(SourceSpec(**dict(section) | {"folder": folder, "topic": section.topic or ""}))
-    return tuple(found)
 
 
 def _serve(file: SpecFile, section: sections.ServeSection, clock: Clock) -> ServeSpec:
@@ -207,11 +195,7 @@ def _queries(file: SpecFile) -> tuple[QuerySpec, ...]:
             share=share,
             column=query.column,
             line=file.line("query", None, number),
-            parameters={
-                option: value
-                for option, value in query.given().items()
-                if option not in ("name", "kind", "share", "column")
-            },
+            parameters={option: value for option, value in query.given().items() if option not in _OF_ALL_KINDS},
         )
         for number, (query, share) in enumerate(zip(read, shares, strict=True), 1)
     )
@@ -255,9 +239,7 @@ def _shares(file: SpecFile, given: list[Fraction | None]) -> list[Fraction]:
             file.refuse("needs 'share': give one to every query, or to none (equal shares)", "query", None, number)
         total += share
         if total > 1:
-            file.refuse(
-                f"the shares add up to {float(total):g}, more than the whole guarantee", "query", "share", number
-            )
+            file.refuse(f"the shares add up to {float(total):g}, more than the guarantee", "query", "share", number)
         shares.append(share)
     return shares
 

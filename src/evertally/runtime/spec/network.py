@@ -45,9 +45,7 @@ def _safe_address(url: str) -> str:
         if not good or not parts.hostname or parts.port == 0:
             raise ValueError
     except ValueError:
-        raise ValueError(
-            "must be an https:// address, or http:// on this machine (127.0.0.1, ::1, localhost)"
-        ) from None
+        raise ValueError("must be an https:// address or http:// on this machine (127.0.0.1, ::1, localhost)") from None
     return url
 
 

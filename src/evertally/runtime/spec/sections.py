@@ -116,12 +116,14 @@ class SinkSection(Section):
 
 
 class SourceSection(Section):
-    folder: Text | None = None
-    kafka: Text | None = None
+    """Where a live stream fetches events by itself: a folder that others write into, or a topic of Kafka."""
+
+    folder: Text | None = None  # beside the spec, unless it is absolute
+    kafka: Text | None = None  # addresses of brokers
     topic: Text | None = None
     values: Literal["record", "batch"] = "record"
     start: Literal["beginning", "end"] = "beginning"
-    options: dict[Text, Text] = Field(default_factory=dict)
+    options: dict[Text, Text] = Field(default_factory=dict, repr=False)  # of the client library; may hold passwords
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
@@ -174,17 +176,5 @@ class ServeSection(Section):
         return self
 
 
-ALL = (
-    "stream",
-    "guarantee",
-    "clock",
-    "events",
-    "key",
-    "state",
-    "output",
-    "sink",
-    "source",
-    "retention",
-    "serve",
-    "query",
-)
+LISTS = ("sink", "source", "query")  # of tables: there may be several
+ALL = ("stream", "guarantee", "clock", "events", "key", "state", "output", "retention", "serve", *LISTS)

@@ -13,10 +13,10 @@ from evertally.kinds import Kind, find, is_ours
 from evertally.privacy import ApproxDP, Guarantee
 from evertally.runtime.clock import Clock
 from evertally.runtime.spec.file import SpecFile
-from evertally.runtime.spec.sections import RetentionSection
+from evertally.runtime.spec.sections import RetentionSection, SourceSection
 
-Unit = Literal["event", "user"]
 Retention = RetentionSection
+SourceSpec = SourceSection
 
 
 @dataclass(frozen=True)
@@ -80,18 +80,6 @@ class SinkSpec:
 
 
 @dataclass(frozen=True)
-class SourceSpec:
-    """Where a live stream fetches events by itself: a folder that others write into, or a topic of Kafka."""
-
-    folder: Path | None
-    kafka: str | None  # addresses of brokers
-    topic: str
-    values: Literal["record", "batch"]
-    start: Literal["beginning", "end"]
-    options: Mapping[str, str] = field(repr=False)  # of the client library; may hold passwords
-
-
-@dataclass(frozen=True)
 class ServeSpec:
     """Where and to whom a live stream is served."""
 
@@ -116,7 +104,7 @@ class StreamSpec:
     name: str
     horizon: int | None
     neighbours: str
-    unit: Unit
+    unit: Literal["event", "user"]
     max_events_per_user: int | None
     user_column: str | None
     max_events_per_tick: int | None

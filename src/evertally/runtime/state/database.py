@@ -109,9 +109,8 @@ def connect(path: Path) -> sqlite3.Connection:
 def connect_to_read(path: Path) -> sqlite3.Connection:
     """A connection that cannot write."""
     with translated(path):
-        return sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
-        )
+        address = f"{path.absolute().as_uri()}?mode=ro"
+        return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
 
 
 @contextmanager

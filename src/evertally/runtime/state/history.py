@@ -22,8 +22,7 @@ class History:
     """
 
     def __init__(self, spec: StreamSpec, published: Callable[[], int]) -> None:
-        self._spec = spec
-        self._published = published
+        self._spec, self._published = spec, published
         self._local = threading.local()
         self._lock = threading.Lock()
         self._connections: list[sqlite3.Connection] = []

@@ -8,17 +8,7 @@ from __future__ import annotations
 
 from evertally.runtime.spec.types import Retention
 
-
-def kept(tick: int, released: int, retention: Retention) -> bool:
-    """Whether a tick is in the log once `released` ticks are out.
-
-    >>> [tick for tick in range(1, 101) if kept(tick, 100, Retention(full=3, every=20, keep=50))]
-    [60, 80, 98, 99, 100]
-    """
-    age = released - tick
-    if retention.keep is not None and age >= retention.keep:
-        return False
-    return age < retention.full or (retention.every > 0 and tick % retention.every == 0)
+Statement = tuple[str, tuple[int, ...]]  # with its values
 
 
 def thinned_through(released: int, retention: Retention, not_after: int) -> int:
@@ -26,9 +16,7 @@ def thinned_through(released: int, retention: Retention, not_after: int) -> int:
     return max(0, min(released - retention.full, not_after))
 
 
-def drop_statements(
-    released: int, retention: Retention, not_after: int, swept: int = 0
-) -> list[tuple[str, tuple[int, ...]]]:
+def drop_statements(released: int, retention: Retention, not_after: int, swept: int = 0) -> list[Statement]:
     """SQL that takes from the table release(tick, ...) what is not kept, as far as tick `not_after`.
 
     `swept` saves time: a tick through which the same retention has been applied already (`thinned_through` of the last
@@ -37,7 +25,7 @@ def drop_statements(
     >>> drop_statements(100, Retention(full=30, every=20, keep=90), not_after=100, swept=60)  # doctest: +ELLIPSIS
     [('DELETE ... tick % ? != 0', (60, 70, 20)), ('DELETE FROM release WHERE tick <= ?', (10,))]
     """
-    statements: list[tuple[str, tuple[int, ...]]] = []
+    statements: list[Statement] = []
     last = thinned_through(released, retention, not_after)
     if last > swept:
         if retention.every:

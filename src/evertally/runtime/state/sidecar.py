@@ -38,10 +38,7 @@ class Sidecar(Secret):
 
     def __init__(self, key: Key, key_file: Path, spec_digest: str, stream: str) -> None:
         self.path = sidecar_path(key_file)
-        self._key = key
-        self._key_file = key_file
-        self._spec_digest = spec_digest
-        self._stream = stream
+        self._key, self._key_file, self._spec_digest, self._stream = key, key_file, spec_digest, stream
 
     def read(self) -> Mark | None:
         """The last mark, None if the key has never been used."""

@@ -83,15 +83,12 @@ class Store(Secret):
     """The durable side of one stream. Use it only inside `sidecar.fence`, from one thread."""
 
     def __init__(self, key: Key, spec: StreamSpec) -> None:
-        self._key = key
-        self._spec = spec
+        self._key, self._spec = key, spec
         self._path = spec.state_file
         self._sidecar = Sidecar(key, spec.key_file, spec.digest, spec.name)
         self._target: Mark | None = None
         self._swept = 0  # through which tick the log was thinned since this start
         self.head = Head(spec.digest)
-
-    # -- opening -----------------------------------------------------------------------------------------------------
 
     def open(self, replay: bool = False, check: Callable[[], object] = lambda: None) -> bool:
         """Opens what is there; False for a stream that has released nothing (then `begin` starts it).
@@ -187,8 +184,6 @@ class Store(Secret):
             if (head.tick, head.chain) != (mark.tick, mark.chain):
                 self._target = mark  # otherwise there is nothing to replay
 
-    # -- what it holds -----------------------------------------------------------------------------------------------
-
     @property
     def replay_target(self) -> int | None:
         """The tick that a replay must reach before anything is published; None for a stream that is current."""
@@ -243,8 +238,6 @@ class Store(Secret):
             "SELECT tick, query, payload FROM release WHERE tick BETWEEN ? AND ? ORDER BY tick", first, last
         )
         return collected(self._spec, self.head.origin, rows)
-
-    # -- writing -----------------------------------------------------------------------------------------------------
 
     def add(self, entries: Sequence[Entry], marks: Mapping[str, int]) -> None:
         """Makes accepted batches durable, and how far the sources were read for them."""
@@ -366,8 +359,6 @@ class Store(Secret):
             "DELETE FROM batch WHERE number <= (SELECT max(number) FROM batch) - ?", (self._spec.batch_ids,)
         )
         return thinned_through(released, self._spec.retention, delivered)
-
-    # -- the head ----------------------------------------------------------------------------------------------------
 
     def _put_head(self, head: Head) -> None:
         text = json.dumps(asdict(head), sort_keys=True)

@@ -72,7 +72,7 @@ def _lying(kind: type) -> Any:
 LyingInt, LyingFloat, LyingNumpyFloat, LyingDecimal = map(_lying, (int, float, np.float64, Decimal))
 
 
-class LyingFraction(_Lies, Fraction):  # type: ignore[misc]
+class LyingFraction(_Lies, Fraction):
     """A fraction that passes every bound, made of integers that do."""
 
     numerator = property(lambda self: LyingInt(10**6))
@@ -116,7 +116,7 @@ class LyingDict(dict[Any, Any]):
 class Pretender:
     """Says that it is an integer, and is none."""
 
-    __class__ = int  # type: ignore[assignment]
+    __class__ = int
 
     def __int__(self) -> int:
         return 10**6
