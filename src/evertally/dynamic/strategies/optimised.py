@@ -48,7 +48,8 @@ def optimised(family: Family) -> Explicit:
         shares *= variances / variances.max()
         shares /= shares.sum()
     matrix = np.rint(best / np.sqrt((best**2).sum(axis=0).max()) * _GRID).astype(np.int64)
-    return Explicit(family, matrix if np.linalg.matrix_rank(matrix) == n else np.eye(n, dtype=np.int64))
+    strategy = Explicit(family, matrix)
+    return strategy if strategy.tells_all() else Explicit(family, np.eye(n, dtype=np.int64))
 
 
 def best_matrix(family: Family, pure: bool) -> Identity | Asked | Explicit:
