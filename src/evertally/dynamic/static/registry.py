@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from evertally.dynamic.families import Boxes, Family, Marginals, Ranges
+from evertally.dynamic.families import Boxes, Family, Marginals, Queries, Ranges
 from evertally.dynamic.parts import Budget, StaticMechanism
 from evertally.dynamic.static.additive import Additive
 from evertally.dynamic.static.weights_update import MultiplicativeWeights
@@ -98,9 +98,9 @@ def register_static(name: str, build: Callable[[Family], StaticMechanism], *, pr
     """A static mechanism of your own: `static=name` takes it wherever a construction works around one.
 
     `build(family)` makes a `StaticMechanism` (dynamic/parts.py): it releases an integer row for a vector of counts, all
-    noise drawn from the place that it is given, and says how answers follow from a row and how far they are off. `proof`
-    says where it is proved that a release keeps its budget for *every* vector, if one item more or less is there;
-    certificates show it with the words "not ours", and "auto" never takes it. `evertally.checks.check_static` plays it.
+    noise drawn from the place that it is given, and says how answers follow from a row and how far they are off.
+    `proof` says where it is proved that a release keeps its budget for *every* vector, if one item more or less is
+    there; certificates show it with the words "not ours", and "auto" never takes it. `checks.check_static` plays it.
     Its name is in the address of the noise: a mechanism that is changed needs a new name.
 
     >>> from evertally.dynamic.families import Count
@@ -190,4 +190,14 @@ def _way(
     except ConfigurationError as refusal:
         return Way(name=name, charge=None, refused=str(refusal))
     unknown = "" if math.isfinite(bound) else "its error depends on how many items there are: declare `largest`"
-    return Way(name=name, charge=charge, score=bound, promise=lambda: bound, open=unknown, by_name=name in OWN_STATICS)
+    # An optimised matrix is the work of floats: where there is a structure, nobody gets one who did not ask for it.
+    named = name in OWN_STATICS or (name == "matrix" and not isinstance(family, Queries))
+    return Way(
+        name=name,
+        charge=charge,
+        score=bound,
+        promise=lambda: bound,
+        memory=8 * static.width,
+        open=unknown,
+        by_name=named,
+    )

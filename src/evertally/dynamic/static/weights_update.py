@@ -142,7 +142,7 @@ class MultiplicativeWeights:
 
     def _moved(self, weights: IntArray, query: IntArray, step: float) -> IntArray:
         grown = weights.astype(np.float64) * _exponential(query.astype(np.float64) / self._grid * step)
-        # Rounded up: what the data have is never pushed down, so the entropy of the proof grows by the normaliser alone.
+        # Rounded up: no weight is pushed down, so the entropy of the proof grows by the normaliser alone.
         return np.ceil(grown * (float(1 << self.weight_bits) / float(grown.max()))).astype(np.int64)
 
 
