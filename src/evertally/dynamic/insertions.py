@@ -11,8 +11,8 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Literal
 
-from evertally.dynamic.parts import Construction, Place, Plan, Setting, StaticMechanism
 from evertally.dynamic.partitioners import SparseVector, partitioner
+from evertally.dynamic.parts import Construction, Place, Plan, Setting, StaticMechanism
 from evertally.dynamic.prefix import DoublingBlocks, FiniteTree
 from evertally.dynamic.sides import Facts, Side, Sides, Takes
 from evertally.dynamic.tolls import Purse, Toll, check_units, insertions_toll, options_of, purse, signed_toll
@@ -26,7 +26,9 @@ SIZE_UNKNOWN = (
     "the error of this static mechanism grows with the number of items, which nobody declared; "
     "declare the largest number of items"
 )
-NO_LAST_TICK = "without a horizon nothing bounds the error of all ticks together; ask for one tick, or declare a horizon"
+NO_LAST_TICK = (
+    "without a horizon nothing bounds the error of all ticks together; ask for one tick, or declare a horizon"
+)
 _SMALL = 1 << 20  # bytes of a state that is kept before each call
 
 
@@ -57,10 +59,20 @@ def _plan(setting: Setting, form: Form) -> Plan:
     return plan_sides(setting, form, toll, ("all",), size=setting.largest)
 
 
-def plan_sides(setting: Setting, form: Form, toll: Toll, takes: tuple[Takes, ...], size: float | None) -> Plan:
-    """A side for each of `takes`, all with the same budgets: what a step costs over all of them is in the toll."""
+def plan_sides(
+    setting: Setting,
+    form: Form,
+    toll: Toll,
+    takes: tuple[Takes, ...],
+    *,
+    size: float | None,
+    unknown: str = SIZE_UNKNOWN,
+    **more: Any,
+) -> Plan:
+    """A side for each of `takes`, all with the same budgets: what a step costs over all of them is in the toll. `size`
+    is how many items they hold, and `unknown` what to say where that matters and is None; `more` are further options."""
     check_units(setting)
-    options = options_of(setting, split=Fraction(1, 2), svt="paper")
+    options = options_of(setting, split=Fraction(1, 2), svt="paper", **more)
     if setting.partition == "finite" and setting.horizon is None:
         raise ConfigurationError('partition="finite" needs a horizon; "infinite" needs none')
     if setting.partition not in ("identity", "finite", "infinite"):
@@ -71,7 +83,7 @@ def plan_sides(setting: Setting, form: Form, toll: Toll, takes: tuple[Takes, ...
         test = SparseVector(spent.partition, options["svt"])
         assert test.rho and test.nu  # laws out of range are refused here, not at the first tick
     made = partial(_sides, setting, form, takes, spent, options["svt"], Facts(setting.horizon, size))
-    opened = "" if setting.static.additive or size is not None else SIZE_UNKNOWN
+    opened = "" if setting.static.additive or size is not None else unknown
     levels = (setting.horizon or 1 << 20).bit_length() + 2
     small = 8 * levels * (setting.static.cells + setting.static.width) * len(takes) <= _SMALL
     return Plan(spent.charge, made, returns=small, open=opened or (NO_LAST_TICK if setting.horizon is None else ""))

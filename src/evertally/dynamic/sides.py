@@ -17,8 +17,8 @@ import numpy as np
 from evertally.contract.in_place import stairs
 from evertally.contract.rows import from_bytes, to_bytes
 from evertally.dynamic.accuracy import SummedAccuracy
-from evertally.dynamic.parts import Budget, IntArray, StaticMechanism, Updates
 from evertally.dynamic.partitioners import EveryTick, Partitioner, Staleness
+from evertally.dynamic.parts import Budget, IntArray, StaticMechanism, Updates
 from evertally.dynamic.prefix import DoublingBlocks, FiniteTree
 from evertally.secret import Secret
 
