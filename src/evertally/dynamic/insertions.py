@@ -70,7 +70,7 @@ def plan_sides(
     **more: Any,
 ) -> Plan:
     """A side for each of `takes`, all with the same budgets: what a step costs over all of them is in the toll. `size`
-    is how many items they hold, and `unknown` what to say where that matters and is None; `more` are further options."""
+    is how many items they hold, and `unknown` what to say where that matters and is None; `more` are more options."""
     check_units(setting)
     options = options_of(setting, split=Fraction(1, 2), svt="paper", **more)
     if setting.partition == "finite" and setting.horizon is None:
@@ -80,8 +80,7 @@ def plan_sides(
     split = None if setting.partition == "identity" else _split(options["split"])
     spent = purse(setting, toll, split=split)
     if spent.partition is not None:
-        test = SparseVector(spent.partition, options["svt"])
-        assert test.rho and test.nu  # laws out of range are refused here, not at the first tick
+        SparseVector(spent.partition, options["svt"]).check()
     made = partial(_sides, setting, form, takes, spent, options["svt"], Facts(setting.horizon, size))
     opened = "" if setting.static.additive or size is not None else unknown
     levels = (setting.horizon or 1 << 20).bit_length() + 2

@@ -54,6 +54,10 @@ class SparseVector:
     def nu(self) -> DiscreteLaplace:
         return DiscreteLaplace(round_up(_SCALES[self.scales][1] / self.epsilon))
 
+    def check(self) -> None:
+        """Refuses an epsilon whose laws are out of range."""
+        _ = self.rho, self.nu
+
     def threshold(self, ticks: int, beta: float, tails: int = _INTEGERS) -> float:
         """So high that none of so many ticks closes an empty segment, up to probability beta."""
         return _SCALES[self.scales][2] / float(self.epsilon) * math.log(tails * ticks / beta)

@@ -6,8 +6,8 @@ updates (event) or items; see `Setting`.
 Of one lifetime the updates that a construction sees change in at most two places, which have one cell: an insertion and
 its deletion come or go, or a deletion moves (dynamic-data 6.3, 14.2). So do those of one update by value, floored at 0
 (6.3). In trees of disjoint nodes both are 2 epsilon and 2 rho, not 4 rho: a node holds one of the two places, or both,
-of which one sign cancels the other (6.1, "node Gram matrix"). Several steps at once: epsilon adds up, rho by the triangle
-inequality for norms, so with the square of their number.
+of which one sign cancels the other (6.1, "node Gram matrix"). Several steps at once: epsilon adds up, rho by the
+triangle inequality for norms, so with the square of their number.
 
 Partition and releases (1.2): pure losses add up. Under (epsilon, delta) the releases keep a rho ledger, converted once
 with what the partition leaves of epsilon. Under rho the partition is epsilon^2/2, by concurrent composition
@@ -91,7 +91,7 @@ def purse(setting: Setting, toll: Toll, *, split: Fraction | None = None) -> Pur
     >>> item = Setting(static, ApproxDP(1, 1e-6), None, "id", "item", steps=1)
     >>> spent = purse(item, two_toll(item), split=Fraction(1, 2))
     >>> spent.partition, round(spent.releases.rho, 6), round(ApproxDP(0.5, 1e-6).to_zcdp().rho / 2, 6)
-    (Fraction(1, 4), 0.003122, 0.003122)
+    (Fraction(1, 4), 0.003321, 0.003321)
     """
     promise, static = setting.guarantee, setting.static
     part = Fraction(0) if split is None else split
