@@ -67,11 +67,21 @@ class AnswersQueries(RowForm):
 
 
 class CellForm(AnswersQueries, LabelledForm):
-    """A number for each cell, as it is."""
+    """A number for each cell, as it is; each is off like any other."""
 
     def __init__(self, labels: Sequence[str], weights: Callable[[Any], FloatArray]) -> None:
         LabelledForm.__init__(self, labels)
         self._weights, self._unit = weights, 1
+
+    def interval(self, row: IntArray, accuracy: Any, beta: float) -> tuple[Any, Any]:
+        radius = accuracy.of(self.labels[0]).radius(beta)
+        if math.isfinite(radius):
+            radius = math.floor(radius)  # releases and truth are integers
+        return self.show(row - radius), self.show(row + radius)
+
+    def deviation(self, accuracy: Any) -> float | None:
+        found: float | None = accuracy.of(self.labels[0]).stddev
+        return found
 
 
 class QueryForm(AnswersQueries):

@@ -7,7 +7,7 @@ released anew at public times, if they or a limit on lifetimes are declared; eve
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
@@ -20,7 +20,7 @@ from evertally.counting.tree import Radix
 from evertally.dynamic.charges import Encoder, Relation
 from evertally.dynamic.choosing import Noise, Question, choose_noise
 from evertally.dynamic.constructions import CONSTRUCTIONS
-from evertally.dynamic.families import Family
+from evertally.dynamic.families import Boxes, Count, Family, Marginals, Points, Ranges
 from evertally.dynamic.linear import UpdateEngine
 from evertally.dynamic.parts import Plan, Setting, StaticMechanism
 from evertally.dynamic.static import STATICS, Additive, make_static, rank_static
@@ -42,7 +42,7 @@ class Wanted:
     contribution: Contribution
     horizon: int | None
     memory_limit: int
-    queries: tuple[Any, ...]  # that a release shows; errors are quoted for them
+    queries: tuple[Any, ...] | None  # that a release shows, and errors are quoted for; None: each column of the row
     radix: Radix = "formula"
     process: str = "auto"
     static: str = "auto"
@@ -97,19 +97,22 @@ def automatic(wanted: Wanted) -> str:
         return ANEW
     rows = [_row(wanted, name) for name in CONSTRUCTIONS]
     choices = [
-        f'mechanism="{row.name}" (predicted error {shown(row.bound)})' if not row.refused else f"{row.name}: {row.refused}"
+        f'mechanism="{row.name}" (predicted error {shown(row.bound)})'
+        if not row.refused
+        else f"{row.name}: {row.refused}"
         for row in rows
     ]
     nothing = "the number of items" if wanted.largest is None else shown(float(wanted.largest))
     raise ConfigurationError(
-        f'static="{wanted.static}" is no linear encoder, and without `every` or `max_lifetime` no way is good enough to be '
-        f"taken by itself; answering 0 is off by at most {nothing}. Declare one of them, or choose: {'; '.join(choices)}"
+        f'static="{wanted.static}" is no linear encoder, and without `every` or `max_lifetime` no way is good enough '
+        f"to be taken by itself; answering 0 is off by at most {nothing}. Declare one of them, or choose: "
+        f"{'; '.join(choices)}"
     )
 
 
 def linear(wanted: Wanted) -> Taken:
     """L, with the strategy and the process of least worst standard deviation."""
-    names = [name for name, record in STATICS.items() if record.additive] if wanted.static == "auto" else [wanted.static]
+    names = _encoders(wanted.family) if wanted.static == "auto" else [wanted.static]
     found: list[tuple[float, str, Additive, Noise]] = []
     refusals: list[str] = []
     for name in names:
@@ -128,7 +131,7 @@ def linear(wanted: Wanted) -> Taken:
     score, name, static, noise = min(found, key=lambda one: one[0])
 
     def engine(source: ItemSource) -> UpdateEngine:
-        return UpdateEngine(lambda: noise.make(source), static, wanted.queries)
+        return UpdateEngine(lambda: noise.make(source), static.strategy, wanted.queries)
 
     at = HYBRID_TARGET if wanted.horizon is None else None
 
@@ -186,6 +189,15 @@ def _row(wanted: Wanted, name: str, by_name: bool = True) -> Way:
     )
 
 
+def _encoders(family: Family) -> Sequence[str]:
+    """The linear encoders that are worth a try."""
+    if isinstance(family, Count | Points):
+        return ["histogram"]
+    if isinstance(family, Ranges | Boxes):
+        return ["histogram", "hierarchy", *(["square-root"] if isinstance(family, Ranges) else [])]
+    return ["histogram", "marginals" if isinstance(family, Marginals) else "matrix"]
+
+
 def _question(wanted: Wanted, static: Additive) -> Question:
     norms = static.norms
     encoder = Encoder(norms.l1, norms.l2_squared, norms.linf, norms.nonnegative)
@@ -202,8 +214,9 @@ def _question(wanted: Wanted, static: Additive) -> Question:
 
 def _static(wanted: Wanted) -> tuple[str, StaticMechanism]:
     """The named static mechanism, or the one of the smallest error for one release."""
-    if wanted.static != "auto":
-        return wanted.static, wanted.made_static(wanted.static)
+    if wanted.static != "auto" or isinstance(wanted.family, Count | Points):
+        named = "histogram" if wanted.static == "auto" else wanted.static
+        return named, wanted.made_static(named)
     size = None if wanted.largest is None else float(wanted.largest)
     name = rank_static(wanted.family, budgets(wanted.guarantee)[:1], beta=wanted.beta, size=size).best.name
     return name, wanted.made_static(name)
