@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -121,7 +122,15 @@ class Dynamic(Mechanism):
 
     def ways(self) -> Ranking:
         """The ranked table of ways to release this, with bounds that hold with probability 95 %."""
-        return ways(self._wanted, self._taken)
+        ranked = ways(self._wanted, self._taken)
+        return Ranking(way.shown_as(_once_more) for way in ranked) if self._rounded() else ranked
+
+    def _rounded(self) -> bool:
+        return isinstance(self._form, AnswersQueries) and self._form.rounded
+
+    def _bound(self, beta: float, tick: int | None, trust_largest: bool = False) -> float:
+        bound = super()._bound(beta, tick, trust_largest)
+        return _once_more(bound) if self._rounded() else bound
 
     def _presence_engine(self) -> PresenceEngine:
         assert isinstance(self._engine, PresenceEngine)
@@ -196,7 +205,7 @@ class Dynamic(Mechanism):
         if isinstance(family, Points) and taken.static_name == "histogram":
             form: AnswersQueries = CellForm(list(shown), static.weights)
         else:
-            form = QueryForm(static.width, static.unit, static.weights, shown, single=single)
+            form = QueryForm(static.width, static.unit, static.weights, shown, counts=family.unit == 1, single=single)
         identity, longest = relation.identity, relation.max_lifetime
         door = UpdateDoor(
             family.cell,
@@ -252,6 +261,11 @@ class Dynamic(Mechanism):
             }
             | (settled or {}),
         )
+
+
+def _once_more(bound: float) -> float:
+    """The error of what is rounded to whole numbers, like the truth."""
+    return math.floor(bound + 0.5) if math.isfinite(bound) else bound
 
 
 def _read(options: Any, name: str) -> dict[str, Any]:
