@@ -186,6 +186,7 @@ def test_groups():
     [
         ({"horizon": None}, "max_lifetime or a horizon"),
         ({"every": 0}, "every must be"),
+        ({"guarantee": PureDP(Fraction(1, 2**38))}, "scale"),
         ({"identity": "raw"}, "cannot protect items"),
         ({"identity": "value", "protects": "event", "max_lifetime": 4}, "which copy expires"),
         ({"options": (("svt", "paper"),)}, "no option"),

@@ -343,6 +343,8 @@ def test_budgets_are_exact():
         ("doubling", {"partition": "infinite", "options": (("svt", "best"),)}, "svt"),
         ("doubling", {"partition": "infinite", "guarantee": PureDP(100)}, "scale"),
         ("doubling", {"options": (("alloc", 1),)}, "no option"),
+        ("doubling", {"guarantee": PureDP(Fraction(1, 2**35)), "horizon": None}, "scale"),
+        ("tree", {"guarantee": ZCDP(Fraction(1, 2**80))}, "variance"),
         ("subtract", {"deletions": False}, "nothing is deleted"),
         ("subtract", {"protects": "item"}, "cannot protect items"),
         ("subtract", {"identity": "value", "max_lifetime": 3}, "which copy expires"),
