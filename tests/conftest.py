@@ -26,6 +26,8 @@ _LONG_PLACES = (
     "counting/test_counting_function_of_y.py",
     "docs/test_bounds_of_examples.py",
     "docs/test_tutorial.py",
+    "dynamic/test_insertions.py",
+    "dynamic/test_partitioners.py",
     "histogram/test_calibration_is_kept.py",
     "histogram/test_expressions.py",
     "histogram/test_planner.py",

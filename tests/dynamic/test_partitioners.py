@@ -111,9 +111,8 @@ def test_noise_by_address():
     key = Recording(simulation(1))
     partition = infinite(key.source("partition"), epsilon=Fraction(8))
     closed = sum(partition.boundary(t % 3) for t in range(200))
-    drawn = {
-        lane: [node for r in key.draws if r.lane == lane for node in r.nodes] for lane in {r.lane for r in key.draws}
-    }
+    lanes = {drawn.lane for drawn in key.draws}
+    nodes = {lane: [node for drawn in key.draws if drawn.lane == lane for node in drawn.nodes] for lane in lanes}
     assert nodes == {"partition/nu": list(range(1, 201)), "partition/rho": list(range(1, closed + 2))}
 
 
