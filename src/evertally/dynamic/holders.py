@@ -2,8 +2,8 @@
 
 The numbers in the stack are the query chain of the last closed segment. A deletion takes one copy out of one holder,
 and that is the *newest* copy when items are told apart by value: with the oldest, or any other rule, one more update
-re-matches arbitrarily many later deletions, and the guarantee is lost (6.3). Holders are retired when their window ends;
-what they still hold moves into the new node.
+re-matches arbitrarily many later deletions, and the guarantee is lost (6.3). Holders are retired when their window
+ends; what they still hold moves into the new node.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ class Holders(Secret):
         """One insertion or deletion; the deletion of what is not there does nothing."""
         if sign > 0:
             if self.named:
-                assert item >= 0 and item not in self._where, "a lifetime begins once"
+                assert item >= 0, "a lifetime has a number"
+                assert item not in self._where, "a lifetime begins once"
                 self._where[item] = self._new
             self._new.add(cell, item if self.named else -1)
             return

@@ -55,7 +55,7 @@ def without_restarts(q: int) -> tuple[Asked, ...]:
 @dataclass(frozen=True)
 class TreeAccuracy:
     """The error of the answers that come from these nodes. `unseen(beta)`: what the open segment may hold; `largest`:
-    how many items are present at most, as somebody declared it (only mechanisms whose error grows with the data ask)."""
+    how many items are present at most, as somebody declared it (for mechanisms whose error grows with the data)."""
 
     shop: Workshop
     asked: tuple[Asked, ...]
@@ -76,7 +76,7 @@ class TreeAccuracy:
         return self.shop.static.stddev([*contents, *deleted], self.query) if contents else 0.0
 
     def radius(self, beta: float) -> float:
-        """What the error exceeds with probability at most beta: noise, what halted nodes ignore, what nobody counted."""
+        """What the error exceeds with probability at most beta: noise, what halted nodes ignore, what is unseen."""
         part = beta / 3
         halted = [asked for asked in self.asked if asked.halted]
         ignored = sum(asked.left(self.shop, part / len(halted)) for asked in halted)

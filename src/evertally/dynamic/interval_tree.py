@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from evertally.contract.rows import from_bytes, to_bytes
 from evertally.dynamic.holders import Holders
 from evertally.dynamic.interval_accuracy import Asked, TreeAccuracy, without_restarts
 from evertally.dynamic.node import Node, Workshop
+from evertally.dynamic.partitioners import EveryTick, Partitioner
 from evertally.dynamic.parts import IntArray, Updates
 from evertally.secret import Secret
 
@@ -48,38 +50,41 @@ class IntervalTree(Secret):
         shop: Workshop,
         *,
         named: bool,
-        partition: Partition | None = None,
+        partition: Partitioner | None = None,
         most: int | None = None,
         horizon: int | None = None,
         largest: int | None = None,
     ) -> None:
         cap = shop.allocation.cap
-        assert (cap is None) == (most is None) and (most is None or cap is None or most < 2**cap), "an unpaid level"
+        assert cap is None or (most is not None and most < 2**cap), "a segment on a level that is not paid for"
         self.width: int = shop.static.width
         self.tick = self.segment = 0
-        self._shop, self._partition, self._most = shop, partition, most
+        self._shop, self._most = shop, most
+        self._partition = EveryTick() if partition is None else partition
         self._horizon, self._largest = horizon, largest
         self._holders = Holders(named=named)
         self._nodes: list[Node] = []
         self._row = np.zeros(self.width, dtype=np.int64)
-        self._asked: deque[tuple[int, tuple[Asked, ...]]] = deque(maxlen=_REMEMBERED)
+        self._asked: deque[tuple[Asked, ...] | None] = deque(maxlen=_REMEMBERED)  # at the last ticks
 
     def advance(self, batch: Sequence[Updates]) -> tuple[IntArray, IntArray | None]:
         before, changes = self._row, []
         for offset, updates in enumerate(batch):
             self.tick += 1
-            if self._most is None or self.segment < self._most:
-                self._holders.update(updates)
-                if self._boundary(updates):
-                    self._close()
-                    changes.append((offset, self._row))
-            self._asked.append((self.tick, tuple(Asked.of(node) for node in self._nodes)))
+            if self._over:
+                self._asked.append(None)
+                continue
+            self._holders.update(updates)
+            if self._partition.boundary(len(updates) if updates.arrived is None else updates.arrived):
+                self._close()
+                changes.append((offset, self._row))
+            self._asked.append(tuple(Asked.of(node) for node in self._nodes))
         return stairs(before, changes, len(batch))
 
-    def _boundary(self, updates: Updates) -> bool:
-        if self._partition is None:
-            return True
-        return self._partition.boundary(len(updates) if updates.arrived is None else updates.arrived)
+    @property
+    def _over(self) -> bool:
+        """Whether the last segment that was paid for is closed."""
+        return self._most is not None and self.segment >= self._most
 
     def _close(self) -> None:
         """In the order of dynamic-data 14.4: nodes end, those that go on take a step, the new one begins."""
@@ -87,7 +92,7 @@ class IntervalTree(Secret):
         closed = self._holders.close(segment)
         going_on = self._nodes[: len(self._nodes) - len(closed.retired)]
         for node in going_on:
-            node.step(segment, closed.deleted[node.number], lambda number=node.number: self._holders.content(number))
+            node.step(segment, closed.deleted[node.number], partial(self._holders.content, node.number))
         new = Node(segment, self._shop)
         new.open(segment, closed.content)
         self._nodes = [*going_on, new]
@@ -95,43 +100,34 @@ class IntervalTree(Secret):
         self._row = np.sum([node.row() for node in self._nodes], axis=0)
 
     def accuracy(self, tick: int) -> TreeAccuracy:
-        """Known for the last ticks, and for all others if no node opens a second round."""
-        asked = next((asked for at, asked in reversed(self._asked) if at == tick), None)
-        if asked is None:
-            asked = self._before_data(tick)
+        """Known for the last ticks, and for all others if no node opens a second round; otherwise no bound."""
+        ago = self.tick - tick
+        asked = self._asked[-1 - ago] if 0 <= ago < len(self._asked) else self._before_data(tick)
         if asked is None:
             return TreeAccuracy(self._shop, (), lambda beta: math.inf, self._largest)
-        return TreeAccuracy(self._shop, asked, lambda beta: self._unseen(tick, beta), self._largest)
+        return TreeAccuracy(self._shop, asked, lambda beta: self._partition.staleness(beta, tick), self._largest)
 
     def _before_data(self, tick: int) -> tuple[Asked, ...] | None:
-        """Where restarts or boundaries follow from noise, nobody knows before."""
-        if self._shop.allocation.rounds > 1 or self._partition is not None:
+        """Where restarts or boundaries decide nobody knows beforehand, nor what comes after the last segment."""
+        every_tick = isinstance(self._partition, EveryTick)
+        if self._shop.allocation.rounds > 1 or not every_tick or (self._most is not None and tick > self._most):
             return None
-        return without_restarts(tick if self._most is None else min(tick, self._most))
-
-    def _unseen(self, tick: int, beta: float) -> float:
-        """Updates of the open segment, or after the last one: nobody knows how many."""
-        if self._most is not None and (self.segment if tick == self.tick else tick) >= self._most:
-            return math.inf if tick > self._most or self._partition is not None else 0.0
-        return 0.0 if self._partition is None else self._partition.unseen(beta)
+        return without_restarts(tick)
 
     def error_bound(self, beta: float, tick: int | None) -> float:
         """Of all ticks together. Infinite where restarts or boundaries decide: they follow from noise to come."""
         if tick is not None:
             at_tick = beta / self._horizon if self._horizon is not None else 6 * beta / (math.pi * tick) ** 2
             return self.accuracy(tick).radius(at_tick)
-        if self._horizon is None or (self._most is not None and self._most < self._horizon):
+        if self._horizon is None or self._before_data(self._horizon) is None:
             return math.inf
-        # Of all prefixes with so many levels the one with all bits set asks the most releases at every level.
-        asked = self._before_data(2 ** self._horizon.bit_length() - 1)
-        if asked is None:
-            return math.inf
+        # Of all prefixes with so many levels the one with all bits set asks for the most releases, at every level.
+        asked = without_restarts(2 ** self._horizon.bit_length() - 1)
         return TreeAccuracy(self._shop, asked, lambda beta: 0.0, self._largest).radius(beta / self._horizon)
 
     def state(self) -> list[bytes]:
         """Secret: holders, inner trees, and what the nodes have released; noise follows from its address."""
-        partition = [] if self._partition is None else self._partition.state()
-        held = self._holders.state()
+        partition, held = self._partition.state(), self._holders.state()
         counts = np.array([self.segment, len(partition), len(held), len(self._nodes)])
         nodes = [part for node in self._nodes for part in node.state()]
         return [to_bytes(counts), to_bytes(self._row), *partition, *held, *nodes]
@@ -140,11 +136,11 @@ class IntervalTree(Secret):
         self.tick = tick
         self.segment, partition, held, nodes = from_bytes(parts[0]).tolist()
         self._row = from_bytes(parts[1])
-        if self._partition is not None:
-            self._partition.load(parts[2 : 2 + partition])
-        self._holders.load(parts[2 + partition : 2 + partition + held])
-        rest, size = parts[2 + partition + held :], Node.PARTS
+        rest = parts[2:]
+        self._partition.load(rest[:partition])
+        self._holders.load(rest[partition : partition + held])
+        rest, size = rest[partition + held :], Node.PARTS
         self._nodes = [Node.read(rest[k * size : (k + 1) * size], self._shop) for k in range(nodes)]
         self._asked.clear()
-        if self._nodes:
-            self._asked.append((tick, tuple(Asked.of(node) for node in self._nodes)))
+        if not self._over or self._partition.tick == tick:  # later ticks the partition is not told
+            self._asked.append(tuple(Asked.of(node) for node in self._nodes))

@@ -20,7 +20,7 @@ from evertally.integers import whole
 Form = Literal["value", "token-event", "token-item"]
 
 # A rational below 6/pi^2: pi^2 = 9.86960440108935...
-_BELOW_SIX_OVER_PI_SQUARED = Fraction(6 * 10**13, 98_696_044_010_894)
+_SERIES = Fraction(6 * 10**13, 98_696_044_010_894)
 _GRID = 2**64
 _SUMMED_LEVELS = 64  # above them: a bound on the tail
 
@@ -84,8 +84,7 @@ def _levels(name: str, cap: int | None) -> _Series:
     if cap is not None:
         return _Series(lambda level: Fraction(1, cap), lambda last: Fraction(max(0, cap - last), cap))
     if name in ("A0", "A1"):
-        c = _BELOW_SIX_OVER_PI_SQUARED
-        return _Series(lambda level: c / level**2, lambda last: c / last)  # sum over k > K of 1/k^2 < 1/K
+        return _Series(lambda level: _SERIES / level**2, lambda last: _SERIES / last)  # sum over k > K of 1/k^2 < 1/K
     return _Series(lambda level: Fraction(1, level * (level + 1)), lambda last: Fraction(1, last + 1))
 
 
@@ -106,20 +105,9 @@ def allocation(name: str, *, form: Form, rounds: int, levels: int | None = None)
     levels = None if levels is None else whole("levels", levels, 1, 62)
     weight = _levels(name, levels).weight
     if name == "AT":
-        leaf = weight(1)
-
-        def shares(level: int, round_: int) -> Shares:
-            one = weight(level) * _telescoping(round_) / 2
-            return Shares(one, one, one, one)
-
+        leaf, shares = weight(1), _four_alike(weight, _telescoping)
     elif name == "A0":
-        c = _BELOW_SIX_OVER_PI_SQUARED
-        leaf = weight(1) * c / 4
-
-        def shares(level: int, round_: int) -> Shares:
-            one = weight(level) * c / (4 * round_**2)
-            return Shares(one, one, one, one)
-
+        leaf, shares = weight(1) * _SERIES / 4, _four_alike(weight, lambda round_: _SERIES / (2 * round_**2))
     elif name == "A1":
         leaf, shares = _normalised(weight, rounds, levels, form)
     elif name == "A2":
@@ -130,6 +118,14 @@ def allocation(name: str, *, form: Form, rounds: int, levels: int | None = None)
     if spent > 1:
         raise AssertionError(f"the allocation {name} spends {float(spent):.4f} of its budget")
     return Allocation(name, form, rounds, levels, leaf, spent, shares)
+
+
+def _four_alike(weight: Callable[[int], Fraction], of_round: Callable[[int], Fraction]) -> Callable[[int, int], Shares]:
+    def shares(level: int, round_: int) -> Shares:
+        one = weight(level) * of_round(round_) / 2
+        return Shares(one, one, one, one)
+
+    return shares
 
 
 def _deletions_once(weight: Callable[[int], Fraction], form: Form) -> tuple[Fraction, Callable[[int, int], Shares]]:

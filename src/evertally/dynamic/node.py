@@ -127,7 +127,9 @@ class Node(Secret):
         self._counted = FiniteTree(
             SizeRelease(), shop.budget.share(shares.counted), steps, self._places(f"counted/{lane}")
         )
-        self._deleted = FiniteTree(shop.static, shop.budget.share(shares.deleted), steps, self._places(f"deleted/{lane}"))
+        self._deleted = FiniteTree(
+            shop.static, shop.budget.share(shares.deleted), steps, self._places(f"deleted/{lane}")
+        )
 
     def _places(self, role: str) -> Callable[[int, int], Place]:
         shop, opened = self._shop, self.opened
@@ -145,7 +147,8 @@ class Node(Secret):
         assert self.number < segment <= self.last, "a node is asked in its window only"
         if self.halted:
             return
-        assert self._counted is not None and self._deleted is not None
+        assert self._counted is not None
+        assert self._deleted is not None
         assert segment == self.opened + self._counted.index + 1, "one inner index for each segment"
         self._counted.feed(np.array([sum(deleted.values())], dtype=np.int64))
         # The test reads the count only: where it opens a new round, the old one releases nothing more (14.5).
@@ -157,7 +160,8 @@ class Node(Secret):
 
     def restarts(self) -> bool:
         """Whether more than half of this round's base seems deleted: count >= size/2 + 2 gamma."""
-        assert self.size is not None and self._counted is not None
+        assert self.size is not None
+        assert self._counted is not None
         margin = self.margins[self._counted.index.bit_length() - 1]
         return 2 * self.deletions >= self.size + 4 * margin
 
