@@ -1,5 +1,5 @@
-"""A tiny static mechanism for tests of constructions: counts of cells, each with noise; and one that writes down what it
-was asked. The real ones are in `evertally.dynamic.static`."""
+"""Tiny static mechanisms for tests of constructions: counts of cells, each with noise; and one that writes down what
+it was asked. The real ones are in `evertally.dynamic.static`."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from small_static import Recorded, SmallHistogram
+
 from evertally.dynamic.parts import Place
 from evertally.dynamic.prefix import DoublingBlocks, FiniteTree, amount, chain, level_of
 from evertally.errors import HorizonExceeded

@@ -1,9 +1,9 @@
 """What was inserted so far, released index by index: a tree (C1), and blocks that double (C2). dynamic-data 5.1, 5.2.
 
-Black boxes around a static mechanism: index u brings one multiset, maybe empty, and one release is made, of the node that
-ends at u. What is present after u is the disjoint union of a few released nodes, so their rows add up to the answer. A
-node covers (u - lb(u), u], lb(u) the lowest set bit of u (Fenwick); the prefix [1, u] is the union of the nodes u,
-u - lb(u), ..., one for each set bit of u.
+Black boxes around a static mechanism: index u brings one multiset, maybe empty, and one release is made, of the node
+that ends at u. What is present after u is the disjoint union of a few released nodes, so their rows add up to the
+answer. A node covers (u - lb(u), u], lb(u) the lowest set bit of u (Fenwick); the prefix [1, u] is the union of the
+nodes u, u - lb(u), ..., one for each set bit of u.
 """
 
 from __future__ import annotations
