@@ -59,42 +59,43 @@ class TreeAccuracy:
 
     shop: Workshop
     asked: tuple[Asked, ...]
-    unseen: Callable[[float], float]
+    unseen: Callable[[float], float] | None
     largest: int | None
     query: Any = None
+    one: bool = False  # whether it is about one query; None may be one
 
     def of(self, query: Any) -> TreeAccuracy:
         """For one query."""
-        return replace(self, query=query)
+        return replace(self, query=query, one=True)
 
     @property
     def stddev(self) -> float | None:
         """Of the noise in the answer of one query; None where an answer is off by more than noise."""
-        if self.query is None or any(asked.halted for asked in self.asked):
+        if not self.one or any(asked.halted for asked in self.asked):
             return None
         contents, deleted = self._budgets()
         return self.shop.static.stddev([*contents, *deleted], self.query) if contents else 0.0
 
     def radius(self, beta: float) -> float:
         """What the error exceeds with probability at most beta: noise, what halted nodes ignore, what is unseen."""
-        part = beta / 3
         halted = [asked for asked in self.asked if asked.halted]
+        part = beta / (1 + bool(halted) + (self.unseen is not None))
         ignored = sum(asked.left(self.shop, part / len(halted)) for asked in halted)
-        return self._noise(part) + ignored + self.unseen(part)
+        return self._noise(part) + ignored + (self.unseen(part) if self.unseen is not None else 0.0)
 
     def _noise(self, beta: float) -> float:
         contents, deleted = self._budgets()
-        static = self.shop.static
+        static, query = self.shop.static, self.query if self.one else None
         if not contents:
             return 0.0
         if static.additive:  # symmetric noise: a difference has the law of a sum
-            return static.error([*contents, *deleted], beta, None, self.query)
+            return static.error([*contents, *deleted], beta, None, query)
         if self.largest is None:
             return math.inf
         # Each node held at most `largest` items when its round began, and lost no more than those.
         size = float(self.largest * len(contents))
-        lost = static.error(deleted, beta / 2, size, self.query) if deleted else 0.0
-        return static.error(contents, beta / 2, size, self.query) + lost
+        lost = static.error(deleted, beta / 2, size, query) if deleted else 0.0
+        return static.error(contents, beta / 2, size, query) + lost
 
     def _budgets(self) -> tuple[list[Budget], list[Budget]]:
         pairs = [asked.budgets(self.shop) for asked in self.asked if not asked.halted]

@@ -75,7 +75,8 @@ class IntervalTree(Secret):
                 self._asked.append(None)
                 continue
             self._holders.update(updates)
-            if self._partition.boundary(len(updates) if updates.arrived is None else updates.arrived):
+            # What the door dropped is not counted here either: one lifetime, or one update by value, is two counts.
+            if self._partition.boundary(len(updates)):
                 self._close()
                 changes.append((offset, self._row))
             self._asked.append(tuple(Asked.of(node) for node in self._nodes))
@@ -105,7 +106,7 @@ class IntervalTree(Secret):
         asked = self._asked[-1 - ago] if 0 <= ago < len(self._asked) else self._before_data(tick)
         if asked is None:
             return TreeAccuracy(self._shop, (), lambda beta: math.inf, self._largest)
-        return TreeAccuracy(self._shop, asked, lambda beta: self._partition.staleness(beta, tick), self._largest)
+        return TreeAccuracy(self._shop, asked, self._partition.staleness(tick if ago else None), self._largest)
 
     def _before_data(self, tick: int) -> tuple[Asked, ...] | None:
         """Where restarts or boundaries decide nobody knows beforehand, nor what comes after the last segment."""
@@ -117,13 +118,12 @@ class IntervalTree(Secret):
     def error_bound(self, beta: float, tick: int | None) -> float:
         """Of all ticks together. Infinite where restarts or boundaries decide: they follow from noise to come."""
         if tick is not None:
-            at_tick = beta / self._horizon if self._horizon is not None else 6 * beta / (math.pi * tick) ** 2
-            return self.accuracy(tick).radius(at_tick)
+            return self.accuracy(tick).radius(beta)
         if self._horizon is None or self._before_data(self._horizon) is None:
             return math.inf
         # Of all prefixes with so many levels the one with all bits set asks for the most releases, at every level.
         asked = without_restarts(2 ** self._horizon.bit_length() - 1)
-        return TreeAccuracy(self._shop, asked, lambda beta: 0.0, self._largest).radius(beta / self._horizon)
+        return TreeAccuracy(self._shop, asked, None, self._largest).radius(beta / self._horizon)
 
     def state(self) -> list[bytes]:
         """Secret: holders, inner trees, and what the nodes have released; noise follows from its address."""
