@@ -74,6 +74,7 @@ class Taken:
     engine: Callable[[ItemSource], Engine]
     process: str = ""
     row: Way | None = None
+    open: str = ""  # why nothing bounds the error
 
 
 class AtWork(InPlace):
@@ -169,7 +170,7 @@ def constructed(wanted: Wanted, mechanism: str) -> Taken:
 
     # What a construction charges for a step it knows itself; this is the step.
     change = wanted.relation.change(Encoder())
-    return Taken(mechanism, name, static, plan.charge, change, engine)
+    return Taken(mechanism, name, static, plan.charge, change, engine, open=plan.open)
 
 
 def ways(wanted: Wanted, taken: Taken) -> Ranking:
@@ -202,6 +203,7 @@ def _row(wanted: Wanted, name: str, by_name: bool = True) -> Way:
         score=math.inf if by_name else 0.0,
         expect=lambda: error(0.5),
         promise=lambda: error(wanted.beta),
+        open=plan.open,
         by_name=by_name,
     )
 
