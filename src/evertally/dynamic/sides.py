@@ -16,7 +16,7 @@ import numpy as np
 
 from evertally.contract.in_place import stairs
 from evertally.contract.rows import from_bytes, to_bytes
-from evertally.dynamic.accuracy import SummedAccuracy
+from evertally.dynamic.accuracy import SummedAccuracy, part_of_beta
 from evertally.dynamic.partitioners import EveryTick, Partitioner, Staleness
 from evertally.dynamic.parts import Budget, IntArray, StaticMechanism, Updates
 from evertally.dynamic.prefix import DoublingBlocks, FiniteTree
@@ -113,18 +113,19 @@ class Sides(Secret):
         return [staleness for staleness in found if staleness is not None]
 
     def error_bound(self, beta: float, tick: int | None) -> float:
-        """Before anything is known. Without a horizon nothing bounds all ticks together."""
+        """Before anything is known; at a tick, such that all ticks together fail with beta. Without a horizon nothing
+        bounds all of them by one number."""
         last = self._facts.horizon if tick is None else tick
         if last is None:
             return math.inf
         exact = tick is not None and isinstance(self._sides[0].partition, EveryTick)
         covers = [side.structure.budgets(last) if exact else side.structure.widest(last) for side in self._sides]
-        ticks = 1 if tick is not None else last  # the noise of each index may fail
+        part = part_of_beta(self._facts.horizon, last)
         noise = SummedAccuracy(self._static, covers, self._facts.size)
         unseen = self._unseen(last)
         if not unseen:
-            return noise.radius(beta / ticks)
-        return noise.radius(beta / 2 / ticks) + SummedAccuracy(self._static, [], None, unseen).missing(beta / 2)
+            return noise.radius(beta * part)
+        return noise.radius(beta / 2 * part) + SummedAccuracy(self._static, [], None, unseen).missing(beta / 2)
 
     def state(self) -> list[bytes]:
         return [part for side in self._sides for part in side.state()]
