@@ -135,7 +135,7 @@ class Anew(Secret):
         if last is None:
             return math.inf
         releases = None if self._horizon is None else self._schedule.by(self._horizon)
-        number = self._schedule.by(last)
+        number = max(1, self._schedule.by(last))
         at = SummedAccuracy(self._static, [[self._allowance.share(number)]], self._largest)
         noise = at.radius(beta * part_of_beta(releases, number))
         fresh = releases == self._horizon if tick is None else self._schedule.due(tick)

@@ -106,7 +106,8 @@ class Sides(Secret):
 
     def accuracy(self, tick: int) -> SummedAccuracy:
         covers = [side.cover(tick) for side in self._sides]
-        return SummedAccuracy(self._static, covers, self._facts.size, self._unseen(None if tick == self.tick else tick))
+        unseen = self._unseen(None if tick == self.tick else tick)
+        return SummedAccuracy(self._static, covers, self._facts.size, unseen, fixed=not unseen)
 
     def _unseen(self, tick: int | None) -> list[Staleness]:
         found = [side.partition.staleness(tick) for side in self._sides]
