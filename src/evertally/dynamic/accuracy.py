@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,16 +12,6 @@ from evertally.dynamic.parts import Budget, StaticMechanism
 def check_laws(static: StaticMechanism, smallest: Budget, size: int | None) -> None:
     """Refuses a budget whose noise is out of range before the first tick: its error cannot be said."""
     static.error([smallest], 0.05, 1.0 if size is None else float(size))
-
-
-def part_of_beta(count: int | None, number: int) -> float:
-    """The part of a failure probability that release `number` has, of so many (None: without end): they add up to 1 at
-    most (dynamic-data 5.4, "all times").
-
-    >>> part_of_beta(10, 3), round(part_of_beta(None, 3), 4)
-    (0.1, 0.0675)
-    """
-    return 1 / count if count is not None else 6 / (math.pi * max(number, 1)) ** 2
 
 
 @dataclass(frozen=True)
@@ -57,11 +46,7 @@ class SummedAccuracy:
     def radius(self, beta: float) -> float:
         if not self.unseen:
             return self._noise(beta)
-        return self._noise(beta / 2) + self.missing(beta / 2)
-
-    def missing(self, beta: float) -> float:
-        """How many updates may be missing."""
-        return sum(unseen(beta / len(self.unseen)) for unseen in self.unseen)
+        return self._noise(beta / 2) + sum(unseen(beta / 2 / len(self.unseen)) for unseen in self.unseen)
 
     def _noise(self, beta: float) -> float:
         covers = [cover for cover in self.covers if cover]

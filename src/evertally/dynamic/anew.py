@@ -19,7 +19,7 @@ import numpy as np
 
 from evertally.contract.in_place import stairs
 from evertally.contract.rows import from_bytes, to_bytes
-from evertally.dynamic.accuracy import SummedAccuracy, check_laws, part_of_beta
+from evertally.dynamic.accuracy import SummedAccuracy, check_laws
 from evertally.dynamic.insertions import NO_LAST_TICK, SIZE_UNKNOWN
 from evertally.dynamic.parts import Budget, Construction, IntArray, Place, Plan, Setting, StaticMechanism, Updates
 from evertally.dynamic.tolls import anew_toll, check_units, options_of, purse
@@ -130,16 +130,14 @@ class Anew(Secret):
         return math.inf if self._largest is None or not linear else float(self._largest)
 
     def error_bound(self, beta: float, tick: int | None) -> float:
-        """At a tick, such that all ticks together fail with beta: each release has its part."""
-        last = self._horizon if tick is None else tick
-        if last is None:
+        if tick is not None:
+            return self.accuracy(tick).radius(beta)
+        if self._horizon is None:
             return math.inf
-        releases = None if self._horizon is None else self._schedule.by(self._horizon)
-        number = max(1, self._schedule.by(last))
-        at = SummedAccuracy(self._static, [[self._allowance.share(number)]], self._largest)
-        noise = at.radius(beta * part_of_beta(releases, number))
-        fresh = releases == self._horizon if tick is None else self._schedule.due(tick)
-        return noise + (0.0 if fresh else self._most_unseen())
+        releases = self._schedule.by(self._horizon)
+        stale = [] if releases == self._horizon else [_Since(self._most_unseen())]
+        bound = SummedAccuracy(self._static, [[self._allowance.share(releases)]], self._largest, stale)
+        return bound.radius(beta / self._horizon)
 
     def state(self) -> list[bytes]:
         return [to_bytes(self._present), to_bytes(self._row)]

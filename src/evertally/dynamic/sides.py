@@ -16,7 +16,7 @@ import numpy as np
 
 from evertally.contract.in_place import stairs
 from evertally.contract.rows import from_bytes, to_bytes
-from evertally.dynamic.accuracy import SummedAccuracy, part_of_beta
+from evertally.dynamic.accuracy import SummedAccuracy
 from evertally.dynamic.partitioners import EveryTick, Partitioner, Staleness
 from evertally.dynamic.parts import Budget, IntArray, StaticMechanism, Updates
 from evertally.dynamic.prefix import DoublingBlocks, FiniteTree
@@ -114,19 +114,14 @@ class Sides(Secret):
         return [staleness for staleness in found if staleness is not None]
 
     def error_bound(self, beta: float, tick: int | None) -> float:
-        """Before anything is known; at a tick, such that all ticks together fail with beta. Without a horizon nothing
-        bounds all of them by one number."""
+        """Before anything is known. Without a horizon nothing bounds all ticks together."""
         last = self._facts.horizon if tick is None else tick
         if last is None:
             return math.inf
         exact = tick is not None and isinstance(self._sides[0].partition, EveryTick)
         covers = [side.structure.budgets(last) if exact else side.structure.widest(last) for side in self._sides]
-        part = part_of_beta(self._facts.horizon, last)
-        noise = SummedAccuracy(self._static, covers, self._facts.size)
-        unseen = self._unseen(last)
-        if not unseen:
-            return noise.radius(beta * part)
-        return noise.radius(beta / 2 * part) + SummedAccuracy(self._static, [], None, unseen).missing(beta / 2)
+        bound = SummedAccuracy(self._static, covers, self._facts.size, self._unseen(last))
+        return bound.radius(beta if tick is not None else beta / last)
 
     def state(self) -> list[bytes]:
         return [part for side in self._sides for part in side.state()]
