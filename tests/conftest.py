@@ -25,6 +25,7 @@ _LONG_PLACES = (
     "counting/test_counting_exact_privacy.py",
     "counting/test_counting_function_of_y.py",
     "docs/test_bounds_of_examples.py",
+    "dynamic/test_interval_privacy.py",
     "docs/test_tutorial.py",
     "dynamic/test_insertions.py",
     "dynamic/test_partitioners.py",
