@@ -27,6 +27,8 @@ _LONG_PLACES = (
     "docs/test_bounds_of_examples.py",
     "dynamic/test_interval_privacy.py",
     "docs/test_tutorial.py",
+    "dynamic/test_insertions.py",
+    "dynamic/test_partitioners.py",
     "histogram/test_calibration_is_kept.py",
     "histogram/test_expressions.py",
     "histogram/test_planner.py",

@@ -9,6 +9,11 @@ from typing import Any
 from evertally.dynamic.parts import Budget, StaticMechanism
 
 
+def check_laws(static: StaticMechanism, smallest: Budget, size: int | None) -> None:
+    """Refuses a budget whose noise is out of range before the first tick: its error cannot be said."""
+    static.error([smallest], 0.05, 1.0 if size is None else float(size))
+
+
 @dataclass(frozen=True)
 class SummedAccuracy:
     """Of a signed sum of releases. `covers` are the budgets of each part's releases, `size` how many items they hold at
