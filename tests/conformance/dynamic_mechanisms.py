@@ -141,4 +141,23 @@ DYNAMIC_MECHANISMS: tuple[Subject, ...] = (
     dynamic(CONCENTRATED, feed=by_value, truth=_signed, identity="raw", protects="event"),
     dynamic(CONCENTRATED, feed=by_value, truth=_signed, identity="raw", unique_deletions=True, histogram=False),
     dynamic(CONCENTRATED, users=True, histogram=False),
+    dynamic(PURE, mechanism="interval-tree"),
+    dynamic(
+        APPROXIMATE,
+        None,
+        mechanism="interval-tree",
+        lifetimes=2,
+        max_lifetime=4,
+        protects="event",
+        construction={"max_rounds": 1},
+    ),
+    dynamic(
+        CONCENTRATED,
+        feed=by_value,
+        truth=_floored,
+        identity="value",
+        protects="event",
+        mechanism="interval-tree",
+        construction={"max_segments": 31},
+    ),
 )
