@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from evertally.contract.in_place import InPlace
 from evertally.contract.parts import Engine
 from evertally.counting.choose import budgets
 from evertally.counting.processes import HYBRID_TARGET
@@ -19,6 +18,7 @@ from evertally.counting.tree import Radix
 from evertally.dynamic.charges import Encoder, Relation
 from evertally.dynamic.choosing import Noise, Question, choose_noise
 from evertally.dynamic.constructions import CONSTRUCTIONS
+from evertally.dynamic.engine import AtWork
 from evertally.dynamic.families import Boxes, Count, Family, Marginals, Points, Ranges
 from evertally.dynamic.linear import UpdateEngine
 from evertally.dynamic.parts import Plan, Setting, StaticMechanism
@@ -75,20 +75,6 @@ class Taken:
     process: str = ""
     row: Way | None = None
     open: str = ""  # why nothing bounds the error
-
-
-class AtWork(InPlace):
-    """A construction as an engine. What it says about one tick holds for that tick; the contract asks for all ticks
-    together, so each gets its share of the failure probability."""
-
-    def __init__(self, make: Any, source: ItemSource, horizon: int | None, *, returns: bool) -> None:
-        super().__init__(make, source, returns=returns)
-        self._horizon = horizon
-
-    def error_bound(self, beta: float, tick: int | None, trust_largest: bool = False) -> float:
-        if tick is not None:
-            beta = beta / self._horizon if self._horizon is not None else 6 * beta / (math.pi * tick) ** 2
-        return super().error_bound(beta, tick, trust_largest)
 
 
 def settle(wanted: Wanted, mechanism: str) -> Taken:
