@@ -111,8 +111,8 @@ def _check_events(spec: StreamSpec) -> None:
     if spec.user_column is not None:
         _check_column(spec, spec.user_column, _USERS, "[stream] user_column")
     for query in spec.queries:
-        if query.column is not None:
-            _check_column(spec, query.column, query.record.reads.declared, f"the {query.kind} {query.name!r}")
+        for column in query.columns:
+            _check_column(spec, column.name, column.reads.declared, f"the {query.kind} {query.name!r}")
 
 
 def _check_column(spec: StreamSpec, column: str, types: tuple[str, ...], use: str) -> None:

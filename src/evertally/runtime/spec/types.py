@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from evertally.errors import ConfigurationError
 from evertally.kinds import Kind, find, is_ours
+from evertally.kinds.reads import Column
 from evertally.privacy import ApproxDP, Guarantee
 from evertally.runtime.clock import Clock
 from evertally.runtime.spec.file import SpecFile
@@ -42,6 +43,11 @@ class QuerySpec:
         if record is None:
             raise ConfigurationError(f"the kind {self.kind!r} of the query {self.name!r} is not registered")
         return record
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The input columns that it reads; none if events are only counted."""
+        return self.record.columns(self.column, self.parameters)
 
     @property
     def ours(self) -> bool:
@@ -150,5 +156,9 @@ class StreamSpec:
 
     def columns(self) -> list[str]:
         """The input columns that the stream needs, each once."""
-        wanted = [self.clock.column, self.user_column, *(query.column for query in self.queries)]
-        return list(dict.fromkeys(name for name in wanted if name is not None))
+        return self.wanted(self.clock.column, self.user_column)
+
+    def wanted(self, *others: str | None) -> list[str]:
+        """The columns that the queries read, after others, each once."""
+        read = [column.name for query in self.queries for column in query.columns]
+        return list(dict.fromkeys([*(name for name in others if name is not None), *read]))
