@@ -7,7 +7,7 @@
 True
 """
 
-from evertally.kinds.kind import Card, Discovery, Kind, Result, Undivided, kind_name
+from evertally.kinds.kind import Card, Discovery, Items, Kind, Result, Undivided, kind_name
 from evertally.kinds.proofs import Proof
 from evertally.kinds.query_table import GoesWith, Query
 from evertally.kinds.reads import AMOUNTS, ITEMS, LABELS, NAMES, Reads, Records
@@ -22,6 +22,7 @@ __all__ = [
     "Card",
     "Discovery",
     "GoesWith",
+    "Items",
     "Kind",
     "Proof",
     "Query",

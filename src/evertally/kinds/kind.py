@@ -133,6 +133,19 @@ class Discovery:
 
 
 @dataclass(frozen=True)
+class Items:
+    """What a query protects where that is not a single event: items, each with all events that name it.
+
+    Two queries protect the same items if they put events together in the same way (`made_of`); a stream has one promise
+    about one kind of thing. `words`: what an item is. `assumed`: a whole sentence about what makes it one.
+    """
+
+    made_of: tuple[Any, ...]
+    words: str
+    assumed: str
+
+
+@dataclass(frozen=True)
 class Undivided:
     """A mechanism that pays in epsilon and delta themselves, of which there are no shares, and what to use instead."""
 
@@ -164,7 +177,7 @@ class Kind:
     user_proof: str = ""  # what is needed beside it where users are protected
     also: tuple[str, ...] = ()  # other spellings in a spec
     records: Records | None = None  # where an event is more than one column
-    protected: Callable[[Parameters], str] | None = None  # what a query hides, where that is not one event or user
+    items: Callable[[Parameters], Items | None] | None = None  # which items a query protects, if not single events
     arguments: Callable[[Parameters], Arguments] = dict  # from the table to the constructor
     rate_with: tuple[str, ...] | None = ()  # mechanisms that max_events_per_tick is for; None: all
     needs_rate: bool = True  # whether they are refused without it
@@ -208,5 +221,5 @@ class Kind:
         """By how much one protected unit can change what is counted."""
         if neighbours == "independent":
             return INDEPENDENT_COLUMNS
-        parts = [self.change_proof] if unit == "event" else [self.change_proof, CHANGE_OF_USERS, self.user_proof]
+        parts = [self.change_proof, CHANGE_OF_USERS, self.user_proof] if unit == "user" else [self.change_proof]
         return ", ".join(part for part in parts if part)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evertally.errors import ConfigurationError
-from evertally.kinds import Kind, find, is_ours
+from evertally.kinds import Items, Kind, find, is_ours
 from evertally.kinds.reads import Column
 from evertally.privacy import ApproxDP, Guarantee
 from evertally.runtime.clock import Clock
@@ -48,6 +48,12 @@ class QuerySpec:
     def columns(self) -> tuple[Column, ...]:
         """The input columns that it reads; none if events are only counted."""
         return self.record.columns(self.column, self.parameters)
+
+    @property
+    def items(self) -> Items | None:
+        """The items that it protects, each with all that names it; None: single events, or users."""
+        record = self.record
+        return None if record.items is None else record.items(self.parameters)
 
     @property
     def ours(self) -> bool:
@@ -148,6 +154,17 @@ class StreamSpec:
     def last_tick(self) -> int | None:
         """The last tick that the stream will ever release; None if it has no end."""
         return self.clock.ticks if self.clock.ticks is not None else self.horizon
+
+    @property
+    def items(self) -> Items | None:
+        """The items that all queries protect (a spec in which they differ is refused); None: single events, or
+        users."""
+        return self.queries[0].items
+
+    @property
+    def protects(self) -> Literal["event", "item", "user"]:
+        """The protected unit."""
+        return self.unit if self.items is None else "item"
 
     @property
     def rows(self) -> int:
