@@ -29,10 +29,10 @@ from spec_text import HOURLY, spec_text
 
 
 class Comings(et.Counter):
-    """Arrivals less departures, for a test: `step` takes records."""
+    """Arrivals less departures, for a test: `step_events` takes records."""
 
-    def step(self, x: Any, *, tick: int | None = None) -> Any:
-        counted = [1 if what == "in" else -1 for what, _, who in x if what in ("in", "out") and who is not None]
+    def step_events(self, events: Any, *, users: Any = None, tick: int | None = None) -> Any:
+        counted = [1 if what == "in" else -1 for what, _, who in events if what in ("in", "out") and who is not None]
         return super().step(max(0, sum(counted)), tick=tick)
 
 
@@ -134,8 +134,8 @@ def test_columns_of_codes_are_read_cell_by_cell(spec: StreamSpec) -> None:
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet", ".arrow"])
 def test_every_file_is_read(spec: StreamSpec, suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
-    step = Comings.step
-    monkeypatch.setattr(Comings, "step", lambda self, x, *, tick=None: seen.append(x) or step(self, x, tick=tick))
+    step = Comings.step_events
+    monkeypatch.setattr(Comings, "step_events", lambda self, x, tick: seen.append(x) or step(self, x, tick=tick))
     later = [{**row, "time": "2013-01-01T02:30:00Z"} for row in ROWS]
     run(spec, save(later + ROWS, spec.path.parent / f"events{suffix}"), until="2013-01-01T03:00:00Z")
     expected = EXPECTED

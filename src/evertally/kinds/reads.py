@@ -37,8 +37,8 @@ class Records:
     """Events of several columns, which their door gets as one record each.
 
     `columns`: beside `column`, by the option that names each of them. `made`: the records of a tick, from their number,
-    the cells of each column, and the options of the query; it never raises on cells. The mechanism takes them by
-    `step(records, tick=)`, with `users=` where users are protected.
+    the cells of each column, and the options of the query; it never raises on cells. `step_events` of the
+    mechanism takes them in their order.
 
     >>> paired = Records({"id": NAMES}, lambda count, cells, options: list(zip(cells["column"], cells["id"])))
     >>> paired.made(2, {"column": ["north", "south"], "id": [7, 8]}, {})

@@ -56,7 +56,7 @@ class Machine(Secret):
         """Releases the next tick."""
         users = {"users": rows.users()} if self._spec.unit == "user" else {}
         self.releases = {
-            query.name: _step_of(query, self._mechanisms[query.name])(rows.events(query), tick=tick, **users)
+            query.name: self._mechanisms[query.name].step_events(rows.events(query), tick=tick, **users)
             for query in self._spec.queries
         }
         self.tick = tick
@@ -80,8 +80,3 @@ class Machine(Secret):
             for query in self._spec.queries
             for made in [self._mechanisms[query.name]]
         ]
-
-
-def _step_of(query: QuerySpec, mechanism: Any) -> Any:
-    """How a mechanism takes the events of its kind."""
-    return mechanism.step_events if query.record.records is None else mechanism.step
