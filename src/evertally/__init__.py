@@ -26,6 +26,8 @@ from evertally.planner import plan
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Ledger, Neighbours, PureDP
 from evertally.statistics import (
     Counter,
+    DynamicCount,
+    DynamicHistogram,
     Histogram,
     MaxSum,
     MinSum,
@@ -55,6 +57,8 @@ __all__ = [
     "BudgetExceeded",
     "ConfigurationError",
     "Counter",
+    "DynamicCount",
+    "DynamicHistogram",
     "EvertallyError",
     "Histogram",
     "HorizonExceeded",

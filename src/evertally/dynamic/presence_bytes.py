@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,6 @@ def unpacked(kind: bytes, data: bytes) -> tuple[list[int], dict[Any, tuple[int, 
     numbers = from_bytes(parts[3])
     names: list[Any] = numbers.tolist()
     if kind == b"id":
-        ends = np.cumsum(numbers).tolist()
-        raw = parts[4]
-        names = [raw[a:b].decode("utf-8", "surrogatepass") for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+        ends = [0, *np.cumsum(numbers).tolist()]
+        names = [parts[4][a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(ends)]
     return head, dict(zip(names, map(tuple, table.tolist()), strict=True))  # type: ignore[arg-type]
