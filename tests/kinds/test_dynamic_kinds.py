@@ -14,7 +14,7 @@ from evertally.kinds import find
 from evertally.kinds.dynamic import records
 from evertally.runtime import certificate, load_spec, plain_words, plan, run
 from evertally.runtime.spec import StreamSpec
-from spec_text import ALL, HOURLY, spec_text
+from spec_text import ALL, spec_text
 
 LOUD = {"rho": 1e9}  # the noise of one visit is zero then, all but surely
 PRESENT = {"name": "present", "kind": "dynamic_count", "action": "what", "id": "visit"}
@@ -241,11 +241,8 @@ def test_kinds_know_their_cards() -> None:
         assert (kind.card.view, kind.card.shown("ward", {})) == (view, words)
 
 
-def test_the_clock_may_be_the_wall(tmp_path: Path) -> None:
-    spec = written(
-        tmp_path,
-        PRESENT,
-        clock={**HOURLY, "close": "request"},
-        events={"time": "time", "what": "text", "visit": "integer"},
-    )
-    assert spec.columns() == ["time", "what", "visit"]
+def test_names_may_be_declared_as_numbers(tmp_path: Path) -> None:
+    columns = {"time": "time", "what": "text", "visit": "integer"}
+    assert written(tmp_path, PRESENT, events=columns).columns() == list(columns)
+    with pytest.raises(ConfigurationError, match="visit is \"number\", but the dynamic_count 'present' reads"):
+        written(tmp_path, PRESENT, events={**columns, "visit": "number"})
