@@ -21,7 +21,7 @@ def by_name(n: int) -> list[list[Any]]:
     ticks: list[list[Any]] = []
     for t in range(n):
         records: list[Any] = [("insert", _LABELS[(t + i) % 3], f"{t}/{i}") for i in range(t % 4)]
-        records += [("delete", None, f"{t - 1}/{i}") for i in range(0, t % 3)]
+        records += [("delete", None, f"{t - 1}/{i}") for i in range(t % 3)]
         records += [(True, "nowhere", f"x{t}"), (-1, None, "nobody"), ("insert", "a", f"{max(0, t - 5)}/1")]
         ticks.append(records)
     return ticks
@@ -133,6 +133,9 @@ DYNAMIC_MECHANISMS: tuple[Subject, ...] = (
     dynamic(APPROXIMATE, None, histogram=False, protects="event"),
     dynamic(CONCENTRATED, None, lifetimes=3),
     dynamic(CONCENTRATED, max_lifetime=3, process="sqrt"),
+    dynamic(CONCENTRATED, max_lifetime=5, process="path"),
+    dynamic(APPROXIMATE, None, max_lifetime=1, process="path", histogram=False),
+    dynamic(APPROXIMATE, None, max_lifetime=4, lifetimes=2, protects="event", histogram=False),
     dynamic(PURE, neighbours="replace", process="honaker"),
     dynamic(PURE, feed=by_value, truth=_floored, identity="value", protects="event"),
     dynamic(CONCENTRATED, feed=by_value, truth=_signed, identity="raw", protects="event"),

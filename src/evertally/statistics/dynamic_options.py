@@ -14,7 +14,7 @@ from evertally.contract.release import Release
 from evertally.counting.tree import Radix
 from evertally.dynamic.answers import AnswersQueries, CellForm, PresentRelease, QueryForm
 from evertally.dynamic.charges import Encoder, Relation
-from evertally.dynamic.choosing import Noise, choose_noise
+from evertally.dynamic.choosing import Question, choose_noise
 from evertally.dynamic.door import RecordsOfTicks
 from evertally.dynamic.engine import PresenceEngine
 from evertally.dynamic.families import Family
@@ -151,16 +151,10 @@ class Dynamic(Mechanism):
         if self.mechanism not in ("auto", "linear"):
             raise ConfigurationError(f'unknown mechanism {self.mechanism!r}; choose "auto" or "linear"')
         strategy = OneHot(family.cells, family.vector)
-        noise: Noise = choose_noise(
-            self.guarantee,
-            relation,
-            Encoder(),
-            horizon=self.horizon,
-            columns=strategy.width,
-            memory_limit=memory_limit,
-            radix=self.radix,
-            process=self.process,
+        asked = Question(
+            self.guarantee, relation, Encoder(), self.horizon, strategy.width, memory_limit, self.radix
         )
+        noise = choose_noise(asked, self.process)
         self._noise, self.process = noise, noise.process
         if single:
             form: AnswersQueries = QueryForm(strategy.width, strategy.unit, strategy.weights, shown, single=True)

@@ -31,6 +31,8 @@ class Family(Protocol):
 
     kind: ClassVar[str]  # its name in writing
 
+    def __hash__(self) -> int: ...
+
     @property
     def cells(self) -> int:
         """How many cells the universe has."""
