@@ -58,6 +58,7 @@ class AnswersQueries(RowForm):
 
     _weights: Callable[[Any], FloatArray]
     _unit: int
+    rounded = False  # whether what is shown is rounded once more
 
     def answer(self, row: IntArray, query: Any, accuracy: Any) -> Answer:
         """The answer of any query."""
@@ -67,15 +68,28 @@ class AnswersQueries(RowForm):
 
 
 class CellForm(AnswersQueries, LabelledForm):
-    """A number for each cell, as it is."""
+    """A number for each cell, as it is; each is off like any other."""
 
     def __init__(self, labels: Sequence[str], weights: Callable[[Any], FloatArray]) -> None:
         LabelledForm.__init__(self, labels)
         self._weights, self._unit = weights, 1
 
+    def interval(self, row: IntArray, accuracy: Any, beta: float) -> tuple[Any, Any]:
+        radius = accuracy.of(self.labels[0]).radius(beta)
+        if math.isfinite(radius):
+            radius = math.floor(radius)  # releases and truth are integers
+        return self.show(row - radius), self.show(row + radius)
+
+    def deviation(self, accuracy: Any) -> float | None:
+        found: float | None = accuracy.of(self.labels[0]).stddev
+        return found
+
 
 class QueryForm(AnswersQueries):
-    """The answers of chosen queries, by name; of one query alone (`single`) its number."""
+    """The answers of chosen queries, by name; of one query alone (`single`) its number.
+
+    `counts`: the true answers are whole numbers, so those that are shown are rounded to the nearest, half up.
+    """
 
     def __init__(
         self,
@@ -84,6 +98,7 @@ class QueryForm(AnswersQueries):
         weights: Callable[[Any], FloatArray],
         shown: Mapping[str, Any],
         *,
+        counts: bool,
         single: bool = False,
     ) -> None:
         super().__init__(width, None if single else list(shown))
@@ -95,31 +110,45 @@ class QueryForm(AnswersQueries):
                 "show fewer, and ask for the others with release.answer(query)"
             )
         table = np.stack([weights(query) for query in self.queries])
-        # Integer answers stay integers, exactly.
         whole = bool(np.all(table == np.rint(table))) and bool(np.all(np.rint(table) % unit == 0))
-        self._table: Any = (np.rint(table).astype(np.int64) // unit) if whole else table / unit
-        self._whole = whole
+        self._table: NDArray[Any] = (np.rint(table).astype(np.int64) // unit) if whole else table / unit
+        self._counts = counts
+        self.rounded = counts and not whole
 
     def show(self, row: IntArray) -> Any:
-        return self._labelled(self._table @ row)
+        return self._labelled(self._answers(row))
 
     def show_many(self, rows: IntArray) -> NDArray[Any]:
-        answers: NDArray[Any] = rows @ self._table.T
+        answers = np.array([self._answers(row) for row in rows]).reshape(len(rows), len(self.queries))
+        if self._counts:
+            answers = answers.astype(np.int64)
         return answers[:, 0] if self._single else answers
 
     def interval(self, row: IntArray, accuracy: Any, beta: float) -> tuple[Any, Any]:
-        radii = np.array([accuracy.of(query).radius(beta) for query in self.queries])
-        answers = self._table @ row
-        if self._whole and np.all(np.isfinite(radii)):
-            radii = np.floor(radii).astype(np.int64)  # answers and truth are integers
+        radii = np.array([self.widened(accuracy.of(query).radius(beta)) for query in self.queries])
+        if self._counts and np.all(np.isfinite(radii)):
+            radii = radii.astype(np.int64)
+        answers = self._answers(row)
         return self._labelled(answers - radii), self._labelled(answers + radii)
+
+    def widened(self, radius: float) -> float:
+        """How far what is shown may be off, where an answer may be off by `radius`: truth is a whole number too."""
+        if not self._counts or not math.isfinite(radius):
+            return radius
+        return math.floor(radius + 0.5) if self.rounded else math.floor(radius)
 
     def deviation(self, accuracy: Any) -> float | None:
         """That of each number shown; None where they differ (`Release.answer` has each)."""
         found = [accuracy.of(query).stddev for query in self.queries]
-        if any(one is None for one in found):
+        if any(one is None for one in found) or not math.isclose(min(found), max(found), rel_tol=1e-12):
             return None
-        return found[0] if math.isclose(min(found), max(found), rel_tol=1e-12) else None
+        # Rounding adds the variance of a uniform law on one unit.
+        return math.sqrt(found[0] ** 2 + 1 / 12) if self.rounded else found[0]
+
+    def _answers(self, row: IntArray) -> NDArray[Any]:
+        # Always the same additions in the same order, alone or in a run: the last bit of a float may decide.
+        answers: NDArray[Any] = (self._table * row).sum(axis=1)
+        return np.floor(answers + 0.5).astype(np.int64) if self.rounded else answers
 
     def _labelled(self, numbers: NDArray[Any]) -> Any:
         values = numbers.tolist()

@@ -1,4 +1,4 @@
-"""How far one step of the neighbouring relation moves the rows of a signed linear counter: the table of dynamic-data 13.1.
+"""How far one step of the neighbouring relation moves the rows of a signed linear counter (dynamic-data 13.1).
 
 Each number stands for entries +1 and -1 of one item at different ticks, and rests on the Gram matrix G of the noise
 process having no negative entry, in places also on its order (G[s,u] <= min(G[s,t], G[t,u]), s < t < u): square root,

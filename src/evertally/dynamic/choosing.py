@@ -58,7 +58,9 @@ class Question:
 def choose_noise(asked: Question, process: str = "auto") -> Noise:
     """The process of least worst standard deviation for what one step of the relation moves."""
     if process not in ("auto", PATH, *PROCESSES):
-        raise ConfigurationError(f'unknown process {process!r}; choose "auto", "{PATH}" or one of {", ".join(PROCESSES)}')
+        raise ConfigurationError(
+            f'unknown process {process!r}; choose "auto", "{PATH}" or one of {", ".join(PROCESSES)}'
+        )
     rows: list[Way] = []
     # Of somebody else's process nobody here knows the Gram matrix.
     setting = asked.setting(ours=process not in PROCESSES or process in OURS)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from evertally.dynamic.anew import ANEW
+from evertally.dynamic.insertions import DOUBLING, TREE
 from evertally.dynamic.parts import Construction
+from evertally.dynamic.subtract import SUBTRACT
 
-CONSTRUCTIONS: dict[str, Construction] = {}
+CONSTRUCTIONS: dict[str, Construction] = {made.name: made for made in (ANEW, TREE, DOUBLING, SUBTRACT)}

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -21,20 +21,8 @@ from evertally.bounds.tails import Spread
 from evertally.contract.parts import Played
 from evertally.counting.linear import LinearEngine
 from evertally.counting.process import NoiseProcess
-from evertally.dynamic.parts import FloatArray, IntArray, Updates
-
-
-class Strategy(Protocol):
-    """What is counted: integer rows A[:, cell] of which every answer is a linear combination."""
-
-    width: int
-    unit: int
-
-    def encode(self, cells: IntArray, signs: IntArray) -> IntArray:
-        """The sum of signs x columns."""
-
-    def weights(self, query: Any) -> FloatArray:
-        """How the answer of a query follows from a row, in units of 1/unit."""
+from evertally.dynamic.parts import FloatArray, IntArray
+from evertally.dynamic.strategies import Strategy
 
 
 @dataclass(frozen=True)
@@ -42,8 +30,8 @@ class Combination:
     """How far a linear combination of columns with independent noise of one law may be off.
 
     >>> one = Spread("gaussian", variance=4.0, proxy=4.0, peak=2.0, finest=2.0)
-    >>> Combination.of(one, np.array([1.0, -1.0, 0.0]), 1).stddev ** 2
-    8.000000000000002
+    >>> round(Combination.of(one, np.array([1.0, -1.0, 0.0])).stddev ** 2, 9)
+    8.0
     """
 
     column: Spread
@@ -53,8 +41,8 @@ class Combination:
     plain: bool  # all weights 1, -1 or 0: the noise stays on the integers
 
     @classmethod
-    def of(cls, column: Spread, weights: FloatArray, unit: int) -> Combination:
-        size = np.abs(np.asarray(weights, dtype=np.float64)) / unit
+    def of(cls, column: Spread, weights: FloatArray) -> Combination:
+        size = np.abs(weights)
         plain = bool(np.all((size == 0) | (size == 1)))
         if not size.any():
             return cls(column, 0.0, 0.0, 0.0, plain)
@@ -99,7 +87,7 @@ class LinearAccuracy:
 
     def of(self, query: Any) -> Combination:
         """That of one query."""
-        return Combination.of(self._column, self._strategy.weights(query), self._strategy.unit)
+        return Combination.of(self._column, self._strategy.weights(query))
 
 
 class UpdateEngine(LinearEngine):
@@ -110,7 +98,10 @@ class UpdateEngine(LinearEngine):
     >>> from evertally.privacy import Change, PureDP
     >>> def noise():
     ...     return TreeProcess(PureDP(1), Change(2, 2, 1), horizon=9, columns=2, source=ZeroNoise().source())
-    >>> engine = UpdateEngine(noise, OneHot(2))
+    >>> from evertally.dynamic.families import Points
+    >>> from evertally.dynamic.parts import Updates
+    >>> from evertally.dynamic.strategies import Identity
+    >>> engine = UpdateEngine(noise, Identity(Points(["a", "b"])))
     >>> updates = Updates(np.array([1, 1, 0]), np.array([1, 1, -1]), np.array([1, 2, 3]))
     >>> engine.play([updates], engine.start()).rows.tolist()
     [[-1, 2]]
@@ -121,7 +112,7 @@ class UpdateEngine(LinearEngine):
     ) -> None:
         super().__init__(make)
         self._strategy = strategy
-        self._shown = None if shown is None else [(strategy.weights(query), strategy.unit) for query in shown]
+        self._shown = None if shown is None else [strategy.weights(query) for query in shown]
 
     def play(self, batch: Any, state: IntArray) -> Played:
         rows = [self._strategy.encode(updates.cells, updates.signs) for updates in batch]
@@ -139,28 +130,5 @@ class UpdateEngine(LinearEngine):
         column = self.noise.worst() if tick is None else self.noise.spread(tick)
         share = beta / 2 / len(self._shown)
         share = share / horizon if horizon is not None else 6 * share / (math.pi * (tick or 1)) ** 2
-        answers = [Combination.of(column, weights, unit) for weights, unit in self._shown]
+        answers = [Combination.of(column, weights) for weights in self._shown]
         return max(min(answer.l1 * columns, answer.radius(share)) for answer in answers)
-
-
-class OneHot:
-    """The strategy that counts cells: the one of counts and histograms.
-
-    >>> OneHot(3).encode(np.array([2, 2, 0]), np.array([1, 1, -1])).tolist()
-    [-1, 0, 2]
-    """
-
-    unit = 1
-
-    def __init__(self, cells: int, vector: Callable[[Any], IntArray] | None = None) -> None:
-        self.width = cells
-        self._vector = vector
-
-    def encode(self, cells: IntArray, signs: IntArray) -> IntArray:
-        row = np.zeros(self.width, dtype=np.int64)
-        np.add.at(row, cells, signs)
-        return row
-
-    def weights(self, query: Any) -> FloatArray:
-        assert self._vector is not None
-        return self._vector(query).astype(np.float64)

@@ -108,7 +108,8 @@ class Setting:
     horizon: int | None
     identity: Identity
     protects: Literal["event", "item"]
-    steps: int  # update changes that one step of the neighbouring relation makes: pure eps/steps, rho/steps^2
+    # Lifetimes (names, tokens), else updates or items by unit, that one step of the neighbouring relation changes.
+    steps: int
     deletions: bool = True
     max_lifetime: int | None = None
     every: int | None = None  # K: a release anew every so many ticks
@@ -154,6 +155,7 @@ class Plan:
     charge: Guarantee
     worker: Callable[[ItemSource], Worker]
     returns: bool = True  # whether its state is small enough to be kept before each call (`InPlace`)
+    open: str = ""  # why nothing bounds the error, and what to declare (`Blueprint`)
 
 
 @dataclass(frozen=True)

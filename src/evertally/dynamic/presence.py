@@ -180,11 +180,11 @@ class Lifetimes(Presence[Name]):
         if self._longest is not None:
             self._inserted[tick] = newcomers
             # Before the tick's own updates: an item is in at most `longest` releases.
-            for name in self._inserted.get(tick - self._longest, ()):
-                life = self._lives.get(name)
+            for old in self._inserted.get(tick - self._longest, ()):
+                life = self._lives.get(old)
                 if life is not None and life[0] >= 0 and life[2] == tick - self._longest:
                     changes.append((life[0], -1, life[1]))
-                    self._end(name, life)
+                    self._end(old, life)
         for cell, sign, name in zip(arrivals.cells.tolist(), arrivals.signs.tolist(), arrivals.names, strict=True):
             if sign > 0:
                 begun = self._begin_life(name, cell, tick)

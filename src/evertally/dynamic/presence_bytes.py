@@ -45,4 +45,4 @@ def unpacked(kind: bytes, data: bytes) -> tuple[list[int], dict[Any, tuple[int, 
     if kind == b"id":
         ends = [0, *np.cumsum(numbers).tolist()]
         names = [parts[4][a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(ends)]
-    return head, dict(zip(names, map(tuple, table.tolist()), strict=True))  # type: ignore[arg-type]
+    return head, dict(zip(names, map(tuple, table.tolist()), strict=True))

@@ -110,7 +110,7 @@ class UpdateDoor(Secret):
         for own in (tuple, list):
             if issubclass(kind, own):
                 fields = list(own.__iter__(event))
-                return (*fields, *[None] * (3 - len(fields))) if 1 <= len(fields) <= 3 else (None, None, None)  # type: ignore[return-value]
+                return (*fields, *[None] * (3 - len(fields))) if 1 <= len(fields) <= 3 else (None, None, None)
         if issubclass(kind, dict):
             read = dict.get
             return read(event, "action"), read(event, "value"), read(event, "id")

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Literal
 
 from evertally.contract.guarded import exclusive
 from evertally.contract.mechanism import Mechanism
 from evertally.contract.options import option, statistic
-from evertally.contract.parts import Accuracy, Blueprint, Options
+from evertally.contract.parts import Accuracy, Blueprint, Options, check_beta
 from evertally.contract.release import Release
+from evertally.contract.ticks import LONGEST_HORIZON
 from evertally.counting.tree import Radix
 from evertally.dynamic.answers import AnswersQueries, CellForm, PresentRelease, QueryForm
-from evertally.dynamic.charges import Encoder, Relation
-from evertally.dynamic.choosing import Question, choose_noise
+from evertally.dynamic.charges import Relation
 from evertally.dynamic.door import RecordsOfTicks
 from evertally.dynamic.engine import PresenceEngine
-from evertally.dynamic.families import Family
-from evertally.dynamic.linear import OneHot, UpdateEngine
+from evertally.dynamic.families import Family, Points
 from evertally.dynamic.parts import Identity
+from evertally.dynamic.planning import Wanted, settle, ways
 from evertally.dynamic.presence import Minted, presence_of
 from evertally.encode.updates import UpdateDoor, records
 from evertally.errors import ConfigurationError
@@ -42,9 +43,9 @@ class Dynamic(Mechanism):
     """
 
     identity: Identity = option(
-        'How a deletion finds what it deletes: by the "id" that its insertion brought, by a "token" that is minted here '
-        'for every insertion (`tokens`), by "value" (one of that value, if there is one), or "raw" (every deletion '
-        "counts -1).",
+        'How a deletion finds what it deletes: by the "id" that its insertion brought, by a "token" that is minted '
+        'here for every insertion (`tokens`), by "value" (one of that value, if there is one), or "raw" (every '
+        "deletion counts -1).",
         default="id",
     )
     protects: Literal["event", "item"] = option(
@@ -53,8 +54,8 @@ class Dynamic(Mechanism):
     )
     lifetimes: int = option('How often a name may live, one life after another; goes with identity="id".', default=1)
     unique_deletions: bool = option(
-        "A declared fact that privacy rests on: no item can be deleted twice, by construction of the source. Only where "
-        "items have no names.",
+        "A declared fact that privacy rests on: no item can be deleted twice, by construction of the source. Only "
+        "where items have no names.",
         default=False,
     )
     max_lifetime: int | None = option(
@@ -69,6 +70,27 @@ class Dynamic(Mechanism):
         default="formula",
     )
     memory_limit: int = option("The bytes that noise may take at most.", default=2**30)
+    deletions: bool = option("Whether anything is deleted; False: records that delete are dropped.", default=True)
+    static: str = option(
+        'What is released of the items: the strategy of mechanism="linear", or the static mechanism that a '
+        'construction is built around; "auto" takes the one with the smallest predicted error.',
+        default="auto",
+    )
+    static_options: Mapping[str, Any] | None = option('Options of `static`, e.g. {"fanout": 4}.', default=None)
+    every: int | None = option('How many ticks lie between releases of mechanism="anew".', default=None)
+    largest: int | None = option(
+        "A public guess: how many items are present at most. It steers accuracy; privacy does not rest on it.",
+        default=None,
+    )
+    partition: Literal["identity", "finite", "infinite"] = option(
+        'Which ticks a construction releases at: all ("identity"), or when enough has happened, with a horizon '
+        '("finite") or without ("infinite").',
+        default="identity",
+    )
+    beta: float = option("The failure probability that constructions are tuned for.", default=0.05)
+    construction: Mapping[str, Any] | None = option(
+        'Further options of a construction, e.g. {"split": "1/2"}.', default=None
+    )
 
     @exclusive
     def step_events(self, events: Any, deleted: Any = None, *, users: Any = None, tick: int | None = None) -> Release:
@@ -100,7 +122,15 @@ class Dynamic(Mechanism):
 
     def ways(self) -> Ranking:
         """The ranked table of ways to release this, with bounds that hold with probability 95 %."""
-        return Ranking([replace(self._noise.ways.best, name="linear")])
+        ranked = ways(self._wanted, self._taken)
+        return Ranking(way.shown_as(_once_more) for way in ranked) if self._rounded() else ranked
+
+    def _rounded(self) -> bool:
+        return isinstance(self._form, AnswersQueries) and self._form.rounded
+
+    def _bound(self, beta: float, tick: int | None, trust_largest: bool = False) -> float:
+        bound = super()._bound(beta, tick, trust_largest)
+        return _once_more(bound) if self._rounded() else bound
 
     def _presence_engine(self) -> PresenceEngine:
         assert isinstance(self._engine, PresenceEngine)
@@ -120,13 +150,13 @@ class Dynamic(Mechanism):
             lambda query: form.answer(row, query, accuracy),
         )
 
-    def _relation(self, deletions: bool) -> Relation:
+    def _relation(self) -> Relation:
         longest = self.max_lifetime
         return Relation(
             self.identity,
             self.protects,
             Neighbours.parse(self.neighbours),
-            deletions,
+            self.deletions,
             whole("lifetimes", self.lifetimes, 1, 2**20),
             self.unique_deletions,
             self.max_events_per_user,
@@ -141,39 +171,55 @@ class Dynamic(Mechanism):
         *,
         single: bool = False,
         settled: Options | None = None,
-        deletions: bool = True,
     ) -> Blueprint:
         """The blueprint of queries of a family."""
         self._family = family
         contribution = Contribution(signed=True, unit=self.unit, max_events_per_user=self.max_events_per_user)
-        relation = self._relation(deletions)
-        memory_limit = whole("memory_limit", self.memory_limit, 1, 2**62)
-        if self.mechanism not in ("auto", "linear"):
-            raise ConfigurationError(f'unknown mechanism {self.mechanism!r}; choose "auto" or "linear"')
-        strategy = OneHot(family.cells, family.vector)
-        asked = Question(
-            self.guarantee, relation, Encoder(), self.horizon, strategy.width, memory_limit, self.radix
+        relation = self._relation()
+        if self.partition not in ("identity", "finite", "infinite"):
+            raise ConfigurationError(f'partition is "identity", "finite" or "infinite", not {self.partition!r}')
+        check_beta(self.beta)
+        wanted = self._wanted = Wanted(
+            family=family,
+            relation=relation,
+            guarantee=self.guarantee,
+            contribution=contribution,
+            horizon=self.horizon,
+            memory_limit=whole("memory_limit", self.memory_limit, 1, 2**62),
+            # Of points each is a column of the row that counts cells.
+            queries=None if isinstance(family, Points) else tuple(shown.values()),
+            radix=self.radix,
+            process=self.process,
+            static=self.static,
+            static_options=_read(self.static_options, "static_options"),
+            every=None if self.every is None else whole("every", self.every, 1, LONGEST_HORIZON),
+            largest=None if self.largest is None else whole("largest", self.largest, 1, 2**62),
+            partition=self.partition,
+            beta=self.beta,
+            options=_read(self.construction, "construction"),
         )
-        noise = choose_noise(asked, self.process)
-        self._noise, self.process = noise, noise.process
-        if single:
-            form: AnswersQueries = QueryForm(strategy.width, strategy.unit, strategy.weights, shown, single=True)
+        taken = self._taken = settle(wanted, self.mechanism)
+        self.static = taken.static_name
+        self.process = taken.process or "auto"
+        static = taken.static
+        if isinstance(family, Points) and taken.static_name == "histogram":
+            form: AnswersQueries = CellForm(list(shown), static.weights)
         else:
-            form = CellForm(list(shown), strategy.weights)
+            form = QueryForm(static.width, static.unit, static.weights, shown, counts=family.unit == 1, single=single)
         identity, longest = relation.identity, relation.max_lifetime
-        records = UpdateDoor(
+        door = UpdateDoor(
             family.cell,
             by_name=identity in ("id", "token"),
             named=identity == "id",
             single=family.cells == 1,
-            deletions=deletions,
+            deletions=relation.deletions,
         )
 
         def engine(source: ItemSource) -> PresenceEngine:
             presence = presence_of(
                 identity, source, protects=relation.protects, lifetimes=relation.lifetimes, longest=longest
             )
-            return PresenceEngine(presence, UpdateEngine(lambda: noise.make(source), strategy))
+            return PresenceEngine(presence, taken.engine(source))
 
         address: Options = {
             "family": family.written(),
@@ -181,23 +227,54 @@ class Dynamic(Mechanism):
             "protects": relation.protects,
             "lifetimes": relation.lifetimes,
             "unique_deletions": relation.unique_deletions,
-            "deletions": deletions,
+            "deletions": relation.deletions,
             "max_lifetime": longest,
-            "process": noise.process,
+            "static": taken.static_name,
+            "rows": getattr(static, "address", ""),
+            "static_options": dict(wanted.static_options),
+            "process": taken.process,
             "radix": self.radix,
-            "memory_limit": memory_limit,
+            "memory_limit": wanted.memory_limit,
+            "every": wanted.every,
+            "largest": wanted.largest,
+            "partition": wanted.partition,
+            "beta": wanted.beta,
+            "construction": dict(wanted.options),
             "unit": self.unit,
             "max_events_per_user": contribution.max_events_per_user,
         }
         return Blueprint(
             word=word,
             address=address,
-            mechanism="linear",
-            charge=noise.charge,
+            mechanism=taken.mechanism,
+            charge=taken.charge,
             contribution=contribution,
-            sensitivity=noise.change,
-            door=lambda source, limit: RecordsOfTicks(records, strategy.width),
+            sensitivity=taken.change,
+            door=lambda source, limit: RecordsOfTicks(door, static.width),
             engine=engine,
             form=form,
-            settled={"process": noise.process} | (settled or {}),
+            settled={
+                "process": self.process,
+                "static": self.static,
+                "static_options": dict(wanted.static_options) or None,
+                "construction": dict(wanted.options) or None,
+            }
+            | (settled or {}),
         )
+
+
+def _once_more(bound: float) -> float:
+    """The error of what is rounded to whole numbers, like the truth."""
+    return math.floor(bound + 0.5) if math.isfinite(bound) else bound
+
+
+def _read(options: Any, name: str) -> dict[str, Any]:
+    """Options of a part, copied as they are written down: they are in the address of the noise, and in snapshots."""
+    if options is None:
+        return {}
+    try:
+        written = json.dumps(dict(options), allow_nan=False)
+    except (TypeError, ValueError):
+        raise ConfigurationError(f"{name} is a table of options by name: numbers, texts, and lists of them") from None
+    read: dict[str, Any] = json.loads(written)
+    return read

@@ -33,13 +33,13 @@ class Ranges:
 
     With `size` values are the whole numbers 0..size-1, and a query is (low, high), **both included**. With `edges`
     (rising numbers; the first may be -inf, the last inf) cell i holds edges[i] <= value < edges[i+1], and a query is a
-    pair of edges (low, high) for **low <= value < high**. None is everything. Other values lie in no cell.
+    pair of edges (low, high) for **low <= value < high**. "all" (or None) is everything. Other values lie in no cell.
 
     >>> Ranges(size=8).vector((2, 4)).tolist(), Ranges(size=8).cell("7"), Ranges(size=8).cell(7.5)
     ([0, 0, 1, 1, 1, 0, 0, 0], 7, None)
     >>> ages = Ranges(edges=[0, 18, 65, float("inf")])
     >>> ages.cell(64.9), ages.vector((18, 65)).tolist(), ages.name((18, 65)), ages.shown
-    (1, [0, 1, 0], '[18, 65)', {'all': None})
+    (1, [0, 1, 0], '[18, 65)', {'all': 'all'})
     """
 
     size: int
@@ -67,7 +67,7 @@ class Ranges:
 
     @property
     def shown(self) -> dict[str, Any]:
-        return {"all": None}
+        return {"all": "all"}
 
     def cell(self, value: object) -> int | None:
         x = real(value)
@@ -80,7 +80,7 @@ class Ranges:
 
     def bounds(self, query: Any) -> Bounds:
         """First and last cell of a query."""
-        if query is None:
+        if is_all(query):
             return 0, self.size - 1
         ends = entries(query, 2)
         if ends is not None:
@@ -88,8 +88,8 @@ class Ranges:
             if found is not None:
                 return found
         if self.edges is None:
-            raise no_query("ranges", f"(low, high), whole numbers with 0 <= low <= high <= {self.size - 1}, or None")
-        raise no_query("ranges", "(low, high), two of the declared edges with low < high, or None")
+            raise no_query("ranges", f'(low, high), whole numbers with 0 <= low <= high <= {self.size - 1}, or "all"')
+        raise no_query("ranges", '(low, high), two of the declared edges with low < high, or "all"')
 
     def vector(self, query: Any) -> IntArray:
         first, last = self.bounds(query)
@@ -99,7 +99,7 @@ class Ranges:
 
     def name(self, query: Any) -> str:
         first, last = self.bounds(query)
-        if query is None:
+        if is_all(query):
             return "all"
         if self.edges is None:
             return str(first) if first == last else f"{first}..{last}"
@@ -139,7 +139,7 @@ class Boxes:
     """How many items lie in a box over several axes. Each entry of `shape` is a size or the edges of an axis.
 
     The value of an item is a list of its coordinates; a query is a list of ranges, one for each axis, as `Ranges`
-    reads them. None is a whole axis, or everything.
+    reads them. "all" (or None) is a whole axis, or everything.
 
     >>> family = Boxes([4, 3])
     >>> family.cells, family.cell([2, 1]), family.cell([2]), family.vector([(1, 2), None]).tolist()
@@ -173,7 +173,7 @@ class Boxes:
 
     @property
     def shown(self) -> dict[str, Any]:
-        return {"all": None}
+        return {"all": "all"}
 
     def cell(self, value: object) -> int | None:
         coordinates = entries(value, len(self.axes))
@@ -189,9 +189,10 @@ class Boxes:
 
     def bounds(self, query: Any) -> tuple[Bounds, ...]:
         """First and last cell of a query along each axis."""
-        ranges = [None] * len(self.axes) if query is None else entries(query, len(self.axes))
+        everywhere: list[object] = ["all"] * len(self.axes)
+        ranges = everywhere if is_all(query) else entries(query, len(self.axes))
         if ranges is None:
-            raise no_query("boxes", f"a list of {len(self.axes)} ranges, one for each axis (None: all of it), or None")
+            raise no_query("boxes", f'a list of {len(self.axes)} ranges (or "all"), one for each axis')
         return tuple(axis.bounds(one) for axis, one in zip(self.axes, ranges, strict=True))
 
     def vector(self, query: Any) -> IntArray:
@@ -200,7 +201,7 @@ class Boxes:
         return vector.reshape(-1)
 
     def name(self, query: Any) -> str:
-        ranges = [None] * len(self.axes) if query is None else list(query)
+        ranges = ["all"] * len(self.axes) if is_all(query) else list(query)
         return " x ".join(axis.name(one) for axis, one in zip(self.axes, ranges, strict=True))
 
     def workload(self) -> list[Any]:
@@ -209,6 +210,11 @@ class Boxes:
 
     def written(self) -> dict[str, Any]:
         return {"kind": self.kind, "shape": [next(iter(axis.axis().values())) for axis in self.axes]}
+
+
+def is_all(query: Any) -> bool:
+    """Whether everything is asked for."""
+    return query is None or (type(query) is str and query == "all")
 
 
 def _axis(entry: Any) -> Ranges:

@@ -15,11 +15,11 @@ from evertally.encode.labels import canonical
 
 @dataclass(frozen=True)
 class Count:
-    """How many items are present. Every value lies in the one cell; the one query is None.
+    """How many items are present. Every value lies in the one cell; the one query is "count".
 
     >>> family = Count()
-    >>> family.cell("whatever"), family.vector(None).tolist(), family.shown
-    (0, [1], {'count': None})
+    >>> family.cell("whatever"), family.vector("count").tolist(), family.shown
+    (0, [1], {'count': 'count'})
     """
 
     kind: ClassVar[str] = "count"
@@ -29,21 +29,21 @@ class Count:
 
     @property
     def shown(self) -> dict[str, Any]:
-        return {"count": None}
+        return {"count": "count"}
 
     def cell(self, value: object) -> int | None:
         return 0
 
     def vector(self, query: Any) -> IntArray:
         if query is not None and query != "count":
-            raise no_query("a count", "None: there is only one")
+            raise no_query("a count", 'named "count": there is only one')
         return np.ones(1, dtype=np.int64)
 
     def name(self, query: Any) -> str:
         return "count"
 
     def workload(self) -> list[Any]:
-        return [None]
+        return ["count"]
 
     def written(self) -> dict[str, Any]:
         return {"kind": self.kind}

@@ -159,7 +159,7 @@ class Explicit:
         self.width, self.cells = matrix.shape
         self.norms = matrix_norms(matrix)
         self.address = f"matrix-{digest(matrix)}"
-        self._inverse = np.linalg.pinv(matrix.astype(np.float64))
+        self._inverse = _inverse(matrix.astype(np.float64))
 
     @property
     def matrix(self) -> IntArray:
@@ -182,6 +182,10 @@ class Explicit:
     def worst(self) -> Load:
         return _covering([self.weights(query) for query in self._family.workload()])
 
+    def tells_all(self) -> bool:
+        """Whether every query has an answer, up to float rounding."""
+        return bool(np.abs(self._inverse @ self._matrix - np.eye(self.cells)).max() < 1e-8)
+
 
 def matrix_norms(matrix: IntArray) -> Norms:
     """The norms of the largest column, in Python's integers: no sum can overflow."""
@@ -198,6 +202,15 @@ def digest(matrix: IntArray) -> str:
     """A short name of a matrix, the same on every machine."""
     shape = np.array(matrix.shape, dtype="<i8").tobytes()
     return hashlib.blake2b(shape + matrix.astype("<i8").tobytes(), digest_size=8).hexdigest()
+
+
+def _inverse(matrix: FloatArray) -> FloatArray:
+    if matrix.shape[0] == matrix.shape[1]:
+        try:
+            return np.asarray(np.linalg.inv(matrix))
+        except np.linalg.LinAlgError:
+            pass
+    return np.asarray(np.linalg.pinv(matrix))
 
 
 def _covering(weights: list[FloatArray]) -> Load:
