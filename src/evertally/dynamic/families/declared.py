@@ -15,6 +15,7 @@ from evertally.dynamic.families.family import (
     check_universe,
     check_workload,
     entries,
+    in_order,
     looked_up,
     no_query,
     number,
@@ -22,6 +23,7 @@ from evertally.dynamic.families.family import (
 )
 from evertally.encode.door import declared_labels
 from evertally.encode.labels import canonical
+from evertally.encode.plain import real
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
 
@@ -48,18 +50,21 @@ class Queries:
 
     kind: ClassVar[str] = "queries"
 
-    def __init__(self, queries: Values, universe: Iterable[object], *, grid_bits: int = GRID_BITS) -> None:
+    def __init__(
+        self, queries: Values | Sequence[Sequence[Any]], universe: Iterable[object], *, grid_bits: int = GRID_BITS
+    ) -> None:
         members = list(universe)
         labels = declared_labels(members)
         check_universe(len(labels))
         bits = whole("grid_bits", grid_bits, 0, 20)
-        if not isinstance(queries, Mapping) or not queries:
+        named = in_order(queries)
+        if not named:
             raise ConfigurationError("queries are a table: the name of each query, and its values or a function")
-        check_workload(len(queries), len(labels))
-        rows = [_values(name, values, members, bits) for name, values in queries.items()]
+        check_workload(len(named), len(labels))
+        rows = [_values(name, values, members, bits) for name, values in named]
         shared = math.gcd(2**bits, *(value for row in rows for value in row))
         object.__setattr__(self, "universe", labels)
-        names = declared_labels(queries)
+        names = declared_labels(name for name, _ in named)
         reduced = (tuple(value // shared for value in row) for row in rows)
         object.__setattr__(self, "table", tuple(zip(names, reduced, strict=True)))
         object.__setattr__(self, "unit", 2**bits // shared)
@@ -94,7 +99,7 @@ class Queries:
         return [name for name, _ in self.table]
 
     def written(self) -> dict[str, Any]:
-        rows = {name: [value / self.unit for value in row] for name, row in self.table}  # exact: unit is a power of two
+        rows = [[name, [value / self.unit for value in row]] for name, row in self.table]  # exact: a power of two
         return {"kind": self.kind, "queries": rows, "universe": list(self.universe)}
 
 
@@ -158,7 +163,7 @@ class HalfSpaces:
         """A query in fractions."""
         parts = entries(query, 2)
         if parts is not None:
-            normal, offset = _coordinates(parts[0], self.dimension), number(parts[1])
+            normal, offset = _coordinates(parts[0], self.dimension), _coordinate(parts[1])
             if normal is not None and offset is not None:
                 return normal, offset
         raise no_query("half-spaces", f"(normal, offset): a list of {self.dimension} numbers, and a number")
@@ -199,7 +204,7 @@ def _values(name: Any, values: Any, members: list[Any], bits: int) -> tuple[int,
 def _coordinates(value: object, dimension: int) -> tuple[Fraction, ...] | None:
     listed = entries(value, dimension)
     if listed is None:
-        single = number(value) if dimension == 1 else None
+        single = _coordinate(value) if dimension == 1 else None
         return None if single is None else (single,)
     read = [_coordinate(entry) for entry in listed]
     return None if None in read else tuple(x for x in read if x is not None)
@@ -207,7 +212,13 @@ def _coordinates(value: object, dimension: int) -> tuple[Fraction, ...] | None:
 
 def _coordinate(value: object) -> Fraction | None:
     exact = number(value)
-    return exact if exact is not None else _fraction_in_writing(value)
+    if exact is None:
+        exact = _fraction_in_writing(value)
+    if exact is None and isinstance(value, str | bytes):
+        # A CSV file has nothing but texts, and 0.1 must be the same point whichever file it came in.
+        near = real(value)
+        exact = Fraction(near) if math.isfinite(near) else None
+    return exact
 
 
 def _fraction_in_writing(value: object) -> Fraction | None:

@@ -114,6 +114,17 @@ def entries(value: Any, count: int) -> list[object] | None:
     return None
 
 
+def in_order(table: Any) -> list[tuple[Any, Any]] | None:
+    """The entries of a table, or of a list of pairs, in their order; None if it is neither.
+
+    In writing they are pairs: whoever keeps tables sorted by name would change the order, and with it what is what.
+    """
+    if isinstance(table, Mapping):
+        return list(table.items())
+    pairs = [entries(pair, 2) for pair in table] if isinstance(table, list | tuple) else [None]
+    return None if None in pairs else [(pair[0], pair[1]) for pair in pairs if pair is not None]
+
+
 def looked_up(index: Mapping[str, int], value: object) -> int | None:
     """The number of a label."""
     label = canonical(value)
