@@ -73,6 +73,21 @@ ALL_KINDS: list[dict[str, Any]] = [
     {"name": "range", "kind": "query", "expressions": {"most": {"ranks": [-1, -1], "of": "all"}}, **_WARD},
     {"name": "inside", "kind": "dynamic_count", **_COMINGS},
     {"name": "inside-by-ward", "kind": "dynamic_histogram", **_COMINGS, **_WARD},
+    {
+        "name": "inside-by-stay",
+        "kind": "dynamic_range",
+        **_COMINGS,
+        "column": "minutes",
+        "size": 121,
+        "ranges": [[0, 29], [30, 120]],
+    },
+    {
+        "name": "inside-asked",
+        "kind": "linear_queries",
+        **_COMINGS,
+        "column": "drink",
+        "family": {"kind": "queries", "universe": ["tea", "coffee"], "queries": {"caffeine": [0.25, 1.0]}},
+    },
 ]
 
 

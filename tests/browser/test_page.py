@@ -28,6 +28,8 @@ _CARDS = {  # the first query of a card -> what its view is made of
     "range": ".values",
     "inside": ".values",
     "inside-by-ward": ".bars",
+    "inside-by-stay": ".bars",
+    "inside-asked": ".bars",
 }
 
 

@@ -59,6 +59,24 @@ PRESENT = queries_text(
         "other": 0,
         **_UPDATES,
     },
+    {
+        "name": "inside-by-range",
+        "kind": "dynamic_range",
+        "share": 0.01,
+        "column": "minutes",
+        "size": 50,
+        "ranges": [[0, 9], "all"],
+        **_UPDATES,
+    },
+    {
+        "name": "inside-asked",
+        "kind": "linear_queries",
+        "share": 0.01,
+        "columns": ["minutes", "patient"],
+        "family": {"kind": "marginals", "attributes": {"minutes": 50, "patient": ["p1", "p2"]}, "order": 1},
+        "show": {"one": {"patient": "p1"}, "all": {}},
+        **_UPDATES,
+    },
 )
 _ROOM = (("share = 0.2\n", "share = 0.13\n"),) * 4
 

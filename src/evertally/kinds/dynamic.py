@@ -2,79 +2,30 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Annotated, Any, Literal, Self
+import json
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any
 
-from pydantic import PlainValidator, model_validator
-
-from evertally import DynamicCount, DynamicHistogram
+from evertally import DynamicCount, DynamicHistogram, DynamicRange, LinearQueries
 from evertally.dynamic.constructions import CONSTRUCTIONS
+from evertally.dynamic.static import STATICS, static_proof_elsewhere
 from evertally.encode.labels import canonical
-from evertally.kinds.fields import Flag, Label, Labels, OptionError, Text, Whole
 from evertally.kinds.kind import Arguments, Card, Items, Kind, Result, declared
 from evertally.kinds.proofs import Proof
-from evertally.kinds.query_table import Query
-from evertally.kinds.reads import NAMES, Cells, Parameters, Records
+from evertally.kinds.reads import LABELS, NAMES, Cells, Parameters, Records
+from evertally.kinds.update_tables import (
+    IN_ORDER,
+    DynamicCountQuery,
+    DynamicHistogramQuery,
+    DynamicRangeQuery,
+    LinearQueriesQuery,
+    family_of,
+    range_family,
+    shown_queries,
+)
 
 _OF_THE_INPUT = ("action", "insert", "delete", "id", "columns")  # the class never hears of columns and their words
-
-
-def _no_column(given: object) -> None:
-    raise ValueError("is not needed: a count reads no value. Leave it out, or ask for a dynamic_histogram")
-
-
-class DynamicQuery(Query):
-    """The columns of an update, and how a deletion finds what it deletes."""
-
-    action: Text | None = None
-    insert: Label | None = None
-    delete: Label | None = None
-    id: Text | None = None
-    identity: Literal["id", "value", "raw"] = "id"
-    protects: Literal["event", "item"] = "item"
-    lifetimes: Whole | None = None
-    unique_deletions: Flag | None = None
-    max_lifetime: Whole | None = None
-    process: Text | None = None
-
-    @model_validator(mode="after")
-    def _names_or_none(self) -> Self:
-        if self.identity == "id" and self.id is None:
-            raise OptionError(
-                None,
-                "needs 'id', the column that names the item; or identity = \"value\" (a deletion takes one of its "
-                'value away) or "raw" (every deletion counts)',
-            )
-        if self.identity != "id" and self.id is not None:
-            raise OptionError("id", f'id names items; with identity = "{self.identity}" they have no names')
-        return self
-
-    @model_validator(mode="after")
-    def _actions_and_their_words(self) -> Self:
-        if self.action is None and not self._only_comes():
-            raise OptionError(None, "needs 'action', the column that says whether an event inserts or deletes")
-        words = [option for option in ("insert", "delete") if getattr(self, option) is not None]
-        if words and self.action is None:
-            raise OptionError(words[0], f"{words[0]} is a word of the column that 'action' names, and there is none")
-        if len(words) == 1:
-            raise OptionError(words[0], "insert and delete go together: the word for each of them")
-        if words and canonical(self.insert) == canonical(self.delete):
-            raise OptionError("delete", "delete must be another word than insert")
-        return self
-
-    def _only_comes(self) -> bool:
-        """Whether items may be inserted only: those that expire go by themselves."""
-        return self.max_lifetime is not None
-
-
-class DynamicCountQuery(DynamicQuery):
-    column: Annotated[Text | None, PlainValidator(_no_column)] = None
-
-
-class DynamicHistogramQuery(DynamicQuery):
-    column: Text
-    categories: Labels
-    other: Label | None = None
 
 
 def records(count: int, cells: Cells, parameters: Parameters) -> list[Any]:
@@ -103,6 +54,8 @@ def items(parameters: Parameters) -> Items | None:
     if identity == "id":
         words = f"a name in the column {column!r}"
         return Items(made_of, words, f"An item is one name in the column {column!r}: what bears it belongs to it.")
+    if "action" not in parameters:
+        return None  # without names and deletions an item is one event
     return Items(
         made_of,
         "an insertion and its deletion",
@@ -111,7 +64,38 @@ def items(parameters: Parameters) -> Items | None:
 
 
 def _arguments(parameters: Parameters) -> Arguments:
-    return {option: value for option, value in parameters.items() if option not in _OF_THE_INPUT}
+    given = {option: value for option, value in parameters.items() if option not in _OF_THE_INPUT}
+    return given | ({} if "action" in parameters else {"deletions": False})
+
+
+def _shown_by(option: str, made: Callable[[Parameters], Any]) -> Any:
+    """The names of what a release shows. Asked for at every release, so remembered."""
+
+    @lru_cache(maxsize=256)
+    def names(written: str) -> tuple[str, ...]:
+        parameters = json.loads(written)
+        return tuple(shown_queries(made(parameters), parameters.get(option)))
+
+    def of(parameters: Parameters) -> list[str]:
+        kept = {name: parameters[name] for name in ("size", "edges", "family", option) if name in parameters}
+        return list(names(json.dumps(kept)))
+
+    return of
+
+
+def _with_shown(option: str, made: Callable[[Parameters], Any], parameters: Parameters) -> Arguments:
+    arguments = _arguments(parameters)
+    if option in arguments:
+        queries = shown_queries(made(parameters), arguments[option])
+        by_name = isinstance(arguments[option], dict)
+        arguments[option] = {IN_ORDER: [list(pair) for pair in queries.items()]} if by_name else [*queries.values()]
+    return arguments
+
+
+def _static_proof(mechanism: Any) -> str:
+    """Where the static mechanism, or the strategy, behind a statistic is proved."""
+    foreign = static_proof_elsewhere(mechanism.static)
+    return STATICS[mechanism.static].section if foreign is None else f"not ours: {foreign}"
 
 
 _dynamic = partial(
@@ -120,9 +104,10 @@ _dynamic = partial(
     records=Records({"action": NAMES, "id": NAMES}, records),
     items=items,
     proofs={"linear": Proof("dynamic-data 13.1 and 13.2, factorization-counting 2.4")}
-    | {name: Proof(f"dynamic-data {one.section}") for name, one in CONSTRUCTIONS.items()},
+    | {name: Proof(made.section) for name, made in CONSTRUCTIONS.items()},
     change_proof="dynamic-data 6.3, 13.1 and 14",
     arguments=_arguments,
+    built_on=_static_proof,
 )
 
 KINDS = (
@@ -137,5 +122,21 @@ KINDS = (
         options=DynamicHistogramQuery,
         result=Result(categories=declared),
         card=Card("bars", "Present now, by {column}"),
+    ),
+    _dynamic(
+        statistic=DynamicRange,
+        options=DynamicRangeQuery,
+        result=Result(categories=_shown_by("ranges", range_family)),
+        card=Card("bars", "Present now, by ranges of {column}"),
+        arguments=partial(_with_shown, "ranges", range_family),
+    ),
+    _dynamic(
+        statistic=LinearQueries,
+        options=LinearQueriesQuery,
+        reads=LABELS,
+        records=Records({"columns": NAMES, "action": NAMES, "id": NAMES}, records),
+        result=Result("real", categories=_shown_by("show", family_of)),
+        card=Card("bars", "Present now: queries about {column}", events="Present now: queries about what is there"),
+        arguments=partial(_with_shown, "show", family_of),
     ),
 )

@@ -175,6 +175,7 @@ class Kind:
     proofs: Mapping[str, Proof]  # by mechanism
     change_proof: str  # how far one event can move what is counted
     user_proof: str = ""  # what is needed beside it where users are protected
+    built_on: Callable[[Any], str] | None = None  # of (mechanism): where what it is built on is proved
     also: tuple[str, ...] = ()  # other spellings in a spec
     records: Records | None = None  # where an event is more than one column
     items: Callable[[Parameters], Items | None] | None = None  # which items a query protects, if not single events
