@@ -81,7 +81,7 @@ class Written:
         self.rho, self.nu = rho, nu
 
     def draws(self, lane, law, nodes, coordinates=1, first=0):
-        values = self.rho if lane.endswith("rho") else self.nu
+        values = self.rho if lane.endswith("tau") else self.nu
         return np.array([[values[node % len(values)]] for node in nodes], dtype=np.int64)
 
 
@@ -111,10 +111,9 @@ def test_noise_by_address():
     key = Recording(simulation(1))
     partition = infinite(key.source("partition"), epsilon=Fraction(8))
     closed = sum(partition.boundary(t % 3) for t in range(200))
-    drawn = {
-        lane: [node for r in key.draws if r.lane == lane for node in r.nodes] for lane in {r.lane for r in key.draws}
-    }
-    assert nodes == {"partition/nu": list(range(1, 201)), "partition/rho": list(range(1, closed + 2))}
+    lanes = {drawn.lane for drawn in key.draws}
+    nodes = {lane: [node for drawn in key.draws if drawn.lane == lane for node in drawn.nodes] for lane in lanes}
+    assert nodes == {"partition/mu": list(range(1, 201)), "partition/tau": list(range(1, closed + 2))}
 
 
 @pytest.mark.parametrize("horizon", [None, 300])

@@ -19,7 +19,7 @@ import numpy as np
 
 from evertally.contract.in_place import stairs
 from evertally.contract.rows import from_bytes, to_bytes
-from evertally.dynamic.accuracy import SummedAccuracy
+from evertally.dynamic.accuracy import SummedAccuracy, check_laws
 from evertally.dynamic.insertions import NO_LAST_TICK, SIZE_UNKNOWN
 from evertally.dynamic.parts import Budget, Construction, IntArray, Place, Plan, Setting, StaticMechanism, Updates
 from evertally.dynamic.tolls import anew_toll, check_units, options_of, purse
@@ -30,6 +30,7 @@ from evertally.privacy import Contribution
 from evertally.secret import Secret
 
 _SMALL = 1 << 17  # cells of a state that is kept before each call
+_LAST = 62  # releases whose laws are checked where there is no last one: at ticks 1, 2, 4, ...
 _STALE = "between two releases the last answer stands, and nobody declared how many items there are at most"
 
 
@@ -134,9 +135,9 @@ class Anew(Secret):
         if self._horizon is None:
             return math.inf
         releases = self._schedule.by(self._horizon)
-        worst = self._allowance.share(releases)
-        noise = SummedAccuracy(self._static, [[worst]], self._largest).radius(beta / releases)
-        return noise + (0.0 if releases == self._horizon else self._most_unseen())
+        stale = [] if releases == self._horizon else [_Since(self._most_unseen())]
+        bound = SummedAccuracy(self._static, [[self._allowance.share(releases)]], self._largest, stale)
+        return bound.radius(beta / self._horizon)
 
     def state(self) -> list[bytes]:
         return [to_bytes(self._present), to_bytes(self._row)]
@@ -169,6 +170,8 @@ def plan_anew(setting: Setting, contribution: Contribution) -> Plan:
         )
     spent = purse(setting, anew_toll(setting))
     allowance = Allowance(spent.releases, min(counted) if counted else None)
+    last = _LAST if setting.horizon is None else schedule.by(setting.horizon)
+    check_laws(setting.static, allowance.share(last), setting.largest)
     opened = _open(setting, schedule)
     small = setting.static.cells + setting.static.width <= _SMALL
     return Plan(spent.charge, partial(Anew, setting, schedule, allowance), returns=small, open=opened)

@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Literal
 
+from evertally.dynamic.accuracy import check_laws
 from evertally.dynamic.partitioners import SparseVector, partitioner
 from evertally.dynamic.parts import Construction, Place, Plan, Setting, StaticMechanism
 from evertally.dynamic.prefix import DoublingBlocks, FiniteTree
@@ -81,11 +82,18 @@ def plan_sides(
     spent = purse(setting, toll, split=split)
     if spent.partition is not None:
         SparseVector(spent.partition, options["svt"]).check()
+    check_laws(setting.static, spent.releases.share(Fraction(1, _deepest(form, setting.horizon))), setting.largest)
     made = partial(_sides, setting, form, takes, spent, options["svt"], Facts(setting.horizon, size))
     opened = "" if setting.static.additive or size is not None else unknown
     levels = (setting.horizon or 1 << 20).bit_length() + 2
     small = 8 * levels * (setting.static.cells + setting.static.width) * len(takes) <= _SMALL
     return Plan(spent.charge, made, returns=small, open=opened or (NO_LAST_TICK if setting.horizon is None else ""))
+
+
+def _deepest(form: Form, horizon: int | None) -> int:
+    """Into how many parts the budget is divided at the most; without a horizon after 2^62 ticks."""
+    levels = (horizon or 1 << 62).bit_length()
+    return levels if form == "tree" else 2 * levels
 
 
 def _split(value: Any) -> Fraction:

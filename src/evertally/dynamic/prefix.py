@@ -112,6 +112,12 @@ class FiniteTree(Secret):
         total: IntArray = self._rows.sum(axis=0)
         return total
 
+    @property
+    def newest(self) -> IntArray:
+        """The row that was released last."""
+        newest: IntArray = self._rows[level_of(self.index)]
+        return newest
+
     def content(self) -> IntArray:
         """Everything fed so far. Secret."""
         total: IntArray = self._held.sum(axis=0)

@@ -15,11 +15,11 @@ from evertally.dynamic.families.family import (
     check_universe,
     check_workload,
     entries,
-    in_order,
     looked_up,
     no_query,
     number,
     on_grid,
+    table_of,
 )
 from evertally.encode.door import declared_labels
 from evertally.encode.labels import canonical
@@ -29,7 +29,8 @@ from evertally.integers import whole
 
 GRID_BITS = 16  # f(x) is a multiple of 2^-16, unless it needs fewer bits
 
-Values = Mapping[str, Sequence[Any] | Callable[[Any], Any]]
+Values = Sequence[Any] | Callable[[Any], Any]
+Declared = Mapping[str, Values] | Sequence[tuple[str, Values]]
 
 
 @dataclass(frozen=True, init=False)
@@ -50,21 +51,19 @@ class Queries:
 
     kind: ClassVar[str] = "queries"
 
-    def __init__(
-        self, queries: Values | Sequence[Sequence[Any]], universe: Iterable[object], *, grid_bits: int = GRID_BITS
-    ) -> None:
+    def __init__(self, queries: Declared, universe: Iterable[object], *, grid_bits: int = GRID_BITS) -> None:
         members = list(universe)
         labels = declared_labels(members)
         check_universe(len(labels))
         bits = whole("grid_bits", grid_bits, 0, 20)
-        named = in_order(queries)
-        if not named:
+        listed = table_of(queries)
+        if not listed:
             raise ConfigurationError("queries are a table: the name of each query, and its values or a function")
-        check_workload(len(named), len(labels))
-        rows = [_values(name, values, members, bits) for name, values in named]
+        check_workload(len(listed), len(labels))
+        rows = [_values(name, values, members, bits) for name, values in listed.items()]
         shared = math.gcd(2**bits, *(value for row in rows for value in row))
         object.__setattr__(self, "universe", labels)
-        names = declared_labels(name for name, _ in named)
+        names = declared_labels(listed)
         reduced = (tuple(value // shared for value in row) for row in rows)
         object.__setattr__(self, "table", tuple(zip(names, reduced, strict=True)))
         object.__setattr__(self, "unit", 2**bits // shared)
@@ -99,7 +98,7 @@ class Queries:
         return [name for name, _ in self.table]
 
     def written(self) -> dict[str, Any]:
-        rows = [[name, [value / self.unit for value in row]] for name, row in self.table]  # exact: a power of two
+        rows = [[name, [value / self.unit for value in row]] for name, row in self.table]  # exact: the unit is 2^bits
         return {"kind": self.kind, "queries": rows, "universe": list(self.universe)}
 
 

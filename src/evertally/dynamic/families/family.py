@@ -114,21 +114,23 @@ def entries(value: Any, count: int) -> list[object] | None:
     return None
 
 
-def in_order(table: Any) -> list[tuple[Any, Any]] | None:
-    """The entries of a table, or of a list of pairs, in their order; None if it is neither.
-
-    In writing they are pairs: whoever keeps tables sorted by name would change the order, and with it what is what.
-    """
-    if isinstance(table, Mapping):
-        return list(table.items())
-    pairs = [entries(pair, 2) for pair in table] if isinstance(table, list | tuple) else [None]
-    return None if None in pairs else [(pair[0], pair[1]) for pair in pairs if pair is not None]
-
-
 def looked_up(index: Mapping[str, int], value: object) -> int | None:
     """The number of a label."""
     label = canonical(value)
     return None if label is None else index.get(label)
+
+
+def table_of(value: Any) -> dict[Any, Any] | None:
+    """A table, or a list of pairs: in writing, because whoever keeps a table may sort it, and cells have an order."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if not isinstance(value, list | tuple):
+        return None
+    pairs = [entries(pair, 2) for pair in value]
+    if any(pair is None or type(pair[0]) is not str for pair in pairs):
+        return None
+    table = {pair[0]: pair[1] for pair in pairs if pair is not None}
+    return table if len(table) == len(pairs) else None
 
 
 def on_grid(values: Iterable[object], bits: int) -> tuple[int, ...] | None:

@@ -15,15 +15,17 @@ from evertally.dynamic.families.family import (
     check_universe,
     check_workload,
     entries,
-    in_order,
     looked_up,
     no_query,
+    table_of,
 )
 from evertally.encode.door import declared_labels
 from evertally.encode.plain import plain
 from evertally.errors import ConfigurationError
 from evertally.integers import own_integer, whole
 
+Domain = int | Iterable[object]
+Declared = Mapping[str, Domain] | Sequence[tuple[str, Domain]]
 Pattern = tuple[tuple[int, int], ...]  # (attribute, value) pairs by number, attributes rising
 
 
@@ -47,12 +49,12 @@ class Marginals:
     kind: ClassVar[str] = "marginals"
     unit: ClassVar[int] = 1
 
-    def __init__(self, attributes: Mapping[str, int | Iterable[object]] | Sequence[Sequence[Any]], order: int) -> None:
-        table = in_order(attributes)
+    def __init__(self, attributes: Declared, order: int) -> None:
+        table = table_of(attributes)
         if not table:
             raise ConfigurationError("attributes are a table: the name of each one, and its values or their number")
-        names = declared_labels(name for name, _ in table)
-        values = tuple(_domain(name, domain) for name, (_, domain) in zip(names, table, strict=True))
+        names = declared_labels(table)
+        values = tuple(_domain(name, domain) for name, domain in zip(names, table.values(), strict=True))
         check_universe(math.prod(map(len, values)))
         object.__setattr__(self, "attributes", tuple(zip(names, values, strict=True)))
         object.__setattr__(self, "order", whole("the order of marginals", order, 0, len(names)))
@@ -136,7 +138,7 @@ class Marginals:
         ]
 
     def written(self) -> dict[str, Any]:
-        attributes = [[name, list(domain)] for name, domain in self.attributes]  # cells are numbered in this order
+        attributes = [[name, list(domain)] for name, domain in self.attributes]
         return {"kind": self.kind, "attributes": attributes, "order": self.order}
 
     def _listed(self, value: Any) -> list[object] | None:
