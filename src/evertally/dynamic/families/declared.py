@@ -23,6 +23,7 @@ from evertally.dynamic.families.family import (
 )
 from evertally.encode.door import declared_labels
 from evertally.encode.labels import canonical
+from evertally.encode.plain import real
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
 
@@ -210,7 +211,13 @@ def _coordinates(value: object, dimension: int) -> tuple[Fraction, ...] | None:
 
 def _coordinate(value: object) -> Fraction | None:
     exact = number(value)
-    return exact if exact is not None else _fraction_in_writing(value)
+    if exact is None:
+        exact = _fraction_in_writing(value)
+    if exact is None and isinstance(value, str | bytes):
+        # A CSV file has nothing but texts, and 0.1 must be the same point whichever file it came in.
+        near = real(value)
+        exact = Fraction(near) if math.isfinite(near) else None
+    return exact
 
 
 def _fraction_in_writing(value: object) -> Fraction | None:
