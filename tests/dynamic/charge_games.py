@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+
 from counting.counting_reference import (
     EPOCHS,
     Statistic,
@@ -21,7 +22,6 @@ from counting.counting_reference import (
     sqrt_sums,
     tree_sums,
 )
-
 from evertally.counting.choose import Choice, build
 from evertally.counting.processes import Setting
 from evertally.dynamic.presence import Multiplicities, Named, Presence
