@@ -244,4 +244,23 @@ DYNAMIC_MECHANISMS: tuple[Subject, ...] = (
     BOXES,
     MOODS,
     dynamic(CONCENTRATED, mechanism="subtract"),
+    dynamic(PURE, mechanism="interval-tree"),
+    dynamic(
+        APPROXIMATE,
+        None,
+        mechanism="interval-tree",
+        lifetimes=2,
+        max_lifetime=4,
+        protects="event",
+        construction={"max_rounds": 1},
+    ),
+    dynamic(
+        CONCENTRATED,
+        feed=by_value,
+        truth=_floored,
+        identity="value",
+        protects="event",
+        mechanism="interval-tree",
+        construction={"max_segments": 31},
+    ),
 )

@@ -363,7 +363,7 @@ def test_bounds_hold_and_are_not_wasteful(promise: Any) -> None:
         assert (off.max(axis=1) <= worker.error_bound(1e-9, None)).all()
     assert missed <= 0.1 * 60 + 4.8 * math.sqrt(0.1 * 0.9 * 60)
     assert 0.3 < np.mean(ratios) < 2.5
-    assert plan.worker(simulation(0).source("tree")).error_bound(0.1, 31) == accuracy.radius(0.1)
+    assert plan.worker(simulation(0).source("tree")).error_bound(3.1, 31) == accuracy.radius(3.1 / 31)
 
 
 class Loose(SmallHistogram):

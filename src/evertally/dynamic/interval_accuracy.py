@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from evertally.counting.process import spread_of
 from evertally.dynamic.interval_index import level, query_chain, window_end
-from evertally.dynamic.node import Node, Workshop, size_law
-from evertally.dynamic.parts import Budget
+from evertally.dynamic.ledgers import Allocation
+from evertally.dynamic.node import Node, size_law
+from evertally.dynamic.parts import Budget, StaticMechanism
+from evertally.secret import Secret
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is public about a node that an answer comes from."""
+class Terms:
+    """What errors follow from. Not the source of noise: releases keep this."""
+
+    static: StaticMechanism
+    allocation: Allocation
+    budget: Budget  # of the whole tree
+
+
+@dataclass(frozen=True, repr=False)
+class Asked(Secret):
+    """What an error bound needs of a node that an answer comes from. It was released, and is not shown."""
 
     level: int
     round: int
@@ -28,18 +39,20 @@ class Asked:
     def of(cls, node: Node) -> Asked:
         return cls(node.level, node.round, node.steps, len(node.margins), node.halted, node.size)
 
-    def budgets(self, shop: Workshop) -> tuple[Budget, list[Budget]]:
+    def budgets(self, terms: Terms) -> tuple[Budget, list[Budget]]:
         """Of the release of its content, and of the releases of its deletions that are added up."""
         if self.level == 1:
-            return shop.budget.share(shop.allocation.leaf), []
-        shares = shop.allocation.shares(self.level, self.round)
-        content = shop.budget.share(shares.content)
-        return content, [shop.budget.share(shares.deleted / self.height)] * self.steps.bit_count() if self.steps else []
+            return terms.budget.share(terms.allocation.leaf), []
+        shares = terms.allocation.shares(self.level, self.round)
+        content = terms.budget.share(shares.content)
+        return content, [
+            terms.budget.share(shares.deleted / self.height)
+        ] * self.steps.bit_count() if self.steps else []
 
-    def left(self, shop: Workshop, beta: float) -> float:
+    def left(self, terms: Terms, beta: float) -> float:
         """How many items a halted node ignores at most: what its last size says."""
         assert self.size is not None
-        law = size_law(shop.budget.share(shop.allocation.shares(self.level, self.round).size))
+        law = size_law(terms.budget.share(terms.allocation.shares(self.level, self.round).size))
         return max(0.0, self.size + spread_of(law, 1.0, 1.0).radius(beta))
 
 
@@ -53,11 +66,24 @@ def without_restarts(q: int) -> tuple[Asked, ...]:
 
 
 @dataclass(frozen=True)
-class TreeAccuracy:
+class Unknown:
+    """Nothing bounds the error."""
+
+    stddev: None = None
+
+    def radius(self, beta: float) -> float:
+        return math.inf
+
+    def of(self, query: Any) -> Unknown:
+        return self
+
+
+@dataclass(frozen=True, repr=False)
+class TreeAccuracy(Secret):
     """The error of the answers that come from these nodes. `unseen(beta)`: what the open segment may hold; `largest`:
     how many items are present at most, as somebody declared it (for mechanisms whose error grows with the data)."""
 
-    shop: Workshop
+    terms: Terms
     asked: tuple[Asked, ...]
     unseen: Callable[[float], float] | None
     largest: int | None
@@ -66,7 +92,7 @@ class TreeAccuracy:
 
     def of(self, query: Any) -> TreeAccuracy:
         """For one query."""
-        return replace(self, query=query, one=True)
+        return TreeAccuracy(self.terms, self.asked, self.unseen, self.largest, query, True)
 
     @property
     def stddev(self) -> float | None:
@@ -74,18 +100,18 @@ class TreeAccuracy:
         if not self.one or any(asked.halted for asked in self.asked):
             return None
         contents, deleted = self._budgets()
-        return self.shop.static.stddev([*contents, *deleted], self.query) if contents else 0.0
+        return self.terms.static.stddev([*contents, *deleted], self.query) if contents else 0.0
 
     def radius(self, beta: float) -> float:
         """What the error exceeds with probability at most beta: noise, what halted nodes ignore, what is unseen."""
         halted = [asked for asked in self.asked if asked.halted]
         part = beta / (1 + bool(halted) + (self.unseen is not None))
-        ignored = sum(asked.left(self.shop, part / len(halted)) for asked in halted)
+        ignored = sum(asked.left(self.terms, part / len(halted)) for asked in halted)
         return self._noise(part) + ignored + (self.unseen(part) if self.unseen is not None else 0.0)
 
     def _noise(self, beta: float) -> float:
         contents, deleted = self._budgets()
-        static, query = self.shop.static, self.query if self.one else None
+        static, query = self.terms.static, self.query if self.one else None
         if not contents:
             return 0.0
         if static.additive:  # symmetric noise: a difference has the law of a sum
@@ -98,5 +124,5 @@ class TreeAccuracy:
         return static.error(contents, beta / 2, size, query) + lost
 
     def _budgets(self) -> tuple[list[Budget], list[Budget]]:
-        pairs = [asked.budgets(self.shop) for asked in self.asked if not asked.halted]
+        pairs = [asked.budgets(self.terms) for asked in self.asked if not asked.halted]
         return [content for content, _ in pairs], [budget for _, deleted in pairs for budget in deleted]

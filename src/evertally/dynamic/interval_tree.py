@@ -12,7 +12,7 @@ import numpy as np
 from evertally.contract.in_place import stairs
 from evertally.contract.rows import from_bytes, to_bytes
 from evertally.dynamic.holders import Holders
-from evertally.dynamic.interval_accuracy import Asked, TreeAccuracy, without_restarts
+from evertally.dynamic.interval_accuracy import Asked, Terms, TreeAccuracy, Unknown, without_restarts
 from evertally.dynamic.node import Node, Workshop
 from evertally.dynamic.partitioners import EveryTick, Partitioner
 from evertally.dynamic.parts import IntArray, Updates
@@ -60,6 +60,7 @@ class IntervalTree(Secret):
         self.width: int = shop.static.width
         self.tick = self.segment = 0
         self._shop, self._most = shop, most
+        self._terms = Terms(shop.static, shop.allocation, shop.budget)
         self._partition = EveryTick() if partition is None else partition
         self._horizon, self._largest = horizon, largest
         self._holders = Holders(named=named)
@@ -100,13 +101,13 @@ class IntervalTree(Secret):
         self.segment = segment
         self._row = np.sum([node.row() for node in self._nodes], axis=0)
 
-    def accuracy(self, tick: int) -> TreeAccuracy:
+    def accuracy(self, tick: int) -> TreeAccuracy | Unknown:
         """Known for the last ticks, and for all others if no node opens a second round; otherwise no bound."""
         ago = self.tick - tick
         asked = self._asked[-1 - ago] if 0 <= ago < len(self._asked) else self._before_data(tick)
         if asked is None:
-            return TreeAccuracy(self._shop, (), lambda beta: math.inf, self._largest)
-        return TreeAccuracy(self._shop, asked, self._partition.staleness(tick if ago else None), self._largest)
+            return Unknown()
+        return TreeAccuracy(self._terms, asked, self._partition.staleness(tick if ago else None), self._largest)
 
     def _before_data(self, tick: int) -> tuple[Asked, ...] | None:
         """Where restarts or boundaries decide nobody knows beforehand, nor what comes after the last segment."""
@@ -117,13 +118,14 @@ class IntervalTree(Secret):
 
     def error_bound(self, beta: float, tick: int | None) -> float:
         """Of all ticks together. Infinite where restarts or boundaries decide: they follow from noise to come."""
-        if tick is not None:
-            return self.accuracy(tick).radius(beta)
+        if tick is not None:  # so that the bounds of all ticks hold together
+            at_tick = 6 * beta / (math.pi * tick) ** 2 if self._horizon is None else beta / self._horizon
+            return self.accuracy(tick).radius(at_tick)
         if self._horizon is None or self._before_data(self._horizon) is None:
             return math.inf
         # Of all prefixes with so many levels the one with all bits set asks for the most releases, at every level.
         asked = without_restarts(2 ** self._horizon.bit_length() - 1)
-        return TreeAccuracy(self._shop, asked, None, self._largest).radius(beta / self._horizon)
+        return TreeAccuracy(self._terms, asked, None, self._largest).radius(beta / self._horizon)
 
     def state(self) -> list[bytes]:
         """Secret: holders, inner trees, and what the nodes have released; noise follows from its address."""

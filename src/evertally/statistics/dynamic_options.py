@@ -79,15 +79,14 @@ class Dynamic(Mechanism):
     static_options: Mapping[str, Any] | None = option('Options of `static`, e.g. {"fanout": 4}.', default=None)
     every: int | None = option('How many ticks lie between releases of mechanism="anew".', default=None)
     largest: int | None = option(
-        "A public guess: how many items are present at most. It steers accuracy; privacy does not rest on it.",
-        default=None,
+        "A public guess at the largest answer; it steers accuracy, nothing else.", default=None
     )
     partition: Literal["identity", "finite", "infinite"] = option(
         'Which ticks a construction releases at: all ("identity"), or when enough has happened, with a horizon '
         '("finite") or without ("infinite").',
         default="identity",
     )
-    beta: float = option("The failure probability that constructions are tuned for.", default=0.05)
+    beta: float = option("The failure probability that partitions are made for.", default=0.05)
     construction: Mapping[str, Any] | None = option(
         'Further options of a construction, e.g. {"split": "1/2"}.', default=None
     )
@@ -179,6 +178,8 @@ class Dynamic(Mechanism):
         if self.partition not in ("identity", "finite", "infinite"):
             raise ConfigurationError(f'partition is "identity", "finite" or "infinite", not {self.partition!r}')
         check_beta(self.beta)
+        # All points, in their order: each is a column of the row that counts cells.
+        cells = isinstance(family, Points) and tuple(shown.items()) == tuple(family.shown.items())
         wanted = self._wanted = Wanted(
             family=family,
             relation=relation,
@@ -186,8 +187,7 @@ class Dynamic(Mechanism):
             contribution=contribution,
             horizon=self.horizon,
             memory_limit=whole("memory_limit", self.memory_limit, 1, 2**62),
-            # Of points each is a column of the row that counts cells.
-            queries=None if isinstance(family, Points) else tuple(shown.values()),
+            queries=None if cells else tuple(shown.values()),
             radix=self.radix,
             process=self.process,
             static=self.static,
@@ -202,7 +202,7 @@ class Dynamic(Mechanism):
         self.static = taken.static_name
         self.process = taken.process or "auto"
         static = taken.static
-        if isinstance(family, Points) and taken.static_name == "histogram":
+        if cells and taken.static_name == "histogram":
             form: AnswersQueries = CellForm(list(shown), static.weights)
         else:
             form = QueryForm(static.width, static.unit, static.weights, shown, counts=family.unit == 1, single=single)
