@@ -132,6 +132,18 @@ def test_the_tests_themselves_restart_and_halt(named: bool) -> None:
     assert rows[-1].tolist() == [5, 0, 0]
 
 
+def test_rounds_halve_what_is_left() -> None:
+    """Lemma 10: a restart means that half of the base is gone, so there are about log of it; with real noise."""
+    stream = big(True, 127)
+    plan = made(PureDP(230), horizon=None, static=Loose(CELLS), max_segments=255)
+    rounds = []
+    for seed in range(20):
+        worker = plan.worker(simulation(seed).source("tree"))
+        worker.advance([tick(updates) for updates in stream])
+        rounds += [node.round for node in worker._nodes]
+    assert 2 <= max(rounds) <= math.log2(200) + 2
+
+
 def test_one_release_for_each_role_and_step() -> None:
     """Section 8: m contents; sum of (lb(i) - 1) steps, each for the count and for the deletions."""
     for k, steps in ((4, 17), (6, 129), (8, 769)):
@@ -325,9 +337,9 @@ def test_a2_has_an_eighth_in_the_event_unit() -> None:
 # -- accuracy --------------------------------------------------------------------------------------------------------
 
 
-def deviation(q: int, name: str, form: str = "value") -> float:
+def deviation(q: int, name: str, form: str = "value", levels: int | None = None) -> float:
     """Of a count, in the first round, epsilon 1, with the real law of Laplace."""
-    shop = Workshop(SmallHistogram(1), shares_of(name, form=form), PureDP(1), ZeroNoise().source(), 0.05)
+    shop = Workshop(SmallHistogram(1), shares_of(name, form=form, levels=levels), PureDP(1), ZeroNoise().source(), 0.05)
     variance = Fraction(0)
     for asked in without_restarts(q):
         content, deleted = asked.budgets(shop)
@@ -343,6 +355,15 @@ def test_the_deviations_of_the_specification() -> None:
     assert round(deviation(8191, "A2", "token-event")) == 3799
     assert round(deviation(2**20 - 1, "AT")) == 341220
     assert round(deviation(2**20 - 1, "A2", "token-event")) == 10430
+
+
+def test_a_known_horizon_limits_the_segments() -> None:
+    """6.9: a tick ends one segment at most. Eleven times less noise at the worst tick of 8191."""
+    source = simulation(6).source("tree")
+    for horizon, given_, cap in ((8191, {}, 13), (8192, {}, 14), (None, {}, None), (9, {"max_segments": 63}, 6)):
+        assert made(PureDP(1), horizon=horizon, **given_).worker(source)._shop.allocation.cap == cap
+    assert made(PureDP(1), max_segments="unlimited").worker(source)._shop.allocation.cap is None
+    assert deviation(8191, "AT") > 10 * deviation(8191, "AT", levels=13)
 
 
 @pytest.mark.parametrize("promise", PROMISES.values(), ids=PROMISES.keys())

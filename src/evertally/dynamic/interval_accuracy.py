@@ -50,10 +50,11 @@ class Asked(Secret):
         ] * self.steps.bit_count() if self.steps else []
 
     def left(self, terms: Terms, beta: float) -> float:
-        """How many items a halted node ignores at most: what its last size says."""
+        """How many items a halted node ignores at most: what its last size says. It may have halted in any round, and
+        did so because its size seemed small, so every round has its part of beta."""
         assert self.size is not None
         law = size_law(terms.budget.share(terms.allocation.shares(self.level, self.round).size))
-        return max(0.0, self.size + spread_of(law, 1.0, 1.0).radius(beta))
+        return max(0.0, self.size + spread_of(law, 1.0, 1.0).radius(6 * beta / (math.pi * self.round) ** 2))
 
 
 def without_restarts(q: int) -> tuple[Asked, ...]:
