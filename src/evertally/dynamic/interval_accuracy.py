@@ -98,7 +98,7 @@ class TreeAccuracy(Secret):
     @property
     def stddev(self) -> float | None:
         """Of the noise in the answer of one query; None where an answer is off by more than noise."""
-        if not self.one or any(asked.halted for asked in self.asked):
+        if not self.one or self.unseen is not None or any(asked.halted for asked in self.asked):
             return None
         contents, deleted = self._budgets()
         return self.terms.static.stddev([*contents, *deleted], self.query) if contents else 0.0
