@@ -7,8 +7,9 @@ from typing import Any
 
 from evertally.checks.hostile import GARBAGE
 from evertally.checks.subject import Subject
+from evertally.dynamic.families import Boxes, Queries
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
-from evertally.statistics import DynamicCount, DynamicHistogram
+from evertally.statistics import DynamicCount, DynamicHistogram, DynamicRange, LinearQueries
 
 PURE, CONCENTRATED, APPROXIMATE = PureDP(1.0), ZCDP(0.5), ApproxDP(1.0, 1e-6)
 _LABELS = ("a", "b", "c")
@@ -119,6 +120,101 @@ def dynamic(
     )
 
 
+def numbered(n: int) -> list[list[Any]]:
+    """The same as `by_name`, with whole numbers for values; some lie outside."""
+    return [
+        [(action, None if label is None else (7 * t + i) % 17, name) for i, (action, label, name) in enumerate(records)]
+        for t, records in enumerate(by_name(n))
+    ]
+
+
+def _values_present(ticks: list[list[Any]], size: int) -> list[list[int]]:
+    living: dict[str, int] = {}
+    used: set[str] = set()
+    seen = []
+    for records in ticks:
+        for action, value, name in records:
+            if action in ("insert", True) and 0 <= value < size:
+                if name not in used:
+                    living[name] = value
+                    used.add(name)
+            elif action in ("delete", -1):
+                living.pop(name, None)
+        seen.append(list(living.values()))
+    return seen
+
+
+_RANGES = [(0, 3), (2, 9)]
+
+
+def ranges(guarantee: Guarantee, shown: list[tuple[int, int]] = _RANGES, **options: Any) -> Subject:
+    """Ranges over 16 cells."""
+
+    def truth(ticks: list[list[Any]]) -> list[Any]:
+        return [
+            {f"{low}..{high}": sum(low <= value <= high for value in living) for low, high in shown}
+            for living in _values_present(ticks, 16)
+        ]
+
+    words = [repr(guarantee), *(f"{k}={v}" for k, v in options.items())]
+    return Subject(
+        name=f"DynamicRange({', '.join(words)}, {len(shown)} shown)",
+        make=lambda key: DynamicRange(size=16, ranges=shown, guarantee=guarantee, horizon=_TICKS, key=key, **options),
+        feed=numbered,
+        truth=truth,
+        garbage=GARBAGE,
+        wrong_calls=_WRONG,
+        growth=1024,
+        independent_numbers=len(shown) == 1,
+        runs=200,
+    )
+
+
+def _pairs(n: int) -> list[list[Any]]:
+    return [[(a, None if v is None else (v % 4, v // 5), name) for a, v, name in tick] for tick in numbered(n)]
+
+
+def _in_boxes(ticks: list[list[Any]]) -> list[Any]:
+    flat = [[(a, None if v is None or v[1] > 2 else 3 * v[0] + v[1], name) for a, v, name in tick] for tick in ticks]
+    kept = [[record for record in tick if record[0] in ("delete", -1) or record[1] is not None] for tick in flat]
+    return [
+        {"0..1 x 0..2": sum(cell < 6 for cell in cells), "all x 1": sum(cell % 3 == 1 for cell in cells)}
+        for cells in _values_present(kept, 12)
+    ]
+
+
+BOXES = Subject(
+    name="LinearQueries(boxes, linear)",
+    make=lambda key: LinearQueries(
+        Boxes([4, 3]), show=[[(0, 1), None], [None, (1, 1)]], guarantee=PURE, horizon=_TICKS, key=key
+    ),
+    feed=_pairs,
+    truth=lambda ticks: [{"0..1 x all": row["0..1 x 0..2"], "all x 1": row["all x 1"]} for row in _in_boxes(ticks)],
+    garbage=GARBAGE,
+    wrong_calls=_WRONG,
+    growth=1024,
+    independent_numbers=False,
+    runs=200,
+)
+_MOOD = Queries({"good": [1, 0.5, 0], "any": [1, 1, 1]}, _LABELS)
+MOODS = Subject(
+    name="LinearQueries(queries, matrix)",
+    make=lambda key: LinearQueries(
+        _MOOD, static="matrix", show={"well": "good", "so far": "any"}, guarantee=CONCENTRATED, horizon=None, key=key
+    ),
+    feed=by_name,
+    truth=lambda ticks: [
+        {"well": row["a"] + row["b"] / 2, "so far": float(sum(row.values()))} for row in _histograms(ticks)
+    ],
+    garbage=GARBAGE,
+    wrong_calls=_WRONG,
+    tolerance=1e-6,
+    growth=1024,
+    independent_numbers=False,
+    runs=200,
+)
+
+
 def _floored(ticks: list[Any]) -> list[dict[str, int]]:
     return copies_by_value(ticks, floor=True)
 
@@ -160,4 +256,11 @@ DYNAMIC_MECHANISMS: tuple[Subject, ...] = (
         mechanism="interval-tree",
         construction={"max_segments": 31},
     ),
+    ranges(PURE),
+    ranges(CONCENTRATED, static="square-root"),
+    ranges(CONCENTRATED, [(2, 9)], static="hierarchy", process="tree"),
+    ranges(CONCENTRATED, [(2, 9)], max_lifetime=30, process="path"),
+    BOXES,
+    MOODS,
+    dynamic(CONCENTRATED, mechanism="subtract"),
 )

@@ -239,7 +239,7 @@ def test_accuracy():
     assert made.accuracy(4).of(1).stddev == static.stddev([one], 1)
     assert made.accuracy(5).radius(0.05) == static.error([one], 0.025, 50) + 50  # the release is one tick old
     assert made.error_bound(0.05, 5) == made.accuracy(5).radius(0.05)
-    assert made.error_bound(0.05, None) == static.error([one], 0.05 / 14, 50) + 50
+    assert made.error_bound(0.05, None) == static.error([one], 0.025 / 40, 50) + 50
     assert plan(largest=50).open == ""
     assert "nobody declared" in plan().open
     assert worker().accuracy(5).radius(0.05) == math.inf

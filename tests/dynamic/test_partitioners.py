@@ -81,7 +81,7 @@ class Written:
         self.rho, self.nu = rho, nu
 
     def draws(self, lane, law, nodes, coordinates=1, first=0):
-        values = self.rho if lane.endswith("rho") else self.nu
+        values = self.rho if lane.endswith("tau") else self.nu
         return np.array([[values[node % len(values)]] for node in nodes], dtype=np.int64)
 
 
@@ -113,7 +113,7 @@ def test_noise_by_address():
     closed = sum(partition.boundary(t % 3) for t in range(200))
     lanes = {drawn.lane for drawn in key.draws}
     nodes = {lane: [node for drawn in key.draws if drawn.lane == lane for node in drawn.nodes] for lane in lanes}
-    assert nodes == {"partition/nu": list(range(1, 201)), "partition/rho": list(range(1, closed + 2))}
+    assert nodes == {"partition/mu": list(range(1, 201)), "partition/tau": list(range(1, closed + 2))}
 
 
 @pytest.mark.parametrize("horizon", [None, 300])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evertally.dynamic.parts import Budget, StaticMechanism
@@ -29,26 +29,24 @@ class SummedAccuracy:
     unseen: Sequence[Callable[[float], float]] = ()
     query: Any = None
     asked: bool = False  # whether it is about one query; None may be one
+    fixed: bool = True  # whether the covers follow from the tick alone, and not from where a partition closed
 
     @property
     def stddev(self) -> float | None:
-        """Standard deviation of the noise in the answer of one query; None for all of them at once."""
+        """Standard deviation of the noise in the answer of one query; None for all of them at once, and where a
+        partition decides which noise that is."""
         budgets = [budget for cover in self.covers for budget in cover]
-        if not self.asked:
+        if not self.asked or not self.fixed:
             return None
         return self.static.stddev(budgets, self.query) if budgets else 0.0
 
     def of(self, query: Any) -> SummedAccuracy:
-        return SummedAccuracy(self.static, self.covers, self.size, self.unseen, query, True)
+        return replace(self, query=query, asked=True)
 
     def radius(self, beta: float) -> float:
         if not self.unseen:
             return self._noise(beta)
-        return self._noise(beta / 2) + self.missing(beta / 2)
-
-    def missing(self, beta: float) -> float:
-        """How many updates may be missing."""
-        return sum(unseen(beta / len(self.unseen)) for unseen in self.unseen)
+        return self._noise(beta / 2) + sum(unseen(beta / 2 / len(self.unseen)) for unseen in self.unseen)
 
     def _noise(self, beta: float) -> float:
         covers = [cover for cover in self.covers if cover]

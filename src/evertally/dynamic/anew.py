@@ -135,9 +135,9 @@ class Anew(Secret):
         if self._horizon is None:
             return math.inf
         releases = self._schedule.by(self._horizon)
-        worst = self._allowance.share(releases)
-        noise = SummedAccuracy(self._static, [[worst]], self._largest).radius(beta / releases)
-        return noise + (0.0 if releases == self._horizon else self._most_unseen())
+        stale = [] if releases == self._horizon else [_Since(self._most_unseen())]
+        bound = SummedAccuracy(self._static, [[self._allowance.share(releases)]], self._largest, stale)
+        return bound.radius(beta / self._horizon)
 
     def state(self) -> list[bytes]:
         return [to_bytes(self._present), to_bytes(self._row)]

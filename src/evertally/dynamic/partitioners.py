@@ -152,6 +152,7 @@ class SparsePartition(Secret):
         self, test: SparseVector, source: Source, *, beta: float, horizon: int | None = None, lane: str = "partition"
     ) -> None:
         self._test, self._source, self._beta, self._horizon = test, source, beta, horizon
+        # The lanes of rho and nu are called as those of all partitions are: tau and mu.
         self._rho_law, self._nu_law, self._lane = test.rho, test.nu, lane
         self.tick = self.closed = 0
         self._last = 0  # the last boundary
@@ -162,7 +163,7 @@ class SparsePartition(Secret):
 
     def look_ahead(self, ticks: int) -> None:
         ahead = range(self.tick + 1, self.tick + ticks + 1)
-        drawn = self._source.draws(f"{self._lane}/nu", self._nu_law, ahead)[:, 0].tolist()
+        drawn = self._source.draws(f"{self._lane}/mu", self._nu_law, ahead)[:, 0].tolist()
         self._nus = dict(zip(ahead, drawn, strict=True))
 
     def boundary(self, arrived: int) -> bool:
@@ -190,7 +191,7 @@ class SparsePartition(Secret):
         return 1 / self._horizon if self._horizon is not None else 6 / (math.pi * segment) ** 2
 
     def _draw_rho(self) -> int:
-        return int(self._source.draws(f"{self._lane}/rho", self._rho_law, [self.closed + 1])[0, 0])
+        return int(self._source.draws(f"{self._lane}/tau", self._rho_law, [self.closed + 1])[0, 0])
 
     def staleness(self, tick: int | None = None) -> Staleness:
         if tick is None:

@@ -129,7 +129,8 @@ class Worker(Protocol):
     def accuracy(self, tick: int) -> Any:
         """An `AnswerAccuracy`: how far an answer at a tick may be off."""
 
-    def error_bound(self, beta: float, tick: int | None) -> float: ...
+    def error_bound(self, beta: float, tick: int | None) -> float:
+        """Of all ticks together up to probability beta; with `tick`, of that tick alone."""
 
     def state(self) -> list[bytes]: ...
 

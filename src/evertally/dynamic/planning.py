@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Literal
 
 from evertally.contract.in_place import InPlace
@@ -75,6 +74,21 @@ class Taken:
     engine: Callable[[ItemSource], Engine]
     process: str = ""
     row: Way | None = None
+    open: str = ""  # why nothing bounds the error
+
+
+class AtWork(InPlace):
+    """A construction as an engine. What it says about one tick holds for that tick; the contract asks for all ticks
+    together, so each gets its share of the failure probability."""
+
+    def __init__(self, make: Any, source: ItemSource, horizon: int | None, *, returns: bool) -> None:
+        super().__init__(make, source, returns=returns)
+        self._horizon = horizon
+
+    def error_bound(self, beta: float, tick: int | None, trust_largest: bool = False) -> float:
+        if tick is not None:
+            beta = beta / self._horizon if self._horizon is not None else 6 * beta / (math.pi * tick) ** 2
+        return super().error_bound(beta, tick, trust_largest)
 
 
 def settle(wanted: Wanted, mechanism: str) -> Taken:
@@ -150,10 +164,13 @@ def constructed(wanted: Wanted, mechanism: str) -> Taken:
         raise ConfigurationError('process belongs to mechanism="linear"')
     name, static = _static(wanted)
     plan = _plan(wanted, mechanism, static)
-    engine = partial(InPlace, plan.worker, returns=plan.returns)
+
+    def engine(source: ItemSource) -> AtWork:
+        return AtWork(plan.worker, source, wanted.horizon, returns=plan.returns)
+
     # What a construction charges for a step it knows itself; this is the step.
     change = wanted.relation.change(Encoder())
-    return Taken(mechanism, name, static, plan.charge, change, engine)
+    return Taken(mechanism, name, static, plan.charge, change, engine, open=plan.open)
 
 
 def ways(wanted: Wanted, taken: Taken) -> Ranking:
@@ -178,7 +195,7 @@ def _row(wanted: Wanted, name: str, by_name: bool = True) -> Way:
     at = HYBRID_TARGET - 1 if wanted.horizon is None else None
 
     def error(beta: float) -> float:
-        return plan.worker(ZeroNoise().source()).error_bound(beta, at)
+        return AtWork(plan.worker, ZeroNoise().source(), wanted.horizon, returns=True).error_bound(beta, at)
 
     return Way(
         name=name,
@@ -186,6 +203,7 @@ def _row(wanted: Wanted, name: str, by_name: bool = True) -> Way:
         score=math.inf if by_name else 0.0,
         expect=lambda: error(0.5),
         promise=lambda: error(wanted.beta),
+        open=plan.open,
         by_name=by_name,
     )
 

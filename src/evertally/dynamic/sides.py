@@ -106,7 +106,8 @@ class Sides(Secret):
 
     def accuracy(self, tick: int) -> SummedAccuracy:
         covers = [side.cover(tick) for side in self._sides]
-        return SummedAccuracy(self._static, covers, self._facts.size, self._unseen(None if tick == self.tick else tick))
+        unseen = self._unseen(None if tick == self.tick else tick)
+        return SummedAccuracy(self._static, covers, self._facts.size, unseen, fixed=not unseen)
 
     def _unseen(self, tick: int | None) -> list[Staleness]:
         found = [side.partition.staleness(tick) for side in self._sides]
@@ -119,12 +120,8 @@ class Sides(Secret):
             return math.inf
         exact = tick is not None and isinstance(self._sides[0].partition, EveryTick)
         covers = [side.structure.budgets(last) if exact else side.structure.widest(last) for side in self._sides]
-        ticks = 1 if tick is not None else last  # the noise of each index may fail
-        noise = SummedAccuracy(self._static, covers, self._facts.size)
-        unseen = self._unseen(last)
-        if not unseen:
-            return noise.radius(beta / ticks)
-        return noise.radius(beta / 2 / ticks) + SummedAccuracy(self._static, [], None, unseen).missing(beta / 2)
+        bound = SummedAccuracy(self._static, covers, self._facts.size, self._unseen(last))
+        return bound.radius(beta if tick is not None else beta / last)
 
     def state(self) -> list[bytes]:
         return [part for side in self._sides for part in side.state()]

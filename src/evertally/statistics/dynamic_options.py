@@ -253,6 +253,7 @@ class Dynamic(Mechanism):
             door=lambda source, limit: RecordsOfTicks(door, static.width),
             engine=engine,
             form=form,
+            open=taken.open,
             settled={
                 "process": self.process,
                 "static": self.static,
