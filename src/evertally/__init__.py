@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from evertally.contract import Release, SparseRows, restore
+from evertally.dynamic.static import register_static
 from evertally.errors import (
     BudgetExceeded,
     ConfigurationError,
@@ -93,6 +94,7 @@ __all__ = [
     "register_engine",
     "register_kind",
     "register_process",
+    "register_static",
     "restore",
     "simulation",
 ]

@@ -15,7 +15,7 @@ from evertally.counting.processes import OURS, PROCESSES
 from evertally.errors import HorizonExceeded
 from evertally.noise import DiscreteGaussian, Recording, ZeroNoise, simulation
 
-# dynamic-data 13.2: the factor of each longest lifetime. Ours is within a hundredth, and better where a finer lambda is.
+# dynamic-data 13.2: the factor of each longest lifetime. Ours is within a hundredth, with a finer lambda better.
 TABLE = {7: 1.90, 24: 2.45, 28: 2.52, 168: 3.33, 672: 3.96, 1440: 4.30}
 
 
@@ -129,7 +129,9 @@ def test_wherever_one_comes_from_the_noise_is_the_same() -> None:
 
 def test_the_error_is_the_formula() -> None:
     longest, ticks, runs = 7, 12, 4000
-    process = PathProcess(et.ZCDP(0.02), Runs(1, longest), horizon=ticks, columns=runs, source=simulation(8).source("p"))
+    process = PathProcess(
+        et.ZCDP(0.02), Runs(1, longest), horizon=ticks, columns=runs, source=simulation(8).source("p")
+    )
     noise = process.advance(ticks)
     for tick in (1, 2, 5, ticks):
         ratio = float(np.mean(noise[tick - 1].astype(float) ** 2)) / process.spread(tick).stddev ** 2

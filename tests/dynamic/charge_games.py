@@ -53,7 +53,7 @@ PROCESSES: dict[str, tuple[str, Any, Statistic, tuple[Any, ...]]] = {
 
 
 def worst_losses(differences: np.ndarray, change: Change) -> dict[str, Fraction]:
-    """Of each process with each budget: the largest loss, as a part of what is charged. Differences: (n, T, columns)."""
+    """Of each process and budget the largest loss, as a part of what is charged. Differences: (n, T, columns)."""
     found = {}
     for name, (process, radix, sums, budgets) in PROCESSES.items():
         horizon = None if process.startswith("epoch") else T
@@ -86,8 +86,8 @@ def _worst(differences: np.ndarray, recording: Recording, sums: Statistic) -> Fr
 def rows(presence: Presence[Any], ticks: Iterable[Iterable[tuple[int, int, Any]]], cells: int) -> np.ndarray:
     """What a rule makes of ticks of (cell, sign, name)."""
     table = np.zeros((T, cells), dtype=np.int64)
-    for t, records in enumerate(ticks):
-        listed = list(records)
+    played = [list(records) for records in ticks]
+    for t, listed in enumerate(played + [[] for _ in range(T - len(played))]):
         columns = [np.array([record[i] for record in listed], dtype=np.int64) for i in (0, 1)]
         updates = presence.admit(Arrivals(columns[0], columns[1], [record[2] for record in listed]))
         np.add.at(table[t], updates.cells, updates.signs)

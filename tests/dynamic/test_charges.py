@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dynamic.charge_games import T, by_name, by_value, worst_losses
+from evertally.counting.path_factor import best_factor
 from evertally.dynamic.charges import Encoder, Relation
 from evertally.errors import ConfigurationError
 from evertally.privacy import Change, Neighbours
@@ -35,7 +36,7 @@ def check(differences: Any, change: Change, *, tight: bool = False) -> None:
 
 
 def item_rows() -> list[np.ndarray]:
-    """Every way in which an item of a name that is never used again can appear: when, in which cell, up to 3 deletes."""
+    """Every way in which an item whose name is never used again can appear: when, where, up to 3 deletes."""
     found = []
     for cell, start in product(range(2), range(T)):
         for count in range(4):
@@ -135,9 +136,7 @@ def without(stream: tuple[int, ...], *places: int) -> tuple[int, ...]:
 
 def test_values_floored_at_zero() -> None:
     streams = value_streams()
-    one = [
-        table - streams[without(stream, t)] for stream, table in streams.items() for t in range(T) if stream[t]
-    ]
+    one = [table - streams[without(stream, t)] for stream, table in streams.items() for t in range(T) if stream[t]]
     check(one, Relation("value", "event").change(Encoder()), tight=True)
     two = [
         table - streams[without(stream, a, b)]
@@ -225,3 +224,48 @@ def test_users_are_a_group_of_events_and_foreign_processes_add_up() -> None:
 def test_what_has_no_charge_is_refused(options: dict[str, Any], reason: str) -> None:
     with pytest.raises(ConfigurationError, match=reason):
         Relation(**options)
+
+
+@pytest.mark.parametrize("lifetimes", [1, 2])
+@pytest.mark.parametrize("longest", [1, 2, 3])
+def test_bounded_lifetimes_against_the_path_process(lifetimes: int, longest: int) -> None:
+    """13.2: what one step does to paths of presence, under the integer factor that the noise is made for."""
+    factor = best_factor(longest)
+    r = [*factor.r[:T], *[0] * (T - len(factor.r))]
+    R = np.array([[r[t - s] if s <= t else 0 for s in range(T)] for t in range(T)], dtype=np.int64)
+    streams = {
+        stream: np.cumsum(by_name([ACTIONS[a] for a in stream], lifetimes, longest), axis=0)
+        for stream in product(range(len(ACTIONS)), repeat=T - 1)
+    }
+    items = np.array(list(streams.values()))
+    events = np.array(
+        [
+            path - streams[(*stream[:t], 0, *stream[t + 1 :])]
+            for stream, path in streams.items()
+            for t in range(T - 1)
+            if stream[t]
+        ]
+    )
+    for matrix, norms in (PLAIN, OVERLAPPING, SIGNED):
+        for paths, unit in ((items, "item"), (events, "event")):
+            relation = Relation("id", unit, lifetimes=lifetimes, max_lifetime=longest)  # type: ignore[arg-type]
+            allowed = relation.runs(norms) * norms.l2_squared * factor.cost(longest)
+            spent = ((R @ np.unique(paths @ matrix, axis=0)) ** 2).sum(axis=(1, 2)).max()
+            assert spent <= allowed
+            assert unit == "event" or lifetimes > 1 or spent >= 0.9 * allowed, "noise is wasted"
+
+
+def test_a_missing_event_of_a_token_is_one_run() -> None:
+    longest = 3
+    factor = best_factor(longest)
+    r = [*factor.r[:T], *[0] * (T - len(factor.r))]
+    R = np.array([[r[t - s] if s <= t else 0 for s in range(T)] for t in range(T)], dtype=np.int64)
+    allowed = Relation("token", "event", max_lifetime=longest).runs(Encoder()) * factor.cost(longest)
+    for start, first, second in product(range(T), repeat=3):
+        ticks: list[list[Any]] = [[] for _ in range(T)]
+        ticks[start].append((0, 1, "x"))
+        ticks[second].append((-1, -1, "x"))
+        less = [list(records) for records in ticks]
+        ticks[first].append((-1, -1, "x"))
+        path = np.cumsum(by_name(ticks, 1, longest) - by_name(less, 1, longest), axis=0)
+        assert ((R @ path) ** 2).sum() <= allowed

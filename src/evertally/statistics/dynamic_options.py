@@ -179,6 +179,8 @@ class Dynamic(Mechanism):
         if self.partition not in ("identity", "finite", "infinite"):
             raise ConfigurationError(f'partition is "identity", "finite" or "infinite", not {self.partition!r}')
         check_beta(self.beta)
+        # All points, in their order: each is a column of the row that counts cells.
+        cells = isinstance(family, Points) and tuple(shown.items()) == tuple(family.shown.items())
         wanted = self._wanted = Wanted(
             family=family,
             relation=relation,
@@ -186,8 +188,7 @@ class Dynamic(Mechanism):
             contribution=contribution,
             horizon=self.horizon,
             memory_limit=whole("memory_limit", self.memory_limit, 1, 2**62),
-            # Of points each is a column of the row that counts cells.
-            queries=None if isinstance(family, Points) else tuple(shown.values()),
+            queries=None if cells else tuple(shown.values()),
             radix=self.radix,
             process=self.process,
             static=self.static,
@@ -202,7 +203,7 @@ class Dynamic(Mechanism):
         self.static = taken.static_name
         self.process = taken.process or "auto"
         static = taken.static
-        if isinstance(family, Points) and taken.static_name == "histogram":
+        if cells and taken.static_name == "histogram":
             form: AnswersQueries = CellForm(list(shown), static.weights)
         else:
             form = QueryForm(static.width, static.unit, static.weights, shown, counts=family.unit == 1, single=single)

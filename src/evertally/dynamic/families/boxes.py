@@ -201,7 +201,10 @@ class Boxes:
         return vector.reshape(-1)
 
     def name(self, query: Any) -> str:
-        ranges = ["all"] * len(self.axes) if is_all(query) else list(query)
+        self.bounds(query)  # refuses what is no query
+        ranges = ["all"] if is_all(query) else list(query)
+        if all(map(is_all, ranges)):
+            return "all"
         return " x ".join(axis.name(one) for axis, one in zip(self.axes, ranges, strict=True))
 
     def workload(self) -> list[Any]:

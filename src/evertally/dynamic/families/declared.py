@@ -19,6 +19,7 @@ from evertally.dynamic.families.family import (
     no_query,
     number,
     on_grid,
+    table_of,
 )
 from evertally.encode.door import declared_labels
 from evertally.encode.labels import canonical
@@ -27,7 +28,8 @@ from evertally.integers import whole
 
 GRID_BITS = 16  # f(x) is a multiple of 2^-16, unless it needs fewer bits
 
-Values = Mapping[str, Sequence[Any] | Callable[[Any], Any]]
+Values = Sequence[Any] | Callable[[Any], Any]
+Declared = Mapping[str, Values] | Sequence[tuple[str, Values]]
 
 
 @dataclass(frozen=True, init=False)
@@ -48,18 +50,19 @@ class Queries:
 
     kind: ClassVar[str] = "queries"
 
-    def __init__(self, queries: Values, universe: Iterable[object], *, grid_bits: int = GRID_BITS) -> None:
+    def __init__(self, queries: Declared, universe: Iterable[object], *, grid_bits: int = GRID_BITS) -> None:
         members = list(universe)
         labels = declared_labels(members)
         check_universe(len(labels))
         bits = whole("grid_bits", grid_bits, 0, 20)
-        if not isinstance(queries, Mapping) or not queries:
+        listed = table_of(queries)
+        if not listed:
             raise ConfigurationError("queries are a table: the name of each query, and its values or a function")
-        check_workload(len(queries), len(labels))
-        rows = [_values(name, values, members, bits) for name, values in queries.items()]
+        check_workload(len(listed), len(labels))
+        rows = [_values(name, values, members, bits) for name, values in listed.items()]
         shared = math.gcd(2**bits, *(value for row in rows for value in row))
         object.__setattr__(self, "universe", labels)
-        names = declared_labels(queries)
+        names = declared_labels(listed)
         reduced = (tuple(value // shared for value in row) for row in rows)
         object.__setattr__(self, "table", tuple(zip(names, reduced, strict=True)))
         object.__setattr__(self, "unit", 2**bits // shared)
@@ -94,7 +97,7 @@ class Queries:
         return [name for name, _ in self.table]
 
     def written(self) -> dict[str, Any]:
-        rows = {name: [value / self.unit for value in row] for name, row in self.table}  # exact: unit is a power of two
+        rows = [[name, [value / self.unit for value in row]] for name, row in self.table]  # exact: the unit is 2^bits
         return {"kind": self.kind, "queries": rows, "universe": list(self.universe)}
 
 
@@ -158,7 +161,7 @@ class HalfSpaces:
         """A query in fractions."""
         parts = entries(query, 2)
         if parts is not None:
-            normal, offset = _coordinates(parts[0], self.dimension), number(parts[1])
+            normal, offset = _coordinates(parts[0], self.dimension), _coordinate(parts[1])
             if normal is not None and offset is not None:
                 return normal, offset
         raise no_query("half-spaces", f"(normal, offset): a list of {self.dimension} numbers, and a number")
@@ -199,7 +202,7 @@ def _values(name: Any, values: Any, members: list[Any], bits: int) -> tuple[int,
 def _coordinates(value: object, dimension: int) -> tuple[Fraction, ...] | None:
     listed = entries(value, dimension)
     if listed is None:
-        single = number(value) if dimension == 1 else None
+        single = _coordinate(value) if dimension == 1 else None
         return None if single is None else (single,)
     read = [_coordinate(entry) for entry in listed]
     return None if None in read else tuple(x for x in read if x is not None)

@@ -120,6 +120,19 @@ def looked_up(index: Mapping[str, int], value: object) -> int | None:
     return None if label is None else index.get(label)
 
 
+def table_of(value: Any) -> dict[Any, Any] | None:
+    """A table, or a list of pairs: in writing, because whoever keeps a table may sort it, and cells have an order."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if not isinstance(value, list | tuple):
+        return None
+    pairs = [entries(pair, 2) for pair in value]
+    if any(pair is None or type(pair[0]) is not str for pair in pairs):
+        return None
+    table = {pair[0]: pair[1] for pair in pairs if pair is not None}
+    return table if len(table) == len(pairs) else None
+
+
 def on_grid(values: Iterable[object], bits: int) -> tuple[int, ...] | None:
     """Numbers in [0, 1] as the nearest multiples of 2^-bits; None if one is no such number."""
     rounded = []

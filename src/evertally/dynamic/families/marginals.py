@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from evertally.dynamic.families.family import IntArray, check_universe, check_workload, entries, looked_up, no_query
+from evertally.dynamic.families.family import (
+    IntArray,
+    check_universe,
+    check_workload,
+    entries,
+    looked_up,
+    no_query,
+    table_of,
+)
 from evertally.encode.door import declared_labels
 from evertally.encode.plain import plain
 from evertally.errors import ConfigurationError
 from evertally.integers import own_integer, whole
 
+Domain = int | Iterable[object]
+Declared = Mapping[str, Domain] | Sequence[tuple[str, Domain]]
 Pattern = tuple[tuple[int, int], ...]  # (attribute, value) pairs by number, attributes rising
 
 
@@ -39,11 +49,12 @@ class Marginals:
     kind: ClassVar[str] = "marginals"
     unit: ClassVar[int] = 1
 
-    def __init__(self, attributes: Mapping[str, int | Iterable[object]], order: int) -> None:
-        if not isinstance(attributes, Mapping) or not attributes:
+    def __init__(self, attributes: Declared, order: int) -> None:
+        table = table_of(attributes)
+        if not table:
             raise ConfigurationError("attributes are a table: the name of each one, and its values or their number")
-        names = declared_labels(attributes)
-        values = tuple(_domain(name, domain) for name, domain in zip(names, attributes.values(), strict=True))
+        names = declared_labels(table)
+        values = tuple(_domain(name, domain) for name, domain in zip(names, table.values(), strict=True))
         check_universe(math.prod(map(len, values)))
         object.__setattr__(self, "attributes", tuple(zip(names, values, strict=True)))
         object.__setattr__(self, "order", whole("the order of marginals", order, 0, len(names)))
@@ -127,7 +138,7 @@ class Marginals:
         ]
 
     def written(self) -> dict[str, Any]:
-        attributes = {name: list(domain) for name, domain in self.attributes}
+        attributes = [[name, list(domain)] for name, domain in self.attributes]
         return {"kind": self.kind, "attributes": attributes, "order": self.order}
 
     def _listed(self, value: Any) -> list[object] | None:

@@ -68,8 +68,8 @@ class Additive:
     def law(self, budget: Budget) -> Law:
         """The noise of each row; refuses a budget so small that no such law is there."""
         if isinstance(budget, PureDP):
-            return DiscreteLaplace(round_up(max(self.norms.l1 / budget.exact_epsilon, SMALLEST_SCALE)))
-        return DiscreteGaussian(round_up(max(self.norms.l2_squared / (2 * budget.exact_rho), SMALLEST_SCALE**2)))
+            return DiscreteLaplace(max(round_up(self.norms.l1 / budget.exact_epsilon), SMALLEST_SCALE))
+        return DiscreteGaussian(max(round_up(self.norms.l2_squared / (2 * budget.exact_rho)), SMALLEST_SCALE**2))
 
     def weights(self, query: Any) -> FloatArray:
         return self.strategy.weights(query)

@@ -90,5 +90,5 @@ def _power_of_two(reached: Callable[[int], bool], most: int) -> int:
 
 def _law(pure: bool, part: Fraction, sensitivity: int) -> Law:
     if pure:
-        return DiscreteLaplace(round_up(max(sensitivity / part, SMALLEST_SCALE)))
-    return DiscreteGaussian(round_up(max(sensitivity**2 / (2 * part), SMALLEST_SCALE**2)))
+        return DiscreteLaplace(max(round_up(sensitivity / part), SMALLEST_SCALE))
+    return DiscreteGaussian(max(round_up(sensitivity**2 / (2 * part)), SMALLEST_SCALE**2))

@@ -159,7 +159,8 @@ class Explicit:
         self.width, self.cells = matrix.shape
         self.norms = matrix_norms(matrix)
         self.address = f"matrix-{digest(matrix)}"
-        self._inverse = _inverse(matrix.astype(np.float64))
+        self._floats = matrix.astype(np.float64)
+        self._inverse = _inverse(self._floats)
 
     @property
     def matrix(self) -> IntArray:
@@ -173,18 +174,21 @@ class Explicit:
         return np.asarray(self._matrix[:, cells] @ signs)
 
     def weights(self, query: Any) -> FloatArray:
-        vector = self._family.vector(query) / self._family.unit
-        weights = np.asarray(vector @ self._inverse)
-        if np.abs(weights @ self._matrix - vector).max() > 1e-8:
-            raise ConfigurationError("the rows of this strategy do not tell the answer of that query")
-        return weights
+        return np.asarray(self._all_weights([query])[0])
 
     def worst(self) -> Load:
-        return _covering([self.weights(query) for query in self._family.workload()])
+        return _covering(list(self._all_weights(self._family.workload())))
 
     def tells_all(self) -> bool:
         """Whether every query has an answer, up to float rounding."""
-        return bool(np.abs(self._inverse @ self._matrix - np.eye(self.cells)).max() < 1e-8)
+        return bool(np.abs(self._inverse @ self._floats - np.eye(self.cells)).max() < 1e-8)
+
+    def _all_weights(self, queries: list[Any]) -> FloatArray:
+        vectors = np.array([self._family.vector(query) for query in queries]) / self._family.unit
+        weights = np.asarray(vectors @ self._inverse)
+        if np.abs(weights @ self._floats - vectors).max() > 1e-8:
+            raise ConfigurationError("the rows of this strategy do not tell the answer of that query")
+        return weights
 
 
 def matrix_norms(matrix: IntArray) -> Norms:
