@@ -55,4 +55,17 @@ DYNAMIC_CONSTRUCTIONS: tuple[Subject, ...] = (
     dynamic(CONCENTRATED, None, mechanism="anew", every=1, max_lifetime=3),
     stale(dynamic(PURE, mechanism="anew", every=3, largest=1000)),
     stale(dynamic(PURE, None, mechanism="anew", largest=1000)),
+    partitioned(dynamic(ApproxDP(8.0, 1e-6), None, mechanism="interval-tree", partition="infinite")),
+    partitioned(
+        dynamic(
+            PureDP(8.0),
+            mechanism="interval-tree",
+            partition="finite",
+            identity="value",
+            protects="event",
+            feed=by_value,
+            truth=_floored,
+            construction={"allocation": "A0", "svt": "cumulative"},
+        )
+    ),
 )
