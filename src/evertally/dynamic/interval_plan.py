@@ -45,7 +45,8 @@ def interval_toll(setting: Setting) -> Toll:
 
 def plan_interval_tree(setting: Setting, contribution: Contribution) -> Plan:
     """Options: `allocation` ("AT", "A0", "A1", "A2"), `max_rounds` of a node, `max_segments` = 2^K - 1 (C5f: K levels
-    share the budget evenly, and after so many segments the last answer stands), `split` and `svt` of a partition."""
+    share the budget evenly, and after so many segments the last answer stands) or "unlimited" (C5; taken where there is
+    no horizon: a tick ends one segment at most), `split` and `svt` of a partition."""
     toll = interval_toll(setting)
     check_units(setting)
     options = options_of(
@@ -55,7 +56,8 @@ def plan_interval_tree(setting: Setting, contribution: Contribution) -> Plan:
         raise ConfigurationError(f'partition is "identity", "finite" or "infinite", not {setting.partition!r}')
     if setting.partition == "finite" and setting.horizon is None:
         raise ConfigurationError('partition="finite" needs a horizon; "infinite" needs none')
-    levels = _levels(options["max_segments"])
+    levels = _levels(options["max_segments"], setting.horizon)
+    most = None if levels is None else 2**levels - 1
     shares = allocation(
         options["allocation"],
         form=_form(setting, options["allocation"]),
@@ -68,13 +70,16 @@ def plan_interval_tree(setting: Setting, contribution: Contribution) -> Plan:
         SparseVector(half, options["svt"]).check()
         spent = Purse(spent.charge, half, spent.releases)
     _check_laws(setting, shares, spent.releases)
-    made = partial(_made, setting, shares, spent, options["svt"], options["max_segments"])
+    made = partial(_made, setting, shares, spent, options["svt"], most)
     return Plan(spent.charge, made, returns=_small(setting, shares), open=_open(setting, shares, levels))
 
 
-def _levels(most: object) -> int | None:
-    if most is None:
+def _levels(most: object, horizon: int | None) -> int | None:
+    if most == "unlimited" or (most is None and horizon is None):
         return None
+    if most is None:
+        assert horizon is not None
+        return horizon.bit_length()
     segments = whole("max_segments", most, 1, 2**62 - 1)
     if segments & (segments + 1):
         raise ConfigurationError(

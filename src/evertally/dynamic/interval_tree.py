@@ -117,10 +117,10 @@ class IntervalTree(Secret):
         return without_restarts(tick)
 
     def error_bound(self, beta: float, tick: int | None) -> float:
-        """Of all ticks together. Infinite where restarts or boundaries decide: they follow from noise to come."""
-        if tick is not None:  # so that the bounds of all ticks hold together
-            at_tick = 6 * beta / (math.pi * tick) ** 2 if self._horizon is None else beta / self._horizon
-            return self.accuracy(tick).radius(at_tick)
+        """Of all ticks together, or of one. Infinite where restarts or boundaries to come decide: they follow from
+        noise."""
+        if tick is not None:
+            return self.accuracy(tick).radius(beta)
         if self._horizon is None or self._before_data(self._horizon) is None:
             return math.inf
         # Of all prefixes with so many levels the one with all bits set asks for the most releases, at every level.
