@@ -324,8 +324,10 @@ def test_pure_promises_take_pure_mechanisms_only() -> None:
     static.pure = False  # type: ignore[misc]
     with pytest.raises(ConfigurationError, match="not pure"):
         made(PureDP(1), static=static)
-    with pytest.raises(ConfigurationError, match="outside"):
+    with pytest.raises(ConfigurationError, match=r"tree of 41 levels with max_rounds=64: .* outside"):
         made(PureDP(1e-9), horizon=2**40)
+    with pytest.raises(ConfigurationError, match=r"tree of 8 levels .* scale 0\.08 is outside"):
+        made(PureDP(100))
 
 
 @pytest.mark.parametrize("promise", [PureDP(Fraction(3, 2)), ZCDP(Fraction(1, 3))], ids=["pure", "rho"])
