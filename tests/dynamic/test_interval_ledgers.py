@@ -118,7 +118,7 @@ def test_what_is_refused() -> None:
         allocation("A2", form="value", rounds=64)
     with pytest.raises(ConfigurationError, match="'AT', 'A0', 'A1' or 'A2'"):
         allocation("A3", form="value", rounds=64)
-    for rounds in (0, 129, 2.0):
+    for rounds in (0, 129, 2.5):
         with pytest.raises(ConfigurationError, match="max_rounds"):
             allocation("AT", form="value", rounds=rounds)  # type: ignore[arg-type]
     shares = allocation("AT", form="value", rounds=3, levels=4)

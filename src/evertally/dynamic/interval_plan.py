@@ -40,6 +40,10 @@ def interval_toll(setting: Setting) -> Toll:
             '"interval-tree" must know what a deletion deletes: identity="raw" does not say. '
             'Use identity="id", "token" or "value"'
         )
+    if setting.identity == "id" and setting.protects == "event" and setting.steps < 2:
+        raise ConfigurationError(
+            "without one record a name from outside may begin another life: two lifetimes change, not one (6.3)"
+        )
     by_value = setting.identity == "value"
     return Toll(1, 1).of(2 * setting.steps if by_value and setting.protects == "item" else setting.steps)
 
@@ -59,12 +63,8 @@ def plan_interval_tree(setting: Setting, contribution: Contribution) -> Plan:
         raise ConfigurationError('partition="finite" needs a horizon; "infinite" needs none')
     levels = _levels(options["max_segments"], setting.horizon)
     most = None if levels is None else 2**levels - 1
-    shares = allocation(
-        options["allocation"],
-        form=_form(setting, options["allocation"]),
-        rounds=options["max_rounds"],
-        levels=levels,
-    )
+    name, rounds = str(options["allocation"]), whole("max_rounds", options["max_rounds"], 1)
+    shares = allocation(name, form=_form(setting, name), rounds=rounds, levels=levels)
     spent = purse(setting, toll, split=None if setting.partition == "identity" else read_split(options["split"]))
     if spent.partition is not None:
         half = spent.partition / 2
