@@ -29,6 +29,7 @@ _LONG_PLACES = (
     "docs/test_tutorial.py",
     "dynamic/test_insertions.py",
     "dynamic/test_partitioners.py",
+    "dynamic/test_tolls.py",
     "histogram/test_calibration_is_kept.py",
     "histogram/test_expressions.py",
     "histogram/test_planner.py",
