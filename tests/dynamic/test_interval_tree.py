@@ -302,8 +302,12 @@ def test_what_a_step_costs(identity: Any, protects: Any, steps: int, tree_part: 
         ({"identity": "value", "allocation": "A2"}, "needs names"),
         ({"identity": "value", "protects": "item"}, "cannot protect items"),
         ({"identity": "value", "max_lifetime": 5}, "max_lifetime needs items with names"),
+        ({"identity": "id", "protects": "event", "steps": 1}, "two lifetimes change"),
         ({"allocation": "A9"}, "'AT', 'A0', 'A1' or 'A2'"),
+        ({"allocation": ["AT"]}, "'AT', 'A0', 'A1' or 'A2'"),
         ({"max_rounds": 0}, "max_rounds"),
+        ({"max_rounds": [3]}, "max_rounds"),
+        ({"max_rounds": 1000}, "max_rounds"),
         ({"max_segments": 6}, "7 costs the same"),
         ({"max_segments": 0}, "max_segments"),
         ({"partition": "finite", "horizon": None}, "needs a horizon"),
@@ -324,8 +328,10 @@ def test_pure_promises_take_pure_mechanisms_only() -> None:
     static.pure = False  # type: ignore[misc]
     with pytest.raises(ConfigurationError, match="not pure"):
         made(PureDP(1), static=static)
-    with pytest.raises(ConfigurationError, match="outside"):
+    with pytest.raises(ConfigurationError, match=r"tree of 41 levels with max_rounds=64: .* outside"):
         made(PureDP(1e-9), horizon=2**40)
+    with pytest.raises(ConfigurationError, match=r"tree of 8 levels .* scale 0\.08 is outside"):
+        made(PureDP(100))
 
 
 @pytest.mark.parametrize("promise", [PureDP(Fraction(3, 2)), ZCDP(Fraction(1, 3))], ids=["pure", "rho"])
