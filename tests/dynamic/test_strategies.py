@@ -39,6 +39,8 @@ STRATEGIES = [
     Hierarchies(Boxes([3, 4, 2]), [2, 2, 2], root=True),
     SquareRoot(Ranges(size=1)),
     SquareRoot(Ranges(size=23)),
+    SquareRoot(Boxes([5, 4])),
+    SquareRoot(Boxes([2, 3, 4])),
     Tables(MARGINALS),
     Tables(Marginals({"a": 2, "b": 3}, order=0)),
     Tables(Marginals({"a": 2, "b": 3}, order=2)),
@@ -176,7 +178,8 @@ def test_a_strategy_that_cannot_tell_says_so():
         strategy.weights("a")
     with pytest.raises(ConfigurationError, match="column for each"):
         Explicit(Points(["a", "b"]), np.array([[1]]))
-    with pytest.raises(ConfigurationError, match="2\\^14"):
-        SquareRoot(Ranges(size=2**14 + 1))
+    for too_large in (Ranges(size=2**14 + 1), Boxes([2, 2, 2, 2]), Boxes([2**10, 2**10])):
+        with pytest.raises(ConfigurationError, match="square root along"):
+            SquareRoot(too_large)
     with pytest.raises(ConfigurationError, match="2\\^24"):
         Hierarchies(Boxes([2**11, 2**10, 2]), [2, 2, 2], root=True)

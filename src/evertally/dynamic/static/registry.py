@@ -52,8 +52,8 @@ def _hierarchy(family: Family, pure: bool, options: Mapping[str, Any]) -> Additi
 
 
 def _square_root(family: Family, pure: bool, options: Mapping[str, Any]) -> Additive:
-    if not isinstance(family, Ranges):
-        raise ConfigurationError('"square-root" needs one ordered axis: a family of ranges')
+    if not isinstance(family, Ranges | Boxes):
+        raise ConfigurationError('"square-root" needs ordered cells: a family of ranges or boxes')
     return Additive(family, SquareRoot(family))
 
 
