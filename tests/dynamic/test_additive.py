@@ -93,6 +93,7 @@ def test_independent_releases_add_up_by_squares():
     assert four == pytest.approx(2 * one)
     mixed = static.stddev([PureDP(1), PureDP(Fraction(1, 2))], "count")
     assert mixed == pytest.approx(math.hypot(one, static.stddev([PureDP(Fraction(1, 2))], "count")))
+    assert static.stddev([], "count") == static.error([], 0.05, None) == 0
     assert static.error([PureDP(1)] * 4, 0.05, None) < 4 * static.error([PureDP(1)], 0.05 / 4, None)
 
 
