@@ -37,7 +37,7 @@ class Additive:
     >>> place = Place(ZeroNoise().source("doc"), "static", node=1)
     >>> row = static.fit(np.arange(8), PureDP(1), place)
     >>> float(static.weights((1, 6)) @ row), round(static.stddev([PureDP(1)], (1, 6)), 2)
-    (21.0, 8.45)
+    (21.0, 5.68)
     """
 
     unit = 1

@@ -135,8 +135,8 @@ def static_proof_elsewhere(name: str) -> str | None:
 def make_static(name: str, family: Family, *, pure: bool, options: Mapping[str, Any] | None = None) -> StaticMechanism:
     """The static mechanism of this name for a family; refuses, with the reason, what does not fit.
 
-    >>> make_static("hierarchy", Ranges(size=1024), pure=False).width
-    1364
+    >>> make_static("hierarchy", Ranges(size=1024), pure=False).norms.l1
+    7
     """
     given = dict(options or {})
     if name in OWN_STATICS:

@@ -21,7 +21,7 @@ from evertally.errors import ConfigurationError
 GRID_BITS = 8
 MOST_AXES = 3  # an entry has 8 bits for each
 LARGEST_WORK = 2**28  # cells times the cells of the longest axis: multiplying by A takes so many steps
-_ALL_PAIRS = 2**11  # up to here the worst range is found among all of them
+_ALL_PAIRS = 2**12  # up to here the worst range is found among all of them
 _FEW = 32
 
 
@@ -117,8 +117,8 @@ class RootAxis:
         l, U = self.inverse, self.r.size  # noqa: E741
         prefixes = np.cumsum(l * l)
         worst = float(prefixes[-1])
-        if U > _ALL_PAIRS:  # |a - b|^2 <= (|a| + |b|)^2
-            worst *= 4
+        if U > _ALL_PAIRS:  # |a - b|^2 <= (|a| + |b|)^2, and without the product if no entry is negative
+            worst *= 2 if (l >= 0).all() else 4
         else:
             for m in range(1, U):  # ranges of m cells that do not start at the first one
                 worst = max(worst, float((prefixes[m:] + prefixes[:-m] - 2 * np.cumsum(l[m:] * l[:-m])).max()))
