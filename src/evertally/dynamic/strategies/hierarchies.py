@@ -4,7 +4,7 @@ Along an axis of U cells, fan-out b: level 0 are the cells, level j the sums of 
 level of at most b nodes (or one more, the root). An item lies in one node a level, h of them, and over d axes in the
 product of these numbers. A range is the sum of at most 2(b-1) nodes a level; better, by half and more, is the estimate
 of least squares, which uses all nodes. With G = A'A its weights are A G^-1 q, its variance is q' G^-1 q, and both
-factor over the axes.
+factor over the axes (additions 10).
 """
 
 from __future__ import annotations
@@ -172,8 +172,7 @@ class Hierarchies:
 
     def worst(self) -> Load:
         flat = all(axis.height == 1 for axis in self.axes)
-        # No weight passes 1: 0 <= t_v <= s_v <= 1, so the sum c of the weights above a node stays in [0, 1] down the
-        # tree (c_child = c (1 - s_v) + t_v), and w_v = t_v - s_v c.
+        # No weight passes 1 (additions 10).
         return Load(math.prod(axis.worst() for axis in self.axes), 1.0, single=self.cells == 1, plain=flat)
 
 
