@@ -107,6 +107,8 @@ class MultiplicativeWeights:
     def error(self, budgets: Sequence[Budget], beta: float, size: float | None, query: Any = None) -> float:
         """Of the queries that the rounds work for; nothing is known about others. Data of at most `size` items each,
         and the size measured by each release itself: a hint that is off by m adds up to 4 m."""
+        for budget in budgets:  # refuses a budget that is too small for some number of rounds, before there are data
+            self.rounds(budget, LARGEST_SIZE, own_size=True).check()
         known = query is None or self.family.vector(query).tobytes() in self._known
         if size is None or not known:
             return math.inf
