@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from evertally.contract import Release, SparseRows, restore
+from evertally.dynamic.static import register_static
 from evertally.errors import (
     BudgetExceeded,
     ConfigurationError,
@@ -26,7 +27,11 @@ from evertally.planner import plan
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Ledger, Neighbours, PureDP
 from evertally.statistics import (
     Counter,
+    DynamicCount,
+    DynamicHistogram,
+    DynamicRange,
     Histogram,
+    LinearQueries,
     MaxSum,
     MinSum,
     MonotoneQuery,
@@ -55,12 +60,16 @@ __all__ = [
     "BudgetExceeded",
     "ConfigurationError",
     "Counter",
+    "DynamicCount",
+    "DynamicHistogram",
+    "DynamicRange",
     "EvertallyError",
     "Histogram",
     "HorizonExceeded",
     "Key",
     "Kind",
     "Ledger",
+    "LinearQueries",
     "MaxSum",
     "MinSum",
     "MonotoneQuery",
@@ -85,6 +94,7 @@ __all__ = [
     "register_engine",
     "register_kind",
     "register_process",
+    "register_static",
     "restore",
     "simulation",
 ]

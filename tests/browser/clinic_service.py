@@ -53,6 +53,8 @@ NUMBERED = 'column = "time"\nstart = 1000\ntick = 10\nclose = "request"'
 VISITS = {"name": "visits", "kind": "counter"}
 DRINKS = {"name": "drinks", "kind": "unknown-top", "column": "drink", "k": 5}
 _WARD = {"column": "ward", "categories": WARDS}
+# Events are sent in many copies, so that they have no names.
+_COMINGS = {"action": "comes", "identity": "raw", "protects": "event"}
 ALL_KINDS: list[dict[str, Any]] = [
     VISITS,
     {"name": "stay", "kind": "mean", "column": "minutes", "lower": 0, "upper": 120},
@@ -69,6 +71,23 @@ ALL_KINDS: list[dict[str, Any]] = [
     DRINKS,
     {"name": "all-drinks", "kind": "unknown-histogram", "column": "drink"},
     {"name": "range", "kind": "query", "expressions": {"most": {"ranks": [-1, -1], "of": "all"}}, **_WARD},
+    {"name": "inside", "kind": "dynamic_count", **_COMINGS},
+    {"name": "inside-by-ward", "kind": "dynamic_histogram", **_COMINGS, **_WARD},
+    {
+        "name": "inside-by-stay",
+        "kind": "dynamic_range",
+        **_COMINGS,
+        "column": "minutes",
+        "size": 121,
+        "ranges": [[0, 29], [30, 120]],
+    },
+    {
+        "name": "inside-asked",
+        "kind": "linear_queries",
+        **_COMINGS,
+        "column": "drink",
+        "family": {"kind": "queries", "universe": ["tea", "coffee"], "queries": {"caffeine": [0.25, 1.0]}},
+    },
 ]
 
 
@@ -149,5 +168,7 @@ class Clinic:
         return found
 
 
-def visit(ward: str = "north", drink: str = "tea", room: int = 0, minutes: int = 30) -> dict[str, Any]:
-    return {"ward": ward, "drink": drink, "room": f"room {room}", "minutes": minutes}
+def visit(
+    ward: str = "north", drink: str = "tea", room: int = 0, minutes: int = 30, comes: bool = True
+) -> dict[str, Any]:
+    return {"ward": ward, "drink": drink, "room": f"room {room}", "minutes": minutes, "comes": comes}

@@ -88,7 +88,8 @@ def gallery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clinic]:
     clinic = Clinic(tmp_path_factory.mktemp("gallery"), ALL_KINDS)
     for tick in range(40):
         leading, copies = ("south", 20) if tick < 25 else ("west", 100)
-        others = [(5 + tick % 7, visit(ward, "coffee", room=room)) for room, ward in enumerate(WARDS)]
+        come = tick % 8 < 5
+        others = [(5 + tick % 7, visit(ward, "coffee", room=room, comes=come)) for room, ward in enumerate(WARDS)]
         clinic.release((copies, visit(leading, "tea", room=tick, minutes=20 + tick)), *others)
     yield clinic
     clinic.stop()

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from clinic_service import ALL_KINDS, Clinic
+from clinic_service import ALL_KINDS, Clinic, visit
 from opened_page import Open
 from playwright.sync_api import Page, expect
 
@@ -26,6 +26,10 @@ _CARDS = {  # the first query of a card -> what its view is made of
     "drinks": "table",
     "all-drinks": "table",
     "range": ".values",
+    "inside": ".values",
+    "inside-by-ward": ".bars",
+    "inside-by-stay": ".bars",
+    "inside-asked": ".bars",
 }
 
 
@@ -211,6 +215,17 @@ def test_pictures(opened: Open, gallery: Clinic, tmp_path: Path, width: int, sch
     picture = folder / f"dashboard-{width}-{scheme}.png"
     page.screenshot(path=picture, full_page=True)
     assert picture.stat().st_size > 50_000
+
+
+def test_what_is_present_is_shown_as_present(opened: Open, gallery: Clinic) -> None:
+    page = opened(gallery.with_token).page
+    inside = page.locator('[data-query="inside"]')
+    expect(inside).to_contain_text("Present now")
+    expect(inside.locator("strong")).to_have_text(f"{gallery.latest('inside')['value']:,}")
+    expect(page.locator('[data-query="inside-by-ward"]')).to_contain_text("Present now, by ward")
+    gallery.release((30, visit("north", comes=False)))
+    fewer = gallery.latest("inside")["value"]
+    expect(inside.locator("strong")).to_have_text(f"{fewer:,}")
 
 
 def test_all_kinds_are_in_the_gallery() -> None:

@@ -87,6 +87,29 @@ _EVERY_KIND = queries_text(
         "categories": ["north", "south", "attic"],
         "mechanism": "meta",
     },
+    # Who came by the north and did not go by the south; who came in the last four ticks, and where.
+    {
+        "name": "inside",
+        "kind": "dynamic_count",
+        "share": 0.01,
+        "action": "ward",
+        "insert": "north",
+        "delete": "south",
+        "id": "minutes",
+        "lifetimes": 3,
+        "protects": "event",
+    },
+    {
+        "name": "lately",
+        "kind": "dynamic_histogram",
+        "share": 0.01,
+        "column": "ward",
+        "categories": ["north", "south"],
+        "id": "minutes",
+        "lifetimes": 5,
+        "max_lifetime": 4,
+        "protects": "event",
+    },
 )
 
 _ON_REQUEST = 'column = "time"\nstart = 2013-01-01T00:00:00Z\ntick = "1h"\nclose = "request"'

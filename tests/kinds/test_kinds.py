@@ -25,6 +25,7 @@ from evertally.statistics.streaming import MECHANISMS
 ROOT = Path(__file__).parents[2]
 THEORY = ROOT / "docs" / "theory"
 NEIGHBOURS = ("add_remove", "replace", "independent")
+WITHOUT_COLUMN = ("dynamic_count",)  # refuses one
 EACH = pytest.mark.parametrize("kind", OURS, ids=lambda kind: kind.name)
 
 
@@ -52,6 +53,8 @@ def test_every_spelling_is_one_stream(write_spec: WriteSpec) -> None:
     for kind in OURS:
         if kind.result.brings_labels or kind.name in ("counter", "histogram", "running_mean"):
             continue
+        if len(kind.spellings) == 1 and kind.records is not None:
+            continue
         more = {"quantile": "q = 0.5", "monotone_query": 'expression = {column = "north"}'}.get(kind.name, "")
         more = "k = 2" if "k" in kind.options.model_fields else more
         specs = [
@@ -67,8 +70,12 @@ def test_every_spelling_is_one_stream(write_spec: WriteSpec) -> None:
         assert len({spec.digest for spec in specs}) == 1
 
 
-def test_the_digest_is_the_one_it_has_always_been(everything: StreamSpec) -> None:
-    assert everything.digest == "4c6334fe3dde2ecaef7b262f3f99e4b1699646a80abc8eeff2caf6adeeff6d66"
+def test_the_digest_is_the_one_it_has_always_been(write_spec: WriteSpec) -> None:
+    """Of the kinds that there were before things could come and go."""
+    assert (
+        spec_of_all_kinds(write_spec, present="").digest
+        == "4c6334fe3dde2ecaef7b262f3f99e4b1699646a80abc8eeff2caf6adeeff6d66"
+    )
 
 
 def test_nothing_above_the_room_knows_a_kind_by_name() -> None:
@@ -136,7 +143,7 @@ def test_the_last_tick_is_the_earlier_of_two(write_spec: WriteSpec) -> None:
 def test_words_are_whole_sentences_about_the_column(kind: Kind) -> None:
     options: Mapping[str, Any] = {"k": 3, "q": "1/3"}
     words = kind.card.shown("ward", options)
-    assert "ward" in words
+    assert "ward" in words or kind.name in WITHOUT_COLUMN
     assert "{" not in words
     if kind.options.model_fields["column"].is_required() is False:
         assert "None" not in kind.card.shown(None, options)

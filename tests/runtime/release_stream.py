@@ -9,6 +9,8 @@ from visit_stream import COLUMN_QUERIES, UNKNOWN_QUERIES, WITH_UNKNOWN_QUERIES, 
 
 from evertally.contract.release import Release
 from evertally.noise import simulation
+from evertally.runtime.input.json_cells import columns
+from evertally.runtime.input.tick_events import TickEvents
 from evertally.runtime.mechanisms import build
 from evertally.runtime.releases import TickRelease, entries, pack, unpacked
 from evertally.runtime.spec import StreamSpec, load_spec
@@ -45,11 +47,43 @@ REST = queries_text(
         "mechanism": "sparse",
     },
 )
+# Patients who come by the north and go by the south. An event of theirs is counted by the others too.
+_UPDATES = {"action": "ward", "insert": "north", "delete": "south", "id": "patient", "protects": "event"}
+PRESENT = queries_text(
+    {"name": "inside", "kind": "dynamic_count", "share": 0.01, **_UPDATES, "lifetimes": 9},
+    {
+        "name": "inside-by-minutes",
+        "kind": "dynamic_histogram",
+        "share": 0.01,
+        "column": "minutes",
+        "categories": [7, 20],
+        "other": 0,
+        **_UPDATES,
+    },
+    {
+        "name": "inside-by-range",
+        "kind": "dynamic_range",
+        "share": 0.01,
+        "column": "minutes",
+        "size": 50,
+        "ranges": [[0, 9], "all"],
+        **_UPDATES,
+    },
+    {
+        "name": "inside-asked",
+        "kind": "linear_queries",
+        "share": 0.01,
+        "columns": ["minutes", "patient"],
+        "family": {"kind": "marginals", "attributes": {"minutes": 50, "patient": ["p1", "p2"]}, "order": 1},
+        "show": {"one": {"patient": "p1"}, "all": {}},
+        **_UPDATES,
+    },
+)
 _ROOM = (("share = 0.2\n", "share = 0.13\n"),) * 4
 
 
-def spec_of_all_kinds(write_spec: WriteSpec) -> StreamSpec:
-    path = write_spec(*WITH_UNKNOWN_QUERIES, append=COLUMN_QUERIES + UNKNOWN_QUERIES + REST)
+def spec_of_all_kinds(write_spec: WriteSpec, present: str = PRESENT) -> StreamSpec:
+    path = write_spec(*WITH_UNKNOWN_QUERIES, append=COLUMN_QUERIES + UNKNOWN_QUERIES + REST + present)
     text = path.read_text()
     for old, new in _ROOM:
         text = text.replace(old, new, 1)
@@ -60,19 +94,14 @@ def spec_of_all_kinds(write_spec: WriteSpec) -> StreamSpec:
 def released(spec: StreamSpec, ticks: int) -> Iterator[tuple[TickRelease, dict[str, Release]]]:
     mechanisms = build(spec, simulation(3))
     for tick in range(1, ticks + 1):
-        events = visits(tick - 1, tick)
-        found = {
-            query.name: mechanisms[query.name].step_events(
-                [True] * len(events) if query.column is None else [event[query.column] for event in events]
-            )
-            for query in spec.queries
-        }
+        events = TickEvents(spec, [columns(visits(tick - 1, tick), spec.columns())[1]])
+        found = {query.name: mechanisms[query.name].step_events(events.events(query)) for query in spec.queries}
         payloads = {query.name: pack(query, found[query.name], spec.beta) for query in spec.queries}
         yield TickRelease(tick, spec.clock.end_of(tick), payloads), found
 
 
 def rows(spec: StreamSpec, release: TickRelease) -> Iterator[tuple[Any, ...]]:
     """One row of `FIELDS` for each released number or label."""
-    for query, columns in unpacked(spec, release):
-        for category, value, lower, upper in entries(columns):
-            yield release.tick, release.time, query.name, category, value, columns["stddev"], lower, upper
+    for query, kept in unpacked(spec, release):
+        for category, value, lower, upper in entries(kept):
+            yield release.tick, release.time, query.name, category, value, kept["stddev"], lower, upper

@@ -18,6 +18,7 @@ To test your own mechanism, describe it as a `Subject` and call `check`:
 """
 
 from evertally.checks.checks import CHECKS, Check, check_interrupted_calls, check_one_call_at_a_time
+from evertally.checks.static_mechanisms import STATIC_CHECKS, StaticSubject, check_static
 from evertally.checks.subject import Subject
 
 
@@ -31,4 +32,14 @@ def check(subject: Subject) -> int:
     return len(CHECKS)
 
 
-__all__ = ["CHECKS", "Check", "Subject", "check", "check_interrupted_calls", "check_one_call_at_a_time"]
+__all__ = [
+    "CHECKS",
+    "STATIC_CHECKS",
+    "Check",
+    "StaticSubject",
+    "Subject",
+    "check",
+    "check_interrupted_calls",
+    "check_one_call_at_a_time",
+    "check_static",
+]

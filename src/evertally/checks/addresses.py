@@ -72,13 +72,27 @@ def _hoarded(inputs: list[Any], log: Log) -> list[Any]:
     Within an interval monotone queries only grow, so a tick that closes nothing closes nothing with fewer events, and a
     tick that closes has the same sums.
     """
-    hoarded, held = [], np.zeros_like(np.array(inputs[0]))
+    hoarded, start = [], 0
     for tick, (x, draws) in enumerate(zip(inputs, log[1:], strict=True), start=1):
-        held = held + np.array(x)
         closes = any(_role(entry) != "mu" for entry in draws) or tick == len(inputs)
-        hoarded.append((held if closes else 0 * held).tolist())
-        held = 0 * held if closes else held
+        hoarded.append(_together(inputs[start:tick]) if closes else _nothing(x))
+        start = tick if closes else start
     return hoarded
+
+
+def _together(inputs: list[Any]) -> Any:
+    """The inputs of several ticks as one: numbers added up, or records in their order."""
+    if _records(inputs):
+        return [record for records in inputs for record in records]
+    return np.sum(np.array(inputs), axis=0).tolist()
+
+
+def _nothing(x: Any) -> Any:
+    return [] if _records([x]) else (0 * np.array(x)).tolist()
+
+
+def _records(inputs: list[Any]) -> bool:
+    return all(isinstance(x, list) and not any(isinstance(one, int | np.integer) for one in x) for x in inputs)
 
 
 def _check_test_noise(log: Log) -> None:

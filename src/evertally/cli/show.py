@@ -108,7 +108,7 @@ def plan_table(spec: StreamSpec, plan: Plan) -> None:
     for warning in plan.warnings:
         console.print(f"[bold red]WARNING[/bold red]: {escape(warning)}")
     capped = f", at most {spec.max_events_per_user} events of each {spec.user_column!r}" if spec.unit == "user" else ""
-    console.print(escape(f"Neighbours: {spec.neighbours}; protected unit: one {spec.unit}{capped}"))
+    console.print(escape(f"Neighbours: {spec.neighbours}; protected unit: one {spec.protects}{capped}"))
     first, last = _moments(spec, plan.ticks)
     stamps = f"time stamps in column {spec.clock.column!r}" if spec.clock.column else "time stamps are those of receipt"
     console.print(escape(f"Clock: {first} to {last}, {stamps}"))

@@ -116,24 +116,29 @@ def _certified_inverse(r: NDArray[np.int64]) -> tuple[FloatArray, float]:
 
 
 def exact_rounding(z: NDArray[np.int64]) -> int:
-    """floor(e + 1/2) for e = sum_i l_{t-i} Z_i, t = len(z), however close to a tie.
+    """floor(e + 1/2) for e = sum_i l_{t-i} Z_i, t = len(z), however close to a tie."""
+    return rounded_quotient(z, [int(x) for x in np.diff(coefficients(z.size), prepend=0)])
 
-    e is a multiple of 2^(-q t): if a ball of growing precision never excludes the boundary, it will at last isolate
-    that multiple, ties included.
+
+def rounded_quotient(z: NDArray[np.int64], series: list[int]) -> int:
+    """floor(e + 1/2) for the last coefficient e of Z divided by an integer power series that begins with 2^q.
+
+    e is a multiple of 2^(-q t), t = len(z): if a ball of growing precision never excludes the boundary, it will at last
+    isolate that multiple, ties included.
     """
     bits = 128
-    while (rounded := _rounded(z, bits)) is None:
+    while (rounded := _rounded(z, series, bits)) is None:
         bits *= 2
     return rounded
 
 
-def _rounded(z: NDArray[np.int64], bits: int) -> int | None:
-    return with_terms(z.size, lambda: decided(lambda: _by_balls(z), bits))
+def _rounded(z: NDArray[np.int64], series: list[int], bits: int) -> int | None:
+    return with_terms(z.size, lambda: decided(lambda: _by_balls(z, series), bits))
 
 
-def _by_balls(z: NDArray[np.int64]) -> int | None:
+def _by_balls(z: NDArray[np.int64], divisor: list[int]) -> int | None:
     t = z.size
-    series = arb_series([int(x) for x in np.diff(coefficients(t), prepend=0)], prec=t)
+    series = arb_series(divisor[:t], prec=t)
     inverse = (1 / series).coeffs()
     if len(inverse) < t:  # code outside this library has changed the length of series meanwhile
         return None

@@ -153,7 +153,7 @@ class CategoryDoor(EventDoor[int]):
         rank_by_label: bool = False,
     ) -> None:
         super().__init__(max_per_event, max_weight, signed, order=order, rank_by_label=rank_by_label)
-        self.labels = _declared(categories, other)
+        self.labels = declared_labels(categories, other)
         self._other = len(self.labels) - 1 if other is not None else -1
         self._index = {label: i for i, label in enumerate(self.labels)}
 
@@ -202,7 +202,8 @@ class CategoryDoor(EventDoor[int]):
         return row
 
 
-def _declared(categories: Iterable[object], other: object | None) -> tuple[str, ...]:
+def declared_labels(categories: Iterable[object], other: object | None = None) -> tuple[str, ...]:
+    """The categories of a declaration in their one spelling, `other` last; refuses what is no label or comes twice."""
     if isinstance(categories, str | bytes):
         raise ConfigurationError("categories must be a list of labels, not one text")
     labels: list[str] = []

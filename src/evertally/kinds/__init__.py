@@ -7,23 +7,27 @@
 True
 """
 
-from evertally.kinds.kind import AMOUNTS, ITEMS, LABELS, Card, Discovery, Kind, Reads, Result, Undivided, kind_name
+from evertally.kinds.kind import Card, Discovery, Items, Kind, Result, Undivided, kind_name
 from evertally.kinds.proofs import Proof
 from evertally.kinds.query_table import GoesWith, Query
+from evertally.kinds.reads import AMOUNTS, ITEMS, LABELS, NAMES, Reads, Records
 from evertally.kinds.registry import OURS, find, forget_kind, is_ours, known, register_kind
 
 __all__ = [
     "AMOUNTS",
     "ITEMS",
     "LABELS",
+    "NAMES",
     "OURS",
     "Card",
     "Discovery",
     "GoesWith",
+    "Items",
     "Kind",
     "Proof",
     "Query",
     "Reads",
+    "Records",
     "Result",
     "Undivided",
     "find",

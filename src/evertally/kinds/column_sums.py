@@ -10,9 +10,10 @@ from pydantic import model_validator
 from evertally import MaxSum, MinSum, MonotoneQuery, Quantile, SumSelect, TopK, TopKSelect
 from evertally.kinds.fields import Expression, Expressions, OptionError, Whole
 from evertally.kinds.fields import Quantile as Share
-from evertally.kinds.kind import LABELS, Arguments, Card, Kind, Parameters, Result, named, ranks
+from evertally.kinds.kind import Arguments, Card, Kind, Result, named, ranks
 from evertally.kinds.proofs import CHANGE_OF_COLUMNS, COLUMN_SUMS, Proof
 from evertally.kinds.query_table import Labelled, Tuned
+from evertally.kinds.reads import LABELS, Parameters
 from evertally.kinds.written_expressions import expression
 
 

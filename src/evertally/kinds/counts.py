@@ -8,9 +8,10 @@ from pydantic import model_validator
 
 from evertally import Counter, Histogram
 from evertally.kinds.fields import Flag, OptionError, Whole
-from evertally.kinds.kind import AMOUNTS, LABELS, Card, Kind, Result, declared
+from evertally.kinds.kind import Card, Kind, Result, declared
 from evertally.kinds.proofs import CHANGE_OF_COLUMNS, COUNTS
 from evertally.kinds.query_table import Labelled, TunedIfSparse
+from evertally.kinds.reads import AMOUNTS, LABELS
 
 
 class CounterQuery(TunedIfSparse):

@@ -9,9 +9,10 @@ from typing import Any, Literal
 from evertally import StreamingTopK, UnknownHistogram, UnknownTopK
 from evertally.kinds.column_sums import columns_named
 from evertally.kinds.fields import Flag, Natural, Text, Whole
-from evertally.kinds.kind import ITEMS, LABELS, Card, Discovery, Kind, Result, Undivided
+from evertally.kinds.kind import Card, Discovery, Kind, Result, Undivided
 from evertally.kinds.proofs import CHANGE_OF_ITEMS, Proof
 from evertally.kinds.query_table import GoesWith, Labelled, Query
+from evertally.kinds.reads import ITEMS, LABELS
 
 _NOT_META = GoesWith("meta", itself=False)
 

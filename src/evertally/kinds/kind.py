@@ -15,9 +15,9 @@ from typing import Any, Literal
 from evertally.encode.labels import canonical
 from evertally.kinds.proofs import CHANGE_OF_USERS, INDEPENDENT_COLUMNS, Proof
 from evertally.kinds.query_table import Query
+from evertally.kinds.reads import Column, Parameters, Reads, Records, columns_read
 from evertally.statistics.own_engines import proof_elsewhere
 
-Parameters = Mapping[str, Any]  # the options of a [[query]] that belong to its kind
 Arguments = dict[str, Any]
 
 _FOUND = 1000  # rows for sizes, where labels are found: how many there will be is not public
@@ -31,22 +31,6 @@ def kind_name(statistic: type[Any]) -> str:
     ('counter', 'top_k_select')
     """
     return re.sub(r"(?<!^)(?=[A-Z])", "_", statistic.__name__).lower()
-
-
-@dataclass(frozen=True)
-class Reads:
-    """What a kind makes of its column, and the types of [events] that it can be made of.
-
-    Which types of Arrow fit follows from the use: runtime/input/envelope.py.
-    """
-
-    use: Literal["amounts", "labels", "items"]
-    declared: tuple[str, ...]
-
-
-AMOUNTS = Reads("amounts", ("number", "integer"))
-LABELS = Reads("labels", ("text", "integer", "list of text", "counts"))
-ITEMS = Reads("items", LABELS.declared)  # labels that nobody declared
 
 
 def single(parameters: Parameters) -> None:
@@ -149,6 +133,19 @@ class Discovery:
 
 
 @dataclass(frozen=True)
+class Items:
+    """What a query protects where that is not a single event: items, each with all events that name it.
+
+    Two queries protect the same items if they put events together in the same way (`made_of`); a stream has one promise
+    about one kind of thing. `words`: what an item is. `assumed`: a whole sentence about what makes it one.
+    """
+
+    made_of: tuple[Any, ...]
+    words: str
+    assumed: str
+
+
+@dataclass(frozen=True)
 class Undivided:
     """A mechanism that pays in epsilon and delta themselves, of which there are no shares, and what to use instead."""
 
@@ -172,13 +169,16 @@ class Kind:
 
     statistic: type[Any]  # the Python class; its name is the name of the kind
     options: type[Query]  # what its [[query]] may say
-    reads: Reads
+    reads: Reads  # of `column`
     result: Result
     card: Card
     proofs: Mapping[str, Proof]  # by mechanism
     change_proof: str  # how far one event can move what is counted
     user_proof: str = ""  # what is needed beside it where users are protected
+    built_on: Callable[[Any], str] | None = None  # of (mechanism): where what it is built on is proved
     also: tuple[str, ...] = ()  # other spellings in a spec
+    records: Records | None = None  # where an event is more than one column
+    items: Callable[[Parameters], Items | None] | None = None  # which items a query protects, if not single events
     arguments: Callable[[Parameters], Arguments] = dict  # from the table to the constructor
     rate_with: tuple[str, ...] | None = ()  # mechanisms that max_events_per_tick is for; None: all
     needs_rate: bool = True  # whether they are refused without it
@@ -203,6 +203,10 @@ class Kind:
         """What the digest of a spec says: the spelling that a kind had first, so that all of them mean one stream."""
         return self.also[0] if self.also else self.name
 
+    def columns(self, column: str | None, parameters: Parameters) -> tuple[Column, ...]:
+        """The columns that a query reads."""
+        return columns_read(column, parameters, self.reads, self.records)
+
     def rests_on_rate(self, mechanism: str | None) -> bool:
         """Whether an error bound, or the choice of a mechanism, rests on the declared `max_events_per_tick`."""
         return self.rate_with is None or mechanism in self.rate_with
@@ -218,5 +222,5 @@ class Kind:
         """By how much one protected unit can change what is counted."""
         if neighbours == "independent":
             return INDEPENDENT_COLUMNS
-        parts = [self.change_proof] if unit == "event" else [self.change_proof, CHANGE_OF_USERS, self.user_proof]
+        parts = [self.change_proof, CHANGE_OF_USERS, self.user_proof] if unit == "user" else [self.change_proof]
         return ", ".join(part for part in parts if part)

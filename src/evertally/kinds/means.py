@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from evertally import RunningMean
 from evertally.kinds.fields import Number, Text
-from evertally.kinds.kind import AMOUNTS, Card, Kind, Result
+from evertally.kinds.kind import Card, Kind, Result
 from evertally.kinds.proofs import NOISE_PROCESSES
 from evertally.kinds.query_table import Query
+from evertally.kinds.reads import AMOUNTS
 
 
 class MeanQuery(Query):

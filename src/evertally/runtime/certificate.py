@@ -18,6 +18,7 @@ from evertally.privacy.ledger import Entry
 from evertally.runtime.clock import FIRST_SERVE, duration
 from evertally.runtime.mechanisms import Mechanisms, build
 from evertally.runtime.plan import PlannedQuery, about_intervals, only_above, plan_of, warnings_of
+from evertally.runtime.protected import hidden, neighbours_meaning, not_hidden, unit_of
 from evertally.runtime.spec import QuerySpec, StreamSpec
 
 FORMAT = 1
@@ -39,9 +40,9 @@ def certificate(spec: StreamSpec) -> dict[str, Any]:
         "guarantee": _guarantee(spec.guarantee),
         "warnings": list(planned.warnings),
         "adversary": _adversary(spec),
-        "neighbours": {"relation": spec.neighbours, "meaning": _neighbours(spec)},
+        "neighbours": {"relation": spec.neighbours, "meaning": neighbours_meaning(spec)},
         "unit": {
-            "protects": spec.unit,
+            "protects": spec.protects,
             "max_events_per_user": spec.max_events_per_user,
             "user_column": spec.user_column,
         },
@@ -76,7 +77,7 @@ def plain_words(spec: StreamSpec) -> str:
     condition = " This holds if events do not depend on what was published before." if oblivious else ""
     return (
         f"Statistics of the stream {spec.name!r} are published once for every {every}, with random noise in them, "
-        f"so that they hide {_hidden(spec)}. {doubt}{condition} {_not_hidden(spec)} "
+        f"so that they hide {hidden(spec)}. {doubt}{condition} {not_hidden(spec)} "
         "The noise makes the numbers inexact; each is published with an interval, or a bound, for its error."
         f"{capped}{''.join(f' WARNING: {warning}.' for warning in warnings_of(spec))}"
     )
@@ -100,19 +101,6 @@ def _adversary(spec: StreamSpec) -> dict[str, str]:
         "not depend on what was released before",
     }
     return {"kind": spec.guarantee.adversary, "meaning": meaning[spec.guarantee.adversary]}
-
-
-def _neighbours(spec: StreamSpec) -> str:
-    if spec.unit == "user":
-        cap = spec.max_events_per_user
-        if spec.neighbours == "replace":
-            return f"the events of one user (at most {cap} are counted) are replaced by those of another"
-        return f"all events of one user (at most {cap} are counted) are there or not; other events stay in their ticks"
-    return {
-        "add_remove": "one event is there or not; all others stay in their ticks",
-        "replace": "one event has any other content; its tick stays",
-        "independent": "in each column, one event of a tick of its own has another value",
-    }[spec.neighbours]
 
 
 def _life(spec: StreamSpec) -> str:
@@ -139,6 +127,7 @@ def _query(spec: StreamSpec, query: QuerySpec, row: PlannedQuery, mechanism: Any
         "made_by": "evertally" if query.ours else f"not ours: {record.statistic.__module__}",
         "in_plain_words": record.card.shown(query.column, query.parameters),
         "column": query.column,
+        "protects": unit_of(spec, query),
         "share": {"exact": str(query.share), "value": float(query.share)},
         "mechanism": row.mechanism,
         "class": type(mechanism).__name__,
@@ -146,7 +135,8 @@ def _query(spec: StreamSpec, query: QuerySpec, row: PlannedQuery, mechanism: Any
         "charge": _guarantee(row.charge) if _pays(row.mechanism) else None,
         "proved_in": {
             "mechanism": record.mechanism_proof(row.mechanism, spec.neighbours),
-            "change_of_one_unit": record.proof_of_change(spec.neighbours, spec.unit),
+            "change_of_one_unit": record.proof_of_change(spec.neighbours, spec.protects),
+            **({} if record.built_on is None else {"built_on": record.built_on(mechanism)}),
         },
         "error_bound": finite(row.error_bound),
         "error_bound_is_for": "counts that are too high" if only_above(query, row) else "both sides",
@@ -231,27 +221,6 @@ def _guesses(spec: StreamSpec) -> int:
     return math.ceil(100 * min([*chances, 1.0]) + 1e-9)
 
 
-def _hidden(spec: StreamSpec) -> str:
-    if spec.unit == "user":
-        if spec.neighbours == "replace":
-            return f"what any one person (a name in the column {spec.user_column!r}) did"
-        return f"whether any one person (a name in the column {spec.user_column!r}) is in the data at all"
-    return {
-        "add_remove": "whether any one event happened, and what it said",
-        "replace": "what any one event said, though not that it happened",
-        "independent": "what one event said in each of the counted columns",
-    }[spec.neighbours]
-
-
-def _not_hidden(spec: StreamSpec) -> str:
-    if spec.unit == "user":
-        return (
-            f"Of each person at most {spec.max_events_per_user} events are counted; facts about larger groups are not "
-            "hidden, they are what the statistics are for."
-        )
-    return "A person with many events is protected less than one event is; facts about large groups are not hidden."
-
-
 def _assumptions(spec: StreamSpec) -> list[str]:
     times = {
         "wall": "Live ticks close on the wall clock and are published a fixed time after their end. How long the "
@@ -276,6 +245,8 @@ def _assumptions(spec: StreamSpec) -> list[str]:
             f"A person is one name in the column {spec.user_column!r}. Whoever has several names is protected for "
             "each of them."
         )
+    if spec.items is not None:
+        assumed.append(f"{spec.items.assumed} Whoever is behind several items is protected for each of them.")
     if spec.guarantee.adversary == "oblivious":
         assumed.append("Events do not depend on what this stream released before.")
     if spec.max_events_per_tick is not None:

@@ -22,7 +22,7 @@ class About:
         self._planned = list(zip(spec.queries, self._plan.queries, strict=True))
         self._spent = sum((query.share for query in spec.queries), Fraction(0))
         self._public = {name: getattr(spec, name) for name in answers.PublicStream.model_fields}
-        self._public["clock"] = _clock(spec.clock)
+        self._public |= {"clock": _clock(spec.clock), "unit": spec.protects}
         self.certificate: dict[str, Any] = certificate(spec)
 
     def stream(self, released: int, next_release: str | None, ended: bool) -> answers.AboutStream:

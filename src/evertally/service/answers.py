@@ -91,7 +91,7 @@ class QueryInStream(PlannedNoise):
 class PublicStream(Answer):
     name: str
     guarantee: Shown
-    unit: Literal["event", "user"]
+    unit: Literal["event", "item", "user"]
     neighbours: str
     horizon: int | None
     beta: float

@@ -2,13 +2,18 @@
 
 from evertally.statistics.column_queries import MaxSum, MinSum, MonotoneQuery, Quantile, SumSelect, TopK, TopKSelect
 from evertally.statistics.counts import Counter, Histogram, VectorCounter
+from evertally.statistics.dynamic import DynamicCount, DynamicHistogram, DynamicRange, LinearQueries
 from evertally.statistics.means import RunningMean
 from evertally.statistics.streaming import StreamingTopK
 from evertally.statistics.unknown import UnknownHistogram, UnknownTopK
 
 __all__ = [
     "Counter",
+    "DynamicCount",
+    "DynamicHistogram",
+    "DynamicRange",
     "Histogram",
+    "LinearQueries",
     "MaxSum",
     "MinSum",
     "MonotoneQuery",

@@ -14,11 +14,9 @@ import pyarrow as pa
 
 from evertally.runtime.input.envelope import check_use
 from evertally.runtime.input.sources import Batch, InputFile
-from evertally.runtime.input.tick_events import joined, prepared, ticks_of
+from evertally.runtime.input.tick_events import events_of, joined, prepared, ticks_of
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.secret import Secret
-
-_USERS = "users of the stream"  # no query can have this name
 
 
 class BinnedEvents(Secret):
@@ -28,51 +26,47 @@ class BinnedEvents(Secret):
         self.records = 0
         self._first = first
         ticks: list[Any] = []
-        chunks: dict[str, list[Any]] = {}
+        chunks: dict[tuple[str, str], list[Any]] = {}
         for batch in source.batches(spec.columns()):
             ticks_here, kept = ticks_of(batch, spec, first, last)
             self.records += len(kept)
             ticks.append(ticks_here[kept])
-            for name, column in _prepared(batch, spec).items():
-                chunks.setdefault(name, []).append(_kept(column, kept))
+            for use, column in _prepared(batch, spec).items():
+                chunks.setdefault(use, []).append(_kept(column, kept))
         in_file_order = np.concatenate(ticks) if ticks else np.empty(0, np.int64)
         order = None
         if np.any(in_file_order[1:] < in_file_order[:-1]):
             order = np.argsort(in_file_order, kind="stable")
             in_file_order = in_file_order[order]
         self._edges = np.searchsorted(in_file_order, np.arange(first, last + 2)).tolist()
-        self._columns = {name: _ordered(joined(parts), order) for name, parts in chunks.items()}
+        self._columns = {use: _ordered(joined(parts), order) for use, parts in chunks.items()}
+        self._user_column = spec.user_column
 
     def events(self, query: QuerySpec, tick: int) -> Any:
         start, stop = self._range(tick)
-        if query.column is None:
-            return np.broadcast_to(np.int64(1), stop - start)
-        return self._slice(query.name, start, stop)
+        return events_of(query, stop - start, lambda name, use: self._slice(name, use, start, stop))
 
     def users(self, tick: int) -> Any:
-        return self._slice(_USERS, *self._range(tick))
+        return self._slice(str(self._user_column), "users", *self._range(tick))
 
     def _range(self, tick: int) -> tuple[int, int]:
         position = tick - self._first
         return self._edges[position], self._edges[position + 1]
 
-    def _slice(self, name: str, start: int, stop: int) -> Any:
-        column = self._columns.get(name)
+    def _slice(self, name: str, use: str, start: int, stop: int) -> Any:
+        column = self._columns.get((name, use))
         return [] if column is None else column[start:stop]
 
 
-def _prepared(batch: Batch, spec: StreamSpec) -> dict[str, Any]:
+def _prepared(batch: Batch, spec: StreamSpec) -> dict[tuple[str, str], Any]:
+    """The columns in the forms that their uses need, each once: several queries may read one column alike."""
     for name, column in batch.items():
         if not isinstance(column, np.ndarray):
             check_use(spec, name, column.type)
-    columns = {
-        query.name: prepared(batch[query.column], query.record.reads.use)
-        for query in spec.queries
-        if query.column is not None
-    }
+    uses: set[tuple[str, str]] = {(column.name, column.reads.use) for query in spec.queries for column in query.columns}
     if spec.user_column is not None:
-        columns[_USERS] = prepared(batch[spec.user_column], "users")
-    return columns
+        uses.add((spec.user_column, "users"))
+    return {(name, use): prepared(batch[name], use) for name, use in sorted(uses)}
 
 
 def _kept(column: Any, kept: Any) -> Any:

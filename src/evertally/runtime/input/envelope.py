@@ -31,9 +31,7 @@ NOT_ARROW = "the body is not one complete, valid Arrow IPC stream"
 
 def needed(spec: StreamSpec) -> list[str]:
     """The columns that a batch must have. Where the wall clock decides about ticks, time stamps are not looked at."""
-    clock = [spec.clock.column] if spec.clock.close == "request" else []
-    wanted = [*clock, spec.user_column, *(query.column for query in spec.queries)]
-    return list(dict.fromkeys(name for name in wanted if name is not None))
+    return spec.wanted(spec.clock.column if spec.clock.close == "request" else None, spec.user_column)
 
 
 def check_type(spec: StreamSpec, name: str, kind: Any) -> None:
@@ -58,7 +56,7 @@ def _uses(spec: StreamSpec, name: str) -> list[str]:
     uses = ["user"] if spec.user_column == name else []
     if spec.clock.column == name and spec.clock.close == "request":
         uses.append("integer time" if spec.clock.integer else "time")
-    return uses + [query.record.reads.use for query in spec.queries if query.column == name]
+    return uses + [column.reads.use for query in spec.queries for column in query.columns if column.name == name]
 
 
 def _is_number(kind: Any) -> bool:
@@ -97,12 +95,14 @@ _USES: dict[str, Test] = {
     "user": _is_plain,
     "labels": _is_label,
     "items": _is_label,
+    "names": _is_plain,
 }
 _WANTED = {
     "time": "time stamps, dates or text, which this clock needs",
     "integer time": "integers, which this clock needs",
     "amounts": "numbers or text, from which amounts are read",
     "user": "text or numbers: an event has exactly one user",
+    "names": "text or numbers: an event has exactly one of them",
     **dict.fromkeys(("labels", "items"), "text, numbers, lists of them, or tables from labels to weights"),
 }
 _DECLARED: dict[str, Test] = {

@@ -7,7 +7,7 @@ speed: each cell has one meaning in all forms (the tests compare them).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -28,13 +28,14 @@ _SHORT_LIMIT = 2**31  # bytes that positions of 32 bits reach
 class TickEvents(Secret):
     """What the doors of one tick get: the events of all its batches, in the order of the batches.
 
+    >>> from fractions import Fraction
     >>> from types import SimpleNamespace
-    >>> from evertally.kinds import find
     >>> spec = SimpleNamespace(user_column=None)
     >>> lines = {"ward": np.array(["north", None, 7], object)}
     >>> table = {"ward": pa.array(["north", "south"])}
     >>> events = TickEvents(spec, [lines, table])
-    >>> len(events), as_list(events.events(SimpleNamespace(record=find("histogram"), column="ward")))
+    >>> by_ward = QuerySpec("by-ward", "histogram", Fraction(1), "ward", {}, line=1)
+    >>> len(events), as_list(events.events(by_ward))
     (5, ['north', None, 7, 'north', 'south'])
     """
 
@@ -49,9 +50,7 @@ class TickEvents(Secret):
 
     def events(self, query: QuerySpec) -> Any:
         """The events as the query's mechanism takes them."""
-        if query.column is None:
-            return np.broadcast_to(np.int64(1), self._length)
-        return self._column(query.column, query.record.reads.use)
+        return events_of(query, self._length, self._column)
 
     def users(self) -> Any:
         """The user of each event, where users are the protected unit."""
@@ -66,6 +65,23 @@ class TickEvents(Secret):
         return self._made[name, use]
 
 
+def events_of(query: QuerySpec, count: int, column: Callable[[str, str], Any]) -> Any:
+    """What a query's mechanism gets of `count` events: the column that it reads, ones if there is none, or records made
+    of several. `column` gives a prepared column by name and use."""
+    columns = query.columns
+    if query.record.records is None:
+        one = next(iter(columns), None)
+        return np.broadcast_to(np.int64(1), count) if one is None else column(one.name, one.reads.use)
+    cells: dict[str, Any] = {}
+    for read in columns:
+        found = _listed(column(read.name, read.reads.use))
+        if isinstance(query.parameters.get(read.option), list):
+            cells.setdefault(read.option, []).append(found)
+        else:
+            cells[read.option] = found
+    return query.record.records.made(count, cells, query.parameters)
+
+
 def length(batch: Batch) -> int:
     """The number of events of a batch."""
     return len(next(iter(batch.values())))
@@ -77,7 +93,7 @@ def prepared(column: Any, use: str) -> Any:
         return floats(column)
     if isinstance(column, np.ndarray):
         return column
-    if use == "items":
+    if use in ("items", "names"):
         # Not coded: there may be as many labels as events, and a door that gets a tick of them would read the labels of
         # all ticks. Offsets of 64 bits: a file of long labels is one array in the end.
         if pa.types.is_dictionary(column.type):
@@ -149,6 +165,15 @@ def _cells(part: Any) -> NDArray[Any]:
     return np.asarray(cells[codes], object)
 
 
+def _listed(column: Any) -> list[Any]:
+    """The cells of a column one by one."""
+    if isinstance(column, list):
+        return column
+    if isinstance(column, pa.DictionaryArray) and len(column.dictionary) > len(column):
+        column = column.dictionary_decode()  # a slice of a long file carries the labels of the whole file
+    return as_list(_cells(column))
+
+
 def _word(cell: object) -> object:
     try:
         return cell.decode() if isinstance(cell, bytes) else cell
@@ -187,7 +212,7 @@ def split_by_tick(batch: Batch, spec: StreamSpec, first: int, last: int | None) 
     if not length(batch):
         return []
     entered, kept = ticks_of(batch, spec, first, last)
-    used = {spec.user_column, *(query.column for query in spec.queries)}
+    used = spec.wanted(spec.user_column)
     rows = np.flatnonzero(kept)
     rows = rows[np.argsort(entered[rows], kind="stable")]
     found, starts = np.unique(entered[rows], return_index=True)
@@ -197,7 +222,7 @@ def split_by_tick(batch: Batch, spec: StreamSpec, first: int, last: int | None) 
     ]
 
 
-def _taken(batch: Batch, names: set[str | None], rows: NDArray[np.intp]) -> Batch:
+def _taken(batch: Batch, names: Sequence[str], rows: NDArray[np.intp]) -> Batch:
     part = {
         name: column[rows] if isinstance(column, np.ndarray) else column.take(pa.array(rows))
         for name, column in batch.items()

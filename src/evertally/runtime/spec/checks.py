@@ -18,6 +18,7 @@ def check_whole(spec: StreamSpec) -> None:
     _check_files(spec)
     _check_events(spec)
     _check_publication(spec)
+    _check_protected(spec)
     for query in spec.queries:
         needed = query.record.needs_rate and query.record.rests_on_rate(query.mechanism)
         if needed and spec.max_events_per_tick is None:
@@ -104,8 +105,8 @@ def _check_events(spec: StreamSpec) -> None:
     if spec.user_column is not None:
         _check_column(spec, spec.user_column, _USERS, "[stream] user_column")
     for query in spec.queries:
-        if query.column is not None:
-            _check_column(spec, query.column, query.record.reads.declared, f"the {query.kind} {query.name!r}")
+        for column in query.columns:
+            _check_column(spec, column.name, column.reads.declared, f"the {query.kind} {query.name!r}")
 
 
 def _check_column(spec: StreamSpec, column: str, types: tuple[str, ...], use: str) -> None:
@@ -115,6 +116,23 @@ def _check_column(spec: StreamSpec, column: str, types: tuple[str, ...], use: st
         spec.file.refuse(f"needs the column {column!r}, which {use} reads: add it as {wanted}", "events")
     if spec.events[column] not in types:
         spec.file.refuse(f'{column} is "{spec.events[column]}", but {use} reads {wanted}', "events", column)
+
+
+def _check_protected(spec: StreamSpec) -> None:
+    """What the queries pay adds up only if all of them hide a change of the same thing: an event that one query counts
+    by itself may be half of an item of another."""
+    for number, query in enumerate(spec.queries, 1):
+        if query.items is not None and spec.unit == "user":
+            spec.file.refuse('protects = "item" needs [stream] unit = "event"', "query", "protects", number)
+        if query.items != spec.items:
+            which = next(n for n, one in enumerate(spec.queries, 1) if one.items is not None)
+            spec.file.refuse(
+                'protects = "item" is a promise about items, and another query of the stream makes one about single '
+                'events, or about other items; write protects = "event", or give the query a stream of its own',
+                "query",
+                "protects",
+                which,
+            )
 
 
 def _check_publication(spec: StreamSpec) -> None:

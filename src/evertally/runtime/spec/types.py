@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evertally.errors import ConfigurationError
-from evertally.kinds import Kind, find, is_ours
+from evertally.kinds import Items, Kind, find, is_ours
+from evertally.kinds.reads import Column
 from evertally.privacy import ApproxDP, Guarantee
 from evertally.runtime.clock import Clock
 from evertally.runtime.spec.file import SpecFile
@@ -42,6 +43,17 @@ class QuerySpec:
         if record is None:
             raise ConfigurationError(f"the kind {self.kind!r} of the query {self.name!r} is not registered")
         return record
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The input columns that it reads; none if events are only counted."""
+        return self.record.columns(self.column, self.parameters)
+
+    @property
+    def items(self) -> Items | None:
+        """The items that it protects, each with all that names it; None: single events, or users."""
+        record = self.record
+        return None if record.items is None else record.items(self.parameters)
 
     @property
     def ours(self) -> bool:
@@ -132,11 +144,26 @@ class StreamSpec:
         return self.clock.ticks if self.clock.ticks is not None else self.horizon
 
     @property
+    def items(self) -> Items | None:
+        """The items that all queries protect (a spec in which they differ is refused); None: single events, or
+        users."""
+        return self.queries[0].items
+
+    @property
+    def protects(self) -> Literal["event", "item", "user"]:
+        """The protected unit."""
+        return self.unit if self.items is None else "item"
+
+    @property
     def rows(self) -> int:
         """About how many rows a tick has, from public numbers: sizes must not depend on events."""
         return sum(query.rows for query in self.queries)
 
     def columns(self) -> list[str]:
         """The input columns that the stream needs, each once."""
-        wanted = [self.clock.column, self.user_column, *(query.column for query in self.queries)]
-        return list(dict.fromkeys(name for name in wanted if name is not None))
+        return self.wanted(self.clock.column, self.user_column)
+
+    def wanted(self, *others: str | None) -> list[str]:
+        """The columns that the queries read, after others, each once."""
+        read = [column.name for query in self.queries for column in query.columns]
+        return list(dict.fromkeys([*(name for name in others if name is not None), *read]))

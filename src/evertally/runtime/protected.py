@@ -1,0 +1,60 @@
+"""What one protected unit of a stream is, in words: an event, an item with all that names it, or a user."""
+
+from __future__ import annotations
+
+from evertally.runtime.spec import QuerySpec, StreamSpec
+
+
+def hidden(spec: StreamSpec) -> str:
+    """What nobody can tell, for whoever reads the promise."""
+    replaced = spec.neighbours == "replace"
+    if spec.unit == "user":
+        person = f"any one person (a name in the column {spec.user_column!r})"
+        return f"what {person} did" if replaced else f"whether {person} is in the data at all"
+    if spec.items is not None:
+        if replaced:
+            return f"what any one item ({spec.items.words}) was, and when it came and went"
+        return f"whether any one item ({spec.items.words}) was ever there, what it was, and when it came and went"
+    return {
+        "add_remove": "whether any one event happened, and what it said",
+        "replace": "what any one event said, though not that it happened",
+        "independent": "what one event said in each of the counted columns",
+    }[spec.neighbours]
+
+
+def not_hidden(spec: StreamSpec) -> str:
+    """Where the promise ends."""
+    if spec.unit == "user":
+        return (
+            f"Of each person at most {spec.max_events_per_user} events are counted; facts about larger groups are not "
+            "hidden, they are what the statistics are for."
+        )
+    unit = spec.protects
+    return f"A person with many {unit}s is protected less than one {unit} is; facts about large groups are not hidden."
+
+
+def neighbours_meaning(spec: StreamSpec) -> str:
+    """Which two streams must look alike."""
+    replaced = spec.neighbours == "replace"
+    if spec.unit == "user":
+        cap = spec.max_events_per_user
+        if replaced:
+            return f"the events of one user (at most {cap} are counted) are replaced by those of another"
+        return f"all events of one user (at most {cap} are counted) are there or not; other events stay in their ticks"
+    if spec.items is not None:
+        item = f"one item ({spec.items.words}), its insertion and everything that names it,"
+        return f"{item} is replaced by another one" if replaced else f"{item} is there or not; all else stays"
+    return {
+        "add_remove": "one event is there or not; all others stay in their ticks",
+        "replace": "one event has any other content; its tick stays",
+        "independent": "in each column, one event of a tick of its own has another value",
+    }[spec.neighbours]
+
+
+def unit_of(spec: StreamSpec, query: QuerySpec) -> str:
+    """What one protected unit is to one query."""
+    if spec.unit == "user":
+        return f"one user: the first {spec.max_events_per_user} events that bear a name"
+    if query.items is not None:
+        return "one item: its insertion and everything that names it"
+    return "one event" if query.record.items is None else "one update: an insertion or a deletion"

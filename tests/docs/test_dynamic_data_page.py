@@ -1,0 +1,113 @@
+"""The page about what is present now: its code runs, its numbers are the product's, its example is real."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+import math
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import evertally as et
+from evertally.runtime import load_spec, plan, run
+from printed import ROOT, run_as_printed
+
+RATIOS = {  # by (identity, protects), in units of a counter's standard deviation
+    ("id", "item"): math.sqrt(2),
+    ("id", "event"): 2 * math.sqrt(2),
+    ("token", "item"): math.sqrt(2),
+    ("token", "event"): math.sqrt(2),
+    ("value", "item"): math.sqrt(6),
+    ("value", "event"): math.sqrt(2),
+    ("raw", "item"): math.sqrt(2),
+    ("raw", "event"): 1,
+}
+PROMISE = et.ApproxDP(epsilon=1.0, delta=1e-6)
+
+
+def test_it_runs_as_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    names = run_as_printed("docs/dynamic-data.md")
+    printed = capsys.readouterr().out
+    assert names["beds"].tick == 2
+    assert names["visits"].process == "path"
+    assert "±" in printed
+    assert "linear" in printed
+
+
+@pytest.mark.parametrize(("identity", "protects"), RATIOS)
+def test_the_table_of_noise_is_the_product_s(identity: Any, protects: Any) -> None:
+    made: dict[str, Any] = {"guarantee": PROMISE, "horizon": 512, "key": et.simulation(1), "mechanism": "auto"}
+    counter = et.Counter(**made)
+    unique = identity in ("value", "raw") and protects == "item"
+    there = et.DynamicCount(identity=identity, protects=protects, unique_deletions=unique, **made)
+    assert there.stddev(512) == pytest.approx(RATIOS[identity, protects] * counter.stddev(512), rel=0.01)
+
+
+def test_bounded_lifetimes_and_several_lives_cost_what_is_said() -> None:
+    def deviation(**options: Any) -> float:
+        made = et.DynamicCount(guarantee=PROMISE, horizon=8760, key=et.simulation(1), **options)
+        found = made.stddev(8760)
+        assert found is not None
+        return found
+
+    assert deviation(max_lifetime=24) < deviation() / 2
+    assert deviation(lifetimes=9) == pytest.approx(3 * deviation(), rel=0.01)
+
+
+def test_the_documented_spec_runs(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "command-line.md").read_text()
+    block = next(part for part in page.split("```toml\n") if 'kind = "dynamic_count"' in part).split("```")[0]
+    (tmp_path / "clinic.toml").write_text(block)
+    spec = load_spec(tmp_path / "clinic.toml")
+    assert [query.kind for query in spec.queries] == [
+        "dynamic_count",
+        "dynamic_histogram",
+        "dynamic_range",
+        "linear_queries",
+    ]
+    assert spec.protects == "item"
+    assert [planned.mechanism for planned in plan(spec).queries] == ["linear"] * 4
+    names = ["time", "what", "visit", "ward", "age", "floor"]
+    came = [["2013-01-01T00:30:00Z", "arrives", f"v{i}", "north", i % 90, i % 5] for i in range(90)]
+    went = [["2013-01-01T01:30:00Z", "leaves", f"v{i}", "", "", ""] for i in range(80)]
+    with open(tmp_path / "events.csv", "w", newline="") as file:
+        csv.writer(file).writerows([names, *came, *went])
+    run(spec, tmp_path / "events.csv", until="2013-01-01T02:00:00Z")
+    rows = [json.loads(line) for line in (tmp_path / "clinic.jsonl").read_text().splitlines()]
+    shown = [row["category"] for row in rows if row["tick"] == 2]
+    assert shown == [None, "north", "south", "elsewhere", "[0, 18)", "[65, inf)", "all", "children", "upstairs"]
+    first, second = (row for row in rows if row["query"] == "present")
+    assert first["lower"] <= 90 <= first["upper"]
+    assert second["lower"] <= 10 <= second["upper"]
+
+
+@pytest.fixture
+def example() -> ModuleType:
+    found = importlib.util.spec_from_file_location("planes_in_the_air", ROOT / "examples" / "planes_in_the_air.py")
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+def test_the_example_runs_on_real_flights(
+    example: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["planes", str(tmp_path), "--days", "3"])
+    example.main()
+    printed = capsys.readouterr().out
+    assert "whether any one item (a name in the column 'flight') was ever there" in printed
+    assert (tmp_path / "planes.png").stat().st_size > 20_000
+    values, radii = example.released(tmp_path / "planes.jsonl")
+    true = example.exact(example.events(72), 72)
+    assert len(values[None]) == len(true[None]) == 72
+    assert max(true[None]) > 150
+    assert min(true[None][24:]) < 5, "nobody flies at night"
+    inside = abs(values[None] - true[None]) <= radii[None]
+    assert inside.mean() > 0.5  # 95 % each; they hang together
