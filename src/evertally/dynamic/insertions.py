@@ -78,7 +78,7 @@ def plan_sides(
         raise ConfigurationError('partition="finite" needs a horizon; "infinite" needs none')
     if setting.partition not in ("identity", "finite", "infinite"):
         raise ConfigurationError(f'partition is "identity", "finite" or "infinite", not {setting.partition!r}')
-    split = None if setting.partition == "identity" else _split(options["split"])
+    split = None if setting.partition == "identity" else read_split(options["split"])
     spent = purse(setting, toll, split=split)
     if spent.partition is not None:
         SparseVector(spent.partition, options["svt"]).check()
@@ -96,7 +96,7 @@ def _deepest(form: Form, horizon: int | None) -> int:
     return levels if form == "tree" else 2 * levels
 
 
-def _split(value: Any) -> Fraction:
+def read_split(value: Any) -> Fraction:
     try:
         split = Fraction(repr(value) if isinstance(value, float) else value)
     except (TypeError, ValueError, ZeroDivisionError):

@@ -7,7 +7,7 @@ from functools import partial
 
 from evertally.dynamic.accuracy import check_laws
 from evertally.dynamic.insertions import SIZE_UNKNOWN
-from evertally.dynamic.insertions import _split as read_split
+from evertally.dynamic.insertions import read_split
 from evertally.dynamic.interval_tree import IntervalTree
 from evertally.dynamic.ledgers import Allocation, Form, allocation
 from evertally.dynamic.node import Workshop, size_law

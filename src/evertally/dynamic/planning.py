@@ -199,7 +199,7 @@ def _encoders(family: Family) -> Sequence[str]:
     if isinstance(family, Count | Points):
         return ["histogram"]
     if isinstance(family, Ranges | Boxes):
-        return ["histogram", "hierarchy", *(["square-root"] if isinstance(family, Ranges) else [])]
+        return ["histogram", "hierarchy", "square-root"]
     return ["histogram", "marginals" if isinstance(family, Marginals) else "matrix"]
 
 
