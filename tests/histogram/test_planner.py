@@ -346,7 +346,7 @@ def test_closes_stay_below_their_bound(stream: str) -> None:
 
 
 def _rebased(kappa: int) -> Any:
-    from evertally.partition import Rebased
+    from evertally.partition.rules import Rebased
 
     return Rebased(Maximum(), lambda j, ticks: kappa)
 
