@@ -3,7 +3,7 @@
 For all queries at once, n^ the noisy size, m how far it is off, z the largest measurement noise, K rounds, and
 g = scale ln(|Q| K/beta) what a selection may miss:
 
-    |f(D) - answer| <= sqrt(4 (n^)^2 ln|X|/K + (z + m)^2) + g + 3 m + grid, and at most n + m.
+    |f(D) - answer| <= sqrt(4 (n^)^2 ln|X|/K + (z + m)^2) + g + m + grid, and at most n + m.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _between(static: MultiplicativeWeights, budget: Budget, beta: float, low: fl
     begin = math.log(static.cells) + K * static.cells * 2.0**-static.weight_bits
     entropy = 4 * (high + m) ** 2 * begin / fewest.count
     rounding = 2 / grid + static.cells * 2.0**-20
-    return math.sqrt(entropy + (z + m + rounding) ** 2) + g + 3 * m + rounding
+    return math.sqrt(entropy + (z + m + rounding) ** 2) + g + m + rounding
 
 
 def _radius(law: Law, grid: int, beta: float) -> float:
