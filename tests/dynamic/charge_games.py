@@ -24,8 +24,7 @@ from counting.counting_reference import (
 )
 from evertally.counting.choose import Choice, build
 from evertally.counting.processes import Setting
-from evertally.dynamic.lifetimes import Named
-from evertally.dynamic.presence import Multiplicities, Presence
+from evertally.dynamic.presence import Multiplicities, Named, Presence
 from evertally.encode.updates import Arrivals
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Recording, ZeroNoise
 from evertally.privacy import ZCDP, Change, PureDP

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evertally.dynamic.lifetimes import Minted, Named, presence_of
-from evertally.dynamic.presence import Presence
+from evertally.dynamic.presence import Minted, Named, Presence, presence_of
 from evertally.dynamic.tokens import Tokens
 from evertally.encode.updates import Arrivals
 from evertally.errors import StateError

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 import evertally as et
 from evertally.checks.interruptions import interrupted, lines_of
+from evertally.counting.path_factor import best_factor
 from evertally.dynamic.constructions import CONSTRUCTIONS
 from evertally.dynamic.families import Boxes, Count, HalfSpaces, Marginals, Points, Queries, Ranges
-from evertally.noise import ZeroNoise, simulation
+from evertally.noise import DiscreteGaussian, DiscreteLaplace, Recording, ZeroNoise, simulation
 
 PROMISE = et.ApproxDP(1.0, 1e-6)
 
@@ -346,3 +347,73 @@ def test_a_million_items() -> None:
     made.step([("delete", None, 17)])
     again = et.restore(made.snapshot(), key=key)
     assert again.step([("delete", None, 17)]).value == et.restore(made.snapshot(), key=key).step([]).value
+
+
+# Three levels of a binary tree over 7 ticks: variance 3 l2^2/(2 rho) at rho = 1/2, scale 3 l1/epsilon at epsilon = 1.
+@pytest.mark.parametrize(
+    ("options", "l1", "l2_squared"),
+    [
+        ({"identity": "token"}, 2, 2),
+        ({"identity": "token", "protects": "event"}, 2, 2),
+        ({"identity": "token", "neighbours": "replace"}, 4, 6),
+        ({}, 2, 2),
+        ({"protects": "event"}, 4, 8),
+        ({"lifetimes": 3}, 6, 6),
+        ({"neighbours": "replace"}, 4, 8),
+        ({"identity": "value", "protects": "event"}, 2, 2),
+        ({"identity": "value", "unique_deletions": True}, 4, 6),
+        ({"identity": "raw", "protects": "event"}, 1, 1),
+        ({"identity": "raw", "unique_deletions": True}, 2, 2),
+        ({"identity": "raw", "protects": "event", "neighbours": "replace"}, 2, 4),
+        ({"identity": "token", "protects": "event", "unit": "user", "max_events_per_user": 3}, 6, 18),
+        ({"deletions": False, "identity": "raw"}, 1, 1),
+        ({"deletions": False, "protects": "event"}, 2, 2),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("kind", ["count", "histogram", "range"])
+def test_noise_is_made_for_what_is_charged(options: dict[str, Any], l1: int, l2_squared: int, kind: str) -> None:
+    levels = 3 if kind == "range" else 1  # of a hierarchy over 8 cells: an item lies in so many nodes
+    for guarantee in (et.ZCDP(0.5), et.PureDP(1.0)):
+        recording = Recording(ZeroNoise())
+        common: dict[str, Any] = {
+            "guarantee": guarantee,
+            "horizon": 7,
+            "process": "tree",
+            "radix": 2,
+            "key": recording,
+            "name": "test",
+        }
+        if kind == "count":
+            made: Any = et.DynamicCount(**common | options)
+        elif kind == "histogram":
+            made = et.DynamicHistogram(categories=["a", "b", "c"], **common | options)
+        else:
+            made = et.DynamicRange(size=8, static="hierarchy", static_options={"fanout": 2}, **common | options)
+        owners = {"users": []} if "unit" in options else {}
+        for _ in range(7):
+            made.step_events([], **owners)
+        (law,) = {entry.law for entry in recording.draws}
+        if isinstance(guarantee, et.PureDP):
+            assert law == DiscreteLaplace(3 * l1 * levels)
+        else:
+            assert law == DiscreteGaussian(3 * l2_squared * levels)
+
+
+def test_the_path_process_is_made_for_runs() -> None:
+    recording = Recording(ZeroNoise())
+    made = et.DynamicRange(
+        size=8,
+        static="hierarchy",
+        static_options={"fanout": 2},
+        lifetimes=2,
+        max_lifetime=5,
+        process="path",
+        guarantee=et.ZCDP(0.5),
+        horizon=None,
+        key=recording,
+        name="test",
+    )
+    made.step([])
+    (law,) = {entry.law for entry in recording.draws}
+    assert law == DiscreteGaussian(2 * 3 * best_factor(5).cost(5))

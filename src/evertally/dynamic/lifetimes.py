@@ -7,13 +7,10 @@ lives once.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
 
-from evertally.dynamic.parts import Identity
-from evertally.dynamic.presence import Everything, Life, Multiplicities, Name, Presence
+from evertally.dynamic.living import Life, Name, Presence
 from evertally.dynamic.tokens import Tokens
 from evertally.encode.updates import Arrivals
-from evertally.noise import ItemSource
 
 
 class Lifetimes(Presence[Name]):
@@ -155,16 +152,3 @@ class Minted(Lifetimes[int]):
 
     def _end(self, name: int, life: Life) -> None:
         self._set(name, None)
-
-
-def presence_of(
-    identity: Identity, source: ItemSource, *, protects: str, lifetimes: int = 1, longest: int | None = None
-) -> Presence[Any]:
-    """Which items live, by the rule of an identity."""
-    counts_all = protects == "event"
-    if identity == "id":
-        return Named(lifetimes=lifetimes, counts_all=counts_all, longest=longest)
-    if identity == "token":
-        return Minted(Tokens(source), counts_all=counts_all, longest=longest)
-    assert longest is None, "what expires must have a name (13.2)"
-    return (Multiplicities if identity == "value" else Everything)(counts_all=counts_all)

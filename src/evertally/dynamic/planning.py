@@ -219,12 +219,24 @@ def _question(wanted: Wanted, static: Additive) -> Question:
 
 def _static(wanted: Wanted) -> tuple[str, StaticMechanism]:
     """The named static mechanism, or the one of the smallest error for one release."""
-    if wanted.static != "auto" or isinstance(wanted.family, Count | Points):
-        named = "histogram" if wanted.static == "auto" else wanted.static
-        return named, wanted.made_static(named)
+    if wanted.static != "auto":
+        return wanted.static, wanted.made_static(wanted.static)
     size = None if wanted.largest is None else float(wanted.largest)
-    name = rank_static(wanted.family, budgets(wanted.guarantee)[:1], beta=wanted.beta, size=size).best.name
+    budget = budgets(wanted.guarantee)[:1]
+    if isinstance(wanted.family, Count | Points | Ranges | Boxes):
+        # Not the matrix that is looked for, which takes seconds: it is there by name.
+        made = [(name, wanted.made_static(name)) for name in _encoders(wanted.family) if _fits(wanted, name)]
+        return min(made, key=lambda one: one[1].error(budget, wanted.beta, size))
+    name = rank_static(wanted.family, budget, beta=wanted.beta, size=size).best.name
     return name, wanted.made_static(name)
+
+
+def _fits(wanted: Wanted, name: str) -> bool:
+    try:
+        wanted.made_static(name)
+    except ConfigurationError:
+        return False
+    return True
 
 
 def _plan(wanted: Wanted, name: str, static: StaticMechanism) -> Plan:

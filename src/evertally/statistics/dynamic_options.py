@@ -19,9 +19,9 @@ from evertally.dynamic.charges import Relation
 from evertally.dynamic.door import RecordsOfTicks
 from evertally.dynamic.engine import PresenceEngine
 from evertally.dynamic.families import Family, Points
-from evertally.dynamic.lifetimes import Minted, presence_of
 from evertally.dynamic.parts import Identity
 from evertally.dynamic.planning import Wanted, settle, ways
+from evertally.dynamic.presence import Minted, presence_of
 from evertally.encode.updates import UpdateDoor, records
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
