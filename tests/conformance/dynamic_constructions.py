@@ -53,8 +53,8 @@ DYNAMIC_CONSTRUCTIONS: tuple[Subject, ...] = (
     ),
     dynamic(PURE, mechanism="anew", every=1),
     dynamic(CONCENTRATED, None, mechanism="anew", every=1, max_lifetime=3),
-    stale(dynamic(PURE, mechanism="anew", every=3, largest=1000)),
-    stale(dynamic(PURE, None, mechanism="anew", largest=1000)),
+    stale(dynamic(PURE, mechanism="anew", every=3, max_items=1000)),
+    stale(dynamic(PURE, None, mechanism="anew", max_items=1000)),
     partitioned(dynamic(ApproxDP(8.0, 1e-6), None, mechanism="interval-tree", partition="infinite")),
     partitioned(
         dynamic(

@@ -231,7 +231,7 @@ def test_releases_follow_the_clock_alone():
 
 
 def test_accuracy():
-    made = worker(largest=50)
+    made = worker(max_items=50)
     one = PureDP(Fraction(1, 14))
     static = SmallHistogram(CELLS)
     assert made.accuracy(0).radius(0.05) == 0
@@ -240,12 +240,12 @@ def test_accuracy():
     assert made.accuracy(5).radius(0.05) == static.error([one], 0.025, 50) + 50  # the release is one tick old
     assert made.error_bound(0.05, 5) == made.accuracy(5).radius(0.05)
     assert made.error_bound(0.05, None) == static.error([one], 0.025 / 40, 50) + 50
-    assert plan(largest=50).open == ""
+    assert plan(max_items=50).open == ""
     assert "nobody declared" in plan().open
     assert worker().accuracy(5).radius(0.05) == math.inf
     assert worker(every=1).error_bound(0.05, None) < math.inf
     assert "nobody declared" in plan(Sampled(CELLS), every=1).open
-    assert worker(every=None, horizon=None, largest=9).error_bound(0.05, None) == math.inf
+    assert worker(every=None, horizon=None, max_items=9).error_bound(0.05, None) == math.inf
 
 
 class Median:

@@ -81,7 +81,7 @@ def test_multiplicative_weights_in_every_construction(construction, given_, dele
     static = make_static("multiplicative-weights", Ranges(size=6), pure=True, options={"max_rounds": 8})
 
     def make():
-        made = plan(construction, static, guarantee, largest=200, **given_)
+        made = plan(construction, static, guarantee, max_items=200, **given_)
         return made.worker(simulation(4).source("weights"))
 
     batch, present = ticks_of(6, deletions=deletions)

@@ -404,12 +404,12 @@ def test_accuracy_is_noise_and_staleness():
 def test_the_size_is_needed_where_noise_looks_at_data():
     free = {"deletions": False, "static": Sampled(CELLS)}
     open_ = plan("doubling", **free)
-    assert "largest" in open_.open
+    assert "max_items" in open_.open
     assert open_.worker(ZeroNoise().source("w")).accuracy(3).radius(0.05) == math.inf
-    declared = plan("doubling", **free, largest=100)
+    declared = plan("doubling", **free, max_items=100)
     assert not declared.open
     assert declared.worker(ZeroNoise().source("w")).accuracy(3).radius(0.05) < math.inf
-    both = plan("subtract", Sampled(CELLS), largest=100)
+    both = plan("subtract", Sampled(CELLS), max_items=100)
     assert "ever inserted" in both.open
     assert both.worker(ZeroNoise().source("w")).error_bound(0.05, 3) == math.inf
 

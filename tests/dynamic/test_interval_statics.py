@@ -67,7 +67,7 @@ def test_multiplicative_weights(guarantee: Any, given_: dict[str, Any]) -> None:
     restore in the middle gives the same bytes."""
     family = Ranges(size=8)
     static = make_static("multiplicative-weights", family, pure=isinstance(guarantee, PureDP), options={})
-    made = plan(static, guarantee, largest=200, **given_)
+    made = plan(static, guarantee, max_items=200, **given_)
     batch, _ = ticks_of(family.cells)
     whole = made.worker(simulation(1).source("w"))
     rows, lasts = whole.advance(batch)

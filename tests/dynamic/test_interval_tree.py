@@ -215,7 +215,7 @@ def made(promise: Any, *, named: bool = True, **options: Any) -> Any:
         protects=options.pop("protects", "event"),
         steps=options.pop("steps", 1),
         partition=options.pop("partition", "identity"),
-        largest=options.pop("largest", None),
+        max_items=options.pop("max_items", None),
         max_lifetime=options.pop("max_lifetime", None),
         options=tuple(options.items()),
     )
@@ -448,8 +448,8 @@ def test_bounds_with_restarts_and_halts_hold() -> None:
 
 
 def test_errors_that_grow_with_the_data_need_their_size() -> None:
-    for largest, bounded in ((None, False), (1000, True)):
-        plan = made(PureDP(1), static=Sampled(CELLS), largest=largest, max_rounds=1)
+    for items, bounded in ((None, False), (1000, True)):
+        plan = made(PureDP(1), static=Sampled(CELLS), max_items=items, max_rounds=1)
         assert bool(plan.open) != bounded
         worker = plan.worker(simulation(1).source("tree"))
         worker.advance([tick([(1, 0, 0)])] * 1 + [tick([])] * 5)

@@ -171,4 +171,4 @@ def test_a_linear_encoder_is_asked_for():
     assert set(every) - set(linear) == {"multiplicative-weights"}
     unknown = rank_static(SOME, [PureDP(1)]).fitting[-1]
     assert unknown.name == "multiplicative-weights"
-    assert "largest" in unknown.open
+    assert "max_items" in unknown.open

@@ -158,7 +158,7 @@ def test_multiplicative_weights_are_run_anew(tmp_path: Path) -> None:
     weights = {**LINEAR, "column": "age", "family": family, "static": "multiplicative-weights"}
     with pytest.raises(ConfigurationError, match="no linear encoder, and without `every` or `max_lifetime`"):
         plan(written(tmp_path, weights))
-    spec = written(tmp_path, {**weights, "every": 2, "largest": 100, "max_lifetime": 4}, guarantee={"rho": 50})
+    spec = written(tmp_path, {**weights, "every": 2, "max_items": 100, "max_lifetime": 4}, guarantee={"rho": 50})
     planned, filed = plan(spec).queries[0], certificate(spec)["queries"][0]
     assert (planned.mechanism, planned.numbers) == ("anew", 1)
     assert filed["proved_in"]["built_on"] == "dynamic-data 3.3"

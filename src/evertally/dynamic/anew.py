@@ -106,7 +106,7 @@ class Anew(Secret):
     def __init__(self, setting: Setting, schedule: Schedule, allowance: Allowance, source: ItemSource) -> None:
         self._static: StaticMechanism = setting.static
         self._schedule, self._allowance, self._source = schedule, allowance, source
-        self._horizon, self._largest = setting.horizon, setting.largest
+        self._horizon, self._max_items = setting.horizon, setting.max_items
         self.width = self._static.width
         self.tick = 0
         self._present = np.zeros(self._static.cells, dtype=np.int64)
@@ -134,12 +134,12 @@ class Anew(Secret):
             return SummedAccuracy(self._static, [], 0.0)
         age = tick - self._schedule.last(number)
         unseen = [_Since(self._most_unseen())] if age else []
-        return SummedAccuracy(self._static, [[self._allowance.share(number)]], self._largest, unseen)
+        return SummedAccuracy(self._static, [[self._allowance.share(number)]], self._max_items, unseen)
 
     def _most_unseen(self) -> float:
         # Both the answer then and the answer now lie between 0 and the number of items, if it is linear.
         linear = getattr(self._static, "linear", True)
-        return math.inf if self._largest is None or not linear else float(self._largest)
+        return math.inf if self._max_items is None or not linear else float(self._max_items)
 
     def error_bound(self, beta: float, tick: int | None) -> float:
         if tick is not None:
@@ -148,7 +148,7 @@ class Anew(Secret):
             return math.inf
         releases = self._schedule.by(self._horizon)
         stale = [] if releases == self._horizon else [_Since(self._most_unseen())]
-        bound = SummedAccuracy(self._static, [[self._allowance.share(releases)]], self._largest, stale)
+        bound = SummedAccuracy(self._static, [[self._allowance.share(releases)]], self._max_items, stale)
         return bound.radius(beta / self._horizon)
 
     def state(self) -> list[bytes]:
@@ -183,16 +183,16 @@ def plan_anew(setting: Setting, contribution: Contribution) -> Plan:
     spent = purse(setting, anew_toll(setting))
     allowance = Allowance(spent.releases, min(counted) if counted else None)
     last = _LAST if setting.horizon is None else schedule.by(setting.horizon)
-    check_laws(setting.static, allowance.share(last), setting.largest)
+    check_laws(setting.static, allowance.share(last), setting.max_items)
     opened = _open(setting, schedule)
     small = setting.static.cells + setting.static.width <= _SMALL
     return Plan(spent.charge, partial(Anew, setting, schedule, allowance), returns=small, open=opened)
 
 
 def _open(setting: Setting, schedule: Schedule) -> str:
-    if setting.largest is None and not setting.static.additive:
+    if setting.max_items is None and not setting.static.additive:
         return SIZE_UNKNOWN
-    if setting.largest is None and schedule.period != 1:
+    if setting.max_items is None and schedule.period != 1:
         return _STALE
     return NO_LAST_TICK if setting.horizon is None else ""
 

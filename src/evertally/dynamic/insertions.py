@@ -25,7 +25,7 @@ Form = Literal["tree", "doubling"]
 
 SIZE_UNKNOWN = (
     "the error of this static mechanism grows with the number of items, which nobody declared; "
-    "declare the largest number of items"
+    "declare max_items, how many items there are at most"
 )
 NO_LAST_TICK = (
     "without a horizon nothing bounds the error of all ticks together; ask for one tick, or declare a horizon"
@@ -55,9 +55,9 @@ def _plan(setting: Setting, form: Form) -> Plan:
             'use "subtract", "anew" or "interval-tree", or declare deletions=False'
         )
     toll = signed_toll(setting) if deleting else insertions_toll(setting)
-    # One signed instance sums up what is present; else there are no deletions. Both hold `largest` items at most only
+    # One signed instance sums up what is present; else there are no deletions. Both hold `max_items` items at most only
     # where the size matters at all: for mechanisms that are not additive.
-    return plan_sides(setting, form, toll, ("all",), size=setting.largest)
+    return plan_sides(setting, form, toll, ("all",), size=setting.max_items)
 
 
 def plan_sides(
@@ -82,7 +82,7 @@ def plan_sides(
     spent = purse(setting, toll, split=split)
     if spent.partition is not None:
         SparseVector(spent.partition, options["svt"]).check()
-    check_laws(setting.static, spent.releases.share(Fraction(1, _deepest(form, setting.horizon))), setting.largest)
+    check_laws(setting.static, spent.releases.share(Fraction(1, _deepest(form, setting.horizon))), setting.max_items)
     made = partial(_sides, setting, form, takes, spent, options["svt"], Facts(setting.horizon, size))
     opened = "" if setting.static.additive or size is not None else unknown
     levels = (setting.horizon or 1 << 20).bit_length() + 2

@@ -81,19 +81,19 @@ class Unknown:
 
 @dataclass(frozen=True, repr=False)
 class TreeAccuracy(Secret):
-    """The error of the answers that come from these nodes. `unseen(beta)`: what the open segment may hold; `largest`:
+    """The error of the answers that come from these nodes. `unseen(beta)`: what the open segment may hold; `max_items`:
     how many items are present at most, as somebody declared it (for mechanisms whose error grows with the data)."""
 
     terms: Terms
     asked: tuple[Asked, ...]
     unseen: Callable[[float], float] | None
-    largest: int | None
+    max_items: int | None
     query: Any = None
     one: bool = False  # whether it is about one query; None may be one
 
     def of(self, query: Any) -> TreeAccuracy:
         """For one query."""
-        return TreeAccuracy(self.terms, self.asked, self.unseen, self.largest, query, True)
+        return TreeAccuracy(self.terms, self.asked, self.unseen, self.max_items, query, True)
 
     @property
     def stddev(self) -> float | None:
@@ -117,10 +117,10 @@ class TreeAccuracy(Secret):
             return 0.0
         if static.additive:  # symmetric noise: a difference has the law of a sum
             return static.error([*contents, *deleted], beta, None, query)
-        if self.largest is None:
+        if self.max_items is None:
             return math.inf
-        # Each node held at most `largest` items when its round began, and lost no more than those.
-        size = float(self.largest * len(contents))
+        # Each node held at most `max_items` items when its round began, and lost no more than those.
+        size = float(self.max_items * len(contents))
         lost = static.error(deleted, beta / 2, size, query) if deleted else 0.0
         return static.error(contents, beta / 2, size, query) + lost
 

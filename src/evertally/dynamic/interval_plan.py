@@ -6,8 +6,7 @@ from fractions import Fraction
 from functools import partial
 
 from evertally.dynamic.accuracy import check_laws
-from evertally.dynamic.insertions import SIZE_UNKNOWN
-from evertally.dynamic.insertions import read_split
+from evertally.dynamic.insertions import SIZE_UNKNOWN, read_split
 from evertally.dynamic.interval_tree import IntervalTree
 from evertally.dynamic.ledgers import Allocation, Form, allocation
 from evertally.dynamic.node import Workshop, size_law
@@ -101,13 +100,13 @@ def _check_laws(setting: Setting, shares: Allocation, budget: Budget) -> None:
     the narrowest that of leaves, and of the level above them in the first."""
     top = shares.cap or (setting.horizon.bit_length() if setting.horizon is not None else _UNBOUNDED_LEVELS)
     try:
-        check_laws(setting.static, budget.share(shares.leaf), setting.largest)
+        check_laws(setting.static, budget.share(shares.leaf), setting.max_items)
         for level, round_ in ((2, 1), (top, shares.rounds)) if top >= 2 else ():
             found, height = shares.shares(level, round_), level - 1
             size_law(budget.share(found.size))
             size_law(budget.share(found.counted / height))
-            check_laws(setting.static, budget.share(found.content), setting.largest)
-            check_laws(setting.static, budget.share(found.deleted / height), setting.largest)
+            check_laws(setting.static, budget.share(found.content), setting.max_items)
+            check_laws(setting.static, budget.share(found.deleted / height), setting.max_items)
     except ConfigurationError as refusal:
         raise ConfigurationError(
             f"in a tree of {top} levels with max_rounds={shares.rounds}: {refusal}; or fewer rounds, or a horizon"
@@ -117,11 +116,11 @@ def _check_laws(setting: Setting, shares: Allocation, budget: Budget) -> None:
 def _small(setting: Setting, shares: Allocation) -> bool:
     levels = shares.cap or (setting.horizon or 1 << 20).bit_length()
     tables = 8 * levels * (levels + 1) // 2 * (setting.static.cells + setting.static.width)
-    return tables + 16 * (setting.largest or 0) <= _SMALL
+    return tables + 16 * (setting.max_items or 0) <= _SMALL
 
 
 def _open(setting: Setting, shares: Allocation, levels: int | None) -> str:
-    if not setting.static.additive and setting.largest is None:
+    if not setting.static.additive and setting.max_items is None:
         return SIZE_UNKNOWN
     if setting.partition != "identity":
         return "how many segments there are follows from noise; each release has its own bound"
@@ -154,7 +153,7 @@ def _made(
         partition=partition,
         most=most,
         horizon=setting.horizon,
-        largest=setting.largest,
+        max_items=setting.max_items,
     )
 
 

@@ -59,7 +59,7 @@ class IntervalTree(Secret):
         partition: Partitioner | None = None,
         most: int | None = None,
         horizon: int | None = None,
-        largest: int | None = None,
+        max_items: int | None = None,
     ) -> None:
         cap = shop.allocation.cap
         assert cap is None or (most is not None and most < 2**cap), "a segment on a level that is not paid for"
@@ -68,7 +68,7 @@ class IntervalTree(Secret):
         self._shop, self._most = shop, most
         self._terms = Terms(shop.static, shop.allocation, shop.budget)
         self._partition = EveryTick() if partition is None else partition
-        self._horizon, self._largest = horizon, largest
+        self._horizon, self._max_items = horizon, max_items
         self._holders = Holders(named=named)
         self._nodes: list[Node] = []
         self._row = np.zeros(self.width, dtype=np.int64)
@@ -113,7 +113,7 @@ class IntervalTree(Secret):
         asked = self._asked[-1 - ago] if 0 <= ago < len(self._asked) else self._before_data(tick)
         if asked is None:
             return Unknown()
-        return TreeAccuracy(self._terms, asked, self._partition.staleness(tick if ago else None), self._largest)
+        return TreeAccuracy(self._terms, asked, self._partition.staleness(tick if ago else None), self._max_items)
 
     def _before_data(self, tick: int) -> tuple[Asked, ...] | None:
         """Where restarts or boundaries decide nobody knows beforehand, nor what comes after the last segment."""
@@ -131,7 +131,7 @@ class IntervalTree(Secret):
             return math.inf
         # Of all prefixes with so many levels the one with all bits set asks for the most releases, at every level.
         asked = without_restarts(2 ** self._horizon.bit_length() - 1)
-        return TreeAccuracy(self._terms, asked, None, self._largest).radius(beta / self._horizon)
+        return TreeAccuracy(self._terms, asked, None, self._max_items).radius(beta / self._horizon)
 
     def state(self) -> list[bytes]:
         """Secret: holders, inner trees, and what the nodes have released; noise follows from its address."""

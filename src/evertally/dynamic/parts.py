@@ -113,7 +113,7 @@ class Setting:
     deletions: bool = True
     max_lifetime: int | None = None
     every: int | None = None  # K: a release anew every so many ticks
-    largest: int | None = None  # declared: how many items are present at most (accuracy only)
+    max_items: int | None = None  # declared: how many items are present at most (accuracy only)
     partition: Literal["identity", "finite", "infinite"] = "identity"
     beta: float = 0.05  # what partitions and restarts aim at (accuracy only)
     options: tuple[tuple[str, Any], ...] = ()  # of the construction itself, e.g. allocation

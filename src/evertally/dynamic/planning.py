@@ -47,7 +47,7 @@ class Wanted:
     static: str = "auto"
     static_options: Mapping[str, Any] = field(default_factory=dict)
     every: int | None = None
-    largest: int | None = None
+    max_items: int | None = None
     partition: Literal["identity", "finite", "infinite"] = "identity"
     beta: float = 0.05
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -102,7 +102,7 @@ def automatic(wanted: Wanted) -> str:
         else f"{row.name}: {row.refused}"
         for row in rows
     ]
-    nothing = "the number of items" if wanted.largest is None else shown(float(wanted.largest))
+    nothing = "the number of items" if wanted.max_items is None else shown(float(wanted.max_items))
     raise ConfigurationError(
         f'static="{wanted.static}" is no linear encoder, and without `every` or `max_lifetime` no way is good enough '
         f"to be taken by itself; answering 0 is off by at most {nothing}. Declare one of them, or choose: "
@@ -221,7 +221,7 @@ def _static(wanted: Wanted) -> tuple[str, StaticMechanism]:
     """The named static mechanism, or the one of the smallest error for one release."""
     if wanted.static != "auto":
         return wanted.static, wanted.made_static(wanted.static)
-    size = None if wanted.largest is None else float(wanted.largest)
+    size = None if wanted.max_items is None else float(wanted.max_items)
     budget = budgets(wanted.guarantee)[:1]
     if isinstance(wanted.family, Count | Points | Ranges | Boxes):
         # Not the matrix that is looked for, which takes seconds: it is there by name.
@@ -252,7 +252,7 @@ def _plan(wanted: Wanted, name: str, static: StaticMechanism) -> Plan:
         deletions=relation.deletions,
         max_lifetime=relation.max_lifetime,
         every=wanted.every,
-        largest=wanted.largest,
+        max_items=wanted.max_items,
         partition=wanted.partition,
         beta=wanted.beta,
         options=tuple(sorted(options.items())),

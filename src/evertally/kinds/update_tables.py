@@ -66,7 +66,7 @@ class DynamicQuery(Query):
     static_options: Table | None = None
     process: Text | None = None
     every: Whole | None = None
-    largest: Whole | None = None
+    max_items: Whole | None = None
     partition: Literal["identity", "finite", "infinite"] | None = None
     beta: Probability | None = None
     construction: Table | None = None

@@ -78,8 +78,10 @@ class Dynamic(Mechanism):
     )
     static_options: Mapping[str, Any] | None = option('Options of `static`, e.g. {"fanout": 4}.', default=None)
     every: int | None = option('How many ticks lie between releases of mechanism="anew".', default=None)
-    largest: int | None = option(
-        "A public guess at the largest answer; it steers accuracy, nothing else.", default=None
+    max_items: int | None = option(
+        "How many items are present at most: a declared fact that error bounds rest on, where noise grows with the "
+        "data or answers wait for the next release. Privacy does not rest on it.",
+        default=None,
     )
     partition: Literal["identity", "finite", "infinite"] = option(
         'Which ticks a construction releases at: all ("identity"), or when enough has happened, with a horizon '
@@ -193,7 +195,7 @@ class Dynamic(Mechanism):
             static=self.static,
             static_options=_read(self.static_options, "static_options"),
             every=None if self.every is None else whole("every", self.every, 1, LONGEST_HORIZON),
-            largest=None if self.largest is None else whole("largest", self.largest, 1, 2**62),
+            max_items=None if self.max_items is None else whole("max_items", self.max_items, 1, 2**62),
             partition=self.partition,
             beta=self.beta,
             options=_read(self.construction, "construction"),
@@ -236,7 +238,7 @@ class Dynamic(Mechanism):
             "radix": self.radix,
             "memory_limit": wanted.memory_limit,
             "every": wanted.every,
-            "largest": wanted.largest,
+            "max_items": wanted.max_items,
             "partition": wanted.partition,
             "beta": wanted.beta,
             "construction": dict(wanted.options),

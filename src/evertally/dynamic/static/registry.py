@@ -189,7 +189,7 @@ def _way(
         bound = static.error(budgets, beta, size)
     except ConfigurationError as refusal:
         return Way(name=name, charge=None, refused=str(refusal))
-    unknown = "" if math.isfinite(bound) else "its error depends on how many items there are: declare `largest`"
+    unknown = "" if math.isfinite(bound) else "its error depends on how many items there are: declare `max_items`"
     # An optimised matrix is the work of floats: where there is a structure, nobody gets one who did not ask for it.
     named = name in OWN_STATICS or (name == "matrix" and not isinstance(family, Queries))
     return Way(
