@@ -215,6 +215,18 @@ MOODS = Subject(
 )
 
 
+def unnamed(n: int) -> list[list[Any]]:
+    """Insertions that are given tokens, which nobody uses: they go when their time is over."""
+    return [[("insert", _LABELS[(t + i) % 3]) for i in range(t % 5)] for t in range(n)]
+
+
+def _last_three(ticks: list[Any]) -> list[dict[str, int]]:
+    return [
+        {label: sum(r[1] == label for tick in ticks[max(0, t - 2) : t + 1] for r in tick) for label in _LABELS}
+        for t in range(len(ticks))
+    ]
+
+
 def _floored(ticks: list[Any]) -> list[dict[str, int]]:
     return copies_by_value(ticks, floor=True)
 
@@ -237,6 +249,8 @@ DYNAMIC_MECHANISMS: tuple[Subject, ...] = (
     dynamic(CONCENTRATED, feed=by_value, truth=_signed, identity="raw", protects="event"),
     dynamic(CONCENTRATED, feed=by_value, truth=_signed, identity="raw", unique_deletions=True, histogram=False),
     dynamic(CONCENTRATED, users=True, histogram=False),
+    dynamic(CONCENTRATED, feed=unnamed, truth=_last_three, identity="token", max_lifetime=3, protects="event"),
+    dynamic(PURE, None, feed=unnamed, truth=_last_three, identity="token", max_lifetime=3, histogram=False),
     ranges(PURE),
     ranges(CONCENTRATED, static="square-root"),
     ranges(CONCENTRATED, [(2, 9)], static="hierarchy", process="tree"),

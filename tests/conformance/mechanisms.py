@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from conformance.column_mechanisms import COLUMN_MECHANISMS
+from conformance.dynamic_constructions import DYNAMIC_CONSTRUCTIONS
 from conformance.dynamic_mechanisms import DYNAMIC_MECHANISMS
 from conformance.selection_mechanisms import SELECTION_MECHANISMS
 from evertally.checks.hostile import GARBAGE
@@ -135,4 +136,5 @@ MECHANISMS: tuple[Subject, ...] = (
     *COLUMN_MECHANISMS,
     *SELECTION_MECHANISMS,
     *DYNAMIC_MECHANISMS,
+    *DYNAMIC_CONSTRUCTIONS,
 )

@@ -99,6 +99,10 @@ def test_variances_of_the_specification():
     made = blocks(SmallHistogram(), PureDP(1))
     variances = [sum(2 / amount(b) ** 2 for b in made.budgets(t)) for t in range(1, 9)]
     assert variances == [8, 16, 16, 48, 48, 80, 24, 96]
+    # 11.5: the worst of block i is 8 (i + i^3), and at its end it drops
+    for i in range(1, 11):
+        block = [sum(2 / amount(b) ** 2 for b in made.budgets(t)) for t in range(2**i, 2 ** (i + 1))]
+        assert (max(block), block[-1]) == (8 * (i + i**3), 8 * (i + 1))
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ CASES = [
     ("hierarchy", Ranges(size=21)),
     ("hierarchy", Boxes([3, 5])),
     ("square-root", Ranges(size=9)),
+    ("square-root", Boxes([3, 4])),
     ("marginals", Marginals({"a": 2, "b": 3, "c": 2}, order=2)),
     ("matrix", SOME),
     ("multiplicative-weights", SOME),
@@ -133,7 +134,7 @@ def test_names_are_taken_once(registered):
 def test_what_does_not_fit_is_refused_with_a_reason():
     for name, family, words in [
         ("hierarchy", Points(["a"]), "ordered cells"),
-        ("square-root", Boxes([2, 2]), "ordered axis"),
+        ("square-root", Points(["a"]), "ordered cells"),
         ("marginals", Count(), "marginals"),
         ("matrix", Ranges(size=2000), "one by one"),
         ("multiplicative-weights", HalfSpaces([(0,), (1,)]), "declared"),

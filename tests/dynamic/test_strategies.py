@@ -39,6 +39,8 @@ STRATEGIES = [
     Hierarchies(Boxes([3, 4, 2]), [2, 2, 2], root=True),
     SquareRoot(Ranges(size=1)),
     SquareRoot(Ranges(size=23)),
+    SquareRoot(Boxes([5, 4])),
+    SquareRoot(Boxes([2, 3, 4])),
     Tables(MARGINALS),
     Tables(Marginals({"a": 2, "b": 3}, order=0)),
     Tables(Marginals({"a": 2, "b": 3}, order=2)),
@@ -98,19 +100,37 @@ class TestEveryStrategy:
             strategy.weights("no such query")
 
 
-@given(st.integers(2, 200), st.integers(2, 12), st.booleans())
-@settings(max_examples=60)
-def test_no_range_takes_more_nodes_than_the_bound(size, fanout, root):
+@given(st.integers(1, 60), st.integers(2, 12), st.booleans())
+@settings(max_examples=40)
+def test_weights_are_those_of_least_squares(size, fanout, root):
+    """Against dense linear algebra, over all ranges: weights, the worst variance, and its bounds."""
     axis = Axis(size, fanout, root)
-    ends = np.random.default_rng(size).integers(0, size, (200, 2))
-    assert all(axis.cover(min(e), max(e)).sum() <= axis.most for e in ends.tolist())
+    matrix = axis.sums(np.eye(size, dtype=np.int64), 0).astype(float)
+    inverse = np.linalg.pinv(matrix)
+    worst = 0.0
+    for first, last in itertools.combinations_with_replacement(range(size), 2):
+        query = ((np.arange(size) >= first) & (np.arange(size) <= last)).astype(float)
+        weights = axis.weights(first, last)
+        assert np.allclose(weights, query @ inverse, atol=1e-9)
+        assert np.abs(weights).max() <= 1 + 1e-12
+        worst = max(worst, float(weights @ weights))
+    assert axis.worst() == pytest.approx(worst)
+    assert axis.seems() <= worst * (1 + 1e-9)
+    assert worst <= axis.most * (1 + 1e-9)
 
 
-@pytest.mark.parametrize(("size", "fanout"), [(16, 2), (27, 3), (64, 4), (125, 5), (32, 2)])
-def test_the_bound_on_nodes_is_attained_by_full_trees(size, fanout):
-    axis = Axis(size, fanout)
-    pairs = itertools.combinations_with_replacement(range(size), 2)
-    assert max(int(axis.cover(*pair).sum()) for pair in pairs) == axis.most
+def test_least_squares_halve_the_error():
+    """Worst range of 1024 cells, in deviations of a count: from 19.2 (sums of nodes) to 12.1 with Laplace noise."""
+    best = Hierarchies.best(Ranges(size=1024), pure=True)
+    assert best.norms.l1 * math.sqrt(best.worst().squares) < 12.7
+    best = Hierarchies.best(Ranges(size=1024), pure=False)
+    assert math.sqrt(best.norms.l2_squared * best.worst().squares) < 6
+
+
+def test_a_long_axis_has_a_bound_too():
+    axis = Axis(5000, 8)
+    assert axis.worst() == axis.most
+    assert axis.seems() < axis.most
 
 
 def test_the_square_root_has_the_factors_of_the_table():
@@ -122,7 +142,7 @@ def test_the_square_root_has_the_factors_of_the_table():
 
 
 def test_the_best_fan_out_is_never_worse_than_flat_or_binary():
-    for size, pure in itertools.product((2, 10, 64, 1000, 2**16), (True, False)):
+    for size, pure in itertools.product((2, 10, 64, 300, 1000), (True, False)):
         family = Ranges(size=size)
 
         def badness(strategy, pure=pure):
@@ -130,8 +150,8 @@ def test_the_best_fan_out_is_never_worse_than_flat_or_binary():
             return s * strategy.worst().squares
 
         best = badness(Hierarchies.best(family, pure))
-        assert best <= badness(Hierarchies(family, [2]))
-        assert best <= badness(Hierarchies(family, [max(size, 2)]))
+        assert best <= 1.05 * badness(Hierarchies(family, [2]))  # chosen by a sample of ranges
+        assert best <= 1.05 * badness(Hierarchies(family, [max(size, 2)]))
 
 
 @pytest.mark.parametrize("pure", [True, False])
@@ -176,7 +196,8 @@ def test_a_strategy_that_cannot_tell_says_so():
         strategy.weights("a")
     with pytest.raises(ConfigurationError, match="column for each"):
         Explicit(Points(["a", "b"]), np.array([[1]]))
-    with pytest.raises(ConfigurationError, match="2\\^14"):
-        SquareRoot(Ranges(size=2**14 + 1))
+    for too_large in (Ranges(size=2**14 + 1), Boxes([2, 2, 2, 2]), Boxes([2**10, 2**10])):
+        with pytest.raises(ConfigurationError, match="square root along"):
+            SquareRoot(too_large)
     with pytest.raises(ConfigurationError, match="2\\^24"):
         Hierarchies(Boxes([2**11, 2**10, 2]), [2, 2, 2], root=True)

@@ -15,6 +15,7 @@ from evertally.dynamic.parts import Place
 from evertally.dynamic.static import MultiplicativeWeights
 from evertally.dynamic.static.rounds import rounds_for
 from evertally.dynamic.static.weights_update import _exponential
+from evertally.errors import ConfigurationError
 from evertally.noise import ZeroNoise, simulation
 from evertally.privacy import ZCDP, PureDP
 
@@ -167,3 +168,11 @@ def test_a_query_that_the_rounds_never_looked_at_has_no_bound():
 def test_the_series_is_the_exponential():
     x = np.linspace(-1, 1, 1001)
     assert np.allclose(_exponential(x), np.exp(x), rtol=1e-15, atol=0)
+
+
+def test_a_budget_that_is_too_small_is_refused_before_there_are_data():
+    family = Queries({"third": [1 / 3, 1]}, range(2))
+    static = MultiplicativeWeights(family)
+    for budget in (PureDP(Fraction(1, 2**30)), ZCDP(Fraction(1, 2**70))):
+        with pytest.raises(ConfigurationError):
+            static.error([budget], 0.05, None)

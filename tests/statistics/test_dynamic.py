@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evertally as et
+from evertally.checks.interruptions import interrupted, lines_of
+from evertally.counting.path_factor import best_factor
 from evertally.dynamic.constructions import CONSTRUCTIONS
 from evertally.dynamic.families import Boxes, Count, HalfSpaces, Marginals, Points, Queries, Ranges
-from evertally.noise import ZeroNoise, simulation
+from evertally.noise import DiscreteGaussian, DiscreteLaplace, Recording, ZeroNoise, simulation
 
 PROMISE = et.ApproxDP(1.0, 1e-6)
 
@@ -118,6 +121,65 @@ def test_two_columns_are_the_same_as_records(ticks: Any, lifetimes: int) -> None
         deleted = [name for insert, _, name in events if not insert]
         listed = [*(("insert", value, name) for value, name in inserted), *(("delete", None, n) for n in deleted)]
         assert by_records.step(listed).value == by_columns.step_events(inserted, deleted=deleted).value
+
+
+@given(
+    ticks=st.lists(st.lists(st.tuples(st.booleans(), st.integers(0, 5), st.integers(0, 4)), max_size=5), max_size=9),
+    lifetimes=st.integers(1, 3),
+    longest=st.one_of(st.none(), st.integers(1, 4)),
+    cut=st.integers(0, 9),
+)
+def test_without_noise_it_is_a_dictionary(ticks: Any, lifetimes: int, longest: int | None, cut: int) -> None:
+    """Names, lives, limits on them, undeclared labels; steps, runs and a snapshot in the middle."""
+    key = ZeroNoise()
+    made = et.DynamicHistogram(
+        categories=range(5),
+        lifetimes=lifetimes,
+        max_lifetime=longest,
+        guarantee=et.ZCDP(1),
+        horizon=9,
+        key=key,
+        name="test",
+    )
+    records = [[("insert" if insert else "delete", value, name) for insert, value, name in tick] for tick in ticks]
+    released = [list(made.step(tick).value.values()) for tick in records[:cut]]
+    made = et.restore(made.snapshot(), key=key)
+    released += made.run(records[cut:]).tolist()
+    living: dict[int, tuple[int, int]] = {}
+    used: Counter[int] = Counter()
+    for t, tick in enumerate(ticks):
+        living = {name: life for name, life in living.items() if longest is None or t - life[1] < longest}
+        for insert, value, name in tick:
+            if insert and value < 5 and name not in living and used[name] < lifetimes:
+                living[name] = value, t
+                used[name] += 1
+            elif not insert:
+                living.pop(name, None)
+        assert released[t] == [sum(value == cell for value, _ in living.values()) for cell in range(5)]
+
+
+def test_an_interrupted_call_gives_no_token_and_takes_no_life() -> None:
+    """The conformance suite interrupts every line of insertions and of deletions by name; here those by token."""
+
+    def made() -> Any:
+        here = et.DynamicCount(
+            identity="token", max_lifetime=2, guarantee=et.ZCDP(0.5), horizon=9, key=simulation(6), name="here"
+        )
+        here.step_events([1, 2, 3], deleted=[])
+        return here
+
+    twin, victim = made(), made()
+    tokens = victim.tokens
+    records = [("delete", None, tokens[1]), ("insert", None, None), ("delete", None, tokens[1])]
+    expected, lines = lines_of(lambda: twin.step(records))
+    assert len(lines) > 50
+    for line in lines:
+        assert interrupted(lambda: victim.step(records), line)
+        assert victim.tick == 1
+        assert victim.tokens == tokens
+    assert victim.step(records).value == expected.value
+    assert victim.tokens == twin.tokens
+    assert victim.step([]).value == twin.step([]).value, "what expires is the same"
 
 
 def test_users_have_a_cap() -> None:
@@ -285,3 +347,73 @@ def test_a_million_items() -> None:
     made.step([("delete", None, 17)])
     again = et.restore(made.snapshot(), key=key)
     assert again.step([("delete", None, 17)]).value == et.restore(made.snapshot(), key=key).step([]).value
+
+
+# Three levels of a binary tree over 7 ticks: variance 3 l2^2/(2 rho) at rho = 1/2, scale 3 l1/epsilon at epsilon = 1.
+@pytest.mark.parametrize(
+    ("options", "l1", "l2_squared"),
+    [
+        ({"identity": "token"}, 2, 2),
+        ({"identity": "token", "protects": "event"}, 2, 2),
+        ({"identity": "token", "neighbours": "replace"}, 4, 6),
+        ({}, 2, 2),
+        ({"protects": "event"}, 4, 8),
+        ({"lifetimes": 3}, 6, 6),
+        ({"neighbours": "replace"}, 4, 8),
+        ({"identity": "value", "protects": "event"}, 2, 2),
+        ({"identity": "value", "unique_deletions": True}, 4, 6),
+        ({"identity": "raw", "protects": "event"}, 1, 1),
+        ({"identity": "raw", "unique_deletions": True}, 2, 2),
+        ({"identity": "raw", "protects": "event", "neighbours": "replace"}, 2, 4),
+        ({"identity": "token", "protects": "event", "unit": "user", "max_events_per_user": 3}, 6, 18),
+        ({"deletions": False, "identity": "raw"}, 1, 1),
+        ({"deletions": False, "protects": "event"}, 2, 2),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("kind", ["count", "histogram", "range"])
+def test_noise_is_made_for_what_is_charged(options: dict[str, Any], l1: int, l2_squared: int, kind: str) -> None:
+    levels = 3 if kind == "range" else 1  # of a hierarchy over 8 cells: an item lies in so many nodes
+    for guarantee in (et.ZCDP(0.5), et.PureDP(1.0)):
+        recording = Recording(ZeroNoise())
+        common: dict[str, Any] = {
+            "guarantee": guarantee,
+            "horizon": 7,
+            "process": "tree",
+            "radix": 2,
+            "key": recording,
+            "name": "test",
+        }
+        if kind == "count":
+            made: Any = et.DynamicCount(**common | options)
+        elif kind == "histogram":
+            made = et.DynamicHistogram(categories=["a", "b", "c"], **common | options)
+        else:
+            made = et.DynamicRange(size=8, static="hierarchy", static_options={"fanout": 2}, **common | options)
+        owners = {"users": []} if "unit" in options else {}
+        for _ in range(7):
+            made.step_events([], **owners)
+        (law,) = {entry.law for entry in recording.draws}
+        if isinstance(guarantee, et.PureDP):
+            assert law == DiscreteLaplace(3 * l1 * levels)
+        else:
+            assert law == DiscreteGaussian(3 * l2_squared * levels)
+
+
+def test_the_path_process_is_made_for_runs() -> None:
+    recording = Recording(ZeroNoise())
+    made = et.DynamicRange(
+        size=8,
+        static="hierarchy",
+        static_options={"fanout": 2},
+        lifetimes=2,
+        max_lifetime=5,
+        process="path",
+        guarantee=et.ZCDP(0.5),
+        horizon=None,
+        key=recording,
+        name="test",
+    )
+    made.step([])
+    (law,) = {entry.law for entry in recording.draws}
+    assert law == DiscreteGaussian(2 * 3 * best_factor(5).cost(5))

@@ -193,7 +193,7 @@ def check_neighbours_look_alike(subject: StaticSubject) -> None:
             more[0] += 1
             sides = [_sampled(subject, side, budget, f"{number}-{i}") for i, side in enumerate((data, more))]
             for left, right in (sides, sides[::-1]):
-                _check_pair(budget, left, right)
+                _check_pair(budget, left, right, FALSE_ALARM / (4 * len(subject.budgets)))
 
 
 def _log(subject: StaticSubject, data: IntArray, budget: Budget, node: int, hint: int | None) -> list[Recorder]:
@@ -227,13 +227,13 @@ def _sampled(subject: StaticSubject, data: IntArray, budget: Budget, lane: str) 
     return np.array(statistics, dtype=np.float64)
 
 
-def _check_pair(budget: Budget, left: FloatArray, right: FloatArray) -> None:
+def _check_pair(budget: Budget, left: FloatArray, right: FloatArray, false_alarm: float) -> None:
     half = len(left) // 2
     if isinstance(budget, PureDP):
         factor, delta = math.exp(budget.epsilon), 0.0
     else:
         factor, delta = math.exp(float(epsilon_of_rho(budget.exact_rho, _DELTA))), float(_DELTA)
-    tests = 2 * left.shape[1]
+    error = false_alarm / (4 * left.shape[1])  # of each of two limits, for every event
     for column in range(left.shape[1]):
         for sign in (1, -1):
             a, b = sign * left[:, column], sign * right[:, column]
@@ -241,7 +241,6 @@ def _check_pair(budget: Budget, left: FloatArray, right: FloatArray) -> None:
             gains = [(a[:half] >= c).mean() - factor * ((b[:half] >= c).mean() + 4 / half) for c in cuts]
             cut = cuts[int(np.argmax(gains))]
             hits, other = int((a[half:] >= cut).sum()), int((b[half:] >= cut).sum())
-            error = FALSE_ALARM / (16 * tests)  # for all events, both directions, several data
             surely = _limit(hits, len(a) - half, error, up=False)
             at_most = factor * _limit(other, len(b) - half, error, up=True) + delta
             assert surely <= at_most, "an event tells neighbours apart by more than the budget allows"

@@ -21,6 +21,14 @@ class SummedAccuracy:
 
     Each part fails with its share of beta; noise that does not look at data is symmetric, so there a difference of
     parts is as good as a sum.
+
+    >>> from evertally.dynamic.families import Points
+    >>> from evertally.dynamic.static import make_static
+    >>> from evertally.privacy import PureDP
+    >>> static = make_static("histogram", Points(["a", "b"]), pure=True, options={})
+    >>> both = SummedAccuracy(static, [[PureDP(1)], [PureDP(1)]], size=None, unseen=[lambda beta: 30.0])
+    >>> round(both.of("a").stddev, 2), both.of("a").radius(0.05) > 30
+    (1.92, True)
     """
 
     static: StaticMechanism

@@ -89,6 +89,18 @@ class Anew(Secret):
     """The worker: exact multiplicities, clipped at 0 when they are released, and the last row.
 
     Time O(updates), and one static release when it is due; memory O(cells).
+
+    >>> from evertally.dynamic.families import Count
+    >>> from evertally.dynamic.static import make_static
+    >>> from evertally.noise import ZeroNoise
+    >>> from evertally.privacy import PureDP
+    >>> static = make_static("histogram", Count(), pure=True, options={})
+    >>> setting = Setting(static, PureDP(1), horizon=6, identity="id", protects="item", steps=1, every=3)
+    >>> worker = plan_anew(setting, Contribution()).worker(ZeroNoise().source())
+    >>> insert = Updates(np.array([0]), np.array([1]), np.array([1]))
+    >>> rows, lasts = worker.advance([insert] * 6)
+    >>> np.repeat(rows[:, 0], lasts).tolist(), worker.accuracy(4).of("count").stddev > 2
+    ([1, 1, 1, 4, 4, 4], True)
     """
 
     def __init__(self, setting: Setting, schedule: Schedule, allowance: Allowance, source: ItemSource) -> None:

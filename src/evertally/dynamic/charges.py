@@ -115,15 +115,15 @@ class Relation:
     def _rows(self, positive: bool, ours: bool) -> Change:
         replaced = self.neighbours is Neighbours.REPLACE
         if not self.deletions and self.max_lifetime is None:
-            return self._insertions(positive, replaced)
+            return self._insertions(positive and ours, replaced)
         rows = {"raw": self._raw, "token": self._token, "value": self._value, "id": self._id}[self.identity]
         return rows(positive, ours, replaced)
 
-    def _insertions(self, positive: bool, replaced: bool) -> Change:
+    def _insertions(self, no_signs: bool, replaced: bool) -> Change:
         """Nothing is ever deleted: factorization-counting 6.3. A name from outside may move its one insertion to
         another tick and cell."""
         one = Change(1, 1, 1)
-        moved = Change(2, 2, 1) if positive else one.group(2)
+        moved = Change(2, 2, 1) if no_signs else one.group(2)
         if self.identity == "id":
             if self.lifetimes > 1:
                 raise ConfigurationError("without deletions a name lives once: leave out lifetimes")

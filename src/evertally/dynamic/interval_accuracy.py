@@ -50,10 +50,11 @@ class Asked(Secret):
         ] * self.steps.bit_count() if self.steps else []
 
     def left(self, terms: Terms, beta: float) -> float:
-        """How many items a halted node ignores at most: what its last size says."""
+        """How many items a halted node ignores at most: what its last size says. It may have halted in any round, and
+        did so because its size seemed small, so every round has its part of beta."""
         assert self.size is not None
         law = size_law(terms.budget.share(terms.allocation.shares(self.level, self.round).size))
-        return max(0.0, self.size + spread_of(law, 1.0, 1.0).radius(beta))
+        return max(0.0, self.size + spread_of(law, 1.0, 1.0).radius(6 * beta / (math.pi * self.round) ** 2))
 
 
 def without_restarts(q: int) -> tuple[Asked, ...]:
@@ -97,7 +98,7 @@ class TreeAccuracy(Secret):
     @property
     def stddev(self) -> float | None:
         """Of the noise in the answer of one query; None where an answer is off by more than noise."""
-        if not self.one or any(asked.halted for asked in self.asked):
+        if not self.one or self.unseen is not None or any(asked.halted for asked in self.asked):
             return None
         contents, deleted = self._budgets()
         return self.terms.static.stddev([*contents, *deleted], self.query) if contents else 0.0

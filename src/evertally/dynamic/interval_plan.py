@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import partial
 
+from evertally.dynamic.accuracy import check_laws
 from evertally.dynamic.insertions import SIZE_UNKNOWN
 from evertally.dynamic.insertions import _split as read_split
 from evertally.dynamic.interval_tree import IntervalTree
@@ -39,13 +40,18 @@ def interval_toll(setting: Setting) -> Toll:
             '"interval-tree" must know what a deletion deletes: identity="raw" does not say. '
             'Use identity="id", "token" or "value"'
         )
+    if setting.identity == "id" and setting.protects == "event" and setting.steps < 2:
+        raise ConfigurationError(
+            "without one record a name from outside may begin another life: two lifetimes change, not one (6.3)"
+        )
     by_value = setting.identity == "value"
     return Toll(1, 1).of(2 * setting.steps if by_value and setting.protects == "item" else setting.steps)
 
 
 def plan_interval_tree(setting: Setting, contribution: Contribution) -> Plan:
     """Options: `allocation` ("AT", "A0", "A1", "A2"), `max_rounds` of a node, `max_segments` = 2^K - 1 (C5f: K levels
-    share the budget evenly, and after so many segments the last answer stands), `split` and `svt` of a partition."""
+    share the budget evenly, and after so many segments the last answer stands) or "unlimited" (C5; taken where there is
+    no horizon: a tick ends one segment at most), `split` and `svt` of a partition."""
     toll = interval_toll(setting)
     check_units(setting)
     options = options_of(
@@ -55,26 +61,26 @@ def plan_interval_tree(setting: Setting, contribution: Contribution) -> Plan:
         raise ConfigurationError(f'partition is "identity", "finite" or "infinite", not {setting.partition!r}')
     if setting.partition == "finite" and setting.horizon is None:
         raise ConfigurationError('partition="finite" needs a horizon; "infinite" needs none')
-    levels = _levels(options["max_segments"])
-    shares = allocation(
-        options["allocation"],
-        form=_form(setting, options["allocation"]),
-        rounds=options["max_rounds"],
-        levels=levels,
-    )
+    levels = _levels(options["max_segments"], setting.horizon)
+    most = None if levels is None else 2**levels - 1
+    name, rounds = str(options["allocation"]), whole("max_rounds", options["max_rounds"], 1)
+    shares = allocation(name, form=_form(setting, name), rounds=rounds, levels=levels)
     spent = purse(setting, toll, split=None if setting.partition == "identity" else read_split(options["split"]))
     if spent.partition is not None:
         half = spent.partition / 2
         SparseVector(half, options["svt"]).check()
         spent = Purse(spent.charge, half, spent.releases)
     _check_laws(setting, shares, spent.releases)
-    made = partial(_made, setting, shares, spent, options["svt"], options["max_segments"])
+    made = partial(_made, setting, shares, spent, options["svt"], most)
     return Plan(spent.charge, made, returns=_small(setting, shares), open=_open(setting, shares, levels))
 
 
-def _levels(most: object) -> int | None:
-    if most is None:
+def _levels(most: object, horizon: int | None) -> int | None:
+    if most == "unlimited" or (most is None and horizon is None):
         return None
+    if most is None:
+        assert horizon is not None
+        return horizon.bit_length()
     segments = whole("max_segments", most, 1, 2**62 - 1)
     if segments & (segments + 1):
         raise ConfigurationError(
@@ -91,15 +97,21 @@ def _form(setting: Setting, name: str) -> Form:
 
 
 def _check_laws(setting: Setting, shares: Allocation, budget: Budget) -> None:
-    """Refuses now what would be out of range later: the widest noise is that of the highest level in the last round."""
+    """Refuses now what would be out of range later: the widest noise is that of the highest level in the last round,
+    the narrowest that of leaves, and of the level above them in the first."""
     top = shares.cap or (setting.horizon.bit_length() if setting.horizon is not None else _UNBOUNDED_LEVELS)
-    if top >= 2:
-        for round_ in (1, shares.rounds):
-            last = shares.shares(top, round_)
-            size_law(budget.share(last.size))
-            size_law(budget.share(last.counted / max(1, top - 1)))
-        size_law(budget.share(shares.shares(2, 1).size))
-        size_law(budget.share(shares.shares(2, 1).counted))
+    try:
+        check_laws(setting.static, budget.share(shares.leaf), setting.largest)
+        for level, round_ in ((2, 1), (top, shares.rounds)) if top >= 2 else ():
+            found, height = shares.shares(level, round_), level - 1
+            size_law(budget.share(found.size))
+            size_law(budget.share(found.counted / height))
+            check_laws(setting.static, budget.share(found.content), setting.largest)
+            check_laws(setting.static, budget.share(found.deleted / height), setting.largest)
+    except ConfigurationError as refusal:
+        raise ConfigurationError(
+            f"in a tree of {top} levels with max_rounds={shares.rounds}: {refusal}; or fewer rounds, or a horizon"
+        ) from None
 
 
 def _small(setting: Setting, shares: Allocation) -> bool:

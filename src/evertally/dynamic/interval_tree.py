@@ -24,6 +24,12 @@ _REMEMBERED = 4096  # ticks whose accuracy is known without asking anew
 class IntervalTree(Secret):
     """Answers about what is present now, from the nodes of the query chain of the last closed segment (6.7).
 
+    Theorem (dynamic-data 6.6 [P+R], Lemma R of 6.3 [R, reviewed twice], ledgers of 6.10): given the boundaries, one
+    lifetime, or one update by value, changes the inputs of one node a level, each release by one item at most, and what
+    these may cost adds up to the tree's budget at most, on every path of restarts; adaptive streams included (1.2).
+    Error: that of log^2 m releases at a budget divided by log^5 m after m segments (6.8), with the size of what is
+    present now. Time: log m releases a segment; memory O(items present + (cells + width) log^2 m).
+
     `named`: deletions name a lifetime; otherwise a cell. `most`: how many segments there may be (C5f): past it nothing
     is released any more, and the last answer stands.
 
@@ -117,10 +123,10 @@ class IntervalTree(Secret):
         return without_restarts(tick)
 
     def error_bound(self, beta: float, tick: int | None) -> float:
-        """Of all ticks together. Infinite where restarts or boundaries decide: they follow from noise to come."""
-        if tick is not None:  # so that the bounds of all ticks hold together
-            at_tick = 6 * beta / (math.pi * tick) ** 2 if self._horizon is None else beta / self._horizon
-            return self.accuracy(tick).radius(at_tick)
+        """Of all ticks together, or of one. Infinite where restarts or boundaries to come decide: they follow from
+        noise."""
+        if tick is not None:
+            return self.accuracy(tick).radius(beta)
         if self._horizon is None or self._before_data(self._horizon) is None:
             return math.inf
         # Of all prefixes with so many levels the one with all bits set asks for the most releases, at every level.

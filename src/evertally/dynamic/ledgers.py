@@ -101,7 +101,7 @@ def allocation(name: str, *, form: Form, rounds: int, levels: int | None = None)
       content, everything divided by the ledger of these very numbers.
     - "A2": trees over deletions at a constant share; only where every deletion names a lifetime of its own.
     """
-    rounds = whole("max_rounds", rounds, 1, 1024)
+    rounds = whole("max_rounds", rounds, 1, 128)
     levels = None if levels is None else whole("levels", levels, 1, 62)
     weight = _levels(name, levels).weight
     if name == "AT":
@@ -149,7 +149,7 @@ def _normalised(
     weight: Callable[[int], Fraction], rounds: int, levels: int | None, form: Form
 ) -> tuple[Fraction, Callable[[int, int], Shares]]:
     """A1: a node at level l opens at most 2^(l-1) rounds, so their series is finite; then all is divided by the ledger
-    of this allocation, rounded down to a grid."""
+    of this allocation, rounded down to a grid: no release costs more than its exact quotient, whose ledger is 1."""
     squares = [Fraction(0), *accumulate(Fraction(1, r * r) for r in range(1, rounds + 1))]
 
     def unscaled(level: int, round_: int) -> Shares:

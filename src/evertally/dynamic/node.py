@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from evertally.secret import Secret
 _ONE_ITEM = Change(l1=1, l2_squared=1, linf=1)
 
 
+@lru_cache(maxsize=4096)
 def size_law(budget: Budget) -> Law:
     """The noise of a number of items."""
     return node_law(budget, _ONE_ITEM, 1)

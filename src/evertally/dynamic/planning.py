@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from evertally.contract.in_place import InPlace
 from evertally.contract.parts import Engine
 from evertally.counting.choose import budgets
 from evertally.counting.processes import HYBRID_TARGET
@@ -19,6 +18,7 @@ from evertally.counting.tree import Radix
 from evertally.dynamic.charges import Encoder, Relation
 from evertally.dynamic.choosing import Noise, Question, choose_noise
 from evertally.dynamic.constructions import CONSTRUCTIONS
+from evertally.dynamic.engine import AtWork
 from evertally.dynamic.families import Boxes, Count, Family, Marginals, Points, Ranges
 from evertally.dynamic.linear import UpdateEngine
 from evertally.dynamic.parts import Plan, Setting, StaticMechanism
@@ -75,20 +75,6 @@ class Taken:
     process: str = ""
     row: Way | None = None
     open: str = ""  # why nothing bounds the error
-
-
-class AtWork(InPlace):
-    """A construction as an engine. What it says about one tick holds for that tick; the contract asks for all ticks
-    together, so each gets its share of the failure probability."""
-
-    def __init__(self, make: Any, source: ItemSource, horizon: int | None, *, returns: bool) -> None:
-        super().__init__(make, source, returns=returns)
-        self._horizon = horizon
-
-    def error_bound(self, beta: float, tick: int | None, trust_largest: bool = False) -> float:
-        if tick is not None:
-            beta = beta / self._horizon if self._horizon is not None else 6 * beta / (math.pi * tick) ** 2
-        return super().error_bound(beta, tick, trust_largest)
 
 
 def settle(wanted: Wanted, mechanism: str) -> Taken:
@@ -233,12 +219,24 @@ def _question(wanted: Wanted, static: Additive) -> Question:
 
 def _static(wanted: Wanted) -> tuple[str, StaticMechanism]:
     """The named static mechanism, or the one of the smallest error for one release."""
-    if wanted.static != "auto" or isinstance(wanted.family, Count | Points):
-        named = "histogram" if wanted.static == "auto" else wanted.static
-        return named, wanted.made_static(named)
+    if wanted.static != "auto":
+        return wanted.static, wanted.made_static(wanted.static)
     size = None if wanted.largest is None else float(wanted.largest)
-    name = rank_static(wanted.family, budgets(wanted.guarantee)[:1], beta=wanted.beta, size=size).best.name
+    budget = budgets(wanted.guarantee)[:1]
+    if isinstance(wanted.family, Count | Points | Ranges | Boxes):
+        # Not the matrix that is looked for, which takes seconds: it is there by name.
+        made = [(name, wanted.made_static(name)) for name in _encoders(wanted.family) if _fits(wanted, name)]
+        return min(made, key=lambda one: one[1].error(budget, wanted.beta, size))
+    name = rank_static(wanted.family, budget, beta=wanted.beta, size=size).best.name
     return name, wanted.made_static(name)
+
+
+def _fits(wanted: Wanted, name: str) -> bool:
+    try:
+        wanted.made_static(name)
+    except ConfigurationError:
+        return False
+    return True
 
 
 def _plan(wanted: Wanted, name: str, static: StaticMechanism) -> Plan:

@@ -100,7 +100,8 @@ class FiniteTree(Secret):
             raise HorizonExceeded(f"this tree was paid for {self.last} indices; a further one would be a new level")
         level = level_of(index)
         content = data + self._held[:level].sum(axis=0)
-        row = self._static.fit(content, self.share, self._place(level, index), size_hint)
+        # A copy: later nodes are made of this content, whatever a mechanism does with its data.
+        row = self._static.fit(content.copy(), self.share, self._place(level, index), size_hint)
         self._held[:level] = 0
         self._rows[:level] = 0
         self._held[level] = content
@@ -191,7 +192,7 @@ class DoublingBlocks(Secret):
             assert self._inner is not None
             self._inner.feed(data, size_hint)
         else:
-            content = data if self._inner is None else data + self._inner.content()
+            content = data.copy() if self._inner is None else data + self._inner.content()
             row = self._static.fit(content, self.half, self._place("outer", block), size_hint)
             self._closed = self._closed + row
             self._inner = self._open(block + 1)

@@ -81,7 +81,23 @@ class Facts:
 class Sides(Secret):
     """A worker: the first side's row, minus the second's if there is one.
 
-    Time per tick O(width + cells) at a boundary; memory O((cells + width) log t) for a side.
+    Time O(updates) for a tick, and at a boundary one static release and O((cells + width) log t); memory O((cells +
+    width) log t) for a side.
+
+    >>> from evertally.dynamic.families import Points
+    >>> from evertally.dynamic.parts import Place
+    >>> from evertally.dynamic.static import make_static
+    >>> from evertally.noise import ZeroNoise
+    >>> from evertally.privacy import PureDP
+    >>> static, source = make_static("histogram", Points(["a", "b"]), pure=True, options={}), ZeroNoise().source()
+    >>> def side(takes):
+    ...     blocks = DoublingBlocks(static, PureDP(1), lambda lane, node: Place(source, f"{takes}/{lane}", node))
+    ...     return Side(takes, EveryTick(), blocks, static.cells)
+    >>> worker = Sides(static, [side("insertions"), side("deletions")], Facts(None, None))
+    >>> tick = Updates(np.array([0, 1, 0]), np.array([1, 1, -1]), np.array([-1, -1, -1]))
+    >>> rows, lasts = worker.advance([tick, tick])
+    >>> rows.tolist(), lasts.tolist(), round(worker.accuracy(2).of("b").stddev, 1)
+    ([[0, 0], [0, 1], [0, 2]], [0, 1, 1], 5.6)
     """
 
     def __init__(self, static: StaticMechanism, sides: Sequence[Side], facts: Facts) -> None:

@@ -73,9 +73,7 @@ class DynamicHistogram(Dynamic):
     """
 
     categories: Sequence[str] = option("The categories, all of them.")
-    other: str | None = option(
-        "A further category for labels that are not declared; None: they are dropped.", default=None
-    )
+    other: str | None = option("A column for labels that were not declared; None: they are dropped.", default=None)
 
     def _blueprint(self) -> Blueprint:
         if isinstance(self.categories, int | str):

@@ -79,15 +79,14 @@ class Dynamic(Mechanism):
     static_options: Mapping[str, Any] | None = option('Options of `static`, e.g. {"fanout": 4}.', default=None)
     every: int | None = option('How many ticks lie between releases of mechanism="anew".', default=None)
     largest: int | None = option(
-        "A public guess: how many items are present at most. It steers accuracy; privacy does not rest on it.",
-        default=None,
+        "A public guess at the largest answer; it steers accuracy, nothing else.", default=None
     )
     partition: Literal["identity", "finite", "infinite"] = option(
         'Which ticks a construction releases at: all ("identity"), or when enough has happened, with a horizon '
         '("finite") or without ("infinite").',
         default="identity",
     )
-    beta: float = option("The failure probability that constructions are tuned for.", default=0.05)
+    beta: float = option("The failure probability that partitions are made for.", default=0.05)
     construction: Mapping[str, Any] | None = option(
         'Further options of a construction, e.g. {"split": "1/2"}.', default=None
     )

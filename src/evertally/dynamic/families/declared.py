@@ -213,7 +213,7 @@ def _coordinate(value: object) -> Fraction | None:
     exact = number(value)
     if exact is None:
         exact = _fraction_in_writing(value)
-    if exact is None and isinstance(value, str | bytes):
+    if exact is None and issubclass(type(value), str | bytes):
         # A CSV file has nothing but texts, and 0.1 must be the same point whichever file it came in.
         near = real(value)
         exact = Fraction(near) if math.isfinite(near) else None

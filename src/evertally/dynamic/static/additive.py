@@ -37,7 +37,7 @@ class Additive:
     >>> place = Place(ZeroNoise().source("doc"), "static", node=1)
     >>> row = static.fit(np.arange(8), PureDP(1), place)
     >>> float(static.weights((1, 6)) @ row), round(static.stddev([PureDP(1)], (1, 6)), 2)
-    (21.0, 8.45)
+    (21.0, 5.68)
     """
 
     unit = 1
@@ -81,7 +81,7 @@ class Additive:
         return self._radius(budgets, self.worst(), beta / self.family.queries)
 
     def stddev(self, budgets: Sequence[Budget], query: Any) -> float | None:
-        return self._spread(budgets, Load.of(self.weights(query))).stddev
+        return self._spread(budgets, Load.of(self.weights(query))).stddev if budgets else 0.0
 
     def worst(self) -> Load:
         """What covers the weights of every query."""
@@ -94,6 +94,8 @@ class Additive:
         return self._spread(budgets, self.worst()).stddev
 
     def _radius(self, budgets: Sequence[Budget], load: Load, beta: float) -> float:
+        if not budgets:
+            return 0.0  # nothing was released, and nothing is off
         if load.single:
             return load.peak * self._spread(budgets, Load(1.0, 1.0)).radius(beta)
         # A hair more: tails have a bound of their own for one draw, which several of the same square sum do not keep.

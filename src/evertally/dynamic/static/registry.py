@@ -52,8 +52,8 @@ def _hierarchy(family: Family, pure: bool, options: Mapping[str, Any]) -> Additi
 
 
 def _square_root(family: Family, pure: bool, options: Mapping[str, Any]) -> Additive:
-    if not isinstance(family, Ranges):
-        raise ConfigurationError('"square-root" needs one ordered axis: a family of ranges')
+    if not isinstance(family, Ranges | Boxes):
+        raise ConfigurationError('"square-root" needs ordered cells: a family of ranges or boxes')
     return Additive(family, SquareRoot(family))
 
 
@@ -135,8 +135,8 @@ def static_proof_elsewhere(name: str) -> str | None:
 def make_static(name: str, family: Family, *, pure: bool, options: Mapping[str, Any] | None = None) -> StaticMechanism:
     """The static mechanism of this name for a family; refuses, with the reason, what does not fit.
 
-    >>> make_static("hierarchy", Ranges(size=1024), pure=False).width
-    1364
+    >>> make_static("hierarchy", Ranges(size=1024), pure=False).norms.l1
+    7
     """
     given = dict(options or {})
     if name in OWN_STATICS:

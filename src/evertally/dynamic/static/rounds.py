@@ -14,6 +14,7 @@ from evertally.dynamic.parts import Budget
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law, round_up
 from evertally.noise.laws import SMALLEST_SCALE
 from evertally.privacy import PureDP
+from evertally.selection.noisy_max import require_scale
 from evertally.selection.roots import root_down
 
 SIZE_SHARE = Fraction(1, 16)  # of the budget, where a release measures its own size
@@ -53,6 +54,12 @@ class Rounds:
     def size_law(self) -> Law:
         """The noise of the size."""
         return _law(self.pure, self.size, 1)
+
+    def check(self) -> None:
+        """Refuses noise that there is no law for."""
+        self.measure_law()
+        self.size_law()
+        require_scale(self.select_scale)
 
 
 def rounds_for(budget: Budget, size: int, own_size: bool, cells: int, queries: int, grid: int, most: int) -> Rounds:

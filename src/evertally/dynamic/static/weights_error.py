@@ -1,17 +1,9 @@
-"""What multiplicative weights are off by: a bound that is proved, from public numbers.
+"""What multiplicative weights are off by: a bound that is proved (additions 10), from public numbers.
 
-Let n be the size, n^ the noisy one, m = |n - n^|, p_k the synthetic shares, a_k = f_k(D)/n - p_k(f_k) for the query
-selected in round k, and e_k the error of its measurement divided by n^, with f_k(D)(1/n^ - 1/n) in it. For
-|step| <= 1, ln sum p e^{step f} <= step p(f) + step^2, so the relative entropy of D/n to p_k falls by at least
-(a_k^2 - e_k^2)/4 a round (step = (a_k + e_k)/2). It begins at most at ln|X| and is never negative:
-mean a_k^2 <= 4 ln|X|/K + max e_k^2 (weights are rounded up, which adds at most |X| 2^-bits a round). The selected
-query is within g of the worst one, g = scale ln(|Q| K/beta), and |f(D) - n^ p(f)| differs from n^ |a(f)| by at most m.
-For the average over the rounds, all queries at once:
+For all queries at once, n^ the noisy size, m how far it is off, z the largest measurement noise, K rounds, and
+g = scale ln(|Q| K/beta) what a selection may miss:
 
-    |f(D) - answer| <= sqrt(4 (n^)^2 ln|X|/K + (z + m)^2) + g + 3 m + grid,
-
-z the largest measurement noise. Where |e_k| > 1 the step is clipped, the bound passes n, and min(bound, n + m) holds
-anyway: answers lie in [0, n^].
+    |f(D) - answer| <= sqrt(4 (n^)^2 ln|X|/K + (z + m)^2) + g + m + grid, and at most n + m.
 """
 
 from __future__ import annotations
@@ -61,7 +53,7 @@ def _between(static: MultiplicativeWeights, budget: Budget, beta: float, low: fl
     begin = math.log(static.cells) + K * static.cells * 2.0**-static.weight_bits
     entropy = 4 * (high + m) ** 2 * begin / fewest.count
     rounding = 2 / grid + static.cells * 2.0**-20
-    return math.sqrt(entropy + (z + m + rounding) ** 2) + g + 3 * m + rounding
+    return math.sqrt(entropy + (z + m + rounding) ** 2) + g + m + rounding
 
 
 def _radius(law: Law, grid: int, beta: float) -> float:

@@ -37,7 +37,7 @@ _TERMS = 20  # of the exponential series on [-1, 1]: the rest is below 2^-65
 class MultiplicativeWeights:
     """Synthetic data for a written-down list of queries: the error grows with log |Q|, and with a power of the size.
 
-    Budget of any kind. Error at most sqrt(4 n^2 ln|X|/K + (measurement)^2) + selection + 4 (error of the size), and
+    Budget of any kind. Error at most sqrt(4 n^2 ln|X|/K + (measurement)^2) + selection + 2 (error of the size), and
     never above about n: `error` is that bound, infinite where nobody says how large the data are. It is biased: k
     releases together have k times the error. Time O(K |Q| |X|) for a release, memory O(|Q| |X|).
 
@@ -106,7 +106,9 @@ class MultiplicativeWeights:
 
     def error(self, budgets: Sequence[Budget], beta: float, size: float | None, query: Any = None) -> float:
         """Of the queries that the rounds work for; nothing is known about others. Data of at most `size` items each,
-        and the size measured by each release itself: a hint that is off by m adds up to 4 m."""
+        and the size measured by each release itself: a hint that is off by m adds up to 2 m."""
+        for budget in budgets:  # refuses a budget that is too small for some number of rounds, before there are data
+            self.rounds(budget, LARGEST_SIZE, own_size=True).check()
         known = query is None or self.family.vector(query).tobytes() in self._known
         if size is None or not known:
             return math.inf

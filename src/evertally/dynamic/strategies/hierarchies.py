@@ -2,14 +2,16 @@
 
 Along an axis of U cells, fan-out b: level 0 are the cells, level j the sums of b nodes of level j - 1, up to the first
 level of at most b nodes (or one more, the root). An item lies in one node a level, h of them, and over d axes in the
-product of these numbers. A range needs at most 2(b-1) nodes a level.
+product of these numbers. A range is the sum of at most 2(b-1) nodes a level; better, by half and more, is the estimate
+of least squares, which uses all nodes. With G = A'A its weights are A G^-1 q, its variance is q' G^-1 q, and both
+factor over the axes (additions 10).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any, Self
 
 import numpy as np
@@ -18,13 +20,18 @@ from evertally.dynamic.families import Boxes, Ranges
 from evertally.dynamic.strategies.strategy import FloatArray, IntArray, Load, Norms, check_width, histogram
 from evertally.integers import whole
 
+_ALL_PAIRS = 2**12  # cells: up to here the worst range is found among all of them
+_EVERY = 40  # fan-outs up to here are all tried
+
 
 class Axis:
     """The nodes over one axis.
 
     >>> axis = Axis(10, fanout=3)
-    >>> axis.levels, axis.nodes, axis.cover(1, 9).nonzero()[0].tolist(), axis.most
-    ((10, 4, 2), 16, [1, 2, 11, 12, 15], 8)
+    >>> axis.levels, axis.nodes, axis.most
+    ((10, 4, 2), 16, 8)
+    >>> axis.weights(0, 2).round(3).tolist()[:5], round(axis.worst(), 3)
+    ([0.192, 0.192, 0.192, -0.058, -0.058], 1.808)
     """
 
     def __init__(self, size: int, fanout: int, root: bool = False) -> None:
@@ -34,6 +41,11 @@ class Axis:
             sizes.append(-(-sizes[-1] // fanout))
         self.levels: tuple[int, ...] = tuple(sizes)
         self.nodes: int = sum(sizes)
+        # Of each node v, s = 1' G_v^-1 1, G_v what the nodes in v and below make of its cells.
+        self._s = [np.ones(size)]
+        for _ in sizes[1:]:
+            below = self._grouped(self._s[-1])
+            self._s.append(below / (1 + below))
 
     @property
     def height(self) -> int:
@@ -42,32 +54,40 @@ class Axis:
 
     @property
     def most(self) -> int:
-        """At most so many nodes make up a range.
+        """At most so many nodes make up a range, and least squares are never worse.
 
         Below the top a range takes at most b - 1 nodes at either end of each level, and an end that took some has a
         top node that is not all covered.
         """
         top, side = self.levels[-1], (self.fanout - 1) * (self.height - 1)
         if top == 1 and self.height > 1:
-            rest = Axis(self.levels[0], self.fanout)
-            return rest.most
+            return Axis(self.levels[0], self.fanout).most
         return max(top, side + top - 1, 2 * side + max(top - 2, 0)) if side else top
 
-    def cover(self, first: int, last: int) -> FloatArray:
-        """1 at the nodes that make up the cells first..last."""
-        weights = np.zeros(self.nodes)
-        start, low, high = 0, first, last + 1
-        for n in self.levels[:-1]:
-            b = self.fanout
-            # The last node of a level is whole where the cells end, also if it has fewer than b children.
-            inner_low, inner_high = -(-low // b), -(-high // b) if high == n else high // b
-            if inner_low >= inner_high:
-                break
-            weights[start + low : start + inner_low * b] = 1
-            weights[start + inner_high * b : start + high] = 1
-            start, low, high = start + n, inner_low, inner_high
-        weights[start + low : start + high] = 1
-        return weights
+    def weights(self, first: int, last: int) -> FloatArray:
+        """How the count of the cells first..last follows from the nodes."""
+        query = np.zeros((self.levels[0], 1))
+        query[first : last + 1] = 1
+        return np.concatenate(self._least_squares(query))[:, 0]
+
+    def worst(self) -> float:
+        """The largest sum of squared weights of any range, up to 2^12 cells; above, the bound of `most`."""
+        U = self.levels[0]
+        if U > _ALL_PAIRS:
+            return float(self.most)
+        own = np.concatenate([self._prefixes(block).diagonal(block.start + 1) for block in _blocks(U)])
+        worst = own.max()
+        for block in _blocks(U):  # of the difference of two prefixes
+            worst = max(worst, (own[block, None] + own - 2 * self._prefixes(block)[:, 1:]).max())
+        return float(worst) * (1 + 1e-9)
+
+    def seems(self) -> float:
+        """As `worst`, over some ranges: what a fan-out is chosen by."""
+        U = self.levels[0]
+        ends = np.sort(np.random.default_rng(1).integers(0, U + 1, (60, 2)), axis=1)
+        ends = np.concatenate([ends, [[0, U], [1, U], [1, U - 1], [0, U // 2], [U // 3, U - U // 3]]])
+        queries = ((np.arange(U)[:, None] >= ends[:, 0]) & (np.arange(U)[:, None] < ends[:, 1])).astype(np.float64)
+        return float((self._least_squares(queries)[0] * queries).sum(axis=0).max())
 
     def sums(self, data: IntArray, along: int) -> IntArray:
         """All nodes over this axis of an array."""
@@ -77,6 +97,36 @@ class Axis:
             levels.append(np.add.reduceat(levels[-1], starts, axis=along))
         return np.concatenate(levels, axis=along)
 
+    def _least_squares(self, queries: FloatArray) -> list[FloatArray]:
+        """A G^-1 q for each column q, level by level; the first level is G^-1 q.
+
+        Up the tree t_v = 1' G_v^-1 q by the formula for a matrix plus ones, and down it the weight of a node,
+        w_v = t_v - s_v (sum of the weights above v).
+        """
+        t = [queries]
+        for level in range(1, self.height):
+            t.append(self._grouped(t[-1]) / (1 + self._grouped(self._s[level - 1]))[:, None])
+        above = np.zeros_like(t[-1])
+        weights = [t[-1]]
+        for level in range(self.height - 2, -1, -1):
+            above = np.repeat(above + weights[0], self.fanout, axis=0)[: self.levels[level]]
+            weights.insert(0, t[level] - self._s[level][:, None] * above)
+        return weights
+
+    def _grouped(self, children: FloatArray) -> FloatArray:
+        return np.add.reduceat(children, np.arange(0, len(children), self.fanout), axis=0)
+
+    def _prefixes(self, block: slice) -> FloatArray:
+        """q_a' G^-1 q_b for the prefixes of a + 1 cells, a in the block, and of b = 0, 1, ... cells."""
+        U = self.levels[0]
+        queries = (np.arange(U)[:, None] <= np.arange(block.start, block.stop)).astype(np.float64)
+        sums = np.cumsum(self._least_squares(queries)[0], axis=0).T
+        return np.concatenate([np.zeros((len(sums), 1)), sums], axis=1)
+
+
+def _blocks(size: int) -> list[slice]:
+    return [slice(start, min(start + 256, size)) for start in range(0, size, 256)]
+
 
 class Hierarchies:
     """The product of hierarchies over the axes of ranges or boxes.
@@ -84,7 +134,7 @@ class Hierarchies:
     >>> strategy = Hierarchies(Ranges(size=8), fanouts=[2])
     >>> strategy.norms.l1, strategy.apply(np.arange(8)).tolist()
     (3, [0, 1, 2, 3, 4, 5, 6, 7, 1, 5, 9, 13, 6, 22])
-    >>> float(strategy.weights((1, 6)) @ strategy.apply(np.arange(8)))
+    >>> round(float(strategy.weights((1, 6)) @ strategy.apply(np.arange(8))), 9)
     21.0
     """
 
@@ -117,19 +167,21 @@ class Hierarchies:
     def weights(self, query: Any) -> FloatArray:
         family = self._family
         pairs = family.bounds(query) if isinstance(family, Boxes) else (family.bounds(query),)
-        covers = [axis.cover(*pair) for axis, pair in zip(self.axes, pairs, strict=True)]
-        return np.asarray(reduce(np.multiply.outer, covers).reshape(-1))
+        along = [axis.weights(*pair) for axis, pair in zip(self.axes, pairs, strict=True)]
+        return np.asarray(reduce(np.multiply.outer, along).reshape(-1))
 
     def worst(self) -> Load:
-        most = math.prod(axis.most for axis in self.axes)
-        return Load(float(most), 1.0, single=most == 1)
+        flat = all(axis.height == 1 for axis in self.axes)
+        # No weight passes 1 (additions 10).
+        return Load(math.prod(axis.worst() for axis in self.axes), 1.0, single=self.cells == 1, plain=flat)
 
 
+@lru_cache(maxsize=64)
 def _best_fanout(size: int, pure: bool) -> int:
-    def badness(fanout: int) -> int:
+    def badness(fanout: int) -> float:
         axis = Axis(size, fanout)
-        return axis.most * axis.height * (axis.height if pure else 1)
+        return axis.seems() * axis.height * (axis.height if pure else 1)
 
     # From sqrt(U) on a hierarchy has two levels, and from U on one.
-    fanouts: list[int] = [*range(2, min(size, math.isqrt(size) + 2)), max(size, 2)]
-    return min(fanouts, key=badness)
+    fanouts = {*range(2, min(size, _EVERY + 1)), *(math.isqrt(size) + i for i in range(-2, 3)), size}
+    return min((fanout for fanout in sorted(fanouts) if 2 <= fanout <= max(size, 2)), key=badness, default=2)

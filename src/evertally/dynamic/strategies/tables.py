@@ -88,14 +88,22 @@ class Tables:
         return weights
 
     def worst(self) -> Load:
-        covered = Load(0.0, 0.0, single=True)
-        for order in range(self._family.order + 1):
-            for attributes in itertools.combinations(range(len(self._family.shape)), order):
-                shares = self._shares(frozenset(attributes))
-                cells = {i: self._summed(i, frozenset(attributes)) for i in shares}
-                squares = sum(cells[i] * share**2 for i, share in shares.items())
-                peak = max(shares.values())
-                covered |= Load(squares, peak, sum(cells.values()) == 1, all(s == 1 for s in shares.values()))
+        """Over all choices of attributes: the precisions 1/c of the tables that hold them add up to an elementary
+        symmetric polynomial of 1/n over the other attributes, n their numbers of values."""
+        shape, order = self._family.shape, self._family.order
+        others = {
+            tuple(sorted(n for a, n in enumerate(shape) if a not in chosen))
+            for count in range(order + 1)
+            for chosen in itertools.combinations(range(len(shape)), count)
+        }
+        covered = Load(1.0, 1.0, single=True)
+        for sizes in others:
+            further = order - (len(shape) - len(sizes))  # attributes to be summed over, in each table
+            precision = _symmetric([1 / n for n in sizes], further)
+            smallest = math.prod(sizes[:further])
+            covered |= Load(
+                1 / precision, 1 / smallest / precision, further == 0, plain=math.isclose(precision, 1 / smallest)
+            )
         return covered
 
     def _shares(self, attributes: frozenset[int]) -> dict[int, float]:
@@ -128,7 +136,7 @@ class Asked:
         return np.asarray(self._matrix @ data)
 
     def encode(self, cells: IntArray, signs: IntArray) -> IntArray:
-        return np.asarray(self._matrix[:, cells] @ signs)
+        return _encoded(self._matrix, cells, signs)
 
     def weights(self, query: Any) -> FloatArray:
         row = self._row.get(digest(self._family.vector(query)))
@@ -171,7 +179,7 @@ class Explicit:
         return np.asarray(self._matrix @ data)
 
     def encode(self, cells: IntArray, signs: IntArray) -> IntArray:
-        return np.asarray(self._matrix[:, cells] @ signs)
+        return _encoded(self._matrix, cells, signs)
 
     def weights(self, query: Any) -> FloatArray:
         return np.asarray(self._all_weights([query])[0])
@@ -200,6 +208,25 @@ def matrix_norms(matrix: IntArray) -> Norms:
         max(max(column) for column in columns),
         bool((matrix >= 0).all()),
     )
+
+
+def _encoded(matrix: IntArray, cells: IntArray, signs: IntArray) -> IntArray:
+    if 4 * len(cells) > matrix.shape[1]:  # many updates meet in few cells
+        return np.asarray(matrix @ histogram(matrix.shape[1], cells, signs))
+    return np.asarray(matrix[:, cells] @ signs)
+
+
+def _symmetric(values: list[float], degree: int) -> float:
+    """The sum of all products of `degree` of the values.
+
+    >>> _symmetric([1.0, 2.0, 3.0], 2)
+    11.0
+    """
+    sums = [1.0] + [0.0] * degree
+    for value in values:
+        for k in range(degree, 0, -1):
+            sums[k] += value * sums[k - 1]
+    return sums[degree]
 
 
 def digest(matrix: IntArray) -> str:

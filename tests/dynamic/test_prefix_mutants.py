@@ -1,0 +1,22 @@
+"""Planted bugs of prefixes, partitions and releases anew are found, and the product passes the same probes."""
+
+from __future__ import annotations
+
+import pytest
+from mutants import Mutant, Probe
+from prefix_mutants import PREFIX_MUTANTS
+
+PROBES = {mutant.probe.__name__: mutant.probe for mutant in PREFIX_MUTANTS}
+
+
+@pytest.mark.parametrize("probe", PROBES.values(), ids=PROBES.keys())
+def test_the_product_passes(probe: Probe) -> None:
+    assert probe() == ""
+
+
+@pytest.mark.parametrize("mutant", PREFIX_MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_planted_bug_is_found(mutant: Mutant) -> None:
+    assert mutant.trap
+    with mutant.patch():
+        assert mutant.probe() != ""
+    assert mutant.probe() == ""
