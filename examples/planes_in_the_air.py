@@ -143,7 +143,6 @@ def draw(
     top.plot(days, true[None][shown], color="black", linewidth=0.8, label="exact (the data are public)")
     top.set(title="Planes from New York in the air, hour by hour", xlabel="day of 2013", ylabel="planes")
     top.legend(ncols=2, loc="upper left")
-    top.set_ylim(top=top.get_ylim()[1] * 1.2)
     whole = len(values[None]) // 24 * 24
     for airport in AIRPORTS:
         (line,) = bottom.plot(values[airport][:whole].reshape(-1, 24).mean(0), label=f"{airport}, released")
@@ -152,6 +151,7 @@ def draw(
     bottom.legend(ncols=3, loc="upper left")
     for axes in (top, bottom):
         axes.grid(alpha=0.3)
+        axes.set_ylim(top=axes.get_ylim()[1] * 1.2)  # room for the legend
     figure.savefig(target, dpi=120, metadata={"Software": None})
 
 

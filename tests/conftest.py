@@ -77,6 +77,7 @@ _LONG_WORDS = (
     "test_selections_have_the_law",
     "test_the_contract_as_printed",
     "test_the_documented_queries_on_column_sums_run",
+    "test_the_example_runs_on_real_flights",
     "test_the_streams_outgrow",
     "test_unknown.py::test_conformance",
 )

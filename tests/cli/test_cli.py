@@ -477,3 +477,73 @@ def test_a_key_beside_the_state_is_pointed_out_and_one_elsewhere_is_not(spec: Pa
     result = call("run", spec, "--input", spec.parent / "events.csv", "--quiet")
     assert result.exit_code == 0, result.stderr
     assert (spec.parent / "secret" / "visits.key").exists()
+
+
+PRESENT = """\
+[[query]]
+name = "present"
+kind = "dynamic_count"
+action = "what"
+insert = "in"
+delete = "out"
+id = "visit"
+
+[[query]]
+name = "ages"
+kind = "dynamic_range"
+action = "what"
+insert = "in"
+delete = "out"
+id = "visit"
+column = "age"
+size = 100
+ranges = [[0, 17], "all"]
+"""
+
+
+@pytest.fixture
+def present(tmp_path: Path) -> Path:
+    path = tmp_path / "visits.toml"
+    path.write_text(SPEC[: SPEC.index("[[query]]")].replace("epsilon = 1.0", "epsilon = 1e6") + PRESENT)
+    came = [f"2013-01-01T03:00:00Z,in,{i},{i}\n" for i in range(40)]
+    went = [f"2013-01-01T04:00:00Z,out,{i},\n" for i in range(30)]
+    odd = ["2013-01-01T05:00:00Z,out,secret,\n", "2013-01-01T05:00:00Z,sideways,39,3\n"]
+    (tmp_path / "events.csv").write_text("time,what,visit,age\n" + "".join(came + went + odd))
+    return path
+
+
+def test_what_is_present_is_planned_certified_and_run(present: Path) -> None:
+    planned = call("plan", present)
+    assert planned.exit_code == 0, planned.output
+    for words in ("dynamic_count", "dynamic_range", "linear, exact", "protected unit: one item"):
+        assert words in planned.output
+    ways = call("plan", present, "--ways")
+    assert ways.exit_code == 0, ways.output
+    for words in ("present: linear is taken", "anew", "subtract"):
+        assert words in ways.output
+    filed = json.loads(call("certificate", present).output)
+    assert [query["kind"] for query in filed["queries"]] == ["dynamic_count", "dynamic_range"]
+    assert {query["protects"] for query in filed["queries"]} == {"one item: its insertion and everything that names it"}
+    done = call("run", present, "--input", present.parent / "events.csv", "--until", "2013-01-01T06:00:00Z")
+    assert done.exit_code == 0, done.output
+    assert "secret" not in done.output
+    with open(present.parent / "visits.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["value"]) for row in rows if row["query"] == "present"] == [0, 0, 0, 40, 10, 10]
+    assert [int(row["value"]) for row in rows if row["category"] == "0..17"] == [0, 0, 0, 18, 0, 0]
+    assert [int(row["value"]) for row in rows if row["category"] == "all"] == [0, 0, 0, 40, 10, 10]
+
+
+def test_an_error_of_what_is_present_has_its_price(present: Path) -> None:
+    present.write_text(present.read_text().replace("epsilon = 1e6", "epsilon = 1.0"))
+    asked = call("plan", present, "--error", 100)
+    assert asked.exit_code == 0, asked.output
+    assert "guarantee: ApproxDP" in asked.output
+    assert "horizon: " in asked.output
+
+
+def test_a_stream_that_promises_two_things_is_refused(present: Path) -> None:
+    present.write_text(present.read_text() + '\n[[query]]\nname = "events"\nkind = "counter"\n')
+    refused = call("plan", present)
+    assert refused.exit_code == 2
+    assert "a promise about items" in refused.output

@@ -153,6 +153,19 @@ def test_constructions_by_name(tmp_path: Path) -> None:
     assert sections["tree"].startswith("dynamic-data 5")
 
 
+def test_the_interval_tree_has_options_of_its_own(tmp_path: Path) -> None:
+    """It needs a budget that leaves some noise to every node."""
+    tree = {**LINEAR, "family": {"kind": "count"}, "mechanism": "interval-tree", "construction": {"max_rounds": 1}}
+    spec = written(tmp_path, tree, guarantee={"rho": 50})
+    filed = certificate(spec)["queries"][0]
+    assert filed["mechanism"] == "interval-tree"
+    assert filed["proved_in"]["mechanism"].startswith("dynamic-data 6.2")
+    found = answers(spec, save(rows(), tmp_path / "events.csv"))
+    assert [answer["count"] for answer in found] == pytest.approx([3, 5, 4], abs=30)
+    with pytest.raises(ConfigurationError, match="max_round"):
+        plan(written(tmp_path, {**tree, "construction": {"max_round": 1}}))
+
+
 def test_multiplicative_weights_are_run_anew(tmp_path: Path) -> None:
     family = {"kind": "ranges", "size": 100}
     weights = {**LINEAR, "column": "age", "family": family, "static": "multiplicative-weights"}

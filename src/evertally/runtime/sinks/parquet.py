@@ -5,7 +5,8 @@ anew with every publication, beside its old version, and put in its place as a w
 published tick once and no half-written file. Its earlier ticks come from the file itself.
 
 Columns: tick, time, query, category, value, label, stddev, lower, upper. Values are whole numbers; in a stream with a
-mean they are floating-point numbers (exact up to 2^53). `label` is there in a stream that releases labels as values.
+mean or linear queries they are floating-point numbers (exact up to 2^53). `label` is there in a stream that releases
+labels as values.
 """
 
 from __future__ import annotations
