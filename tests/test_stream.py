@@ -231,3 +231,17 @@ def test_repr_says_what_is_public() -> None:
     c = s.add(et.Counter, share=0.5)
     c.step(424242)
     assert "424242" not in repr(s) + repr(s.ledger) + s.ledger.table() + repr(c)
+
+
+def test_what_is_hidden_is_one_thing_for_all() -> None:
+    """An event that a counter counts by itself may be half of an item of another mechanism: no promise covers both."""
+    stream = et.Stream("clinic", guarantee=et.ZCDP(1), horizon=10, key=et.simulation(1))
+    stream.add(et.DynamicCount, share="1/4", name="beds")
+    with pytest.raises(ConfigurationError, match="hide"):
+        stream.add(et.Counter, share="1/4")
+    with pytest.raises(ConfigurationError, match="hide"):
+        stream.add(et.DynamicCount, share="1/4", name="minted", identity="token")
+    stream.add(et.DynamicCount, share="1/4", name="more beds")
+    events = et.Stream("events", guarantee=et.ZCDP(1), horizon=10, key=et.simulation(1))
+    events.add(et.Counter, share="1/2")
+    events.add(et.DynamicCount, share="1/2", protects="event")

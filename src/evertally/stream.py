@@ -76,6 +76,14 @@ class Stream:
             stream=self.name,
             name=name,
         )
+        # What the mechanisms pay adds up only if all of them hide a change of the same thing.
+        unit = getattr(made, "protected_unit", self.unit)
+        for other in self.mechanisms.values():
+            if getattr(other, "protected_unit", self.unit) != unit:
+                raise ConfigurationError(
+                    f"{name} would hide {unit}s and another mechanism of the stream hides something else, so that no "
+                    'promise would cover both: give protects="event" to those that protect items, or two streams'
+                )
         self.ledger.promise(name, part)
         self.mechanisms[name] = made
         return made

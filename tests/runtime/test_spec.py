@@ -568,6 +568,19 @@ def test_queries_on_column_sums(write_spec: WriteSpec) -> None:
     assert load_spec(write_spec(*WITH_COLUMN_QUERIES, append=changed)).digest != spec.digest
 
 
+def test_the_order_of_named_expressions_is_part_of_the_digest(write_spec: WriteSpec) -> None:
+    """Answers come in that order: under another one the counts of one name would go on under another."""
+    old, new = (", ".join(f'{ward} = {{column = "{ward}"}}' for ward in wards) for wards in ("ab", "ba"))
+    query = '\n[[query]]\nname = "two"\nkind = "query"\nshare = 0.01\ncolumn = "ward"\ncategories = ["a", "b"]\n'
+    digests = {
+        load_spec(
+            write_spec(*WITH_COLUMN_QUERIES, append=COLUMN_QUERIES + query + f"expressions = {{{order}}}\n")
+        ).digest
+        for order in (old, new)
+    }
+    assert len(digests) == 2
+
+
 def test_a_quantile_is_read_as_written(write_spec: WriteSpec) -> None:
     for q, read in (("0.07", "7/100"), ('"1/3"', "1/3"), ("1", "1")):
         change = ('kind = "histogram"', f'kind = "quantile"\nq = {q}')

@@ -174,6 +174,11 @@ class Mechanism(Guarded):
         return self._plan.named or self.mechanism
 
     @property
+    def protected_unit(self) -> str:
+        """What one step of the neighbouring relation is about: all mechanisms of a stream hide the same thing."""
+        return self.unit
+
+    @property
     def unbounded_because(self) -> str | None:
         """Why `error_bound` is infinite and what to declare, or None if it is not."""
         return self._plan.open or None

@@ -108,6 +108,11 @@ class Dynamic(Mechanism):
         return release
 
     @property
+    def protected_unit(self) -> str:
+        # Items by name are others than items by token.
+        return self.unit if self.protects == "event" else f"item by {self.identity}"
+
+    @property
     def tokens(self) -> list[str]:
         """The tokens of the last tick's insertions, one for each record that said "insert", in order (of a user's
         events: of those that the cap kept). For the ingest side only, and as secret as the data: who has the token of

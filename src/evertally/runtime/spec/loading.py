@@ -244,6 +244,15 @@ def _shares(file: SpecFile, given: list[Fraction | None]) -> list[Fraction]:
     return shares
 
 
+def _query_digest(query: QuerySpec) -> list[Any]:
+    parameters = dict(query.parameters)
+    parts = [query.name, query.record.digest_word, str(query.share), query.column, parameters]
+    # A table of named questions is written down sorted, but answers come in the order of the file.
+    names = query.record.result.categories(parameters) or []
+    named = any(isinstance(table, Mapping) and list(table) == names for table in parameters.values())
+    return [*parts, names] if named and names != sorted(names) else parts
+
+
 def _digest(spec: StreamSpec, guarantee: Mapping[str, int | float | str]) -> str:
     public: dict[str, Any] = {
         "format": 1,
@@ -261,10 +270,7 @@ def _digest(spec: StreamSpec, guarantee: Mapping[str, int | float | str]) -> str
             spec.clock.ticks,
         ],
         "beta": spec.beta,
-        "queries": [
-            [query.name, query.record.digest_word, str(query.share), query.column, dict(query.parameters)]
-            for query in spec.queries
-        ],
+        "queries": [_query_digest(query) for query in spec.queries],
     }
     if spec.max_events_per_tick is not None:
         public["max_events_per_tick"] = spec.max_events_per_tick
