@@ -86,7 +86,7 @@ class Allowance:
 
 
 class Anew(Secret):
-    """The worker: exact multiplicities, clipped at 0 when they are released, and the last row.
+    """The worker: exact multiplicities, and the last row.
 
     Time O(updates), and one static release when it is due; memory O(cells).
 
@@ -124,9 +124,7 @@ class Anew(Secret):
 
     def _release(self, number: int) -> IntArray:
         place = Place(self._source, self._allowance.lane(number), number)
-        # Where deletions are not matched, a cell may be negative; clipped here, at the release, a copy more in the
-        # stream is at most a copy more in the data (13.3).
-        return self._static.fit(np.maximum(self._present, 0), self._allowance.share(number), place)
+        return self._static.fit(self._present, self._allowance.share(number), place)
 
     def accuracy(self, tick: int) -> SummedAccuracy:
         number = self._schedule.by(tick)
@@ -134,7 +132,8 @@ class Anew(Secret):
             return SummedAccuracy(self._static, [], 0.0)
         age = tick - self._schedule.last(number)
         unseen = [_Since(self._most_unseen())] if age else []
-        return SummedAccuracy(self._static, [[self._allowance.share(number)]], self._max_items, unseen)
+        covers = [[self._allowance.share(number)]]
+        return SummedAccuracy(self._static, covers, self._max_items, unseen, fixed=not unseen)
 
     def _most_unseen(self) -> float:
         # Both the answer then and the answer now lie between 0 and the number of items, if it is linear.
@@ -172,6 +171,11 @@ def plan_anew(setting: Setting, contribution: Contribution) -> Plan:
     ticks 1, 2, 4, 8, ..."""
     check_units(setting)
     options_of(setting)
+    if setting.identity == "raw" and not setting.static.additive:
+        raise ConfigurationError(
+            'identity="raw" can count below 0, which this static mechanism knows nothing of: use identity="value", '
+            "names, or another static mechanism"
+        )
     period = None if setting.every is None else whole("every", setting.every, 1)
     schedule = Schedule(period)
     counted = [schedule.within(ticks) for ticks in (setting.max_lifetime, setting.horizon) if ticks is not None]

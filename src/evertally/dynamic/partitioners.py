@@ -43,7 +43,7 @@ class SparseVector:
     scales: Scales = "paper"
 
     def __post_init__(self) -> None:
-        if self.scales not in _SCALES:
+        if not isinstance(self.scales, str) or self.scales not in _SCALES:
             raise ConfigurationError(f"svt is 'paper' or 'cumulative', not {self.scales!r}")
 
     @property

@@ -81,6 +81,10 @@ def settle(wanted: Wanted, mechanism: str) -> Taken:
     """The way that is taken, or the reason why there is none."""
     if mechanism == "auto":
         mechanism = automatic(wanted)
+    if mechanism != ANEW and wanted.every is not None:
+        raise ConfigurationError(f'every belongs to mechanism="anew", and this is "{mechanism}"')
+    if mechanism in (LINEAR, ANEW) and (wanted.partition != "identity" or wanted.options):
+        raise ConfigurationError(f'partition and construction belong to other mechanisms than "{mechanism}"')
     if mechanism == LINEAR:
         return linear(wanted)
     if mechanism not in CONSTRUCTIONS:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from evertally.contract.parts import Engine
 from evertally.counting.processes import PROCESSES, ProcessRecord, Setting
 from evertally.counting.processes import Build as BuildProcess
+from evertally.dynamic.constructions import CONSTRUCTIONS
 from evertally.errors import ConfigurationError
 from evertally.histogram.ways import NAMES
 from evertally.noise import ItemSource
@@ -26,7 +27,7 @@ class OwnEngine:
 
 
 ENGINES: dict[str, OwnEngine] = {}
-_TAKEN = ("auto", "sparse", *NAMES, *streaming.MECHANISMS, *unknown.MECHANISMS)
+_TAKEN = ("auto", "sparse", "linear", "path", *CONSTRUCTIONS, *NAMES, *streaming.MECHANISMS, *unknown.MECHANISMS)
 
 
 def register_engine(name: str, build: Build, *, proof: str) -> None:

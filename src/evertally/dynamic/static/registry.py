@@ -65,7 +65,14 @@ def _marginals(family: Family, pure: bool, options: Mapping[str, Any]) -> Additi
 
 def _matrix(family: Family, pure: bool, options: Mapping[str, Any]) -> Additive:
     if "matrix" in options:
-        return Additive(family, Explicit(family, np.array(options["matrix"], dtype=np.int64)))
+        try:
+            matrix = np.array(options["matrix"])
+        except ValueError:
+            matrix = np.zeros(0)
+        # Whole numbers, of which no sum overflows.
+        if matrix.dtype.kind not in "iu" or matrix.ndim != 2 or (np.abs(matrix) > 2**31).any():
+            raise ConfigurationError("matrix is a list of rows of whole numbers, none of them above 2^31")
+        return Additive(family, Explicit(family, matrix.astype(np.int64)))
     return Additive(family, best_matrix(family, pure))
 
 
