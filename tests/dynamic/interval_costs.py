@@ -83,25 +83,32 @@ def cost(one: Stream, other: Stream, prices: Prices, *, named: bool, restarts: b
     return cost_of(differences(one, other, named), prices, restarts=restarts)
 
 
-def cost_of(found: dict[int, Differences], prices: Prices, *, restarts: bool = True, settled: bool = True) -> float:
+def cost_of(
+    found: dict[int, Differences],
+    prices: Prices,
+    *,
+    restarts: bool = True,
+    settled: bool = True,
+    power: int = 1,
+) -> float:
     """The same from the inputs that differ. `settled=False` charges what dynamic-data 14.5 has since left out: the
     release of deletions at a restart, and the size of a round that begins in the last segment of a window. The figures
-    of 13.6 are older than it."""
-    return sum(worst_node(number, d, prices, restarts, settled) for number, d in found.items())
+    of 13.6 are older than it. `power=2`: in rho, which is paid for squares of distances."""
+    return sum(worst_node(number, d, prices, restarts, settled, power) for number, d in found.items())
 
 
-def worst_node(number: int, found: Differences, prices: Prices, restarts: bool, settled: bool) -> float:
+def worst_node(number: int, found: Differences, prices: Prices, restarts: bool, settled: bool, power: int = 1) -> float:
     at, steps = level(number), window_end(number) - number
     if at == 1:
-        return prices.leaf * _l1(found[0][0])
+        return prices.leaf * _l1(found[0][0]) ** power
 
     @cache
     def from_round(start: int, round_: int) -> float:
         size, content, counted, deleted = prices.of(at, round_)
         held, left = found[start][0], steps - start
         if left == 0:
-            return content * _l1(held) + (0 if settled else size * abs(sum(held.values())))
-        opening = size * abs(sum(held.values())) + content * _l1(held)
+            return content * _l1(held) ** power + (0 if settled else size * abs(sum(held.values())) ** power)
+        opening = size * abs(sum(held.values())) ** power + content * _l1(held) ** power
         height = left.bit_length()
         spent, worst = 0.0, 0.0
         for s in range(start + 1, len(found)):
@@ -109,8 +116,8 @@ def worst_node(number: int, found: Differences, prices: Prices, restarts: bool, 
             covered: Counter[int] = Counter()
             for earlier in range(u - (u & -u) + 1, u + 1):
                 covered.update(found[start + earlier][1])
-            spent += counted / height * abs(sum(covered.values()))
-            fed = deleted / height * _l1(covered)
+            spent += counted / height * abs(sum(covered.values())) ** power
+            fed = deleted / height * _l1(covered) ** power
             if restarts and round_ < prices.rounds:
                 worst = max(worst, spent + (0 if settled else fed) + from_round(s, round_ + 1))
             spent += fed
