@@ -3,9 +3,10 @@
     python -m benchmarks dynamic [--short]
 
 Counts: each column of a histogram has noise of its own, so on an empty stream each is a replica; the tick is the worst
-one of the construction. Queries: all ranges over 64 cells, the largest error of any of them at the last tick, mean of
-a few runs, for streams in which `present` items are there and `updates` ever happened. "Answer 0" is what an empty
-answer is off by. Everything is the product's own mechanism, through its public door.
+one of the construction. Queries: ranges over 64 cells, and 200 random queries over 1024 cells; the largest error of
+any of them at the last tick, mean of a few runs, for streams in which `present` items are there and `updates` ever
+happened. "Answer 0" is what an empty answer is off by. Everything is the product's own mechanism, through its public
+door.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from typing import Any
 
 import numpy as np
 from benchmarks.report import Table
+from numpy.typing import NDArray
 
 import evertally as et
-from evertally.dynamic.families import Ranges
+from evertally.dynamic.families import Family, Queries, Ranges
 
+IntArray = NDArray[np.int64]
 APPROXIMATE, PURE = et.ApproxDP(epsilon=1.0, delta=1e-6), et.PureDP(1.0)
 RAW_EVENT = {"identity": "raw", "protects": "event"}
 TOKEN_EVENT = {"identity": "token", "protects": "event"}
@@ -63,8 +66,9 @@ class Count:
 
 @dataclass(frozen=True)
 class Query:
-    """The largest error of any range, at the last tick."""
+    """The largest error of any query, at the last tick."""
 
+    family: str
     way: str
     static: str
     present: int
@@ -142,29 +146,43 @@ ASKED: dict[str, dict[str, Any]] = {
     },
     "C5f, AT, PMW": {"mechanism": "interval-tree", "static": "multiplicative-weights"},
 }
-_CELLS, _TICKS = 64, 63
+_TICKS = 63
 
 
-def turnover(present: int, updates: int) -> tuple[list[list[tuple[str, int | None, int]]], np.ndarray]:
+def ranges() -> tuple[Family, list[Any], IntArray]:
+    """253 ranges over 64 cells, and their weights."""
+    asked = [(low, high) for low in range(0, 64, 3) for high in range(low, 64, 3)]
+    cells = np.arange(64)
+    return Ranges(size=64), asked, np.array([(low <= cells) & (cells <= high) for low, high in asked], dtype=np.int64)
+
+
+def arbitrary() -> tuple[Family, list[Any], IntArray]:
+    """200 queries that each take half of 1024 cells, at random."""
+    table = np.random.default_rng(7).integers(0, 2, (200, 1024))
+    named = {f"q{i}": row.tolist() for i, row in enumerate(table)}
+    return Queries(named, list(range(1024))), list(named), table
+
+
+def turnover(cells: int, present: int, updates: int) -> tuple[list[list[tuple[str, int | None, int]]], IntArray]:
     """`present` items from the first tick on, replaced one by one, the oldest first, until so many updates happened."""
     rng = np.random.default_rng(present + updates)  # content to be counted, not noise
     moves = (updates - present) // 2 // (_TICKS - 1)
-    values = rng.binomial(_CELLS - 1, 0.3, present + moves * (_TICKS - 1)).tolist()
+    values = rng.binomial(cells - 1, 0.3, present + moves * (_TICKS - 1)).tolist()
     ticks: list[list[tuple[str, int | None, int]]] = [[("insert", values[i], i) for i in range(present)]]
     for t in range(_TICKS - 1):
         fresh = range(present + t * moves, present + (t + 1) * moves)
-        ticks.append(
-            [(a, v, i) for n in fresh for a, v, i in (("insert", values[n], n), ("delete", None, n - present))]
-        )
-    return ticks, np.bincount(values[moves * (_TICKS - 1) :], minlength=_CELLS)
+        moved = [(("insert", values[n], n), ("delete", None, n - present)) for n in fresh]
+        ticks.append([record for pair in moved for record in pair])
+    return ticks, np.bincount(values[moves * (_TICKS - 1) :], minlength=cells)
 
 
-def query(way: str, present: int, updates: int, runs: int) -> Query:
+def query(
+    name: str, made_of: tuple[Family, list[Any], IntArray], way: str, present: int, updates: int, runs: int
+) -> Query:
     """At the last tick."""
-    family = Ranges(size=_CELLS)
-    ticks, cells = turnover(present, updates)
-    asked = [(low, high) for low in range(0, _CELLS, 3) for high in range(low, _CELLS, 3)]
-    true = np.array([cells[low : high + 1].sum() for low, high in asked])
+    family, asked, table = made_of
+    ticks, cells = turnover(family.cells, present, updates)
+    true = table @ cells
     errors, static = [], ""
     for seed in range(runs):
         made = et.LinearQueries(
@@ -178,13 +196,21 @@ def query(way: str, present: int, updates: int, runs: int) -> Query:
         )
         static = made.static
         errors.append(np.abs(made.run(ticks)[-1] - true).max())
-    return Query(way, static, present, updates, float(np.mean(errors)), float(true.max()), runs)
+    return Query(name, way, static, present, updates, float(np.mean(errors)), float(true.max()), runs)
 
 
 def queries(short: bool) -> list[Query]:
     sizes = [(1000, 3000)] if short else [(1000, 1000), (10_000, 10_000), (10_000, 40_000), (10_000, 160_000)]
     ways = [way for way in ASKED if not (short and "63 releases" in way)]
-    return [query(way, n, updates, 1 if short else 3) for n, updates in sizes for way in ways]
+    found = [query("ranges", ranges(), way, n, updates, 1 if short else 3) for n, updates in sizes for way in ways]
+    return found if short else found + arbitrary_queries()
+
+
+def arbitrary_queries() -> list[Query]:
+    """One run each: the matrix of the linear counter takes a minute to find."""
+    made_of = arbitrary()
+    ways = [way for way in ASKED if "hierarchy" not in way and "63" not in way]
+    return [query("random", made_of, way, 10_000, updates, 1) for updates in (10_000, 160_000) for way in ways]
 
 
 SPARSE: dict[str, dict[str, Any]] = {
@@ -236,26 +262,17 @@ def tables(counted: list[Count], asked: list[Query], rare: list[Sparse]) -> list
                 rows,
             )
         )
-    made.append(
-        Table(
-            "All ranges over 64 cells, epsilon 1, delta 1e-6, items",
-            f"The largest error of 253 ranges at the last of {_TICKS} ticks, mean of a few runs.",
-            ["construction", "static", "present", "updates", "error", "over L", "of answering 0"],
-            [
-                (
-                    q.way,
-                    q.static,
-                    f"{q.present:,}",
-                    f"{q.updates:,}",
-                    f"{q.measured:,.0f}",
-                    f"{q.measured / base.measured:.1f}",
-                    f"{q.measured / q.answered_zero:.2f}",
+    for family, title in (("ranges", "253 ranges over 64 cells"), ("random", "200 random queries over 1024 cells")):
+        chosen = [q for q in asked if q.family == family]
+        if chosen:
+            made.append(
+                Table(
+                    f"{title}, epsilon 1, delta 1e-6, items",
+                    f"The largest error of any of them at the last of {_TICKS} ticks, mean of a few runs.",
+                    ["construction", "static", "present", "updates", "error", "over L", "of answering 0"],
+                    [_query_row(q, chosen) for q in chosen],
                 )
-                for q in asked
-                for base in [next(o for o in asked if (o.way, o.present, o.updates) == ("L", q.present, q.updates))]
-            ],
-        )
-    )
+            )
     made.append(
         Table(
             "Few insertions in many ticks, epsilon 1, pure, events",
@@ -265,6 +282,19 @@ def tables(counted: list[Count], asked: list[Query], rare: list[Sparse]) -> list
         )
     )
     return made
+
+
+def _query_row(q: Query, among: list[Query]) -> tuple[str, ...]:
+    base = next(o for o in among if (o.way, o.present, o.updates) == ("L", q.present, q.updates))
+    return (
+        q.way,
+        q.static,
+        f"{q.present:,}",
+        f"{q.updates:,}",
+        f"{q.measured:,.0f}",
+        f"{q.measured / base.measured:.1f}",
+        f"{q.measured / q.answered_zero:.2f}",
+    )
 
 
 def plot(counted: list[Count], asked: list[Query], path: Path) -> None:
@@ -285,6 +315,7 @@ def plot(counted: list[Count], asked: list[Query], path: Path) -> None:
         axis.set_xlabel("ticks T")
         axis.set_title("Standard deviation of a count, " + ("pure" if pure else "delta 1e-6"))
         axis.legend(fontsize=7)
+    asked = [q for q in asked if q.family == "ranges"]
     largest = max(q.present for q in asked)
     for i, way in enumerate(dict.fromkeys(q.way for q in asked)):
         rows = [q for q in asked if q.way == way and q.present == largest]
