@@ -257,7 +257,7 @@ def tables(counted: list[Count], asked: list[Query], rare: list[Sparse]) -> list
             Table(
                 f"Count of what is present, {promise}",
                 "Standard deviation at the named tick, in the event unit unless another is named. Measured: root mean "
-                "square over 1,000 columns of an empty stream (± 2 % is chance).",
+                "square over 1,000 columns of an empty stream (± 2 to 4 % is chance).",
                 ["construction", "T", "tick", "predicted", "measured", "measured/predicted", "over L"],
                 rows,
             )
@@ -304,28 +304,30 @@ def plot(counted: list[Count], asked: list[Query], path: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 3, figsize=(16, 5), constrained_layout=True)
+    colours = {way: plt.get_cmap("tab20")(i) for i, way in enumerate(WAYS)}
+    figure, axes = plt.subplots(1, 3, figsize=(16, 6.4), constrained_layout=True)
     for axis, pure in ((axes[0], False), (axes[1], True)):
-        for i, way in enumerate(dict.fromkeys(c.way for c in counted if c.pure == pure)):
+        for way in WAYS:
             mine = [c for c in counted if c.way == way and c.pure == pure]
-            axis.plot([c.horizon for c in mine], [c.predicted for c in mine], lw=1, color=f"C{i % 10}")
-            axis.plot([c.horizon for c in mine], [c.measured for c in mine], "o", ms=4, color=f"C{i % 10}", label=way)
+            axis.plot([c.horizon for c in mine], [c.predicted for c in mine], lw=1.2, color=colours[way], label=way)
+            axis.plot([c.horizon for c in mine], [c.measured for c in mine], "o", ms=4, color=colours[way])
         axis.set_xscale("log", base=2)
         axis.set_yscale("log")
-        axis.set_xlabel("ticks T")
+        axis.set_xlabel("ticks T; lines: predicted, points: measured")
         axis.set_title("Standard deviation of a count, " + ("pure" if pure else "delta 1e-6"))
-        axis.legend(fontsize=7)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower left", ncols=5, fontsize=9)
     asked = [q for q in asked if q.family == "ranges"]
     largest = max(q.present for q in asked)
     for i, way in enumerate(dict.fromkeys(q.way for q in asked)):
         rows = [q for q in asked if q.way == way and q.present == largest]
-        axes[2].plot([q.updates for q in rows], [q.measured for q in rows], "o-", ms=4, lw=1, color=f"C{i}", label=way)
+        line = [q.measured for q in rows]
+        axes[2].plot([q.updates for q in rows], line, "o-", ms=4, lw=1, color=f"C{i}", label=way)
     zero = [q for q in asked if q.way == "L" and q.present == largest]
     axes[2].plot([q.updates for q in zero], [q.answered_zero for q in zero], "k--", lw=1, label="answer 0")
     axes[2].set_xscale("log")
     axes[2].set_yscale("log")
     axes[2].set_xlabel("updates so far")
     axes[2].set_title(f"Largest error of a range, {largest:,} items present")
-    axes[2].legend(fontsize=7)
+    figure.legend(*axes[2].get_legend_handles_labels(), loc="outside lower right", ncols=3, fontsize=9)
     figure.savefig(path, dpi=110)
     plt.close(figure)

@@ -56,3 +56,21 @@ def test_the_linear_counter_is_the_best_where_it_can_be_used(results: Any) -> No
 def test_updates_pass_in_time(results: Any) -> None:
     for row in results["speed"]:
         assert row["updates"] / row["seconds"] > 2_000, row["way"]
+
+
+def test_the_documented_predictions_are_these(results: Any) -> None:
+    """The second table of constructions in docs/dynamic-data.md, except for the pure L, whose worst tick is not the
+    last: tests/statistics/test_dynamic.py has it."""
+    page = (ROOT / "docs" / "dynamic-data.md").read_text(encoding="utf-8").split("### When the other")[1]
+    rows = [line.strip("|").split("|") for line in page.splitlines() if line.startswith(("| L", "| B", "| C5"))]
+    found = {(row["way"], row["pure"], row["horizon"]): row["predicted"] for row in results["count"]}
+    names = {
+        "L, lifetimes up to 168 ticks, item": "L, lifetimes <= 168",
+        "B, doubling blocks (no horizon)": "B, doubling",
+    }
+    for name, *numbers in ([cell.strip() for cell in row] for row in rows):
+        way = names.get(name, name)
+        kinds = [(False, 8760), (False, 2**20), (True, 8760), (True, 2**20)]
+        for (pure, horizon), said in zip(kinds[: 2 if name.startswith("L") else 4], numbers, strict=False):
+            assert float(said.replace(",", "")) == pytest.approx(found[way, pure, horizon], rel=0.005), (name, said)
+    assert len(rows) == 9
