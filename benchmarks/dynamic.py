@@ -190,7 +190,6 @@ def query(
             show=asked,
             guarantee=APPROXIMATE,
             horizon=_TICKS,
-            largest=present,
             key=et.simulation(seed),
             **ASKED[way],
         )
