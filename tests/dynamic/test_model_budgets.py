@@ -105,7 +105,7 @@ def test_no_lifetime_costs_more_than_promised(
     case: str, promise: Any, given_: dict[str, Any], least: Fraction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lives = [(i, a, b) for i, (a, b) in enumerate(life for tick in stream(random.Random(5)) for life in tick)]
-    probes = [(7, 1030)] if case == "interval-tree" else [(0, LENGTH), (7, 1030), (LENGTH - 2, LENGTH - 1)]
+    probes = [(0, 1030)] if case == "interval-tree" else [(0, LENGTH), (7, 1030), (LENGTH - 2, LENGTH - 1)]
     ours = releases(case, given_, promise, lives, monkeypatch)
     power = 1 if isinstance(promise, PureDP) else 2
     costs = []
