@@ -26,8 +26,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_measured_deviations_are_the_predicted_ones(results: Any) -> None:
     measured = [row for row in results["count"] if row["replicas"]]
     assert len(measured) == 25
-    for row in measured:  # a root mean square of 1,000 normal variates; Laplace's tails make it vary a little more
-        assert row["measured"] == pytest.approx(row["predicted"], rel=0.12), row["way"]
+    for row in measured:  # of 1,000 variates; one Laplace variate each makes a standard error of 3.5 %
+        assert row["measured"] == pytest.approx(row["predicted"], rel=0.16), row["way"]
 
 
 def test_predictions_are_those_of_the_specification(results: Any) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import evertally as et
+from evertally.audit.audited import AUDITED
 from evertally.dynamic.constructions import CONSTRUCTIONS
 from evertally.runtime import load_spec, plan, run
 from printed import ROOT, run_as_printed
@@ -106,6 +107,11 @@ def test_the_map_is_complete() -> None:
     for test in tests - {"test_path.py"}:
         assert (ROOT / "tests" / "dynamic" / test).exists(), test
     assert (ROOT / "tests" / "counting" / "test_path.py").exists()
+    audited = [subject.name for subject in AUDITED]
+    for entry in re.findall(r"`((?:Dynamic|Linear)\w+\(.*?\))`", table):
+        if any(name.startswith("Dynamic") for name in audited):
+            parts = entry.strip(")").split("…")
+            assert any(all(part.strip(", ") in name for part in parts) for name in audited), entry
 
 
 @pytest.fixture
