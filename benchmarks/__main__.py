@@ -1,7 +1,8 @@
 """All benchmarks in one run: `python -m benchmarks` prints one report and writes it, with plots, to benchmarks/out.
 
 `--short` takes less than a minute and is what the tests run: the square-root counter's error and speed, and the door.
-`columns`: queries on column sums alone (which the short run of everything leaves out).
+`columns`: queries on column sums alone; `dynamic`: what is present now, alone (the short run of everything leaves out
+both).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 from benchmarks.report import Table
 
-from benchmarks import columns, error, noise, speed
+from benchmarks import columns, dynamic, dynamic_speed, error, noise, speed
 
 
 def machine() -> str:
@@ -73,9 +74,25 @@ def only_columns(short: bool, out: Path, start: float) -> int:
     return 0
 
 
+def only_dynamic(short: bool, out: Path, start: float) -> int:
+    results: dict[str, list[Any]] = {"count": dynamic.counts(short), "query": dynamic.queries(short)}
+    results |= {"sparse": dynamic.sparse_streams(short), "speed": dynamic_speed.measure(short)}
+    tables = dynamic.tables(results["count"], results["query"], results["sparse"])
+    tables += dynamic_speed.tables(results["speed"])
+    for table in tables:
+        print(table.text(), flush=True)
+    dynamic.plot(results["count"], results["query"], out / "dynamic.png")
+    heading = f"# What is present now\n\n{machine()}. One run of {time.perf_counter() - start:.0f} s.\n"
+    (out / "dynamic.md").write_text("\n".join([heading, *(table.markdown() for table in tables)]))
+    as_json = {room: [plain(row) for row in rows] for room, rows in results.items()}
+    (out / "dynamic.json").write_text(json.dumps(as_json, indent=1) + "\n")
+    print(f"written: {out}/dynamic.md, dynamic.json, dynamic.png")
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("only", nargs="?", choices=["columns"], help="leave out all the others")
+    parser.add_argument("only", nargs="?", choices=["columns", "dynamic"], help="leave out all the others")
     parser.add_argument("--short", action="store_true", help="less than a minute")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="directory of the results")
     parser.add_argument("--jax-python", help="an interpreter that has jax-privacy, if this one has not")
@@ -86,6 +103,8 @@ def main() -> int:
     start = time.perf_counter()
     if options.only == "columns":
         return only_columns(options.short, options.out, start)
+    if options.only == "dynamic":
+        return only_dynamic(options.short, options.out, start)
     tables: list[Table] = []
     sampled: list[noise.Row] = []
     if options.short:
@@ -121,6 +140,8 @@ def main() -> int:
     as_json = {room: [plain(row) for row in rows] for room, rows in results.items()}
     (options.out / "results.json").write_text(json.dumps(as_json, indent=1) + "\n")
     print(f"written: {options.out}/report.md, results.json, error.png, speed.png")
+    if not options.short:
+        only_dynamic(False, options.out, time.perf_counter())
     return 0 if all(row.passes for row in sampled) else 1
 
 

@@ -31,6 +31,8 @@ _LONG_PLACES = (
     "dynamic/test_interval_door.py",
     "dynamic/test_interval_privacy.py",
     "dynamic/test_interval_tree.py",
+    "dynamic/test_model.py",
+    "dynamic/test_model_budgets.py",
     "docs/test_tutorial.py",
     "dynamic/test_insertions.py",
     "dynamic/test_partitioners.py",

@@ -6,6 +6,7 @@ import csv
 import importlib.util
 import json
 import math
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +15,8 @@ from typing import Any
 import pytest
 
 import evertally as et
+from evertally.audit.audited import AUDITED
+from evertally.dynamic.constructions import CONSTRUCTIONS
 from evertally.runtime import load_spec, plan, run
 from printed import ROOT, run_as_printed
 
@@ -84,6 +87,31 @@ def test_the_documented_spec_runs(tmp_path: Path) -> None:
     first, second = (row for row in rows if row["query"] == "present")
     assert first["lower"] <= 90 <= first["upper"]
     assert second["lower"] <= 10 <= second["upper"]
+
+
+def test_the_map_is_complete() -> None:
+    """Each construction of the theory has a line, and each line names options and tests that there are."""
+    page = (ROOT / "docs" / "dynamic-data.md").read_text(encoding="utf-8")
+    table = page.split("| map |")[1].split("\n\n")[0]
+    lines = [line for line in table.splitlines()[2:] if line.startswith("|")]
+    named = {line.split("|")[1].strip(" *") for line in lines}
+    theory = (
+        (ROOT / "docs" / "theory" / "dynamic-data.md").read_text(encoding="utf-8").split("## 0.")[1].split("## 1.")[0]
+    )
+    rows = [line.split("|")[1].strip(" *").replace("/", ", ") for line in theory.splitlines() if line.startswith("| ")]
+    assert set(rows) - {"#"} <= named
+    for name in ("linear", *CONSTRUCTIONS):
+        assert f'`"{name}"' in table
+    tests = set(re.findall(r"test_\w+\.py", table))
+    assert len(tests) > 8
+    for test in tests - {"test_path.py"}:
+        assert (ROOT / "tests" / "dynamic" / test).exists(), test
+    assert (ROOT / "tests" / "counting" / "test_path.py").exists()
+    audited = [subject.name for subject in AUDITED]
+    for entry in re.findall(r"`((?:Dynamic|Linear)\w+\(.*?\))`", table):
+        if any(name.startswith("Dynamic") for name in audited):
+            parts = entry.strip(")").split("…")
+            assert any(all(part.strip(", ") in name for part in parts) for name in audited), entry
 
 
 @pytest.fixture
