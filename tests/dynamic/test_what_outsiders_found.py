@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import evertally as et
-from evertally.dynamic.families import Points
+from evertally.dynamic.families import HalfSpaces, Points
 from evertally.errors import ConfigurationError
 from evertally.noise import ZeroNoise
 
@@ -61,3 +61,13 @@ def test_nobody_takes_the_names_of_ours() -> None:
     for name in ("path", "linear", "interval-tree", "anew"):
         with pytest.raises(ConfigurationError, match="new name"):
             et.register_process(name, lambda *_: None, proof="nowhere")  # type: ignore[arg-type,return-value]
+
+
+def test_half_spaces_that_nobody_named() -> None:
+    points = HalfSpaces([(0, 0), (1, 1)])
+    with pytest.raises(ConfigurationError, match="show"):
+        et.LinearQueries(points, **COUNT)
+    shown = et.LinearQueries(points, show=[((1, 1), 1)], **COUNT, key=ZeroNoise())
+    release = shown.step([("insert", (1, 1), "a"), ("insert", (0, 0), "b")])
+    assert list(release.value.values()) == [1]
+    assert release.answer(((1, 0), 5)).value == 2

@@ -205,3 +205,11 @@ def test_what_is_refused_says_where_and_why(tmp_path: Path, query: dict[str, Any
     with pytest.raises(ConfigurationError, match=r"visits\.toml:\d+: ") as refused:
         plan(written(tmp_path, query))
     assert problem in str(refused.value)
+
+
+@pytest.mark.parametrize("columns", [["age"], ["age", "age"], ["age", "floor", "ward"]])
+def test_a_value_has_a_column_for_each_coordinate(tmp_path: Path, columns: list[str]) -> None:
+    """Otherwise no record would ever have a value, and the answer would be 0 for ever."""
+    query = {**LINEAR, "columns": columns, "family": {"kind": "boxes", "shape": [100, 4]}}
+    with pytest.raises(ConfigurationError, match="2 coordinates"):
+        written(tmp_path, query)

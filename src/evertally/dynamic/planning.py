@@ -19,7 +19,7 @@ from evertally.dynamic.charges import Encoder, Relation
 from evertally.dynamic.choosing import Noise, Question, choose_noise
 from evertally.dynamic.constructions import CONSTRUCTIONS
 from evertally.dynamic.engine import AtWork
-from evertally.dynamic.families import Boxes, Count, Family, Marginals, Points, Ranges
+from evertally.dynamic.families import Boxes, Count, Family, Marginals, Points, Queries, Ranges
 from evertally.dynamic.linear import UpdateEngine
 from evertally.dynamic.parts import Plan, Setting, StaticMechanism
 from evertally.dynamic.static import STATICS, Additive, make_static, rank_static
@@ -204,7 +204,10 @@ def _encoders(family: Family) -> Sequence[str]:
         return ["histogram"]
     if isinstance(family, Ranges | Boxes):
         return ["histogram", "hierarchy", "square-root"]
-    return ["histogram", "marginals" if isinstance(family, Marginals) else "matrix"]
+    if isinstance(family, Marginals):
+        return ["histogram", "marginals"]
+    # A matrix is made for queries that are listed, and may answer no others.
+    return ["histogram", "matrix"] if isinstance(family, Queries) else ["histogram"]
 
 
 def _question(wanted: Wanted, static: Additive) -> Question:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, PlainValidator, model_validator
 
-from evertally.dynamic.families import Boxes, Ranges, read_family
+from evertally.dynamic.families import Boxes, HalfSpaces, Marginals, Ranges, read_family
 from evertally.encode.labels import canonical
 from evertally.errors import ConfigurationError
 from evertally.kinds.fields import Flag, Label, Labels, OptionError, Probability, Text, Whole, says
@@ -146,6 +146,10 @@ class LinearQueriesQuery(DynamicQuery):
         if self.family["kind"] != "count" and len(named) != 1:
             raise OptionError(None, "needs either 'column' (the value) or 'columns' (the coordinates of the value)")
         _check_queries(family_of, self.given(), "show")
+        if self.columns is not None:
+            wanted = _coordinates(family_of(self.given()))
+            if len(self.columns) != wanted or len(set(self.columns)) != wanted:
+                raise OptionError("columns", f"the values of this family have {wanted} coordinates: a column for each")
         return self
 
 
@@ -157,6 +161,12 @@ def range_family(parameters: Parameters) -> Any:
 def family_of(parameters: Parameters) -> Any:
     """The family of linear_queries."""
     return read_family(parameters["family"])
+
+
+def _coordinates(family: Any) -> int:
+    if isinstance(family, HalfSpaces):
+        return family.dimension
+    return len(family.shape) if isinstance(family, Boxes | Marginals) else 1
 
 
 def shown_queries(family: Any, asked: Any) -> dict[str, Any]:

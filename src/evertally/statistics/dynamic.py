@@ -126,7 +126,7 @@ class LinearQueries(Dynamic):
 
     `family` says what may be asked (evertally.dynamic.families: `Count`, `Points`, `Ranges`, `Boxes`, `Marginals`,
     `Queries`, `HalfSpaces`); `show` what every release shows, by name or as a list; `release.answer(query)` has every
-    query of the family.
+    query of the family (with `static="matrix"` and "multiplicative-weights" those that were declared).
 
     `mechanism="auto"`: a linear encoder is counted by L, as in `DynamicRange` (dynamic-data 13.1 [R]); a static
     mechanism that looks at data (`static="multiplicative-weights"`) is run anew at public times, if `every` or
@@ -164,6 +164,8 @@ _IN_ORDER = "in order"  # a snapshot keeps tables sorted by name
 def _shown(family: Any, queries: Any, called: str) -> tuple[dict[str, Any], Any]:
     """The queries that are shown by their names, and the option as a snapshot keeps it."""
     if queries is None:
+        if not family.shown:
+            raise ConfigurationError("the family names no queries by itself: declare some, or say what to show")
         return family.shown, None
     if isinstance(queries, Mapping):
         pairs = queries[_IN_ORDER] if list(queries) == [_IN_ORDER] else list(queries.items())

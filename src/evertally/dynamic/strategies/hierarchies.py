@@ -183,5 +183,7 @@ def _best_fanout(size: int, pure: bool) -> int:
         return axis.seems() * axis.height * (axis.height if pure else 1)
 
     # From sqrt(U) on a hierarchy has two levels, and from U on one.
-    fanouts = {*range(2, min(size, _EVERY + 1)), *(math.isqrt(size) + i for i in range(-2, 3)), size}
+    # Over many cells a look at one takes long, and neighbours hardly differ.
+    near = range(2, min(size, _EVERY + 1)) if size <= 2**13 else (2, 3, 4, 6, 8, 12, 16, 24, 32)
+    fanouts = {*near, *(math.isqrt(size) + i for i in (range(-2, 3) if size <= 2**13 else (0,))), size}
     return min((fanout for fanout in sorted(fanouts) if 2 <= fanout <= max(size, 2)), key=badness, default=2)
