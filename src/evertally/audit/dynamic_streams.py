@@ -1,0 +1,240 @@
+"""Neighbouring streams of insertions and deletions, all of them up to a length, and what the door makes of them.
+
+What is one step of the neighbouring relation is written down here once more, from dynamic-data 1.3 and the declared
+options alone: what the mechanism charges for a step is not asked. An item is its insertion and everything that names
+it: repeated deletions, deletions that come too early, insertions of the same name once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations, combinations_with_replacement, product
+from typing import Any
+
+from evertally.audit.game import Factory
+from evertally.errors import ConfigurationError
+from evertally.noise import NoiseKey, ZeroNoise
+from evertally.privacy import Neighbours
+from evertally.statistics.dynamic_options import Dynamic
+
+_ME, _OTHER = "me", "somebody else"
+_NOBODY = "0" * 32  # no token: it names a lifetime that never was
+
+
+@dataclass(frozen=True)
+class Record:
+    """An insertion (sign 1) or a deletion (-1) at a tick, of a cell, by the name of an item."""
+
+    tick: int
+    sign: int
+    cell: int
+    name: str = ""
+
+
+Stream = tuple[Record, ...]  # in their order of arrival
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two neighbouring streams."""
+
+    left: Stream
+    right: Stream
+
+    def __str__(self) -> str:
+        return f"{shown(self.left)} against {shown(self.right)}"
+
+
+def shown(stream: Stream) -> str:
+    """A stream in a few words: what comes (+) and goes (-), and at which tick; the cells by letters."""
+    words = [
+        f"{'+' if record.sign > 0 else '-'}{'ab'[record.cell]}{':other' if record.name == _OTHER else ''}@{record.tick}"
+        for record in stream
+    ]
+    return " ".join(words) or "nothing"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The declared facts that say what neighbours are."""
+
+    identity: str
+    protects: str
+    replaced: bool
+    deletions: bool
+    lifetimes: int
+    group: int  # events of one user
+    cells: int
+
+    @classmethod
+    def of(cls, model: Dynamic) -> Facts:
+        return cls(
+            model.identity,
+            model.protects,
+            Neighbours.parse(model.neighbours) is Neighbours.REPLACE,
+            model.deletions,
+            model.lifetimes,
+            model.max_events_per_user or 1,
+            min(2, model._family.cells),
+        )
+
+    @property
+    def named(self) -> bool:
+        return self.identity in ("id", "token")
+
+
+def neighbours(facts: Facts, ticks: int, most: int) -> Iterator[Pair]:
+    """All pairs with at most `most` records of an item (or, where items have no names, in all) within so many ticks."""
+    if facts.named and facts.protects == "item":
+        yield from _items(facts, ticks, most)
+    elif facts.protects == "item":
+        yield from _unnamed_items(facts, ticks, most + 1)
+    else:
+        yield from _events(facts, ticks, most if facts.named else most + 1)
+
+
+def _scripts(facts: Facts, ticks: int, most: int, name: str = "") -> Iterator[Stream]:
+    """Every sequence of at most so many records; more than two of them in one cell."""
+    for length in range(1, most + 1):
+        cells = range(facts.cells if length <= 2 else 1)
+        deleted = [] if not facts.deletions else [0] if facts.named else cells
+        actions = [(1, cell) for cell in cells] + [(-1, cell) for cell in deleted]
+        for when in combinations_with_replacement(range(1, ticks + 1), length):
+            for what in product(actions, repeat=length):
+                yield tuple(Record(t, sign, cell, name) for t, (sign, cell) in zip(when, what, strict=True))
+
+
+def _bystanders(facts: Facts, ticks: int) -> list[Stream]:
+    """What others do: nothing, or an item that comes in the middle and stays, or one that goes."""
+    middle = (ticks + 1) // 2
+    stays = (Record(middle, 1, 0, _OTHER),)
+    return [(), stays, (*stays, Record(ticks, -1, 0, _OTHER))] if facts.deletions else [(), stays]
+
+
+def _merged(one: Stream, other: Stream) -> Stream:
+    return tuple(sorted((*one, *other), key=lambda record: record.tick))
+
+
+def _items(facts: Facts, ticks: int, most: int) -> Iterator[Pair]:
+    """With and without a name, or with another name's records in its place."""
+    scripts = [s for s in _scripts(facts, ticks, most, _ME) if s[0].sign > 0 or len(s) < most]
+    if facts.identity == "token":  # each insertion is an item of its own
+        scripts = [s for s in scripts if sum(record.sign > 0 for record in s) == 1]
+    for others in _bystanders(facts, ticks):
+        for script in scripts:
+            yield Pair(_merged(script, others), others)
+    if facts.replaced:
+        short = [s for s in scripts if len(s) <= 2 and s[0].sign > 0]
+        for one, other in combinations(short, 2):
+            yield Pair(one, tuple(replace(record, name="another") for record in other))
+
+
+def _unnamed_items(facts: Facts, ticks: int, most: int) -> Iterator[Pair]:
+    """With and without an insertion and, maybe, its deletion. By value that one has the same value and comes later."""
+    for stream in _scripts(facts, ticks, most):
+        for i, inserted in enumerate(stream):
+            if inserted.sign < 0:
+                continue
+            yield from _pairs(facts, stream, [i])
+            for j, deleted in enumerate(stream):
+                own = facts.identity == "raw" or (j > i and deleted.cell == inserted.cell)
+                if deleted.sign < 0 and own:
+                    yield from _pairs(facts, stream, [i, j])
+
+
+def _pairs(facts: Facts, stream: Stream, taken: list[int]) -> Iterator[Pair]:
+    """Without an item, or with another one in its place."""
+    rest = tuple(record for k, record in enumerate(stream) if k not in taken)
+    yield Pair(stream, rest)
+    if facts.replaced and len(rest) == len(stream) - 2:
+        i, j = taken
+        first, second = stream[i], stream[j]
+        for cell in range(facts.cells):
+            other = (replace(first, tick=second.tick, cell=cell), replace(second, tick=first.tick, cell=cell))
+            yield Pair(stream, _merged(rest, other))
+
+
+def _events(facts: Facts, ticks: int, most: int) -> Iterator[Pair]:
+    """With and without one record (or those of one user), or with another one at its tick."""
+    others = _bystanders(facts, ticks) if facts.named else [()]
+    for script in _scripts(facts, ticks, most, _ME if facts.named else ""):
+        for context in others:
+            for taken in combinations(range(len(script)), min(facts.group, len(script))):
+                rest = tuple(record for k, record in enumerate(script) if k not in taken)
+                yield Pair(_merged(script, context), _merged(rest, context))
+                if facts.replaced and facts.group == 1:
+                    for sign, cell in product((1, -1), range(facts.cells)):
+                        changed = [replace(r, sign=sign, cell=cell) if k in taken else r for k, r in enumerate(script)]
+                        yield Pair(_merged(script, context), _merged(tuple(changed), context))
+
+
+# -- through the door ------------------------------------------------------------------------------------------------
+
+
+def values_of(model: Dynamic) -> tuple[Any, ...]:
+    """A value in each of the cells that the streams use."""
+    family: Any = model._family
+    if family.cells == 1:
+        return (None,)
+    found: dict[int, Any] = {}
+    for value in _candidates(family):
+        cell = family.cell(value)
+        if cell is not None:
+            found.setdefault(cell, value)
+        if len(found) == 2:
+            return tuple(found.values())
+    raise ConfigurationError("the auditor knows no values of this family of queries")
+
+
+def _candidates(family: Any) -> Iterator[Any]:
+    if hasattr(family, "axes"):
+        yield from product(*(list(_candidates(axis)) for axis in family.axes))
+    elif hasattr(family, "attributes"):
+        yield from product(*(values for _, values in family.attributes))
+    elif getattr(family, "edges", None) is not None:
+        edges = [float(edge) for edge in family.edges]
+        yield from [*edges, *((a + b) / 2 for a, b in zip(edges, edges[1:], strict=False))]
+    elif hasattr(family, "size"):
+        yield from range(family.size)
+    else:
+        for name in ("categories", "universe", "points"):
+            yield from getattr(family, name, ())
+
+
+Player = Callable[[Stream, NoiseKey], Any]
+
+
+@dataclass
+class Players:
+    """Plays streams through `step` (or, where users are protected, `step_events`) of fresh copies of a mechanism."""
+
+    make: Factory
+    ticks: int
+
+    def __post_init__(self) -> None:
+        model = self.make(ZeroNoise())
+        self.facts, self.values = Facts.of(model), values_of(model)
+        self.users = model.unit == "user"
+
+    def play(self, stream: Stream, key: NoiseKey | None = None) -> Iterator[tuple[Any, Any]]:
+        """The mechanism and its release after each tick."""
+        mechanism = self.make(ZeroNoise() if key is None else key)
+        tokens: dict[str, str] = {}
+        for tick in range(1, self.ticks + 1):
+            now = [record for record in stream if record.tick == tick]
+            events = [self._event(record, tokens) for record in now]
+            # Everything that one of two neighbours lacks belongs to one user.
+            owners = {"users": [record.name or _ME for record in now]} if self.users else {}
+            release = mechanism.step_events(events, **owners)
+            if self.facts.identity == "token":
+                names = [record.name for record in now if record.sign > 0]
+                tokens |= dict(zip(names, mechanism.tokens, strict=True))
+            yield mechanism, release
+
+    def _event(self, record: Record, tokens: dict[str, str]) -> tuple[str, Any, Any]:
+        value = self.values[record.cell]
+        if record.sign > 0:
+            return "insert", value, record.name or None
+        name = tokens.get(record.name, _NOBODY) if self.facts.identity == "token" else record.name or None
+        return "delete", value, name
