@@ -17,19 +17,20 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
+from itertools import product
 from typing import Any, TypeGuard
 
 import numpy as np
 
-from evertally.audit.dynamic_inputs import FixedKey, Spent, partition_loss, releases_of, spent
+from evertally.audit.dynamic_inputs import FixedKey, Releases, Spent, partition_loss, releases_of, spent
 from evertally.audit.dynamic_streams import Facts, Pair, Players, Record, Stream, neighbours
 from evertally.audit.game import Factory, FloatArray, IntArray, public
 from evertally.audit.gaussian import ImpulseSource, claimed_mu, laplace_scales
 from evertally.audit.report import Report
-from evertally.audit.whitebox import again, smaller
+from evertally.audit.whitebox import smaller
 from evertally.dynamic.linear import UpdateEngine
-from evertally.noise import DiscreteGaussian, ItemSource, Law, NoiseKey, ZeroNoise
+from evertally.noise import DiscreteGaussian, Law, NoiseKey
 from evertally.noise.source import ZeroSource
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from evertally.statistics.dynamic_options import Dynamic
@@ -38,6 +39,7 @@ Audit = tuple[str, Callable[[], Report]]
 
 _RECORDS = 3  # of streams that are all tried
 _LONGEST_LIFE = 3
+_SHORT = 6  # ticks for which streams are played through constructions
 _LONG, _LONGER = 12, 48  # ticks of copies on which single lifetimes are tried, of constructions and counters
 _GAME, _LOUD = 3, 4.0  # ticks of a game, and its epsilon or rho at least
 _JOINTLY = 4  # pairs that are also held against the law of the boundaries
@@ -86,10 +88,6 @@ def _ticks(model: Dynamic, most: int) -> int:
     return min(model.horizon or most, most)
 
 
-def players_of(model: Dynamic, ticks: int) -> Players:
-    return Players(again(model), ticks)  # type: ignore[arg-type]
-
-
 def all_pairs(model: Dynamic, ticks: int) -> list[Pair]:
     """All neighbouring streams of a few records."""
     facts = Facts.of(model)
@@ -112,35 +110,32 @@ def lifetimes(model: Dynamic, most: int) -> list[Pair]:
 # -- the signed linear counter -----------------------------------------------------------------------------------------
 
 
-class _Impulses(ImpulseSource, ZeroSource):
+class _Impulses(ZeroSource):
     """Impulses for the draws from a number on, in as many columns as there are."""
 
     def __init__(self, start: int) -> None:
-        super().__init__()
-        self._start = start
+        self._start, self._impulses = start, ImpulseSource()
 
     def draws(self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
-        return super().draws(lane, law, nodes, coordinates, first + self._start)
+        return self._impulses.draws(lane, law, nodes, coordinates, first + self._start)
 
-
-class _ImpulseKey(ZeroNoise):
-    def __init__(self, start: int) -> None:
-        self.made = _Impulses(start)
-
-    def source(self, *path: str | bytes) -> ItemSource:
-        return self.made  # type: ignore[return-value]
+    @property
+    def drawn(self) -> list[Law]:
+        """The law of each draw."""
+        return [self._impulses.laws[lane] for lane, _ in self._impulses.columns]
 
 
 def noise_matrix(model: Dynamic, ticks: int) -> tuple[FloatArray, list[Law], float]:
     """W (ticks x draws) of a column of the row, the law of each draw, and how often a release is rounded."""
-    make, parts, start = again(model), [], 0  # type: ignore[arg-type]
+    parts: list[FloatArray] = []
+    made, start = Players(model, ticks).engine, 0
     while True:
-        key = _ImpulseKey(start)
-        noise = make(key)._presence_engine().inner.noise
+        source = _Impulses(start)
+        noise = made(source).inner.noise
         response = noise.advance(ticks) / float(2**34)
-        laws, width = list(key.made.laws[lane] for lane, _ in key.made.columns), response.shape[1]
+        laws = source.drawn
         parts.append(response[:, : max(0, len(laws) - start)])
-        start += width
+        start += response.shape[1]
         if start >= len(laws):
             return np.concatenate(parts, axis=1), laws, float(noise.spread(ticks).roundings)
 
@@ -173,7 +168,7 @@ def paths(players: Players, pairs: Iterable[Pair]) -> tuple[list[Pair], FloatArr
 
     @cache
     def path(stream: Stream) -> IntArray:
-        return np.array([mechanism._kept.played.recent[-1] for mechanism, _ in players.play(stream)])
+        return np.array([row for row, _ in players.play(stream)])
 
     found: dict[bytes, tuple[Pair, IntArray]] = {}
     for pair in pairs:
@@ -193,7 +188,7 @@ def linear_report(model: Dynamic, pairs: list[Pair], tried: str) -> Report:
         losses = Losses(*noise_matrix(model, ticks))
         if not losses.known:
             return Report.attack(model, tried, False, "of refined Laplace estimates there is no formula", "not here")
-        candidates, moved = paths(players_of(model, ticks), pairs)
+        candidates, moved = paths(Players(model, ticks), pairs)
         lost = losses.of(moved)
     except np.linalg.LinAlgError:
         return Report.computed(model, "a combination of releases that carries no noise", "closed form", unit, claimed, math.inf)
@@ -230,24 +225,25 @@ def schedules(model: Dynamic) -> Iterator[tuple[str, Callable[[], FixedKey]]]:
 def inputs_report(model: Dynamic, ticks: int) -> Report:
     """All neighbouring streams of a few records, and single lifetimes over more ticks, and what their releases cost;
     the worst ones together with what the boundaries tell."""
-    pairs = [*all_pairs(model, ticks), *lifetimes(model, _LONG)]
-    players = players_of(model, _ticks(model, _LONG))
-    found: list[tuple[float, Pair, str, Callable[[], FixedKey], Spent]] = []
-    for words, key in schedules(model):
+    tried = [(all_pairs(model, ticks - 1), _SHORT), (lifetimes(model, _LONG), _LONG)]
+    players = Players(model, _SHORT)
+    played_by = [(pairs, players.of(_ticks(model, length))) for pairs, length in tried]
+    found: list[tuple[float, Pair, str, Callable[[], FixedKey], Spent, Players]] = []
+    for (words, key), (pairs, players) in product(schedules(model), played_by):
 
         @cache
-        def played(stream: Stream, key: Callable[[], FixedKey] = key) -> Any:
+        def played(stream: Stream, key: Callable[[], FixedKey] = key, players: Players = players) -> Releases:
             return releases_of(players, stream, key())
 
         for pair in pairs:
             cost = spent(played(pair.left), played(pair.right))
             if cost.wrong:
                 return Report.attack(model, f"{pair}{words}", True, cost.wrong, "exact inputs")
-            found.append((_lost(model.charge, 0.0, cost), pair, words, key, cost))
+            found.append((_lost(model.charge, 0.0, cost), pair, words, key, cost, players))
     found.sort(key=lambda one: -one[0])
     unit, claimed = _claim(model.charge)
     best = (0.0, "nothing")
-    for lost, pair, words, key, cost in found[: _JOINTLY if model.partition != "identity" else 1]:
+    for lost, pair, words, key, cost, players in found[: _JOINTLY if model.partition != "identity" else 1]:
         told = partition_loss(players, pair, key().closes) if model.partition != "identity" else 0.0
         best = max(best, (_lost(model.charge, told, cost) if told else lost, f"{pair}{words}"))
     return Report.computed(model, best[1], "exact inputs", unit, claimed, best[0])
@@ -280,8 +276,9 @@ class OneOfTwo:
 
     columns = 1
 
-    def __init__(self, model: Dynamic, players: Players, pair: Pair, key: NoiseKey) -> None:
-        self._players, self._pair, self._key = players, pair, key
+    def __init__(self, players: Players, pair: Pair, key: NoiseKey) -> None:
+        model = players.model
+        self._pair, self._play = pair, partial(players.play, key=key)
         self._running: Any = None
         self.guarantee, self.charge = model.guarantee, model.charge
         self.mechanism, self.horizon = model.mechanism, players.ticks
@@ -290,7 +287,7 @@ class OneOfTwo:
     def step(self, row: int) -> FloatArray:
         if self._running is None:
             stream = self._pair.left if row else self._pair.right
-            self._running = self._players.play(stream, self._key)
+            self._running = self._play(stream)
         return public(next(self._running)[1])
 
 
@@ -299,10 +296,10 @@ def game_of(model: Dynamic) -> Factory:
     what is charged for a step, and what is not, is the same for every promise."""
     ticks = _ticks(model, _GAME)
     copied = _copy(model, ticks, _LONGEST_LIFE, guarantee=_loud(model.guarantee))
-    players = players_of(copied, ticks)
+    players = Players(copied, ticks)
     gone = [pair for pair in lifetimes(copied, ticks) if pair.left[-1].tick == min(2, ticks)]
     pair = (gone or lifetimes(copied, ticks))[0]
-    return lambda key: OneOfTwo(copied, players, pair, key)
+    return lambda key: OneOfTwo(players, pair, key)
 
 
 def _loud(promise: Guarantee) -> Guarantee:
@@ -316,6 +313,6 @@ def _loud(promise: Guarantee) -> Guarantee:
 
 def inputs_of(model: Dynamic) -> list[Any]:
     """Some ticks of records, the first two of them different."""
-    players = players_of(model, 1)
+    players = Players(model, 1)
     streams = [[Record(1, 1, 0, f"{tick}-{n}") for n in range(count)] for tick, count in enumerate((3, 0, 9, 1))]
-    return [[players._event(record, {}) for record in stream] for stream in streams]
+    return [[players.event(record, {}) for record in stream] for stream in streams]

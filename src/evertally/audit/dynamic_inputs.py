@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -104,44 +103,31 @@ class Releases:
 
 
 def releases_of(players: Players, stream: Stream, key: FixedKey) -> Releases:
-    """Plays a stream through the door of a copy, whose static mechanism tells what it was asked."""
+    """Plays a stream, and lets the static mechanism (and the sizes of nodes) tell what they were asked for."""
     noted = Releases()
-    with noting(SizeRelease, noted):
-        for number, (mechanism, _) in enumerate(_watched(players, stream, key, noted)):
-            assert number < players.ticks, mechanism
+    with noting(players.model._taken.static, noted), noting(SizeRelease, noted):
+        for _ in players.play(stream, key):
+            pass
     return noted
 
 
-def _watched(players: Players, stream: Stream, key: FixedKey, noted: Releases) -> Iterator[tuple[Any, Any]]:
-    def make(key: Any) -> Any:
-        mechanism = players.make(key)
-        static = mechanism._taken.static
-        # Of this one object alone: every copy has its own.
-        static.fit = partial(_noted_fit, static.fit, noted)
-        return mechanism
-
-    yield from Players(make, players.ticks).play(stream, key)
-
-
-def _noted_fit(fit: Any, noted: Releases, data: IntArray, budget: Any, place: Any, size_hint: int | None = None) -> Any:
-    noted.note(data, budget, place)
-    return fit(data, budget, place, size_hint)
-
-
 @contextmanager
-def noting(kind: Any, noted: Releases) -> Iterator[None]:
-    """Releases of a class of static mechanisms, written down for the time of a `with` block."""
-    fit = kind.fit
+def noting(static: Any, noted: Releases) -> Iterator[None]:
+    """Releases of one static mechanism, or of all of a class, written down for the time of a `with` block."""
+    fit, of_class = static.fit, isinstance(static, type)
 
-    def watched(self: Any, data: IntArray, budget: Any, place: Any, size_hint: int | None = None) -> Any:
-        noted.note(data, budget, place)
-        return fit(self, data, budget, place, size_hint)
+    def watched(*arguments: Any, **options: Any) -> Any:
+        noted.note(*arguments[of_class : of_class + 3])
+        return fit(*arguments, **options)
 
-    kind.fit = watched
+    static.fit = watched
     try:
         yield
     finally:
-        kind.fit = fit
+        if of_class:
+            static.fit = fit
+        else:
+            del static.fit
 
 
 @dataclass(frozen=True)
@@ -217,11 +203,11 @@ def _segments(
     ticks: list[int | None] = []
     closed_before = 0
     for tick in range(1, players.ticks + 1):
-        before, short = [r for r in stream if r.tick <= tick], Players(players.make, tick)
+        before, short = [r for r in stream if r.tick <= tick], players.of(tick)
 
-        def closed(noise: int, at: int = tick, part: Stream = tuple(before), to: Players = short) -> int:
+        def closed(noise: int, at: int = tick, part: Stream = tuple(before), of: Players = short) -> int:
             key = FixedKey(closes, planted={(lane, at): noise})
-            for _ in to.play(part, key):
+            for _ in of.play(part, key):
                 pass
             assert key.source_made is not None
             # One threshold for each segment: the first, and one more for each that was closed.

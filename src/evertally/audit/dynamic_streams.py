@@ -7,14 +7,18 @@ it: repeated deletions, deletions that come too early, insertions of the same na
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from itertools import combinations, combinations_with_replacement, product
 from typing import Any
 
-from evertally.audit.game import Factory
+import numpy as np
+
+from evertally.audit.game import IntArray
+from evertally.audit.whitebox import again
 from evertally.errors import ConfigurationError
-from evertally.noise import NoiseKey, ZeroNoise
+from evertally.noise import ItemSource, NoiseKey, ZeroNoise
 from evertally.privacy import Neighbours
 from evertally.statistics.dynamic_options import Dynamic
 
@@ -202,39 +206,79 @@ def _candidates(family: Any) -> Iterator[Any]:
             yield from getattr(family, name, ())
 
 
-Player = Callable[[Stream, NoiseKey], Any]
+Engines = Callable[[ItemSource], Any]
 
 
-@dataclass
+class Replica:
+    """Door, presence and engine of a mechanism, without choosing and calibrating anew: what many streams need of it."""
+
+    def __init__(self, model: Dynamic, engine: Engines, key: NoiseKey) -> None:
+        self._door, self._form = model._door, model._form
+        self._engine: Any = engine(key.source("audit"))
+        self._state, self._tick = self._engine.start(), 0
+
+    def step(self, events: list[Any], owners: list[str]) -> tuple[IntArray, Any]:
+        """The row behind the release of the next tick, and what is shown of it."""
+        batch = self._door.batch(self._door.events(events, self._tick + 1))
+        self._engine.begin(self._tick)
+        played = self._engine.play(batch, self._state)
+        self._state, self._tick = played.state, self._tick + 1
+        row = np.asarray(played.rows[-1])
+        return row, self._form.show(row)
+
+    @property
+    def tokens(self) -> list[str]:
+        minted: list[str] = self._engine.presence.tokens()
+        return minted
+
+
+class WithUsers:
+    """A mechanism that protects users, whole: the cap on their events is before the door."""
+
+    def __init__(self, model: Dynamic, engine: Engines, key: NoiseKey) -> None:
+        self._mechanism: Any = again(model)(key)  # type: ignore[arg-type]
+
+    def step(self, events: list[Any], owners: list[str]) -> tuple[IntArray, Any]:
+        release = self._mechanism.step_events(events, users=owners)
+        return self._mechanism._kept.played.recent[-1], release.value
+
+    @property
+    def tokens(self) -> list[str]:
+        minted: list[str] = self._mechanism.tokens
+        return minted
+
+
 class Players:
-    """Plays streams through `step` (or, where users are protected, `step_events`) of fresh copies of a mechanism."""
+    """Plays streams through the door of copies of a mechanism."""
 
-    make: Factory
-    ticks: int
+    def __init__(self, model: Dynamic, ticks: int) -> None:
+        self.model, self.ticks = model, ticks
+        self.engine: Engines = model._blueprint().engine  # the static mechanism of this plan is now the model's
+        self._facts, self._values = Facts.of(model), values_of(model)
+        self._copy = WithUsers if model.unit == "user" else Replica
 
-    def __post_init__(self) -> None:
-        model = self.make(ZeroNoise())
-        self.facts, self.values = Facts.of(model), values_of(model)
-        self.users = model.unit == "user"
+    def of(self, ticks: int) -> Players:
+        """The same for another number of ticks."""
+        other = copy(self)
+        other.ticks = ticks
+        return other
 
-    def play(self, stream: Stream, key: NoiseKey | None = None) -> Iterator[tuple[Any, Any]]:
-        """The mechanism and its release after each tick."""
-        mechanism = self.make(ZeroNoise() if key is None else key)
+    def play(self, stream: Stream, key: NoiseKey | None = None) -> Iterator[tuple[IntArray, Any]]:
+        """The row behind the release of each tick, and what is shown of it."""
+        played: Any = self._copy(self.model, self.engine, ZeroNoise() if key is None else key)
         tokens: dict[str, str] = {}
         for tick in range(1, self.ticks + 1):
             now = [record for record in stream if record.tick == tick]
-            events = [self._event(record, tokens) for record in now]
             # Everything that one of two neighbours lacks belongs to one user.
-            owners = {"users": [record.name or _ME for record in now]} if self.users else {}
-            release = mechanism.step_events(events, **owners)
-            if self.facts.identity == "token":
-                names = [record.name for record in now if record.sign > 0]
-                tokens |= dict(zip(names, mechanism.tokens, strict=True))
-            yield mechanism, release
+            yield played.step([self.event(record, tokens) for record in now], [record.name or _ME for record in now])
+            if self._facts.identity == "token":
+                inserted = [record.name for record in now if record.sign > 0]
+                tokens |= dict(zip(inserted, played.tokens, strict=True))
 
-    def _event(self, record: Record, tokens: dict[str, str]) -> tuple[str, Any, Any]:
-        value = self.values[record.cell]
+    def event(self, record: Record, tokens: Mapping[str, str]) -> tuple[str, Any, Any]:
+        """A record as the door takes it."""
+        value = self._values[record.cell]
         if record.sign > 0:
             return "insert", value, record.name or None
-        name = tokens.get(record.name, _NOBODY) if self.facts.identity == "token" else record.name or None
+        name = tokens.get(record.name, _NOBODY) if self._facts.identity == "token" else record.name or None
         return "delete", value, name
