@@ -225,7 +225,8 @@ def schedules(model: Dynamic) -> Iterator[tuple[str, Callable[[], FixedKey]]]:
 def inputs_report(model: Dynamic, ticks: int) -> Report:
     """All neighbouring streams of a few records, and single lifetimes over more ticks, and what their releases cost;
     the worst ones together with what the boundaries tell."""
-    tried = [(all_pairs(model, ticks - 1), _SHORT), (lifetimes(model, _LONG), _LONG)]
+    length = _SHORT if model.mechanism == "interval-tree" else _LONG
+    tried = [(all_pairs(model, ticks - 1), length), (lifetimes(model, _LONG), _LONG)]
     players = Players(model, _SHORT)
     played_by = [(pairs, players.of(_ticks(model, length))) for pairs, length in tried]
     found: list[tuple[float, Pair, str, Callable[[], FixedKey], Spent, Players]] = []
@@ -240,7 +241,8 @@ def inputs_report(model: Dynamic, ticks: int) -> Report:
             if cost.wrong:
                 return Report.attack(model, f"{pair}{words}", True, cost.wrong, "exact inputs")
             found.append((_lost(model.charge, 0.0, cost), pair, words, key, cost, players))
-    found.sort(key=lambda one: -one[0])
+    # Among equals those that bring most updates, and late: the boundaries may tell more.
+    found.sort(key=lambda one: (-one[0], -len(one[1].left), -one[1].left[0].tick))
     unit, claimed = _claim(model.charge)
     best = (0.0, "nothing")
     for lost, pair, words, key, cost, players in found[: _JOINTLY if model.partition != "identity" else 1]:

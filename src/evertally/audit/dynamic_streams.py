@@ -28,12 +28,13 @@ _NOBODY = "0" * 32  # no token: it names a lifetime that never was
 
 @dataclass(frozen=True)
 class Record:
-    """An insertion (sign 1) or a deletion (-1) at a tick, of a cell, by the name of an item."""
+    """An insertion (sign 1) or a deletion (-1) at a tick, of a cell, by the name of an item; `owner` sent it."""
 
     tick: int
     sign: int
     cell: int
     name: str = ""
+    owner: str = _OTHER
 
 
 Stream = tuple[Record, ...]  # in their order of arrival
@@ -68,6 +69,7 @@ class Facts:
     replaced: bool
     deletions: bool
     lifetimes: int
+    unique: bool  # declared: no item is deleted twice
     group: int  # events of one user
     cells: int
 
@@ -79,6 +81,7 @@ class Facts:
             Neighbours.parse(model.neighbours) is Neighbours.REPLACE,
             model.deletions,
             model.lifetimes,
+            model.unique_deletions,
             model.max_events_per_user or 1,
             min(2, model._family.cells),
         )
@@ -110,9 +113,9 @@ def _scripts(facts: Facts, ticks: int, most: int, name: str = "") -> Iterator[St
 
 
 def _bystanders(facts: Facts, ticks: int) -> list[Stream]:
-    """What others do: nothing, or an item that comes in the middle and stays, or one that goes."""
-    middle = (ticks + 1) // 2
-    stays = (Record(middle, 1, 0, _OTHER),)
+    """What others do: nothing, or an item that comes late (so that another one can be gone before) and stays, or one
+    that goes."""
+    stays = (Record(max(1, ticks - 1), 1, 0, _OTHER),)
     return [(), stays, (*stays, Record(ticks, -1, 0, _OTHER))] if facts.deletions else [(), stays]
 
 
@@ -135,16 +138,20 @@ def _items(facts: Facts, ticks: int, most: int) -> Iterator[Pair]:
 
 
 def _unnamed_items(facts: Facts, ticks: int, most: int) -> Iterator[Pair]:
-    """With and without an insertion and, maybe, its deletion. By value that one has the same value and comes later."""
+    """With and without an insertion and, maybe, its deletion (or several, unless that is declared to be impossible). By
+    value that one has the same value and comes later."""
     for stream in _scripts(facts, ticks, most):
         for i, inserted in enumerate(stream):
             if inserted.sign < 0:
                 continue
-            yield from _pairs(facts, stream, [i])
-            for j, deleted in enumerate(stream):
-                own = facts.identity == "raw" or (j > i and deleted.cell == inserted.cell)
-                if deleted.sign < 0 and own:
-                    yield from _pairs(facts, stream, [i, j])
+            deleted = [
+                j
+                for j, record in enumerate(stream)
+                if record.sign < 0 and (facts.identity == "raw" or (j > i and record.cell == inserted.cell))
+            ]
+            for count in range(2 if facts.unique else len(deleted) + 1):
+                for own in combinations(deleted, count):
+                    yield from _pairs(facts, stream, [i, *own])
 
 
 def _pairs(facts: Facts, stream: Stream, taken: list[int]) -> Iterator[Pair]:
@@ -165,12 +172,14 @@ def _events(facts: Facts, ticks: int, most: int) -> Iterator[Pair]:
     for script in _scripts(facts, ticks, most, _ME if facts.named else ""):
         for context in others:
             for taken in combinations(range(len(script)), min(facts.group, len(script))):
-                rest = tuple(record for k, record in enumerate(script) if k not in taken)
-                yield Pair(_merged(script, context), _merged(rest, context))
+                # What is taken is all that one user sent; everything else comes from as many others.
+                sent = tuple(replace(r, owner=_ME if k in taken else f"user {k}") for k, r in enumerate(script))
+                rest = tuple(record for record in sent if record.owner != _ME)
+                yield Pair(_merged(sent, context), _merged(rest, context))
                 if facts.replaced and facts.group == 1:
                     for sign, cell in product((1, -1), range(facts.cells)):
-                        changed = [replace(r, sign=sign, cell=cell) if k in taken else r for k, r in enumerate(script)]
-                        yield Pair(_merged(script, context), _merged(tuple(changed), context))
+                        changed = tuple(replace(r, sign=sign, cell=cell) if r.owner == _ME else r for r in sent)
+                        yield Pair(_merged(sent, context), _merged(changed, context))
 
 
 # -- through the door ------------------------------------------------------------------------------------------------
@@ -269,8 +278,7 @@ class Players:
         tokens: dict[str, str] = {}
         for tick in range(1, self.ticks + 1):
             now = [record for record in stream if record.tick == tick]
-            # Everything that one of two neighbours lacks belongs to one user.
-            yield played.step([self.event(record, tokens) for record in now], [record.name or _ME for record in now])
+            yield played.step([self.event(record, tokens) for record in now], [record.owner for record in now])
             if self._facts.identity == "token":
                 inserted = [record.name for record in now if record.sign > 0]
                 tokens |= dict(zip(inserted, played.tokens, strict=True))
