@@ -1,11 +1,11 @@
 """Audits of what is present now: insertions and deletions, through the door that the mechanism really has.
 
 * The signed linear counter ("linear"): all neighbouring streams of a few records are played without noise, and what
-  their rows differ by is held against the noise matrix that is read off the program: Gaussian noise by the most powerful
-  test, Laplace noise by the sum over its draws, which is the exact loss.
+  their rows differ by is held against the noise matrix that is read off the program: Gaussian noise by the most
+  powerful test, Laplace noise by the sum over its draws, which is the exact loss.
 * Constructions around a static mechanism: the exact input of every release on two neighbouring streams, with the same
   boundaries and restarts (`audit.dynamic_inputs`).
-* Games with the worst pair, and the attacks on what every mechanism keeps.
+* Games with one lifetime, at a weak promise, and the attacks on what every mechanism keeps.
 
 Which streams are neighbours is said in `audit.dynamic_streams`; what a mechanism charges for a step is never asked.
 Copies are audited: shorter horizons, lifetimes of three ticks at most, two cells. dynamic-data 11.4, 13.6.
@@ -42,7 +42,7 @@ _LONGEST_LIFE = 3
 _SHORT = 6  # ticks for which streams are played through constructions
 _LONG, _LONGER = 12, 48  # ticks of copies on which single lifetimes are tried, of constructions and counters
 _GAME, _LOUD = 3, 4.0  # ticks of a game, and its epsilon or rho at least
-_JOINTLY = 4  # pairs that are also held against the law of the boundaries
+_JOINTLY = 2  # pairs that are also held against the law of the boundaries
 
 
 def is_dynamic(model: Any) -> TypeGuard[Dynamic]:
@@ -153,7 +153,7 @@ class Losses:
         if all(isinstance(law, DiscreteGaussian) for law in self.laws):
             variances = np.array([float(law.sigma_squared) for law in self.laws if isinstance(law, DiscreteGaussian)])
             C = (self.W * variances) @ self.W.T + self.roundings / 12 * np.eye(len(self.W))
-            return np.sqrt(np.einsum("ntc,tu,nuc->n", moved, np.linalg.inv(C), moved, optimize=True))
+            return np.asarray(np.sqrt(np.einsum("ntc,tu,nuc->n", moved, np.linalg.inv(C), moved, optimize=True)))
         z = np.einsum("it,ntc->nic", np.linalg.inv(self.W), moved, optimize=True)
         return np.asarray(np.einsum("nic,i->n", np.abs(np.rint(z)), 1 / laplace_scales(self.laws)))
 
@@ -191,7 +191,9 @@ def linear_report(model: Dynamic, pairs: list[Pair], tried: str) -> Report:
         candidates, moved = paths(Players(model, ticks), pairs)
         lost = losses.of(moved)
     except np.linalg.LinAlgError:
-        return Report.computed(model, "a combination of releases that carries no noise", "closed form", unit, claimed, math.inf)
+        return Report.computed(
+            model, "a combination of releases that carries no noise", "closed form", unit, claimed, math.inf
+        )
     worst = int(np.argmax(lost))
     return Report.computed(model, f"{tried}: {candidates[worst]}", "closed form", unit, claimed, float(lost[worst]))
 

@@ -200,33 +200,33 @@ def boundaries_of(players: Players, stream: Stream, closes: Closes) -> Boundarie
 def _segments(
     players: Players, stream: Stream, closes: Closes, lane: str, threshold: str
 ) -> Iterator[tuple[tuple[int | None, ...], bool]]:
+    def closed(noise: int, tick: int) -> int:
+        """How many segments are closed after a tick whose test has this noise."""
+        key = FixedKey(closes, planted={(lane, tick): noise})
+        for _ in players.of(tick).play(stream, key):
+            pass
+        assert key.source_made is not None
+        # One threshold for each segment: the first, and one more for each that was closed.
+        return len({node for name, node in key.source_made.asked if name == threshold}) - 1
+
     ticks: list[int | None] = []
-    closed_before = 0
+    before = 0
     for tick in range(1, players.ticks + 1):
-        before, short = [r for r in stream if r.tick <= tick], players.of(tick)
-
-        def closed(noise: int, at: int = tick, part: Stream = tuple(before), of: Players = short) -> int:
-            key = FixedKey(closes, planted={(lane, at): noise})
-            for _ in of.play(part, key):
-                pass
-            assert key.source_made is not None
-            # One threshold for each segment: the first, and one more for each that was closed.
-            return len({node for name, node in key.source_made.asked if name == threshold}) - 1
-
-        forced = closed(NEVER) > closed_before
-        ticks.append(None if forced else _least(lambda noise, c=closed, b=closed_before: c(noise) > b))
+        forced = closed(NEVER, tick) > before
+        ticks.append(None if forced else _least(closed, tick, before))
         if forced or closes(tick):
             yield tuple(ticks), True
-            ticks, closed_before = [], closed_before + 1
+            ticks, before = [], before + 1
     if ticks:
         yield tuple(ticks), False
 
 
-def _least(closes: Callable[[int], bool]) -> int:
+def _least(closed: Callable[[int, int], int], tick: int, before: int) -> int:
+    """The smallest noise that closes a segment."""
     low, high = -_FARTHEST, _FARTHEST  # does not close, closes
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if closes(middle) else (middle, high)
+        low, high = (low, middle) if closed(middle, tick) > before else (middle, high)
     return high
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
-from itertools import combinations, combinations_with_replacement, product
+from itertools import combinations, combinations_with_replacement, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -207,7 +207,7 @@ def _candidates(family: Any) -> Iterator[Any]:
         yield from product(*(values for _, values in family.attributes))
     elif getattr(family, "edges", None) is not None:
         edges = [float(edge) for edge in family.edges]
-        yield from [*edges, *((a + b) / 2 for a, b in zip(edges, edges[1:], strict=False))]
+        yield from [*edges, *((a + b) / 2 for a, b in pairwise(edges))]
     elif hasattr(family, "size"):
         yield from range(family.size)
     else:

@@ -299,7 +299,9 @@ def _contract_steps(factory: Factory, model: Any) -> list[Step]:
         return []
     inputs = _inputs(model)
     found: Attacks = [("replay", lambda: attacks.replay_attack(factory, *inputs[:2]))]
-    if is_question(model) or is_dynamic(model):  # of other mechanisms the labels of a release are its content, not its form
+    if is_question(model) or is_dynamic(
+        model
+    ):  # of other mechanisms the labels of a release are its content, not its form
         found.append(("bad record", lambda: attacks.bad_record_attack(factory)))
     if model.horizon is not None and model.horizon <= _LONGEST_ATTACK:
         found.append(("horizon", lambda: attacks.horizon_attack(factory, inputs[1])))

@@ -6,11 +6,13 @@ Bugs inside of trees, partitions and nodes are planted beside them: tests/dynami
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from audit.bugs.planting import Bug, all_of, plant, replaced
+from audit.bugs.planting import Bug, all_of, plant, replaced, scaled
+from evertally.counting.tree import TreeProcess
 from evertally.dynamic import anew, lifetimes, planning, presence, tolls
 from evertally.dynamic.anew import Anew
 from evertally.dynamic.charges import Encoder, Relation
@@ -100,6 +102,21 @@ def one_row_for_an_item() -> Bug:
         )
 
     return replaced(planning, _question=forgetful)
+
+
+@plant("lifetimes under the noise of a tree")
+def signs_in_the_factor() -> Bug:
+    """noise of a factor with entries of both signs, at the price of the others (13.1: (2, 4, 2) without G >= 0)"""
+
+    def advance(self: Any, count: int = 1) -> Any:
+        # R = 1 - shift: an update costs 2, one that comes and goes in the next tick 6, where 4 are charged.
+        law = scaled(self.law, Fraction(2, self.levels))
+        draws = self._source.draws("signed", law, range(1, self.tick + count + 1), self.columns)
+        path = np.cumsum(np.cumsum(draws, axis=0), axis=0)[self.tick :]
+        self.tick += count
+        return path
+
+    return replaced(TreeProcess, advance=advance)
 
 
 @plant(_EXPIRE)

@@ -61,6 +61,13 @@ def gaussian_lifetimes() -> Verdict:
     return worst(long(DynamicCount(guarantee=CONCENTRATED, horizon=_LONG, key=simulation(0))))
 
 
+@probe("closed form", "lifetimes under the noise of a tree")
+def lifetimes_in_a_tree() -> Verdict:
+    """A binary tree of many levels: what comes and goes is in as many nodes as two updates, but for one."""
+    tree: dict[str, Any] = {"process": "tree", "radix": 2}
+    return worst(long(DynamicCount(guarantee=CONCENTRATED, horizon=_LONG, key=simulation(0), **tree)))
+
+
 @probe("closed form", "records of names from outside, one by one")
 def records_of_names() -> Verdict:
     model = histogram(CONCENTRATED, 8, protects="event")
@@ -121,7 +128,9 @@ def boundaries() -> Verdict:
 @probe("exact law", "rounds of multiplicative weights, for data of which the same size was told")
 def rounds() -> Verdict:
     """What is drawn may follow from the noisy size, and from nothing else."""
-    static: Any = make_static("multiplicative-weights", Queries({"x": [1, 0], "y": [0, 1]}, ["p", "q"]), pure=True, options={})
+    static: Any = make_static(
+        "multiplicative-weights", Queries({"x": [1, 0], "y": [0, 1]}, ["p", "q"]), pure=True, options={}
+    )
     drawn = []
     for copies in (1, 4000):
         log: list[Any] = []
