@@ -180,7 +180,14 @@ def paths(players: Players, pairs: Iterable[Pair]) -> tuple[list[Pair], FloatArr
 
 
 def linear_report(model: Dynamic, pairs: list[Pair], tried: str) -> Report:
-    """The worst of these pairs against the noise of the program."""
+    """The worst of these pairs against the noise of the program.
+
+    >>> import evertally as et
+    >>> model = et.DynamicCount(guarantee=et.PureDP(1.0), horizon=None, key=et.simulation(0))
+    >>> report = linear_report(model, all_pairs(model, 3), "short")
+    >>> report.adversary, round(report.fraction, 6)
+    ('short: +a@1 -a@2 against nothing', 1.0)
+    """
     charge = model.charge
     ticks = max((record.tick for pair in pairs for record in pair.left), default=1)
     unit, claimed = ("epsilon", charge.epsilon) if isinstance(charge, PureDP) else ("mu", claimed_mu(_rho(charge)))
@@ -226,7 +233,13 @@ def schedules(model: Dynamic) -> Iterator[tuple[str, Callable[[], FixedKey]]]:
 
 def inputs_report(model: Dynamic, ticks: int) -> Report:
     """All neighbouring streams of a few records, and single lifetimes over more ticks, and what their releases cost;
-    the worst ones together with what the boundaries tell."""
+    the worst ones together with what the boundaries tell.
+
+    >>> import evertally as et
+    >>> model = et.DynamicCount(guarantee=et.PureDP(1.0), horizon=7, mechanism="subtract", key=et.simulation(0))
+    >>> inputs_report(model, ticks=3).fraction
+    1.0
+    """
     length = _SHORT if model.mechanism == "interval-tree" else _LONG
     tried = [(all_pairs(model, ticks - 1), length), (lifetimes(model, _LONG), _LONG)]
     players = Players(model, _SHORT)

@@ -92,7 +92,12 @@ class Facts:
 
 
 def neighbours(facts: Facts, ticks: int, most: int) -> Iterator[Pair]:
-    """All pairs with at most `most` records of an item (or, where items have no names, in all) within so many ticks."""
+    """All pairs with at most `most` records of an item (or, where items have no names, in all) within so many ticks.
+
+    >>> names = Facts("id", "item", False, True, lifetimes=1, unique=False, group=1, cells=1)
+    >>> [str(pair) for pair in neighbours(names, ticks=1, most=2)][:4]
+    ['+a@1 against nothing', '-a@1 against nothing', '+a@1 +a@1 against nothing', '+a@1 -a@1 against nothing']
+    """
     if facts.named and facts.protects == "item":
         yield from _items(facts, ticks, most)
     elif facts.protects == "item":
