@@ -108,13 +108,18 @@ def test_the_noise_matrix_of_a_tree():
 
 def test_exact_inputs_of_a_tree():
     model = histogram(horizon=3, mechanism="tree", deletions=False)
-    players = Players(model, 3)
+    players, fit = Players(model, 3), Additive.fit
     one, none = (releases_of(players, stream, FixedKey()) for stream in ((COMES,), ()))
     assert [asked.data for asked in one.by_place.values()] == [(1, 0, 0), (1, 0, 0), (0, 0, 0)]
     assert spent(one, none).epsilon == 1
     assert not spent(one, none).wrong
-    assert type(model._taken.static) is Additive
-    assert "fit" not in vars(model._taken.static), "nothing is left behind"
+    assert Additive.fit is fit, "nothing is left behind"
+
+
+def test_a_user_is_a_group_of_records_in_constructions_too():
+    user = {"unit": "user", "max_events_per_user": 2, "protects": "event", "identity": "raw"}
+    report = inputs_report(histogram(horizon=3, mechanism="subtract", **user), 3)
+    assert report.fraction == pytest.approx(1.0)
 
 
 def test_a_place_with_other_data_is_noticed():

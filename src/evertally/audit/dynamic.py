@@ -217,6 +217,10 @@ def _never(level: int, segment: int) -> bool:
     return False
 
 
+def _always(level: int, segment: int) -> bool:
+    return True
+
+
 def _often(level: int, segment: int) -> bool:
     return (level + segment) % 3 == 0
 
@@ -227,7 +231,7 @@ def schedules(model: Dynamic) -> Iterator[tuple[str, Callable[[], FixedKey]]]:
     if model.partition != "identity":
         yield ", a boundary at every second tick", lambda: FixedKey(lambda tick: tick % 2 == 0)
     if model.mechanism == "interval-tree":
-        yield ", with restarts", lambda: FixedKey(restarts=_often)
+        yield ", with restarts at every step", lambda: FixedKey(restarts=_always)
         yield ", with nodes that halt", lambda: FixedKey(restarts=_often, halts=True)
 
 
@@ -258,6 +262,7 @@ def inputs_report(model: Dynamic, ticks: int) -> Report:
             found.append((_lost(model.charge, 0.0, cost), pair, words, key, cost, players))
     # Among equals those that bring most updates, and late: the boundaries may tell more.
     found.sort(key=lambda one: (-one[0], -len(one[1].left), -one[1].left[0].tick))
+    assert found[0][0] > 0, "a construction whose releases nobody saw"
     unit, claimed = _claim(model.charge)
     best = (0.0, "nothing")
     for lost, pair, words, key, cost, players in found[: _JOINTLY if model.partition != "identity" else 1]:

@@ -105,29 +105,29 @@ class Releases:
 def releases_of(players: Players, stream: Stream, key: FixedKey) -> Releases:
     """Plays a stream, and lets the static mechanism (and the sizes of nodes) tell what they were asked for."""
     noted = Releases()
-    with noting(players.model._taken.static, noted), noting(SizeRelease, noted):
+    with noting(type(players.model._taken.static), noted), noting(SizeRelease, noted):
         for _ in players.play(stream, key):
             pass
     return noted
 
 
 @contextmanager
-def noting(static: Any, noted: Releases) -> Iterator[None]:
-    """Releases of one static mechanism, or of all of a class, written down for the time of a `with` block."""
-    fit, of_class = static.fit, isinstance(static, type)
+def noting(kind: Any, noted: Releases) -> Iterator[None]:
+    """Releases of all static mechanisms of a class, written down for the time of a `with` block."""
+    fit, own = kind.fit, "fit" in vars(kind)
 
-    def watched(*arguments: Any, **options: Any) -> Any:
-        noted.note(*arguments[of_class : of_class + 3])
-        return fit(*arguments, **options)
+    def watched(self: Any, data: IntArray, budget: Any, place: Any, size_hint: int | None = None) -> Any:
+        noted.note(data, budget, place)
+        return fit(self, data, budget, place, size_hint)
 
-    static.fit = watched
+    kind.fit = watched
     try:
         yield
     finally:
-        if of_class:
-            static.fit = fit
+        if own:
+            kind.fit = fit
         else:
-            del static.fit
+            del kind.fit
 
 
 @dataclass(frozen=True)

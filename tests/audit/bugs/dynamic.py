@@ -5,7 +5,7 @@ Bugs inside of trees, partitions and nodes are planted beside them: tests/dynami
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +17,7 @@ from evertally.dynamic import anew, lifetimes, planning, presence, tolls
 from evertally.dynamic.anew import Anew
 from evertally.dynamic.charges import Encoder, Relation
 from evertally.dynamic.choosing import Question
+from evertally.dynamic.ledgers import Allocation
 from evertally.dynamic.lifetimes import Lifetimes, Minted, Named
 from evertally.dynamic.parts import Place, Updates
 from evertally.dynamic.sides import Side
@@ -30,9 +31,15 @@ _TOKENS = "items with tokens, all short streams"
 _EXPIRE = "items that expire"
 
 
-def charging(way: str, change: Callable[[Any], Change]) -> Bug:
+def charging(way: str, change: Change) -> Bug:
     """A relation with another charge for one way to find items."""
-    return replaced(Relation, **{way: lambda self, *facts: change(self)})
+    return replaced(Relation, **{way: lambda self, *facts: change})
+
+
+def taking(**facts: Any) -> Bug:
+    """Names from outside, charged as if other facts had been declared."""
+    original = Relation._id
+    return replaced(Relation, _id=lambda self, *rest: original(replace(self, **facts), *rest))
 
 
 # -- charges -----------------------------------------------------------------------------------------------------------
@@ -41,37 +48,37 @@ def charging(way: str, change: Callable[[Any], Change]) -> Bug:
 @plant(_TOKENS)
 def item_charged_once() -> Bug:
     """an item charged like one update (dynamic-data 13.1: it comes and it goes, (2, 2, 1))"""
-    return charging("_token", lambda relation: Change(1, 1, 1))
+    return charging("_token", Change(1, 1, 1))
 
 
 @plant("lifetimes under Gaussian noise")
 def squares_of_one_update() -> Bug:
     """an item charged with the square of one update (13.1: (2, 1, 1) in place of (2, 2, 1))"""
-    return charging("_id", lambda relation: Change(2, 1, 1))
+    return charging("_id", Change(2, 1, 1))
 
 
 @plant("records of names from outside, one by one")
 def names_charged_once() -> Bug:
     """names from outside charged once in the event unit (6.3: without its insertion a name may begin another life)"""
-    return charging("_id", lambda relation: Change(2, 2, 1))
+    return taking(protects="item")
 
 
 @plant(_NAMES)
 def one_life_of_two() -> Bug:
     """two lives of a name charged as one (13.1: k lives are (2k, 2k, 1))"""
-    return charging("_id", lambda relation: Change(2, 2, 1))
+    return taking(lifetimes=1)
 
 
 @plant("updates without names")
 def floor_at_the_raw_price() -> Bug:
     """a floor at zero for the price of a plain sum (13.1: where it bites, an update acts twice)"""
-    return charging("_value", lambda relation: Change(1, 1, 1))
+    return charging("_value", Change(1, 1, 1))
 
 
 @plant("items in each other's place")
 def replaced_for_one() -> Bug:
     """an item in another one's place for the price of one (13.1: (4, 6, 2))"""
-    return charging("_token", lambda relation: Change(2, 2, 1))
+    return charging("_token", Change(2, 2, 1))
 
 
 @plant("items without names whose deletions may come twice")
@@ -135,6 +142,20 @@ def runs_one_tick_short() -> Bug:
 def anew_for_one() -> Bug:
     """releases anew charged for one lifetime where two change (13.3, 6.3)"""
     return replaced(anew, anew_toll=lambda setting: Toll(1, 1))
+
+
+@plant("inputs of two trees, for users")
+def users_like_events_in_trees() -> Bug:
+    """the records of a user charged as one by constructions (1.3: a group of them)"""
+    steps = Relation.steps.fget  # type: ignore[attr-defined]
+    return replaced(Relation, steps=property(lambda self: steps(replace(self, max_events_per_user=None))))
+
+
+@plant("inputs of an interval tree")
+def rounds_for_nothing() -> Bug:
+    """nodes that pay for their first round only (6.10: restarts release everything anew)"""
+    shares = Allocation.shares
+    return replaced(Allocation, shares=lambda self, level, round_: shares(self, level, 1))
 
 
 @plant("boundaries together with the releases at them")

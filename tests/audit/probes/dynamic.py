@@ -119,6 +119,18 @@ def anew() -> Verdict:
     return worst(*(inputs_report(histogram(protects=unit, **options), 4) for unit in ("item", "event")))
 
 
+@probe("exact law", "inputs of two trees, for users")
+def two_trees() -> Verdict:
+    user: dict[str, Any] = {"unit": "user", "max_events_per_user": 2, "protects": "event", "identity": "raw"}
+    return worst(inputs_report(histogram(horizon=3, mechanism="subtract", **user), 3))
+
+
+@probe("exact law", "inputs of an interval tree")
+def interval_tree() -> Verdict:
+    """Boundaries, restarts and halts given by noise; all streams of two ticks, and lifetimes over twelve."""
+    return worst(inputs_report(histogram(horizon=12, mechanism="interval-tree"), 3))
+
+
 @probe("exact law", "boundaries together with the releases at them")
 def boundaries() -> Verdict:
     options: dict[str, Any] = {"mechanism": "doubling", "partition": "finite", "construction": {"svt": "cumulative"}}
