@@ -53,6 +53,18 @@ def test_a_spec_touches_nothing_but_the_spec(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["audit.png", "visits.toml"]
 
 
+def test_a_spec_of_what_is_present_now(tmp_path: Path) -> None:
+    updates = {"action": "what", "id": "flight", "protects": "item"}
+    wards = {"kind": "dynamic_histogram", "column": "ward", "categories": ["a", "b"], "max_lifetime": 12}
+    queries = {"name": "present", "kind": "dynamic_count", **updates}, {"name": "wards", **wards, **updates}
+    spec = tmp_path / "present.toml"
+    spec.write_text(spec_text(*queries, stream={"name": "visits", "horizon": 24}, guarantee={"epsilon": 1.0}))
+    result = call(spec)
+    assert result.exit_code == 0, result.output
+    for words in ("present: DynamicCount", "wards: DynamicHistogram", "lifetimes:", "one lifetime", "(all queries)"):
+        assert words in result.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -32,7 +32,7 @@ def quick(monkeypatch):
     monkeypatch.setitem(suite.SIZES, "short", QUICK)
 
 
-COMPUTED = ("closed form", "exact law", "transcript")
+COMPUTED = ("closed form", "exact law", "transcript", "exact inputs")
 NOTHING_LOST = "it does not look at data, and loses nothing"
 
 # -- every mechanism -------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from evertally import statistics
 from evertally.audit.game import Factory
 from evertally.audit.report import Progress, Report
 from evertally.audit.suite import Effort, audit_mechanism
+from evertally.dynamic import families
 from evertally.histogram import expressions
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 
@@ -33,6 +34,11 @@ _LEVELS = "each level is shown against its half, and no transcript is at the thr
 _SEPARATE = "with a delta, closes and Gaussian noise of H are shown apart"
 _ROTATES = "a mean hardly moves when an event is replaced"
 _NOTHING = "it does not look at data, and loses nothing"
+_COMES_AND_GOES = "what comes and what goes share noise, so one item shows less than two updates"
+_TWO_LIVES = "charged for two lives, or two items, that show most at different ticks"
+_SAME_NODES = "what comes and what goes share nodes, so one item shows less than two updates"
+_ROUNDS = "charged for all levels and rounds of a node, of which one item meets a part"
+_TESTS = "the scales of the test are those of the paper, which charge twice"
 _ELSEWHERE = "which labels are shown is audited by exact laws in the tests"
 
 
@@ -91,6 +97,12 @@ _OBLIVIOUS, _FIXED = ApproxDP(4.0, 1e-6, adversary="oblivious"), ZCDP(0.5, adver
 _ONE: dict[str, Any] = {"columns": 5, "max_per_event": 1, "neighbours": "replace"}
 _BUSY: dict[str, Any] = _ONE | {"largest": 10_000, "max_events_per_tick": 100}
 _USER: dict[str, Any] = {"unit": "user", "max_events_per_user": 2}
+_COUNTED, _EXPIRING, _ANEW = "dynamic-data 13.1", "dynamic-data 13.2", "dynamic-data 13.3"
+_INSERTED, _SUBTRACTED, _INTERVALS = "dynamic-data 5", "dynamic-data 6.1", "dynamic-data 6.2-6.10"
+_WARDS: dict[str, Any] = {"categories": _LABELS}
+_EVENT: dict[str, Any] = {"protects": "event"}
+_CLOSE: dict[str, Any] = {"construction": {"svt": "cumulative"}}
+_MANY = families.Queries({"x": [1, 0, 1, 0], "y": [0, 1, 1, 0], "z": [0.5, 0.5, 0, 1]}, ["p", "q", "r", "s"])
 _SELECTED: dict[str, Any] = {"first": 2, "columns": _LABELS, "switches": 3}
 
 AUDITED: tuple[Audited, ...] = (
@@ -182,6 +194,55 @@ AUDITED: tuple[Audited, ...] = (
     _query("StreamingTopK", CONCENTRATED, 100, "meta-gauss", _META, why=_ELSEWHERE, first=2, columns=3),
     _query("StreamingTopK", CONCENTRATED, 100, "tree", _BASE, why=_ELSEWHERE, first=2, columns=3),
     _query("StreamingTopK", PURE, 100, "tree", _BASE, why=_ELSEWHERE, first=2, columns=3, max_per_event=1),
+    # what is present now: counted
+    _query("DynamicCount", CONCENTRATED, 365, "linear", _COUNTED, why=_COMES_AND_GOES),
+    _query("DynamicCount", PURE, 365, "linear", _COUNTED, why=_COMES_AND_GOES),
+    _query("DynamicCount", CONCENTRATED, None, "linear", _EXPIRING, max_lifetime=168),
+    _query("DynamicHistogram", PURE, None, "linear", _COUNTED, identity="token", **_WARDS),
+    _query("DynamicHistogram", PURE, None, "linear", _COUNTED, identity="token", **_EVENT, **_WARDS),
+    _query("DynamicHistogram", PURE, None, "linear", _COUNTED, identity="value", **_EVENT, **_WARDS),
+    _query("DynamicHistogram", CONCENTRATED, 100, "linear", _COUNTED, identity="raw", **_EVENT, **_WARDS),
+    _query("DynamicHistogram", CONCENTRATED, 100, "linear", _COUNTED, why=_TWO_LIVES, **_EVENT, **_WARDS),
+    _query("DynamicHistogram", PURE, None, "linear", _COUNTED, why=_TWO_LIVES, lifetimes=2, **_WARDS),
+    _query("DynamicHistogram", CONCENTRATED, 100, "linear", _COUNTED, why=_TWO_LIVES, neighbours="replace", **_WARDS),
+    _query("DynamicRange", PURE, None, "linear", _COUNTED, size=16),
+    _query("DynamicRange", CONCENTRATED, 100, "linear", _COUNTED, why=_COMES_AND_GOES, size=16),
+    _query("LinearQueries", PURE, None, "linear", _COUNTED, first=families.Boxes([4, 4])),
+    _query("LinearQueries", CONCENTRATED, 100, "linear", _COUNTED, why=_COMES_AND_GOES, first=_MANY),
+    # what is present now: constructions
+    _query("DynamicHistogram", PURE, 100, "anew", _ANEW, every=10, **_WARDS),
+    _query("DynamicHistogram", CONCENTRATED, None, "anew", _ANEW, every=10, max_lifetime=30, **_WARDS),
+    _query(
+        "LinearQueries",
+        PURE,
+        None,
+        "anew",
+        _ANEW,
+        first=_MANY,
+        static="multiplicative-weights",
+        every=5,
+        max_lifetime=9,
+    ),
+    _query("DynamicHistogram", PURE, 100, "tree", _INSERTED, why=_SAME_NODES, **_WARDS),
+    _query("DynamicCount", CONCENTRATED, None, "doubling", _INSERTED, deletions=False),
+    _query(
+        "DynamicHistogram", PURE, 100, "doubling", _INSERTED, partition="finite", deletions=False, **_CLOSE, **_WARDS
+    ),
+    _query("DynamicHistogram", PURE, 100, "subtract", _SUBTRACTED, **_WARDS),
+    _query("DynamicHistogram", ZCDP(8.0), None, "subtract", _SUBTRACTED, identity="raw", **_EVENT, **_WARDS),
+    _query("DynamicHistogram", APPROXIMATE, 100, "subtract", _SUBTRACTED, why=_TESTS, partition="finite", **_WARDS),
+    _query("DynamicHistogram", PURE, 100, "interval-tree", _INTERVALS, why=_ROUNDS, **_WARDS),
+    _query("DynamicHistogram", CONCENTRATED, None, "interval-tree", _INTERVALS, why=_ROUNDS, **_WARDS),
+    _query(
+        "DynamicHistogram",
+        ApproxDP(8.0, 1e-6),
+        None,
+        "interval-tree",
+        _INTERVALS,
+        why=_ROUNDS,
+        partition="infinite",
+        **_WARDS,
+    ),
 )
 
 

@@ -7,6 +7,8 @@ It depends on what is known about the mechanism:
 * Linear mechanisms with Gaussian noise: the closed form read off the program, the measured separation of the most
   powerful score, and the exact Renyi divergences of a tiny instance where that can be enumerated.
 * Queries on column sums: the exact audit of their engine (`audit.columns`), and games of the pair that is worst for it.
+* What is present now: all short neighbouring streams through the real door, the exact input of every release
+  (`audit.dynamic`), and games of a pair that shows much.
 * Mechanisms that release labels: games, the closed form of their counts, and a report of what is audited elsewhere.
 * Any other object with `step` and a `guarantee`: random streams, changes of single ticks and the adaptive adversaries,
   with a trained score; the most promising one is played to the end on fresh games.
@@ -26,6 +28,7 @@ import numpy as np
 
 from evertally.audit import adversaries, attacks, whitebox
 from evertally.audit.columns import close_pair_of, column_audits, counters_behind, replicas, worker_of
+from evertally.audit.dynamic import dynamic_audits, game_of, inputs_of, is_dynamic
 from evertally.audit.estimators import threshold_bound
 from evertally.audit.game import Adversary, Factory
 from evertally.audit.gaussian import node_form
@@ -40,6 +43,7 @@ from evertally.noise import simulation
 from evertally.privacy import ZCDP, ApproxDP, Guarantee
 from evertally.statistics import Counter, RunningMean
 from evertally.statistics.column_options import Guessing, is_question
+from evertally.statistics.dynamic_options import Dynamic
 from evertally.statistics.linear_options import Linear, is_linear
 
 Effort = Literal["short", "long"]
@@ -57,6 +61,7 @@ class Sizes:
     objects: int  # games with one Python object each; ten times as many by the most promising adversary
     least: int = 2000  # games of any adversary
     wait: int = 30  # ticks for which an interval of a partition waits
+    streams: int = 4  # ticks of streams of insertions and deletions that are all tried
 
     def games(self, ticks: int, columns: int, main: bool) -> int:
         games = min(self.trials, self.numbers // (ticks * columns))
@@ -68,7 +73,7 @@ _LONGEST_ATTACK = 2000  # ticks
 
 SIZES: dict[str, Sizes] = {
     "short": Sizes(64, 1_000_000, 40_000, 30_000, 2_000),
-    "long": Sizes(1024, 60_000_000, 400_000, 100_000, 20_000, wait=300),
+    "long": Sizes(1024, 60_000_000, 400_000, 100_000, 20_000, wait=300, streams=5),
 }
 
 
@@ -144,6 +149,8 @@ def plan(
     rules, model = _Rules(SIZES[effort], ticks, seed, confidence), factory(simulation(0))
     if is_question(model):
         return _column_steps(factory, model, rules)
+    if is_dynamic(model):
+        return _dynamic_steps(factory, model, rules)
     if releases_labels(model):
         return _label_steps(factory, model, rules)
     if not is_linear(model):
@@ -258,6 +265,13 @@ def _column_steps(factory: Factory, model: Guessing, rules: _Rules) -> list[Step
     return steps + _contract_steps(factory, model)
 
 
+def _dynamic_steps(factory: Factory, model: Dynamic, rules: _Rules) -> list[Step]:
+    steps = [Step(name, run) for name, run in dynamic_audits(model, rules.sizes.streams)]
+    pair = adversaries.Scripted("one lifetime", np.array([[1]]), np.array([[0]]))
+    steps += _object_steps(game_of(model), [pair], rules.sizes.objects, rules)
+    return steps + _contract_steps(factory, model)
+
+
 def _label_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
     counts = counts_report(factory, model)
     steps = [] if counts is None else [Step("closed form", lambda: counts)]
@@ -285,17 +299,21 @@ def _contract_steps(factory: Factory, model: Any) -> list[Step]:
         return []
     inputs = _inputs(model)
     found: Attacks = [("replay", lambda: attacks.replay_attack(factory, *inputs[:2]))]
-    if is_question(model):  # of other mechanisms the labels of a release are its content, not its form
+    if is_question(model) or is_dynamic(
+        model
+    ):  # of other mechanisms the labels of a release are its content, not its form
         found.append(("bad record", lambda: attacks.bad_record_attack(factory)))
     if model.horizon is not None and model.horizon <= _LONGEST_ATTACK:
         found.append(("horizon", lambda: attacks.horizon_attack(factory, inputs[1])))
-    if is_question(model) and not model._task.selects:
+    if is_dynamic(model) or (is_question(model) and not model._task.selects):
         found.append(("restore", lambda: attacks.restore_attack(factory, inputs, copies=3)))
     return _as_steps(model, found)
 
 
 def _inputs(model: Any) -> list[Any]:
     """Some inputs of `step`, the first two of them different."""
+    if is_dynamic(model):
+        return inputs_of(model)
     if isinstance(model, Counter):
         return [3, 0, 900, 1]
     if by_column(model):

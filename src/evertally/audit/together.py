@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from evertally.audit.adversaries import FirstTick
+from evertally.audit.dynamic import is_dynamic
+from evertally.audit.dynamic_streams import values_of
 from evertally.audit.game import Factory, FloatArray, public
 from evertally.audit.labels import as_numbers
 from evertally.audit.suite import SIZES, Effort, Step, judge_of
@@ -62,6 +64,8 @@ def _fed(mechanism: Any, x: int) -> Any:
 
 def _event(mechanism: Any) -> Any:
     """The event with the largest row."""
+    if is_dynamic(mechanism):
+        return "insert", values_of(mechanism)[0], _LABEL
     if isinstance(mechanism, RunningMean):
         return mechanism.upper
     weight = mechanism._options["max_weight"]
