@@ -32,8 +32,9 @@ class Updates(Secret):
     """The updates of one tick in their order of arrival: bounded, and (except raw ones) known to be valid.
 
     `signs` are +1 (insertion) and -1 (deletion); `items` are the numbers of lifetimes, never used twice, or -1 where
-    updates are told apart by value alone. `arrived` counts all updates of the tick that the partition must see
-    (dynamic-data 10.1.7 and 14.2); None: as many as there are.
+    updates are told apart by value alone. `arrived` counts all that came, with what the door dropped, in the event
+    unit (dynamic-data 10.1.7). The partitions of this room do not read it: they count what the door lets through, and
+    pay for the two places that one record can move there (14.2).
     """
 
     cells: IntArray
