@@ -228,6 +228,7 @@ AUDITED: tuple[Audited, ...] = (
     _query(
         "DynamicHistogram", PURE, 100, "doubling", _INSERTED, partition="finite", deletions=False, **_CLOSE, **_WARDS
     ),
+    _query("DynamicCount", PURE, None, "doubling", _INSERTED, why=_TESTS, partition="infinite", deletions=False),
     _query("DynamicHistogram", PURE, 100, "subtract", _SUBTRACTED, **_WARDS),
     _query("DynamicHistogram", ZCDP(8.0), None, "subtract", _SUBTRACTED, identity="raw", **_EVENT, **_WARDS),
     _query("DynamicHistogram", APPROXIMATE, 100, "subtract", _SUBTRACTED, why=_TESTS, partition="finite", **_WARDS),
