@@ -117,6 +117,8 @@ def dynamic(
         wrong_calls=_WRONG,
         growth=1024,  # names that live, or have lived
         users=users,
+        # The law of every draw is compared with its charge elsewhere (tests/statistics/test_dynamic.py, tests/dynamic).
+        runs=300,
     )
 
 

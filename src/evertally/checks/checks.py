@@ -248,7 +248,10 @@ def check_error_formula(subject: Subject) -> None:
     sample = np.array(errors)  # runs, ticks, numbers
     if mechanism.stddev(1) is not None and subject.independent_numbers:
         for tick in range(1, n + 1):
-            ratio = float(np.mean(sample[:, tick - 1] ** 2)) / mechanism.stddev(tick) ** 2
+            deviation = mechanism.stddev(tick)
+            if deviation is None:  # an answer that waits for the next release is off by more than noise
+                continue
+            ratio = float(np.mean(sample[:, tick - 1] ** 2)) / deviation**2
             # The mean of m squares has relative deviation at most sqrt(5/m) (Laplace: kurtosis 6); six of them leave
             # less than 1e-6 for all ticks together. A factor of sqrt 2 in the scale does not pass.
             slack = 6 * math.sqrt(5 / (runs * sample.shape[2]))
