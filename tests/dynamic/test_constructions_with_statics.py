@@ -70,7 +70,7 @@ def test_without_noise_answers_are_exact(family, name, query, construction, give
         ("tree", {"deletions": False}, False),
         ("doubling", {"deletions": False, "partition": "infinite", "horizon": None}, False),
         ("subtract", {}, True),
-        ("anew", {"every": 4}, True),
+        ("anew", {"every": 4, "identity": "value"}, True),
         ("anew", {"every": None, "horizon": None, "identity": "id", "protects": "item"}, True),
     ],
 )

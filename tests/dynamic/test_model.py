@@ -88,7 +88,6 @@ class Run:
             options.get("max_lifetime"),
             options.get("deletions", True),
         )
-        self.clipped = options["mechanism"] == "anew"  # a static mechanism is given a data set (dynamic-data 13.3)
 
     def restore(self) -> None:
         self.statistic = et.restore(self.statistic.snapshot(), key=ZeroNoise())
@@ -96,7 +95,7 @@ class Run:
     def step(self, records: list[Record]) -> tuple[list[int], list[int]]:
         """Released and exact."""
         shown, present = self._both(records)
-        return shown, [max(0, x) for x in present] if self.clipped else present
+        return shown, present
 
     def _both(self, records: list[Record]) -> tuple[list[int], list[int]]:
         if self.tokens is None:

@@ -12,7 +12,7 @@ from multiset import Record
 from test_model import AWKWARD, CELLS, DENSE, DOORS, LENGTH, STALE, Run
 
 from evertally.contract.rows import from_bytes
-from evertally.dynamic import lifetimes
+from evertally.dynamic import presence
 from evertally.dynamic.holders import Holders
 from evertally.dynamic.lifetimes import Named
 from evertally.dynamic.prefix import FiniteTree
@@ -51,7 +51,7 @@ def forgets_the_dead(patch: pytest.MonkeyPatch) -> None:
 
 
 def does_not_floor(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(lifetimes, "Multiplicities", Everything)
+    patch.setattr(presence, "Multiplicities", Everything)
 
 
 def restores_without_what_was_deleted(patch: pytest.MonkeyPatch) -> None:

@@ -226,7 +226,7 @@ def test_every_family_by_every_construction(case: Any, mechanism: str) -> None:
         every=1 if mechanism == "anew" else None,
         guarantee=et.ZCDP(5.0),
         horizon=12,
-        largest=100,
+        max_items=100,
         key=key,
         name="test",
     )
@@ -250,7 +250,7 @@ def test_what_is_not_linear_is_asked_about() -> None:
     family = Queries({"half": [0.5, 1, 0]}, ["x", "y", "z"])
     common: dict[str, Any] = {"static": "multiplicative-weights", "guarantee": et.PureDP(1.0), "horizon": 100}
     with pytest.raises(et.ConfigurationError, match=r"answering 0 is off by at most 1,000.*subtract"):
-        et.LinearQueries(family, largest=1000, **common)
+        et.LinearQueries(family, max_items=1000, **common)
     with pytest.raises(et.ConfigurationError, match="no linear encoder"):
         et.LinearQueries(family, mechanism="linear", **common)
     assert et.LinearQueries(family, every=50, key=simulation(1), **common).mechanism == "anew"

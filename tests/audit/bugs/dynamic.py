@@ -13,7 +13,7 @@ import numpy as np
 
 from audit.bugs.planting import Bug, all_of, plant, replaced, scaled
 from evertally.counting.tree import TreeProcess
-from evertally.dynamic import anew, lifetimes, planning, presence, tolls
+from evertally.dynamic import anew, living, planning, presence, tolls
 from evertally.dynamic.anew import Anew
 from evertally.dynamic.charges import Encoder, Relation
 from evertally.dynamic.choosing import Question
@@ -186,12 +186,12 @@ def dead_names_forgotten() -> Bug:
 @plant("a dead name comes back after a restore")
 def dead_names_not_saved() -> Bug:
     """snapshots without the names that lived (6.3: after a restore they live again)"""
-    packed = presence.packed
+    packed = living.packed
 
     def lossy(kind: bytes, numbers: Any, lives: Any) -> bytes:
         return packed(kind, numbers, {name: life for name, life in lives.items() if life[0] >= 0})
 
-    return replaced(presence, packed=lossy)
+    return replaced(living, packed=lossy)
 
 
 @plant(_TOKENS)
@@ -229,7 +229,7 @@ def expired_by_value() -> Bug:
 @plant(_EXPIRE)
 def expired_late() -> Bug:
     """items that expire one tick after their time (13.2: then the run is longer than what is hidden)"""
-    made = lifetimes.presence_of
+    made = presence.presence_of
 
     def late(identity: Any, source: Any, *, longest: int | None = None, **options: Any) -> Any:
         return made(identity, source, longest=None if longest is None else longest + 1, **options)
@@ -240,7 +240,7 @@ def expired_late() -> Bug:
 @plant("boundaries together with the releases at them")
 def repeats_counted() -> Bug:
     """a partition that counts what the door has dropped, in the item unit (14.2: an item is two updates there)"""
-    made = lifetimes.presence_of
+    made = presence.presence_of
 
     def counting(identity: Any, source: Any, *, protects: str, **options: Any) -> Any:
         return made(identity, source, protects="event", **options)
