@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -139,7 +140,6 @@ def test_two_columns_as_records() -> None:
 
 
 def test_arrow_records() -> None:
-    pa = pytest.importorskip("pyarrow")
     column = pa.array([{"action": "insert", "value": "a", "id": 5}, None, {"action": "delete", "value": None, "id": 5}])
     assert read(NAMED, column) == [(0, 1, "5"), (-1, -1, "5")]
 

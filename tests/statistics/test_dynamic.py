@@ -15,6 +15,8 @@ from evertally.checks.interruptions import interrupted, lines_of
 from evertally.counting.path_factor import best_factor
 from evertally.dynamic.constructions import CONSTRUCTIONS
 from evertally.dynamic.families import Boxes, Count, HalfSpaces, Marginals, Points, Queries, Ranges
+from evertally.dynamic.static import registry
+from evertally.dynamic.strategies import hierarchies
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Recording, ZeroNoise, simulation
 
 PROMISE = et.ApproxDP(1.0, 1e-6)
@@ -417,3 +419,28 @@ def test_the_path_process_is_made_for_runs() -> None:
     made.step([])
     (law,) = {entry.law for entry in recording.draws}
     assert law == DiscreteGaussian(2 * 3 * best_factor(5).cost(5))
+
+
+@pytest.mark.parametrize(
+    ("family", "options"),
+    [
+        (Ranges(size=300), {"static": "hierarchy"}),
+        (Ranges(size=300), {"static": "hierarchy", "mechanism": "subtract"}),
+        (Queries({"some": [0, 1, 1], "all": [1, 1, 1]}, ["a", "b", "c"]), {"static": "matrix"}),
+    ],
+)
+def test_what_was_found_in_floats_is_found_once(family: Any, options: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another machine may find another fan-out or matrix: a stream that is restored there goes on with its own."""
+    common: dict[str, Any] = {"guarantee": et.ZCDP(0.5), "horizon": 9, "key": simulation(3)} | options
+    begun, calm = et.LinearQueries(family, **common), et.LinearQueries(family, **common)
+    records = [("insert", 2 if isinstance(family, Ranges) else "b", "ann")]
+    begun.step(records)
+    calm.step(records)
+
+    def elsewhere(*_: Any) -> Any:
+        raise AssertionError("a plan was made again")
+
+    monkeypatch.setattr(hierarchies, "_best_fanout", elsewhere)
+    monkeypatch.setattr(registry, "best_matrix", elsewhere)
+    again = et.restore(begun.snapshot(), key=simulation(3))
+    assert again.step([]).value == calm.step([]).value

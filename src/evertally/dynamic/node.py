@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -36,22 +35,12 @@ def size_law(budget: Budget) -> Law:
 
 
 class SizeRelease:
-    """How many items there are, as a static mechanism: a data set is one number."""
+    """How many items there are: a data set is one number. How far it is off, `margins` says."""
 
-    cells = width = unit = 1
-    pure = concentrated = additive = True
+    cells = width = 1
 
     def fit(self, data: IntArray, budget: Budget, place: Place, size_hint: int | None = None) -> IntArray:
         return data + place.draws(size_law(budget), 1)
-
-    def weights(self, query: Any) -> Any:
-        raise NotImplementedError("a size answers no query")
-
-    def error(self, budgets: Any, beta: float, size: float | None, query: Any = None) -> float:
-        raise NotImplementedError("bounds of sizes are in `margins`")
-
-    def stddev(self, budgets: Any, query: Any) -> float | None:
-        raise NotImplementedError("bounds of sizes are in `margins`")
 
 
 @dataclass(frozen=True, repr=False)

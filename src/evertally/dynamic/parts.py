@@ -71,6 +71,21 @@ class Place(Secret):
         return f"{self.lane}/{part}" if part else self.lane
 
 
+class Releasing(Protocol):
+    """What a tree of releases needs of a static mechanism."""
+
+    @property
+    def cells(self) -> int:
+        """Of the universe."""
+
+    @property
+    def width(self) -> int:
+        """Of the released row."""
+
+    def fit(self, data: IntArray, budget: Budget, place: Place, size_hint: int | None = None) -> IntArray:
+        """The released row."""
+
+
 class StaticMechanism(Protocol):
     """One release of one data set, under add/remove of one item (dynamic-data 3.1).
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from evertally.contract.rows import from_bytes, to_bytes
-from evertally.dynamic.parts import Budget, IntArray, Place, StaticMechanism
+from evertally.dynamic.parts import Budget, IntArray, Place, Releasing
 from evertally.errors import HorizonExceeded
 from evertally.privacy import PureDP
 from evertally.secret import Secret
@@ -75,9 +75,7 @@ class FiniteTree(Secret):
 
     PARTS = 3  # byte strings in a state
 
-    def __init__(
-        self, static: StaticMechanism, budget: Budget, length: int, place: Callable[[int, int], Place]
-    ) -> None:
+    def __init__(self, static: Releasing, budget: Budget, length: int, place: Callable[[int, int], Place]) -> None:
         assert length >= 1, "a tree has at least one index"
         self.levels = length.bit_length()
         self.share = budget.share(Fraction(1, self.levels))
@@ -167,7 +165,7 @@ class DoublingBlocks(Secret):
 
     PARTS = 2 + FiniteTree.PARTS
 
-    def __init__(self, static: StaticMechanism, budget: Budget, place: Callable[[str, int], Place]) -> None:
+    def __init__(self, static: Releasing, budget: Budget, place: Callable[[str, int], Place]) -> None:
         self._static, self._place = static, place
         self.half = budget.share(Fraction(1, 2))
         assert 2 * amount(self.half) == amount(budget), "outer and inner releases cost what there is, exactly"

@@ -22,6 +22,7 @@ from evertally.dynamic.families import Family, Points
 from evertally.dynamic.parts import Identity
 from evertally.dynamic.planning import Wanted, settle, ways
 from evertally.dynamic.presence import Minted, presence_of
+from evertally.dynamic.static import settled_options
 from evertally.encode.updates import UpdateDoor, records
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
@@ -209,6 +210,7 @@ class Dynamic(Mechanism):
         self.static = taken.static_name
         self.process = taken.process or "auto"
         static = taken.static
+        static_options = settled_options(taken.static_name, static, wanted.static_options)
         if cells and taken.static_name == "histogram":
             form: AnswersQueries = CellForm(list(shown), static.weights)
         else:
@@ -238,7 +240,7 @@ class Dynamic(Mechanism):
             "max_lifetime": longest,
             "static": taken.static_name,
             "rows": getattr(static, "address", ""),
-            "static_options": dict(wanted.static_options),
+            "static_options": static_options,
             "process": taken.process,
             "radix": self.radix,
             "memory_limit": wanted.memory_limit,
@@ -264,7 +266,7 @@ class Dynamic(Mechanism):
             settled={
                 "process": self.process,
                 "static": self.static,
-                "static_options": dict(wanted.static_options) or None,
+                "static_options": static_options or None,
                 "construction": dict(wanted.options) or None,
             }
             | (settled or {}),

@@ -9,6 +9,7 @@ from evertally.dynamic.static.registry import (
     make_static,
     rank_static,
     register_static,
+    settled_options,
     static_proof_elsewhere,
 )
 from evertally.dynamic.static.weights_update import MultiplicativeWeights
@@ -23,5 +24,6 @@ __all__ = [
     "make_static",
     "rank_static",
     "register_static",
+    "settled_options",
     "static_proof_elsewhere",
 ]

@@ -16,7 +16,7 @@ from evertally.dynamic.families import Boxes, Family, Marginals, Queries, Ranges
 from evertally.dynamic.parts import Budget, StaticMechanism
 from evertally.dynamic.static.additive import Additive
 from evertally.dynamic.static.weights_update import MultiplicativeWeights
-from evertally.dynamic.strategies import Explicit, Hierarchies, Identity, SquareRoot, Tables, best_matrix
+from evertally.dynamic.strategies import Asked, Explicit, Hierarchies, Identity, SquareRoot, Tables, best_matrix
 from evertally.errors import ConfigurationError
 from evertally.privacy import PureDP
 from evertally.ranking import Ranking, Way
@@ -73,7 +73,28 @@ def _matrix(family: Family, pure: bool, options: Mapping[str, Any]) -> Additive:
         if matrix.dtype.kind not in "iu" or matrix.ndim != 2 or (np.abs(matrix) > 2**31).any():
             raise ConfigurationError("matrix is a list of rows of whole numbers, none of them above 2^31")
         return Additive(family, Explicit(family, matrix.astype(np.int64)))
+    if "rows" in options:
+        if options["rows"] not in ("cells", "queries"):
+            raise ConfigurationError('rows is "cells" or "queries"')
+        return Additive(family, Identity(family) if options["rows"] == "cells" else Asked(family))
     return Additive(family, best_matrix(family, pure))
+
+
+def settled_options(name: str, static: StaticMechanism, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that lead to this static mechanism again, without looking for it: fan-outs and matrices are found in
+    floats, and another machine, or version, might find others. Snapshots keep them.
+
+    >>> settled_options("hierarchy", make_static("hierarchy", Ranges(size=1024), pure=False), {})
+    {'fanout': [3], 'root': False}
+    """
+    strategy = static.strategy if type(static) is Additive else None
+    if isinstance(strategy, Hierarchies):
+        return {"fanout": strategy.fanouts, "root": strategy.root}
+    if isinstance(strategy, Explicit):
+        return {"matrix": strategy.matrix.tolist()}
+    if name == "matrix":
+        return {"rows": "queries" if isinstance(strategy, Asked) else "cells"}
+    return dict(given)
 
 
 def _weights(family: Family, pure: bool, options: Mapping[str, Any]) -> MultiplicativeWeights:
@@ -85,7 +106,7 @@ STATICS: dict[str, StaticRecord] = {
     "hierarchy": StaticRecord(_hierarchy, "dynamic-data 3.3", options=("fanout", "root")),
     "square-root": StaticRecord(_square_root, "users-and-domains 4"),
     "marginals": StaticRecord(_marginals, "dynamic-data 3.2"),
-    "matrix": StaticRecord(_matrix, "dynamic-data 3.2", options=("matrix",)),
+    "matrix": StaticRecord(_matrix, "dynamic-data 3.2", options=("matrix", "rows")),
     "multiplicative-weights": StaticRecord(_weights, "dynamic-data 3.3", additive=False, options=("max_rounds",)),
 }
 

@@ -84,7 +84,9 @@ class Axis:
     def seems(self) -> float:
         """As `worst`, over some ranges: what a fan-out is chosen by."""
         U = self.levels[0]
-        ends = np.sort(np.random.default_rng(1).integers(0, U + 1, (60, 2)), axis=1)
+        # Pairs spread evenly over the square, in whole numbers: multiples of 1/g and 1/g^2, g^3 = g + 1.
+        spread = [[(k * step % 2**32) * (U + 1) >> 32 for step in (0xC13FA9A9, 0x91E10DA5)] for k in range(1, 61)]
+        ends = np.sort(np.array(spread), axis=1)
         ends = np.concatenate([ends, [[0, U], [1, U], [1, U - 1], [0, U // 2], [U // 3, U - U // 3]]])
         queries = ((np.arange(U)[:, None] >= ends[:, 0]) & (np.arange(U)[:, None] < ends[:, 1])).astype(np.float64)
         return float((self._least_squares(queries)[0] * queries).sum(axis=0).max())
@@ -139,7 +141,7 @@ class Hierarchies:
     """
 
     def __init__(self, family: Ranges | Boxes, fanouts: Sequence[int], root: bool = False) -> None:
-        self._family = family
+        self._family, self.fanouts, self.root = family, list(fanouts), root
         self._shape = family.shape if isinstance(family, Boxes) else (family.size,)
         self.axes = [Axis(size, fanout, root) for size, fanout in zip(self._shape, fanouts, strict=True)]
         self.cells = family.cells
