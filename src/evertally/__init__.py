@@ -100,7 +100,8 @@ __all__ = [
 ]
 
 
-_ROOMS = ("audit", "bounds", "checks", "kinds", "oneshot", "theory")
+_ROOMS = {room: f"evertally.{room}" for room in ("audit", "bounds", "checks", "kinds", "oneshot", "theory")}
+_ROOMS |= {room: f"evertally.applications.{room}" for room in ("graph", "strings")}
 _IN_KINDS = ("Kind", "register_kind")  # that room needs pydantic, and counting does not
 
 
@@ -109,5 +110,5 @@ def __getattr__(name: str) -> Any:
     if name in _IN_KINDS:
         return getattr(import_module("evertally.kinds"), name)
     if name in _ROOMS:
-        return import_module(f"evertally.{name}")
+        return import_module(_ROOMS[name])
     raise AttributeError(f"module 'evertally' has no attribute {name!r}")

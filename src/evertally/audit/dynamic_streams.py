@@ -242,7 +242,7 @@ class Replica:
 
     @property
     def tokens(self) -> list[str]:
-        minted: list[str] = self._engine.presence.tokens()
+        minted: list[str] = self._engine.rule.tokens()
         return minted
 
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from evertally.contract.admission import AdmissionEngine
 from evertally.contract.guarded import exclusive
 from evertally.contract.mechanism import Mechanism
 from evertally.contract.options import option, statistic
@@ -17,7 +18,6 @@ from evertally.counting.tree import Radix
 from evertally.dynamic.answers import AnswersQueries, CellForm, PresentRelease, QueryForm
 from evertally.dynamic.charges import Relation
 from evertally.dynamic.door import RecordsOfTicks
-from evertally.dynamic.engine import PresenceEngine
 from evertally.dynamic.families import Family, Points
 from evertally.dynamic.parts import Identity
 from evertally.dynamic.planning import Wanted, settle, ways
@@ -122,7 +122,7 @@ class Dynamic(Mechanism):
 
     @exclusive
     def _tokens(self) -> list[str]:
-        presence = self._presence_engine().presence
+        presence = self._presence_engine().rule
         if not isinstance(presence, Minted):
             raise ConfigurationError('tokens are minted with identity="token" only')
         return presence.tokens()
@@ -139,8 +139,8 @@ class Dynamic(Mechanism):
         bound = super()._bound(beta, tick, trust_largest)
         return _once_more(bound) if self._rounded() else bound
 
-    def _presence_engine(self) -> PresenceEngine:
-        assert isinstance(self._engine, PresenceEngine)
+    def _presence_engine(self) -> AdmissionEngine:
+        assert isinstance(self._engine, AdmissionEngine)
         return self._engine
 
     def _release(self, row: Any, accuracy: Accuracy) -> Release:
@@ -224,11 +224,11 @@ class Dynamic(Mechanism):
             deletions=relation.deletions,
         )
 
-        def engine(source: ItemSource) -> PresenceEngine:
+        def engine(source: ItemSource) -> AdmissionEngine:
             presence = presence_of(
                 identity, source, protects=relation.protects, lifetimes=relation.lifetimes, longest=longest
             )
-            return PresenceEngine(presence, taken.engine(source))
+            return AdmissionEngine(presence, taken.engine(source))
 
         address: Options = {
             "family": family.written(),

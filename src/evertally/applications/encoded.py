@@ -1,0 +1,109 @@
+"""Statistics whose changes are encoded and counted: options, blueprint, certified sensitivity."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from evertally.applications.encoder import EncodedEngine, Encoder, Rule
+from evertally.applications.records import Record, RecordDoor
+from evertally.applications.refuter import Stream, Worst, neighbours, search
+from evertally.contract.options import check_neighbours, statistic
+from evertally.contract.parts import Blueprint, Form, Options
+from evertally.contract.ticks import last_tick
+from evertally.counting.linear import LinearEngine
+from evertally.counting.process import NoiseProcess
+from evertally.errors import ConfigurationError
+from evertally.privacy import Change, Contribution, Neighbours
+from evertally.statistics.linear_options import Linear
+
+
+@dataclass(frozen=True)
+class Certified:
+    """How far one record can move the encoded stream, and where that is proved.
+
+    `change` is for one record under the relation; what a user's w records can do is its group (6.0).
+    """
+
+    change: Change
+    section: str
+
+    def of_unit(self, relation: Neighbours, contribution: Contribution) -> Change:
+        """For one record, or for all that count of a user: w of them, 2w where a user is replaced (6.0)."""
+        w = contribution.max_events_per_user
+        if w is None:
+            return self.change
+        return self.change.group(w if relation is Neighbours.ADD_REMOVE else 2 * w)
+
+
+@statistic
+class Encoded(Linear):
+    """Statistics of records, counted by their changes. Not used directly; see `et.graph` and `et.strings`.
+
+    `step` and `step_events` take the records of a tick, `run` a list of such ticks. Records that cannot be used are
+    dropped without a word.
+    """
+
+    @abstractmethod
+    def certified(self) -> Certified:
+        """The certified sensitivity, by public options alone."""
+
+    @abstractmethod
+    def encoder(self) -> Encoder:
+        """A new encoder, without any record."""
+
+    def refute(self, records: Sequence[Record], some: Iterable[Stream]) -> Worst:
+        """Looks for neighbours among made-up streams that differ by more than is certified.
+
+        `records` are read records (what the door makes of them), `some` streams of them, e.g. `refuter.streams`.
+        """
+        return search(self.encoder, neighbours(some, records, self._relation().value), self.certified().change)
+
+    @property
+    def noise(self) -> NoiseProcess:
+        engine: Any = self._engine
+        assert isinstance(engine, EncodedEngine)
+        assert isinstance(engine.inner, LinearEngine)
+        return engine.inner.noise
+
+    def _relation(self) -> Neighbours:
+        relation = Neighbours.parse(self.neighbours)
+        if relation is Neighbours.INDEPENDENT:
+            raise ConfigurationError('neighbours are "add_remove" or "replace" here: a record is there, or another is')
+        return relation
+
+    def _encoded_blueprint(
+        self,
+        word: str,
+        width: int,
+        read: Callable[[Any], Record | None],
+        address: Options,
+        form: Form,
+        *,
+        sort: bool = False,
+        settled: Options | None = None,
+    ) -> Blueprint:
+        """`address`: every public option that says what is counted. `sort`: the order inside a tick says nothing."""
+        relation = self._relation()
+        check_neighbours(self.neighbours, self.guarantee)
+        contribution = self._contributing()
+        change = self.certified().of_unit(relation, contribution)
+        if change.l2_squared <= 0:
+            raise ConfigurationError("nothing can change here, so nothing is to be counted: choose other bounds")
+        # The encoder stands before whatever engine takes rows: the linear one, or somebody else's.
+        rows = self._linear(
+            word,
+            width,
+            change,
+            contribution,
+            address | self._given("unit", "max_events_per_user"),
+            lambda source, limit: RecordDoor(read, width, sort=sort),
+            form,
+            settled=settled,
+        )
+        limit = 2**61 // last_tick(self.horizon)
+        return replace(
+            rows, engine=lambda source: EncodedEngine(Rule(self.encoder(), width, limit), rows.engine(source))
+        )

@@ -1,0 +1,1 @@
+"""Statistics of sequences of letters (factorization-counting 6.6, 6.7)."""
