@@ -1,1 +1,1 @@
-"""Applications of the linear engine: statistics whose changes from tick to tick are counted (factorization-counting 6)."""
+"""Applications of the linear engine: statistics whose changes are counted (factorization-counting 6)."""
