@@ -92,15 +92,17 @@ class Card:
 
     `words` may hold {column} and the options of the kind; `events` is said instead where a query has no column.
     Queries of one column whose kind has words for several (`together`) share a card, in the order of `order_by`.
-    `places`: the categories are ranks, and are shown as places.
+    `places`: the categories are ranks, and are shown as places. `vertices`: those of the graph whose pairs, in the
+    order of (0, 1), (0, 2), ..., the categories are.
     """
 
-    view: Literal["figure", "bars", "ranking"]
+    view: Literal["figure", "bars", "ranking", "cuts"]
     words: str
     events: str = ""
     together: str = ""
     order_by: str | None = None
     places: bool = False
+    vertices: Callable[[Parameters], list[str]] | None = None
 
     def shown(self, column: str | None, parameters: Parameters, several: bool = False) -> str:
         """The words for one query, or for several on one card.

@@ -104,6 +104,7 @@ def _card(query: QuerySpec) -> answers.CardInStream:
         order=card.order(query.parameters),
         values="labels" if result.value == "label" else "numbers",
         places=card.places,
+        vertices=None if card.vertices is None else card.vertices(query.parameters),
     )
 
 

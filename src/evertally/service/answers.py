@@ -59,12 +59,15 @@ class Budget(Amounts):
 class CardInStream(Answer):
     """How a page shows a query."""
 
-    view: Literal["figure", "bars", "ranking"]
+    view: Literal["figure", "bars", "ranking", "cuts"]
     words: str = Field(description="What is released, in plain language.")
     together: str | None = Field(description="The words for several queries of one column that share a card.")
     order: float | None = Field(description="The place of a query among those that it shares a card with.")
     values: Literal["numbers", "labels"]
     places: bool = Field(description="Whether the categories are ranks.")
+    vertices: list[str] | None = Field(
+        description="The vertices whose pairs (0, 1), (0, 2), ... the categories are, of a graph."
+    )
 
 
 class PlannedNoise(Answer):

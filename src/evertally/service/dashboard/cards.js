@@ -1,6 +1,7 @@
 /** One card for each query, as the stream describes it; queries that belong together share one. */
 
 import { Bars } from "./bars.js";
+import { Cuts } from "./cuts.js";
 import { element } from "./dom.js";
 import { Figure } from "./figure.js";
 import { fraction, label as safe, number, percent, rough } from "./format.js";
@@ -40,6 +41,7 @@ export function makeCard(group, chart, stream) {
 function viewOf(group, chart) {
   const [query] = group;
   if (query.card.view === "bars") return new Bars(query, chart);
+  if (query.card.view === "cuts") return new Cuts(query, chart);
   if (query.card.view === "ranking") return new Table(query, chart);
   const rising = [...group].sort((a, b) => a.card.order - b.card.order);
   const nameOf = ({ name, card }) => (group.length > 1 ? `${name} (${card.order})` : null);
