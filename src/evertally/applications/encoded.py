@@ -24,18 +24,22 @@ from evertally.statistics.linear_options import Linear
 class Certified:
     """How far one record can move the encoded stream, and where that is proved.
 
-    `change` is for one record under the relation; what a user's w records can do is its group (6.0).
+    `change` is for one record under the relation; what a user's w records can do is its group (6.0). `removal` is for
+    one record that is there or not, where `change` is not: a user is replaced by removals and additions, 2w of them.
     """
 
     change: Change
     section: str
+    removal: Change | None = None
 
     def of_unit(self, relation: Neighbours, contribution: Contribution) -> Change:
         """For one record, or for all that count of a user: w of them, 2w where a user is replaced (6.0)."""
         w = contribution.max_events_per_user
         if w is None:
             return self.change
-        return self.change.group(w if relation is Neighbours.ADD_REMOVE else 2 * w)
+        if relation is Neighbours.ADD_REMOVE:
+            return self.change.group(w)
+        return (self.change if self.removal is None else self.removal).group(2 * w)
 
 
 @statistic
