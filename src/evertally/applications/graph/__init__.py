@@ -1,5 +1,20 @@
 """Statistics of graphs whose edges arrive as a stream (factorization-counting 6.4, 6.5)."""
 
 from evertally.applications.graph.counts import EdgeCount
+from evertally.applications.graph.degree_histogram import DegreeHistogram
+from evertally.applications.graph.forest import Components, SpanningForestCost
+from evertally.applications.graph.high_degree import HighDegree
+from evertally.applications.graph.patterns import Subgraphs
+from evertally.applications.graph.stars import Stars
+from evertally.applications.graph.triangles import Triangles
 
-__all__ = ["EdgeCount"]
+__all__ = [
+    "Components",
+    "DegreeHistogram",
+    "EdgeCount",
+    "HighDegree",
+    "SpanningForestCost",
+    "Stars",
+    "Subgraphs",
+    "Triangles",
+]
