@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from evertally.contract.parts import IntArray, Played
 from evertally.secret import Secret
 
 Changes = dict[Hashable, int]
+AnyTable = TypeVar("AnyTable", bound=Table)
 
 
 class Encoder(Secret, ABC):
@@ -30,8 +31,12 @@ class Encoder(Secret, ABC):
 
     def table(self) -> Table:
         """A new secret table; always made in the same order."""
-        self._tables.append(Table())
-        return self._tables[-1]
+        return self.keep(Table())
+
+    def keep(self, table: AnyTable) -> AnyTable:
+        """The same for a table of another make."""
+        self._tables.append(table)
+        return table
 
     @abstractmethod
     def encode(self, record: Record, changes: Changes) -> None:
