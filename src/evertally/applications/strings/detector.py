@@ -1,7 +1,7 @@
 """The exact detector of minimal occurrences (factorization-counting 6.7).
 
-An occurrence of an episode is a subsequence equal to it; it is minimal if no other one lies strictly inside. One ends at
-a letter if and only if the latest start of an occurrence seen so far grows there.
+An occurrence of an episode is a subsequence equal to it; it is minimal if no other one lies strictly inside. One ends
+at a letter if and only if the latest start of an occurrence seen so far grows there.
 """
 
 from __future__ import annotations
