@@ -7,7 +7,9 @@ follow from public things and earlier releases, never from the exact table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,23 +19,55 @@ from evertally.applications.records import Records
 from evertally.bounds.joint import of_column
 from evertally.contract.admission import AdmissionEngine
 from evertally.contract.parts import Accuracy, IntArray, Played
-from evertally.counting.process import NoiseProcess, path_bound
+from evertally.counting.choose import Choice, build
+from evertally.counting.process import NoiseProcess, go_to, path_bound, remembered
+from evertally.counting.processes import PROCESSES, Setting
 from evertally.noise import ItemSource, Law
 from evertally.noise.source import Addresses, item_addresses
 from evertally.secret import Secret
 
+NUMBERED = 2**32  # coordinates have this many addresses; beyond, the address is a keyed digest of the number
+_AT_ONCE = 2**22  # numbers that are drawn together for coordinates far apart
 
-class NamedCoordinates(Secret):
-    """A source whose coordinates are labels: the noise of each is that of its name, whatever others are asked for."""
 
-    def __init__(self, source: ItemSource, labels: Sequence[str]) -> None:
+class ChosenCoordinates(Secret):
+    """A source of which some coordinates are looked at: the noise of each is its own, whatever others are asked for.
+
+    `numbers` are injective names of the coordinates, all below `limit`, which is public.
+    """
+
+    def __init__(self, source: ItemSource, numbers: Sequence[int], limit: int) -> None:
         self._source = source
-        self._addresses: Addresses = item_addresses(source, labels)
+        self._numbers: list[int] | None = list(numbers) if limit <= NUMBERED else None
+        if self._numbers is None:
+            self._addresses: Addresses = item_addresses(source, [str(number) for number in numbers])
+            self._drawn: tuple[Any, IntArray] | None = None
 
     def draws(self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
-        items = self._addresses[first : first + coordinates]
-        rows = [self._source.item_draws(lane, law, int(node), items) for node in nodes]
-        return np.stack(rows) if rows else np.empty((0, coordinates), dtype=np.int64)
+        nodes = nodes if isinstance(nodes, range) else np.fromiter(nodes, dtype=np.int64)
+        if self._numbers is None:
+            return self._by_digest(lane, law, nodes, coordinates, first)
+        wanted = self._numbers[first : first + coordinates]
+        out = np.empty((len(nodes), len(wanted)), dtype=np.int64)
+        # Neighbours in one call: all words of a small domain are one run of numbers.
+        ends = [0, *(i for i in range(1, len(wanted)) if wanted[i] != wanted[i - 1] + 1), len(wanted)]
+        for start, stop in pairwise(ends):
+            out[:, start:stop] = self._source.draws(lane, law, nodes, stop - start, wanted[start])
+        return out
+
+    def _by_digest(self, lane: str, law: Law, nodes: range | IntArray, coordinates: int, first: int) -> IntArray:
+        # A node has a cipher of its own here, so all coordinates are drawn while it is at hand: processes that go
+        # through their coordinates two by two would make it again for each two.
+        asked = (lane, law.text(), tuple(nodes) if len(nodes) < 64 else (int(nodes[0]), int(nodes[-1]), len(nodes)))
+        if self._drawn is None or self._drawn[0] != asked or not isinstance(nodes, range):
+            whole = len(nodes) * len(self._addresses) <= _AT_ONCE
+            items = self._addresses if whole else self._addresses[first : first + coordinates]
+            rows = [self._source.item_draws(lane, law, int(node), items) for node in nodes]
+            drawn = np.stack(rows) if rows else np.empty((0, len(items)), dtype=np.int64)
+            if not whole:
+                return drawn
+            self._drawn = (asked, drawn)
+        return self._drawn[1][:, first : first + coordinates].copy()
 
     def order(self, message: bytes) -> bytes:
         return self._source.order(message)
@@ -47,61 +81,93 @@ class Sums(Secret):
         self._sums = encoder.table()
         self.begin, self.undo, self.save, self.load = encoder.begin, encoder.undo, encoder.save, encoder.load
 
-    def admit(self, arrivals: Records) -> None:
+    def admit(self, arrivals: Records) -> Changes:
+        """What a tick changes, clipped to what 64 bits hold: 1-Lipschitz, hence free."""
         changes: Changes = self.encoder.changes(arrivals)
-        for label, amount in changes.items():
-            if amount:
-                self._sums.add(label, max(-self._limit, min(self._limit, amount)))
+        for coordinate, amount in changes.items():
+            clipped = changes[coordinate] = max(-self._limit, min(self._limit, amount))
+            self._sums.add(coordinate, clipped)
+        return changes
 
-    def of(self, labels: Sequence[str]) -> IntArray:
+    def of(self, coordinates: Sequence[int]) -> IntArray:
         """Exact, hence secret."""
-        return np.array([self._sums.get(label, 0) for label in labels], dtype=np.int64)
+        return np.array([self._sums.get(coordinate, 0) for coordinate in coordinates], dtype=np.int64)
+
+
+def resized(setting: Setting, columns: int) -> Setting:
+    """The same noise for another number of columns.
+
+    The epoch hybrid takes its laws from the memory that all columns share: what a column gets of it stays, or an asked
+    coordinate would have other noise than the same one shown.
+    """
+    each = (setting.memory_limit // 2) // setting.columns
+    return replace(setting, columns=columns, memory_limit=2 * columns * each)
 
 
 class LazyEngine(AdmissionEngine):
     """Releases the coordinates `shown` at every tick, and any other one when it is asked for.
 
-    `make(columns, source)` builds the noise process; `askable` is how many coordinates there are to be asked for, all
-    of which `error_bound` covers.
+    `limit`: all numbers of coordinates are below. `askable`: how many coordinates there are to be asked for, all of
+    which `error_bound` covers. Its state is the exact sums of what is shown.
     """
 
     def __init__(
         self,
         rule: Sums,
-        make: Callable[[int, Any], NoiseProcess],
+        choice: Choice,
+        setting: Setting,
         source: ItemSource,
-        shown: Sequence[str],
+        shown: Sequence[int],
+        *,
+        limit: int,
         askable: int,
     ) -> None:
         self.rule: Any = rule
-        self._make, self._source, self._shown, self._askable = make, source, list(shown), askable
+        self._choice, self._setting, self._source = choice, setting, source
+        self._shown, self._limit, self._askable = list(shown), limit, askable
+        self._column = {number: column for column, number in enumerate(self._shown)}
         self.width = len(self._shown)
         self.noise = self._noise_of(self._shown)
 
-    def _noise_of(self, labels: Sequence[str]) -> NoiseProcess:
-        return self._make(max(1, len(labels)), NamedCoordinates(self._source, labels or [""]))
+    def _noise_of(self, numbers: Sequence[int]) -> NoiseProcess:
+        source: Any = ChosenCoordinates(self._source, numbers, self._limit)
+        return build(self._choice, resized(self._setting, len(numbers)), source)
 
-    def start(self) -> None:
-        return None
+    def start(self) -> IntArray:
+        return np.zeros(self.width, dtype=np.int64)
 
     def begin(self, tick: int) -> None:
         self.rule.begin(tick)
 
-    def play(self, batch: Sequence[Records], state: None) -> Played:
-        exact = []
-        for records in batch:
-            self.rule.admit(records)
-            exact.append(self.rule.of(self._shown))
-        rows = np.stack(exact) + self.noise.advance(len(batch))[:, : self.width]
-        return Played(rows, None, None)
+    def play(self, batch: Sequence[Records], state: IntArray) -> Played:
+        rows = np.zeros((len(batch), self.width), dtype=np.int64)
+        for row, records in zip(rows, batch, strict=True):
+            for coordinate, amount in self.rule.admit(records).items():
+                column = self._column.get(coordinate)
+                if column is not None:
+                    row[column] = amount
+        values = np.cumsum(rows, axis=0) + state
+        sums = values[-1].copy()
+        values += self.noise.advance(len(batch))
+        return Played(values, None, sums)
 
-    def answers(self, labels: Sequence[str], tick: int) -> IntArray:
-        """What is released of these coordinates at the last tick: exact sum plus noise, occurred or not."""
-        noise = self._noise_of(labels)
-        noise.seek(tick - 1)
-        return np.asarray(self.rule.of(labels) + noise.advance(1)[0], dtype=np.int64)
+    def answers(self, numbers: Sequence[int], tick: int) -> IntArray:
+        """What is released of these coordinates at the last tick: exact sum plus noise, occurred or not.
 
-    def go_back(self, tick: int, state: None) -> None:
+        Moves nothing: the noise is made from the first tick on, by a process of its own. Time O(log t) a coordinate for
+        trees, O(t log t) for the square root; within a quarter of the memory limit at a time.
+        """
+        found = [np.empty(0, dtype=np.int64)]
+        one = PROCESSES[self._choice.mechanism].memory(resized(self._setting, 1))
+        together = max(2, self._setting.memory_limit // 4 // one)
+        for start in range(0, len(numbers), together):
+            some = numbers[start : start + together]
+            noise = self._noise_of(some)
+            noise.seek(tick - 1)
+            found.append(self.rule.of(some) + noise.advance(1)[0])
+        return np.concatenate(found)
+
+    def go_back(self, tick: int, state: IntArray) -> None:
         self.rule.undo(tick)
         noise = self._noise_of(self._shown)
         noise.seek(tick)
@@ -115,11 +181,13 @@ class LazyEngine(AdmissionEngine):
 
     def error_bound(self, beta: float, tick: int | None, trust_largest: bool = False) -> float:
         """Of every coordinate that can be asked for: N = T x askable in the union bound (6.0)."""
-        return path_bound(self._noise_of([""]), of_column(beta, self._askable), tick)
+        return path_bound(self._noise_of([0]), of_column(beta, self._askable), tick)
 
-    def save(self, state: None) -> list[bytes]:
-        return [self.rule.save()]
+    def save(self, state: IntArray) -> list[bytes]:
+        return [self.rule.save(), *remembered(self.noise)]
 
-    def load(self, tick: int, parts: list[bytes]) -> None:
+    def load(self, tick: int, parts: list[bytes]) -> IntArray:
         self.rule.load(tick, parts[0])
-        self.noise.seek(tick)
+        go_to(self.noise, tick, parts[1:])
+        sums: IntArray = self.rule.of(self._shown)
+        return sums

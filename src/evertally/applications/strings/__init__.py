@@ -1,1 +1,5 @@
-"""Statistics of sequences of letters (factorization-counting 6.6, 6.7)."""
+"""Statistics of strings whose letters arrive as a stream (factorization-counting 6.6, 6.7)."""
+
+from evertally.applications.strings.substrings import SubstringCounts
+
+__all__ = ["SubstringCounts"]
