@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -20,12 +20,13 @@ from evertally.applications.stacking import (
     joint,
     part_by_name,
 )
+from evertally.contract.guarded import exclusive
 from evertally.contract.mechanism import Mechanism, by_tick
 from evertally.contract.options import option, statistic
 from evertally.contract.parts import Accuracy, Blueprint
 from evertally.contract.release import Release
 from evertally.contract.ticks import checked_tick, last_tick
-from evertally.encode.labels import is_text
+from evertally.encode.labels import as_list, is_text, require_column
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
 from evertally.noise import ItemSource
@@ -62,13 +63,16 @@ class Stacked(Encoded):
     time and memory are those of the parts together, as a VectorCounter with all their numbers has them.
 
     >>> import evertally as et
-    >>> stack = et.Stacked({"edges": et.part(et.graph.EdgeCount), "records": et.part(et.Counter)},
-    ...                    guarantee=et.ZCDP(0.5), horizon=100, neighbours="replace", key=et.simulation(1))
-    >>> stack.multipliers, stack.sensitivity.l2_squared
-    ({'edges': 1, 'records': 3}, 17)
-    >>> release = stack.step([("a", "b")])
-    >>> sorted(release.value), release["records"].stddev < release["edges"].stddev
-    (['edges', 'records'], True)
+    >>> stack = et.Stacked(
+    ...     {"letters": et.part(et.Histogram, categories=["a", "b"]),
+    ...      "orders": et.part(et.strings.EpisodeCounts, alphabet="ab", words=["ab", "aab"], sequence="stream")},
+    ...     guarantee=et.ZCDP(0.5), horizon=100, key=et.simulation(1)
+    ... )
+    >>> stack.multipliers, stack.sensitivity.l2_squared  # of the parts: 1 and 7
+    ({'letters': 8, 'orders': 3}, 127)
+    >>> release = stack.step(["a", "a", "b"])
+    >>> list(release.value), list(release["orders"].value), release["letters"].stddev < release["orders"].stddev
+    (['letters', 'orders'], ['ab', 'aab'], True)
     """
 
     parts: Mapping[str, Part] = option(
@@ -94,6 +98,21 @@ class Stacked(Encoded):
     @property
     def protected_unit(self) -> str:
         return self._counted[0].made.protected_unit
+
+    @exclusive
+    def step_events(self, events: Any, *, users: Any = None, tick: int | None = None) -> Release:
+        """One tick from raw records, in their order; with `unit="user"`, and the user of each."""
+        if self.unit == "user" and users is not None:
+            # One column says whose a record is, for the cap and for sequences.
+            require_column(events, "events")
+            require_column(users, "users")
+            records, users = as_list(events), as_list(users)
+            if len(users) != len(records):
+                raise TypeError("users and events differ in length; give exactly one user for each event")
+            events = list(zip(users, records, strict=True))
+        plain: Any = Mechanism.step_events
+        release: Release = plain.__wrapped__(self, events, users=users, tick=tick)
+        return release
 
     @by_tick
     def stddevs(self, tick: int) -> dict[str, float | None]:
@@ -129,10 +148,12 @@ class Stacked(Encoded):
         contribution = self._contributing()
         change = self.certified().of_unit(relation, contribution)
 
+        by_user = self.unit == "user"
+
         def door(source: ItemSource, limit: int) -> RecordDoor:
             for part in counted:
                 part.made._source = source  # whose order cuts long events
-            return RecordDoor(lambda record: _read(counted, record), width)
+            return RecordDoor(_read_by_user(counted) if by_user else _read_by_event(counted), width)
 
         address = [
             [name, part.made._plan.word, part.made._plan.address, by]
@@ -217,20 +238,30 @@ def _read_parts(parts: Any) -> dict[str, Part]:
 
 
 def _check_alike(counted: list[Counted]) -> None:
-    """One promise covers parts that hide a change of the same thing, and whose errors are those of their numbers."""
-    for part in counted:
-        if type(part.made).error_bound is not Mechanism.error_bound or isinstance(part.made, Stacked):
-            raise ConfigurationError(
-                f"{type(part.made).__name__} cannot be a part: its errors are not its numbers' own"
-            )
-    hidden = {(part.made.protected_unit, part.made.contribution.protects) for part in counted}
+    """One promise covers parts that hide a change of the same thing."""
+    if any(isinstance(part.made, Stacked) for part in counted):
+        raise ConfigurationError("a stack is no part of another one: name its parts in one stack")
+    hidden = {part.hides for part in counted}
     if len(hidden) > 1:
         raise ConfigurationError("the parts of a stack protect one and the same thing; these protect different ones")
 
 
-def _read(counted: list[Counted], record: Any) -> Record | None:
-    found = tuple(part.read(record) for part in counted)
-    return None if all(one is None for one in found) else found
+def _read_by_event(counted: list[Counted]) -> Callable[[Any], Record | None]:
+    def read(record: Any) -> Record | None:
+        found = tuple(part.read(record) for part in counted)
+        return None if all(one is None for one in found) else found
+
+    return read
+
+
+def _read_by_user(counted: list[Counted]) -> Callable[[Any], Record | None]:
+    """Records come with the user that `step_events` was given."""
+
+    def read(record: Any) -> Record | None:
+        found = tuple(part.read(record if part.takes_users else record[1]) for part in counted)
+        return None if all(one is None for one in found) else found
+
+    return read
 
 
 def _by_name(what: str, given: Any, names: list[str]) -> dict[str, Any]:

@@ -89,6 +89,11 @@ class Shown:
     def deviation(self, accuracy: Accuracy) -> float | None:
         return self.form.deviation(Divided(accuracy, self.by))
 
+    def table(self, tick: int, row: IntArray, accuracy: Accuracy) -> dict[str, list[Any]]:
+        own = Divided(accuracy, self.by)
+        cells: dict[str, list[Any]] = self.form.table([tick], self.rows(row)[None, :], lambda _: own).to_pydict()
+        return cells
+
 
 class StackedForm(RowForm):
     """A dictionary by part; in `run` all parts side by side."""
@@ -120,8 +125,7 @@ class StackedForm(RowForm):
         lines: dict[str, list[Any]] = {"tick": [], "column": [], "value": [], "lower": [], "upper": []}
         for tick, row in zip(ticks, rows, strict=True):
             for part in self.parts:
-                own = part.rows(row)[None, :]
-                cells = part.form.table([tick], own, lambda t, by=part.by: Divided(accuracy(t), by)).to_pydict()
+                cells = part.table(tick, row, accuracy(tick))
                 labels = cells.get("column") or [str(i) for i in range(len(cells["value"]))]
                 alone = len(labels) == 1 and "column" not in cells
                 lines["tick"] += [tick] * len(labels)

@@ -9,19 +9,20 @@ from fractions import Fraction
 from typing import Any
 
 from evertally.applications.encoded import Encoded
-from evertally.applications.encoder import Changes, EncodedEngine, Encoder, add
+from evertally.applications.encoder import Changes, Encoder, add
+from evertally.applications.lazy import LazyEngine
 from evertally.applications.records import Record, RecordDoor, Records
 from evertally.contract.doors import RowDoor
-from evertally.contract.forms import RowForm
+from evertally.contract.forms import LabelledForm, NumberForm, RowForm
+from evertally.contract.mechanism import Mechanism
 from evertally.errors import ConfigurationError
 from evertally.noise import ZeroNoise
-from evertally.privacy import Change
+from evertally.privacy import Change, Neighbours
 from evertally.statistics.linear_options import Linear, is_linear
 
-# Set for the whole stack, not for one part.
-_OF_THE_STACK = frozenset(
-    "guarantee horizon key stream name neighbours unit max_events_per_user mechanism allow_copy radix memory_limit "
-    "max_window".split()
+_OF_THE_STACK = (  # not of one part
+    *("guarantee", "horizon", "key", "stream", "name", "neighbours", "unit", "max_events_per_user"),
+    *("mechanism", "allow_copy", "radix", "memory_limit", "max_window"),
 )
 _FINEST = 64  # the smallest multiplier is at most this
 LARGEST_MULTIPLIER = 2**20
@@ -49,7 +50,7 @@ def part(kind: type[Linear], /, **options: Any) -> Part:
     """
     if not isinstance(kind, type) or not issubclass(kind, Linear):
         raise ConfigurationError("a part is a statistic that counts changes, or a Counter, VectorCounter, Histogram")
-    reserved = sorted(_OF_THE_STACK & set(options))
+    reserved = sorted({*_OF_THE_STACK} & {*options})
     if reserved:
         raise ConfigurationError(f"{', '.join(reserved)}: set for the whole stack, not for one part")
     _KINDS[kind.__name__] = kind
@@ -75,9 +76,9 @@ class Counted:
 
     made: Linear
     read: Callable[[Any], Record | None]
-    sort: bool
+    sort: bool  # the order of a tick's records says nothing
     encoder: Callable[[], Encoder]
-    width: int
+    columns: Mapping[Any, int]  # where each coordinate of the encoder is shown; others are not
     form: RowForm
     event: Change  # by one record
     unit: Change  # by the protected unit
@@ -86,17 +87,37 @@ class Counted:
     def of(cls, given: Part, common: Mapping[str, Any]) -> Counted:
         """Everything that a statistic checks at its construction it checks here."""
         made: Any = given.kind(**given.options, **common, key=ZeroNoise())
-        form, width, unit = made._form, made._engine.width, made.sensitivity
-        if isinstance(made, Encoded) and type(made._engine) is EncodedEngine and isinstance(form, RowForm):
-            door: RecordDoor = made._door
-            return cls(made, door.read, door.sort, made.encoder, width, form, made.certified().change, unit)
-        if is_linear(made) and isinstance(made._door, RowDoor) and isinstance(form, RowForm):
-            rows = made._door
-            return cls(made, lambda record: _row(rows, record), True, _Summed, width, form, unit, unit)
+        door, engine, form, unit = made._door, made._engine, made._form, made.sensitivity
+        own_errors = type(made).error_bound is Mechanism.error_bound  # those of the numbers it counts
+        if isinstance(made, Encoded) and isinstance(door, RecordDoor) and isinstance(form, RowForm) and own_errors:
+            columns = engine.columns if isinstance(engine, LazyEngine) else {i: i for i in range(engine.width)}
+            return cls(made, door.read, door.sort, made.encoder, columns, form, made.certified().change, unit)
+        if is_linear(made) and isinstance(door, RowDoor) and type(form) in (NumberForm, LabelledForm, RowForm):
+            columns = {i: i for i in range(engine.width)}
+            return cls(made, lambda record: _row(door, record), True, _Summed, columns, form, unit, unit)
         raise ConfigurationError(
-            f"{given.kind.__name__} cannot be a part with these options: parts have a fixed list of numbers, all of "
-            "them shown, with linear noise"
+            f"{given.kind.__name__} cannot be a part with these options: parts show numbers that they count, with "
+            "linear noise"
         )
+
+    @property
+    def width(self) -> int:
+        return len(self.columns)
+
+    @property
+    def hides(self) -> tuple[Any, ...]:
+        """What one step of the neighbouring relation is about, in full: one promise covers one relation."""
+        made: Any = self.made
+        by_sequence = getattr(made, "sequence", "") == "user" and made.unit == "event"
+        replaced = made.neighbours is Neighbours.REPLACE and by_sequence and made.replaces == "letter"
+        nulled = getattr(made, "removal", "") == "null"
+        return made.protected_unit, made.contribution.protects, replaced, nulled
+
+    @property
+    def takes_users(self) -> bool:
+        """Whether records are (user, letter), also where users are a column of their own."""
+        made: Any = self.made
+        return getattr(made, "sequence", "") == "user"
 
 
 def _row(door: RowDoor, record: Any) -> Record | None:
@@ -122,7 +143,7 @@ class StackedEncoder(Encoder):
 
     def __init__(self, parts: list[Counted], multipliers: list[int]) -> None:
         super().__init__()
-        self._parts = [(one.encoder(), one.sort, one.width, by) for one, by in zip(parts, multipliers, strict=True)]
+        self._parts = [(one.encoder(), one.sort, one.columns, by) for one, by in zip(parts, multipliers, strict=True)]
         self._tables = [table for encoder, *_ in self._parts for table in encoder._tables]
 
     def encode(self, record: Record, changes: Changes) -> None:
@@ -131,12 +152,12 @@ class StackedEncoder(Encoder):
     def changes(self, records: Records) -> Changes:
         found: Changes = {}
         first = 0
-        for i, (encoder, sort, width, by) in enumerate(self._parts):
+        for i, (encoder, sort, columns, by) in enumerate(self._parts):
             own = [record[i] for record in records.read if record[i] is not None]
-            for column, amount in encoder.changes(Records(tuple(sorted(own) if sort else own))).items():
-                assert isinstance(column, int)
-                found[first + column] = by * amount
-            first += width
+            for coordinate, amount in encoder.changes(Records(tuple(sorted(own) if sort else own))).items():
+                if coordinate in columns:
+                    found[first + columns[coordinate]] = by * amount
+            first += len(columns)
         return found
 
 

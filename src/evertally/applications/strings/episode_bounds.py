@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import comb
 
-from evertally.applications.strings.detector import Letters
+from evertally.applications.strings.letters import Word
 from evertally.privacy import Change
 
 
@@ -64,43 +64,32 @@ def replaced_letter(letters: int, longest: int) -> Change:
     return Change(total(lambda i: i, lambda i: i), total(one_letter, both_letters), longest)
 
 
-def removed_listed(words: Sequence[Letters]) -> Change:
+def removed_listed(words: Sequence[Word]) -> Change:
     """A letter is there or not; episodes of a list.
 
-    >>> removed_listed([("x", "y"), ("x", "x", "z")])
+    >>> removed_listed([(0, 1), (0, 0, 2)])
     Change(l1=5, l2_squared=7, linf=3)
     """
     most = max(map(len, words))
     return Change(max(_by_letter(words, int).values()), max(_by_letter(words, one_letter).values()), most)
 
 
-def replaced_listed(words: Sequence[Letters]) -> Change:
+def replaced_listed(words: Sequence[Word]) -> Change:
     """Another letter in its place; episodes of a list.
 
-    >>> replaced_listed([("x", "y"), ("x", "x", "z"), ("v", "w")])
+    >>> replaced_listed([(0, 1), (0, 0, 2), (3, 4)])
     Change(l1=7, l2_squared=9, linf=3)
     """
     l1 = _worst_pair(words, int, int)
     return Change(l1, _worst_pair(words, one_letter, both_letters), max(map(len, words)))
 
 
-def users_letters(w: int, longest: int, letters: int) -> Change:
-    """A user with w letters is there or not, each user with a sequence of their own.
+def users_listed(w: int, words: Sequence[Word]) -> Change:
+    """A user with w letters is there or not, each user with a sequence of their own; episodes of a list.
 
-    (episode, end) names some letters of the user, and minimal occurrences of one episode end at different letters.
+    Minimal occurrences of one episode end at different letters; (episode, end) names some letters of the user.
 
-    >>> users_letters(5, 2, 10)
-    Change(l1=15, l2_squared=65, linf=5)
-    """
-    ends = {i: max(0, w - i + 1) for i in range(1, longest + 1)}
-    pairs = {i: min(comb(w, i), n * letters**i) for i, n in ends.items()}
-    return Change(sum(pairs.values()), sum(ends[i] * pairs[i] for i in ends), w)
-
-
-def users_listed(w: int, words: Sequence[Letters]) -> Change:
-    """The same for episodes of a list; never more than for all of their length.
-
-    >>> users_listed(5, [("x", "y"), ("x", "y", "z")])
+    >>> users_listed(5, [(0, 1), (0, 1, 2)])
     Change(l1=7, l2_squared=25, linf=4)
     """
     l1 = squares = linf = 0
@@ -111,20 +100,10 @@ def users_listed(w: int, words: Sequence[Letters]) -> Change:
     return Change(l1, squares, linf)
 
 
-def users_once(w: int, longest: int, letters: int) -> Change:
-    """The same where each episode counts once for each user.
+def users_once(w: int, words: Sequence[Word]) -> Change:
+    """The same where each episode counts once for each user: |Q|, and never more than w letters can make.
 
-    >>> users_once(5, 2, 10)
-    Change(l1=15, l2_squared=15, linf=1)
-    """
-    most = sum(min(comb(w, i), letters**i) for i in range(1, longest + 1))
-    return Change(most, most, 1)
-
-
-def users_once_listed(w: int, words: Sequence[Letters]) -> Change:
-    """The same for episodes of a list: |Q|, and never more than a user's letters can make.
-
-    >>> users_once_listed(2, [("x", "y"), ("y", "x"), ("x", "y", "z")])
+    >>> users_once(2, [(0, 1), (1, 0), (0, 1, 2)])
     Change(l1=1, l2_squared=1, linf=1)
     """
     lengths = sorted(set(map(len, words)))
@@ -132,19 +111,19 @@ def users_once_listed(w: int, words: Sequence[Letters]) -> Change:
     return Change(most, most, 1)
 
 
-def _by_letter(words: Sequence[Letters], weight: Callable[[int], int]) -> dict[str, int]:
+def _by_letter(words: Sequence[Word], weight: Callable[[int], int]) -> dict[int, int]:
     """The weights of the words that hold each letter, together. `int` as a weight: the length."""
-    found: dict[str, int] = {}
+    found: dict[int, int] = {}
     for word in words:
         for letter in sorted(set(word)):
             found[letter] = found.get(letter, 0) + weight(len(word))
     return found
 
 
-def _worst_pair(words: Sequence[Letters], one: Callable[[int], int], both: Callable[[int], int]) -> int:
+def _worst_pair(words: Sequence[Word], one: Callable[[int], int], both: Callable[[int], int]) -> int:
     """The largest sum over two letters: of each word that holds one of them, or both."""
     alone = sorted(_by_letter(words, one).items(), key=lambda item: (-item[1], item[0]))
-    shared: dict[tuple[str, str], int] = {}
+    shared: dict[tuple[int, int], int] = {}
     for word in words:
         held = sorted(set(word))
         for i, c in enumerate(held):
