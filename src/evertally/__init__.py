@@ -49,6 +49,8 @@ from evertally.statistics.own_engines import register_engine, register_process
 from evertally.stream import Stream
 
 if TYPE_CHECKING:
+    from evertally.applications.stacked import Stacked
+    from evertally.applications.stacking import part
     from evertally.kinds import Kind, register_kind
 
 __version__ = "0.1.0"
@@ -80,6 +82,7 @@ __all__ = [
     "ReplayRefused",
     "RunningMean",
     "SparseRows",
+    "Stacked",
     "StateError",
     "Stream",
     "StreamingTopK",
@@ -90,6 +93,7 @@ __all__ = [
     "UnknownTopK",
     "VectorCounter",
     "expressions",
+    "part",
     "plan",
     "register_engine",
     "register_kind",
@@ -102,13 +106,14 @@ __all__ = [
 
 _ROOMS = {room: f"evertally.{room}" for room in ("audit", "bounds", "checks", "kinds", "oneshot", "theory")}
 _ROOMS |= {room: f"evertally.applications.{room}" for room in ("graph", "strings")}
-_IN_KINDS = ("Kind", "register_kind")  # that room needs pydantic, and counting does not
+_IN_ROOMS = dict.fromkeys(("Kind", "register_kind"), "evertally.kinds")  # needs pydantic, and counting does not
+_IN_ROOMS |= {"Stacked": "evertally.applications.stacked", "part": "evertally.applications.stacking"}
 
 
 def __getattr__(name: str) -> Any:
     """`et.audit` and the other rooms come when they are asked for; counting does not wait."""
-    if name in _IN_KINDS:
-        return getattr(import_module("evertally.kinds"), name)
+    if name in _IN_ROOMS:
+        return getattr(import_module(_IN_ROOMS[name]), name)
     if name in _ROOMS:
         return import_module(_ROOMS[name])
     raise AttributeError(f"module 'evertally' has no attribute {name!r}")

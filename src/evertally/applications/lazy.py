@@ -125,7 +125,7 @@ class LazyEngine(AdmissionEngine):
         self.rule: Any = rule
         self._choice, self._setting, self._source = choice, setting, source
         self._shown, self._limit, self._askable = list(shown), limit, askable
-        self._column = {number: column for column, number in enumerate(self._shown)}
+        self.columns = {number: column for column, number in enumerate(self._shown)}
         self.width = len(self._shown)
         self.noise = self._noise_of(self._shown)
 
@@ -143,7 +143,7 @@ class LazyEngine(AdmissionEngine):
         rows = np.zeros((len(batch), self.width), dtype=np.int64)
         for row, records in zip(rows, batch, strict=True):
             for coordinate, amount in self.rule.admit(records).items():
-                column = self._column.get(coordinate)
+                column = self.columns.get(coordinate)
                 if column is not None:
                     row[column] = amount
         values = np.cumsum(rows, axis=0) + state

@@ -41,13 +41,13 @@ class RecordDoor:
     """
 
     def __init__(self, read: Callable[[Any], Record | None], width: int, *, sort: bool = False) -> None:
-        self._read, self._sort = read, sort
+        self.read, self.sort = read, sort
         self._piece = max(1, min(1024, _PIECE // max(1, width)))  # ticks
 
     def events(self, events: Any, tick: int) -> Records:
         require_column(events, "events")
-        read = [record for record in map(self._read, as_list(events)) if record is not None]
-        return Records(tuple(sorted(read) if self._sort else read))
+        read = [record for record in map(self.read, as_list(events)) if record is not None]
+        return Records(tuple(sorted(read) if self.sort else read))
 
     def total(self, x: Any, tick: int) -> Records:
         return self.events(x, tick)

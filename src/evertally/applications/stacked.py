@@ -1,0 +1,296 @@
+"""Several statistics of one stream in one counter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from evertally.applications.encoded import Certified, Encoded
+from evertally.applications.encoder import EncodedEngine, Encoder, Rule
+from evertally.applications.records import Record, RecordDoor
+from evertally.applications.stacked_form import Shown, StackedForm, StackedRelease, divided
+from evertally.applications.stacking import (
+    LARGEST_MULTIPLIER,
+    Counted,
+    Part,
+    StackedEncoder,
+    balanced,
+    joint,
+    part_by_name,
+)
+from evertally.contract.guarded import exclusive
+from evertally.contract.mechanism import Mechanism, by_tick
+from evertally.contract.options import option, statistic
+from evertally.contract.parts import Accuracy, Blueprint
+from evertally.contract.release import Release
+from evertally.contract.ticks import checked_tick, last_tick
+from evertally.encode.labels import as_list, is_text, require_column
+from evertally.errors import ConfigurationError
+from evertally.integers import whole
+from evertally.noise import ItemSource
+from evertally.privacy import Change, Contribution, Guarantee, Neighbours, PureDP
+
+
+@dataclass(frozen=True)
+class _Together(Certified):
+    """What the parts are certified for, together."""
+
+    unit: Change | None = None
+
+    def of_unit(self, relation: Neighbours, contribution: Contribution) -> Change:
+        assert self.unit is not None
+        return self.unit
+
+
+@statistic
+class Stacked(Encoded):
+    """Several statistics of the same records in one counter, under one guarantee.
+
+    The numbers of part i are multiplied by a whole number c_i and stand side by side in one row with one noise; what is
+    shown of it is divided by c_i again. One unit moves the row by Gamma^2 = sum of c_i^2 Gamma_i^2 at most, l1 = sum of
+    c_i l1_i (factorization-counting 12, trap 11). A large c_i makes part i accurate, at the price of the others.
+
+    `multipliers="auto"` balances: c_i in the ratio sqrt(w_i)/Gamma_i (w_i/l1_i under a pure guarantee), w_i the
+    `weights`. Then the variance of part i is sum(w)/w_i times what it would be alone with the whole guarantee (pure:
+    the standard deviation is), and the sum over parts of w_i^2 times that ratio is as small as it can be.
+
+    Against mechanisms of a `Stream` with shares w_i/sum(w): the same noise under zCDP and pure guarantees; less under
+    (epsilon, delta), which is converted once and not split. Its ledger entry is one.
+
+    Each part reads the records in its own way; a record that no part can use is dropped. Exactness tier "exact"; error,
+    time and memory are those of the parts together, as a VectorCounter with all their numbers has them.
+
+    >>> import evertally as et
+    >>> stack = et.Stacked(
+    ...     {"letters": et.part(et.Histogram, categories=["a", "b"]),
+    ...      "orders": et.part(et.strings.EpisodeCounts, alphabet="ab", words=["ab", "aab"], sequence="stream")},
+    ...     guarantee=et.ZCDP(0.5), horizon=100, key=et.simulation(1)
+    ... )
+    >>> stack.multipliers, stack.sensitivity.l2_squared  # of the parts: 1 and 7
+    ({'letters': 8, 'orders': 3}, 127)
+    >>> release = stack.step(["a", "a", "b"])
+    >>> list(release.value), list(release["orders"].value), release["letters"].stddev < release["orders"].stddev
+    (['letters', 'orders'], ['ab', 'aab'], True)
+    """
+
+    parts: Mapping[str, Part] = option(
+        "The statistics by name, each made by `et.part(class, option=...)`.", kw_only=False
+    )
+    weights: Mapping[str, Any] | None = option(
+        "How important parts are to multipliers that are found: shares of the guarantee, 1 where none is given.",
+        default=None,
+    )
+    multipliers: str | Mapping[str, int] = option(
+        'The whole number that each part is multiplied by in the counter; "auto" balances parts by `weights`.',
+        default="auto",
+    )
+
+    def certified(self) -> Certified:
+        event = joint([part.event for part in self._counted], self._by)
+        unit = joint([part.unit for part in self._counted], self._by)
+        return _Together(event, "FC 12, trap 11", unit=unit)
+
+    def encoder(self) -> Encoder:
+        return StackedEncoder(self._counted, self._by)
+
+    @property
+    def protected_unit(self) -> str:
+        return self._counted[0].made.protected_unit
+
+    @exclusive
+    def step_events(self, events: Any, *, users: Any = None, tick: int | None = None) -> Release:
+        """One tick from raw records, in their order; with `unit="user"`, and the user of each."""
+        if self.unit == "user" and users is not None:
+            # One column says whose a record is, for the cap and for sequences.
+            require_column(events, "events")
+            require_column(users, "users")
+            records, users = as_list(events), as_list(users)
+            if len(users) != len(records):
+                raise TypeError("users and events differ in length; give exactly one user for each event")
+            events = list(zip(users, records, strict=True))
+        plain: Any = Mechanism.step_events
+        release: Release = plain.__wrapped__(self, events, users=users, tick=tick)
+        return release
+
+    @by_tick
+    def stddevs(self, tick: int) -> dict[str, float | None]:
+        """The standard deviation of each part's numbers at a tick."""
+        accuracy = self._engine.accuracy(checked_tick(tick, self.horizon))
+        return {part.name: part.deviation(accuracy) for part in self._shown}
+
+    @by_tick
+    def error_bounds(self, beta: float = 0.05, tick: int | None = None) -> dict[str, float]:
+        """With probability at least 1 - beta no number of any tick and any part is further off than its part's."""
+        bound = self._bound(beta, tick)
+        return {part.name: divided(bound, part.by) for part in self._shown}
+
+    @by_tick
+    def error_bound(self, beta: float = 0.05, tick: int | None = None) -> float:
+        """The largest of `error_bounds`."""
+        return max(self.error_bounds(beta, tick).values())
+
+    def _blueprint(self) -> Blueprint:
+        relation = self._relation()
+        given = _read_parts(self.parts)
+        common = self._given("guarantee", "horizon", "unit", "max_events_per_user") | {"neighbours": relation}
+        counted = self._counted = [Counted.of(part, common) for part in given.values()]
+        _check_alike(counted)
+        self._by = self._read_multipliers(list(given))
+        self.multipliers = dict(zip(given, self._by, strict=True))
+        firsts = [sum(part.width for part in counted[:i]) for i in range(len(counted))]
+        self._shown = [
+            Shown(name, first, part.width, by, part.form)
+            for name, first, part, by in zip(given, firsts, counted, self._by, strict=True)
+        ]
+        width = sum(part.width for part in counted)
+        contribution = self._contributing()
+        change = self.certified().of_unit(relation, contribution)
+
+        by_user = self.unit == "user"
+
+        def door(source: ItemSource, limit: int) -> RecordDoor:
+            for part in counted:
+                part.made._source = source  # whose order cuts long events
+            return RecordDoor(_read_by_user(counted) if by_user else _read_by_event(counted), width)
+
+        address = [
+            [name, part.made._plan.word, part.made._plan.address, by]
+            for name, part, by in zip(given, counted, self._by, strict=True)
+        ]
+        rows = self._linear(
+            "Stacked",
+            width,
+            change,
+            contribution,
+            {"parts": address} | self._given("unit", "max_events_per_user"),
+            door,
+            StackedForm(self._shown),
+            settled={
+                "parts": {name: Part(part.kind, _settled(one, part)) for (name, part), one in _pairs(given, counted)},
+                "multipliers": self.multipliers,
+                "weights": None,
+            },
+        )
+        limit = 2**61 // last_tick(self.horizon)
+        return replace(
+            rows, engine=lambda source: EncodedEngine(Rule(self.encoder(), width, limit), rows.engine(source))
+        )
+
+    def _read_multipliers(self, names: list[str]) -> list[int]:
+        weights = _by_name("weights", self.weights or {}, names)
+        if self.multipliers != "auto":
+            if self.weights is not None:
+                raise ConfigurationError('weights go with multipliers="auto"; multipliers that are given need none')
+            given = _by_name("multipliers", self.multipliers, names)
+            if set(given) != set(names):
+                raise ConfigurationError("multipliers are given for every part, or for none")
+            return [whole("a multiplier", given[name], 1, LARGEST_MULTIPLIER) for name in names]
+        ratios = [_weight(weights.get(name, 1)) for name in names]
+        units = [part.unit for part in self._counted]
+        return balanced([_balance(self.guarantee, w, unit) for w, unit in zip(ratios, units, strict=True)])
+
+    def _release(self, row: Any, accuracy: Accuracy) -> Release:
+        plain = super()._release(row, accuracy)
+
+        def one(part: Shown) -> Release:
+            return replace(
+                plain,
+                value=part.form.show(part.rows(row)),
+                stddev=part.deviation(accuracy),
+                bounds=lambda beta: part.interval(row, accuracy, beta),
+            )
+
+        parts = {part.name: one(part) for part in self._shown}
+        return StackedRelease(**{**vars(plain), "parts": parts})
+
+    @classmethod
+    def _encoded(cls, name: str, value: Any) -> Any:
+        if name == "parts":
+            # A list: a snapshot sorts what is in a mapping, and the order of parts is the order of the row.
+            return [
+                [label, part.kind.__name__, {key: part.kind._encoded(key, one) for key, one in part.options.items()}]
+                for label, part in value.items()
+            ]
+        return dict(value) if name == "multipliers" and not isinstance(value, str) else super()._encoded(name, value)
+
+    @classmethod
+    def _decoded(cls, name: str, value: Any) -> Any:
+        if name != "parts":
+            return super()._decoded(name, value)
+        found = {}
+        for label, kind, options in value:
+            made = part_by_name(kind, options)
+            found[label] = Part(made.kind, {key: made.kind._decoded(key, one) for key, one in options.items()})
+        return found
+
+
+def _read_parts(parts: Any) -> dict[str, Part]:
+    if not isinstance(parts, Mapping) or not parts:
+        raise ConfigurationError('parts are statistics by name: {"edges": et.part(et.graph.EdgeCount), ...}')
+    given = dict(parts.items())
+    if not all(type(name) is str and name and is_text(name) for name in given):
+        raise ConfigurationError("parts are named by texts")
+    if not all(isinstance(part, Part) for part in given.values()):
+        raise ConfigurationError("each part is made by et.part(class, option=...): guarantee and key are the stack's")
+    return given
+
+
+def _check_alike(counted: list[Counted]) -> None:
+    """One promise covers parts that hide a change of the same thing."""
+    if any(isinstance(part.made, Stacked) for part in counted):
+        raise ConfigurationError("a stack is no part of another one: name its parts in one stack")
+    hidden = {part.hides for part in counted}
+    if len(hidden) > 1:
+        raise ConfigurationError("the parts of a stack protect one and the same thing; these protect different ones")
+
+
+def _read_by_event(counted: list[Counted]) -> Callable[[Any], Record | None]:
+    def read(record: Any) -> Record | None:
+        found = tuple(part.read(record) for part in counted)
+        return None if all(one is None for one in found) else found
+
+    return read
+
+
+def _read_by_user(counted: list[Counted]) -> Callable[[Any], Record | None]:
+    """Records come with the user that `step_events` was given."""
+
+    def read(record: Any) -> Record | None:
+        found = tuple(part.read(record if part.takes_users else record[1]) for part in counted)
+        return None if all(one is None for one in found) else found
+
+    return read
+
+
+def _by_name(what: str, given: Any, names: list[str]) -> dict[str, Any]:
+    if not isinstance(given, Mapping) or not set(given) <= set(names):
+        raise ConfigurationError(f"{what} are numbers by the names of parts")
+    return dict(given)
+
+
+def _weight(weight: Any) -> Fraction:
+    try:
+        found = Fraction(weight) if isinstance(weight, int | str | Fraction) else Fraction(str(float(weight)))
+    except (ValueError, TypeError, OverflowError, ZeroDivisionError):
+        found = Fraction(0)
+    if not Fraction(1, 1000) <= found <= 1000:
+        raise ConfigurationError("weights are numbers from 1/1000 to 1000")
+    return found
+
+
+def _balance(guarantee: Guarantee, weight: Fraction, unit: Change) -> Fraction:
+    """The square of what a multiplier is to be in proportion to."""
+    if isinstance(guarantee, PureDP):
+        return (weight / unit.l1) ** 2
+    return weight / unit.l2_squared
+
+
+def _pairs(given: dict[str, Part], counted: list[Counted]) -> list[tuple[tuple[str, Part], Counted]]:
+    return list(zip(given.items(), counted, strict=True))
+
+
+def _settled(counted: Counted, part: Part) -> dict[str, Any]:
+    """The part's options as it keeps them in snapshots of its own."""
+    return {name: counted.made._options[name] for name in part.options}
