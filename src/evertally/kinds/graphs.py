@@ -1,0 +1,131 @@
+"""Graphs: events of two columns are edges."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from evertally.applications.graph import (
+    Components,
+    CutGraph,
+    DegreeHistogram,
+    DegreeVector,
+    EdgeCount,
+    HighDegree,
+    SpanningForestCost,
+    Stars,
+    Subgraphs,
+    Triangles,
+)
+from evertally.applications.graph.cuts import pair_labels
+from evertally.encode.labels import canonical
+from evertally.kinds.graph_tables import (
+    ComponentsQuery,
+    CutGraphQuery,
+    DegreeHistogramQuery,
+    DegreeVectorQuery,
+    EdgeCountQuery,
+    FollowedGraphQuery,
+    HighDegreeQuery,
+    SpanningForestCostQuery,
+    StarsQuery,
+    SubgraphsQuery,
+    vertices_of,
+)
+from evertally.kinds.kind import Arguments, Card, Items, Kind, Result
+from evertally.kinds.proofs import NOISE_PROCESSES
+from evertally.kinds.reads import AMOUNTS, NAMES, Cells, Parameters, Records
+
+_OF_THE_INPUT = ("columns", "weight", "action", "insert", "delete")  # the class never hears of columns
+
+
+def records(count: int, cells: Cells, parameters: Parameters) -> list[Any]:
+    """Edges: (one end, other end), with a weight behind them or an action before them.
+
+    >>> records(2, {"columns": [["a", "b"], ["c", "d"]], "action": ["new", "?"]}, {"insert": "new", "delete": "gone"})
+    [('insert', 'a', 'c'), (None, 'b', 'd')]
+    """
+    parts: list[Any] = list(cells["columns"])
+    if "weight" in cells:
+        parts.append(cells["weight"])
+    if "action" in cells:
+        actions = cells["action"]
+        if "insert" in parameters:
+            known = {canonical(parameters[word]): word for word in ("insert", "delete")}
+            actions = [known.get(canonical(cell)) for cell in actions]
+        parts.insert(0, actions)
+    return list(zip(*parts, strict=True))
+
+
+def items(parameters: Parameters) -> Items | None:
+    """The vertices, where a query protects them."""
+    if parameters.get("protects") != "node":
+        return None
+    ends = tuple(parameters["columns"])
+    return Items(
+        ("node", *sorted(ends)),
+        f"a name in the columns {ends[0]!r} and {ends[1]!r}, with all its edges",
+        "An item is a vertex with all its edges; how many it has at most, and that no edge comes twice, is declared: "
+        "privacy rests on it.",
+    )
+
+
+def _arguments(parameters: Parameters) -> Arguments:
+    return {option: value for option, value in parameters.items() if option not in _OF_THE_INPUT}
+
+
+def _bins(parameters: Parameters) -> list[str]:
+    """As the statistic names them: bin 0 needs declared vertices, which bound the degree too."""
+    known = "vertices" in parameters or "initial" in parameters
+    return DegreeHistogram.bins(
+        parameters["max_degree"] if "max_degree" in parameters else len(vertices_of(parameters)) - 1, known
+    )
+
+
+_graph = partial(
+    Kind,
+    reads=NAMES,
+    records=Records({"columns": NAMES, "weight": AMOUNTS, "action": NAMES}, records),
+    items=items,
+    proofs=NOISE_PROCESSES,
+    change_proof="factorization-counting 6.0 and 6.5",
+    arguments=_arguments,
+)
+_figure = partial(_graph, result=Result())
+
+KINDS = (
+    _figure(statistic=EdgeCount, options=EdgeCountQuery, card=Card("figure", "Edges so far")),
+    _graph(
+        statistic=DegreeVector,
+        options=DegreeVectorQuery,
+        result=Result(categories=vertices_of),
+        card=Card("bars", "Edges of each vertex"),
+    ),
+    _graph(
+        statistic=CutGraph,
+        options=CutGraphQuery,
+        result=Result(categories=lambda parameters: pair_labels(vertices_of(parameters))),
+        card=Card("cuts", "The graph, by its cuts", vertices=vertices_of),
+        change_proof="factorization-counting 6.0, 6.4 and 6.5",
+    ),
+    _figure(statistic=Triangles, options=FollowedGraphQuery, card=Card("figure", "Triangles so far")),
+    _figure(statistic=Stars, options=StarsQuery, card=Card("figure", "Stars with {k} edges so far")),
+    _figure(statistic=Subgraphs, options=SubgraphsQuery, card=Card("figure", "Copies of a pattern so far")),
+    _figure(
+        statistic=HighDegree,
+        options=HighDegreeQuery,
+        card=Card("figure", "Vertices with at least {threshold} edges"),
+    ),
+    _graph(
+        statistic=DegreeHistogram,
+        options=DegreeHistogramQuery,
+        result=Result(categories=_bins),
+        card=Card("bars", "Vertices by their number of edges"),
+    ),
+    _figure(
+        statistic=SpanningForestCost,
+        options=SpanningForestCostQuery,
+        card=Card("figure", "Weight of the lightest spanning forest"),
+    ),
+    _figure(statistic=Components, options=ComponentsQuery, card=Card("figure", "Connected components")),
+)
