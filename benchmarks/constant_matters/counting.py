@@ -59,7 +59,7 @@ DEFINITIONS = {
     "c: mean count / mean absolute error": 1,
     "d: count / std at the last tick": 1,
     "e: mean count / mean largest error of a run": 1,
-    "f: mean over ticks and runs of count / max(1, |error|)": 1,
+    "f: mean over ticks and runs of count / max(1, absolute error)": 1,
     "g: mean squared count / mean squared error": 2,
 }
 USUAL = next(iter(DEFINITIONS))
