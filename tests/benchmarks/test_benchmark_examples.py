@@ -8,7 +8,7 @@ from importlib import import_module
 import pytest
 
 
-@pytest.mark.parametrize("name", ["formulas", "reductions", "sampler_timing", "streams"])
+@pytest.mark.parametrize("name", ["constant_matters.published", "formulas", "reductions", "sampler_timing", "streams"])
 def test_the_examples_run(name: str) -> None:
     failed, tried = doctest.testmod(import_module(f"benchmarks.{name}"))
     assert tried
