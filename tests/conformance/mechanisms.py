@@ -12,6 +12,7 @@ from conformance.column_mechanisms import COLUMN_MECHANISMS
 from conformance.dynamic_constructions import DYNAMIC_CONSTRUCTIONS
 from conformance.dynamic_mechanisms import DYNAMIC_MECHANISMS
 from conformance.hostile import GARBAGE
+from conformance.nonlinear_mechanisms import NONLINEAR_MECHANISMS
 from conformance.selection_mechanisms import SELECTION_MECHANISMS
 from evertally.checks.subject import Subject
 from evertally.noise import NoiseKey
@@ -137,4 +138,5 @@ MECHANISMS: tuple[Subject, ...] = (
     *SELECTION_MECHANISMS,
     *DYNAMIC_MECHANISMS,
     *DYNAMIC_CONSTRUCTIONS,
+    *NONLINEAR_MECHANISMS,
 )
