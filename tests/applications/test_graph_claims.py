@@ -67,20 +67,26 @@ WITH_COPIES: dict[str, Row] = {
     "2-stars, D=3": (lambda: made(Stars, max_degree=3), None),
     "2-stars of copies, D=3": (lambda: made(Stars, max_degree=3, copies="counted"), 32),
     "3-stars, D=3": (lambda: made(Stars, k=3, max_degree=3), None),
-    "2-stars projected, D=2": (lambda: made(Stars, max_degree=2, project=True), 20),
+    "2-stars projected, D=2": (lambda: made(Stars, max_degree=2, degree_bound="projected"), 20),
     "3-paths projected, D=2": (lambda: made(Subgraphs, PATH, max_degree=2), None),
     "4-cycles of copies, D=2": (lambda: made(Subgraphs, SQUARE, max_degree=2, copies="counted"), None),
     "histogram, D=1": (lambda: made(DegreeHistogram, vertices=5, max_degree=1), 16),
     "histogram, D=2": (lambda: made(DegreeHistogram, vertices=5, max_degree=2), 48),
     "histogram without vertices, D=2": (lambda: made(DegreeHistogram, max_degree=2), None),
     "histogram of copies, D=2": (lambda: made(DegreeHistogram, vertices=5, max_degree=2, copies="counted"), 48),
-    "histogram projected, D=1": (lambda: made(DegreeHistogram, vertices=5, max_degree=1, project=True), None),
-    "histogram projected, D=2": (lambda: made(DegreeHistogram, vertices=5, max_degree=2, project=True), None),
+    "histogram projected, D=1": (
+        lambda: made(DegreeHistogram, vertices=5, max_degree=1, degree_bound="projected"),
+        None,
+    ),
+    "histogram projected, D=2": (
+        lambda: made(DegreeHistogram, vertices=5, max_degree=2, degree_bound="projected"),
+        None,
+    ),
     "degree >= 2": (lambda: made(HighDegree, threshold=2), 8),
     "degree >= 2 of copies": (lambda: made(HighDegree, threshold=2, copies="counted"), 8),
-    "degree >= 1 projected, D=1": (lambda: made(HighDegree, threshold=1, max_degree=1, project=True), None),
+    "degree >= 1 projected, D=1": (lambda: made(HighDegree, threshold=1, max_degree=1), None),
     "components": (lambda: made(Components, vertices=5), 2),
-    "components projected, D=2": (lambda: made(Components, vertices=5, max_degree=2, project=True), None),
+    "components projected, D=2": (lambda: made(Components, vertices=5, max_degree=2), None),
 }
 
 
@@ -101,7 +107,7 @@ def test_streams_with_copies(row: str) -> None:
 @pytest.mark.parametrize(("weights", "W"), [((0, 1), 1), ((0, 2), 2)])
 @pytest.mark.parametrize("project", [False, True])
 def test_forests_with_copies_of_any_weight(weights: tuple[int, ...], W: int, project: bool) -> None:
-    options: dict[str, Any] = {"project": True, "max_degree": 2} if project else {}
+    options: dict[str, Any] = {"max_degree": 2} if project else {}
     statistic = made(SpanningForestCost, max_weight=W, **options)
     worst = statistic.refute([], edge_streams(4, 5 if LONG else 4, weights=weights))
     assert not worst.refuted, worst.widest
@@ -162,9 +168,9 @@ REACHED = {
     "triangles projected, D=4": (lambda: made(Triangles, max_degree=4), THREE_TIMES_THREE, 45),
     "2-stars, D=3": (lambda: made(Stars, max_degree=3), EVERY_EDGE, 32),
     "histogram, D=3": (lambda: made(DegreeHistogram, vertices=4, max_degree=3), EVERY_EDGE, 80),
-    "degree >= 2 projected": (lambda: made(HighDegree, threshold=2, max_degree=3, project=True), FOUR_HIGH, 32),
+    "degree >= 2 projected": (lambda: made(HighDegree, threshold=2, max_degree=3), FOUR_HIGH, 32),
     "components projected": (
-        lambda: made(Components, vertices=8, max_degree=3, project=True),
+        lambda: made(Components, vertices=8, max_degree=3),
         THREE_BRIDGES,
         18,
     ),
@@ -208,7 +214,7 @@ def test_ranks_of_kept_edges_cascade() -> None:
                 return False
             return all(self._ranks.add(end, 1) for end in edge[:2])
 
-    statistic = made(Stars, max_degree=2, project=True)
+    statistic = made(Stars, max_degree=2, degree_bound="projected")
     long = drawn("01 12 02 23 13 34 24 45 35 56 46 67 57")
     assert not worst_of(statistic, [without(long, 0)]).refuted
     statistic._gate = lambda: lambda encoder: KeptRanks(encoder, 2)
@@ -228,7 +234,7 @@ def test_replaced_edges() -> None:
     others = edges_of(5)
     for statistic in (
         made(Stars, max_degree=2, neighbours="replace"),
-        made(Stars, max_degree=2, project=True, neighbours="replace"),
+        made(Stars, max_degree=2, degree_bound="projected", neighbours="replace"),
         made(DegreeHistogram, vertices=5, max_degree=2, neighbours="replace"),
         made(HighDegree, threshold=2, neighbours="replace"),
         made(Components, vertices=5, neighbours="replace"),

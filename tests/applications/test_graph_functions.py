@@ -67,7 +67,7 @@ KEPT: dict[str, tuple[Callable[[], Any], Truth]] = {
         lambda e: truth.histogram(truth.once(e), NODES, 3),
     ),
     "histogram projected": (
-        lambda: made(DegreeHistogram, vertices=6, max_degree=3, project=True),
+        lambda: made(DegreeHistogram, vertices=6, max_degree=3, degree_bound="projected"),
         lambda e: truth.histogram(truth.projected(e, 3), NODES, 3),
     ),
     "histogram without vertices": (
@@ -77,7 +77,7 @@ KEPT: dict[str, tuple[Callable[[], Any], Truth]] = {
     "components": (lambda: made(Components, vertices=6), lambda e: truth.components(e, NODES)),
     "forest": (lambda: made(SpanningForestCost, max_weight=3), truth.forest_cost),
     "forest projected": (
-        lambda: made(SpanningForestCost, max_weight=3, max_degree=2, project=True),
+        lambda: made(SpanningForestCost, max_weight=3, max_degree=2),
         lambda e: truth.forest_cost(truth.projected(e, 2)),
     ),
 }
@@ -169,7 +169,7 @@ REFUSED = {
     "components without vertices": (Components, {}, "components need vertices"),
     "deletions from nothing": (Triangles, {"updates": "delete"}, "needs initial"),
     "insertions into a public graph": (Triangles, {"max_degree": 3, "initial": EDGES}, "goes with updates"),
-    "deletions, projected": (Stars, {"updates": "delete", "initial": EDGES, "project": True}, "leave out"),
+    "deletions of copies": (Stars, {"updates": "delete", "initial": EDGES, "copies": "counted"}, "leave out"),
     "deletions, degree": (Stars, {"updates": "delete", "initial": EDGES, "max_degree": 9}, "that of initial"),
     "an edge of initial twice": (Stars, {"updates": "delete", "initial": [*EDGES, ("1", "0")]}, "each edge once"),
     "no edge in initial": (Stars, {"updates": "delete", "initial": [*EDGES, ("1", "1")]}, "each edge once"),
@@ -178,15 +178,15 @@ REFUSED = {
         {"max_weight": 2, "updates": "delete", "initial": EDGES},
         "weight",
     ),
-    "threshold above": (HighDegree, {"threshold": 4, "max_degree": 3, "project": True}, "threshold"),
-    "degree without use": (HighDegree, {"threshold": 2, "max_degree": 3}, "no degree bound is needed"),
-    "declared and projected": (
-        Stars,
-        {"max_degree": 3, "degree_bound": "declared", "project": True},
-        "nothing to project",
+    "threshold above": (HighDegree, {"threshold": 4, "max_degree": 3}, "threshold"),
+    "degree without use": (
+        HighDegree,
+        {"threshold": 2, "max_degree": 3, "degree_bound": "declared"},
+        "no bound on degrees is needed",
     ),
+    "clipped triangles": (Triangles, {"max_degree": 3, "degree_bound": "clipped"}, "degree_bound is one of"),
     "declared with copies": (Stars, {"max_degree": 3, "degree_bound": "declared"}, "saves nothing"),
-    "copies projected": (Stars, {"max_degree": 3, "copies": "counted", "project": True}, "clips degrees"),
+    "copies projected": (Stars, {"max_degree": 3, "copies": "counted", "degree_bound": "projected"}, "clipped"),
     "a word": (Stars, {"max_degree": 3, "copies": "twice"}, "copies is one of"),
     "weights": (SpanningForestCost, {"max_weight": 0}, "max_weight"),
     "independent": (Stars, {"max_degree": 3, "neighbours": "independent"}, "add_remove"),

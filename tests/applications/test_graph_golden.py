@@ -136,7 +136,7 @@ def test_three_edges_projected() -> None:
     path = path_through(counted, pair)
     assert [changes.get(0, 0) for changes in path] == [1, -1, -1]
     assert split(path) == 5
-    histogram = made(DegreeHistogram, vertices=4, max_degree=1, project=True)
+    histogram = made(DegreeHistogram, vertices=4, max_degree=1, degree_bound="projected")
     assert split(differing(histogram, pair)) == 40
     assert not worst_of(histogram, [pair]).refuted
 

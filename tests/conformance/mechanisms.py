@@ -12,6 +12,7 @@ from conformance.column_mechanisms import COLUMN_MECHANISMS
 from conformance.dynamic_constructions import DYNAMIC_CONSTRUCTIONS
 from conformance.dynamic_mechanisms import DYNAMIC_MECHANISMS
 from conformance.hostile import GARBAGE
+from conformance.linear_graph_mechanisms import LINEAR_GRAPH_MECHANISMS
 from conformance.nonlinear_mechanisms import NONLINEAR_MECHANISMS
 from conformance.selection_mechanisms import SELECTION_MECHANISMS
 from evertally.checks.subject import Subject
@@ -138,5 +139,6 @@ MECHANISMS: tuple[Subject, ...] = (
     *SELECTION_MECHANISMS,
     *DYNAMIC_MECHANISMS,
     *DYNAMIC_CONSTRUCTIONS,
+    *LINEAR_GRAPH_MECHANISMS,
     *NONLINEAR_MECHANISMS,
 )

@@ -161,7 +161,9 @@ NONLINEAR_MECHANISMS: tuple[Subject, ...] = (
         guarantee=APPROXIMATE,
         neighbours="replace",
     ),
-    graph(DegreeHistogram, lambda e: _histogram(_kept(e, 2), 2), vertices=_NODES, max_degree=2, project=True),
+    graph(
+        DegreeHistogram, lambda e: _histogram(_kept(e, 2), 2), vertices=_NODES, max_degree=2, degree_bound="projected"
+    ),
     graph(SpanningForestCost, _forest, max_weight=4, feed=_weighted),
     graph(
         Components,

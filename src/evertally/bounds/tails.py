@@ -58,10 +58,19 @@ class Spread:
         half = 0.5 * self.roundings
         if self.law == "laplace":
             return laplace_radius(self.proxy, self.peak, beta) + half
-        chernoff = math.sqrt(2 * self.proxy * math.log(2 / beta)) + half
+        chernoff = self.chernoff(math.log(2 / beta))
         if self.finest < SMOOTH:
             return chernoff
         return min(chernoff, -NormalDist().inv_cdf(beta / 2) * math.sqrt(self.proxy) + half + 0.5)
+
+    def chernoff(self, log_odds: float) -> float:
+        """Chernoff's radius for beta = 2 exp(-log_odds), which may be far below the smallest float."""
+        if self.proxy == 0:
+            return 0.0
+        half = 0.5 * self.roundings
+        if self.law == "laplace":
+            return laplace_chernoff(self.proxy, self.peak, log_odds) + half
+        return math.sqrt(2 * self.proxy * log_odds) + half
 
 
 def laplace_radius(proxy: float, peak: float, beta: float) -> float:
@@ -79,9 +88,15 @@ def laplace_radius(proxy: float, peak: float, beta: float) -> float:
         # One draw (several draws below the peak are not one):
         # P(|Z| > k) <= exp(-k/b) at integers k only (price-of-continual-release 2.2).
         return float(math.ceil(peak * math.log(1 / beta)))
+    return laplace_chernoff(proxy, peak, math.log(2 / beta))
+
+
+def laplace_chernoff(proxy: float, peak: float, log_odds: float) -> float:
+    """The bound of `laplace_radius` for beta = 2 exp(-log_odds)."""
+    n = proxy / peak**2
 
     def bound(theta: float) -> float:
-        return (math.log(2 / beta) - n * math.log1p(-theta * theta)) / theta
+        return (log_odds - n * math.log1p(-theta * theta)) / theta
 
     # bound falls, then rises, in theta; a theta that is not quite the best one still gives a valid bound.
     low, high = 0.0, 1.0

@@ -386,6 +386,8 @@ class Mechanism(Guarded):
                 ends = np.arange(1, len(rows) + 1) if lasts is None else np.cumsum(lasts)
                 inside = wanted[(wanted >= start) & (wanted < start + len(part))] - start
                 lasts = np.bincount(np.searchsorted(ends, inside, side="right"), minlength=len(rows))
+                if isinstance(rows, np.ndarray):  # a copy of what is wanted: wide rows of a long run fill the memory
+                    rows, lasts = rows[lasts > 0], lasts[lasts > 0]
             kept.append((rows, lasts))
             start += len(part)
         return Committed(recent, state), self._door.last(part)

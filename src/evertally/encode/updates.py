@@ -92,7 +92,7 @@ class UpdateDoor(Secret):
     def _read(self, event: Any) -> tuple[int, int, str | None] | None:
         # Exact types go the short way, to the same answers.
         action, value, name = event if type(event) is tuple and len(event) == 3 else self._fields(event)
-        sign = _SIGNS.get(action) if type(action) is str else _sign(action)
+        sign = _SIGNS.get(action) if type(action) is str else sign_of(action)
         if sign is None or (sign < 0 and not self._deletions):
             return None
         if sign < 0 and self._by_name:
@@ -133,7 +133,8 @@ class UpdateDoor(Secret):
         return "insert", event, None
 
 
-def _sign(action: Any) -> int | None:
+def sign_of(action: Any) -> int | None:
+    """1 for an insertion, -1 for a deletion, None for any other action."""
     written = canonical(action)
     return None if written is None else _SIGNS.get(written)
 

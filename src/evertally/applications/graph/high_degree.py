@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from evertally.applications.encoder import Encoder
 from evertally.applications.graph import prices
-from evertally.applications.graph.degrees import CountAbove
+from evertally.applications.graph.degree_functions import CountAbove
 from evertally.applications.graph.followed import Followed
 from evertally.applications.graph.following import GraphFunction
 from evertally.applications.graph.situations import DegreeUse, Situation

@@ -6,15 +6,25 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from evertally.applications.encoded import Encoded
-from evertally.applications.graph.edges import read_edge
+from evertally.applications.graph.edges import read_edge, vertex
 from evertally.applications.records import Record
 from evertally.contract.options import option, statistic
 from evertally.contract.parts import Options
-from evertally.encode.labels import canonical, is_text
+from evertally.encode.labels import as_list, require_column
 from evertally.errors import ConfigurationError
+from evertally.integers import whole
 
 Updates = Literal["insert", "delete", "both"]
 Copies = Literal["ignored", "counted", "absent"]
+DegreeBound = Literal["projected", "declared", "clipped"]  # the last one for stars and histograms alone
+MOST_VERTICES = 2**20
+
+_CHOICES = {
+    "updates": ("insert", "delete", "both"),
+    "copies": ("ignored", "counted", "absent"),
+    "protects": ("edge", "node"),
+    "degree_bound": ("projected", "declared"),
+}
 
 
 @statistic
@@ -33,6 +43,9 @@ class GraphStatistic(Encoded):
     updates: Updates = option(
         'What records do: "insert" edges, "delete" them from a public graph, or "both".', default="insert"
     )
+    initial: Sequence[Any] | None = option(
+        'The edges of the public graph that updates="delete" begins with, as pairs of vertices.', default=None
+    )
     copies: Copies = option(
         'What an edge is that comes again: "ignored", or "counted" as one more; "absent" is a declared fact that '
         "privacy rests on: by construction of the source no edge comes twice.",
@@ -41,34 +54,83 @@ class GraphStatistic(Encoded):
     protects: Literal["edge", "node"] = option(
         'What is protected: one "edge" record, or a "node" with all its edges, where that is proved.', default="edge"
     )
+    max_degree: int | None = option("How many edges a vertex has at most; None: no bound is used.", default=None)
+    degree_bound: DegreeBound = option(
+        'Where max_degree comes from: edges beyond it are dropped here ("projected"), or it is a declared fact that '
+        'privacy rests on ("declared"): by construction of the source no vertex has more.',
+        default="projected",
+    )
 
     @property
     def protected_unit(self) -> str:
         return "node" if self.protects == "node" else self.unit
 
+    def _check_choices(self) -> None:
+        """Refuses words that no option has, and graphs to begin with where nothing is deleted."""
+        for name, words in _CHOICES.items():
+            if getattr(self, name) not in words:
+                raise ConfigurationError(f"{name} is one of {', '.join(map(repr, words))}")
+        if self.max_degree is not None:
+            self.max_degree = whole("max_degree", self.max_degree, 1, MOST_VERTICES)
+        if (self.initial is None) == (self.updates == "delete"):
+            raise ConfigurationError(
+                'initial goes with updates="delete" and with nothing else: the public edges that are deleted from'
+            )
+
     def _read_vertices(self) -> list[str] | None:
         """The declared vertices in one spelling; settles the option."""
         if self.vertices is None:
             return None
-        if isinstance(self.vertices, str):
-            raise ConfigurationError("vertices is a list of labels, or a number")
-        given = range(self.vertices) if isinstance(self.vertices, int) else list(self.vertices)
-        names = [canonical(vertex) for vertex in given]
-        known = [name for name in names if name is not None and is_text(name)]
-        if len(known) != len(names) or len(set(known)) != len(names) or len(names) < 2:
-            raise ConfigurationError("vertices are two or more different labels, or a number n >= 2 for 0..n-1")
+        if isinstance(self.vertices, int):
+            number = whole("vertices", self.vertices, 2, MOST_VERTICES)
+            given: list[Any] = list(range(number))
+        else:
+            given = _listed(self.vertices, "vertices is a list of labels, or a number")
+        known = [name for name in map(vertex, given) if name is not None]
+        if len(known) != len(given) or len(set(known)) != len(given) or not 2 <= len(given) <= MOST_VERTICES:
+            raise ConfigurationError(
+                f"vertices are 2 to {MOST_VERTICES} different labels, or a number n >= 2 for 0..n-1"
+            )
         self.vertices = known
         return known
 
+    def _read_initial(self, names: list[str] | None) -> list[tuple[str, str]]:
+        """The public edges in one spelling; settles the option."""
+        if self.initial is None:
+            return []
+        given = _listed(self.initial, "initial is a list of pairs of vertices")
+        edges = [(edge[0], edge[1]) for edge in map(self._reader(names), given) if edge is not None]
+        if len(edges) != len(given) or len(set(edges)) != len(given) or not given:
+            raise ConfigurationError("initial is a list of different edges, each a pair of different (known) vertices")
+        self.initial = edges
+        return edges
+
     def _reader(self, names: list[str] | None) -> Callable[[Any], Record | None]:
         """Records of (smaller end, larger end) among the declared vertices."""
-        known = None if names is None else frozenset(names)
-
-        def read(record: Any) -> Record | None:
-            edge = read_edge(record)
-            return edge if edge is None or known is None or (edge[0] in known and edge[1] in known) else None
-
-        return read
+        return among(names, read_edge)
 
     def _graph_address(self, names: list[str] | None) -> Options:
-        return {"vertices": names} | self._given("updates", "copies", "protects")
+        return {"vertices": names} | self._given(
+            "updates", "initial", "copies", "protects", "max_degree", "degree_bound"
+        )
+
+
+def among(names: list[str] | None, read: Callable[[Any], Record | None]) -> Callable[[Any], Record | None]:
+    """A reader that drops records whose ends (their first two entries) are not declared. None: nobody declared any."""
+    if names is None:
+        return read
+    known = frozenset(names)
+
+    def known_ends(record: Any) -> Record | None:
+        found = read(record)
+        return found if found is not None and found[0] in known and found[1] in known else None
+
+    return known_ends
+
+
+def _listed(given: Any, otherwise: str) -> list[Any]:
+    try:
+        require_column(given, "")
+    except TypeError:
+        raise ConfigurationError(otherwise) from None
+    return as_list(given)
