@@ -68,6 +68,7 @@ WITH_COPIES: dict[str, Row] = {
     "2-stars of copies, D=3": (lambda: made(Stars, max_degree=3, copies="counted"), 32),
     "3-stars, D=3": (lambda: made(Stars, k=3, max_degree=3), None),
     "2-stars projected, D=2": (lambda: made(Stars, max_degree=2, degree_bound="projected"), 20),
+    "3-paths, copies dropped, all vertices": (lambda: made(Subgraphs, PATH, vertices=4), None),
     "3-paths projected, D=2": (lambda: made(Subgraphs, PATH, max_degree=2), None),
     "4-cycles of copies, D=2": (lambda: made(Subgraphs, SQUARE, max_degree=2, copies="counted"), None),
     "histogram, D=1": (lambda: made(DegreeHistogram, vertices=5, max_degree=1), 16),

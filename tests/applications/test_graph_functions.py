@@ -22,6 +22,7 @@ from evertally.applications.graph import (
     Triangles,
 )
 from evertally.applications.graph.pattern import Pattern
+from evertally.applications.records import Records
 from evertally.noise import ZeroNoise
 
 PATH = [(0, 1), (1, 2), (2, 3)]
@@ -118,6 +119,28 @@ def test_deletions_are_the_same_as_from_scratch(name: str, gone: list[Any]) -> N
     left = [[edge for edge in graph if edge[:2] not in {g[:2] for g in gone[: i + 1]}] for i in range(len(gone))]
     stream = [edge if weighted else edge[:2] for edge in gone]
     assert values(statistic, stream, 6 if name == "histogram" else 1) == [exact(edges) for edges in left]
+
+
+@pytest.mark.parametrize("name", [*KEPT, *(f"{name} gone" for name in GONE)])
+def test_a_call_that_is_taken_back_leaves_nothing(name: str) -> None:
+    graph = K6 if "forest" in name else EDGES
+    gone = name.removesuffix(" gone")
+    statistic = KEPT[name][0]() if name in KEPT else GONE[gone][0](updates="delete", initial=graph)
+    encoder = statistic.encoder()
+    first, second = Records(tuple(graph[:4])), Records((*graph[3:11], graph[0]))
+    encoder.changes(first)
+    encoder.begin(1)
+    before = encoder.save()
+    changes = encoder.changes(second)
+    after = encoder.save()
+    encoder.undo(1)
+    assert encoder.save() == before != after
+    restored = statistic.encoder()
+    restored.load(1, before)
+    for again in (encoder, restored):
+        again.begin(1)
+        assert again.changes(second) == changes
+        assert again.save() == after
 
 
 def test_patterns_have_as_many_automorphisms_as_they_should() -> None:
