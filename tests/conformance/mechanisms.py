@@ -13,6 +13,7 @@ from conformance.dynamic_constructions import DYNAMIC_CONSTRUCTIONS
 from conformance.dynamic_mechanisms import DYNAMIC_MECHANISMS
 from conformance.hostile import GARBAGE
 from conformance.linear_graph_mechanisms import LINEAR_GRAPH_MECHANISMS
+from conformance.nonlinear_mechanisms import NONLINEAR_MECHANISMS
 from conformance.selection_mechanisms import SELECTION_MECHANISMS
 from evertally.checks.subject import Subject
 from evertally.noise import NoiseKey
@@ -139,4 +140,5 @@ MECHANISMS: tuple[Subject, ...] = (
     *DYNAMIC_MECHANISMS,
     *DYNAMIC_CONSTRUCTIONS,
     *LINEAR_GRAPH_MECHANISMS,
+    *NONLINEAR_MECHANISMS,
 )

@@ -24,14 +24,14 @@ from evertally.statistics.linear_options import Linear
 class Certified:
     """How far one record can move the encoded stream, and where that is proved.
 
-    `change` is for one record under the relation; what a user's w records can do is its group (6.0). `present` is for
-    one record that is there or not, where that is less: a user who is replaced takes w records away and brings w.
+    `change` is for one record under the relation; what a user's w records can do is its group (6.0). `removal` is for
+    one record that is there or not, where `change` is not: a user is replaced by removals and additions, 2w of them.
     `split` is Gamma^2 by S3 alone, where `change` needs more than that: for factors that have no three-entry S4.
     """
 
     change: Change
     section: str
-    present: Change | None = None
+    removal: Change | None = None
     split: int | None = None
 
     def of_unit(self, relation: Neighbours, contribution: Contribution) -> Change:
@@ -41,7 +41,7 @@ class Certified:
             return self.change
         if relation is Neighbours.ADD_REMOVE:
             return self.change.group(w)
-        return (self.change if self.present is None else self.present).group(2 * w)
+        return (self.change if self.removal is None else self.removal).group(2 * w)
 
 
 @statistic

@@ -9,8 +9,9 @@ from evertally.applications.graph import prices
 from evertally.applications.graph.degree_functions import DegreeBins
 from evertally.applications.graph.followed import Followed
 from evertally.applications.graph.following import GraphFunction
+from evertally.applications.graph.options import DegreeBound
 from evertally.applications.graph.situations import DegreeUse, Situation
-from evertally.contract.options import statistic
+from evertally.contract.options import option, statistic
 
 
 @statistic
@@ -32,6 +33,13 @@ class DegreeHistogram(Followed):
     >>> list(degrees.step([(0, 1), (0, 2)]).value), degrees.certified().change.l2_squared
     (['0', '1', '2', '>=3'], 64)
     """
+
+    degree_bound: DegreeBound = option(
+        'Where max_degree comes from: a vertex with more edges counts as one with max_degree ("clipped"), edges beyond '
+        'it are dropped ("projected"), or it is a declared fact that privacy rests on ("declared"): by construction of '
+        "the source no vertex has more.",
+        default="clipped",
+    )
 
     _word: ClassVar[str] = "DegreeHistogram"
     _uses: ClassVar[DegreeUse] = "clips"

@@ -18,7 +18,7 @@ def read_edge(record: Any) -> Record | None:
     >>> read_edge(("b", "a")), read_edge(("a", "a")), read_edge("ab"), read_edge(None)
     (('a', 'b'), None, None, None)
     """
-    entries = _entries(record)
+    entries = entries_of(record)
     return ends(*entries) if len(entries) == 2 else None
 
 
@@ -31,7 +31,7 @@ def read_weighted(record: Any, max_weight: int, *, signed: bool) -> Record | Non
     >>> read_weighted(("a", "b", -7), 5, signed=True), read_weighted(("a", "b", -7), 5, signed=False)
     (('a', 'b', -5), None)
     """
-    entries = _entries(record)
+    entries = entries_of(record)
     if len(entries) not in (2, 3):
         return None
     edge = ends(*entries[:2])
@@ -46,7 +46,7 @@ def read_update(record: Any) -> Record | None:
     >>> read_update(("insert", "b", "a")), read_update((-1, "a", "b")), read_update(("toggle", "a", "b"))
     (('a', 'b', 1), ('a', 'b', -1), None)
     """
-    entries = _entries(record)
+    entries = entries_of(record)
     if len(entries) != 3:
         return None
     edge, sign = ends(*entries[1:]), sign_of(entries[0])
@@ -71,7 +71,8 @@ def vertex(value: Any) -> str | None:
     return name if name is not None and is_text(name) and len(label_bytes(name)) <= LONGEST_NAME else None
 
 
-def _entries(record: Any) -> list[Any]:
+def entries_of(record: Any) -> list[Any]:
+    """The entries of a tuple, a list or an array; none of anything else."""
     # By their own code: what a subclass iterates over may be something else, or endless.
     kind = type(record)
     for own in (tuple, list):

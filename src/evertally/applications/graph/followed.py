@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from evertally.applications.graph.prices import Price
 from evertally.applications.graph.situations import Declared, DegreeUse, Situation, situation
 from evertally.applications.records import Record
 from evertally.contract.forms import LabelledForm, NumberForm
-from evertally.contract.options import option, statistic
+from evertally.contract.options import statistic
 from evertally.contract.parts import Blueprint, IntArray, Options
 from evertally.contract.ticks import last_tick
 from evertally.errors import ConfigurationError
@@ -29,27 +29,9 @@ from evertally.privacy import Neighbours
 class Followed(GraphStatistic):
     """Functions of a graph that gains edges, or loses them. Not used directly; see `et.graph`.
 
-    Several edges of a tick come in the order of their sorted labels, whatever order they were handed over in.
+    Several edges of a tick come in the order of their sorted labels, whatever order they were handed over in. Without
+    `max_degree` a vertex has at most as many edges as there are other vertices, if they are declared.
     """
-
-    max_degree: int | None = option(
-        "D: how many edges of a vertex count at most, where that decides how much one edge can change. None: as many "
-        "as there are other vertices, if they are declared.",
-        default=None,
-    )
-    degree_bound: Literal["enforced", "declared"] = option(
-        'Whether max_degree is "enforced", or "declared": a fact that privacy rests on, that by construction of the '
-        "source no vertex ever has more edges.",
-        default="enforced",
-    )
-    project: bool = option(
-        "Whether to look at the projected graph: of the edges at each vertex the first max_degree, in their order of "
-        "arrival. Triangles and patterns do, wherever max_degree is enforced.",
-        default=False,
-    )
-    initial: Sequence[Any] | None = option(
-        'The public graph before the first tick, as a list of records; goes with updates="delete".', default=None
-    )
 
     _word: ClassVar[str]
     _uses: ClassVar[DegreeUse]
@@ -78,13 +60,13 @@ class Followed(GraphStatistic):
 
     def certified(self) -> Certified:
         at = self._at
-        present = price = self._price(at)
+        one = price = self._price(at)
         if self._relation() is Neighbours.REPLACE:
             # One sign against one sign, if nothing cuts either (6.5, REPLACE); otherwise twice Gamma.
             mild = self._one_sign and at.case == "plain" and not (at.deletes or at.counted)
-            price = Price(2 * present.gamma_squared, 2 * present.l1) if mild else present.times(2)
+            price = Price(2 * one.gamma_squared, 2 * one.l1) if mild else one.times(2)
         how = f"{self._word}, {at.case}" + (", deletions" if at.deletes else ", every copy" if at.counted else "")
-        return Certified(price.change(), f"FC 6.5, {how}", present.change(), price.split)
+        return Certified(price.change(), f"FC 6.5, {how}", one.change(), price.split)
 
     def encoder(self) -> Following:
         return Following(self._gate(), self._function, self._edges, self._empty(), self._at.deletes)
@@ -100,33 +82,32 @@ class Followed(GraphStatistic):
     def _blueprint(self) -> Blueprint:
         names = self._read_vertices()
         read = self._reader(names)
-        edges = self._edges = self._read_initial(read)
+        edges = self._edges = self._public_edges(read)
         if names is None and edges:
             names = sorted({end for edge in edges for end in edge[:2]})
         self._names = names
         if self.protects == "node" and (self.unit != "event" or self._relation() is not Neighbours.ADD_REMOVE):
             raise ConfigurationError('protects="node" goes with unit="event" and neighbours="add_remove" alone')
         number = None if names is None else len(names)
-        given = self._given("updates", "copies", "protects", "max_degree", "degree_bound", "project")
+        given = self._given("updates", "copies", "protects", "max_degree", "degree_bound")
         self._at = situation(Declared(uses=self._uses, vertices=number, edges=edges, **given))
         start = self.encoder().start
         if any(abs(amount) > 2**61 // last_tick(self.horizon) for amount in start.values()):
             raise ConfigurationError("the statistic before the first tick is above 2^61/horizon: choose a shorter one")
         labels = self._labels()
         row = [start.get(column, 0) for column in range(1 if labels is None else len(labels))]
-        address = self._graph_address(names) | self._given("max_degree", "degree_bound", "project")
         return self._encoded_blueprint(
             self._word,
             len(row),
             read,
-            address | self._own_address() | {"initial": edges},
+            self._graph_address(names) | self._own_address(),
             CountFrom(row) if labels is None else LabelledFrom(labels, row),
             sort=True,
-            settled=self._own_address()
-            | {"vertices": self.vertices, "initial": None if self.initial is None else edges},
+            settled=self._own_address() | self._given("vertices", "initial"),
         )
 
-    def _read_initial(self, read: Callable[[Any], Record | None]) -> list[Record]:
+    def _public_edges(self, read: Callable[[Any], Record | None]) -> list[Record]:
+        """The public graph as records, in order; settles the option."""
         if self.initial is None:
             return []
         if isinstance(self.initial, str):
@@ -135,6 +116,7 @@ class Followed(GraphStatistic):
         edges = [edge for edge in map(read, records) if edge is not None]
         if len(edges) != len(records) or len({edge[:2] for edge in edges}) != len(edges):
             raise ConfigurationError("initial is a public graph: every record in it must be an edge, each edge once")
+        self.initial = sorted(edges)
         return sorted(edges)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from evertally.applications.encoder import Changes, Encoder, add
 from evertally.applications.graph.gates import Gate
@@ -40,7 +41,7 @@ class Following(Encoder):
         gate: Callable[[Encoder], Gate],
         function: Callable[[Encoder], GraphFunction],
         edges: list[Record],
-        empty: Mapping[int, int],
+        empty: Mapping[Any, int],
         deletes: bool,
     ) -> None:
         super().__init__()

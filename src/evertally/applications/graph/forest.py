@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 
 from evertally.applications.encoder import Changes, Encoder
 from evertally.applications.graph import prices
+from evertally.applications.graph.edges import ends, entries_of
 from evertally.applications.graph.followed import Followed
 from evertally.applications.graph.following import GraphFunction
 from evertally.applications.graph.forests import Forest
+from evertally.applications.graph.options import among
 from evertally.applications.graph.situations import DegreeUse, Situation
 from evertally.applications.records import Record
 from evertally.contract.options import option, statistic
@@ -26,7 +28,7 @@ class SpanningForestCost(Followed):
     """What a minimum spanning forest costs: records are (one end, other end, weight).
 
     Weights are whole numbers from 0 to W = `max_weight`; fractions are cut, the rest is clipped. Of several copies of
-    an edge the lightest counts; in the projected graph (`project=True`) the first.
+    an edge the lightest counts; in the projected graph (`max_degree`) the first.
 
     Theorem: factorization-counting 6.5 [R]. Gamma^2 (l1): 2 W^2 (2W), without any degree bound; 18 W^2 (6W) projected;
     a node with at most D edges 2 D^2 W^2 (2DW). Tier: exact. Error: noise of a counter times Gamma. Time: O(vertices) a
@@ -56,25 +58,13 @@ class SpanningForestCost(Followed):
         return {"max_weight": self.max_weight}
 
     def _reader(self, names: list[str] | None) -> Callable[[Any], Record | None]:
-        edge_of, largest, deletes = super()._reader(names), self.max_weight, self.updates == "delete"
+        deletes = self.updates == "delete"
+        return among(names, lambda record: _weighed(record, self.max_weight, deletes))
 
-        def read(record: Any) -> Record | None:
-            if isinstance(record, str) or not isinstance(record, Sequence) or len(record) not in (2, 3):
-                return None
-            edge = edge_of(tuple(record[:2]))
-            if edge is None:
-                return None
-            if len(record) == 2:
-                return (*edge, 0) if deletes else None  # a deletion needs no weight
-            amount = record[2]
-            return (*edge, max(0, whole_amount(amount, largest))) if isfinite(real(amount)) else None
-
-        return read
-
-    def _read_initial(self, read: Callable[[Any], Record | None]) -> list[Record]:
+    def _public_edges(self, read: Callable[[Any], Record | None]) -> list[Record]:
         if self.initial is not None and not all(isinstance(r, Sequence) and len(r) == 3 for r in self.initial):
             raise ConfigurationError("initial is a list of (one end, other end, weight)")
-        return super()._read_initial(read)
+        return super()._public_edges(read)
 
     def _blueprint(self) -> Blueprint:
         self.max_weight = whole("max_weight", self.max_weight, 1, 2**31)
@@ -109,6 +99,17 @@ class Components(Followed):
         if self._names is None:
             raise ConfigurationError("components need vertices: one without any edge is a component of its own")
         return {0: len(self._names)}
+
+
+def _weighed(record: Any, largest: int, deletes: bool) -> Record | None:
+    """(smaller end, larger end, weight); a deletion needs no weight."""
+    given = entries_of(record)
+    if len(given) not in (2, 3) or (len(given) == 2 and not deletes):
+        return None
+    edge = ends(*given[:2])
+    if edge is None or len(given) == 2:
+        return edge and (*edge, 0)
+    return (*edge, max(0, whole_amount(given[2], largest))) if isfinite(real(given[2])) else None
 
 
 class Fewer(Forest):

@@ -16,7 +16,7 @@ from evertally.integers import whole
 
 Updates = Literal["insert", "delete", "both"]
 Copies = Literal["ignored", "counted", "absent"]
-DegreeBound = Literal["projected", "declared"]
+DegreeBound = Literal["projected", "declared", "clipped"]  # the last one for stars and histograms alone
 MOST_VERTICES = 2**20
 
 _CHOICES = {

@@ -77,8 +77,8 @@ class PatternCountOfCopies(PatternCount):
 class Subgraphs(Followed):
     """How many copies of a connected pattern there are, as subgraphs (other edges between their vertices may exist).
 
-    With k nodes, m edges and D = `max_degree`, one edge is in at most h = 2 m (D-1)^(k-2) / |Aut| copies. Where D is
-    enforced, only the first D edges at each vertex count (the projection). With `copies="counted"` records make a copy
+    With k nodes, m edges and D = `max_degree`, one edge is in at most h = 2 m (D-1)^(k-2) / |Aut| copies. Unless D is
+    declared, only the first D edges at each vertex count (the projection). With `copies="counted"` records make a copy
     of the pattern, and h = 2 m (D-1)^(m-1) / |Aut|. Induced subgraphs can vanish when an edge comes: not counted here.
 
     Theorem: factorization-counting 6.5 [R]. Gamma^2 (l1): h^2 (h) without copies and with a D that holds by itself, 2

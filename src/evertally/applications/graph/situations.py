@@ -27,7 +27,6 @@ class Declared:
     protects: str
     max_degree: int | None
     degree_bound: str
-    project: bool
     vertices: int | None
     edges: Sequence[Record]  # of the public graph before the first tick
 
@@ -63,14 +62,15 @@ def situation(given: Declared) -> Situation:
         return _node(given)
     if given.copies == "counted":
         return _multigraph(given)
-    if given.uses == "ignores" and not given.project:
-        if given.max_degree is not None or given.degree_bound == "declared":
-            raise ConfigurationError("no degree bound is needed here: leave it out, or give project=True")
+    if given.uses == "ignores" and given.max_degree is None:
         return Situation("plain" if given.copies == "absent" else "cut", None)
+    if given.uses == "ignores" and given.degree_bound == "declared":
+        raise ConfigurationError(
+            'no bound on degrees is needed here: leave max_degree out; with degree_bound="projected" it is about the '
+            "projected graph"
+        )
     degree, certain = _degree(given)
-    if given.project and given.degree_bound == "declared":
-        raise ConfigurationError('project=True enforces max_degree; where it is "declared" there is nothing to project')
-    if given.project or (given.uses == "bounds" and not certain):
+    if given.degree_bound == "projected" and not certain:
         return Situation("projected", degree)
     if given.uses == "clips" and given.degree_bound == "declared" and given.copies != "absent":
         raise ConfigurationError('a declared max_degree saves nothing here unless copies="absent"')
@@ -80,10 +80,10 @@ def situation(given: Declared) -> Situation:
 def _deletions(given: Declared) -> Situation:
     if not given.edges:
         raise ConfigurationError('updates="delete" needs initial, the public graph that edges are deleted from')
-    if given.copies == "counted" or given.protects == "node" or given.project:
+    if given.copies == "counted" or given.protects == "node":
         raise ConfigurationError(
-            'updates="delete" is proved for single edges, each of which is there once: leave out copies="counted", '
-            'protects="node" and project'
+            'updates="delete" is proved for single edges, each of which is there once: leave out copies="counted" and '
+            'protects="node"'
         )
     if given.max_degree is not None or given.degree_bound == "declared":
         raise ConfigurationError("the degree bound of a graph that only loses edges is that of initial: leave it out")
@@ -92,10 +92,10 @@ def _deletions(given: Declared) -> Situation:
 
 
 def _node(given: Declared) -> Situation:
-    if given.copies != "absent" or given.project:
+    if given.copies != "absent":
         raise ConfigurationError(
-            'protects="node" is proved for streams in which no edge comes twice, and no projection is safe for it: '
-            'declare copies="absent", without project (factorization-counting 6.5)'
+            'protects="node" is proved for streams in which no edge comes twice: declare copies="absent" if that holds '
+            "by construction of the source (factorization-counting 6.5)"
         )
     degree, certain = _degree(given)
     if not certain:
@@ -110,12 +110,12 @@ def _multigraph(given: Declared) -> Situation:
     if given.uses == "bounds":
         degree, certain = _degree(given)
         return Situation("plain" if certain else "projected", degree, counted=True)
-    if given.project or given.degree_bound == "declared":
-        raise ConfigurationError('copies="counted" clips degrees here: leave out project and degree_bound="declared"')
     if given.uses == "ignores":
         if given.max_degree is not None:
-            raise ConfigurationError("no degree bound is needed here: leave it out")
+            raise ConfigurationError('copies="counted" needs no max_degree here: leave it out')
         return Situation("cut", None, counted=True)
+    if given.degree_bound != "clipped":
+        raise ConfigurationError('copies="counted" goes with degree_bound="clipped" here')
     return Situation("cut", _degree(given)[0], counted=True)
 
 
@@ -136,7 +136,11 @@ def _check_words(given: Declared) -> None:
         ("updates", given.updates, ("insert", "delete", "both")),
         ("copies", given.copies, ("ignored", "counted", "absent")),
         ("protects", given.protects, ("edge", "node")),
-        ("degree_bound", given.degree_bound, ("enforced", "declared")),
+        (
+            "degree_bound",
+            given.degree_bound,
+            ("projected", "declared") if given.uses != "clips" else ("clipped", "projected", "declared"),
+        ),
     ):
         if word not in allowed:
             raise ConfigurationError(f"{name} is one of {', '.join(map(repr, allowed))}; got {word!r}")

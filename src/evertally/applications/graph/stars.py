@@ -8,6 +8,7 @@ from evertally.applications.encoder import Encoder
 from evertally.applications.graph.degree_functions import StarCount
 from evertally.applications.graph.followed import Followed
 from evertally.applications.graph.following import GraphFunction
+from evertally.applications.graph.options import DegreeBound
 from evertally.applications.graph.prices import Price, one_signed, stars_at_node, stars_through_edge
 from evertally.applications.graph.situations import DegreeUse, Situation
 from evertally.contract.options import option, statistic
@@ -19,7 +20,7 @@ from evertally.integers import whole
 class Stars(Followed):
     """How many stars with k edges there are: C(degree, k), summed over the vertices; 2-stars are paths of two edges.
 
-    Where D = `max_degree` is enforced, a vertex with more edges counts as one with D. One edge is in at most h = 2
+    A vertex with more than D = `max_degree` edges counts as one with D. One edge is in at most h = 2
     C(D-1, k-1) stars.
 
     Theorem: factorization-counting 6.5 [R]. Gamma^2 (l1): h^2 (h) without copies and with a D that holds by itself, 2
@@ -34,6 +35,12 @@ class Stars(Followed):
     """
 
     k: int = option("How many edges a star has, at least 2.", default=2)
+    degree_bound: DegreeBound = option(
+        'Where max_degree comes from: a vertex with more edges counts as one with max_degree ("clipped"), edges beyond '
+        'it are dropped ("projected"), or it is a declared fact that privacy rests on ("declared"): by construction of '
+        "the source no vertex has more.",
+        default="clipped",
+    )
 
     _word: ClassVar[str] = "Stars"
     _uses: ClassVar[DegreeUse] = "clips"

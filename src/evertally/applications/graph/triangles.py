@@ -57,8 +57,8 @@ class TriangleCountOfCopies(TriangleCount):
 class Triangles(Followed):
     """How many triangles there are.
 
-    One edge closes at most D - 1 triangles (D = `max_degree`). Where D is enforced, only the first D edges at each
-    vertex count (the projection). Counts with copies: `copies="counted"`, three records make a triangle.
+    One edge closes at most D - 1 triangles (D = `max_degree`). Unless that is declared, only the first D edges
+    at each vertex count (the projection). Counts with copies: `copies="counted"`, three records make a triangle.
 
     Theorem: factorization-counting 6.5 [R]. Gamma^2 (l1): h^2 (h) without copies and with a D that holds by itself, 2
     h^2 (2h) with copies that are dropped, or deletions, 5 h^2 (3h) projected; h = D - 1, with copies (D - 1)^2; a node
