@@ -11,6 +11,7 @@ import numpy as np
 from conformance.column_mechanisms import COLUMN_MECHANISMS
 from conformance.dynamic_constructions import DYNAMIC_CONSTRUCTIONS
 from conformance.dynamic_mechanisms import DYNAMIC_MECHANISMS
+from conformance.episode_mechanisms import EPISODE_MECHANISMS
 from conformance.hostile import GARBAGE
 from conformance.selection_mechanisms import SELECTION_MECHANISMS
 from evertally.checks.subject import Subject
@@ -136,5 +137,6 @@ MECHANISMS: tuple[Subject, ...] = (
     *COLUMN_MECHANISMS,
     *SELECTION_MECHANISMS,
     *DYNAMIC_MECHANISMS,
+    *EPISODE_MECHANISMS,
     *DYNAMIC_CONSTRUCTIONS,
 )
