@@ -61,7 +61,7 @@ _ALL = [*"abc", *(a + b for a in "abc" for b in "abc")]
 _SOME = ["ab", "aca", "bc"]
 
 
-def episodes(name: str, words: list[str], guarantee: Any, horizon: int | None = _TICKS, **options: Any) -> Subject:
+def episodes(name: str, counted: list[str], guarantee: Any, horizon: int | None = _TICKS, **options: Any) -> Subject:
     own = options.get("sequence") == "user"
     users = options.get("unit") == "user"
 
@@ -73,7 +73,7 @@ def episodes(name: str, words: list[str], guarantee: Any, horizon: int | None = 
         name=f"EpisodeCounts({name})",
         make=make,
         feed=by_user if own else letters,
-        truth=lambda ticks: episode_counts(ticks, words),
+        truth=lambda ticks: episode_counts(ticks, counted),
         garbage=GARBAGE,
         wrong_calls=_WRONG,
         ticks=_TICKS,

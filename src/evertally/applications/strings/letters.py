@@ -111,9 +111,10 @@ def reader(alphabet: Alphabet, sequence: Sequences) -> Callable[[Any], Record | 
         return lambda record: ("", number(record))
 
     def read(record: Any) -> Record | None:
-        if isinstance(record, str) or not isinstance(record, Sequence) or len(record) != 2:
-            return None
-        user = canonical(record[0])
-        return None if user is None else (user, number(record[1]))
+        # By the own code of built-in types: another one may raise, or say something else the next time.
+        own = next((own for own in (tuple, list) if issubclass(type(record), own)), None)
+        entries = () if own is None else tuple(own.__iter__(record))
+        user = canonical(entries[0]) if len(entries) == 2 else None
+        return None if user is None else (user, number(entries[1]))
 
     return read
