@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -211,6 +214,25 @@ def test_snapshots_keep_parts_in_their_order() -> None:
     assert list(other.parts) == ["orders", "letters"]
     for tick in (["b"], ["a", "b", "?"]):
         assert made.step(tick).value == other.step(tick).value
+
+
+def test_snapshots_come_back_in_another_process(tmp_path: Path) -> None:
+    """Where nobody has asked for rooms that come when they are asked for."""
+    part, key = PARTS["orders"], et.simulation(7)
+    alone: Any = part.kind(**part.options, guarantee=et.ZCDP(0.5), horizon=9, key=key)  # type: ignore[call-arg]
+    expected = ""
+    for name, made in (("1", stack(key=key)), ("2", alone)):
+        made.step(["a", "b"])
+        (tmp_path / name).write_bytes(made.snapshot())
+        expected += f"{made.step(['a', 'b']).value}\n"
+    program = (
+        "import evertally as et, sys\n"
+        "for name in sys.argv[1:]:\n"
+        "    blob = open(name, 'rb').read()\n"
+        "    print(et.restore(blob, key=et.simulation(7)).step(['a', 'b']).value)\n"
+    )
+    call = [sys.executable, "-c", program, str(tmp_path / "1"), str(tmp_path / "2")]
+    assert subprocess.run(call, capture_output=True, text=True, check=True).stdout == expected
 
 
 def test_the_noise_is_that_of_these_parts_alone() -> None:
