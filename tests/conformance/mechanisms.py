@@ -13,6 +13,7 @@ from conformance.dynamic_constructions import DYNAMIC_CONSTRUCTIONS
 from conformance.dynamic_mechanisms import DYNAMIC_MECHANISMS
 from conformance.hostile import GARBAGE
 from conformance.selection_mechanisms import SELECTION_MECHANISMS
+from conformance.string_mechanisms import STRING_MECHANISMS
 from evertally.checks.subject import Subject
 from evertally.noise import NoiseKey
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
@@ -137,4 +138,5 @@ MECHANISMS: tuple[Subject, ...] = (
     *SELECTION_MECHANISMS,
     *DYNAMIC_MECHANISMS,
     *DYNAMIC_CONSTRUCTIONS,
+    *STRING_MECHANISMS,
 )
