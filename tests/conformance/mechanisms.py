@@ -14,6 +14,7 @@ from conformance.dynamic_mechanisms import DYNAMIC_MECHANISMS
 from conformance.episode_mechanisms import EPISODE_MECHANISMS
 from conformance.hostile import GARBAGE
 from conformance.selection_mechanisms import SELECTION_MECHANISMS
+from conformance.string_mechanisms import STRING_MECHANISMS
 from evertally.checks.subject import Subject
 from evertally.noise import NoiseKey
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
@@ -139,4 +140,5 @@ MECHANISMS: tuple[Subject, ...] = (
     *DYNAMIC_MECHANISMS,
     *EPISODE_MECHANISMS,
     *DYNAMIC_CONSTRUCTIONS,
+    *STRING_MECHANISMS,
 )

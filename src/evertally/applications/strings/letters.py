@@ -111,10 +111,11 @@ def reader(alphabet: Alphabet, sequence: Sequences) -> Callable[[Any], Record | 
         return lambda record: ("", number(record))
 
     def read(record: Any) -> Record | None:
-        # By the own code of built-in types: another one may raise, or say something else the next time.
-        own = next((own for own in (tuple, list) if issubclass(type(record), own)), None)
-        entries = () if own is None else tuple(own.__iter__(record))
-        user = canonical(entries[0]) if len(entries) == 2 else None
-        return None if user is None else (user, number(entries[1]))
+        kind: Any = tuple if issubclass(type(record), tuple) else list
+        if not issubclass(type(record), kind):
+            return None
+        pair = list(kind.__iter__(record))  # by the built-in type's own code: a subclass may say anything
+        user = canonical(pair[0]) if len(pair) == 2 else None
+        return None if user is None else (user, number(pair[1]))
 
     return read
