@@ -93,7 +93,7 @@ class Stacked(Encoded):
     def certified(self) -> Certified:
         event = joint([part.event for part in self._counted], self._by)
         unit = joint([part.unit for part in self._counted], self._by)
-        return _Together(event, "FC 12, trap 11", unit=unit)
+        return _Together(event, "factorization-counting 12, trap 11", unit=unit)
 
     def encoder(self) -> Encoder:
         return StackedEncoder(self._counted, self._by)
