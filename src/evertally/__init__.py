@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from evertally.contract import Release, SparseRows, restore
+from evertally.contract.snapshot import look_in
 from evertally.dynamic.static import register_static
 from evertally.errors import (
     BudgetExceeded,
@@ -108,6 +109,8 @@ _ROOMS = {room: f"evertally.{room}" for room in ("audit", "bounds", "checks", "k
 _ROOMS |= {room: f"evertally.applications.{room}" for room in ("graph", "strings")}
 _IN_ROOMS = dict.fromkeys(("Kind", "register_kind"), "evertally.kinds")  # needs pydantic, and counting does not
 _IN_ROOMS |= {"Stacked": "evertally.applications.stacked", "part": "evertally.applications.stacking"}
+# A snapshot of theirs comes back in a process that has not used them yet.
+look_in("evertally.applications.graph", "evertally.applications.strings", "evertally.applications.stacked")
 
 
 def __getattr__(name: str) -> Any:

@@ -11,10 +11,12 @@ import numpy as np
 from conformance.column_mechanisms import COLUMN_MECHANISMS
 from conformance.dynamic_constructions import DYNAMIC_CONSTRUCTIONS
 from conformance.dynamic_mechanisms import DYNAMIC_MECHANISMS
+from conformance.episode_mechanisms import EPISODE_MECHANISMS
 from conformance.hostile import GARBAGE
 from conformance.linear_graph_mechanisms import LINEAR_GRAPH_MECHANISMS
 from conformance.nonlinear_mechanisms import NONLINEAR_MECHANISMS
 from conformance.selection_mechanisms import SELECTION_MECHANISMS
+from conformance.string_mechanisms import STRING_MECHANISMS
 from evertally.checks.subject import Subject
 from evertally.noise import NoiseKey
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
@@ -138,7 +140,9 @@ MECHANISMS: tuple[Subject, ...] = (
     *COLUMN_MECHANISMS,
     *SELECTION_MECHANISMS,
     *DYNAMIC_MECHANISMS,
+    *EPISODE_MECHANISMS,
     *DYNAMIC_CONSTRUCTIONS,
     *LINEAR_GRAPH_MECHANISMS,
     *NONLINEAR_MECHANISMS,
+    *STRING_MECHANISMS,
 )

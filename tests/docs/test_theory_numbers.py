@@ -121,3 +121,30 @@ def test_one_conversion_is_used_both_ways():
     assert made.rho > 1.3 * inverse
     says("price-of-continual-release", "**default, used everywhere** (both ways)")
     says("streaming-selection", "by the optimised conversion of price-of-continual-release 2.1 everywhere")
+
+
+def test_a_letter_that_goes_to_another_user():
+    """factorization-counting 6.7: all streams of four records of two users, the episode "ab" by its definition."""
+
+    def ends(text):
+        """One a tick: whether a minimal occurrence ends there; "." is a letter of somebody else."""
+        return [
+            text[t] == "b" and "b" not in (before := text[:t]).rpartition("a")[2] and "a" in before for t in range(4)
+        ]
+
+    def counts(stream):
+        return sum(np.array(ends("".join(x if u == user else "." for u, x in stream)), int) for user in (1, 2))
+
+    records = list(itertools.product((1, 2), "ab"))
+    most = {"user kept": [0, 0], "user included": [0, 0]}
+    for stream in itertools.product(records, repeat=4):
+        for t, other in itertools.product(range(4), records):
+            moved = counts(stream) - counts((*stream[:t], other, *stream[t + 1 :]))
+            found = most["user kept" if other[0] == stream[t][0] else "user included"]
+            found[0] = max(found[0], int(np.abs(moved).sum()))
+            # in one factor, changes of one sign meet (S3)
+            found[1] = max(found[1], int(moved.clip(0).sum()) ** 2 + int((-moved).clip(0).sum()) ** 2)
+    assert most == {"user kept": [2, 2], "user included": [3, 5]}
+    says(
+        "factorization-counting", "`1a 1b 1b 2b` against `1a 2a 1b 2b` has norm² 5 S_T (l1 3)", "user included: 4 x ADD"
+    )

@@ -32,6 +32,9 @@ from evertally.integers import whole
 from evertally.noise import ItemSource
 from evertally.privacy import Change, Contribution, Guarantee, Neighbours, PureDP
 
+# Factors for which all parts are charged alike (factorization-counting 6.0, "which Gamma with which factor").
+_ALIKE = ("sqrt", "tree", "honaker", "epoch-tree", "epoch-hybrid")
+
 
 @dataclass(frozen=True)
 class _Together(Certified):
@@ -56,8 +59,8 @@ class Stacked(Encoded):
     `weights`. Then the variance of part i is sum(w)/w_i times what it would be alone with the whole guarantee (pure:
     the standard deviation is), and the sum over parts of w_i^2 times that ratio is as small as it can be.
 
-    Against mechanisms of a `Stream` with shares w_i/sum(w): the same noise under zCDP and pure guarantees; less under
-    (epsilon, delta), which is converted once and not split. Its ledger entry is one.
+    Against mechanisms of a `Stream` with shares w_i/sum(w) the noise is the same, with one entry of the ledger instead
+    of many. It is less than with (epsilon, delta) split by hand, where each part is converted for itself.
 
     Each part reads the records in its own way; a record that no part can use is dropped. Exactness tier "exact"; error,
     time and memory are those of the parts together, as a VectorCounter with all their numbers has them.
@@ -90,7 +93,7 @@ class Stacked(Encoded):
     def certified(self) -> Certified:
         event = joint([part.event for part in self._counted], self._by)
         unit = joint([part.unit for part in self._counted], self._by)
-        return _Together(event, "FC 12, trap 11", unit=unit)
+        return _Together(event, "factorization-counting 12, trap 11", unit=unit)
 
     def encoder(self) -> Encoder:
         return StackedEncoder(self._counted, self._by)
@@ -134,7 +137,8 @@ class Stacked(Encoded):
     def _blueprint(self) -> Blueprint:
         relation = self._relation()
         given = _read_parts(self.parts)
-        common = self._given("guarantee", "horizon", "unit", "max_events_per_user") | {"neighbours": relation}
+        common = self._given("guarantee", "horizon", "unit", "max_events_per_user", "memory_limit")
+        common |= {"neighbours": relation, "mechanism": "epoch-tree" if self.horizon is None else "tree"}
         counted = self._counted = [Counted.of(part, common) for part in given.values()]
         _check_alike(counted)
         self._by = self._read_multipliers(list(given))
@@ -173,6 +177,11 @@ class Stacked(Encoded):
                 "weights": None,
             },
         )
+        if rows.mechanism not in _ALIKE:
+            # Another row of the table may hold for it, which the parts know.
+            found = [Counted.of(part, common | {"mechanism": rows.mechanism}).unit for part in given.values()]
+            if found != [part.unit for part in counted]:
+                raise ConfigurationError(f'mechanism "{rows.mechanism}" has other sensitivities; name one of {_ALIKE}')
         limit = 2**61 // last_tick(self.horizon)
         return replace(
             rows, engine=lambda source: EncodedEngine(Rule(self.encoder(), width, limit), rows.engine(source))
@@ -239,8 +248,6 @@ def _read_parts(parts: Any) -> dict[str, Part]:
 
 def _check_alike(counted: list[Counted]) -> None:
     """One promise covers parts that hide a change of the same thing."""
-    if any(isinstance(part.made, Stacked) for part in counted):
-        raise ConfigurationError("a stack is no part of another one: name its parts in one stack")
     hidden = {part.hides for part in counted}
     if len(hidden) > 1:
         raise ConfigurationError("the parts of a stack protect one and the same thing; these protect different ones")

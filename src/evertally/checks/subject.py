@@ -13,8 +13,10 @@ from evertally.noise import NoiseKey
 
 
 def numbers(value: Any) -> NDArray[np.float64]:
-    """A public value as a flat array."""
-    return np.atleast_1d(np.array(list(value.values()) if isinstance(value, dict) else value, dtype=np.float64))
+    """A public value as a flat array; of a dictionary, its entries one after the other."""
+    if isinstance(value, dict):
+        return np.concatenate([np.empty(0), *map(numbers, value.values())])
+    return np.atleast_1d(np.array(value, dtype=np.float64))
 
 
 def labels(value: Any) -> list[str] | None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from fractions import Fraction
+from importlib import import_module
 from typing import Any
 
 from evertally.errors import ConfigurationError, StateError
@@ -27,6 +28,7 @@ _PARAMETERS = ("epsilon", "rho", "delta")
 
 Restorer = Callable[[dict[str, Any], list[bytes], NoiseKey, bool], Any]
 _restorers: dict[str, tuple[str, Restorer]] = {}  # by the name of the class: where that stands, and its way back
+_rooms: list[str] = []  # modules with further statistics, which are read when somebody asks for one
 
 
 def pack(header: dict[str, Any], parts: list[bytes], key: NoiseKey) -> bytes:
@@ -66,6 +68,11 @@ def restorable(kind: str, place: str, restorer: Restorer) -> None:
     _restorers[kind] = place, restorer
 
 
+def look_in(*rooms: str) -> None:
+    """Modules that are imported, in this order, where a snapshot holds what is not known yet."""
+    _rooms.extend(room for room in rooms if room not in _rooms)
+
+
 def restore(blob: bytes, *, key: NoiseKey, allow_copy: bool = False) -> Any:
     """The mechanism of a snapshot, continuing bit for bit. The key must be the one it ran with.
 
@@ -90,6 +97,9 @@ def restore(blob: bytes, *, key: NoiseKey, allow_copy: bool = False) -> Any:
     True
     """
     header, parts = unpack(blob, key)
+    for room in _rooms:
+        if header["kind"] not in _restorers:
+            import_module(room)
     if header["kind"] not in _restorers:
         raise StateError(f"the snapshot holds a {header['kind']!r}, which this version does not know")
     _, restorer = _restorers[header["kind"]]

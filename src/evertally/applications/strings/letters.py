@@ -111,9 +111,11 @@ def reader(alphabet: Alphabet, sequence: Sequences) -> Callable[[Any], Record | 
         return lambda record: ("", number(record))
 
     def read(record: Any) -> Record | None:
-        if isinstance(record, str) or not isinstance(record, Sequence) or len(record) != 2:
+        kind: Any = tuple if issubclass(type(record), tuple) else list
+        if not issubclass(type(record), kind):
             return None
-        user = canonical(record[0])
-        return None if user is None else (user, number(record[1]))
+        pair = list(kind.__iter__(record))  # by the built-in type's own code: a subclass may say anything
+        user = canonical(pair[0]) if len(pair) == 2 else None
+        return None if user is None else (user, number(pair[1]))
 
     return read
