@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evertally.applications.lazy import NamedCoordinates
+from evertally.applications.lazy import ChosenCoordinates
 from evertally.applications.paths import difference, intervals, l1, split, square_root, square_root_gram
 from evertally.applications.records import RecordDoor, Records
 from evertally.applications.tables import Table, pack, unpack
@@ -79,10 +79,7 @@ def test_the_worst_intervals_by_all_partitions(path: Any) -> None:
             ends = [0, *cuts, T]
             best = max(
                 best,
-                sum(
-                    sum(sum(step.get(c, 0) for step in path[a:b]) ** 2 for c in "ab")
-                    for a, b in pairwise(ends)
-                ),
+                sum(sum(sum(step.get(c, 0) for step in path[a:b]) ** 2 for c in "ab") for a, b in pairwise(ends)),
             )
     assert intervals(path) >= best  # a partition of all ticks is one choice of disjoint intervals
     assert intervals(path) <= split(path)
@@ -116,7 +113,7 @@ def test_the_noise_of_a_name_does_not_depend_on_company() -> None:
 
     def noise(labels: list[str]) -> Any:
         process = TreeProcess(
-            ZCDP(0.5), Change(1, 1, 1), horizon=20, columns=len(labels), source=NamedCoordinates(source, labels)
+            ZCDP(0.5), Change(1, 1, 1), horizon=20, columns=len(labels), source=ChosenCoordinates(source, labels, None)
         )
         return process.advance(20)
 

@@ -26,21 +26,23 @@ from evertally.noise import ItemSource, Law
 from evertally.noise.source import Addresses, item_addresses
 from evertally.secret import Secret
 
-NUMBERED = 2**32  # coordinates have this many addresses; beyond, the address is a keyed digest of the number
+NUMBERED = 2**32  # coordinates have this many addresses; beyond, and for labels, it is a keyed digest
+Name = int | str  # of a coordinate
+
 _AT_ONCE = 2**22  # numbers that are drawn together for coordinates far apart
 
 
 class ChosenCoordinates(Secret):
     """A source of which some coordinates are looked at: the noise of each is its own, whatever others are asked for.
 
-    `numbers` are injective names of the coordinates, all below `limit`, which is public.
+    `names` are injective: numbers that are all below `limit`, which is public, or labels (`limit` None).
     """
 
-    def __init__(self, source: ItemSource, numbers: Sequence[int], limit: int) -> None:
+    def __init__(self, source: ItemSource, names: Sequence[Name], limit: int | None) -> None:
         self._source = source
-        self._numbers: list[int] | None = list(numbers) if limit <= NUMBERED else None
+        self._numbers: list[Any] | None = list(names) if limit is not None and limit <= NUMBERED else None
         if self._numbers is None:
-            self._addresses: Addresses = item_addresses(source, [str(number) for number in numbers])
+            self._addresses: Addresses = item_addresses(source, [str(name) for name in names])
             self._drawn: tuple[Any, IntArray] | None = None
 
     def draws(self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
@@ -89,7 +91,7 @@ class Sums(Secret):
             self._sums.add(coordinate, clipped)
         return changes
 
-    def of(self, coordinates: Sequence[int]) -> IntArray:
+    def of(self, coordinates: Sequence[Name]) -> IntArray:
         """Exact, hence secret."""
         return np.array([self._sums.get(coordinate, 0) for coordinate in coordinates], dtype=np.int64)
 
@@ -107,8 +109,8 @@ def resized(setting: Setting, columns: int) -> Setting:
 class LazyEngine(AdmissionEngine):
     """Releases the coordinates `shown` at every tick, and any other one when it is asked for.
 
-    `limit`: all numbers of coordinates are below. `askable`: how many coordinates there are to be asked for, all of
-    which `error_bound` covers. Its state is the exact sums of what is shown.
+    `limit`: all numbers of coordinates are below; None: they are labels. `askable`: how many coordinates there are to
+    be asked for, all of which `error_bound` covers. Its state is the exact sums of what is shown.
     """
 
     def __init__(
@@ -117,9 +119,9 @@ class LazyEngine(AdmissionEngine):
         choice: Choice,
         setting: Setting,
         source: ItemSource,
-        shown: Sequence[int],
+        shown: Sequence[Name],
         *,
-        limit: int,
+        limit: int | None,
         askable: int,
     ) -> None:
         self.rule: Any = rule
@@ -129,9 +131,10 @@ class LazyEngine(AdmissionEngine):
         self.width = len(self._shown)
         self.noise = self._noise_of(self._shown)
 
-    def _noise_of(self, numbers: Sequence[int]) -> NoiseProcess:
-        source: Any = ChosenCoordinates(self._source, numbers, self._limit)
-        return build(self._choice, resized(self._setting, len(numbers)), source)
+    def _noise_of(self, names: Sequence[Name]) -> NoiseProcess:
+        names = names or [0]  # a process has a column; where nothing is shown it is not looked at
+        source: Any = ChosenCoordinates(self._source, names, self._limit)
+        return build(self._choice, resized(self._setting, len(names)), source)
 
     def start(self) -> IntArray:
         return np.zeros(self.width, dtype=np.int64)
@@ -148,10 +151,10 @@ class LazyEngine(AdmissionEngine):
                     row[column] = amount
         values = np.cumsum(rows, axis=0) + state
         sums = values[-1].copy()
-        values += self.noise.advance(len(batch))
+        values += self.noise.advance(len(batch))[:, : self.width]
         return Played(values, None, sums)
 
-    def answers(self, numbers: Sequence[int], tick: int) -> IntArray:
+    def answers(self, names: Sequence[Name], tick: int) -> IntArray:
         """What is released of these coordinates at the last tick: exact sum plus noise, occurred or not.
 
         Moves nothing: the noise is made from the first tick on, by a process of its own. Time O(log t) a coordinate for
@@ -160,8 +163,8 @@ class LazyEngine(AdmissionEngine):
         found = [np.empty(0, dtype=np.int64)]
         one = PROCESSES[self._choice.mechanism].memory(resized(self._setting, 1))
         together = max(2, self._setting.memory_limit // 4 // one)
-        for start in range(0, len(numbers), together):
-            some = numbers[start : start + together]
+        for start in range(0, len(names), together):
+            some = names[start : start + together]
             noise = self._noise_of(some)
             noise.seek(tick - 1)
             found.append(self.rule.of(some) + noise.advance(1)[0])

@@ -32,7 +32,7 @@ class GraphQuery(Query):
     copies: Literal["ignored", "counted", "absent"] | None = None
     protects: Literal["edge", "node"] | None = None
     max_degree: Whole | None = None
-    degree_bound: Literal["enforced", "declared"] | None = None
+    degree_bound: Literal["projected", "declared", "clipped"] | None = None
 
     @model_validator(mode="after")
     def _two_columns(self) -> Self:
@@ -90,23 +90,19 @@ class CutGraphQuery(LinearGraphQuery):
         return self
 
 
-class FollowedGraphQuery(GraphQuery):
-    project: Flag | None = None
-
-
-class StarsQuery(FollowedGraphQuery):
+class StarsQuery(GraphQuery):
     k: Whole = 2
 
 
-class SubgraphsQuery(FollowedGraphQuery):
+class SubgraphsQuery(GraphQuery):
     pattern: Edges
 
 
-class HighDegreeQuery(FollowedGraphQuery):
+class HighDegreeQuery(GraphQuery):
     threshold: Whole
 
 
-class DegreeHistogramQuery(FollowedGraphQuery):
+class DegreeHistogramQuery(GraphQuery):
     @model_validator(mode="after")
     def _bins(self) -> Self:
         if self.max_degree is None and self.vertices is None:
@@ -114,12 +110,12 @@ class DegreeHistogramQuery(FollowedGraphQuery):
         return self
 
 
-class SpanningForestCostQuery(FollowedGraphQuery):
+class SpanningForestCostQuery(GraphQuery):
     weight: Text
     max_weight: Whole
 
 
-class ComponentsQuery(FollowedGraphQuery):
+class ComponentsQuery(GraphQuery):
     vertices: Vertices
 
 

@@ -25,7 +25,7 @@ from evertally.kinds.graph_tables import (
     DegreeHistogramQuery,
     DegreeVectorQuery,
     EdgeCountQuery,
-    FollowedGraphQuery,
+    GraphQuery,
     HighDegreeQuery,
     SpanningForestCostQuery,
     StarsQuery,
@@ -108,7 +108,7 @@ KINDS = (
         card=Card("cuts", "The graph, by its cuts", vertices=vertices_of),
         change_proof="factorization-counting 6.0, 6.4 and 6.5",
     ),
-    _figure(statistic=Triangles, options=FollowedGraphQuery, card=Card("figure", "Triangles so far")),
+    _figure(statistic=Triangles, options=GraphQuery, card=Card("figure", "Triangles so far")),
     _figure(statistic=Stars, options=StarsQuery, card=Card("figure", "Stars with {k} edges so far")),
     _figure(statistic=Subgraphs, options=SubgraphsQuery, card=Card("figure", "Copies of a pattern so far")),
     _figure(

@@ -9,11 +9,12 @@ from evertally.kinds.column_sums import KINDS as COLUMN_SUMS
 from evertally.kinds.counts import KINDS as COUNTS
 from evertally.kinds.dynamic import KINDS as DYNAMIC
 from evertally.kinds.found_items import KINDS as FOUND_ITEMS
+from evertally.kinds.graphs import KINDS as GRAPHS
 from evertally.kinds.kind import Kind
 from evertally.kinds.means import KINDS as MEANS
 from evertally.kinds.query_table import Query
 
-OURS: tuple[Kind, ...] = (*COUNTS, *MEANS, *COLUMN_SUMS, *FOUND_ITEMS, *DYNAMIC)
+OURS: tuple[Kind, ...] = (*COUNTS, *MEANS, *COLUMN_SUMS, *FOUND_ITEMS, *DYNAMIC, *GRAPHS)
 
 PACKAGES = "evertally.kinds"  # the entry points of packages that bring kinds
 _known: dict[str, Kind] = {spelling: kind for kind in OURS for spelling in kind.spellings}

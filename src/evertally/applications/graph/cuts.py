@@ -33,7 +33,7 @@ class PairForm(GraphForm):
     """A number for each pair; in tables a pair is written as a list of its two labels."""
 
     def __init__(self, names: list[str]) -> None:
-        labels = [_pair(names[a], names[b]) for a in range(len(names)) for b in range(a + 1, len(names))]
+        labels = pair_labels(names)
         super().__init__(len(labels), labels)
 
 
@@ -132,6 +132,15 @@ class CutGraph(AskableGraphStatistic):
         """Ticks, and windows that end there; without a horizon the share of tick t is 6/(pi t)^2."""
         ticks = math.log(self.horizon) if self.horizon is not None else math.log((math.pi * self.tick) ** 2 / 6)
         return ticks + math.log(self.max_window + 1)
+
+
+def pair_labels(names: list[str]) -> list[str]:
+    """The pairs of vertices as tables name them, in the order of `pair_index`.
+
+    >>> pair_labels(["a", "b", "c"])
+    ['["a", "b"]', '["a", "c"]', '["b", "c"]']
+    """
+    return [_pair(names[a], names[b]) for a in range(len(names)) for b in range(a + 1, len(names))]
 
 
 def _pair(one: str, other: str) -> str:

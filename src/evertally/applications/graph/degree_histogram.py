@@ -58,5 +58,9 @@ class DegreeHistogram(Followed):
         return {} if self._names is None else {0: len(self._names)}
 
     def _labels(self) -> list[str]:
-        bound = self._at.bound
-        return [*map(str, range(self._lowest, bound)), f">={bound}"]
+        return self.bins(self._at.bound, self._names is not None)
+
+    @staticmethod
+    def bins(largest: int, known: bool) -> list[str]:
+        """The names of the bins; where vertices are `known`, those without an edge have one."""
+        return [*map(str, range(0 if known else 1, largest)), f">={largest}"]

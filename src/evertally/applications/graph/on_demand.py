@@ -21,7 +21,6 @@ from evertally.contract.guarded import exclusive
 from evertally.contract.options import option, statistic
 from evertally.contract.parts import Accuracy, Blueprint, IntArray
 from evertally.contract.ticks import last_tick
-from evertally.counting.choose import build
 from evertally.counting.process import NoiseProcess
 from evertally.dynamic.answers import Answer
 from evertally.encode.labels import as_list, require_column
@@ -96,16 +95,10 @@ class AskableGraphStatistic(LinearGraphStatistic):
             form,
             settled={"watch": None if self.watch is None else as_list(self.watch)},
         )
-        choice, setting = self._choice, self._setting
-
-        def make(columns: int, source: Any) -> NoiseProcess:
-            # As much memory for each as for one alone: a process may be built by what it has, and the noise of a
-            # coordinate must not depend on which others are asked for.
-            room = setting.memory_limit * columns
-            return build(choice, replace(setting, columns=columns, memory_limit=room), source)
 
         def engine(source: ItemSource) -> LazyEngine:
-            return LazyEngine(Sums(self.encoder(), 2**61 // last_tick(self.horizon)), make, source, shown, askable)
+            sums = Sums(self.encoder(), 2**61 // last_tick(self.horizon))
+            return LazyEngine(sums, self._choice, self._setting, source, shown, limit=None, askable=askable)
 
         return replace(plain, engine=engine)
 
