@@ -100,7 +100,7 @@ __all__ = [
 ]
 
 
-_ROOMS = ("audit", "bounds", "checks", "kinds", "oneshot", "theory")
+_ROOMS = ("audit", "bounds", "checks", "kinds", "local", "oneshot", "theory")
 _IN_KINDS = ("Kind", "register_kind")  # that room needs pydantic, and counting does not
 
 
