@@ -100,7 +100,12 @@ def test_the_losses_that_are_offered() -> None:
 @pytest.mark.parametrize("record", [None, float("nan"), "many", object(), [1], {"a": 1}, b"\xff", complex(1, 2)])
 def test_what_is_no_number_has_no_preference(record: object) -> None:
     nothing = losses.constant().text()
-    for loss in (losses.absolute(record), losses.quantile(record, 0.9), losses.insensitive(record, 1), losses.hinge(record)):
+    for loss in (
+        losses.absolute(record),
+        losses.quantile(record, 0.9),
+        losses.insensitive(record, 1),
+        losses.hinge(record),
+    ):
         assert loss.text() == nothing
     assert Loss([record], [0, 1]).text() == Loss([1], [record, 1]).text() == nothing
 
