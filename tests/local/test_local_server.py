@@ -205,30 +205,29 @@ def test_the_stated_deviation_is_the_formula_s_and_the_measured_one() -> None:
         assert (off[:, t] ** 2).mean() / stated[t] ** 2 == pytest.approx(1, abs=5 * math.sqrt(2 / 300))
 
 
+def average_loss(theta: float) -> float:
+    """E|U^2 - theta| - E U^2 for U uniform on [0, 1]: least at the median, 1/4."""
+    return theta * (2 * math.sqrt(theta) - 1) - 2 * theta**1.5 / 3
+
+
 def test_the_bounds_hold() -> None:
-    """Ten runs of 2000 clients. Each may fail with 5 %; more than six of ten do so with probability below 1e-6."""
-    protocol = Protocol(guarantee=et.ApproxDP(8.0, 1e-9), clients=2000, low=0, high=1, cells=24)
+    """Ten runs of 1000 clients. Each may fail with 5 %; more than six of ten do so with probability below 1e-6."""
+    n = 1000
+    protocol = Protocol(guarantee=et.ApproxDP(8.0, 1e-9), clients=n, low=0, high=1, cells=40)
     failed = [0, 0, 0, 0]
     closest = math.inf
     for run in range(10):
-        rng = np.random.default_rng(run)
-        values = rng.uniform(0, 1, 2000) ** 2  # the median of the population is 1/4
-        result = Result.of(
-            protocol, sums_of(protocol, values.tolist(), seeds(100 + run, 2000)), 2000, 0.05, private=False
-        )
-        theta = np.linspace(0, 1, 49)
-        # E|U^2 - theta| - E U^2 in closed form
-        average = theta * (2 * np.sqrt(theta) - 1) + (1 - 2 * theta**1.5) / 3 - 1 / 3
-        off = max(abs(result.risk(float(t)) - a) for t, a in zip(theta, average, strict=True))
+        values = np.random.default_rng(run).uniform(0, 1, n) ** 2
+        sums = sums_of(protocol, values.tolist(), seeds(100 + run, n))
+        result = Result.of(protocol, sums, n, 0.05, private=False)
+        off = max(abs(result.risk(k / 48) - average_loss(k / 48)) for k in range(49))
         noise = float(np.abs(result.slopes - true_slopes(protocol, values)).max())
-        at = float(result.minimiser)
-        excess = at * (2 * math.sqrt(at) - 1) - (0.25 * 0.0) + (1 - 2 * at**1.5) / 3 - (1 - 2 * 0.125) / 3
         failed[0] += off > result.bound.total
         failed[1] += noise > result.bound.noise
-        failed[2] += excess > result.bound.total
+        failed[2] += average_loss(result.minimiser) - average_loss(0.25) > result.bound.total
         failed[3] += not result.interval[0] <= 0.25 <= result.interval[1]
         closest = min(closest, result.bound.noise / noise)
-        assert result.bound.total < 0.5, "the bound says something"
+        assert result.bound.total < 0.9, "the bound says something"
     assert max(failed) <= 6
     assert closest < 4, "and it is no wild guess"
 
