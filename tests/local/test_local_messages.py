@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 
 import numpy as np
@@ -93,3 +94,8 @@ def test_nothing_else_crashes(blob: bytes) -> None:
     added = server.add_many([blob, MESSAGE])
     assert added.messages + sum(added.refused.values()) == 2
     assert server.messages >= 1
+
+
+def test_the_bytes_of_a_message_are_frozen() -> None:
+    """A changed byte is other noise for the same key: a device that makes its message anew would send a second one."""
+    assert hashlib.sha256(MESSAGE).hexdigest()[:16] == "09b3954920d385f4"

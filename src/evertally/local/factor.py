@@ -49,5 +49,7 @@ def swap_distance_squared(r: IntArray) -> int:
 
 
 def integer_factor(cells: int) -> IntArray:
-    """r_0..r_{w-1}."""
-    return coefficients(cells)
+    """r_0..r_{w-1}; nobody writes into it, since the noise was made for these numbers."""
+    r = coefficients(cells)
+    r.flags.writeable = False
+    return r

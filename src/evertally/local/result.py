@@ -25,7 +25,11 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Bound:
-    """The three terms of the bound, in the unit of the domain; each says what would make it smaller."""
+    """The three terms of the bound, in the unit of the domain; each says what would make it smaller.
+
+    >>> Bound(noise=0.5, discretisation=0.25, sampling=0.125).total
+    0.875
+    """
 
     noise: float  # more clients, or a larger budget
     discretisation: float  # more cells
@@ -54,6 +58,16 @@ class Result:
     most e up to grid[t - 1], at least -e from grid[t] on, and never above 1; so going from `minimiser` to the true one
     gains at most e over the domain and one cell. The isotonic estimates are within e as well, since they are
     averages of neighbours between two bounds that never fall.
+
+    Error of a slope: (2/sqrt n) sigma_1 Delta_swap sqrt(S_t). Time and memory O(w), once O(w log w).
+
+    >>> import evertally as et
+    >>> protocol = et.local.Protocol(guarantee=et.ZCDP(8), clients=400, low=0, high=10, cells=5)
+    >>> server = et.local.Server(protocol)
+    >>> _ = server.add_many(et.local.Client(protocol, et.simulation(i)).message(3) for i in range(400))
+    >>> result = server.result(beta=0.05)
+    >>> result.minimiser, result.interval, result.slope(8) > 0, result.risk(4) < 0
+    (4.0, (2.0, 4.0), True, True)
     """
 
     grid: FloatArray

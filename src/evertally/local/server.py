@@ -38,7 +38,13 @@ class _Sums:
 
 @dataclass(frozen=True)
 class Added:
-    """How many messages were added, and how many were not, by reason."""
+    """How many messages were added, and how many were not, by reason.
+
+    >>> import evertally as et
+    >>> protocol = et.local.Protocol(guarantee=et.ZCDP(1), clients=100, low=0, high=1)
+    >>> et.local.Server(protocol).add_many([b"hello"])
+    Added(messages=0, refused={'these bytes do not begin like a message of this version': 1})
+    """
 
     messages: int
     refused: dict[str, int]
@@ -82,8 +88,7 @@ class Server:
 
     def add_many(self, messages: Iterable[bytes]) -> Added:
         """Adds all messages of this protocol; the others are left out, and counted by what is wrong with them."""
-        total, refused = _Sums(np.zeros_like(self._sums.entries)), Counter[str]()
-        entries = total.entries  # of this call alone, so it may change in place
+        entries, refused = np.zeros_like(self._sums.entries), Counter[str]()
         count = simulated = 0
         for message in messages:
             try:
