@@ -6,8 +6,8 @@ People have values between 0 and 1; each makes one message under a key of its ow
 many clients are made without the bytes in between (`sums_of`); for a sample of the clients the real messages are made
 and added by the real server, and both must give the same integers. "slopes": the largest error of any of the w
 estimated slopes, beside the bound for noise alone and the standard deviation at the end of the grid. "median off by":
-of the released median from the true one, on the scale of values, and in average loss beside its bound. What was
-measured is the worst of several runs.
+of the released median from the true one, on the scale of values, as it is and after isotonic regression, and in
+average loss beside its bound. What was measured is the worst of several runs.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ class Learnt:
     noise_bound: float
     runs: int
     median_off: float
+    isotonic_off: float  # of the median after isotonic regression
     loss_off: float
     loss_bound: float
     same_integers: bool  # for the sample: messages added by the server, and `sums_of`
@@ -116,12 +117,15 @@ def learn(promise: et.ApproxDP | et.ZCDP, clients: int, first: int, runs: int) -
     def loss(theta: float) -> float:
         return float(np.abs(population - theta).mean())
 
-    slopes, medians, losses, same = [], [], [], True
+    slopes, medians, isotonic, losses, same = [], [], [], [], True
     for run in range(first, first + runs):
         values, keys = np.random.default_rng([1, run]).beta(*SHAPE, clients), seeds(run, clients)
-        result = Result.of(protocol, sums_of(protocol, values.tolist(), keys), clients, BETA, private=False)
+        sums = sums_of(protocol, values.tolist(), keys)
+        result = Result.of(protocol, sums, clients, BETA, private=False)
+        rising = Result.of(protocol, sums, clients, BETA, private=False, isotonic=True)
         slopes.append(float(np.abs(result.slopes - true_slopes(protocol, values)).max()))
         medians.append(abs(result.minimiser - median))
+        isotonic.append(abs(rising.minimiser - median))
         losses.append(loss(result.minimiser) - loss(median))
         same &= same_integers(protocol, values[:SAMPLE].tolist(), keys[:SAMPLE])
     return Learnt(
@@ -135,6 +139,7 @@ def learn(promise: et.ApproxDP | et.ZCDP, clients: int, first: int, runs: int) -
         noise_bound=result.bound.noise,
         runs=runs,
         median_off=max(medians),
+        isotonic_off=max(isotonic),
         loss_off=max(losses),
         loss_bound=result.bound.total,
         same_integers=same,
@@ -163,6 +168,7 @@ def table(rows: list[Learnt]) -> Table:
             "slopes off by",
             "bound",
             "median off by",
+            "isotonic",
             "loss",
             "bound",
         ],
@@ -177,6 +183,7 @@ def table(rows: list[Learnt]) -> Table:
                 f"{row.slopes_off:.3f}",
                 f"{row.noise_bound:.3f}",
                 f"{row.median_off:.3f}",
+                f"{row.isotonic_off:.3f}",
                 f"{row.loss_off:.4f}",
                 f"{row.loss_bound:.3f}",
             )

@@ -114,7 +114,8 @@ class Server:
     def result(self, beta: float = 0.05, *, isotonic: bool = False) -> Result:
         """What the messages so far say; its bounds fail with probability at most `beta`. Costs no privacy.
 
-        `isotonic`: first the estimates are replaced by the closest ones that never fall, as the truth never does.
+        `isotonic`: first the estimates are replaced by the closest ones that never fall, as the truth never does;
+        `stddev` stays that of the estimates before.
         """
         if not self._sums.messages:
             raise StateError("no message has been added yet; there is nothing to say")
