@@ -105,7 +105,7 @@ __all__ = [
 ]
 
 
-_ROOMS = {room: f"evertally.{room}" for room in ("audit", "bounds", "checks", "kinds", "oneshot", "theory")}
+_ROOMS = {room: f"evertally.{room}" for room in ("audit", "bounds", "checks", "kinds", "local", "oneshot", "theory")}
 _ROOMS |= {room: f"evertally.applications.{room}" for room in ("graph", "strings")}
 _IN_ROOMS = dict.fromkeys(("Kind", "register_kind"), "evertally.kinds")  # needs pydantic, and counting does not
 _IN_ROOMS |= {"Stacked": "evertally.applications.stacked", "part": "evertally.applications.stacking"}

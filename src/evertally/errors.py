@@ -38,6 +38,10 @@ class NoiseReused(EvertallyError):
     """Two mechanisms would put the same noise on data that may differ: together they would publish the difference."""
 
 
+class MessageRefused(EvertallyError, ValueError):
+    """Bytes that are no message of this protocol. The server is as it was."""
+
+
 def described(error: BaseException) -> str:
     """What may be said about an exception: of one that is not ours, its type and its place only.
 

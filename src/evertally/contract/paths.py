@@ -121,14 +121,14 @@ def check_process(process: int) -> None:
         )
 
 
-def once(fingerprint: bytes, digest: bytes, process: int) -> None:
+def once(fingerprint: bytes, digest: bytes, process: int, what: str = "histogram") -> None:
     """For what releases once and is gone: the same path sees the same data (by a keyed digest), or is refused."""
     check_process(process)
     with _lock:
         if _released_once.setdefault(fingerprint, digest) != digest:
             raise NoiseReused(
-                "this key and name have already released another histogram in this process; the same noise on both "
-                "would publish their exact difference. Give every histogram a name of its own, or a new key"
+                f"this key and name have already released another {what} in this process; the same noise on both "
+                f"would publish their exact difference. Give every {what} a name of its own, or a new key"
             )
 
 
