@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import permutations
+from itertools import islice, permutations
 from typing import Any
 
 import pytest
@@ -97,7 +97,8 @@ def test_streams_with_copies(row: str) -> None:
     statistic = make()
     # 4 nodes, 5 records of which one is a copy; 5 nodes, 4 records.
     for nodes, length in [(4, 5), (5, 4), *([(4, 6), (5, 5)] if LONG else [])]:
-        worst = statistic.refute([], edge_streams(nodes, length))
+        step = 3 if isinstance(statistic, Subgraphs) and not LONG else 1  # patterns take longer
+        worst = statistic.refute([], islice(edge_streams(nodes, length), 0, None, step))
         assert not worst.refuted, worst.widest
         claim = statistic.certified()
         assert worst.split <= (claim.split or claim.change.l2_squared)
@@ -139,7 +140,7 @@ def test_all_orders_of_four_nodes(make: Callable[[], Any], reached: int | None) 
         assert worst.l1 <= claim.change.l1
 
 
-@pytest.mark.parametrize(("D", "length"), [(2, 5), (3, 5)])
+@pytest.mark.parametrize(("D", "length"), [(2, 5), (3, 5 if LONG else 4)])
 def test_declared_degrees(D: int, length: int) -> None:
     """Among streams that keep the promise; with copies it is a promise about different edges."""
     simple = [s for s in edge_streams(5, length, copies=False) if largest_degree(s) <= D]
