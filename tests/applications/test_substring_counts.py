@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from applications.substring_pairs import played, substrings, words_of_length
-from conformance.string_mechanisms import occurrences
+from substring_pairs import played, substrings, words_of_length
 
 import evertally as et
+from conformance.string_mechanisms import occurrences
 from evertally.applications.strings.letters import Alphabet, reader
 from evertally.errors import ConfigurationError
 from evertally.noise import ZeroNoise, simulation

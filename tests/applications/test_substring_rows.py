@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from applications.substring_pairs import LETTERS, NEIGHBOURS, pairs_of, played, substrings
+from substring_pairs import LETTERS, NEIGHBOURS, pairs_of, played, substrings
 
 from evertally.applications.paths import difference, intervals, l1, split, square_root
 from evertally.applications.records import Record
@@ -162,7 +162,9 @@ def test_a_record_at_another_user(gap: int | None) -> None:
     records = [(user, letter) for user in ("one", "two") for letter in (0, 1)]
     pairs = [pair for stream in streams(records, 4) for pair in replaced(stream, records)]
     # aba and bb at two users become aa and bab.
-    around: list[Stream] = [(("one", 0), ("two", 1), middle, ("one", 0), ("two", 1)) for middle in (("one", 1), ("two", 0))]
+    around: list[Stream] = [
+        (("one", 0), ("two", 1), middle, ("one", 0), ("two", 1)) for middle in (("one", 1), ("two", 0))
+    ]
     pairs.append((around[0], around[1]))
     claim = statistic.certified().change
     worst = search(statistic.encoder, pairs, claim)
