@@ -175,3 +175,22 @@ def test_names_of_half_characters_stay_apart() -> None:
         assert (value["ab"], value["bb"]) == (1, 1)
     with pytest.raises(ReplayRefused):
         again.step([(whole, "b"), (halves, "b")], tick=2)
+
+
+def test_what_is_protected_does_not_mix() -> None:
+    """Beside a counter of records only what hides whole records."""
+    for relation, options, fits in (
+        ("add_remove", {}, True),
+        ("add_remove", {"removal": "null"}, False),
+        ("replace", {}, False),
+        ("replace", {"replaces": "record"}, True),
+        ("replace", {"sequence": "stream"}, True),
+    ):
+        stream = et.Stream("letters", guarantee=ZCDP(0.5), horizon=9, key=simulation(1), neighbours=relation)
+        stream.add(et.Counter, share=0.5)
+        made: dict[str, Any] = {"alphabet": "ab", "longest": 2, "sequence": "user"} | options
+        if fits:
+            stream.add(et.strings.SubstringCounts, share=0.5, **made)
+        else:
+            with pytest.raises(ConfigurationError, match="hides something else"):
+                stream.add(et.strings.SubstringCounts, share=0.5, **made)
