@@ -235,6 +235,15 @@ def test_a_record_that_goes_to_another_user_costs_more_than_another_letter() -> 
     assert not search(encoder_of(letter), own, letter.sensitivity).refuted
 
 
+def test_another_letter_and_another_record_share_no_promise() -> None:
+    stream = et.Stream("s", guarantee=GUARANTEE, horizon=9, key=et.simulation(1), neighbours="replace")
+    stream.add(et.Histogram, share=0.3, categories=["a"])
+    options = {"alphabet": "ab", "words": ["ab"], "sequence": "user"}
+    with pytest.raises(et.ConfigurationError, match="no promise would cover both"):
+        stream.add(et.strings.EpisodeCounts, share=0.3, **options)
+    stream.add(et.strings.EpisodeCounts, share=0.3, replaces="record", name="records", **options)
+
+
 # -- the statistic -----------------------------------------------------------------------------------------------------
 
 TICKS = [["a", "b", "z"], [], ["b", "a", None, "b"], ["a"]]

@@ -11,7 +11,7 @@ from substring_pairs import played, substrings, words_of_length
 import evertally as et
 from conformance.string_mechanisms import occurrences
 from evertally.applications.strings.letters import Alphabet, reader
-from evertally.errors import ConfigurationError
+from evertally.errors import ConfigurationError, ReplayRefused
 from evertally.noise import ZeroNoise, simulation
 from evertally.privacy import ZCDP
 
@@ -162,3 +162,35 @@ def test_many_letters_in_a_tick_are_those_of_many_ticks() -> None:
                 total[word] = total.get(word, 0) + amount
         sums.append(total)
     assert sums[0] == sums[1] == sums[2]
+
+
+def test_names_of_half_characters_stay_apart() -> None:
+    """Two halves of a surrogate pair are no character: nobody takes over another one's letters, also when restored."""
+    halves, whole = "\ud83d\ude00", "\U0001f600"
+    statistic = exact(sequence="user")
+    statistic.step([(halves, "a"), (whole, "b")])
+    again = et.restore(statistic.snapshot(), key=ZeroNoise())
+    for one in (statistic, again):
+        value = one.step([(halves, "b"), (whole, "b")]).value
+        assert (value["ab"], value["bb"]) == (1, 1)
+    with pytest.raises(ReplayRefused):
+        again.step([(whole, "b"), (halves, "b")], tick=2)
+
+
+def test_what_is_protected_does_not_mix() -> None:
+    """Beside a counter of records only what hides whole records."""
+    for relation, options, fits in (
+        ("add_remove", {}, True),
+        ("add_remove", {"removal": "null"}, False),
+        ("replace", {}, False),
+        ("replace", {"replaces": "record"}, True),
+        ("replace", {"sequence": "stream"}, True),
+    ):
+        stream = et.Stream("letters", guarantee=ZCDP(0.5), horizon=9, key=simulation(1), neighbours=relation)
+        stream.add(et.Counter, share=0.5)
+        made: dict[str, Any] = {"alphabet": "ab", "longest": 2, "sequence": "user"} | options
+        if fits:
+            stream.add(et.strings.SubstringCounts, share=0.5, **made)
+        else:
+            with pytest.raises(ConfigurationError, match="hides something else"):
+                stream.add(et.strings.SubstringCounts, share=0.5, **made)

@@ -188,5 +188,15 @@ def test_exploration_follows_answers_alone(monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_bound_covers_every_word_that_can_be_asked() -> None:
     bounds = [counts(longest=3, alphabet=alphabet, show=["a"]).error_bound() for alphabet in ("a", "ab", "abcdefgh")]
     assert bounds == sorted(set(bounds))
+    planned = et.plan(
+        et.strings.SubstringCounts,
+        alphabet="abcdefgh",
+        longest=3,
+        show=["a"],
+        sequence="stream",
+        guarantee=ZCDP(0.5),
+        horizon=64,
+    )
+    assert planned.best.bound == pytest.approx(bounds[-1])
     huge = counts(longest=20, alphabet=MANY, show=["w1"]).error_bound()
     assert np.isfinite(huge)

@@ -13,7 +13,7 @@ from evertally.privacy import ZCDP, PureDP
 PURE, CONCENTRATED = PureDP(1.0), ZCDP(0.5)
 _WRONG = ["abc", 7, None, {"a": 1}, 1.5]
 _LETTERS = "abca?bcab"
-_TICKS = 12
+_TICKS = 10
 
 
 def letters(n: int) -> list[list[Any]]:
@@ -79,7 +79,7 @@ def episodes(name: str, counted: list[str], guarantee: Any, horizon: int | None 
         ticks=_TICKS,
         growth=512,  # prefixes that occurred
         users=users,
-        runs=100,
+        runs=40,
     )
 
 
@@ -110,7 +110,7 @@ def stacked(name: str, **options: Any) -> Subject:
         wrong_calls=_WRONG,
         ticks=_TICKS,
         growth=512,
-        runs=100,
+        runs=40,
         users=options.get("unit") == "user",
     )
 

@@ -7,11 +7,11 @@ be used. Such a record is dropped without a word (factorization-counting 6.0).
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from evertally.applications.tables import as_bytes
 from evertally.encode.labels import as_list, require_column
 from evertally.secret import Secret
 
@@ -31,7 +31,7 @@ class Records(Secret):
 
     def digest(self) -> bytes:
         """A hash that says whether two ticks had the same input. Order counts: a letter follows another."""
-        return hashlib.sha256(json.dumps(self.read).encode()).digest()
+        return hashlib.sha256(as_bytes(self.read)).digest()
 
 
 class RecordDoor:

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any
 
 from evertally.applications.encoded import Certified, Encoded
 from evertally.applications.encoder import EncodedEngine, Encoder, Rule
-from evertally.applications.records import Record, RecordDoor
-from evertally.applications.stacked_form import Shown, StackedForm, StackedRelease, divided
-from evertally.applications.stacking import (
-    LARGEST_MULTIPLIER,
-    Counted,
-    Part,
-    StackedEncoder,
-    balanced,
-    joint,
-    part_by_name,
+from evertally.applications.records import RecordDoor
+from evertally.applications.stack_options import (
+    check_alike,
+    read_by_event,
+    read_by_user,
+    read_multipliers,
+    read_parts,
+    settled,
 )
+from evertally.applications.stacked_form import Shown, StackedForm, StackedRelease, divided
+from evertally.applications.stacking import Counted, Part, StackedEncoder, joint, part_by_name
 from evertally.contract.guarded import exclusive
 from evertally.contract.mechanism import Mechanism, by_tick
 from evertally.contract.options import option, statistic
 from evertally.contract.parts import Accuracy, Blueprint
 from evertally.contract.release import Release
 from evertally.contract.ticks import checked_tick, last_tick
-from evertally.encode.labels import as_list, is_text, require_column
+from evertally.encode.labels import as_list, require_column
 from evertally.errors import ConfigurationError
-from evertally.integers import whole
 from evertally.noise import ItemSource
-from evertally.privacy import Change, Contribution, Guarantee, Neighbours, PureDP
+from evertally.privacy import Change, Contribution, Neighbours
 
 # Factors for which all parts are charged alike (factorization-counting 6.0, "which Gamma with which factor").
 _ALIKE = ("sqrt", "tree", "honaker", "epoch-tree", "epoch-hybrid")
@@ -136,12 +134,13 @@ class Stacked(Encoded):
 
     def _blueprint(self) -> Blueprint:
         relation = self._relation()
-        given = _read_parts(self.parts)
+        given = read_parts(self.parts)
         common = self._given("guarantee", "horizon", "unit", "max_events_per_user", "memory_limit")
         common |= {"neighbours": relation, "mechanism": "epoch-tree" if self.horizon is None else "tree"}
         counted = self._counted = [Counted.of(part, common) for part in given.values()]
-        _check_alike(counted)
-        self._by = self._read_multipliers(list(given))
+        check_alike(counted)
+        units = {name: part.unit for name, part in zip(given, counted, strict=True)}
+        self._by = read_multipliers(self.multipliers, self.weights, units, self.guarantee)
         self.multipliers = dict(zip(given, self._by, strict=True))
         firsts = [sum(part.width for part in counted[:i]) for i in range(len(counted))]
         self._shown = [
@@ -157,7 +156,7 @@ class Stacked(Encoded):
         def door(source: ItemSource, limit: int) -> RecordDoor:
             for part in counted:
                 part.made._source = source  # whose order cuts long events
-            return RecordDoor(_read_by_user(counted) if by_user else _read_by_event(counted), width)
+            return RecordDoor(read_by_user(counted) if by_user else read_by_event(counted), width)
 
         address = [
             [name, part.made._plan.word, part.made._plan.address, by]
@@ -172,7 +171,7 @@ class Stacked(Encoded):
             door,
             StackedForm(self._shown),
             settled={
-                "parts": {name: Part(part.kind, _settled(one, part)) for (name, part), one in _pairs(given, counted)},
+                "parts": {name: settled(one, part) for (name, part), one in zip(given.items(), counted, strict=True)},
                 "multipliers": self.multipliers,
                 "weights": None,
             },
@@ -186,19 +185,6 @@ class Stacked(Encoded):
         return replace(
             rows, engine=lambda source: EncodedEngine(Rule(self.encoder(), width, limit), rows.engine(source))
         )
-
-    def _read_multipliers(self, names: list[str]) -> list[int]:
-        weights = _by_name("weights", self.weights or {}, names)
-        if self.multipliers != "auto":
-            if self.weights is not None:
-                raise ConfigurationError('weights go with multipliers="auto"; multipliers that are given need none')
-            given = _by_name("multipliers", self.multipliers, names)
-            if set(given) != set(names):
-                raise ConfigurationError("multipliers are given for every part, or for none")
-            return [whole("a multiplier", given[name], 1, LARGEST_MULTIPLIER) for name in names]
-        ratios = [_weight(weights.get(name, 1)) for name in names]
-        units = [part.unit for part in self._counted]
-        return balanced([_balance(self.guarantee, w, unit) for w, unit in zip(ratios, units, strict=True)])
 
     def _release(self, row: Any, accuracy: Accuracy) -> Release:
         plain = super()._release(row, accuracy)
@@ -233,71 +219,3 @@ class Stacked(Encoded):
             made = part_by_name(kind, options)
             found[label] = Part(made.kind, {key: made.kind._decoded(key, one) for key, one in options.items()})
         return found
-
-
-def _read_parts(parts: Any) -> dict[str, Part]:
-    if not isinstance(parts, Mapping) or not parts:
-        raise ConfigurationError('parts are statistics by name: {"edges": et.part(et.graph.EdgeCount), ...}')
-    given = dict(parts.items())
-    if not all(type(name) is str and name and is_text(name) for name in given):
-        raise ConfigurationError("parts are named by texts")
-    if not all(isinstance(part, Part) for part in given.values()):
-        raise ConfigurationError("each part is made by et.part(class, option=...): guarantee and key are the stack's")
-    return given
-
-
-def _check_alike(counted: list[Counted]) -> None:
-    """One promise covers parts that hide a change of the same thing."""
-    hidden = {part.hides for part in counted}
-    if len(hidden) > 1:
-        raise ConfigurationError("the parts of a stack protect one and the same thing; these protect different ones")
-
-
-def _read_by_event(counted: list[Counted]) -> Callable[[Any], Record | None]:
-    def read(record: Any) -> Record | None:
-        found = tuple(part.read(record) for part in counted)
-        return None if all(one is None for one in found) else found
-
-    return read
-
-
-def _read_by_user(counted: list[Counted]) -> Callable[[Any], Record | None]:
-    """Records come with the user that `step_events` was given."""
-
-    def read(record: Any) -> Record | None:
-        found = tuple(part.read(record if part.takes_users else record[1]) for part in counted)
-        return None if all(one is None for one in found) else found
-
-    return read
-
-
-def _by_name(what: str, given: Any, names: list[str]) -> dict[str, Any]:
-    if not isinstance(given, Mapping) or not set(given) <= set(names):
-        raise ConfigurationError(f"{what} are numbers by the names of parts")
-    return dict(given)
-
-
-def _weight(weight: Any) -> Fraction:
-    try:
-        found = Fraction(weight) if isinstance(weight, int | str | Fraction) else Fraction(str(float(weight)))
-    except (ValueError, TypeError, OverflowError, ZeroDivisionError):
-        found = Fraction(0)
-    if not Fraction(1, 1000) <= found <= 1000:
-        raise ConfigurationError("weights are numbers from 1/1000 to 1000")
-    return found
-
-
-def _balance(guarantee: Guarantee, weight: Fraction, unit: Change) -> Fraction:
-    """The square of what a multiplier is to be in proportion to."""
-    if isinstance(guarantee, PureDP):
-        return (weight / unit.l1) ** 2
-    return weight / unit.l2_squared
-
-
-def _pairs(given: dict[str, Part], counted: list[Counted]) -> list[tuple[tuple[str, Part], Counted]]:
-    return list(zip(given.items(), counted, strict=True))
-
-
-def _settled(counted: Counted, part: Part) -> dict[str, Any]:
-    """The part's options as it keeps them in snapshots of its own."""
-    return {name: counted.made._options[name] for name in part.options}

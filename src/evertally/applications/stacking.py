@@ -17,7 +17,7 @@ from evertally.contract.forms import LabelledForm, NumberForm, RowForm
 from evertally.contract.mechanism import Mechanism
 from evertally.errors import ConfigurationError
 from evertally.noise import ZeroNoise
-from evertally.privacy import Change, Neighbours
+from evertally.privacy import Change
 from evertally.statistics.linear_options import Linear, is_linear
 
 _OF_THE_STACK = (  # not of one part
@@ -105,13 +105,9 @@ class Counted:
         return len(self.columns)
 
     @property
-    def hides(self) -> tuple[Any, ...]:
-        """What one step of the neighbouring relation is about, in full: one promise covers one relation."""
-        made: Any = self.made
-        by_sequence = getattr(made, "sequence", "") == "user" and made.unit == "event"
-        replaced = made.neighbours is Neighbours.REPLACE and by_sequence and made.replaces == "letter"
-        nulled = getattr(made, "removal", "") == "null"
-        return made.protected_unit, made.contribution.protects, replaced, nulled
+    def hides(self) -> tuple[str, str]:
+        """What one step of the neighbouring relation is about: one promise covers one relation."""
+        return self.made.protected_unit, self.made.contribution.protects
 
     @property
     def takes_users(self) -> bool:

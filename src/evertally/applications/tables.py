@@ -71,22 +71,31 @@ class Table(Secret):
 
     def written(self) -> list[Any]:
         """Sorted, so that the same state is the same bytes."""
-        return sorted(([key, entry] for key, entry in self._entries.items()), key=lambda pair: json.dumps(pair[0]))
+        return sorted(([key, entry] for key, entry in self._entries.items()), key=lambda pair: as_bytes(pair[0]))
 
     def read(self, written: list[Any]) -> None:
         self._entries, self._log = {_tuples(key): _tuples(entry) for key, entry in written}, {}
 
 
+def as_bytes(value: Any) -> bytes:
+    """Numbers, texts and tuples of them in writing. Not as ASCII: there the two halves of a surrogate pair, which a
+    hostile name may consist of, are written as the one character is, and would be read as it.
+
+    >>> as_bytes("\\ud83d\\ude00") != as_bytes("\\U0001f600")
+    True
+    """
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
 def pack(tick: int, tables: list[Table]) -> bytes:
     """Secret bytes: they hold what records said."""
-    written = [table.written() for table in tables]
-    return json.dumps([_FORMAT, tick, written], separators=(",", ":")).encode()
+    return as_bytes([_FORMAT, tick, [table.written() for table in tables]])
 
 
 def unpack(data: bytes, tick: int, tables: list[Table]) -> None:
     """The way back; StateError, without content, for anything else."""
     try:
-        form, at, written = json.loads(data)
+        form, at, written = json.loads(data.decode("utf-8", "surrogatepass"))
     except ValueError:
         form, at, written = "", 0, []
     if form != _FORMAT or at != tick or len(written) != len(tables):

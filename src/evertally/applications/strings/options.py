@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from evertally.contract.parts import Accuracy, Blueprint, Options
 from evertally.contract.release import Release
 from evertally.contract.ticks import last_tick
 from evertally.contract.windows import Windowed
+from evertally.counting.choose import rank
 from evertally.counting.process import NoiseProcess
 from evertally.dynamic.answers import Answer
 from evertally.encode.labels import as_list, require_column
@@ -29,6 +31,7 @@ from evertally.errors import ConfigurationError, StateError
 from evertally.integers import whole
 from evertally.noise import ItemSource
 from evertally.privacy import Change, Neighbours
+from evertally.ranking import Ranking
 from evertally.statistics.own_engines import ENGINES
 
 MOST_SHOWN = 4096
@@ -108,6 +111,19 @@ class StringStatistic(Encoded):
         `error_bound()` nearly everything that is found occurred.
         """
         return self._explore(threshold, most)
+
+    def ways(self) -> Ranking:
+        """The ranked table of processes; bounds are for all words that can be asked, with probability 95 %."""
+        shown, askable = self._setting.columns, self._domain.size
+        return rank(self.guarantee, self._setting, beta=-math.expm1(math.log1p(-0.05) * (shown / askable)))
+
+    @property
+    def protected_unit(self) -> str:
+        """Where a letter keeps its user, or leaves a null, the relation is another one than that of whole records."""
+        options: Any = self
+        if self.unit == "event" and self._relation() is Neighbours.REPLACE and self.sequence == "user":
+            return "letter of a user" if options.replaces == "letter" else "event"
+        return "letter in its place" if getattr(self, "removal", "") == "null" else self.unit
 
     @property
     def noise(self) -> NoiseProcess:

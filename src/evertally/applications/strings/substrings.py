@@ -58,6 +58,14 @@ class SubstringCounts(StringStatistic):
         "How many different words of a user count, the first ones; goes with once_per_user.", default=None
     )
 
+    @property
+    def protected_unit(self) -> str:
+        # A record that becomes null, or another letter of the same user, is less than a record that may be any other.
+        if self.removal == "null" and (self.unit == "event" or self.sequence == "stream"):
+            return "nulled letter" if self.unit == "event" else "nulled user"
+        fixed = self._relation() is Neighbours.REPLACE and self.sequence == "user" and self.replaces == "letter"
+        return "letter of a user" if fixed and self.unit == "event" else self.unit
+
     def certified(self) -> CertifiedUnit:
         l1, l2_squared = self._row()
         return CertifiedUnit(Change(l1, l2_squared, l1), _SECTION)
