@@ -11,24 +11,16 @@ from evertally.applications.paths import Path
 from evertally.applications.records import Record, Records
 from evertally.applications.refuter import Pair, Stream, removed, replaced
 from evertally.applications.strings import SubstringCounts
-from evertally.applications.strings.letters import NULL
+from evertally.applications.strings.neighbours import nulled
 from evertally.noise import simulation
 from evertally.privacy import ZCDP
 
 LETTERS: tuple[Record, ...] = (("", 0), ("", 1))
-GONE: Record = ("", NULL)
 
 
 def substrings(longest: int | None = None, **options: Any) -> SubstringCounts:
     options = {"sequence": "stream", "alphabet": "ab", "guarantee": ZCDP(0.5), "horizon": 8} | options
     return SubstringCounts(longest=longest, key=simulation(1), **options)
-
-
-def nulled(stream: Stream) -> Iterator[Pair]:
-    """A stream, and it with a null in place of one letter."""
-    for i, record in enumerate(stream):
-        if record is not None and record[1] != NULL:
-            yield stream, (*stream[:i], (record[0], NULL), *stream[i + 1 :])
 
 
 NEIGHBOURS: dict[str, tuple[dict[str, str], Callable[[Stream], Iterable[Pair]]]] = {

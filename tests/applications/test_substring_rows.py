@@ -233,3 +233,44 @@ def test_watchlists() -> None:
     user: dict[str, Any] = {"unit": "user", "max_events_per_user": 5, "sequence": "user"}
     assert substrings(words=["ab", "aab"], **user).sensitivity == Change(7, 16 + 9, 7)
     assert substrings(words=["ab", "aab"], once_per_user=True, **user).sensitivity == Change(2, 2, 2)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"removal": "null"},
+        {"gap": 1},
+        {"neighbours": "replace"},
+        {"neighbours": "replace", "replaces": "record"},
+        {"once_per_user": True},
+        {"unit": "user", "max_events_per_user": 2},
+        {"unit": "user", "max_events_per_user": 3, "neighbours": "replace"},
+        {"unit": "user", "max_events_per_user": 3, "once_per_user": True, "max_words": 2},
+    ],
+    ids=str,
+)
+def test_statistics_look_for_their_own_neighbours(options: dict[str, Any]) -> None:
+    """Two users, four ticks, every relation."""
+    records = [(user, letter) for user in ("one", "two") for letter in (0, 1)]
+    statistic = substrings(2, sequence="user", **options)
+    worst = statistic.refute(records, streams(records, 4))
+    assert worst.pairs > 200
+    assert not worst.refuted
+    assert worst.l1 >= 2
+    # Neither is the search blind.
+    low = replace(statistic.certified().change, l2_squared=worst.split - 1, l1=worst.l1 - 1)
+    assert replace(worst, claim=low).refuted
+
+
+def test_one_sequence_of_several_users() -> None:
+    """The letters of a user go one by one, and the rest closes up each time: w^2 times the row."""
+    statistic = substrings(2, sequence="stream", unit="user", max_events_per_user=2)
+    claim = statistic.certified().change
+    pairs = []
+    for stream in streams(LETTERS, 6):
+        for mine in ((1, 2), (1, 3), (2, 4)):
+            pairs.append((stream, tuple(None if i in mine else record for i, record in enumerate(stream))))
+    worst = search(statistic.encoder, pairs, claim)
+    assert not worst.refuted
+    assert replace(worst, claim=substrings(2).certified().change).refuted

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from evertally.applications.encoded import Certified, Encoded
 from evertally.applications.lazy import LazyEngine, Sums
 from evertally.applications.records import RecordDoor
+from evertally.applications.strings.exploration import explore
 from evertally.applications.strings.letters import Alphabet, reader
 from evertally.applications.strings.release import MOST_ASKED, StringRelease
 from evertally.applications.strings.words import LONGEST_WORD, Words
@@ -231,33 +232,8 @@ class StringStatistic(Encoded):
             raise ConfigurationError("there is nothing to be asked before the first tick: take a step first")
         return self._lazy().answers(numbers, self.tick)
 
-    def _explore(self, threshold: float, most: int) -> dict[str, int]:
-        most = whole("most", most, 1)
-        if isinstance(threshold, str | bool) or not threshold == threshold:
-            raise ConfigurationError("threshold is a number")
-        domain = self._domain
-        base = len(domain.alphabet)
-        if domain.size <= most:
-            asked = list(domain.all())
-            values = self._values(asked).tolist()
-            found = {number: value for number, value in zip(asked, values, strict=True) if value >= threshold}
-        elif domain.listed is not None or domain.lengths[0] != 1 or base > most:
-            raise ConfigurationError(f"there are {domain.size} words to ask for, and no shorter ones to begin with")
-        else:
-            found, level, left = {}, list(range(base)), most - base
-            while level:
-                values = self._values(level).tolist()
-                large = [(value, number) for number, value in zip(level, values, strict=True) if value >= threshold]
-                found |= {number: value for value, number in large}
-                level = []
-                for _, number in sorted(large, key=lambda pair: (-pair[0], pair[1])):
-                    word = domain.word(number)
-                    if len(word) < domain.lengths[-1] and left >= base:
-                        first = domain.number((*word, 0))
-                        level += range(first, first + base)
-                        left -= base
-        ranked = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
-        return {domain.text(number): value for number, value in ranked}
+    def _explore(self, threshold: Any, most: Any) -> dict[str, int]:
+        return explore(self._domain, lambda numbers: self._values(numbers).tolist(), threshold, most)
 
 
 def _listed(name: str, words: Any, alphabet: Alphabet) -> list[tuple[int, ...]]:

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from evertally.applications.encoder import Encoder
+from evertally.applications.records import Record
+from evertally.applications.refuter import Pair, Stream, Worst, removed, replaced, search
+from evertally.applications.strings.neighbours import (
+    first_of_users,
+    letter_replaced,
+    nulled,
+    user_removed,
+    user_replaced,
+)
 from evertally.applications.strings.options import CertifiedUnit, StringStatistic
 from evertally.applications.strings.rows import Counted, Kind, Row
 from evertally.applications.strings.sequences import WordEnds
@@ -69,6 +79,22 @@ class SubstringCounts(StringStatistic):
     def certified(self) -> CertifiedUnit:
         l1, l2_squared = self._row()
         return CertifiedUnit(Change(l1, l2_squared, l1), _SECTION)
+
+    def refute(self, records: Sequence[Record], some: Iterable[Stream]) -> Worst:
+        """As for every statistic, by the relation that is promised. Letters of users beyond their cap are left out."""
+        return search(self.encoder, self._pairs(records, some), self.certified().change)
+
+    def _pairs(self, records: Sequence[Record], some: Iterable[Stream]) -> Iterator[Pair]:
+        replaces = self._relation() is Neighbours.REPLACE
+        w = self.max_events_per_user if self.unit == "user" else None
+        for stream in some:
+            if w is not None:
+                legal = first_of_users(stream, w)
+                yield from user_replaced(legal, records) if replaces else user_removed(legal)
+            elif replaces:
+                yield from (letter_replaced if self.replaces == "letter" else replaced)(stream, records)
+            else:
+                yield from nulled(stream) if self.removal == "null" else removed(stream)
 
     def encoder(self) -> Encoder:
         return WordEnds(self._domain, gap=self.gap, once=self.once_per_user, most=self.max_words)
