@@ -57,6 +57,12 @@ class EpisodeCounts(StringStatistic):
         'Counts the users who have an episode: each episode once; needs sequence="user" and unit="user".', default=False
     )
 
+    @property
+    def protected_unit(self) -> str:
+        # Another letter of the same user is less than a record that may be any other.
+        fixed = self._relation() is Neighbours.REPLACE and self.sequence == "user" and self.replaces == "letter"
+        return "letter of a user" if fixed and self.unit == "event" else self.unit
+
     def certified(self) -> CertifiedUnit:
         return CertifiedUnit(self._moved_by_unit(), _SECTION)
 

@@ -119,14 +119,6 @@ class StringStatistic(Encoded):
         return rank(self.guarantee, self._setting, beta=-math.expm1(math.log1p(-0.05) * (shown / askable)))
 
     @property
-    def protected_unit(self) -> str:
-        """Where a letter keeps its user, or leaves a null, the relation is another one than that of whole records."""
-        options: Any = self
-        if self.unit == "event" and self._relation() is Neighbours.REPLACE and self.sequence == "user":
-            return "letter of a user" if options.replaces == "letter" else "event"
-        return "letter in its place" if getattr(self, "removal", "") == "null" else self.unit
-
-    @property
     def noise(self) -> NoiseProcess:
         return self._lazy().noise
 
