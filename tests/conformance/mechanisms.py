@@ -10,7 +10,7 @@ import numpy as np
 
 from conformance.column_mechanisms import COLUMN_MECHANISMS
 from conformance.dynamic_constructions import DYNAMIC_CONSTRUCTIONS
-from conformance.dynamic_mechanisms import DYNAMIC_MECHANISMS
+from conformance.dynamic_mechanisms import DYNAMIC_MECHANISMS, RUNS_OF_BOUNDS
 from conformance.hostile import GARBAGE
 from conformance.selection_mechanisms import SELECTION_MECHANISMS
 from evertally.checks.subject import Subject
@@ -52,6 +52,7 @@ def rows(
         garbage=GARBAGE,
         wrong_calls=["abc", 7, [1] * (columns + 1), [0.5] * columns, None],
         ticks=ticks,
+        runs=1000 // columns + 1,  # independent columns: together as many squares as a counter has
     )
 
 
@@ -132,6 +133,7 @@ MECHANISMS: tuple[Subject, ...] = (
         wrong_calls=[7, None],
         tolerance=0.005,
         independent_numbers=False,
+        runs=RUNS_OF_BOUNDS,
     ),
     *COLUMN_MECHANISMS,
     *SELECTION_MECHANISMS,
