@@ -61,7 +61,7 @@ def float_support_attack(
     uses, chooses an event on half of the trials and judges it on the other half.
 
     >>> import evertally as et
-    >>> float_support_attack(lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=1, key=key)).leaked
+    >>> float_support_attack(lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=1, key=key), trials=200).leaked
     False
     """
     guarantee = claim or mechanism_factory(simulation(0)).guarantee

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import accumulate
 
 import numpy as np
 import pytest
@@ -162,15 +163,17 @@ def test_the_law_of_boundaries_is_that_of_the_reference():
     found = boundaries_of(players, (COMES,), lambda tick: tick == 2)
     (cuts, _), (tau, mu) = found.cuts[0][0], found.scales[0]
 
-    def tail(k, b):
-        law = DiscreteLaplace(Fraction(b))
-        mass = [math.exp(-abs(j) / float(law.scale)) for j in range(-4000, 4001)]
-        return sum(mass[k + 4000 :]) / sum(mass)
+    scale = float(DiscreteLaplace(Fraction(mu)).scale)
+    mass = [math.exp(-abs(j) / scale) for j in range(-4000, 4001)]
+    tails = list(accumulate(reversed(mass)))[::-1]
+
+    def tail(k):
+        return tails[k + 4000] / tails[0]
 
     reach = range(-400, 401)
     weights = [math.exp(-abs(r) / tau) for r in reach]
     probability = sum(
-        w * (1 - tail(cuts[0] + r, mu)) * tail(cuts[1] + r, mu) for r, w in zip(reach, weights, strict=True)
+        w * (1 - tail(cuts[0] + r)) * tail(cuts[1] + r) for r, w in zip(reach, weights, strict=True)
     ) / sum(weights)
     assert found.log_probability() == pytest.approx(math.log(probability), rel=1e-6)
 

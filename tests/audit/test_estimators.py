@@ -14,6 +14,7 @@ from evertally.audit import FirstTick, epsilon_bound, lower_limit, mu_bound, pla
 from evertally.audit.estimators import coin_rho, rho_bound, separation_bound, trained_score, trained_scores
 from evertally.audit.report import claimed_epsilon, default_delta, play_scores
 from evertally.errors import ConfigurationError
+from long import LONG
 
 
 @pytest.fixture
@@ -241,7 +242,7 @@ def test_stages_share_the_error(monkeypatch):
         return real(left, right, delta, error)
 
     monkeypatch.setattr("evertally.audit.estimators.threshold_bound", spy)
-    play(Loud, FirstTick(), 16_000, claim=et.PureDP(9.0), confidence=0.99)
+    play(Loud, FirstTick(), 16_000 if LONG else 8_000, claim=et.PureDP(9.0), confidence=0.99)
     assert len(errors) > 1
     assert sum(errors) <= 0.01 * (1 + 1e-9)
 

@@ -35,6 +35,7 @@ from evertally.statistics import (
     TopK,
     TopKSelect,
 )
+from long import LONG
 
 PURE, CONCENTRATED, APPROXIMATE = PureDP(20.0), ZCDP(20.0), ApproxDP(20.0, 1e-6)
 OBLIVIOUS = ApproxDP(20.0, 1e-6, adversary="oblivious")
@@ -42,7 +43,7 @@ SMALL_PURE, SMALL_CONCENTRATED = PureDP(4.0), ZCDP(2.0)
 USER: dict[str, Any] = {"unit": "user", "max_events_per_user": 2}
 
 _LABELS = ["a", "b", "c", "d"]
-_RUNS = 60  # Binomial(60, 0.1) is above its mean by six standard deviations with probability 8e-7
+_RUNS = 60 if LONG else 40  # Binomial(., 0.1) is above its mean by six standard deviations with probability 8e-7
 
 Row = NDArray[np.int64]
 

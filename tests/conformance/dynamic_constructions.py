@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from conformance.dynamic_mechanisms import APPROXIMATE, CONCENTRATED, PURE, by_value, copies_by_value, dynamic
+from conformance.dynamic_mechanisms import (
+    APPROXIMATE,
+    CONCENTRATED,
+    PURE,
+    RUNS_OF_BOUNDS,
+    by_value,
+    copies_by_value,
+    dynamic,
+)
 from evertally.checks.subject import Subject
 from evertally.privacy import ZCDP, ApproxDP, PureDP
 
@@ -22,7 +30,7 @@ def _floored(ticks: list[Any]) -> list[dict[str, int]]:
 
 def partitioned(subject: Subject) -> Subject:
     """Its noise follows from the boundaries, and its answers are those of the last one."""
-    return replace(subject, tolerance=_STALE, noise="transcript", runs=200)
+    return replace(subject, tolerance=_STALE, noise="transcript", runs=RUNS_OF_BOUNDS)
 
 
 def stale(subject: Subject) -> Subject:

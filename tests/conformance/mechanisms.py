@@ -10,7 +10,7 @@ import numpy as np
 
 from conformance.column_mechanisms import COLUMN_MECHANISMS
 from conformance.dynamic_constructions import DYNAMIC_CONSTRUCTIONS
-from conformance.dynamic_mechanisms import DYNAMIC_MECHANISMS
+from conformance.dynamic_mechanisms import DYNAMIC_MECHANISMS, RUNS_OF_BOUNDS
 from conformance.episode_mechanisms import EPISODE_MECHANISMS
 from conformance.hostile import GARBAGE
 from conformance.linear_graph_mechanisms import LINEAR_GRAPH_MECHANISMS
@@ -56,6 +56,7 @@ def rows(
         garbage=GARBAGE,
         wrong_calls=["abc", 7, [1] * (columns + 1), [0.5] * columns, None],
         ticks=ticks,
+        runs=1000 // columns + 1,  # independent columns: together as many squares as a counter has
     )
 
 
@@ -136,6 +137,7 @@ MECHANISMS: tuple[Subject, ...] = (
         wrong_calls=[7, None],
         tolerance=0.005,
         independent_numbers=False,
+        runs=RUNS_OF_BOUNDS,
     ),
     *COLUMN_MECHANISMS,
     *SELECTION_MECHANISMS,

@@ -20,6 +20,7 @@ from evertally.checks.subject import Subject
 from evertally.noise import NoiseKey
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Guarantee, PureDP
 from evertally.statistics import StreamingTopK, UnknownHistogram, UnknownTopK
+from long import LONG
 
 APPROXIMATE, CONCENTRATED, PURE = ApproxDP(20.0, 1e-6), ZCDP(20.0), PureDP(4.0)
 LARGE = ApproxDP(80.0, 1e-6)  # for thresholds that every block must pass
@@ -28,11 +29,12 @@ OBLIVIOUS = ZCDP(20.0, adversary="oblivious")
 USER: dict[str, Any] = {"unit": "user", "max_events_per_user": 2}
 
 _TICKS = 16
-_RUNS = 60  # Binomial(60, 0.1) is above its mean by six standard deviations with probability 8e-7
+_RUNS = 60 if LONG else 40  # Binomial(., 0.1) is above its mean by six standard deviations with probability 8e-7
+_RUNS_OF_ITEMS = 50  # Binomial(50, 0.1): as much
 
 # -- unknown items -----------------------------------------------------------------------------------------------------
 
-_FREQUENT = [f"item {j}" for j in range(20)]  # with 60 runs as many squares as a counter has in 1000
+_FREQUENT = [f"item {j}" for j in range(20)]  # with 50 runs as many squares as a counter has in 1000
 
 
 def words(n: int) -> list[list[Any]]:
@@ -119,7 +121,7 @@ def unknown(
         noise="items in blocks" if options.get("mechanism") == "meta" else "items",
         labels=_seen,
         users="unit" in options,
-        runs=_RUNS,
+        runs=_RUNS_OF_ITEMS if judged == len(_FREQUENT) else _RUNS,
         growth=2500 if "mechanism" in options else 500,  # the labels of a block with 16 bytes each, or ten new items
     )
 

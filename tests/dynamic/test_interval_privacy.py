@@ -6,7 +6,6 @@ same restarts. `EVERTALLY_LONG=1` (as `make audit` sets it) takes longer streams
 
 from __future__ import annotations
 
-import os
 import random
 from fractions import Fraction
 from functools import cache
@@ -36,8 +35,8 @@ from interval_runs import (
 )
 
 from evertally.dynamic.interval_index import level
+from long import LONG
 
-LONG = bool(os.environ.get("EVERTALLY_LONG"))
 AT, A0, A1 = (shares_of(name) for name in ("AT", "A0", "A1"))
 A2 = shares_of("A2", form="token-event")
 A2_ITEM = shares_of("A2", form="token-item")

@@ -13,6 +13,7 @@ from multiset import Multiset, Record
 
 import evertally as et
 from evertally.noise import ZeroNoise
+from long import LONG
 
 CELLS = ("a", "b", "c")
 PURE = et.PureDP(8.0)
@@ -216,10 +217,10 @@ def test_what_cannot_be_is_refused(case: str, door: str) -> None:
 @pytest.mark.parametrize("case", [case for case in DENSE if "deletions" not in DENSE[case]])
 @pytest.mark.parametrize("door", ["names", "values"])
 def test_huge_ticks(case: str, door: str) -> None:
-    """20,000 items come in one tick, all but ten go in the next."""
+    """Thousands of items come in one tick, all but ten go in the next."""
     if (case, door) in REFUSED:
         return
-    run, n = Run(DENSE[case], DOORS[door], construction=DENSE[case].get("construction")), 20_000
+    run, n = Run(DENSE[case], DOORS[door], construction=DENSE[case].get("construction")), 20_000 if LONG else 5_000
     if "interval-tree" in DENSE[case].values():
         # Where so much is deleted a node begins anew, and one that holds little answers 0 (dynamic-data 6.5).
         run = Run(DENSE[case], DOORS[door], construction={**DENSE[case].get("construction", {}), "max_rounds": 1})
@@ -234,7 +235,7 @@ def test_huge_ticks(case: str, door: str) -> None:
 @pytest.mark.parametrize("case", ["L", "K", "C1, signed", "C2, signed", "B", "C5", "C5f"])
 def test_thousands_of_segments(case: str) -> None:
     """One call for all ticks; and the same in two, with a snapshot between."""
-    rng, ticks, length = random.Random(case), [], 3000
+    rng, ticks, length = random.Random(case), [], 3000 if LONG else 2000
     for t in range(length):
         records: list[Record] = [("insert", rng.choice(CELLS), 3 * t + i) for i in range(rng.randrange(3))]
         records += [("delete", None, rng.randrange(max(1, 3 * t - 60), 3 * t + 3)) for _ in range(rng.randrange(3))]

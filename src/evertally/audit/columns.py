@@ -157,8 +157,14 @@ def close_pair(model: Guessing, made: Configuration, wait: int, pair: tuple[IntA
     rule, noise = made.make_rule(), made.noise
     rule.start(np.zeros(model._task.columns, dtype=np.int64))
 
+    known: dict[bytes, int] = {}  # thousands of pairs, made of few rows
+
     def height(row: IntArray) -> int:
-        return -rule.slack(row)
+        key = row.tobytes()
+        found = known.get(key)
+        if found is None:
+            found = known[key] = -rule.slack(row)
+        return found
 
     ones = np.ones(model._task.columns, dtype=np.int64)
     threshold = int(np.max(rule.rise(1, np.arange(2, wait + 4))))  # some rise with the tick

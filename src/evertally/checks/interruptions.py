@@ -28,8 +28,8 @@ class Interruption(BaseException):
     """What a signal handler or a lack of memory raises, at a line of our choice."""
 
 
-def watched(call: Callable[[], Any], on_line: OnLine) -> Any:
-    """Calls, and calls `on_line` before every line of the package that runs."""
+def watched(call: Callable[[], Any], on_line: OnLine, of: CodeType | None = None) -> Any:
+    """Calls, and calls `on_line` before every line of the package that runs, or only before those of one function."""
 
     def local(frame: FrameType, event: str, argument: Any) -> Any:
         if event == "line":
@@ -37,7 +37,10 @@ def watched(call: Callable[[], Any], on_line: OnLine) -> Any:
         return local
 
     def enter(frame: FrameType, event: str, argument: Any) -> Any:
-        file = frame.f_code.co_filename
+        code = frame.f_code
+        if of is not None:
+            return local if code is of else None
+        file = code.co_filename
         return local if file.startswith(_PACKAGE) and not file.startswith(_OURSELVES) else None
 
     return _under(call, enter, sys.gettrace, sys.settrace)
@@ -61,7 +64,7 @@ def interrupted(call: Callable[[], Any], at: Place, files: tuple[str, ...] = ())
 
     try:
         if len(at) == 2:
-            watched(call, stop)
+            watched(call, stop, of=at[0])
         else:
             _profiled(call, files, stop)
     except Interruption:
