@@ -148,6 +148,15 @@ class Items:
 
 
 @dataclass(frozen=True)
+class Owner:
+    """Records that belong to somebody: the option that names the column, and whether a query needs it. Where users are
+    protected, the stream itself says whose an event is, and nothing else may."""
+
+    option: str
+    needed: Callable[[Parameters], bool]
+
+
+@dataclass(frozen=True)
 class Undivided:
     """A mechanism that pays in epsilon and delta themselves, of which there are no shares, and what to use instead."""
 
@@ -180,6 +189,7 @@ class Kind:
     built_on: Callable[[Any], str] | None = None  # of (mechanism): where what it is built on is proved
     also: tuple[str, ...] = ()  # other spellings in a spec
     records: Records | None = None  # where an event is more than one column
+    owner: Owner | None = None
     items: Callable[[Parameters], Items | None] | None = None  # which items a query protects, if not single events
     arguments: Callable[[Parameters], Arguments] = dict  # from the table to the constructor
     rate_with: tuple[str, ...] | None = ()  # mechanisms that max_events_per_tick is for; None: all

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from evertally.applications.encoder import Encoder
 from evertally.applications.strings import episode_bounds as bounds
 from evertally.applications.strings.detector import EpisodeDetector
@@ -48,11 +46,6 @@ class EpisodeCounts(StringStatistic):
     that occurred, in each sequence, and the noise shown.
     """
 
-    replaces: Literal["letter", "record"] = option(
-        'What is another one with neighbours="replace": the "letter", in its place in its sequence, or the "record", '
-        "its user included.",
-        default="letter",
-    )
     once_per_user: bool = option(
         'Counts the users who have an episode: each episode once; needs sequence="user" and unit="user".', default=False
     )
@@ -94,6 +87,7 @@ class EpisodeCounts(StringStatistic):
 
     def _check_relation(self) -> None:
         by_user = self.unit == "user"
+        self._settle_replaced()
         if self.replaces not in ("letter", "record"):
             raise ConfigurationError('replaces is "letter" or "record"')
         moved = self._relation() is Neighbours.REPLACE and not by_user and self.sequence == "user"

@@ -73,6 +73,12 @@ class StringStatistic(Encoded):
         default=None,
     )
 
+    replaces: Literal["letter", "record"] | None = option(
+        'What is another one with neighbours="replace": the "letter", in its place in its sequence, or the "record", '
+        "its user included. None: all of a record.",
+        default=None,
+    )
+
     @exclusive
     def step_events(self, events: Any, *, users: Any = None, tick: int | None = None) -> Release:
         """One tick from raw records, in their order. With `unit="user"`: letters, and the user of each."""
@@ -125,6 +131,12 @@ class StringStatistic(Encoded):
     @abstractmethod
     def certified(self) -> CertifiedUnit:
         """The certified sensitivity of what is protected, by public options alone."""
+
+    def _settle_replaced(self) -> None:
+        """By default a record is replaced as a whole, which is more than its letter only where it names its user."""
+        if self.replaces is None:
+            moved = self._relation() is Neighbours.REPLACE and self.unit == "event" and self.sequence == "user"
+            self.replaces = "record" if moved else "letter"
 
     def _alphabet(self) -> Alphabet:
         """The declared letters; settles the options."""

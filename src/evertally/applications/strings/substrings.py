@@ -55,11 +55,6 @@ class SubstringCounts(StringStatistic):
         '"null" that stays in its place.',
         default="joined",
     )
-    replaces: Literal["letter", "record"] = option(
-        'What is another one with neighbours="replace": the "letter", in its place in its sequence, or the "record", '
-        "its user included.",
-        default="letter",
-    )
     gap: int | None = option("Letters more than this many ticks apart make no word; None: any gap.", default=None)
     once_per_user: bool = option(
         'Counts the users who have a word: each word once; needs sequence="user".', default=False
@@ -120,6 +115,7 @@ class SubstringCounts(StringStatistic):
         relation, by_user = self._relation(), self.unit == "user"
         if self.removal not in ("joined", "null"):
             raise ConfigurationError('removal is "joined" or "null"')
+        self._settle_replaced()
         if self.replaces not in ("letter", "record"):
             raise ConfigurationError('replaces is "letter" or "record"')
         if self.removal == "null" and relation is Neighbours.REPLACE:
