@@ -221,8 +221,8 @@ def test_users_in_one_sequence_cost_a_group() -> None:
 def test_a_record_that_goes_to_another_user_costs_more_than_another_letter() -> None:
     """factorization-counting 6.7, corrected: 5 where the letter alone costs 2."""
     records = [(user, letter) for user in ("ann", "bob") for letter in (0, 1)]
-    letter = counts(words=["ab"], sequence="user", neighbours="replace")
-    record = counts(words=["ab"], sequence="user", neighbours="replace", replaces="record")
+    letter = counts(words=["ab"], sequence="user", neighbours="replace", replaces="letter")
+    record = counts(words=["ab"], sequence="user", neighbours="replace")  # all of it, unless said otherwise
     assert (letter.sensitivity.l2_squared, record.sensitivity.l2_squared, record.sensitivity.l1) == (2, 8, 4)
     worst = record.refute(records, streams(records, 4))
     assert (worst.refuted, worst.l2_squared, worst.l1) == (False, 5, 3)
@@ -240,8 +240,8 @@ def test_another_letter_and_another_record_share_no_promise() -> None:
     stream.add(et.Histogram, share=0.3, categories=["a"])
     options = {"alphabet": "ab", "words": ["ab"], "sequence": "user"}
     with pytest.raises(et.ConfigurationError, match="no promise would cover both"):
-        stream.add(et.strings.EpisodeCounts, share=0.3, **options)
-    stream.add(et.strings.EpisodeCounts, share=0.3, replaces="record", name="records", **options)
+        stream.add(et.strings.EpisodeCounts, share=0.3, replaces="letter", **options)
+    stream.add(et.strings.EpisodeCounts, share=0.3, name="records", **options)
 
 
 # -- the statistic -----------------------------------------------------------------------------------------------------
