@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from evertally.applications.graph.cut_errors import CutError
 from evertally.applications.graph.cut_solvers import Side, large_cut, minimum_cut, sparse_cut
 from evertally.applications.graph.edges import vertex
 from evertally.applications.graph.pairs import pair_index, pairs_between, square
@@ -16,7 +17,6 @@ from evertally.bounds.tails import Spread
 from evertally.contract.parts import IntArray, check_beta
 from evertally.contract.release import Release
 from evertally.dynamic.answers import Answer
-from evertally.dynamic.linear import Combination
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
 
@@ -37,12 +37,13 @@ class FoundCut:
 
 @dataclass(frozen=True)
 class ReleasedGraph:
-    """Released weights of all pairs of vertices. `column` is the law of the noise in each of them; `log_moments` the
-    logarithm of how many releases a bound is to hold for together."""
+    """Released weights of all pairs of vertices. `column` is the law of the noise in each of them, `ties` how likely it
+    lies half-way between integers; `log_moments` the logarithm of how many releases a bound holds for together."""
 
     names: Sequence[str]
     row: IntArray
     column: Spread
+    ties: float | None
     log_moments: float
 
     @property
@@ -70,19 +71,16 @@ class ReleasedGraph:
         return self._sum(pairs_between(one, rest, self.size))
 
     def _sum(self, pairs: IntArray) -> Answer:
-        # Weights 1 of pairs with independent noise: the variance is exactly k p s_t^2.
-        count = float(len(pairs))
-        error = Combination(self.column, count, count, 1.0, plain=True)
+        # Pairs have independent noise of one law: the variance is exactly k p s_t^2.
+        error = CutError(self.column, self.ties, len(pairs))
         return Answer(int(self.row[pairs].sum()), error.stddev, error.radius)
 
     def cut_bound(self, k: int, p: int | None, beta: float) -> float:
         check_beta(beta)
         k = whole("k", k, 1, self.size - 1)
         others = self.size - k if p is None else whole("p", p, 1, self.size - k)
-        count = k * others
-        c = self.column
-        cut = Spread(c.law, c.variance * count, c.proxy * count, c.peak, 0.0, c.roundings * count)
-        return cut.chernoff(math.log(2 / beta) + self.log_moments + log_cuts(self.size, k, p))
+        error = CutError(self.column, self.ties, k * others)
+        return error.beyond(math.log(2 / beta) + self.log_moments + log_cuts(self.size, k, p))
 
     def matrix(self, nonnegative: bool) -> IntArray:
         return square(np.maximum(self.row, 0) if nonnegative else self.row, self.size)
@@ -136,8 +134,7 @@ class GraphRelease(Release):
 
     def cut_bound(self, k: int, p: int | None = None, beta: float = 0.05) -> float:
         """With probability at least 1 - beta no cut between k and p vertices is further off, whichever vertices, sizes
-        and ticks (6.4 [D]; Chernoff's bound for every cut, roundings added). None: between k vertices and all others.
-        """
+        and ticks (6.4 [D]; Chernoff's bound for every cut, with what was rounded). None: k vertices and all others."""
         return self._whole().cut_bound(k, p, beta)
 
     def edges(self, nonnegative: bool = False) -> list[tuple[str, str, int]]:

@@ -10,6 +10,7 @@ from typing import Any
 from evertally.applications.encoded import Certified
 from evertally.applications.graph import linear_sensitivity
 from evertally.applications.graph.cut_answers import GraphRelease, ReleasedGraph
+from evertally.applications.graph.cut_errors import tie_probability
 from evertally.applications.graph.edges import ends, read_weighted
 from evertally.applications.graph.kept import Lands
 from evertally.applications.graph.linear import GraphForm
@@ -125,7 +126,9 @@ class CutGraph(AskableGraphStatistic):
         asked = self._asking() if self._names is None else None
         released = None
         if self._names is not None and isinstance(accuracy, Spread):
-            released = ReleasedGraph(self._names, row.copy(), accuracy, self._log_moments())
+            engine: Any = self._engine
+            ties = tie_probability(getattr(engine.inner, "noise", None))
+            released = ReleasedGraph(self._names, row.copy(), accuracy, ties, self._log_moments())
         return GraphRelease(made.tick, made.value, made.stddev, made.private, made.bounds, made.about, released, asked)
 
     def _log_moments(self) -> float:

@@ -20,8 +20,10 @@ from evertally.applications.records import Record
 from evertally.contract.forms import RowForm
 from evertally.contract.options import statistic
 from evertally.contract.parts import Blueprint, IntArray, Options, Played
+from evertally.counting.processes import OURS, PROCESSES
 from evertally.errors import ConfigurationError
 from evertally.privacy import Neighbours
+from evertally.statistics.own_engines import ENGINES
 
 
 @statistic
@@ -73,6 +75,12 @@ class LinearGraphStatistic(GraphStatistic):
             raise ConfigurationError(
                 'from a graph that only loses edges none is lost twice: use copies="ignored", or "absent" if no '
                 "deletion comes twice by construction of the source"
+            )
+        theirs = self.mechanism in ENGINES or (self.mechanism in PROCESSES and self.mechanism not in OURS)
+        if theirs and self._ingestion() in ("door", "presence", "projection"):
+            raise ConfigurationError(
+                "what is remembered here is charged for noise processes whose Gram matrix is nowhere negative (S3), "
+                'which is proved of ours alone; with your own use copies="counted" or "absent", and no projection'
             )
         if self.protects == "node":
             self._check_node()

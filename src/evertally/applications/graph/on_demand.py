@@ -19,7 +19,7 @@ from evertally.bounds.tails import Spread
 from evertally.contract.forms import LabelledForm
 from evertally.contract.guarded import exclusive
 from evertally.contract.options import option, statistic
-from evertally.contract.parts import Blueprint
+from evertally.contract.parts import Accuracy, Blueprint, IntArray
 from evertally.contract.ticks import last_tick
 from evertally.counting.choose import build
 from evertally.counting.process import NoiseProcess
@@ -31,6 +31,21 @@ from evertally.noise import ItemSource
 from evertally.statistics.own_engines import ENGINES
 
 MOST_WATCHED = 2**16
+
+
+class WatchedForm(LabelledForm):
+    """A mapping from what is watched to numbers; of nothing, where nothing is."""
+
+    def load(self, data: bytes, engine: Any, tick: int) -> IntArray:
+        return super().load(data, engine, tick) if self.width else self.first()
+
+    def table(self, ticks: Sequence[int], rows: IntArray, accuracy: Callable[[int], Accuracy]) -> Any:
+        if self.width:
+            return super().table(ticks, rows, accuracy)
+        import pyarrow as pa
+
+        names = ("tick", "column", "value", "lower", "upper")
+        return pa.table({name: pa.array([], pa.string() if name == "column" else pa.int64()) for name in names})
 
 
 @statistic
@@ -66,7 +81,7 @@ class AskableGraphStatistic(LinearGraphStatistic):
             )
         askable = self.askable = whole("askable", self.askable, 1, 2**62)
         shown = self._read_watch()
-        form = LabelledForm(shown)
+        form = WatchedForm(shown)
         contribution = self._contributing()
         certified = self.certified()
         plain = self._linear(
