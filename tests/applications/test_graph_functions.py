@@ -23,6 +23,7 @@ from evertally.applications.graph import (
 )
 from evertally.applications.graph.pattern import Pattern
 from evertally.applications.records import Records
+from evertally.counting.accumulate import AccumulatingProcess
 from evertally.noise import ZeroNoise
 
 PATH = [(0, 1), (1, 2), (2, 3)]
@@ -221,6 +222,26 @@ def test_refusals(name: str) -> None:
     statistic, options, words = REFUSED[name]
     with pytest.raises(et.ConfigurationError, match=words):
         statistic(**COMMON | {"key": et.simulation(1)} | options)
+
+
+def test_processes_of_others_get_what_only_appears() -> None:
+    name = "process of a graph test"
+
+    def pile(charge: Any, setting: Any, source: Any) -> Any:
+        return AccumulatingProcess(
+            charge, setting.change, horizon=setting.horizon, columns=setting.columns, source=source
+        )
+
+    et.register_process(name, pile, proof="parameterized-histograms 3.1", pure=True)
+    options: dict[str, Any] = {"guarantee": et.PureDP(1.0), "mechanism": name, "vertices": 5}
+    for kind in (Triangles, Stars):
+        assert made(kind, copies="absent", **options).step([("0", "1")]).tick == 1
+        for wrong in ({}, {"copies": "absent", "neighbours": "replace"}):
+            with pytest.raises(et.ConfigurationError, match="S3"):
+                made(kind, **options, **wrong)
+    for kind in (DegreeHistogram, Components):
+        with pytest.raises(et.ConfigurationError, match="S3"):
+            made(kind, copies="absent", **options)
 
 
 def test_users_pay_for_all_their_records() -> None:
