@@ -213,6 +213,8 @@ REFUSED = {
     "copies projected": (Stars, {"max_degree": 3, "copies": "counted", "degree_bound": "projected"}, "clipped"),
     "a word": (Stars, {"max_degree": 3, "copies": "twice"}, "copies is one of"),
     "weights": (SpanningForestCost, {"max_weight": 0}, "max_weight"),
+    "more than 64 bits": (Stars, {"k": 9, "max_degree": 2**20}, "fit 64 bits"),
+    "more than there can be": (DegreeHistogram, {"max_degree": 10**30}, "max_degree must be"),
     "independent": (Stars, {"max_degree": 3, "neighbours": "independent"}, "add_remove"),
 }
 

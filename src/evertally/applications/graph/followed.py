@@ -94,8 +94,12 @@ class Followed(GraphStatistic):
         self._at = situation(Declared(uses=self._uses, vertices=number, edges=edges, **given))
         self._check_process()
         start = self.encoder().start
-        if any(abs(amount) > 2**61 // last_tick(self.horizon) for amount in start.values()):
-            raise ConfigurationError("the statistic before the first tick is above 2^61/horizon: choose a shorter one")
+        limit = 2**61 // last_tick(self.horizon)
+        if max([self.certified().change.l1, *map(abs, start.values())]) > limit:
+            raise ConfigurationError(
+                f"changes of a tick are kept below 2^61/horizon = {limit} to fit 64 bits, and one record may change "
+                "more, or more is there before the first tick; choose a shorter horizon or smaller bounds"
+            )
         labels = self._labels()
         row = [start.get(column, 0) for column in range(1 if labels is None else len(labels))]
         return self._encoded_blueprint(
