@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-
 from evertally.applications.encoder import Encoder
-from evertally.applications.records import Record
-from evertally.applications.refuter import Pair, Stream, Worst, removed, replaced, search
 from evertally.applications.strings import episode_bounds as bounds
 from evertally.applications.strings.detector import EpisodeDetector
-from evertally.applications.strings.neighbours import first_of_users, letter_replaced, user_removed, user_replaced
 from evertally.applications.strings.options import CertifiedUnit, StringStatistic
 from evertally.applications.strings.words import Words
 from evertally.contract.options import option, statistic
@@ -55,30 +50,8 @@ class EpisodeCounts(StringStatistic):
         'Counts the users who have an episode: each episode once; needs sequence="user" and unit="user".', default=False
     )
 
-    @property
-    def protected_unit(self) -> str:
-        # Another letter of the same user is less than a record that may be any other.
-        fixed = self._relation() is Neighbours.REPLACE and self.sequence == "user" and self.replaces == "letter"
-        return "letter of a user" if fixed and self.unit == "event" else self.unit
-
     def certified(self) -> CertifiedUnit:
         return CertifiedUnit(self._moved_by_unit(), _SECTION)
-
-    def refute(self, records: Sequence[Record], some: Iterable[Stream]) -> Worst:
-        """As for every statistic, by the relation that is promised. Letters of users beyond their cap are left out."""
-        return search(self.encoder, self._pairs(records, some), self.certified().change)
-
-    def _pairs(self, records: Sequence[Record], some: Iterable[Stream]) -> Iterator[Pair]:
-        replaces = self._relation() is Neighbours.REPLACE
-        w = self.max_events_per_user if self.unit == "user" else None
-        for stream in some:
-            if w is not None:
-                legal = first_of_users(stream, w)
-                yield from user_replaced(legal, records) if replaces else user_removed(legal)
-            elif replaces:
-                yield from (letter_replaced if self.replaces == "letter" else replaced)(stream, records)
-            else:
-                yield from removed(stream)
 
     def encoder(self) -> Encoder:
         words = self._domain

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 import weakref
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 from evertally.applications.encoded import Certified, Encoded
 from evertally.applications.lazy import LazyEngine, Sums
-from evertally.applications.records import RecordDoor
+from evertally.applications.records import Record, RecordDoor
+from evertally.applications.refuter import Pair, Stream, Worst, removed, replaced, search
 from evertally.applications.strings.exploration import explore
 from evertally.applications.strings.letters import Alphabet, reader
+from evertally.applications.strings.neighbours import first_of_users, letter_replaced, user_removed, user_replaced
 from evertally.applications.strings.release import MOST_ASKED, StringRelease
 from evertally.applications.strings.words import LONGEST_WORD, Words
 from evertally.contract.forms import LabelledForm
@@ -118,6 +120,32 @@ class StringStatistic(Encoded):
         `error_bound()` nearly everything that is found occurred.
         """
         return self._explore(threshold, most)
+
+    @property
+    def protected_unit(self) -> str:
+        # Another letter of the same user is less than a record that may be any other.
+        fixed = self._relation() is Neighbours.REPLACE and self.sequence == "user" and self.replaces == "letter"
+        return "letter of a user" if fixed and self.unit == "event" else self.unit
+
+    def refute(self, records: Sequence[Record], some: Iterable[Stream]) -> Worst:
+        """As for every statistic, by the relation that is promised. Letters of users beyond their cap are left out."""
+        return search(self.encoder, self._pairs(records, some), self.certified().change)
+
+    def _pairs(self, records: Sequence[Record], some: Iterable[Stream]) -> Iterator[Pair]:
+        replaces = self._relation() is Neighbours.REPLACE
+        w = self.max_events_per_user if self.unit == "user" else None
+        for stream in some:
+            if w is not None:
+                legal = first_of_users(stream, w)
+                yield from user_replaced(legal, records) if replaces else user_removed(legal)
+            elif replaces:
+                yield from (letter_replaced if self.replaces == "letter" else replaced)(stream, records)
+            else:
+                yield from self._without_one(stream)
+
+    def _without_one(self, stream: Stream) -> Iterator[Pair]:
+        """Pairs of a stream and it without one of its letters."""
+        return removed(stream)
 
     def ways(self) -> Ranking:
         """The ranked table of processes; bounds are for all words that can be asked, with probability 95 %."""
