@@ -38,6 +38,14 @@ class SqrtFactor:
     column_norm_squared: int
     inverse: FloatArray
     inverse_error: float  # Euclidean norm of (inverse - truth), at most
+    bits: int  # q
+    tail: float = 0.0  # what the terms of 2^q l beyond `inverse` add up to at most, in absolute values
+    unit: int = 1  # sums come in parts of a whole: see `rounded`
+
+    def rounded(self, z: NDArray[np.int64], rest: int = 0) -> int:
+        """floor(e + rest/unit + 1/2) for the estimate e of the last of all draws so far, however close to a tie."""
+        assert rest == 0, "running totals of integers are integers"
+        return exact_rounding(z)
 
 
 def coefficients(horizon: int) -> NDArray[np.int64]:
@@ -53,12 +61,13 @@ def coefficients(horizon: int) -> NDArray[np.int64]:
 def sqrt_factor(horizon: int) -> SqrtFactor:
     """The factor of a horizon, built once: O(T log T)."""
     r = coefficients(horizon)
-    inverse, error = _certified_inverse(r)
-    return SqrtFactor(r, sum(int(x) ** 2 for x in r), inverse, error)
+    approximate = np.cumsum(approximate_inverse(r / 2.0**GRID_BITS))
+    inverse, error = certified_inverse(np.diff(r, prepend=0), approximate)
+    return SqrtFactor(r, sum(int(x) ** 2 for x in r), inverse, error, GRID_BITS)
 
 
-def _approximate_inverse(r: FloatArray) -> FloatArray:
-    """The series of 1/((1 - z) r(z)) by Newton's iteration in floats. No claim of accuracy is made here."""
+def approximate_inverse(r: FloatArray) -> FloatArray:
+    """The series of 1/r(z) by Newton's iteration in floats. No claim of accuracy is made here."""
     T = r.size
     g = np.array([1.0 / r[0]])
     while g.size < T:
@@ -66,22 +75,21 @@ def _approximate_inverse(r: FloatArray) -> FloatArray:
         product, _ = convolve(g, r[:size], 0, size)
         correction, _ = convolve(g, product[g.size :], 0, size - g.size)
         g = np.concatenate([g, -correction])
-    return np.cumsum(g)
+    return g
 
 
-def _certified_inverse(r: NDArray[np.int64]) -> tuple[FloatArray, float]:
-    """2^q l and the norm of its error.
+def certified_inverse(divisor: NDArray[np.int64], approximate: FloatArray) -> tuple[FloatArray, float]:
+    """The series of 2^q/s for an integer series s that begins with 2^q, and the norm of its error.
 
-    With an approximation h on the grid 2^-60 and e = 1 - (1 - z) r h / 2^q, the truth is h/(1 - e) = h + h e + ...
+    With an approximation h on the grid 2^-60 and e = 1 - s h / 2^q, the truth is h/(1 - e) = h + h e + ...
     The residual e is computed *exactly*: h is cut into limbs so short that the bounded error of the convolution is
     below 1/2, and the limbs' integer results are put together modulo 2^64. Then h e by a bounded convolution, and
     the rest of the series is at most ||h e|| ||e|| / (1 - ||e||_1) in every entry.
     """
-    T = r.size
-    h = np.rint(_approximate_inverse(r / 2.0**GRID_BITS) * 2.0**_FIXED_POINT).astype(np.int64)
-    differences = np.diff(r, prepend=0)
+    T = divisor.size
+    h = np.rint(approximate * 2.0**_FIXED_POINT).astype(np.int64)
     n = max(1, (2 * T - 2).bit_length())
-    spectrum = Spectrum(differences.astype(np.float64), n)
+    spectrum = Spectrum(divisor.astype(np.float64), n)
 
     # A limb of w bits has entries of at most 2^(w-1): choose w so that the bound on the error is below 1/4.
     w = 15
@@ -98,7 +106,7 @@ def _certified_inverse(r: NDArray[np.int64]) -> tuple[FloatArray, float]:
             residual -= product.astype(np.uint64) << np.uint64(shift)
         shift += w
     # The residual is a small signed number; modulo 2^64 it is exact if it is below 2^63, which floats can tell:
-    estimate, slack = convolve(differences / 2.0**GRID_BITS, h / 2.0**_FIXED_POINT, 0, T)
+    estimate, slack = convolve(divisor / 2.0**GRID_BITS, h / 2.0**_FIXED_POINT, 0, T)
     estimate[0] -= 1.0
     if not (np.max(np.abs(estimate)) + slack) * 2.0 ** (GRID_BITS + _FIXED_POINT) < 2.0**62:
         raise ArithmeticError("the approximate inverse is too far off to be certified; please report the horizon")
@@ -120,34 +128,35 @@ def exact_rounding(z: NDArray[np.int64]) -> int:
     return rounded_quotient(z, [int(x) for x in np.diff(coefficients(z.size), prepend=0)])
 
 
-def rounded_quotient(z: NDArray[np.int64], series: list[int]) -> int:
-    """floor(e + 1/2) for the last coefficient e of Z divided by an integer power series that begins with 2^q.
+def rounded_quotient(z: NDArray[np.int64], series: list[int], rest: int = 0, unit: int = 1) -> int:
+    """floor((e + rest)/unit + 1/2) for the last coefficient e of Z divided by an integer power series that begins with
+    2^q.
 
     e is a multiple of 2^(-q t), t = len(z): if a ball of growing precision never excludes the boundary, it will at last
     isolate that multiple, ties included.
     """
     bits = 128
-    while (rounded := _rounded(z, series, bits)) is None:
+    while (rounded := _rounded(z, series, rest, unit, bits)) is None:
         bits *= 2
     return rounded
 
 
-def _rounded(z: NDArray[np.int64], series: list[int], bits: int) -> int | None:
-    return with_terms(z.size, lambda: decided(lambda: _by_balls(z, series), bits))
+def _rounded(z: NDArray[np.int64], series: list[int], rest: int, unit: int, bits: int) -> int | None:
+    return with_terms(z.size, lambda: decided(lambda: _by_balls(z, series, rest, unit), bits))
 
 
-def _by_balls(z: NDArray[np.int64], divisor: list[int]) -> int | None:
+def _by_balls(z: NDArray[np.int64], divisor: list[int], rest: int, unit: int) -> int | None:
     t = z.size
-    series = arb_series(divisor[:t], prec=t)
-    inverse = (1 / series).coeffs()
-    if len(inverse) < t:  # code outside this library has changed the length of series meanwhile
+    quotient = 1 / arb_series(divisor[:t], prec=t)
+    if quotient.prec < t:  # code outside this library has changed the length of series meanwhile
         return None
-    e = sum((inverse[t - 1 - i] * int(x) for i, x in enumerate(z)), arb(0))
-    rounded = (e + arb(1) / 2).floor().unique_fmpz()
+    # What is left out at the end is zero exactly.
+    e = sum((weight * int(z[t - 1 - k]) for k, weight in enumerate(quotient.coeffs()) if k < t), arb(0))
+    rounded = ((e + rest) / unit + arb(1) / 2).floor().unique_fmpz()
     if rounded is not None:
         return int(rounded)
     exact = (e * arb(2) ** (GRID_BITS * t)).unique_fmpz()
     if exact is None:
         return None
-    half = fmpz(1) << (GRID_BITS * t - 1)
-    return int((exact + half) >> (GRID_BITS * t))
+    whole = fmpz(1) << (GRID_BITS * t)
+    return int((2 * exact + (2 * rest + unit) * whole) // (2 * unit * whole))
