@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from evertally.contract import Release, SparseRows, restore
+from evertally.counting import workloads
 from evertally.dynamic.static import register_static
 from evertally.errors import (
     BudgetExceeded,
@@ -97,6 +98,7 @@ __all__ = [
     "register_static",
     "restore",
     "simulation",
+    "workloads",
 ]
 
 

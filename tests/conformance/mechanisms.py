@@ -13,6 +13,7 @@ from conformance.dynamic_constructions import DYNAMIC_CONSTRUCTIONS
 from conformance.dynamic_mechanisms import DYNAMIC_MECHANISMS
 from conformance.hostile import GARBAGE
 from conformance.selection_mechanisms import SELECTION_MECHANISMS
+from conformance.workload_mechanisms import WORKLOAD_MECHANISMS
 from evertally.checks.subject import Subject
 from evertally.noise import NoiseKey
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
@@ -133,6 +134,7 @@ MECHANISMS: tuple[Subject, ...] = (
         tolerance=0.005,
         independent_numbers=False,
     ),
+    *WORKLOAD_MECHANISMS,
     *COLUMN_MECHANISMS,
     *SELECTION_MECHANISMS,
     *DYNAMIC_MECHANISMS,

@@ -43,8 +43,8 @@ L = TypeVar("L", bound=Law)
 class FactorProcess(Secret, Generic[F, L]):
     """Noise of a Toeplitz factorization whose right factor is an integer matrix: e = L Z, rounded correctly.
 
-    `advance` takes what the exact sums have beyond whole numbers, in parts of `factor.unit`: then what is rounded is the
-    sum and e together, never one of them first. Not used directly; see `SqrtProcess` and toeplitz.py.
+    `advance` takes what the exact sums have beyond whole numbers, in parts of `factor.unit`: then what is rounded is
+    the sum and e together, never one of them first. Not used directly; see `SqrtProcess` and toeplitz.py.
     """
 
     def __init__(self, factor: F, law: L, *, horizon: int | None, columns: int, source: Source, lane: str) -> None:
@@ -82,7 +82,7 @@ class FactorProcess(Secret, Generic[F, L]):
     def spread(self, tick: int) -> Spread:
         unit = 2.0**-self._factor.bits
         weights = float(self._energy[min(tick, self._energy.size) - 1]) * unit * unit if tick > 0 else 0.0
-        return spread_of(self.law, weights, self._largest * unit, roundings=1)
+        return spread_of(self.law, weights, self._largest * unit, roundings=self._factor.roundings)
 
     def worst(self) -> Spread:
         return self.spread(self._energy.size)
@@ -92,7 +92,7 @@ class FactorProcess(Secret, Generic[F, L]):
         inverse = self._factor.inverse[:tick]
         older = np.concatenate([np.zeros(window), inverse[: tick - window]])
         weights = float(np.sum((inverse - older) ** 2)) * unit * unit
-        return spread_of(self.law, weights, self._largest * unit, roundings=2)
+        return spread_of(self.law, weights, self._largest * unit, roundings=2 * self._factor.roundings)
 
     def _round(self, start: int, stop: int, rests: IntArray | None) -> IntArray:
         """floor(e + rest/unit + 1/2) at the ticks start+1 .. stop, which are in the block."""

@@ -42,6 +42,11 @@ class SqrtFactor:
     tail: float = 0.0  # what the terms of 2^q l beyond `inverse` add up to at most, in absolute values
     unit: int = 1  # sums come in parts of a whole: see `rounded`
 
+    @property
+    def roundings(self) -> int:
+        """How often what is released was rounded."""
+        return 1
+
     def rounded(self, z: NDArray[np.int64], rest: int = 0) -> int:
         """floor(e + rest/unit + 1/2) for the estimate e of the last of all draws so far, however close to a tie."""
         assert rest == 0, "running totals of integers are integers"
@@ -136,25 +141,34 @@ def rounded_quotient(z: NDArray[np.int64], series: list[int], rest: int = 0, uni
     isolate that multiple, ties included.
     """
     bits = 128
-    while (rounded := _rounded(z, series, rest, unit, bits)) is None:
+    while (rounded := _rounded(z, series, rest, unit, 0.0, bits)) is None:
         bits *= 2
     return rounded
 
 
-def _rounded(z: NDArray[np.int64], series: list[int], rest: int, unit: int, bits: int) -> int | None:
-    return with_terms(z.size, lambda: decided(lambda: _by_balls(z, series, rest, unit), bits))
+def rounded_within(z: NDArray[np.int64], series: list[int], rest: int, unit: int, off: float) -> int | None:
+    """The same where e is known up to `off`, if that decides it."""
+    return _rounded(z, series, rest, unit, off, 160)
 
 
-def _by_balls(z: NDArray[np.int64], divisor: list[int], rest: int, unit: int) -> int | None:
+def _rounded(z: NDArray[np.int64], series: list[int], rest: int, unit: int, off: float, bits: int) -> int | None:
+    return with_terms(z.size, lambda: decided(lambda: _by_balls(z, series, rest, unit, off), bits))
+
+
+def _by_balls(z: NDArray[np.int64], divisor: list[int], rest: int, unit: int, off: float) -> int | None:
     t = z.size
     quotient = 1 / arb_series(divisor[:t], prec=t)
     if quotient.prec < t:  # code outside this library has changed the length of series meanwhile
         return None
     # What is left out at the end is zero exactly.
     e = sum((weight * int(z[t - 1 - k]) for k, weight in enumerate(quotient.coeffs()) if k < t), arb(0))
+    if off:
+        e += arb(0, off)
     rounded = ((e + rest) / unit + arb(1) / 2).floor().unique_fmpz()
     if rounded is not None:
         return int(rounded)
+    if off:
+        return None
     exact = (e * arb(2) ** (GRID_BITS * t)).unique_fmpz()
     if exact is None:
         return None
