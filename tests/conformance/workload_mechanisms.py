@@ -43,6 +43,7 @@ def _counter(
         garbage=GARBAGE,
         wrong_calls=["7", 1.5, [1, 2], None],
         tolerance=tolerance,
+        runs=400,
     )
 
 
@@ -60,6 +61,7 @@ def _columns(name: str, make: Any, workload: Workload, tolerance: float, labels:
         wrong_calls=["abc", 7, [1] * 4, None],
         tolerance=tolerance,
         users=bool(labels),
+        runs=300,
     )
 
 
@@ -79,18 +81,19 @@ WORKLOAD_MECHANISMS: tuple[Subject, ...] = (
         0.0,
     ),
     _columns(
-        "Histogram(decay, users)",
+        "Histogram(window, sqrt, users)",
         lambda key: Histogram(
             categories=["a", "b", "c"],
-            workload=_DECAY,
+            workload=_WINDOW,
+            mechanism="sqrt",
             guarantee=_CONCENTRATED,
             horizon=20,
             unit="user",
             max_events_per_user=1,
             key=key,
         ),
-        _DECAY,
-        _HALF,
+        _WINDOW,
+        0.0,
         labels=("a", "b", "c"),
     ),
 )
