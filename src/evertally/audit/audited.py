@@ -40,7 +40,6 @@ _TWO_LIVES = "charged for two lives, or two items, that show most at different t
 _SAME_NODES = "what comes and what goes share nodes, so one item shows less than two updates"
 _ROUNDS = "charged for all levels and rounds of a node, of which one item meets a part"
 _TESTS = "the scales of the test are those of the paper, which charge twice"
-_BY_AGE = "played with streams and scores of any mechanism; its norms are computed by the tests"
 _ELSEWHERE = "which labels are shown is audited by exact laws in the tests"
 
 
@@ -126,8 +125,8 @@ AUDITED: tuple[Audited, ...] = (
     _counter(CONCENTRATED, None, "epoch-hybrid", "factorization-counting 10.1", why=_HYBRID),
     _counter(APPROXIMATE, 365, "auto", _SQRT),
     # weights by age
-    _counter(CONCENTRATED, 100, "root", _BY_AGES, why=_BY_AGE, workload=workloads.Decay("0.9")),
-    _counter(PURE, None, "input", _BY_AGES, why=_BY_AGE, workload=workloads.Window(3)),
+    _counter(CONCENTRATED, 100, "root", _BY_AGES, workload=workloads.Decay("0.9")),
+    _counter(PURE, None, "input", _BY_AGES, workload=workloads.Window(3)),
     # what one event, or one user, can change
     _counter(CONCENTRATED, 100, "auto", _WEIGHTS, max_weight=10, neighbours="replace"),
     _counter(PURE, 100, "auto", _WEIGHTS, max_weight=3, signed=True, neighbours="replace"),

@@ -25,6 +25,7 @@ _FINEST = 2**16
 _LARGEST = 2**32
 
 Table = dict[str, Any]
+Exact = Fraction | int | str
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Series:
         return 2**61 // sum(map(abs, self.weights))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Decay:
     """Exponential decay: sum_j factor^(t-j) x_j, factor a fraction between 0 and 1.
 
@@ -60,10 +61,10 @@ class Decay:
     """
 
     factor: Fraction
-    resolution: Fraction = Fraction(1)
+    resolution: Fraction
 
-    def __post_init__(self) -> None:
-        factor = _rational("the factor of a decay", self.factor)
+    def __init__(self, factor: Exact, *, resolution: Exact = 1) -> None:
+        factor = _rational("the factor of a decay", factor)
         if not 0 < factor < 1 or factor.denominator > _LARGEST:
             raise ConfigurationError(
                 'the factor of a decay lies between 0 and 1, such as "0.99"; for 1 leave out the workload'
@@ -71,7 +72,7 @@ class Decay:
         if (1 - factor) * _LONGEST < 20:
             raise ConfigurationError('this decay is slower than any stream is long; use "0.99999", or no workload')
         object.__setattr__(self, "factor", factor)
-        object.__setattr__(self, "resolution", _resolution(self.resolution))
+        object.__setattr__(self, "resolution", _resolution(resolution))
 
     def series(self) -> Series:
         return _powers(self)
@@ -119,7 +120,7 @@ class Window:
         return {"window": self.ticks}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Toeplitz:
     """Sums sum_k coefficients[k] x_(t-k): any weights by age, the first above 0, as integers or fractions.
 
@@ -135,17 +136,17 @@ class Toeplitz:
     """
 
     coefficients: tuple[Fraction, ...]
-    resolution: Fraction = Fraction(1)
+    resolution: Fraction
 
-    def __post_init__(self) -> None:
-        given = _listed("coefficients", self.coefficients)
+    def __init__(self, coefficients: Sequence[Exact], *, resolution: Exact = 1) -> None:
+        given = _listed("coefficients", coefficients)
         found = [_rational("a coefficient", each) for each in given]
         while found and found[-1] == 0:
             found.pop()
         if not found or found[0] <= 0:
             raise ConfigurationError("the first coefficient, that of the present tick, must be above 0")
         object.__setattr__(self, "coefficients", tuple(found))
-        object.__setattr__(self, "resolution", _resolution(self.resolution))
+        object.__setattr__(self, "resolution", _resolution(resolution))
         series = self.series()
         if series.unit > _LARGEST or max(map(abs, series.weights)) > _LARGEST:
             raise ConfigurationError(
@@ -161,7 +162,7 @@ class Toeplitz:
         return {"toeplitz": [str(each) for each in self.coefficients]} | _unless_one(self.resolution)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Weights:
     """Known public weights: alpha_t sum_(j<=t) beta_j x_j. `beta` has a whole number from 0 on for each tick, `alpha`
     (post-processing) one from 1 on, or is left out.
@@ -178,22 +179,23 @@ class Weights:
     """
 
     beta: tuple[int, ...]
-    alpha: tuple[int, ...] | None = None
+    alpha: tuple[int, ...] | None
 
-    def __post_init__(self) -> None:
-        beta = [own_integer(each) for each in _listed("beta", self.beta)]
-        if any(each is None or not 0 <= each <= _LARGEST for each in beta) or not any(beta):
+    def __init__(self, beta: Sequence[int], alpha: Sequence[int] | None = None) -> None:
+        weights = [own_integer(each) for each in _listed("beta", beta)]
+        if any(each is None or not 0 <= each <= _LARGEST for each in weights) or not any(weights):
             raise ConfigurationError(
                 "beta is a list of whole numbers from 0 to 2^32, one for each tick and not all 0. Negative weights are "
                 "refused: changes of several ticks would add up (use two counters instead); fractions need a common "
                 "denominator"
             )
-        object.__setattr__(self, "beta", tuple(beta))
-        if self.alpha is not None:
-            alpha = tuple(whole("alpha", each, 1, _FINEST) for each in _listed("alpha", self.alpha))
-            if len(alpha) != len(beta):
+        scales = None
+        if alpha is not None:
+            scales = tuple(whole("alpha", each, 1, _FINEST) for each in _listed("alpha", alpha))
+            if len(scales) != len(weights):
                 raise ConfigurationError("alpha and beta differ in length; give one of each for every tick")
-            object.__setattr__(self, "alpha", alpha)
+        object.__setattr__(self, "beta", tuple(weights))
+        object.__setattr__(self, "alpha", scales)
 
     def table(self) -> Table:
         return {"weights": list(self.beta)} | ({} if self.alpha is None else {"alpha": list(self.alpha)})
