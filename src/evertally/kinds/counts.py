@@ -13,7 +13,6 @@ from evertally.kinds.proofs import BY_AGE, CHANGE_OF_COLUMNS, COUNTS, WORKLOADS
 from evertally.kinds.query_table import Labelled, TunedIfSparse, Weighed
 from evertally.kinds.reads import AMOUNTS, LABELS
 
-
 _ONLY_SOME = {**TunedIfSparse.goes_with, **Weighed.goes_with}
 
 
