@@ -206,11 +206,22 @@ def test_an_endless_path_is_that_of_a_long_horizon_beyond_its_reach(monkeypatch:
     single.seek(T - 9)
     assert np.array_equal(single.advance(9, rests[-9:]), whole[-9:])
     z = simulation(3).source("path").draws("toeplitz", process(None).law, range(1, T + 1), 2)
-    for t in (factor.inverse.size - 1, factor.inverse.size + 5, T):
-        assert [factor.rounded(z[:t, j], int(rests[t - 1, j])) for j in range(2)] == whole[t - 1].tolist()
-    # all draws since tick 1, where the last ones leave it open
-    monkeypatch.setattr("evertally.counting.toeplitz_factor.rounded_within", lambda *given: None)
-    assert factor.rounded(z[:, 0], int(rests[-1, 0])) == whole[-1, 0]
+    reach = factor.inverse.size
+    for t in (reach - 1, reach + 5, T):
+        for j in range(2):
+            assert factor.rounded(z[:t, j], int(rests[t - 1, j])) == whole[t - 1, j]
+            last = factor.rounded(z[max(0, t - reach) : t, j], int(rests[t - 1, j]), cut=t > reach)
+            assert last == whole[t - 1, j]
+    monkeypatch.setattr(
+        "evertally.counting.sqrt.round_half_up",
+        lambda centre, radius: (np.zeros(centre.shape, dtype=np.int64), np.ones(centre.shape, dtype=bool)),
+    )
+    for decided in (True, False):  # by the last draws, or by all since tick 1
+        if not decided:
+            monkeypatch.setattr("evertally.counting.toeplitz_factor.rounded_within", lambda *given: None)
+        slow = process(None)
+        slow.seek(T - 2)
+        assert np.array_equal(slow.advance(2, rests[-2:]), whole[-2:])
 
 
 @pytest.mark.parametrize("workload", [Decay("0.9"), Window(6), Toeplitz([1, -1, "1/2"])])

@@ -105,9 +105,16 @@ class FactorProcess(Secret, Generic[F, L]):
         rounded, undecided = round_half_up(centre.ravel(), radius.ravel())
         for place in np.flatnonzero(undecided).tolist():
             i, column = divmod(place, self.columns)
-            z = self._source.draws(self._lane, self.law, range(1, start + i + 2), 1, column)[:, 0]
-            rounded[place] = self._factor.rounded(z, 0 if rests is None else int(rests[i, column]))
+            rounded[place] = self._exactly(start + i + 1, column, 0 if rests is None else int(rests[i, column]))
         return rounded.reshape(centre.shape)
+
+    def _exactly(self, tick: int, column: int, rest: int) -> int:
+        for first in (max(0, tick - self._factor.inverse.size), 0):  # the last draws, and where they leave it open all
+            z = self._source.draws(self._lane, self.law, range(first + 1, tick + 1), 1, column)[:, 0]
+            rounded = self._factor.rounded(z, rest, cut=first > 0)
+            if rounded is not None:
+                return rounded
+        raise AssertionError("all draws decide")
 
     def _make_block(self, start: int, wanted: int) -> None:
         """The path at ticks start+1 .. stop, stop at least twice start and not below what is wanted now; or as many

@@ -47,9 +47,11 @@ class SqrtFactor:
         """How often what is released was rounded."""
         return 1
 
-    def rounded(self, z: NDArray[np.int64], rest: int = 0) -> int:
-        """floor(e + rest/unit + 1/2) for the estimate e of the last of all draws so far, however close to a tie."""
+    def rounded(self, z: NDArray[np.int64], rest: int = 0, cut: bool = False) -> int | None:
+        """floor(e + rest/unit + 1/2) for the estimate e after all draws so far, however close to a tie. `cut`: they are
+        as many of the last draws as `inverse` has terms; None if that leaves it open."""
         assert rest == 0, "running totals of integers are integers"
+        assert not cut, "no draw of a running total is ever forgotten"
         return exact_rounding(z)
 
 

@@ -61,14 +61,11 @@ class ToeplitzFactor(SqrtFactor):
     def roundings(self) -> int:
         return 0 if self.bits == 0 and self.unit == 1 else 1  # integer weights of integer draws need none
 
-    def rounded(self, z: NDArray[np.int64], rest: int = 0) -> int:
-        reach = self.inverse.size
-        if self.tail and z.size > reach:  # without a horizon: the last draws decide nearly always
-            off = self.tail * 2.0 ** (63 - self.bits) * self.unit
-            near = rounded_within(self._numerator(z[-reach:]), self.r.tolist(), rest, self.unit, off)
-            if near is not None:
-                return near
+    def rounded(self, z: NDArray[np.int64], rest: int = 0, cut: bool = False) -> int | None:
         top = self._numerator(z)
+        if cut and self.tail:  # without a horizon the last draws decide nearly always
+            off = self.tail * 2.0 ** (63 - self.bits) * self.unit
+            return rounded_within(top, self.r.tolist(), rest, self.unit, off)
         divisor = [int(x) for x in self.r[: z.size]]
         if not any(divisor[1:]):  # noise on single inputs: no series to divide by
             scale = divisor[0]
