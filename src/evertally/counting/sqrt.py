@@ -34,6 +34,7 @@ from evertally.privacy import ZCDP, Change
 from evertally.secret import Secret
 
 _FIRST_BLOCK = 64
+_LONGEST_BLOCK = 2**16  # for a run, where the inverse is shorter
 _LARGEST_DRAW = 2.0**63  # draws are 64-bit integers
 
 F = TypeVar("F", bound=SqrtFactor)
@@ -117,10 +118,11 @@ class FactorProcess(Secret, Generic[F, L]):
         raise AssertionError("all draws decide")
 
     def _make_block(self, start: int, wanted: int) -> None:
-        """The path at ticks start+1 .. stop, stop at least twice start and not below what is wanted now; or as many
-        ticks as the inverse has terms."""
+        """The path at ticks start+1 .. stop: as many as there were before, or as the inverse has terms, and not fewer
+        than are wanted now, within reason."""
         factor, reach = self._factor, self._factor.inverse.size
-        stop = min(max(2 * start, wanted, _FIRST_BLOCK), start + max(reach, _FIRST_BLOCK))
+        ahead = min(max(2 * start, _FIRST_BLOCK), start + max(reach, _FIRST_BLOCK))
+        stop = max(ahead, min(wanted, start + max(reach, _LONGEST_BLOCK)))
         if self.horizon is not None:
             stop = min(stop, self.horizon)
         first = max(0, start + 1 - reach)  # draws up to here have no weight any more, or no more than `tail`

@@ -102,6 +102,8 @@ def certified_inverse(divisor: NDArray[np.int64], approximate: FloatArray) -> tu
     w = 15
     while error_factor(n) * spectrum.norm * 2.0 ** (w - 1) * math.sqrt(T) > 0.25:
         w -= 1
+        if w < 3:  # shorter limbs would never end
+            raise _too_far_off()
     residual = np.zeros(T, dtype=np.uint64)
     residual[0] = np.uint64((1 << (GRID_BITS + _FIXED_POINT)) % 2**64)
     rest, shift = h.copy(), 0
@@ -116,7 +118,7 @@ def certified_inverse(divisor: NDArray[np.int64], approximate: FloatArray) -> tu
     estimate, slack = convolve(divisor / 2.0**GRID_BITS, h / 2.0**_FIXED_POINT, 0, T)
     estimate[0] -= 1.0
     if not (np.max(np.abs(estimate)) + slack) * 2.0 ** (GRID_BITS + _FIXED_POINT) < 2.0**62:
-        raise ArithmeticError("the approximate inverse is too far off to be certified; please report the horizon")
+        raise _too_far_off()
     e = residual.astype(np.int64) / 2.0 ** (GRID_BITS + _FIXED_POINT)
     hf = h / 2.0**_FIXED_POINT
     correction, correction_error = convolve(hf, e, 0, T)
@@ -124,10 +126,14 @@ def certified_inverse(divisor: NDArray[np.int64], approximate: FloatArray) -> tu
     inverse = hf + correction
     l1 = float(np.sum(np.abs(e))) * (1 + 1e-6)
     if not l1 < 0.5:
-        raise ArithmeticError("the approximate inverse is too far off to be certified; please report the horizon")
+        raise _too_far_off()
     entry = correction_error + (norm(correction) + math.sqrt(T) * correction_error) * norm(e) / (1 - l1)
     # conversions and the last addition: three roundings of numbers that are at most twice the result
     return inverse, (math.sqrt(T) * entry + 6 * 2.0**-53 * norm(inverse)) * (1 + 1e-6)
+
+
+def _too_far_off() -> ArithmeticError:
+    return ArithmeticError("the approximate inverse is too far off to be certified; please report the horizon")
 
 
 def exact_rounding(z: NDArray[np.int64]) -> int:

@@ -34,6 +34,7 @@ _MOST_WORK = 2**33
 # 64-bit integer. Few ticks are that close to a tie.
 _TAIL = 2.0**-36
 _SQUARE = 1e-9
+_LARGEST_COEFFICIENT = 64.0  # of a root that begins with 1: larger ones only grow
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,10 @@ def root_factor(workload: ByAge, horizon: int | None) -> ToeplitzFactor:
     approximate = approximate_inverse(divisor / 2.0**GRID_BITS)
     if not float(np.max(np.abs(approximate))) < 4.0:
         raise _grows()
-    reciprocal, error = certified_inverse(divisor, approximate)
+    try:
+        reciprocal, error = certified_inverse(divisor, approximate)
+    except ArithmeticError:
+        raise _grows() from None
     weights = np.array(series.weights[:terms], dtype=np.float64) / series.unit
     inverse, each = convolve(reciprocal, weights, 0, terms)
     # Young's inequality for the error of the reciprocal; the weights are one rounding off.
@@ -126,7 +130,7 @@ def _coefficients(workload: ByAge, series: Series, terms: int) -> NDArray[np.int
 
 
 def _on_the_grid(c: FloatArray) -> NDArray[np.int64]:
-    if not float(np.max(np.abs(c))) < 2.0**20:
+    if not float(np.max(np.abs(c))) < _LARGEST_COEFFICIENT:
         raise _grows()
     r: NDArray[np.int64] = np.floor(c * 2**GRID_BITS + 0.5).astype(np.int64)
     return r
@@ -170,7 +174,7 @@ def _polynomial_root(weights: tuple[int, ...], terms: int) -> FloatArray:
         m = min(k, a.size)
         # fsum is correctly rounded, so that the order in which a machine adds does not matter
         c[k] = math.fsum(((1.5 * j[:m] - k) * a[:m] * c[k - m : k][::-1]).tolist()) / k
-        if not abs(c[k]) < 2.0**20:
+        if not abs(c[k]) < _LARGEST_COEFFICIENT:
             raise _grows()
     square, _ = convolve(c, c, 0, terms)
     wanted = np.zeros(terms)
