@@ -202,6 +202,8 @@ def test_an_endless_path_is_that_of_a_long_horizon_beyond_its_reach(monkeypatch:
 
     rests = np.arange(2 * T).reshape(T, 2) * 7919 % factor.unit
     whole = process(None).advance(T, rests)
+    assert root_factor(Decay("1/4"), T) is factor  # a horizon so long changes nothing
+    assert np.array_equal(process(T).advance(T, rests), whole)
     single = process(None)
     single.seek(T - 9)
     assert np.array_equal(single.advance(9, rests[-9:]), whole[-9:])

@@ -29,7 +29,7 @@ from evertally.counting.workloads import ByAge, Decay, Series, Window
 from evertally.errors import ConfigurationError
 
 LONGEST = 2**22
-_MOST_WORK = 2**33
+_MOST_WORK = 2**30
 # Without a horizon: what draws beyond the reach of the inverse move the path by at most, were they as large as any
 # 64-bit integer. Few ticks are that close to a tie.
 _TAIL = 2.0**-36
@@ -91,6 +91,8 @@ def input_factor(workload: ByAge, horizon: int | None) -> ToeplitzFactor:
 @lru_cache(maxsize=16)
 def root_factor(workload: ByAge, horizon: int | None) -> ToeplitzFactor:
     """The square-root factor, built once; refused where its error would be without bound, or nobody knows it."""
+    if horizon is not None and isinstance(workload, Decay) and _outlived(workload, horizon):
+        return root_factor(workload, None)
     if horizon is not None and horizon > LONGEST:
         raise ConfigurationError(f'mechanism "root" takes horizons up to {LONGEST}; use "input"')
     series = workload.series()
@@ -115,6 +117,14 @@ def root_factor(workload: ByAge, horizon: int | None) -> ToeplitzFactor:
     off = float(np.sum(np.abs(weights))) * (error + 2.0**-52 * norm(reciprocal)) + math.sqrt(terms) * each
     N = sum(int(x) ** 2 for x in r)
     return ToeplitzFactor(r, N, inverse, off * (1 + 1e-6), GRID_BITS, tail, series.unit, series.weights)
+
+
+def _outlived(workload: Decay, horizon: int) -> bool:
+    """Whether the stream is longer than all that matters of its factor; what is left is zero, or as good as that."""
+    try:
+        return _reach(workload, workload.series(), _endless_coefficients(workload).size)[0] <= horizon
+    except ConfigurationError:
+        return False
 
 
 def _coefficients(workload: ByAge, series: Series, terms: int) -> NDArray[np.int64]:
@@ -162,7 +172,7 @@ def _window_root(window: int, terms: int) -> FloatArray:
 
 def _polynomial_root(weights: tuple[int, ...], terms: int) -> FloatArray:
     """The series of (A/a_0)^(1/2), by k c_k = sum_j (3j/2 - k) (a_j/a_0) c_(k-j); its square is checked."""
-    if terms * len(weights) > 2**28:
+    if terms * len(weights) > 2**26:
         raise ConfigurationError(
             'mechanism "root" takes too long for so many coefficients and so long a horizon; use "input"'
         )

@@ -79,6 +79,9 @@ class Counter(SparseToo):
     worst standard deviation is S_T max_weight/sqrt(2 rho), S_T = ln(T)/pi + 1.066. Exactness tier: "exact".
     Time per tick O(1) (tree) or O(log T) amortised (sqrt); memory O(log T) or 8 T bytes.
 
+    `workload` takes the place of the running total: decays, sliding windows, public weights (et.workloads;
+    factorization-counting 6.10), each with its own noise and error.
+
     `mechanism="sparse"` (parameterized-histograms 4.5) is for streams with few events: error O((log^2 n + log T)/eps)
     for n events in T ticks, against O(log^1.5 T/eps) or more for a counter that pays at every tick; `largest` guesses
     the final total. Time O(1) for a tick, memory O(log n).
