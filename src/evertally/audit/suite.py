@@ -9,6 +9,7 @@ It depends on what is known about the mechanism:
 * Queries on column sums: the exact audit of their engine (`audit.columns`), and games of the pair that is worst for it.
 * What is present now: all short neighbouring streams through the real door, the exact input of every release
   (`audit.dynamic`), and games of a pair that shows much.
+* Counters with a workload: the closed form of their noise and sums, both read off the program, and games of one change.
 * Mechanisms that release labels: games, the closed form of their counts, and a report of what is audited elsewhere.
 * Any other object with `step` and a `guarantee`: random streams, changes of single ticks and the adaptive adversaries,
   with a trained score; the most promising one is played to the end on fresh games.
@@ -34,6 +35,7 @@ from evertally.audit.game import Adversary, Factory
 from evertally.audit.gaussian import node_form
 from evertally.audit.labels import counts_report, elsewhere_report, labelled, releases_labels
 from evertally.audit.report import Progress, Report, hash_seed, measure_mu, measure_rho, play
+from evertally.audit.weighed import is_weighed, weighed_report
 from evertally.audit.whitebox import again, smaller
 from evertally.contract.doors import by_column
 from evertally.counting.linear import JointSums
@@ -153,6 +155,8 @@ def plan(
         return _dynamic_steps(factory, model, rules)
     if releases_labels(model):
         return _label_steps(factory, model, rules)
+    if is_weighed(model):
+        return _weighed_steps(factory, model, rules)
     if not is_linear(model):
         return _unknown_steps(factory, model, rules)
     door = whitebox.door_report(model)
@@ -269,6 +273,16 @@ def _dynamic_steps(factory: Factory, model: Dynamic, rules: _Rules) -> list[Step
     steps = [Step(name, run) for name, run in dynamic_audits(model, rules.sizes.streams)]
     pair = adversaries.Scripted("one lifetime", np.array([[1]]), np.array([[0]]))
     steps += _object_steps(game_of(model), [pair], rules.sizes.objects, rules)
+    return steps + _contract_steps(factory, model)
+
+
+def _weighed_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
+    ticks = min(rules.ticks or model.horizon or rules.sizes.horizon, rules.sizes.horizon)
+    if model.horizon is not None and model.horizon > ticks:
+        model = smaller(model, ticks)
+        factory = again(model)
+    steps = [Step("closed form", lambda: weighed_report(factory, model, ticks))]
+    steps += _object_steps(factory, [adversaries.FirstTick(model)], rules.sizes.objects, rules)
     return steps + _contract_steps(factory, model)
 
 

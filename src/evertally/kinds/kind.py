@@ -93,7 +93,8 @@ class Card:
     `words` may hold {column} and the options of the kind; `events` is said instead where a query has no column.
     Queries of one column whose kind has words for several (`together`) share a card, in the order of `order_by`.
     `places`: the categories are ranks, and are shown as places. `vertices`: those of the graph whose pairs, in the
-    order of (0, 1), (0, 2), ..., the categories are.
+    order of (0, 1), (0, 2), ..., the categories are. `weighed`: the words where ticks have weights; how they are
+    weighed is added.
     """
 
     view: Literal["figure", "bars", "ranking", "cuts"]
@@ -103,6 +104,7 @@ class Card:
     order_by: str | None = None
     places: bool = False
     vertices: Callable[[Parameters], list[str]] | None = None
+    weighed: str = ""
 
     def shown(self, column: str | None, parameters: Parameters, several: bool = False) -> str:
         """The words for one query, or for several on one card.
@@ -111,6 +113,9 @@ class Card:
         'Sum of minutes so far'
         """
         words = self.together if several else self.words
+        workload = parameters.get("workload") if self.weighed else None
+        if workload is not None:
+            return f"{self.weighed.format(column=column or 'events')}, {weighing(workload)}"
         if column is None and self.events:
             return self.events
         order = self.order(parameters)
@@ -120,6 +125,19 @@ class Card:
     def order(self, parameters: Parameters) -> float | None:
         """The place of a query among those that it shares a card with."""
         return None if self.order_by is None else float(Fraction(parameters[self.order_by]))
+
+
+def weighing(workload: Mapping[str, Any]) -> str:
+    """A workload in plain words.
+
+    >>> weighing({"window": 24}), weighing({"decay": "99/100"})
+    ('over the last 24 ticks', 'each tick back counting 0.99 times as much')
+    """
+    if "window" in workload:
+        return f"over the last {workload['window']} ticks"
+    if "decay" in workload:
+        return f"each tick back counting {float(Fraction(workload['decay'])):g} times as much"
+    return "ticks weighed by declared numbers"
 
 
 @dataclass(frozen=True)
