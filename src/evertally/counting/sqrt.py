@@ -20,9 +20,10 @@ noise, and up to 250 T bytes while the factor and a block are made, whatever d i
 from __future__ import annotations
 
 import math
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evertally.bounds.joint import GaussianPath
 from evertally.bounds.tails import Spread
@@ -60,7 +61,7 @@ class FactorProcess(Secret, Generic[F, L]):
         self._largest = float(np.max(np.abs(factor.inverse)))
         # The path at ticks block_start+1, ..., and how far each column of it is off at most: floats, or integers where
         # sums are whole numbers, so that the path can be rounded ahead. Secret.
-        self._block: FloatArray | IntArray = np.empty((0, columns))
+        self._block: NDArray[Any] = np.empty((0, columns))
         self._radius = np.zeros(columns)
         self._block_start = 0
 
@@ -134,7 +135,7 @@ class FactorProcess(Secret, Generic[F, L]):
             stop = min(stop, self.horizon)
         first = max(0, start + 1 - reach)  # draws up to here have no weight any more, or no more than `tail`
         whole = self._factor.unit == 1
-        block: FloatArray | IntArray = np.empty((stop - start, self.columns), dtype=np.int64 if whole else np.float64)
+        block: NDArray[Any] = np.empty((stop - start, self.columns), dtype=np.int64 if whole else np.float64)
         radii = np.empty(self.columns)
         weights = factor.inverse[: stop - first] * 2.0**-factor.bits
         n = max(1, (weights.size + stop - first - 2).bit_length())
