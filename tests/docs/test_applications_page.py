@@ -6,10 +6,10 @@ import ast
 import re
 
 import pytest
+from page_tables import rows
 
 import evertally as et
 from evertally.audit import AUDITED
-from page_tables import rows
 from printed import ROOT
 
 TABLE = rows("docs/applications.md", "# Applications")
