@@ -21,7 +21,6 @@ Lines = list[list[Any]]
 
 @pytest.fixture(scope="module")
 def new_york() -> ModuleType:
-    pytest.importorskip("matplotlib")
     if str(ROOT / "examples") not in sys.path:
         sys.path.append(str(ROOT / "examples"))
     return importlib.import_module("new_york")
