@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import Any
 
 import pytest
-from page_tables import rows
+from page_tables import gamma_and_l1, rows
 
 import evertally as et
 from evertally.audit import AUDITED
@@ -64,3 +65,36 @@ def test_it_is_audited(line: list[str]) -> None:
         if re.search(r"et\.(graph|strings|Stacked)|words|unit|neighbours", call) and not APPLICATIONS:
             pytest.skip("the auditor does not play graphs and strings yet")
         assert any(audited.strip("`") in name for name in names), audited
+
+
+D, W, B = 4, 3, 2
+PATH = [(0, 1), (1, 2), (2, 3)]
+MOVED: dict[str, tuple[Any, dict[str, Any], int]] = {  # by row: class, options, h
+    "6.1 counting": (et.Counter, {}, 0),
+    "6.3 histogram, whole events": (et.Histogram, {"categories": list("abcde"), "max_per_event": B}, 0),
+    "6.3 histogram, one item, truncated": (
+        et.Histogram,
+        {"categories": list("abcde"), "max_per_event": B, "protects": "item"},
+        0,
+    ),
+    "6.4 weighted edges, all cuts": (et.graph.CutGraph, {"vertices": 4, "copies": "counted", "max_weight": W}, 0),
+    "6.5 number of edges": (et.graph.EdgeCount, {}, 0),
+    "6.5 degrees": (et.graph.DegreeVector, {"vertices": 4}, 0),
+    "6.5 adjacency": (et.graph.CutGraph, {"vertices": 4}, 0),
+    "6.5 vertices of high degree": (et.graph.HighDegree, {"threshold": 2}, 0),
+    "6.5 spanning forest": (et.graph.SpanningForestCost, {"max_weight": W}, 0),
+    "6.5 components": (et.graph.Components, {"vertices": 4}, 0),
+    "6.5 degree histogram": (et.graph.DegreeHistogram, {"max_degree": D}, 0),
+    "6.5 stars": (et.graph.Stars, {"k": 2, "max_degree": D}, 2 * (D - 1)),
+    "6.5 triangles": (et.graph.Triangles, {"max_degree": D}, D - 1),
+    "6.5 patterns": (et.graph.Subgraphs, {"pattern": PATH, "max_degree": D}, 3 * (D - 1) ** 2),
+}
+
+
+@pytest.mark.parametrize("row", MOVED)
+def test_what_is_printed_is_charged(row: str) -> None:
+    kind, options, h = MOVED[row]
+    (cell,) = [line[2] for line in TABLE if line[0] == row]
+    made = kind(**options, guarantee=et.ZCDP(0.5), horizon=8, key=et.simulation(1))
+    charged = made.sensitivity
+    assert (charged.l2_squared, charged.l1) == gamma_and_l1(cell, D=D, W=W, b=B, h=h)
