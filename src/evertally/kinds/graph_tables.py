@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from evertally.applications.graph.options import MOST_VERTICES
 from evertally.encode.labels import canonical
-from evertally.kinds.fields import Flag, Label, Labels, OptionError, Text, Whole, says
+from evertally.kinds.fields import Flag, Label, OptionError, Text, Whole, says
 from evertally.kinds.query_table import Query
 
 _TWO = 'must be the two columns that are the ends of an edge, for example ["caller", "called"]'
@@ -19,7 +19,7 @@ Edges = Annotated[
     says('must be a list of edges such as [["a", "b"], ["b", "c"]]'),
 ]
 Vertices = Annotated[
-    Labels | Annotated[int, Field(ge=2, le=MOST_VERTICES)],
+    list[str | int | bool] | Annotated[int, Field(ge=2, le=MOST_VERTICES)],
     says('must be a list of labels such as ["JFK", "LGA"], or a number n from 2 to 2^20 for the vertices 0 to n-1'),
 ]
 _MOST_PAIRED = 1448  # vertices: a release has a line for each of 2^20 pairs

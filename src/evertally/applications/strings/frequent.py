@@ -8,8 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from evertally.applications.strings.exploration import explore
+from evertally.applications.strings.options import MOST_SHOWN
 from evertally.applications.strings.release import StringRelease
 from evertally.applications.strings.substrings import SubstringCounts
+from evertally.applications.strings.words import Words
 from evertally.contract.guarded import exclusive
 from evertally.contract.mechanism import Committed
 from evertally.contract.options import option, statistic
@@ -67,6 +69,13 @@ class FrequentSubstrings(SubstringCounts):
                 "at first; raise it"
             )
         return plan
+
+    def _shown(self, words: Words) -> list[int]:
+        """Whose noise is kept from tick to tick. None of it is shown as such: of a long list one word will do."""
+        letters = words.listed is None and words.lengths[0] == 1 and len(words.alphabet) <= MOST_SHOWN
+        if self.show is None and words.size > MOST_SHOWN and not letters:
+            return [next(words.all())]
+        return super()._shown(words)
 
     @exclusive
     def run(self, x: Any, *, full: bool = False, at: Any = None) -> list[dict[str, int]]:
