@@ -11,7 +11,7 @@ import { Shortlist } from "./shortlist.js";
 const SURE = 1.96;
 
 const NOTE =
-  "Choose vertices: the cut is what runs between them and all others. Its ± holds in about 95 % of cases, for one cut at one tick.";
+  "Choose vertices: the cut is what runs between them and all others. Its ± and its band hold in about 95 % of cases, for one cut at one tick.";
 
 export class Cuts {
   constructor(query, chart) {
