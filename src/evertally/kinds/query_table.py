@@ -84,5 +84,9 @@ class Labelled(Query):
 
 
 def a(kind: str) -> str:
-    """A kind with its article."""
-    return f"{'an' if kind.startswith('u') else 'a'} {kind}"
+    """A kind with its article.
+
+    >>> a("edge_count"), a("unknown_top_k"), a("histogram")
+    ('an edge_count', 'an unknown_top_k', 'a histogram')
+    """
+    return f"{'an' if kind[:1] in 'aeiou' else 'a'} {kind}"

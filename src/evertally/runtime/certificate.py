@@ -247,7 +247,9 @@ def _assumptions(spec: StreamSpec) -> list[str]:
             "each of them."
         )
     if spec.items is not None:
-        assumed.append(f"{spec.items.assumed} Whoever is behind several items is protected for each of them.")
+        assumed.append(
+            f"{spec.items.assumed} Whoever is behind several {spec.items.one}s is protected for each of them."
+        )
     if spec.guarantee.adversary == "oblivious":
         assumed.append("Events do not depend on what this stream released before.")
     if spec.max_events_per_tick is not None:
