@@ -153,3 +153,23 @@ def test_what_is_paid_is_what_the_table_says(tmp_path: Path, query: str, more: d
     spec = written(tmp_path, {"name": query, **QUERIES[query], **more}, guarantee={"rho": 1e-4}, stream=one_tick)
     stddev = plan(spec).queries[0].stddev
     assert stddev == pytest.approx((squared / 2e-4) ** 0.5, rel=0.01)
+
+
+def test_declared_facts_that_privacy_rests_on_are_in_the_certificate(tmp_path: Path) -> None:
+    declared = {"copies": "absent", "max_degree": 3, "degree_bound": "declared"}
+    spec = written(tmp_path, {"name": "triangles", **QUERIES["triangles"], **declared}, guarantee=QUIET)
+    assumed = " ".join(certificate(spec)["assumptions"])
+    for fact in ("no edge comes twice", "no vertex ever has more than 3 edges"):
+        assert f"Declared, and not enforced: of the query 'triangles', by construction of its source {fact}" in assumed
+        assert fact in plain_words(spec)
+    assert "Declared, and not enforced" not in " ".join(
+        certificate(written(tmp_path, *SPEC, guarantee=QUIET))["assumptions"]
+    )
+
+
+def test_who_is_named_by_others_is_not_promised_anything(tmp_path: Path) -> None:
+    spec = written(tmp_path, {"name": "edges", **QUERIES["edges"]}, stream=USERS)
+    told = plain_words(spec)
+    assert "whether any one person (a name in the column 'owner') has events in the data" in told
+    assert "who is only named at its other end is not" in told
+    assert "is in the data at all" not in told

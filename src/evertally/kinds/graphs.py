@@ -76,6 +76,16 @@ def items(parameters: Parameters) -> Items | None:
     )
 
 
+def rests_on(parameters: Parameters) -> list[str]:
+    """What was declared of the edges, and is not enforced."""
+    facts = []
+    if parameters.get("copies") == "absent":
+        facts.append("by construction of its source no edge comes twice")
+    if parameters.get("degree_bound") == "declared":
+        facts.append(f"by construction of its source no vertex ever has more than {parameters['max_degree']} edges")
+    return facts
+
+
 def _arguments(parameters: Parameters) -> Arguments:
     return {option: value for option, value in parameters.items() if option not in _OF_THE_INPUT}
 
@@ -107,6 +117,9 @@ _graph = partial(
     reads=NAMES,
     records=Records({"columns": NAMES, "weight": AMOUNTS, "action": NAMES}, records),
     items=items,
+    rests_on=rests_on,
+    names_others="An edge concerns two people: whose event it is, is protected; who is only named at its other end is "
+    "not.",
     proofs=NOISE_PROCESSES,
     change_proof="factorization-counting 6.0 and 6.5",
     arguments=_arguments,

@@ -213,6 +213,8 @@ class Kind:
     also: tuple[str, ...] = ()  # other spellings in a spec
     records: Records | None = None  # where an event is more than one column
     owner: Owner | None = None
+    rests_on: Callable[[Parameters], list[str]] | None = None  # declared facts that privacy rests on, as clauses
+    names_others: str = ""  # where an event names more people than the one whose it is: who is not protected then
     items: Callable[[Parameters], Items | None] | None = None  # which items a query protects, if not single events
     event: str = "one event"  # what is protected where neither items nor users are
     arguments: Callable[[Parameters], Arguments] = dict  # from the table to the constructor

@@ -10,7 +10,9 @@ def hidden(spec: StreamSpec) -> str:
     replaced = spec.neighbours == "replace"
     if spec.unit == "user":
         person = f"any one person (a name in the column {spec.user_column!r})"
-        return f"what {person} did" if replaced else f"whether {person} is in the data at all"
+        if replaced:
+            return f"what {person} did"
+        return f"whether {person} {'has events in the data' if _others(spec) else 'is in the data at all'}"
     if spec.items is not None:
         item = f"any one {spec.items.one} ({spec.items.words})"
         if spec.items.one == "node":
@@ -30,7 +32,7 @@ def not_hidden(spec: StreamSpec) -> str:
     if spec.unit == "user":
         return (
             f"Of each person at most {spec.max_events_per_user} events are counted; facts about larger groups are not "
-            "hidden, they are what the statistics are for."
+            "hidden, they are what the statistics are for." + "".join(f" {sentence}" for sentence in _others(spec))
         )
     unit = spec.protects
     return f"A person with many {unit}s is protected less than one {unit} is; facts about large groups are not hidden."
@@ -61,3 +63,18 @@ def unit_of(spec: StreamSpec, query: QuerySpec) -> str:
     if query.items is not None:
         return f"one {query.items.one}: {query.items.whole}"
     return query.record.event
+
+
+def declared_facts(spec: StreamSpec) -> list[str]:
+    """What privacy rests on besides the program: clauses that were declared, each with the query it is about."""
+    found = []
+    for query in spec.queries:
+        rests_on = query.record.rests_on
+        facts = [] if rests_on is None else rests_on(query.parameters)
+        found += [f"of the query {query.name!r}, {fact}" for fact in facts]
+    return found
+
+
+def _others(spec: StreamSpec) -> list[str]:
+    """Sentences about people whom events name, and who are not protected."""
+    return list(dict.fromkeys(query.record.names_others for query in spec.queries if query.record.names_others))
