@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from evertally.applications.graph.options import MOST_VERTICES
 from evertally.encode.labels import canonical
 from evertally.kinds.fields import Flag, Label, OptionError, Text, Whole, says
-from evertally.kinds.query_table import Query
+from evertally.kinds.query_table import Query, check_words
 
 _TWO = 'must be the two columns that are the ends of an edge, for example ["caller", "called"]'
 Ends = Annotated[list[Text], Field(min_length=2, max_length=2), says(_TWO)]
@@ -55,18 +55,12 @@ class LinearGraphQuery(GraphQuery):
 
     @model_validator(mode="after")
     def _actions_and_their_words(self) -> Self:
-        words = [option for option in ("insert", "delete") if getattr(self, option) is not None]
         if (self.action is not None) != (self.updates == "both"):
             raise OptionError(
                 None,
                 'updates = "both" goes with action = "...", the column that says whether an event inserts or deletes',
             )
-        if words and self.action is None:
-            raise OptionError(words[0], f"{words[0]} is a word of the column that 'action' names, and there is none")
-        if len(words) == 1:
-            raise OptionError(words[0], "insert and delete go together: the word for each of them")
-        if words and canonical(self.insert) == canonical(self.delete):
-            raise OptionError("delete", "delete must be another word than insert")
+        check_words(self.action, self.insert, self.delete)
         return self
 
 
