@@ -249,3 +249,23 @@ def test_what_does_not_fit_the_square_root_gets_a_tree() -> None:
     assert made.mechanism in ("tree", "honaker")
     with pytest.raises(et.ConfigurationError, match="memory_limit"):
         graph(vertices=1000, memory_limit=2**20)
+
+
+def test_a_large_cut_has_two_sides() -> None:
+    """Also where noise has made every weight negative."""
+    for n in range(60):
+        release = et.graph.CutGraph(vertices=3, guarantee=et.ZCDP(0.01), horizon=10, key=et.simulation(n)).step([])
+        found = release.max_cut()
+        assert 0 < len(found.side) < 3
+        assert found.bound(0.05) > 0
+        best = max(release.cut([name]).value for name in ("0", "1", "2"))
+        assert found.value == best
+
+
+@pytest.mark.parametrize("side", [None, 5, "01", [], ["0", "0"], ["nobody"]])
+def test_what_is_no_side_of_a_cut(side: Any) -> None:
+    release = et.graph.CutGraph(vertices=3, guarantee=et.ZCDP(1), horizon=9, key=et.simulation(1)).step([])
+    with pytest.raises(et.ConfigurationError, match="side"):
+        release.cut(side)
+    with pytest.raises(et.ConfigurationError, match="side"):
+        release.cut(["0"], 5)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import graph_truths as truth
+import numpy as np
 import pytest
 from graph_streams import COMMON, edges_of, made, values
 from hypothesis import given, settings
@@ -279,3 +280,18 @@ def test_weights_are_bounded_one_by_one() -> None:
     records = [("a", "b", 9), ("b", "c", -4), ("c", "d", 2.9), ("d", "e", "3"), ("e", "f", True)]
     useless = [("f", "g", None), ("f", "g", "far"), ("f", "g", float("inf")), ("f", "g"), ("f", "f", 1), "fg1", 7]
     assert forest.step([*records, *useless]).value == 5 + 0 + 2 + 3 + 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"initial": 5},
+        {"initial": []},
+        {"updates": np.array(["insert", "delete"])},
+        {"copies": ["ignored"]},
+        {"degree_bound": None},
+    ],
+)
+def test_options_of_other_types_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(et.ConfigurationError):
+        made(Triangles, max_degree=3, **options)

@@ -53,7 +53,7 @@ def read_by_user(counted: list[Counted]) -> Callable[[Any], Record | None]:
 def read_multipliers(given: Any, weights: Any, units: Mapping[str, Change], guarantee: Guarantee) -> list[int]:
     """The multipliers that were given, or balanced ones."""
     names = list(units)
-    shares = _by_name("weights", weights or {}, names)
+    shares = _by_name("weights", {} if weights is None else weights, names)
     if given == "auto":
         found = [_balance(guarantee, _weight(shares.get(name, 1)), unit) for name, unit in units.items()]
         return balanced(found)

@@ -31,7 +31,7 @@ from evertally.contract.ticks import checked_tick, last_tick
 from evertally.encode.labels import as_list, require_column
 from evertally.errors import ConfigurationError
 from evertally.noise import ItemSource
-from evertally.privacy import Change, Contribution, Neighbours
+from evertally.privacy import ZCDP, Change, Contribution, Neighbours, PureDP
 
 # Factors for which all parts are charged alike (factorization-counting 6.0, "which Gamma with which factor").
 _ALIKE = ("sqrt", "tree", "honaker", "epoch-tree", "epoch-hybrid")
@@ -138,7 +138,10 @@ class Stacked(Encoded):
     def _blueprint(self) -> Blueprint:
         relation = self._relation()
         given = read_parts(self.parts)
-        common = self._given("guarantee", "horizon", "unit", "max_events_per_user", "memory_limit")
+        common = self._given("horizon", "unit", "max_events_per_user", "memory_limit")
+        # Parts are asked how far a unit moves them, which no amount of budget changes; noise is that of the stack.
+        pure, adversary = isinstance(self.guarantee, PureDP), self.guarantee.adversary
+        common["guarantee"] = PureDP(1, adversary=adversary) if pure else ZCDP(1, adversary=adversary)
         common |= {"neighbours": relation, "mechanism": "epoch-tree" if self.horizon is None else "tree"}
         counted = self._counted = [Counted.of(part, common) for part in given.values()]
         check_alike(counted)

@@ -65,6 +65,9 @@ class Loss(Secret):
     __slots__ = ("_breakpoints", "_slopes")
 
     def __init__(self, breakpoints: Iterable[object], slopes: Iterable[object]) -> None:
+        for given in (breakpoints, slopes):
+            if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+                raise ConfigurationError("a loss is made of a list of breakpoints and a list of slopes")
         places, inclines = list(breakpoints), list(slopes)
         if len(inclines) != len(places) + 1:
             raise ConfigurationError("a loss has one slope more than breakpoints: one before the first, one after each")

@@ -14,6 +14,7 @@ from evertally.counting.linear import LinearEngine
 from evertally.counting.process import NoiseProcess
 from evertally.counting.processes import Setting
 from evertally.counting.tree import ABOUT_RADIX, Radix
+from evertally.errors import ConfigurationError
 from evertally.integers import whole
 from evertally.noise import ItemSource
 from evertally.privacy import Change, Contribution
@@ -50,6 +51,8 @@ class Linear(Windowed):
         settled: Options | None = None,
     ) -> Blueprint:
         check_neighbours(self.neighbours, self.guarantee)
+        if not isinstance(self.radix, int | str):
+            raise ConfigurationError('radix is a number, "formula" or "exact"')
         memory_limit = whole("memory_limit", self.memory_limit, 1, 2**62)
         setting = self._setting = Setting(change, self.horizon, columns, memory_limit, self.radix)
         own = ENGINES.get(self.mechanism)

@@ -53,7 +53,7 @@ class ReleasedGraph:
     def numbers(self, some: Iterable[Any]) -> IntArray:
         """Which vertices these are."""
         index = {name: i for i, name in enumerate(self.names)}
-        names = [vertex(one) for one in some]
+        names = [] if isinstance(some, str) or not isinstance(some, Iterable) else [vertex(one) for one in some]
         found = [index[name] for name in names if name in index]
         if not found or len(found) != len(names) or len(set(found)) != len(found):
             raise ConfigurationError("a side of a cut is one or more different vertices, each of the declared ones")

@@ -53,17 +53,19 @@ def large_cut(weights: Matrix, starts: int = 8) -> Side:
     True
     """
     w = np.asarray(weights, dtype=np.int64)
-    chosen = np.random.default_rng(0)  # where to begin, not noise: the same graph gives the same cut
-    best, best_value = np.zeros(len(w), dtype=np.bool_), 0
-    for _ in range(starts):
-        signs = chosen.choice(np.array([-1, 1]), size=len(w))
+    # At least one vertex alone: where every weight is negative no cut is better than the empty one, which is none.
+    alone = int(np.argmax(w.sum(axis=1)))
+    best, best_value = np.arange(len(w)) == alone, int(w[alone].sum())
+    for start in range(1, starts + 1):
+        # Where to begin, the same for the same graph: bits of multiples of the golden ratio.
+        signs = np.where((np.arange(1, len(w) + 1) * (2 * start - 1) * 0x9E3779B1 >> 31) & 1, 1, -1)
         gains = signs * (w @ signs)  # what the cut wins when a vertex changes sides
         while gains.max() > 0:
             v = int(np.argmax(gains))
             signs[v] = -signs[v]
             gains = signs * (w @ signs)
         value = int(np.sum(w[signs > 0][:, signs < 0]))
-        if value > best_value:
+        if value > best_value and abs(int(signs.sum())) < len(w):
             best, best_value = signs > 0, value
     return np.asarray(best, dtype=np.bool_)
 

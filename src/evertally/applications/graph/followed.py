@@ -13,7 +13,7 @@ from evertally.applications.encoded import Certified
 from evertally.applications.encoder import Encoder
 from evertally.applications.graph.following import Following, GraphFunction
 from evertally.applications.graph.gates import EveryRecord, FirstCopies, Gate, Present, Ranked, RankedArrivals
-from evertally.applications.graph.options import GraphStatistic
+from evertally.applications.graph.options import GraphStatistic, listed
 from evertally.applications.graph.prices import Price
 from evertally.applications.graph.situations import Declared, DegreeUse, Situation, situation
 from evertally.applications.records import Record
@@ -128,9 +128,9 @@ class Followed(GraphStatistic):
         """The public graph as records, in order; settles the option."""
         if self.initial is None:
             return []
-        if isinstance(self.initial, str):
-            raise ConfigurationError("initial is a list of records")
-        records = list(self.initial)
+        if self.updates == "insert":
+            raise ConfigurationError('initial is the public graph that records delete from: it goes with "delete"')
+        records = listed(self.initial, "initial is a list of records")
         edges = [edge for edge in map(read, records) if edge is not None]
         if len(edges) != len(records) or len({edge[:2] for edge in edges}) != len(edges):
             raise ConfigurationError("initial is a public graph: every record in it must be an edge, each edge once")

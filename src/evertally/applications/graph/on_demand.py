@@ -65,6 +65,7 @@ class AskableGraphStatistic(LinearGraphStatistic):
         """The coordinate that a question is about, by its text; None for what is no question."""
 
     def _check_whole(self) -> None:
+        self.askable = whole("askable", self.askable, 1, 2**62)
         if self.watch is not None:
             raise ConfigurationError("watch belongs to graphs whose vertices are not declared: all of this is shown")
 

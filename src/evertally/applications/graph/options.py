@@ -68,7 +68,8 @@ class GraphStatistic(Encoded):
     def _check_choices(self) -> None:
         """Refuses words that no option has, and graphs to begin with where nothing is deleted."""
         for name, words in _CHOICES.items():
-            if getattr(self, name) not in words:
+            given = getattr(self, name)
+            if not isinstance(given, str) or given not in words:
                 raise ConfigurationError(f"{name} is one of {', '.join(map(repr, words))}")
         if self.max_degree is not None:
             self.max_degree = whole("max_degree", self.max_degree, 1, MOST_VERTICES)
@@ -85,7 +86,7 @@ class GraphStatistic(Encoded):
             number = whole("vertices", self.vertices, 2, MOST_VERTICES)
             given: list[Any] = list(range(number))
         else:
-            given = _listed(self.vertices, "vertices is a list of labels, or a number")
+            given = listed(self.vertices, "vertices is a list of labels, or a number")
         known = [name for name in map(vertex, given) if name is not None]
         if len(known) != len(given) or len(set(known)) != len(given) or not 2 <= len(given) <= MOST_VERTICES:
             raise ConfigurationError(
@@ -98,7 +99,7 @@ class GraphStatistic(Encoded):
         """The public edges in one spelling; settles the option."""
         if self.initial is None:
             return []
-        given = _listed(self.initial, "initial is a list of pairs of vertices")
+        given = listed(self.initial, "initial is a list of pairs of vertices")
         edges = [(edge[0], edge[1]) for edge in map(self._reader(names), given) if edge is not None]
         if len(edges) != len(given) or len(set(edges)) != len(given) or not given:
             raise ConfigurationError("initial is a list of different edges, each a pair of different (known) vertices")
@@ -128,7 +129,7 @@ def among(names: list[str] | None, read: Callable[[Any], Record | None]) -> Call
     return known_ends
 
 
-def _listed(given: Any, otherwise: str) -> list[Any]:
+def listed(given: Any, otherwise: str) -> list[Any]:
     try:
         require_column(given, "")
     except TypeError:

@@ -46,7 +46,7 @@ class Pattern:
             "pattern is a list of different edges, pairs of labels, that form one connected graph on 3 to "
             f'{_MOST_NODES} nodes, e.g. [("a", "b"), ("b", "c"), ("c", "a")]'
         )
-        if isinstance(given, str) or not isinstance(given, Sequence):
+        if isinstance(given, str) or not isinstance(given, Sequence) or len(given) > _MOST_NODES**2:
             raise wrong
         pairs = []
         for edge in given:

@@ -144,5 +144,5 @@ def _check_words(given: Declared) -> None:
             ("projected", "declared") if given.uses != "clips" else ("clipped", "projected", "declared"),
         ),
     ):
-        if word not in allowed:
-            raise ConfigurationError(f"{name} is one of {', '.join(map(repr, allowed))}; got {word!r}")
+        if not isinstance(word, str) or word not in allowed:
+            raise ConfigurationError(f"{name} is one of {', '.join(map(repr, allowed))}")
