@@ -317,14 +317,14 @@ def game_of(model: Dynamic) -> Factory:
     """The game with an item that comes at once and goes soon (or never), at a promise so weak that few games show it:
     what is charged for a step, and what is not, is the same for every promise."""
     ticks = _ticks(model, _GAME)
-    copied = _copy(model, ticks, _LONGEST_LIFE, guarantee=_loud(model.guarantee))
+    copied = _copy(model, ticks, _LONGEST_LIFE, guarantee=loud(model.guarantee))
     players = Players(copied, ticks)
     gone = [pair for pair in lifetimes(copied, ticks) if pair.left[-1].tick == min(2, ticks)]
     pair = (gone or lifetimes(copied, ticks))[0]
     return lambda key: OneOfTwo(players, pair, key)
 
 
-def _loud(promise: Guarantee) -> Guarantee:
+def loud(promise: Guarantee) -> Guarantee:
     if isinstance(promise, PureDP):
         return PureDP(max(_LOUD, promise.epsilon), adversary=promise.adversary)
     if isinstance(promise, ZCDP):

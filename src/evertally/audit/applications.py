@@ -1,0 +1,191 @@
+"""Audits of graphs, strings and stacks of statistics: neighbouring streams through the real door and encoder.
+
+On a small copy of the configuration (`audit.application_copies`) neighbours are searched whose encoded streams differ
+most: one record there or not, another in its place, all records of a node or of a user, with copies, records that
+share ticks, ticks without any. What they differ by is held against the noise matrix that is read off the program, all
+coordinates together: Gaussian noise by the most powerful test, Laplace noise by the sum over its draws, which is the
+exact loss. What a statistic is certified for is never asked. factorization-counting 2.4, 6, 14.3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from evertally.applications.encoded import Encoded
+from evertally.applications.graph.options import GraphStatistic
+from evertally.applications.stacked import Stacked
+from evertally.applications.strings.options import StringStatistic
+from evertally.audit.application_copies import small_copy
+from evertally.audit.application_streams import Groups, Pair, Players, Sent, World, dense, neighbours, ticks_of
+from evertally.audit.dynamic import Losses, loud
+from evertally.audit.edge_streams import world_of_edges
+from evertally.audit.game import Factory, FloatArray, public
+from evertally.audit.gaussian import claimed_mu, impulse_response
+from evertally.audit.letter_streams import world_of_letters
+from evertally.audit.report import Report
+from evertally.audit.whitebox import again
+from evertally.noise import NoiseKey
+from evertally.privacy import ZCDP, PureDP
+
+Audit = tuple[str, Callable[[], Report]]
+
+_TICKS = 63  # of the noise matrix: 6 epochs where there is no horizon
+_CLOSER = 24  # pairs that are placed in ticks in many ways, for each norm
+
+
+def is_encoded(model: Any) -> TypeGuard[Encoded]:
+    """Whether these audits are for the mechanism."""
+    return isinstance(model, Encoded)
+
+
+def application_audits(model: Encoded, length: int, pairs: int) -> list[Audit]:
+    """The audits that play no games: streams of so many records are all tried, and no more pairs than that."""
+    search = Search(small_copy(model, _TICKS), length, pairs)
+    return [("neighbours", search.report)]
+
+
+def world_of(model: Any, length: int) -> World:
+    """What may be sent to it."""
+    if isinstance(model, GraphStatistic):
+        return world_of_edges(model, length)
+    if isinstance(model, StringStatistic):
+        return world_of_letters(model, length)
+    assert isinstance(model, Stacked)
+    worlds = [world_of(part.made, length) for part in model._counted if isinstance(part.made, Encoded)]
+    if not worlds:
+        return _world_of_labels(model)
+    first = worlds[0]
+    return World(first.streams, first.instead, lambda stream: all(w.legal(stream) for w in worlds), first.ends)
+
+
+def _world_of_labels(model: Stacked) -> World:
+    """Single events of counters that stand side by side."""
+    labels = [label for part in model._counted for label in getattr(part.made, "labels", None) or [1]][:3]
+    streams = [tuple(Sent(label) for label in (one, other)) for one in labels for other in labels]
+    return World(streams, lambda stream, sent: [*labels, None])
+
+
+# -- the search --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Found:
+    """A pair, which places share ticks, at which ticks they are, and what that loses."""
+
+    lost: float
+    pair: Pair
+    groups: Groups
+
+    def __str__(self) -> str:
+        return str(self.pair)
+
+
+class Search:
+    """Looks for the pair of neighbours that loses most."""
+
+    def __init__(self, model: Encoded, length: int, most: int) -> None:
+        self.model, self._length, self._most = model, length, most
+        self._players = Players(model)
+
+    @cached_property
+    def worst(self) -> Found:
+        """The worst placed pair; LinAlgError where a combination of releases carries no noise."""
+        ticks = min(self.model.horizon or _TICKS, _TICKS)
+        losses = Losses(*impulse_response(self.model, ticks), float(self.model.noise.spread(ticks).roundings))
+        placed = [
+            (pair, groups) for pair in self._promising() for groups in _placings(self._players.difference(pair), ticks)
+        ]
+        paths = [dense(self._players.difference(pair, groups)) for pair, groups in placed]
+        moved = np.zeros((len(paths), ticks, max(path.shape[1] for path in paths)))
+        for one, path in zip(moved, paths, strict=True):
+            sums = np.cumsum(path, axis=0)
+            one[:, : path.shape[1]] = np.concatenate([sums, np.repeat(sums[-1:], ticks - len(sums), axis=0)])
+        if not losses.known:
+            return Found(math.nan, *placed[0])
+        lost = losses.of(moved)
+        best = int(np.argmax(lost))
+        return Found(float(lost[best]), *placed[best])
+
+    def _promising(self) -> list[Pair]:
+        """Pairs whose difference is large in either norm; among equals the first."""
+        found: dict[bytes, tuple[float, float, Pair]] = {}
+        for pair in neighbours(self.model, world_of(self.model, self._length), self._most):
+            rows = dense(self._players.difference(pair))
+            if rows.any():
+                found.setdefault(
+                    rows.tobytes(), (float(np.abs(rows).sum()), float(_grouped(rows)[0] ** 2).__float__(), pair)
+                )
+        assert found, "no neighbour changes anything"
+        by_norm = [sorted(found.values(), key=lambda one: -one[k])[:_CLOSER] for k in (0, 1)]
+        return list(dict.fromkeys(pair for some in by_norm for *_, pair in some))
+
+    def report(self) -> Report:
+        charge = self.model.charge
+        assert isinstance(charge, PureDP | ZCDP), "linear noise is paid for in one of these"
+        unit, claimed = ("epsilon", charge.epsilon) if isinstance(charge, PureDP) else ("mu", claimed_mu(charge.rho))
+        try:
+            worst = self.worst
+        except np.linalg.LinAlgError:
+            silent = "a combination of releases that carries no noise"
+            return Report.computed(self.model, silent, "closed form", unit, claimed, math.inf)
+        if math.isnan(worst.lost):
+            words = "of refined Laplace estimates there is no formula"
+            return Report.attack(self.model, "neighbours", False, words, "not here")
+        return Report.computed(self.model, str(worst), "closed form", unit, claimed, worst.lost)
+
+
+def _grouped(rows: FloatArray) -> tuple[float, Groups]:
+    """The largest sum of squared lengths over ways to put neighbouring places into one tick, and that way."""
+    sums = np.concatenate([np.zeros((1, rows.shape[1])), np.cumsum(rows, axis=0)])
+    best, back = np.zeros(len(sums)), np.zeros(len(sums), dtype=int)
+    for stop in range(1, len(sums)):
+        steps = best[:stop] + ((sums[stop] - sums[:stop]) ** 2).sum(axis=1)
+        # Among equals the longest: fewer ticks.
+        back[stop] = int(np.argmax(steps))
+        best[stop] = steps[back[stop]]
+    groups: list[int] = []
+    stop = len(rows)
+    while stop:
+        groups.append(stop - int(back[stop]))
+        stop = int(back[stop])
+    return float(best[-1]), tuple(groups[::-1])
+
+
+def _uncancelled(rows: FloatArray) -> Groups:
+    """Places share a tick as long as nothing cancels: the same l1 in as few ticks as there are."""
+    groups: list[int] = []
+    kept = np.zeros(rows.shape[1])
+    for row in rows:
+        if groups and not ((kept * row) < 0).any():
+            groups[-1] += 1
+        else:
+            groups, kept = [*groups, 1], np.zeros(rows.shape[1])
+        kept = kept + row
+    return tuple(groups)
+
+
+def _placings(path: Sequence[Any], ticks: int) -> Iterator[Groups]:
+    """Ways to put the places of a stream into ticks: groups next to each other, each in an epoch of its own, and far
+    apart."""
+    rows = dense(path)
+    for groups in {_grouped(rows)[1], _uncancelled(rows), (1,) * len(rows), (len(rows),)}:
+        count = len(groups)
+        if count > ticks:
+            continue
+        firsts = {
+            tuple(range(count)),
+            tuple(2**k - 1 for k in range(count)),
+            tuple(k * ticks // count for k in range(count)),
+        }
+        for at in firsts:
+            if at[-1] < ticks:
+                placed = [0] * (at[-1] + 1)
+                for tick, size in zip(at, groups, strict=True):
+                    placed[tick] = size
+                yield tuple(placed)
