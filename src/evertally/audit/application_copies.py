@@ -10,7 +10,8 @@ from itertools import combinations
 from typing import Any
 
 from evertally.applications.encoded import Encoded
-from evertally.applications.graph import HighDegree, SpanningForestCost, Stars, Triangles
+from evertally.applications.graph import CutGraph, DegreeHistogram, HighDegree, SpanningForestCost, Stars, Triangles
+from evertally.applications.graph.on_demand import AskableGraphStatistic
 from evertally.applications.graph.options import GraphStatistic
 from evertally.applications.stacked import Stacked
 from evertally.applications.stacking import Part
@@ -19,7 +20,6 @@ from evertally.applications.strings.options import StringStatistic
 from evertally.audit.whitebox import smaller
 
 _VERTICES, _COMPLETE = 12, 4  # where degrees are bounded, and where they are bounded by the number of vertices
-_DEGREE, _DEGREE_OF_TRIANGLES = 3, 4  # projected triangles show all they are charged for from 4 on
 _LETTERS, _LONGEST, _CAP, _CAP_OF_LETTERS = 2, 3, 2, 3
 
 
@@ -75,15 +75,22 @@ def _shrunk_graph(model: GraphStatistic) -> dict[str, Any]:
         if model.max_degree is None and model.protects == "edge" and not _bounded(model):
             changed["vertices"] = names[:_VERTICES]
     if model.max_degree is not None:
-        most = _DEGREE_OF_TRIANGLES if isinstance(model, Triangles) else _DEGREE
-        changed["max_degree"] = min(model.max_degree, most)
+        changed["max_degree"] = min(model.max_degree, _largest_degree(model))
     if isinstance(model, HighDegree):
         changed["threshold"] = min(model.threshold, 2)
     if isinstance(model, Stars):
         changed["k"] = min(model.k, 2)
-    if getattr(model, "watch", None) is not None:
-        changed["watch"] = None
+    if isinstance(model, AskableGraphStatistic) and names is None:
+        numbers = [str(number) for number in range(_COMPLETE)]
+        changed["watch"] = list(combinations(numbers, 2)) if isinstance(model, CutGraph) else numbers
     return changed
+
+
+def _largest_degree(model: GraphStatistic) -> int:
+    """The bound at which most of what is charged can be shown."""
+    if isinstance(model, DegreeHistogram) and model.degree_bound == "projected":
+        return 1
+    return 4 if isinstance(model, Triangles) else 3
 
 
 def _bounded(model: Any) -> bool:

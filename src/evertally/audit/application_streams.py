@@ -7,17 +7,19 @@ as a caller hands them over.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, islice
+from itertools import combinations, islice, pairwise
 from typing import Any
 
 import numpy as np
 
 from evertally.applications.encoded import Encoded
-from evertally.audit.game import FloatArray
+from evertally.applications.stacked import Stacked
+from evertally.audit.game import FloatArray, IntArray
 from evertally.audit.whitebox import again
+from evertally.contract import restore
+from evertally.encode import UserCap
 from evertally.noise import ZeroNoise
 from evertally.privacy import Neighbours
 
@@ -60,11 +62,13 @@ def shown(stream: Stream) -> str:
 class World:
     """What may be sent to a statistic.
 
-    `streams` are tried, those first that are known to be bad; `instead` says which records may stand in the place of
-    one of a stream; `legal` says whether what is declared of the data holds; `ends` are the vertices of a record.
+    All neighbours of the `known` streams are tried, and some of the `others`; `instead` says which records may stand in
+    the place of one of a stream; `legal` says whether what is declared of the data holds; `ends` are the vertices of a
+    record.
     """
 
-    streams: Sequence[Stream]
+    known: Sequence[Stream]
+    others: Sequence[Stream]
     instead: Callable[[Stream, Sent], Iterable[Any]]
     legal: Callable[[Stream], bool] = lambda stream: True
     ends: Callable[[Any], Sequence[Hashable]] = lambda record: ()
@@ -82,17 +86,24 @@ def neighbours(model: Encoded, world: World, most: int) -> list[Pair]:
         steps = lambda stream: _instead(stream, world)  # noqa: E731
     else:
         steps = _without
-    # A fair share for every stream: one with many neighbours does not use up what there is.
-    each = max(8, 4 * most // max(1, len(world.streams)))
-    dice = random.Random(most)
+
+    def legal(stream: Stream) -> list[Pair]:
+        return [pair for pair in steps(stream) if world.legal(pair.left) and world.legal(pair.right)]
+
+    dice = np.random.default_rng(most)
     found: dict[Pair, None] = {}
-    for stream in world.streams:
-        legal = [pair for pair in steps(stream) if world.legal(pair.left) and world.legal(pair.right)]
-        for pair in legal if len(legal) <= each else dice.sample(legal, each):
-            found.setdefault(pair)
-        if len(found) >= most:
-            break
-    return list(islice(found, most))
+    # A fair share for each stream: one with many neighbours does not use up what there is. Short ones have few.
+    known = sorted(world.known, key=len)
+    others = [world.others[i] for i in dice.permutation(len(world.others))]
+    for streams, upto in ((known, most - most // 4), (others, most)):
+        for place, stream in enumerate(streams):
+            each = max(4, 2 * (upto - len(found)) // (len(streams) - place))
+            if len(found) >= upto:
+                break
+            pairs = legal(stream)
+            chosen = range(len(pairs)) if len(pairs) <= each else sorted(dice.choice(len(pairs), each, replace=False))
+            found |= dict.fromkeys(pairs[i] for i in chosen)
+    return list(found)
 
 
 def _nulled(model: Any) -> bool:
@@ -147,8 +158,7 @@ def _users(stream: Stream, cap: int, replaced: bool) -> Iterator[Pair]:
 
 
 class Players:
-    """Plays streams, without noise: door and encoder alone, or where users are protected the whole mechanism, which has
-    the cap before its door."""
+    """Plays streams without noise: the cap on users where there is one, the door, the encoder."""
 
     def __init__(self, model: Encoded) -> None:
         self._model = model
@@ -158,37 +168,56 @@ class Players:
         """What both streams changed, tick by tick: left minus right."""
         groups = groups or (1,) * len(pair.left)
         found = []
-        for one, other in zip(self._path(pair.left, groups), self._path(pair.right, groups), strict=True):
+        for one, other in zip(self.path(pair.left, groups), self.path(pair.right, groups), strict=True):
             moved = {c: one.get(c, 0) - other.get(c, 0) for c in {**one, **other}}
             found.append({c: amount for c, amount in moved.items() if amount})
         return found
 
-    def _path(self, stream: Stream, groups: Groups) -> list[Changes]:
+    def path(self, stream: Stream, groups: Groups) -> list[Changes]:
+        """What a stream changes, tick by tick."""
         if (stream, groups) not in self._played:
-            play = self._whole if self._model.unit == "user" else self._encoded
-            self._played[stream, groups] = play(ticks_of(stream, groups))
+            self._played[stream, groups] = list(self._changes(ticks_of(stream, groups)))
         return self._played[stream, groups]
 
-    def _encoded(self, ticks: list[list[Sent]]) -> list[Changes]:
-        encoder, door = self._model.encoder(), self._model._door
-        return [
-            dict(encoder.changes(door.events([sent.record for sent in now], tick)))
-            for tick, now in enumerate(ticks, start=1)
-        ]
+    def _changes(self, ticks: list[list[Sent]]) -> Iterator[Changes]:
+        encoder = self._model.encoder()
+        for arrived in self.arrivals(ticks):
+            yield dict(encoder.changes(arrived))
 
-    def _whole(self, ticks: list[list[Sent]]) -> list[Changes]:
-        made: Any = again(self._model)(ZeroNoise())  # type: ignore[arg-type]
-        rows = [made._kept.played.recent[-1]]
-        for now in ticks:
-            made.step_events([sent.record for sent in now], users=[sent.owner for sent in now])
+    def arrivals(self, ticks: list[list[Sent]]) -> Iterator[Any]:
+        """What is left of each tick's records behind the door."""
+        model: Any = self._model
+        door = model._door
+        cap = None if model.unit == "event" else UserCap(model.max_events_per_user)
+        for tick, now in enumerate(ticks, start=1):
+            records, owners = [sent.record for sent in now], [sent.owner for sent in now]
+            if cap is not None:
+                kept: Any = cap.keep(owners, tick) if owners else []
+                pairs = [pair for pair, counts in zip(zip(owners, records, strict=True), kept, strict=True) if counts]
+                records = pairs if owned(model) else [record for _, record in pairs]
+            yield door.events(records, tick)
+
+    def whole(self, stream: Stream, groups: Groups) -> list[IntArray]:
+        """The rows that the mechanism itself releases without noise, restored from a snapshot before every tick."""
+        key, rows = ZeroNoise(), []
+        made: Any = again(self._model)(key)
+        for now in ticks_of(stream, groups):
+            made = restore(made.snapshot(), key=key)
+            users = {} if self._model.unit == "event" else {"users": [sent.owner for sent in now]}
+            made.step_events([sent.record for sent in now], **users)
             rows.append(made._kept.played.recent[-1])
-        return [dict(enumerate(row.tolist())) for row in np.diff(np.array(rows), axis=0)]
+        return rows
+
+
+def owned(model: Any) -> bool:
+    """Whether the door takes (user, record) where users are protected."""
+    return isinstance(model, Stacked) or getattr(model, "sequence", "") == "user"
 
 
 def ticks_of(stream: Stream, groups: Groups) -> list[list[Sent]]:
     """The records of each tick, where so many places share one; a 0 is a tick without any."""
     ends = np.cumsum((0, *groups)).tolist()
-    return [[one for one in stream[a:b] if one is not None] for a, b in zip(ends, ends[1:], strict=False)]
+    return [[one for one in stream[a:b] if one is not None] for a, b in pairwise(ends)]
 
 
 def dense(path: Sequence[Changes]) -> FloatArray:

@@ -10,7 +10,7 @@ exact loss. What a statistic is certified for is never asked. factorization-coun
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeGuard
@@ -19,21 +19,30 @@ import numpy as np
 
 from evertally.applications.encoded import Encoded
 from evertally.applications.graph.options import GraphStatistic
+from evertally.applications.lazy import LazyEngine
 from evertally.applications.stacked import Stacked
 from evertally.applications.strings.options import StringStatistic
 from evertally.audit.application_copies import small_copy
-from evertally.audit.application_streams import Groups, Pair, Players, Sent, World, dense, neighbours, ticks_of
+from evertally.audit.application_streams import (
+    Changes,
+    Groups,
+    Pair,
+    Players,
+    Sent,
+    World,
+    dense,
+    neighbours,
+    ticks_of,
+)
 from evertally.audit.dynamic import Losses, loud
 from evertally.audit.edge_streams import world_of_edges
-from evertally.audit.game import Factory, FloatArray, public
+from evertally.audit.game import FloatArray, IntArray
 from evertally.audit.gaussian import claimed_mu, impulse_response
 from evertally.audit.letter_streams import world_of_letters
 from evertally.audit.report import Report
-from evertally.audit.whitebox import again
+from evertally.audit.whitebox import smaller
 from evertally.noise import NoiseKey
 from evertally.privacy import ZCDP, PureDP
-
-Audit = tuple[str, Callable[[], Report]]
 
 _TICKS = 63  # of the noise matrix: 6 epochs where there is no horizon
 _CLOSER = 24  # pairs that are placed in ticks in many ways, for each norm
@@ -42,12 +51,6 @@ _CLOSER = 24  # pairs that are placed in ticks in many ways, for each norm
 def is_encoded(model: Any) -> TypeGuard[Encoded]:
     """Whether these audits are for the mechanism."""
     return isinstance(model, Encoded)
-
-
-def application_audits(model: Encoded, length: int, pairs: int) -> list[Audit]:
-    """The audits that play no games: streams of so many records are all tried, and no more pairs than that."""
-    search = Search(small_copy(model, _TICKS), length, pairs)
-    return [("neighbours", search.report)]
 
 
 def world_of(model: Any, length: int) -> World:
@@ -61,14 +64,16 @@ def world_of(model: Any, length: int) -> World:
     if not worlds:
         return _world_of_labels(model)
     first = worlds[0]
-    return World(first.streams, first.instead, lambda stream: all(w.legal(stream) for w in worlds), first.ends)
+    return World(
+        first.known, first.others, first.instead, lambda stream: all(w.legal(stream) for w in worlds), first.ends
+    )
 
 
 def _world_of_labels(model: Stacked) -> World:
     """Single events of counters that stand side by side."""
     labels = [label for part in model._counted for label in getattr(part.made, "labels", None) or [1]][:3]
     streams = [tuple(Sent(label) for label in (one, other)) for one in labels for other in labels]
-    return World(streams, lambda stream, sent: [*labels, None])
+    return World(streams, [], lambda stream, sent: [*labels, None])
 
 
 # -- the search --------------------------------------------------------------------------------------------------------
@@ -82,16 +87,22 @@ class Found:
     pair: Pair
     groups: Groups
 
-    def __str__(self) -> str:
-        return str(self.pair)
-
 
 class Search:
-    """Looks for the pair of neighbours that loses most."""
+    """Looks for the pair of neighbours that loses most, on a small copy: all streams of so many records are tried, and
+    no more pairs than that.
+
+    >>> import evertally as et
+    >>> model = et.graph.EdgeCount(guarantee=et.PureDP(1.0), horizon=None, key=et.simulation(0))
+    >>> report = Search(model, length=3, most=100).report()  # an edge, and a copy of it that the edge makes nothing
+    >>> round(report.fraction, 6), report.adversary
+    (1.0, '01 02 12 03 13 23 01 against . 02 12 03 13 23 01')
+    """
 
     def __init__(self, model: Encoded, length: int, most: int) -> None:
-        self.model, self._length, self._most = model, length, most
-        self._players = Players(model)
+        self.model, self._length = small_copy(model, _TICKS), length
+        self._most = most // 2 if model.unit == "user" else most  # the cap on users takes its time
+        self._players = Players(self.model)
 
     @cached_property
     def worst(self) -> Found:
@@ -114,18 +125,17 @@ class Search:
 
     def _promising(self) -> list[Pair]:
         """Pairs whose difference is large in either norm; among equals the first."""
-        found: dict[bytes, tuple[float, float, Pair]] = {}
+        found: dict[bytes, tuple[tuple[float, float], Pair]] = {}
         for pair in neighbours(self.model, world_of(self.model, self._length), self._most):
             rows = dense(self._players.difference(pair))
             if rows.any():
-                found.setdefault(
-                    rows.tobytes(), (float(np.abs(rows).sum()), float(_grouped(rows)[0] ** 2).__float__(), pair)
-                )
+                found.setdefault(rows.tobytes(), ((float(np.abs(rows).sum()), _grouped(rows)[0]), pair))
         assert found, "no neighbour changes anything"
-        by_norm = [sorted(found.values(), key=lambda one: -one[k])[:_CLOSER] for k in (0, 1)]
-        return list(dict.fromkeys(pair for some in by_norm for *_, pair in some))
+        by_norm = [sorted(found.values(), key=lambda one: -one[0][k])[:_CLOSER] for k in (0, 1)]
+        return list(dict.fromkeys(pair for some in by_norm for _, pair in some))
 
     def report(self) -> Report:
+        """What the worst pair loses."""
         charge = self.model.charge
         assert isinstance(charge, PureDP | ZCDP), "linear noise is paid for in one of these"
         unit, claimed = ("epsilon", charge.epsilon) if isinstance(charge, PureDP) else ("mu", claimed_mu(charge.rho))
@@ -137,7 +147,77 @@ class Search:
         if math.isnan(worst.lost):
             words = "of refined Laplace estimates there is no formula"
             return Report.attack(self.model, "neighbours", False, words, "not here")
-        return Report.computed(self.model, str(worst), "closed form", unit, claimed, worst.lost)
+        return Report.computed(self.model, str(worst.pair), "closed form", unit, claimed, worst.lost)
+
+    def whole(self) -> Report:
+        """Whether the mechanism itself, restored before every tick, moves by what its parts moved by."""
+        pair, groups = self._shortened()
+        expected = np.cumsum([self._in_columns(moved) for moved in self._players.difference(pair, groups)], axis=0)
+        one, other = (self._players.whole(stream, groups) for stream in (pair.left, pair.right))
+        same = np.array_equal(np.array(one) - np.array(other), expected)
+        words = "without noise it releases what door and encoder say" if same else f"{pair} moves it by something else"
+        return Report.attack(self.model, "restarts", not same, words)
+
+    def _in_columns(self, moved: Changes) -> IntArray:
+        engine: Any = self.model._engine
+        columns = engine.columns if isinstance(engine, LazyEngine) else range(engine.width)
+        row = np.zeros(engine.width, dtype=np.int64)
+        for coordinate, amount in moved.items():
+            column: Any = columns.get(coordinate) if isinstance(columns, dict) else coordinate
+            if column is not None:
+                row[column] += amount
+        return row
+
+    def _shortened(self) -> tuple[Pair, Groups]:
+        """The worst pair without ticks in which nothing arrives."""
+        try:
+            found = self.worst
+        except np.linalg.LinAlgError:
+            pair = self._promising()[0]
+            return pair, (1,) * len(pair.left)
+        return found.pair, tuple(size for size in found.groups if size)
+
+    def played(self, key: NoiseKey) -> OneOfTwo:
+        """The game with the worst pair, at a promise so weak that few games show it."""
+        return OneOfTwo(*self._loud, *self._arrivals, key)
+
+    @cached_property
+    def _loud(self) -> tuple[Encoded, Any]:
+        model: Any = self.model
+        made: Any = smaller(model, model.horizon, guarantee=loud(model.guarantee))
+        return made, made._blueprint().engine
+
+    @cached_property
+    def _arrivals(self) -> tuple[list[Any], list[Any], list[int]]:
+        pair, groups = self._shortened()
+        moved = np.array([self._in_columns(one) for one in self._players.difference(pair, groups)])
+        columns = np.flatnonzero(moved.any(axis=0)).tolist() or [0]
+        left, right = (list(self._players.arrivals(ticks_of(stream, groups))) for stream in (pair.left, pair.right))
+        return left, right, columns
+
+
+class OneOfTwo:
+    """A mechanism for games: the first row says which of two streams is played, later ones nothing."""
+
+    columns = 1
+
+    def __init__(
+        self, model: Encoded, engine: Any, left: list[Any], right: list[Any], columns: list[int], key: NoiseKey
+    ) -> None:
+        self._sides, self._columns = (right, left), columns
+        self._engine = engine(key.source("audit"))
+        self._state, self._side, self._tick = self._engine.start(), 0, 0
+        self.guarantee, self.charge = model.guarantee, model.charge
+        self.mechanism, self.horizon = model.mechanism, len(left)
+        self.audited_as = type(model).__name__
+
+    def step(self, row: int) -> FloatArray:
+        if not self._tick:
+            self._side = int(row != 0)
+        self._engine.begin(self._tick)
+        played = self._engine.play([self._sides[self._side][self._tick]], self._state)
+        self._state, self._tick = played.state, self._tick + 1
+        return np.asarray(played.rows[-1][self._columns], dtype=np.float64)
 
 
 def _grouped(rows: FloatArray) -> tuple[float, Groups]:

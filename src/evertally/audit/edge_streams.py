@@ -7,16 +7,18 @@ small complete graph (triangles, patterns), chains of edges that flip each other
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, product
 from typing import Any
 
+import numpy as np
+
 from evertally.applications.graph import CutGraph, SpanningForestCost
 from evertally.applications.graph.options import GraphStatistic
 from evertally.audit.application_streams import Sent, Stream, World
 
+Dice = np.random.Generator
 Edge = tuple[int, int]
 Edges = tuple[Edge, ...]
 
@@ -33,6 +35,8 @@ _GOLDEN = (
     "02 03 14 15 01 06 17 01",
     "01 02 03 04 05 06 12 34 56",  # a star, then a matching of its leaves
     "02 13 01 23 03 12",
+    "02 02 02 12 12 12 01 01",  # where every copy counts
+    "01 02 01 02",  # two edges of one user, and both once more
 )
 
 
@@ -63,24 +67,24 @@ def double_stars(length: int) -> Iterator[Edges]:
             yield tuple((0, 1) if letter == "e" else ("lr".index(letter), next(leaf)) for letter in word)
 
 
-def random_streams(dice: random.Random, number: int, nodes: int, length: int) -> Iterator[Edges]:
+def random_streams(dice: Dice, number: int, nodes: int, length: int) -> Iterator[Edges]:
     """The edges of a complete graph in a random order, and copies of some of them."""
     edges = list(combinations(range(nodes), 2))
     for _ in range(number):
-        order = dice.sample(edges, len(edges))
-        again = [dice.choice(order) for _ in range(2)]
+        order = [edges[i] for i in dice.permutation(len(edges))]
+        again = [order[i] for i in dice.integers(len(order), size=2)]
         yield tuple((order + again)[:length]) if dice.random() < 0.5 else tuple(order[: length - 1] + order[:1])
 
 
-def all_edges(length: int, dice: random.Random) -> list[Edges]:
-    """Those first that are known to be bad."""
-    few = [
-        *map(drawn, _GOLDEN),
+def all_others(length: int, dice: Dice) -> list[Edges]:
+    """Streams that nobody has chosen."""
+    return [
         *random_streams(dice, 12, 4, 7),
         *random_streams(dice, 8, 5, 10),
         *double_stars(length + 1),
+        *short_streams(_NODES, length),
+        *short_streams(_NODES, length - 1),
     ]
-    return [*few, *short_streams(_NODES, length), *short_streams(_NODES, length - 1)]
 
 
 # -- records -----------------------------------------------------------------------------------------------------------
@@ -88,7 +92,7 @@ def all_edges(length: int, dice: random.Random) -> list[Edges]:
 
 def world_of_edges(model: GraphStatistic, length: int, seed: int = 0) -> World:
     """What may be sent to a statistic of graphs, by what is declared."""
-    dice = random.Random(seed)
+    dice = np.random.default_rng(seed)
     names: Sequence[Any] | None = getattr(model, "_names", None)
     variants = _variants(model)
 
@@ -104,22 +108,26 @@ def world_of_edges(model: GraphStatistic, length: int, seed: int = 0) -> World:
     def of(edges: Edges) -> Iterator[Stream]:
         ways: Iterable[tuple[Any, ...]] = product(variants, repeat=len(edges))
         if len(edges) > _ALL_WAYS and len(variants) > 1:
-            ways = [(variants[0],) * len(edges), *(tuple(dice.choices(variants, k=len(edges))) for _ in range(2))]
+            ways = [
+                (variants[0],) * len(edges),
+                *(tuple(variants[i] for i in dice.integers(len(variants), size=len(edges))) for _ in range(2)),
+            ]
         for way in ways:
             yield tuple(Sent(record(edge, variant)) for edge, variant in zip(edges, way, strict=True))
 
-    tried = all_edges(length if len(variants) == 1 else length - 1, dice)
+    bad = list(map(drawn, _GOLDEN))
     if model.updates == "both":
-        tried = [*((a, b, a, b)[:n] for n in (3, 4) for a, b in (((0, 1), (0, 1)), ((0, 1), (0, 2)))), *tried]
-    streams = [stream for edges in tried if known(edges) for stream in of(edges)]
+        bad = [(a, b, a, b)[:n] for n in (3, 4) for a, b in (((0, 1), (0, 1)), ((0, 1), (0, 2)))]
+    tried = all_others(length if len(variants) == 1 else length - 1, dice)
+    streams, others = ([stream for edges in some if known(edges) for stream in of(edges)] for some in (bad, tried))
     loop = record((0, 0), variants[0])
-    others = [edge for edge in combinations(range(_NODES), 2) if known((edge,))]
+    every = [edge for edge in combinations(range(_NODES), 2) if known((edge,))]
 
     def instead(stream: Stream, sent: Sent) -> Iterator[Any]:
         yield loop  # which is nothing
-        yield from (record(edge, variant) for variant in variants for edge in others)
+        yield from (record(edge, variant) for variant in variants for edge in every)
 
-    return World(streams, instead, _legal(model), ends_of)
+    return World(streams, others, instead, _legal(model), ends_of)
 
 
 def _variants(model: Any) -> list[Any]:

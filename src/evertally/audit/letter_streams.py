@@ -3,10 +3,11 @@ ones; for sequences by user, two users."""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
+
+import numpy as np
 
 from evertally.applications.strings.options import StringStatistic
 from evertally.audit.application_streams import Sent, Stream, World
@@ -26,36 +27,39 @@ def letters_of(model: StringStatistic) -> list[Any]:
 def world_of_letters(model: StringStatistic, length: int, seed: int = 0) -> World:
     """What may be sent to a statistic of strings. Where each user has a sequence, and no user is protected, a record is
     (user, letter)."""
-    dice = random.Random(seed)
+    dice = np.random.default_rng(seed)
     letters = letters_of(model)
     few = letters[:_LETTERS]
     paired = model.sequence == "user" and model.unit == "event"
     gap = getattr(model, "gap", None) is not None
-    texts = [*_golden(letters), *product([*few, NOWHERE], repeat=length), *product(few, repeat=length + 1)]
-    texts += [tuple(dice.choices(letters, k=8)) for _ in range(20)]
-    streams: list[Stream] = []
-    for text in texts:
+    some = [tuple(letters[i] for i in dice.integers(len(letters), size=8)) for _ in range(20)]
+    tried = [*product([*few, NOWHERE], repeat=length), *product(few, repeat=length + 1), *some]
+
+    def of(text: Sequence[Any]) -> Iterator[Stream]:
+        streams: list[Stream] = [tuple(Sent(letter) for letter in text)]
         if paired:
-            streams.append(tuple(Sent(("ann", letter)) for letter in text))
-            streams.append(tuple(Sent((dice.choice(_USERS), letter)) for letter in text))
-        else:
-            streams.append(tuple(Sent(letter) for letter in text))
+            streams = [
+                tuple(Sent(("ann", letter)) for letter in text),
+                tuple(Sent((_USERS[dice.integers(2)], letter)) for letter in text),
+            ]
+        yield from streams
         if gap:  # ticks without a letter
-            streams.append(tuple(None if dice.random() < 0.25 else one for one in streams[-1]))
+            yield tuple(None if dice.random() < 0.25 else one for one in streams[-1])
+
+    known, others = ([stream for text in texts for stream in of(text)] for texts in (_golden(letters), tried))
     if paired:
-        streams = [*_two_runs(letters), *streams]
+        known += _two_runs(letters)
     nulled = getattr(model, "removal", "") == "null"
     moved = paired and getattr(model, "replaces", "letter") == "record"
 
     def instead(stream: Stream, sent: Sent) -> Iterator[Any]:
-        others: Sequence[Any] = [NOWHERE] if nulled else [*letters, NOWHERE]
-        for letter in others:
+        for letter in [NOWHERE] if nulled else [*letters, NOWHERE]:
             if not paired:
                 yield letter
             else:
                 yield from ((user, letter) for user in (_USERS if moved else [sent.record[0]]))
 
-    return World(streams, instead)
+    return World(known, others, instead)
 
 
 def _golden(letters: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
