@@ -160,12 +160,11 @@ class Search:
 
     def _in_columns(self, moved: Changes) -> IntArray:
         engine: Any = self.model._engine
-        columns = engine.columns if isinstance(engine, LazyEngine) else range(engine.width)
+        columns: Any = engine.columns if isinstance(engine, LazyEngine) else {i: i for i in range(engine.width)}
         row = np.zeros(engine.width, dtype=np.int64)
         for coordinate, amount in moved.items():
-            column: Any = columns.get(coordinate) if isinstance(columns, dict) else coordinate
-            if column is not None:
-                row[column] += amount
+            if coordinate in columns:
+                row[columns[coordinate]] += amount
         return row
 
     def _shortened(self) -> tuple[Pair, Groups]:

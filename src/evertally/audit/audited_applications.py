@@ -76,6 +76,7 @@ APPLICATIONS: tuple[Audited, ...] = (
     _made(graph.DegreeVector, CONCENTRATED, None, _LINEAR, vertices=9, updates="delete", initial=_RING, **_TREE),
     _made(graph.DegreeVector, CONCENTRATED, 100, _LINEAR, why=_SPLIT),
     _made(graph.CutGraph, CONCENTRATED, 100, _CUTS, vertices=9, copies="counted", max_weight=60, neighbours="replace"),
+    _made(graph.CutGraph, PURE, 100, _CUTS, vertices=9, copies="counted", max_weight=60, signed=True),
     _made(graph.CutGraph, CONCENTRATED, None, _LINEAR, vertices=9, **_TREE),
     # graphs: functions
     _made(graph.Triangles, PURE, None, _FUNCTIONS, max_degree=50),
@@ -98,7 +99,9 @@ APPLICATIONS: tuple[Audited, ...] = (
         degree_bound="projected",
     ),
     _made(graph.SpanningForestCost, CONCENTRATED, None, _FUNCTIONS, max_weight=10, **_TREE),
+    _made(graph.SpanningForestCost, CONCENTRATED, 100, _FUNCTIONS, why=_SPLIT, max_weight=10, max_degree=9),
     _made(graph.Components, PURE, None, _FUNCTIONS, vertices=40),
+    _made(graph.Components, PURE, 100, _FUNCTIONS, why=_SPLIT, updates="delete", initial=_RING),
     # strings
     _made(strings.SubstringCounts, CONCENTRATED, 365, _WORDS, alphabet="abcd", longest=4, sequence="stream"),
     _made(
@@ -115,6 +118,18 @@ APPLICATIONS: tuple[Audited, ...] = (
         strings.SubstringCounts, CONCENTRATED, 100, _WORDS, alphabet="abc", longest=3, sequence="user", removal="null"
     ),
     _made(strings.SubstringCounts, CONCENTRATED, 100, _WORDS, alphabet="abc", longest=3, sequence="user", **_USER),
+    _made(
+        strings.SubstringCounts,
+        APPROXIMATE,
+        None,
+        _WORDS,
+        why=_GROUPS,
+        alphabet="abc",
+        longest=2,
+        sequence="stream",
+        neighbours="replace",
+        **_USER,
+    ),
     _made(
         strings.SubstringCounts,
         CONCENTRATED,
