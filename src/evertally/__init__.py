@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from evertally.contract import Release, SparseRows, restore
 from evertally.contract.snapshot import look_in
+from evertally.counting import workloads
 from evertally.dynamic.static import register_static
 from evertally.errors import (
     BudgetExceeded,
@@ -102,6 +103,7 @@ __all__ = [
     "register_static",
     "restore",
     "simulation",
+    "workloads",
 ]
 
 

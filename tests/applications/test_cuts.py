@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from itertools import combinations
 from typing import Any
@@ -199,7 +198,6 @@ def test_found_cuts_say_what_they_are() -> None:
     assert release.max_cut().value >= release.min_cut().value
 
 
-@pytest.mark.skipif(importlib.util.find_spec("networkx") is None, reason="networkx is not installed")
 def test_networkx() -> None:
     release = graph(et.simulation(3)).step([("p0", "p1")])
     made, clamped = release.graph(), release.graph(nonnegative=True)

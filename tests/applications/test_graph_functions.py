@@ -23,6 +23,7 @@ from evertally.applications.graph import (
 )
 from evertally.applications.graph.pattern import Pattern
 from evertally.applications.records import Records
+from evertally.counting.accumulate import AccumulatingProcess
 from evertally.noise import ZeroNoise
 
 PATH = [(0, 1), (1, 2), (2, 3)]
@@ -212,6 +213,8 @@ REFUSED = {
     "copies projected": (Stars, {"max_degree": 3, "copies": "counted", "degree_bound": "projected"}, "clipped"),
     "a word": (Stars, {"max_degree": 3, "copies": "twice"}, "copies is one of"),
     "weights": (SpanningForestCost, {"max_weight": 0}, "max_weight"),
+    "more than 64 bits": (Stars, {"k": 9, "max_degree": 2**20}, "fit 64 bits"),
+    "more than there can be": (DegreeHistogram, {"max_degree": 10**30}, "max_degree must be"),
     "independent": (Stars, {"max_degree": 3, "neighbours": "independent"}, "add_remove"),
 }
 
@@ -221,6 +224,26 @@ def test_refusals(name: str) -> None:
     statistic, options, words = REFUSED[name]
     with pytest.raises(et.ConfigurationError, match=words):
         statistic(**COMMON | {"key": et.simulation(1)} | options)
+
+
+def test_processes_of_others_get_what_only_appears() -> None:
+    name = "process of a graph test"
+
+    def pile(charge: Any, setting: Any, source: Any) -> Any:
+        return AccumulatingProcess(
+            charge, setting.change, horizon=setting.horizon, columns=setting.columns, source=source
+        )
+
+    et.register_process(name, pile, proof="parameterized-histograms 3.1", pure=True)
+    options: dict[str, Any] = {"guarantee": et.PureDP(1.0), "mechanism": name, "vertices": 5}
+    for kind in (Triangles, Stars):
+        assert made(kind, copies="absent", **options).step([("0", "1")]).tick == 1
+        for wrong in ({}, {"copies": "absent", "neighbours": "replace"}):
+            with pytest.raises(et.ConfigurationError, match="S3"):
+                made(kind, **options, **wrong)
+    for kind in (DegreeHistogram, Components):
+        with pytest.raises(et.ConfigurationError, match="S3"):
+            made(kind, copies="absent", **options)
 
 
 def test_users_pay_for_all_their_records() -> None:

@@ -248,7 +248,7 @@ def test_the_noise_is_that_of_these_parts_alone() -> None:
     assert len(names) == 4
 
 
-BY_USER = et.part(et.strings.EpisodeCounts, alphabet="ab", words=["ab"], sequence="user")
+BY_USER = et.part(et.strings.EpisodeCounts, alphabet="ab", words=["ab"], sequence="user", replaces="letter")
 
 
 @pytest.mark.parametrize(

@@ -182,8 +182,8 @@ def test_what_is_protected_does_not_mix() -> None:
     for relation, options, fits in (
         ("add_remove", {}, True),
         ("add_remove", {"removal": "null"}, False),
-        ("replace", {}, False),
-        ("replace", {"replaces": "record"}, True),
+        ("replace", {"replaces": "letter"}, False),
+        ("replace", {}, True),
         ("replace", {"sequence": "stream"}, True),
     ):
         stream = et.Stream("letters", guarantee=ZCDP(0.5), horizon=9, key=simulation(1), neighbours=relation)

@@ -178,6 +178,7 @@ def test_it_is_served_and_shown(toy: kinds.Kind, package: Path, tmp_path: Path) 
             "order": None,
             "values": "numbers",
             "places": False,
+            "vertices": None,
         }
         latest = service.get("/v1/releases/latest").json()
         assert latest["queries"]["late"]["value"] == pytest.approx(200, abs=30)

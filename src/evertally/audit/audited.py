@@ -19,6 +19,7 @@ from evertally.audit.audited_applications import APPLICATIONS
 from evertally.audit.entries import Audited
 from evertally.audit.report import Progress, Report
 from evertally.audit.suite import Effort, audit_mechanism
+from evertally.counting import workloads
 from evertally.dynamic import families
 from evertally.histogram import expressions
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
@@ -73,6 +74,7 @@ _counter = partial(_query, "Counter")
 
 _TREE, _SQRT = "streaming-selection 3.1, price-of-continual-release 3.2", "factorization-counting 4 and 11"
 _TABLE = "factorization-counting 6.3"
+_BY_AGES = "factorization-counting 6.10, additions 11"
 _LABELS = ["a", "b", "c", "d", "e"]
 _COUNTERS, _RECOMPUTE = "price-of-continual-release 3.2-3.4", "price-of-continual-release 3.5-3.7"
 _PARTITION, _VARIANT = "parameterized-histograms 2.2, 4", "parameterized-histograms 2.2, 7.2"
@@ -111,6 +113,9 @@ AUDITED: tuple[Audited, ...] = (
     _counter(CONCENTRATED, None, "epoch-tree", "price-of-continual-release 9.1"),
     _counter(CONCENTRATED, None, "epoch-hybrid", "factorization-counting 10.1", why=_HYBRID),
     _counter(APPROXIMATE, 365, "auto", _SQRT),
+    # weights by age
+    _counter(CONCENTRATED, 100, "root", _BY_AGES, workload=workloads.Decay("0.9")),
+    _counter(PURE, None, "input", _BY_AGES, workload=workloads.Window(3)),
     # what one event, or one user, can change
     _counter(CONCENTRATED, 100, "auto", _WEIGHTS, max_weight=10, neighbours="replace"),
     _counter(PURE, 100, "auto", _WEIGHTS, max_weight=3, signed=True, neighbours="replace"),

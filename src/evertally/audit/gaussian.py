@@ -99,11 +99,11 @@ def closed_form(mechanism: Linear, ticks: int | None = None) -> ClosedForm:
     return form_of(*impulse_response(mechanism, T), mechanism.noise.spread(T).roundings)
 
 
-def form_of(W: FloatArray, laws: list[Law], roundings: float) -> ClosedForm:
-    """The closed form of a response, each of whose releases is rounded so often."""
+def form_of(W: FloatArray, laws: list[Law], roundings: float, sums: FloatArray | None = None) -> ClosedForm:
+    """The closed form of a response, each of whose releases is rounded so often; of running totals, or other `sums`."""
     variances = np.array([_sigma_squared(law) for law in laws])
     C = (W * variances) @ W.T + roundings / 12 * np.eye(len(W))
-    A = np.tril(np.ones((len(W), len(W))))
+    A = np.tril(np.ones((len(W), len(W)))) if sums is None else sums
     directions = np.linalg.solve(C, A)
     return ClosedForm(np.sqrt(np.einsum("ij,ij->j", A, directions)), directions)
 

@@ -12,6 +12,7 @@ It depends on what is known about the mechanism:
 * Graphs, strings, stacks: the worst neighbours that a search finds, through the real door and encoder, against the
   noise of the program (`audit.applications`), games of that pair, and questions about what nobody listed.
 * Messages of clients: every two values against the noise of the message (`audit.local_messages`).
+* Counters with a workload: the closed form of their noise and sums, both read off the program, and games of one change.
 * Mechanisms that release labels: games, the closed form of their counts, and a report of what is audited elsewhere.
 * Any other object with `step` and a `guarantee`: random streams, changes of single ticks and the adaptive adversaries,
   with a trained score; the most promising one is played to the end on fresh games.
@@ -47,6 +48,7 @@ from evertally.audit.local_messages import (
     worst_cells,
 )
 from evertally.audit.report import Progress, Report, hash_seed, measure_mu, measure_rho, play
+from evertally.audit.weighed import is_weighed, weighed_report
 from evertally.audit.whitebox import again, smaller
 from evertally.contract.doors import by_column
 from evertally.counting.linear import JointSums
@@ -172,6 +174,8 @@ def plan(
         return _message_steps(model, rules)
     if releases_labels(model):
         return _label_steps(factory, model, rules)
+    if is_weighed(model):
+        return _weighed_steps(factory, model, rules)
     if not is_linear(model):
         return _unknown_steps(factory, model, rules)
     door = whitebox.door_report(model)
@@ -317,6 +321,16 @@ def _message_steps(model: LocalMessage, rules: _Rules) -> list[Step]:
     few = max(_FEWEST_GAMES, rules.sizes.objects // 8)
     steps += _object_steps(lambda key: LocalMessage(small, key), [pair], few, rules)
     return steps + _as_steps(model, [("second message", lambda: message_attack(model))])
+
+
+def _weighed_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
+    ticks = min(rules.ticks or model.horizon or rules.sizes.horizon, rules.sizes.horizon)
+    if model.horizon is not None and model.horizon > ticks:
+        model = smaller(model, ticks)
+        factory = again(model)
+    steps = [Step("closed form", lambda: weighed_report(factory, model, ticks))]
+    steps += _object_steps(factory, [adversaries.FirstTick(model)], rules.sizes.objects, rules)
+    return steps + _contract_steps(factory, model)
 
 
 def _label_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:

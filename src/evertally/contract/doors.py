@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -190,6 +190,44 @@ class Items:
         ordered = Texts.of_bytes([names[i] for i in order])
         parts = to_bytes(totals.counts[order]), to_bytes(ordered.offsets), ordered.data.tobytes()
         return hashlib.sha256(b"".join(parts)).digest()
+
+
+class RecordsOfTicks:
+    """Ticks of records in; there are no totals to hand over. `step` takes records, `run` a list of ticks of records.
+
+    `read` makes of the records of a tick what the engine takes, something with a `digest`.
+    """
+
+    def __init__(self, read: Callable[[Any], Any], width: int) -> None:
+        self._read_tick = read
+        self._piece = max(1, min(1024, _PIECE // max(1, width)))  # ticks
+
+    def total(self, x: Any, tick: int) -> Any:
+        return self._read_tick(x)
+
+    def events(self, events: Any, tick: int) -> Any:
+        return self._read_tick(events)
+
+    def many(self, x: Any, first: int) -> list[Any]:
+        require_column(x, "the ticks of a run")
+        ticks = as_list(x)
+        for records in ticks:
+            require_column(records, "the records of a tick")
+        return ticks
+
+    def pieces(self, many: list[Any]) -> Iterator[list[Any]]:
+        for start in range(0, len(many), self._piece):
+            yield [self._read_tick(records) for records in many[start : start + self._piece]]
+
+    def batch(self, totals: Any) -> list[Any]:
+        return [totals]
+
+    def last(self, batch: list[Any]) -> Any:
+        return batch[-1]
+
+    def digest(self, totals: Any) -> bytes:
+        found: bytes = totals.digest()
+        return found
 
 
 def read_columns(columns: Any) -> Sequence[Any]:

@@ -20,22 +20,142 @@ noise, and up to 250 T bytes while the factor and a block are made, whatever d i
 from __future__ import annotations
 
 import math
+from typing import Any, Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evertally.bounds.joint import GaussianPath
 from evertally.bounds.tails import Spread
 from evertally.counting.fourier import Spectrum, error_factor
-from evertally.counting.process import IntArray, check_horizon, round_half_up, spread_of
-from evertally.counting.sqrt_factor import GRID_BITS, exact_rounding, sqrt_factor
-from evertally.noise import DiscreteGaussian, Source, round_up
+from evertally.counting.process import FloatArray, IntArray, check_horizon, round_half_up, spread_of
+from evertally.counting.sqrt_factor import GRID_BITS, SqrtFactor, sqrt_factor
+from evertally.noise import DiscreteGaussian, Law, Source, round_up
 from evertally.privacy import ZCDP, Change
 from evertally.secret import Secret
 
 _FIRST_BLOCK = 64
+_LONGEST_BLOCK = 2**16  # for a run, where the inverse is shorter
+_LARGEST_DRAW = 2.0**63  # draws are 64-bit integers
+
+F = TypeVar("F", bound=SqrtFactor)
+L = TypeVar("L", bound=Law)
 
 
-class SqrtProcess(Secret):
+class FactorProcess(Secret, Generic[F, L]):
+    """Noise of a Toeplitz factorization whose right factor is an integer matrix: e = L Z, rounded correctly.
+
+    `advance` takes what the exact sums have beyond whole numbers, in parts of `factor.unit`: then what is rounded is
+    the sum and e together, never one of them first. Not used directly; see `SqrtProcess` and toeplitz.py.
+    """
+
+    def __init__(self, factor: F, law: L, *, horizon: int | None, columns: int, source: Source, lane: str) -> None:
+        self.horizon: int | None = horizon
+        self.columns = columns
+        self.tick = 0
+        self._factor = factor
+        self.law = law
+        self._source = source
+        self._lane = lane
+        self._energy = np.cumsum(factor.inverse**2)
+        self._largest = float(np.max(np.abs(factor.inverse)))
+        # The path at ticks block_start+1, ..., and how far each column of it is off at most: floats, or integers where
+        # sums are whole numbers, so that the path can be rounded ahead. Secret.
+        self._block: NDArray[Any] = np.empty((0, columns))
+        self._radius = np.zeros(columns)
+        self._block_start = 0
+
+    def advance(self, count: int = 1, rests: IntArray | None = None) -> IntArray:
+        start, stop = self.tick, self.tick + count
+        check_horizon(self, stop)
+        out = np.empty((count, self.columns), dtype=np.int64)
+        done = start
+        while done < stop:
+            if not self._block_start <= done < self._block_start + len(self._block):
+                self._make_block(done, stop)
+            last = min(stop, self._block_start + len(self._block))
+            part, made = slice(done - start, last - start), slice(done - self._block_start, last - self._block_start)
+            if self._factor.unit == 1:
+                out[part] = self._block[made]
+            else:
+                rest = np.zeros((last - done, self.columns), dtype=np.int64) if rests is None else rests[part]
+                for column in range(self.columns):
+                    out[part, column] = self._with_rests(self._block[made, column], done, column, rest[:, column])
+            done = last
+        self.tick = stop
+        return out
+
+    def seek(self, tick: int) -> None:
+        self.tick = tick
+
+    def spread(self, tick: int) -> Spread:
+        unit = 2.0**-self._factor.bits
+        weights = float(self._energy[min(tick, self._energy.size) - 1]) * unit * unit if tick > 0 else 0.0
+        return spread_of(self.law, weights, self._largest * unit, roundings=self._factor.roundings)
+
+    def worst(self) -> Spread:
+        return self.spread(self._energy.size)
+
+    def window_spread(self, tick: int, window: int) -> Spread:
+        unit = 2.0**-self._factor.bits
+        inverse = self._factor.inverse[:tick]
+        older = np.concatenate([np.zeros(window), inverse[: tick - window]])
+        weights = float(np.sum((inverse - older) ** 2)) * unit * unit
+        return spread_of(self.law, weights, self._largest * unit, roundings=2 * self._factor.roundings)
+
+    def _with_rests(self, path: FloatArray, start: int, column: int, rests: IntArray) -> IntArray:
+        """floor(e + rest/unit + 1/2) at the ticks start+1, ... of a column."""
+        # The quotient is below 1, and one rounding off; the sum is rounded once more.
+        centre = path + rests / self._factor.unit
+        return self._rounded(centre, self._radius[column] + (np.abs(centre) + 2.0) * 2.0**-52, start, column, rests)
+
+    def _rounded(
+        self, centre: FloatArray, radius: FloatArray | float, start: int, column: int, rests: IntArray | None = None
+    ) -> IntArray:
+        rounded, undecided = round_half_up(centre, radius)
+        for i in np.flatnonzero(undecided).tolist():
+            rounded[i] = self._exactly(start + i + 1, column, 0 if rests is None else int(rests[i]))
+        return rounded
+
+    def _exactly(self, tick: int, column: int, rest: int) -> int:
+        for first in (max(0, tick - self._factor.inverse.size), 0):  # the last draws, and where they leave it open all
+            z = self._source.draws(self._lane, self.law, range(first + 1, tick + 1), 1, column)[:, 0]
+            rounded = self._factor.rounded(z, rest, cut=first > 0)
+            if rounded is not None:
+                return rounded
+        raise AssertionError("all draws decide")
+
+    def _make_block(self, start: int, wanted: int) -> None:
+        """The path at ticks start+1 .. stop: as many as there were before, or as the inverse has terms, and not fewer
+        than are wanted now, within reason."""
+        factor, reach = self._factor, self._factor.inverse.size
+        ahead = min(max(2 * start, _FIRST_BLOCK), start + max(reach, _FIRST_BLOCK))
+        stop = max(ahead, min(wanted, start + max(reach, _LONGEST_BLOCK)))
+        if self.horizon is not None:
+            stop = min(stop, self.horizon)
+        first = max(0, start + 1 - reach)  # draws up to here have no weight any more, or no more than `tail`
+        whole = self._factor.unit == 1
+        block: NDArray[Any] = np.empty((stop - start, self.columns), dtype=np.int64 if whole else np.float64)
+        radii = np.empty(self.columns)
+        weights = factor.inverse[: stop - first] * 2.0**-factor.bits
+        n = max(1, (weights.size + stop - first - 2).bit_length())
+        spectrum = Spectrum(weights, n)
+        beyond = factor.tail * 2.0**-factor.bits * _LARGEST_DRAW if stop > reach else 0.0
+        for column in range(0, self.columns, 2):  # two real columns in one complex transform
+            pair = min(2, self.columns - column)
+            z = self._source.draws(self._lane, self.law, range(first + 1, stop + 1), pair, column)
+            zf = z.astype(np.float64)
+            paths = spectrum.times(zf[:, 0], zf[:, 1] if pair == 2 else None)
+            length = math.sqrt(float(np.sum(zf * zf))) * (1 + 1e-6)
+            radius = error_factor(n) * spectrum.norm * length + factor.inverse_error * 2.0**-factor.bits * length
+            for j in range(pair):
+                path = paths[j][start - first : stop - first]
+                radii[column + j] = off = radius + beyond
+                block[:, column + j] = self._rounded(path, off, start, column + j) if whole else path
+        self._block, self._radius, self._block_start = block, radii, start
+
+
+class SqrtProcess(FactorProcess[SqrtFactor, DiscreteGaussian]):
     """Noise of the square-root counter.
 
     >>> from evertally.noise import simulation
@@ -47,41 +167,10 @@ class SqrtProcess(Secret):
     def __init__(
         self, charge: ZCDP, change: Change, *, horizon: int, columns: int, source: Source, lane: str = "sqrt"
     ) -> None:
-        self.horizon: int | None = horizon
-        self.columns = columns
-        self.tick = 0
-        self._factor = sqrt_factor(horizon)
-        sigma_squared = change.l2_squared * self._factor.column_norm_squared / (2 * charge.exact_rho)
-        self.law = DiscreteGaussian(round_up(sigma_squared))
-        self._source = source
-        self._lane = lane
-        self._energy = np.cumsum(self._factor.inverse**2)
-        self._block = np.empty((0, columns), dtype=np.int64)  # noise of the ticks block_start+1, ...: secret
-        self._block_start = 0
-
-    def advance(self, count: int = 1) -> IntArray:
-        start, stop = self.tick, self.tick + count
-        check_horizon(self, stop)
-        out = np.empty((count, self.columns), dtype=np.int64)
-        done = start
-        while done < stop:
-            if not self._block_start <= done < self._block_start + len(self._block):
-                self._make_block(done, stop)
-            last = min(stop, self._block_start + len(self._block))
-            out[done - start : last - start] = self._block[done - self._block_start : last - self._block_start]
-            done = last
-        self.tick = stop
-        return out
-
-    def seek(self, tick: int) -> None:
-        self.tick = tick
-
-    def spread(self, tick: int) -> Spread:
-        weights = float(self._energy[tick - 1]) / 4.0**GRID_BITS if tick > 0 else 0.0
-        return spread_of(self.law, weights, 2.0**-GRID_BITS, roundings=1)
-
-    def worst(self) -> Spread:
-        return self.spread(self._energy.size)
+        factor = sqrt_factor(horizon)
+        sigma_squared = change.l2_squared * factor.column_norm_squared / (2 * charge.exact_rho)
+        law = DiscreteGaussian(round_up(sigma_squared))
+        super().__init__(factor, law, horizon=horizon, columns=columns, source=source, lane=lane)
 
     def joint_radius(self, beta: float, tick: int | None = None) -> float:
         largest = self.path().radius(beta / 2, self.worst().radius(beta / self._energy.size) + 1)
@@ -101,30 +190,3 @@ class SqrtProcess(Secret):
         inverse = self._factor.inverse
         unit = (float(self.law.sigma_squared) + 4.0) / 4.0**GRID_BITS
         return GaussianPath.of(unit * self._energy + more, unit * np.cumsum(inverse[:-1] * inverse[1:]) + more)
-
-    def window_spread(self, tick: int, window: int) -> Spread:
-        inverse = self._factor.inverse[:tick]
-        older = np.concatenate([np.zeros(window), inverse[: tick - window]])
-        weights = float(np.sum((inverse - older) ** 2)) / 4.0**GRID_BITS
-        return spread_of(self.law, weights, 2.0**-GRID_BITS, roundings=2)
-
-    def _make_block(self, start: int, wanted: int) -> None:
-        """Noise of the ticks start+1 .. stop, stop at least twice start and not below what is wanted now."""
-        assert self.horizon is not None
-        stop = min(self.horizon, max(2 * start, wanted, _FIRST_BLOCK))
-        block = np.empty((stop - start, self.columns), dtype=np.int64)
-        n = max(1, (2 * stop - 2).bit_length())
-        spectrum = Spectrum(self._factor.inverse[:stop] / 2.0**GRID_BITS, n)
-        for column in range(0, self.columns, 2):  # two real columns in one complex transform
-            pair = min(2, self.columns - column)
-            z = self._source.draws(self._lane, self.law, range(1, stop + 1), pair, column)
-            zf = z.astype(np.float64)
-            paths = spectrum.times(zf[:, 0], zf[:, 1] if pair == 2 else None)
-            length = math.sqrt(float(np.sum(zf * zf))) * (1 + 1e-6)
-            radius = error_factor(n) * spectrum.norm * length + self._factor.inverse_error / 2.0**GRID_BITS * length
-            for j in range(pair):
-                rounded, undecided = round_half_up(paths[j][start:stop], radius)
-                for i in np.flatnonzero(undecided):
-                    rounded[i] = exact_rounding(z[: start + int(i) + 1, j])
-                block[:, column + j] = rounded
-        self._block, self._block_start = block, start

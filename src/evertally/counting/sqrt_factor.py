@@ -38,6 +38,21 @@ class SqrtFactor:
     column_norm_squared: int
     inverse: FloatArray
     inverse_error: float  # Euclidean norm of (inverse - truth), at most
+    bits: int  # q
+    tail: float = 0.0  # what the terms of 2^q l beyond `inverse` add up to at most, in absolute values
+    unit: int = 1  # sums come in parts of a whole: see `rounded`
+
+    @property
+    def roundings(self) -> int:
+        """How often what is released was rounded."""
+        return 1
+
+    def rounded(self, z: NDArray[np.int64], rest: int = 0, cut: bool = False) -> int | None:
+        """floor(e + rest/unit + 1/2) for the estimate e after all draws so far, however close to a tie. `cut`: they are
+        as many of the last draws as `inverse` has terms; None if that leaves it open."""
+        assert rest == 0, "running totals of integers are integers"
+        assert not cut, "no draw of a running total is ever forgotten"
+        return exact_rounding(z)
 
 
 def coefficients(horizon: int) -> NDArray[np.int64]:
@@ -53,12 +68,13 @@ def coefficients(horizon: int) -> NDArray[np.int64]:
 def sqrt_factor(horizon: int) -> SqrtFactor:
     """The factor of a horizon, built once: O(T log T)."""
     r = coefficients(horizon)
-    inverse, error = _certified_inverse(r)
-    return SqrtFactor(r, sum(int(x) ** 2 for x in r), inverse, error)
+    approximate = np.cumsum(approximate_inverse(r / 2.0**GRID_BITS))
+    inverse, error = certified_inverse(np.diff(r, prepend=0), approximate)
+    return SqrtFactor(r, sum(int(x) ** 2 for x in r), inverse, error, GRID_BITS)
 
 
-def _approximate_inverse(r: FloatArray) -> FloatArray:
-    """The series of 1/((1 - z) r(z)) by Newton's iteration in floats. No claim of accuracy is made here."""
+def approximate_inverse(r: FloatArray) -> FloatArray:
+    """The series of 1/r(z) by Newton's iteration in floats. No claim of accuracy is made here."""
     T = r.size
     g = np.array([1.0 / r[0]])
     while g.size < T:
@@ -66,27 +82,28 @@ def _approximate_inverse(r: FloatArray) -> FloatArray:
         product, _ = convolve(g, r[:size], 0, size)
         correction, _ = convolve(g, product[g.size :], 0, size - g.size)
         g = np.concatenate([g, -correction])
-    return np.cumsum(g)
+    return g
 
 
-def _certified_inverse(r: NDArray[np.int64]) -> tuple[FloatArray, float]:
-    """2^q l and the norm of its error.
+def certified_inverse(divisor: NDArray[np.int64], approximate: FloatArray) -> tuple[FloatArray, float]:
+    """The series of 2^q/s for an integer series s that begins with 2^q, and the norm of its error.
 
-    With an approximation h on the grid 2^-60 and e = 1 - (1 - z) r h / 2^q, the truth is h/(1 - e) = h + h e + ...
+    With an approximation h on the grid 2^-60 and e = 1 - s h / 2^q, the truth is h/(1 - e) = h + h e + ...
     The residual e is computed *exactly*: h is cut into limbs so short that the bounded error of the convolution is
     below 1/2, and the limbs' integer results are put together modulo 2^64. Then h e by a bounded convolution, and
     the rest of the series is at most ||h e|| ||e|| / (1 - ||e||_1) in every entry.
     """
-    T = r.size
-    h = np.rint(_approximate_inverse(r / 2.0**GRID_BITS) * 2.0**_FIXED_POINT).astype(np.int64)
-    differences = np.diff(r, prepend=0)
+    T = divisor.size
+    h = np.rint(approximate * 2.0**_FIXED_POINT).astype(np.int64)
     n = max(1, (2 * T - 2).bit_length())
-    spectrum = Spectrum(differences.astype(np.float64), n)
+    spectrum = Spectrum(divisor.astype(np.float64), n)
 
     # A limb of w bits has entries of at most 2^(w-1): choose w so that the bound on the error is below 1/4.
     w = 15
     while error_factor(n) * spectrum.norm * 2.0 ** (w - 1) * math.sqrt(T) > 0.25:
         w -= 1
+        if w < 3:  # shorter limbs would never end
+            raise _too_far_off()
     residual = np.zeros(T, dtype=np.uint64)
     residual[0] = np.uint64((1 << (GRID_BITS + _FIXED_POINT)) % 2**64)
     rest, shift = h.copy(), 0
@@ -98,10 +115,10 @@ def _certified_inverse(r: NDArray[np.int64]) -> tuple[FloatArray, float]:
             residual -= product.astype(np.uint64) << np.uint64(shift)
         shift += w
     # The residual is a small signed number; modulo 2^64 it is exact if it is below 2^63, which floats can tell:
-    estimate, slack = convolve(differences / 2.0**GRID_BITS, h / 2.0**_FIXED_POINT, 0, T)
+    estimate, slack = convolve(divisor / 2.0**GRID_BITS, h / 2.0**_FIXED_POINT, 0, T)
     estimate[0] -= 1.0
     if not (np.max(np.abs(estimate)) + slack) * 2.0 ** (GRID_BITS + _FIXED_POINT) < 2.0**62:
-        raise ArithmeticError("the approximate inverse is too far off to be certified; please report the horizon")
+        raise _too_far_off()
     e = residual.astype(np.int64) / 2.0 ** (GRID_BITS + _FIXED_POINT)
     hf = h / 2.0**_FIXED_POINT
     correction, correction_error = convolve(hf, e, 0, T)
@@ -109,10 +126,14 @@ def _certified_inverse(r: NDArray[np.int64]) -> tuple[FloatArray, float]:
     inverse = hf + correction
     l1 = float(np.sum(np.abs(e))) * (1 + 1e-6)
     if not l1 < 0.5:
-        raise ArithmeticError("the approximate inverse is too far off to be certified; please report the horizon")
+        raise _too_far_off()
     entry = correction_error + (norm(correction) + math.sqrt(T) * correction_error) * norm(e) / (1 - l1)
     # conversions and the last addition: three roundings of numbers that are at most twice the result
     return inverse, (math.sqrt(T) * entry + 6 * 2.0**-53 * norm(inverse)) * (1 + 1e-6)
+
+
+def _too_far_off() -> ArithmeticError:
+    return ArithmeticError("the approximate inverse is too far off to be certified; please report the horizon")
 
 
 def exact_rounding(z: NDArray[np.int64]) -> int:
@@ -120,34 +141,44 @@ def exact_rounding(z: NDArray[np.int64]) -> int:
     return rounded_quotient(z, [int(x) for x in np.diff(coefficients(z.size), prepend=0)])
 
 
-def rounded_quotient(z: NDArray[np.int64], series: list[int]) -> int:
-    """floor(e + 1/2) for the last coefficient e of Z divided by an integer power series that begins with 2^q.
+def rounded_quotient(z: NDArray[np.int64], series: list[int], rest: int = 0, unit: int = 1) -> int:
+    """floor((e + rest)/unit + 1/2) for the last coefficient e of Z divided by an integer power series that begins with
+    2^q.
 
     e is a multiple of 2^(-q t), t = len(z): if a ball of growing precision never excludes the boundary, it will at last
     isolate that multiple, ties included.
     """
     bits = 128
-    while (rounded := _rounded(z, series, bits)) is None:
+    while (rounded := _rounded(z, series, rest, unit, 0.0, bits)) is None:
         bits *= 2
     return rounded
 
 
-def _rounded(z: NDArray[np.int64], series: list[int], bits: int) -> int | None:
-    return with_terms(z.size, lambda: decided(lambda: _by_balls(z, series), bits))
+def rounded_within(z: NDArray[np.int64], series: list[int], rest: int, unit: int, off: float) -> int | None:
+    """The same where e is known up to `off`, if that decides it."""
+    return _rounded(z, series, rest, unit, off, 160)
 
 
-def _by_balls(z: NDArray[np.int64], divisor: list[int]) -> int | None:
+def _rounded(z: NDArray[np.int64], series: list[int], rest: int, unit: int, off: float, bits: int) -> int | None:
+    return with_terms(z.size, lambda: decided(lambda: _by_balls(z, series, rest, unit, off), bits))
+
+
+def _by_balls(z: NDArray[np.int64], divisor: list[int], rest: int, unit: int, off: float) -> int | None:
     t = z.size
-    series = arb_series(divisor[:t], prec=t)
-    inverse = (1 / series).coeffs()
-    if len(inverse) < t:  # code outside this library has changed the length of series meanwhile
+    quotient = 1 / arb_series(divisor[:t], prec=t)
+    if quotient.prec < t:  # code outside this library has changed the length of series meanwhile
         return None
-    e = sum((inverse[t - 1 - i] * int(x) for i, x in enumerate(z)), arb(0))
-    rounded = (e + arb(1) / 2).floor().unique_fmpz()
+    # What is left out at the end is zero exactly.
+    e = sum((weight * int(z[t - 1 - k]) for k, weight in enumerate(quotient.coeffs()) if k < t), arb(0))
+    if off:
+        e += arb(0, off)
+    rounded = ((e + rest) / unit + arb(1) / 2).floor().unique_fmpz()
     if rounded is not None:
         return int(rounded)
+    if off:
+        return None
     exact = (e * arb(2) ** (GRID_BITS * t)).unique_fmpz()
     if exact is None:
         return None
-    half = fmpz(1) << (GRID_BITS * t - 1)
-    return int((exact + half) >> (GRID_BITS * t))
+    whole = fmpz(1) << (GRID_BITS * t)
+    return int((2 * exact + (2 * rest + unit) * whole) // (2 * unit * whole))

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 from pydantic import model_validator
 
 from evertally import Counter, Histogram
 from evertally.kinds.fields import Flag, OptionError, Whole
 from evertally.kinds.kind import Card, Kind, Result, declared
-from evertally.kinds.proofs import CHANGE_OF_COLUMNS, COUNTS
-from evertally.kinds.query_table import Labelled, TunedIfSparse
+from evertally.kinds.proofs import BY_AGE, CHANGE_OF_COLUMNS, COUNTS, WORKLOADS
+from evertally.kinds.query_table import Labelled, TunedIfSparse, Weighed
 from evertally.kinds.reads import AMOUNTS, LABELS
 
+_ONLY_SOME = {**TunedIfSparse.goes_with, **Weighed.goes_with}
 
-class CounterQuery(TunedIfSparse):
+
+class CounterQuery(TunedIfSparse, Weighed):
+    goes_with = _ONLY_SOME
+
     max_weight: Whole | None = None
 
     @model_validator(mode="after")
@@ -24,7 +28,9 @@ class CounterQuery(TunedIfSparse):
         return self
 
 
-class HistogramQuery(Labelled, TunedIfSparse):
+class HistogramQuery(Labelled, TunedIfSparse, Weighed):
+    goes_with = _ONLY_SOME
+
     signed: Flag = False
 
     @model_validator(mode="after")
@@ -34,14 +40,19 @@ class HistogramQuery(Labelled, TunedIfSparse):
         return self
 
 
+def _of_workload(mechanism: Any) -> str:
+    return "" if mechanism.workload is None else WORKLOADS
+
+
 KINDS = (
     Kind(
         statistic=Counter,
         options=CounterQuery,
         reads=AMOUNTS,
         result=Result(),
-        card=Card("figure", "Sum of {column} so far", events="Events so far"),
-        proofs=COUNTS,
+        card=Card("figure", "Sum of {column} so far", events="Events so far", weighed="Sum of {column}"),
+        proofs=COUNTS | BY_AGE,
+        built_on=_of_workload,
         change_proof="factorization-counting 2.4",
         rate_with=("sparse",),
         needs_rate=False,
@@ -51,8 +62,9 @@ KINDS = (
         options=HistogramQuery,
         reads=LABELS,
         result=Result(categories=declared),
-        card=Card("bars", "Events so far, by {column}"),
-        proofs=COUNTS,
+        card=Card("bars", "Events so far, by {column}", weighed="Events by {column}"),
+        proofs=COUNTS | BY_AGE,
+        built_on=_of_workload,
         change_proof=CHANGE_OF_COLUMNS,
         rate_with=("sparse",),
         needs_rate=False,

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, ValidationError, WrapValidator
 
+from evertally.counting.workloads import read
 from evertally.errors import ConfigurationError
 from evertally.kinds.written_expressions import check_form
 
@@ -73,6 +74,18 @@ def _form(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
+def _workload(value: dict[str, Any]) -> dict[str, Any]:
+    """The table of a workload, in its one spelling: what means the same stream reads the same."""
+    try:
+        workload = read(value)
+    except ConfigurationError as error:
+        raise ValueError(str(error)) from None
+    assert workload is not None
+    if "resolution" in (table := workload.table()):
+        raise ValueError("a stream releases whole numbers: leave out resolution, or count in a finer unit")
+    return table
+
+
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 _SPLIT = 'must be three shares that add up to 1, for example ["1/4", "1/4", "1/2"]'
 
@@ -92,6 +105,9 @@ Labels = Annotated[list[str | int | bool], Field(min_length=1), says('must be a 
 Share = Annotated[Fraction, PlainValidator(_share)]
 Quantile = Annotated[str, PlainValidator(lambda value: str(_share(value)))]
 Split = Annotated[list[Share], Field(min_length=3, max_length=3), AfterValidator(_adds_up), says(_SPLIT)]
+Workload = Annotated[
+    dict[str, Any], AfterValidator(_workload), says('must be a table such as {decay = "0.99"} or {window = 24}')
+]
 Expression = Annotated[
     dict[str, Any], AfterValidator(_form), says('must be a table such as {ranks = [-1, -1], of = "all"}')
 ]

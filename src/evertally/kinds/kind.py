@@ -93,7 +93,8 @@ class Card:
     `words` may hold {column} and the options of the kind; `events` is said instead where a query has no column.
     Queries of one column whose kind has words for several (`together`) share a card, in the order of `order_by`.
     `places`: the categories are ranks, and are shown as places. `vertices`: those of the graph whose pairs, in the
-    order of (0, 1), (0, 2), ..., the categories are.
+    order of (0, 1), (0, 2), ..., the categories are. `weighed`: the words where ticks have weights; how they are
+    weighed is added.
     """
 
     view: Literal["figure", "bars", "ranking", "cuts"]
@@ -103,6 +104,7 @@ class Card:
     order_by: str | None = None
     places: bool = False
     vertices: Callable[[Parameters], list[str]] | None = None
+    weighed: str = ""
 
     def shown(self, column: str | None, parameters: Parameters, several: bool = False) -> str:
         """The words for one query, or for several on one card.
@@ -111,6 +113,9 @@ class Card:
         'Sum of minutes so far'
         """
         words = self.together if several else self.words
+        workload = parameters.get("workload") if self.weighed else None
+        if workload is not None:
+            return f"{self.weighed.format(column=column or 'events')}, {weighing(workload)}"
         if column is None and self.events:
             return self.events
         order = self.order(parameters)
@@ -120,6 +125,19 @@ class Card:
     def order(self, parameters: Parameters) -> float | None:
         """The place of a query among those that it shares a card with."""
         return None if self.order_by is None else float(Fraction(parameters[self.order_by]))
+
+
+def weighing(workload: Mapping[str, Any]) -> str:
+    """A workload in plain words.
+
+    >>> weighing({"window": 24}), weighing({"decay": "99/100"})
+    ('over the last 24 ticks', 'each tick back counting 0.99 times as much')
+    """
+    if "window" in workload:
+        return f"over the last {workload['window']} ticks"
+    if "decay" in workload:
+        return f"each tick back counting {float(Fraction(workload['decay'])):g} times as much"
+    return "ticks weighed by declared numbers"
 
 
 @dataclass(frozen=True)
@@ -145,6 +163,15 @@ class Items:
     made_of: tuple[Any, ...]
     words: str
     assumed: str
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Records that belong to somebody: the option that names the column, and whether a query needs it. Where users are
+    protected, the stream itself says whose an event is, and nothing else may."""
+
+    option: str
+    needed: Callable[[Parameters], bool]
 
 
 @dataclass(frozen=True)
@@ -180,6 +207,7 @@ class Kind:
     built_on: Callable[[Any], str] | None = None  # of (mechanism): where what it is built on is proved
     also: tuple[str, ...] = ()  # other spellings in a spec
     records: Records | None = None  # where an event is more than one column
+    owner: Owner | None = None
     items: Callable[[Parameters], Items | None] | None = None  # which items a query protects, if not single events
     arguments: Callable[[Parameters], Arguments] = dict  # from the table to the constructor
     rate_with: tuple[str, ...] | None = ()  # mechanisms that max_events_per_tick is for; None: all

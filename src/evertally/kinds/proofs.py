@@ -40,6 +40,8 @@ NOISE_PROCESSES = {
     "epoch-tree": Proof("price-of-continual-release 9.1, parameterized-histograms 3.5"),
     "epoch-hybrid": Proof("factorization-counting 10.1"),
 }
+WORKLOADS = "factorization-counting 6.10, additions 11"
+BY_AGE = {"root": Proof(WORKLOADS), "input": Proof(WORKLOADS)}
 PARTITIONS = {
     "intervals": _partition("2.2 and 7.2"),
     "rebased": _partition("2.2 and 7.2"),

@@ -7,7 +7,19 @@ from typing import ClassVar, NamedTuple, Self
 
 from pydantic import model_validator
 
-from evertally.kinds.fields import Label, Labels, Name, OptionError, Probability, Section, Share, Split, Text, Whole
+from evertally.kinds.fields import (
+    Label,
+    Labels,
+    Name,
+    OptionError,
+    Probability,
+    Section,
+    Share,
+    Split,
+    Text,
+    Whole,
+    Workload,
+)
 
 
 class GoesWith(NamedTuple):
@@ -51,6 +63,14 @@ class Tuned(Query):
 
 class TunedIfSparse(Tuned):
     goes_with = dict.fromkeys(("largest", "beta", "split"), GoesWith("sparse"))
+
+
+class Weighed(Query):
+    """Sums that weigh ticks by public numbers, in place of running totals."""
+
+    goes_with: ClassVar[Mapping[str, GoesWith]] = {"workload": GoesWith("sparse", itself=False)}
+
+    workload: Workload | None = None
 
 
 class Labelled(Query):

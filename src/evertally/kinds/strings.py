@@ -7,7 +7,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from evertally.applications.strings import EpisodeCounts, FrequentSubstrings, SubstringCounts
-from evertally.kinds.kind import Card, Kind, Result
+from evertally.kinds.kind import Card, Kind, Owner, Result
 from evertally.kinds.proofs import NOISE_PROCESSES
 from evertally.kinds.reads import NAMES, Cells, Parameters, Records
 from evertally.kinds.string_tables import (
@@ -16,6 +16,8 @@ from evertally.kinds.string_tables import (
     SubstringCountsQuery,
     with_stream,
 )
+from evertally.noise import simulation
+from evertally.privacy import ZCDP
 
 
 def records(count: int, cells: Cells, parameters: Parameters) -> list[Any]:
@@ -31,17 +33,15 @@ def records(count: int, cells: Cells, parameters: Parameters) -> list[Any]:
 @lru_cache(maxsize=256)
 def _names(written: str) -> tuple[str, ...]:
     options = json.loads(written)
-    statistic = {"SubstringCounts": SubstringCounts, "EpisodeCounts": EpisodeCounts}[options.pop("statistic")]
-    return tuple(statistic.shown_words(**options))
+    statistic = {one.__name__: one for one in (SubstringCounts, EpisodeCounts)}[options.pop("statistic")]
+    model = statistic(**options, sequence="stream", guarantee=ZCDP(1), horizon=1, key=simulation(0))
+    return tuple(model.step([]).value)
 
 
 def _shown(statistic: type[Any], parameters: Parameters) -> list[str]:
     """The words that every release shows. Asked for at every release, so remembered."""
-    kept = {
-        name: parameters[name]
-        for name in ("alphabet", "other", "longest", "words", "show", "only_longest")
-        if name in parameters
-    }
+    decide = ("alphabet", "other", "longest", "words", "show", "only_longest")
+    kept = {name: parameters[name] for name in decide if name in parameters}
     return list(_names(json.dumps(kept | {"statistic": statistic.__name__})))
 
 
@@ -49,7 +49,7 @@ _string = partial(
     Kind,
     reads=NAMES,
     records=Records({"by": NAMES}, records),
-    owner="by",
+    owner=Owner("by", lambda parameters: parameters["sequence"] == "user"),
     proofs=NOISE_PROCESSES,
     arguments=with_stream,
 )

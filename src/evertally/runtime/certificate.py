@@ -121,6 +121,7 @@ def _clock(spec: StreamSpec) -> dict[str, Any]:
 
 def _query(spec: StreamSpec, query: QuerySpec, row: PlannedQuery, mechanism: Any) -> dict[str, Any]:
     record = query.record
+    built_on = "" if record.built_on is None else record.built_on(mechanism)
     return {
         "name": query.name,
         "kind": query.kind,
@@ -136,7 +137,7 @@ def _query(spec: StreamSpec, query: QuerySpec, row: PlannedQuery, mechanism: Any
         "proved_in": {
             "mechanism": record.mechanism_proof(row.mechanism, spec.neighbours),
             "change_of_one_unit": record.proof_of_change(spec.neighbours, spec.protects),
-            **({} if record.built_on is None else {"built_on": record.built_on(mechanism)}),
+            **({"built_on": built_on} if built_on else {}),
         },
         "error_bound": finite(row.error_bound),
         "error_bound_is_for": "counts that are too high" if only_above(query, row) else "both sides",

@@ -19,14 +19,14 @@ from evertally.ranking import Ranking
 from evertally.statistics.by_column import ByColumn
 from evertally.statistics.column_options import Guessing
 from evertally.statistics.forms import Answer, AnswersByLabel
-from evertally.statistics.linear_options import Linear
+from evertally.statistics.workload_options import Weighing
 
 _SPARSE: Options = {"largest": None, "max_events_per_tick": None, "beta": 0.05, "split": None, "calibration": None}
-_NOT_SPARSE: Options = {"radix": "formula", "signed": False}
+_NOT_SPARSE: Options = {"radix": "formula", "signed": False, "workload": None}
 
 
 @statistic
-class SparseToo(Linear, Guessing):
+class SparseToo(Weighing, Guessing):
     """Counts that can also be kept by a partition, `mechanism="sparse"`: for streams where little happens. Not used
     directly; see `Counter` and `Histogram`.
 
@@ -42,7 +42,7 @@ class SparseToo(Linear, Guessing):
 
     def ways(self) -> Ranking:
         """The ranked table that "auto" takes its process from, or that a partition was taken from."""
-        return Guessing.ways(self) if self._way() is not None else Linear.ways(self)
+        return Guessing.ways(self) if self._way() is not None else Weighing.ways(self)
 
     def _way(self) -> str | None:
         """The way to answer that is no linear noise, None for linear noise."""
@@ -78,6 +78,9 @@ class Counter(SparseToo):
     under `neighbours`, also when the stream is chosen after seeing earlier releases. With the square-root process the
     worst standard deviation is S_T max_weight/sqrt(2 rho), S_T = ln(T)/pi + 1.066. Exactness tier: "exact".
     Time per tick O(1) (tree) or O(log T) amortised (sqrt); memory O(log T) or 8 T bytes.
+
+    `workload` takes the place of the running total: decays, sliding windows, public weights (et.workloads;
+    factorization-counting 6.10), each with its own noise and error.
 
     `mechanism="sparse"` (parameterized-histograms 4.5) is for streams with few events: error O((log^2 n + log T)/eps)
     for n events in T ticks, against O(log^1.5 T/eps) or more for a counter that pays at every tick; `largest` guesses
@@ -136,7 +139,7 @@ class Counter(SparseToo):
 
 
 @statistic
-class VectorCounter(ByColumn, Linear):
+class VectorCounter(ByColumn, Weighing):
     """Several running totals of one stream, released together: one column each.
 
     An event touches at most `max_per_event` columns and adds an integer from 0 to `max_weight` to each. All columns

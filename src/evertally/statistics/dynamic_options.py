@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from evertally.contract.admission import AdmissionEngine
+from evertally.contract.doors import RecordsOfTicks
 from evertally.contract.guarded import exclusive
 from evertally.contract.mechanism import Mechanism
 from evertally.contract.options import option, statistic
@@ -17,7 +18,6 @@ from evertally.contract.ticks import LONGEST_HORIZON
 from evertally.counting.tree import Radix
 from evertally.dynamic.answers import AnswersQueries, CellForm, PresentRelease, QueryForm
 from evertally.dynamic.charges import Relation
-from evertally.dynamic.door import RecordsOfTicks
 from evertally.dynamic.families import Family, Points
 from evertally.dynamic.parts import Identity
 from evertally.dynamic.planning import Wanted, settle, ways
@@ -259,7 +259,7 @@ class Dynamic(Mechanism):
             charge=taken.charge,
             contribution=contribution,
             sensitivity=taken.change,
-            door=lambda source, limit: RecordsOfTicks(door, static.width),
+            door=lambda source, limit: RecordsOfTicks(door.arrivals, static.width),
             engine=engine,
             form=form,
             open=taken.open,

@@ -21,6 +21,7 @@ from evertally.contract.forms import LabelledForm, NumberForm
 from evertally.contract.options import statistic
 from evertally.contract.parts import Blueprint, IntArray, Options
 from evertally.contract.ticks import last_tick
+from evertally.counting.processes import OURS
 from evertally.errors import ConfigurationError
 from evertally.privacy import Neighbours
 
@@ -91,9 +92,14 @@ class Followed(GraphStatistic):
         number = None if names is None else len(names)
         given = self._given("updates", "copies", "protects", "max_degree", "degree_bound")
         self._at = situation(Declared(uses=self._uses, vertices=number, edges=edges, **given))
+        self._check_process()
         start = self.encoder().start
-        if any(abs(amount) > 2**61 // last_tick(self.horizon) for amount in start.values()):
-            raise ConfigurationError("the statistic before the first tick is above 2^61/horizon: choose a shorter one")
+        limit = 2**61 // last_tick(self.horizon)
+        if max([self.certified().change.l1, *map(abs, start.values())]) > limit:
+            raise ConfigurationError(
+                f"changes of a tick are kept below 2^61/horizon = {limit} to fit 64 bits, and one record may change "
+                "more, or more is there before the first tick; choose a shorter horizon or smaller bounds"
+            )
         labels = self._labels()
         row = [start.get(column, 0) for column in range(1 if labels is None else len(labels))]
         return self._encoded_blueprint(
@@ -105,6 +111,18 @@ class Followed(GraphStatistic):
             sort=True,
             settled=self._own_address() | self._given("vertices", "initial"),
         )
+
+    def _check_process(self) -> None:
+        """6.0: what only appears needs S2, which every factor has; the other rows rest on S3 and S4."""
+        at = self._at
+        ours = self.mechanism == "auto" or self.mechanism in OURS
+        appears = self._one_sign and at.case in ("plain", "node") and not at.deletes
+        if not ours and not (appears and self._relation() is Neighbours.ADD_REMOVE):
+            raise ConfigurationError(
+                "what this statistic is charged rests on noise processes whose Gram matrix is nowhere negative (S3), "
+                "which is proved of ours alone; yours can count triangles, stars and patterns with "
+                'neighbours="add_remove", copies="absent" and a degree bound that is declared'
+            )
 
     def _public_edges(self, read: Callable[[Any], Record | None]) -> list[Record]:
         """The public graph as records, in order; settles the option."""

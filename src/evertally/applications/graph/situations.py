@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from evertally.applications.graph.options import MOST_VERTICES
 from evertally.applications.graph.prices import Case
 from evertally.applications.records import Record
 from evertally.errors import ConfigurationError
@@ -127,7 +128,8 @@ def _degree(given: Declared) -> tuple[int, bool]:
             "max_degree is needed here: how many edges of a vertex count at most. (Or vertices, if no copies count: "
             "then it is the number of the others)"
         )
-    degree = whole("max_degree", others if given.max_degree is None else given.max_degree, 1, others)
+    most = MOST_VERTICES if others is None else others
+    degree = whole("max_degree", others if given.max_degree is None else given.max_degree, 1, most)
     return degree, given.degree_bound == "declared" or degree == others
 
 

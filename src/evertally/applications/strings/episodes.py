@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from evertally.applications.encoder import Encoder
 from evertally.applications.strings import episode_bounds as bounds
 from evertally.applications.strings.detector import EpisodeDetector
@@ -48,20 +46,9 @@ class EpisodeCounts(StringStatistic):
     that occurred, in each sequence, and the noise shown.
     """
 
-    replaces: Literal["letter", "record"] = option(
-        'What is another one with neighbours="replace": the "letter", in its place in its sequence, or the "record", '
-        "its user included.",
-        default="letter",
-    )
     once_per_user: bool = option(
         'Counts the users who have an episode: each episode once; needs sequence="user" and unit="user".', default=False
     )
-
-    @property
-    def protected_unit(self) -> str:
-        # Another letter of the same user is less than a record that may be any other.
-        fixed = self._relation() is Neighbours.REPLACE and self.sequence == "user" and self.replaces == "letter"
-        return "letter of a user" if fixed and self.unit == "event" else self.unit
 
     def certified(self) -> CertifiedUnit:
         return CertifiedUnit(self._moved_by_unit(), _SECTION)
@@ -94,6 +81,7 @@ class EpisodeCounts(StringStatistic):
 
     def _check_relation(self) -> None:
         by_user = self.unit == "user"
+        self._settle_replaced()
         if self.replaces not in ("letter", "record"):
             raise ConfigurationError('replaces is "letter" or "record"')
         moved = self._relation() is Neighbours.REPLACE and not by_user and self.sequence == "user"

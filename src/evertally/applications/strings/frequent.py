@@ -32,7 +32,7 @@ class FrequentSubstrings(SubstringCounts):
     ... )
     >>> release = moves.step(["a", "b"] * 50)
     >>> list(release.value)
-    ['a', 'b', 'ab', 'ba', 'bab', 'aba']
+    ['b', 'ab', 'a', 'ba', 'aba', 'bab']
     >>> lower, upper = release.interval(beta=0.05)
     >>> lower["ab"] <= 50 <= upper["ab"]
     True
@@ -66,6 +66,4 @@ class FrequentSubstrings(SubstringCounts):
             radius = math.floor(accuracy.radius(beta / words))
             return {w: n - radius for w, n in found.items()}, {w: n + radius for w, n in found.items()}
 
-        return StringRelease(
-            made.tick, found, made.stddev, made.private, bounds, made.about, made.asked, made.explored
-        )
+        return StringRelease(made.tick, found, made.stddev, made.private, bounds, made.about, made.asked, made.explored)

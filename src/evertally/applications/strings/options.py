@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 import weakref
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 from evertally.applications.encoded import Certified, Encoded
 from evertally.applications.lazy import LazyEngine, Sums
-from evertally.applications.records import RecordDoor
+from evertally.applications.records import Record, RecordDoor
+from evertally.applications.refuter import Pair, Stream, Worst, removed, replaced, search
 from evertally.applications.strings.exploration import explore
 from evertally.applications.strings.letters import Alphabet, reader
+from evertally.applications.strings.neighbours import first_of_users, letter_replaced, user_removed, user_replaced
 from evertally.applications.strings.release import MOST_ASKED, StringRelease
 from evertally.applications.strings.words import LONGEST_WORD, Words
 from evertally.contract.forms import LabelledForm
@@ -73,6 +75,12 @@ class StringStatistic(Encoded):
         default=None,
     )
 
+    replaces: Literal["letter", "record"] | None = option(
+        'What is another one with neighbours="replace": the "letter", in its place in its sequence, or the "record", '
+        "its user included. None: all of a record.",
+        default=None,
+    )
+
     @exclusive
     def step_events(self, events: Any, *, users: Any = None, tick: int | None = None) -> Release:
         """One tick from raw records, in their order. With `unit="user"`: letters, and the user of each."""
@@ -113,6 +121,32 @@ class StringStatistic(Encoded):
         """
         return self._explore(threshold, most)
 
+    @property
+    def protected_unit(self) -> str:
+        # Another letter of the same user is less than a record that may be any other.
+        fixed = self._relation() is Neighbours.REPLACE and self.sequence == "user" and self.replaces == "letter"
+        return "letter of a user" if fixed and self.unit == "event" else self.unit
+
+    def refute(self, records: Sequence[Record], some: Iterable[Stream]) -> Worst:
+        """As for every statistic, by the relation that is promised. Letters of users beyond their cap are left out."""
+        return search(self.encoder, self._pairs(records, some), self.certified().change)
+
+    def _pairs(self, records: Sequence[Record], some: Iterable[Stream]) -> Iterator[Pair]:
+        replaces = self._relation() is Neighbours.REPLACE
+        w = self.max_events_per_user if self.unit == "user" else None
+        for stream in some:
+            if w is not None:
+                legal = first_of_users(stream, w)
+                yield from user_replaced(legal, records) if replaces else user_removed(legal)
+            elif replaces:
+                yield from (letter_replaced if self.replaces == "letter" else replaced)(stream, records)
+            else:
+                yield from self._without_one(stream)
+
+    def _without_one(self, stream: Stream) -> Iterator[Pair]:
+        """Pairs of a stream and it without one of its letters."""
+        return removed(stream)
+
     def ways(self) -> Ranking:
         """The ranked table of processes; bounds are for all words that can be asked, with probability 95 %."""
         shown, askable = self._setting.columns, self._domain.size
@@ -125,6 +159,12 @@ class StringStatistic(Encoded):
     @abstractmethod
     def certified(self) -> CertifiedUnit:
         """The certified sensitivity of what is protected, by public options alone."""
+
+    def _settle_replaced(self) -> None:
+        """By default a record is replaced as a whole, which is more than its letter only where it names its user."""
+        if self.replaces is None:
+            moved = self._relation() is Neighbours.REPLACE and self.unit == "event" and self.sequence == "user"
+            self.replaces = "record" if moved else "letter"
 
     def _alphabet(self) -> Alphabet:
         """The declared letters; settles the options."""

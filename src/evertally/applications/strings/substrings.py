@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Literal
 
 from evertally.applications.encoder import Encoder
-from evertally.applications.records import Record
-from evertally.applications.refuter import Pair, Stream, Worst, removed, replaced, search
+from evertally.applications.refuter import Pair, Stream, removed
 from evertally.applications.strings.neighbours import (
-    first_of_users,
-    letter_replaced,
     nulled,
-    user_removed,
-    user_replaced,
 )
 from evertally.applications.strings.options import CertifiedUnit, StringStatistic
 from evertally.applications.strings.rows import Counted, Kind, Row
@@ -55,11 +50,6 @@ class SubstringCounts(StringStatistic):
         '"null" that stays in its place.',
         default="joined",
     )
-    replaces: Literal["letter", "record"] = option(
-        'What is another one with neighbours="replace": the "letter", in its place in its sequence, or the "record", '
-        "its user included.",
-        default="letter",
-    )
     gap: int | None = option("Letters more than this many ticks apart make no word; None: any gap.", default=None)
     once_per_user: bool = option(
         'Counts the users who have a word: each word once; needs sequence="user".', default=False
@@ -70,31 +60,17 @@ class SubstringCounts(StringStatistic):
 
     @property
     def protected_unit(self) -> str:
-        # A record that becomes null, or another letter of the same user, is less than a record that may be any other.
+        # A record that becomes null is less than one that is not there.
         if self.removal == "null" and (self.unit == "event" or self.sequence == "stream"):
             return "nulled letter" if self.unit == "event" else "nulled user"
-        fixed = self._relation() is Neighbours.REPLACE and self.sequence == "user" and self.replaces == "letter"
-        return "letter of a user" if fixed and self.unit == "event" else self.unit
+        return super().protected_unit
 
     def certified(self) -> CertifiedUnit:
         l1, l2_squared = self._row()
         return CertifiedUnit(Change(l1, l2_squared, l1), _SECTION)
 
-    def refute(self, records: Sequence[Record], some: Iterable[Stream]) -> Worst:
-        """As for every statistic, by the relation that is promised. Letters of users beyond their cap are left out."""
-        return search(self.encoder, self._pairs(records, some), self.certified().change)
-
-    def _pairs(self, records: Sequence[Record], some: Iterable[Stream]) -> Iterator[Pair]:
-        replaces = self._relation() is Neighbours.REPLACE
-        w = self.max_events_per_user if self.unit == "user" else None
-        for stream in some:
-            if w is not None:
-                legal = first_of_users(stream, w)
-                yield from user_replaced(legal, records) if replaces else user_removed(legal)
-            elif replaces:
-                yield from (letter_replaced if self.replaces == "letter" else replaced)(stream, records)
-            else:
-                yield from nulled(stream) if self.removal == "null" else removed(stream)
+    def _without_one(self, stream: Stream) -> Iterator[Pair]:
+        return nulled(stream) if self.removal == "null" else removed(stream)
 
     def encoder(self) -> Encoder:
         return WordEnds(self._domain, gap=self.gap, once=self.once_per_user, most=self.max_words)
@@ -120,6 +96,7 @@ class SubstringCounts(StringStatistic):
         relation, by_user = self._relation(), self.unit == "user"
         if self.removal not in ("joined", "null"):
             raise ConfigurationError('removal is "joined" or "null"')
+        self._settle_replaced()
         if self.replaces not in ("letter", "record"):
             raise ConfigurationError('replaces is "letter" or "record"')
         if self.removal == "null" and relation is Neighbours.REPLACE:

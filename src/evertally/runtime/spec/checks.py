@@ -19,6 +19,7 @@ def check_whole(spec: StreamSpec) -> None:
     _check_events(spec)
     _check_publication(spec)
     _check_protected(spec)
+    _check_owners(spec)
     for query in spec.queries:
         needed = query.record.needs_rate and query.record.rests_on_rate(query.mechanism)
         if needed and spec.max_events_per_tick is None:
@@ -133,6 +134,19 @@ def _check_protected(spec: StreamSpec) -> None:
                 "protects",
                 which,
             )
+
+
+def _check_owners(spec: StreamSpec) -> None:
+    """One column says whose a record is: that of the stream where users are protected, otherwise the query's own."""
+    for number, query in enumerate(spec.queries, 1):
+        owner = query.record.owner
+        if owner is None:
+            continue
+        if spec.unit == "user" and owner.option in query.parameters:
+            problem = f"{owner.option} is not needed: [stream] user_column says whose an event is"
+            spec.file.refuse(problem, "query", owner.option, number)
+        if spec.unit != "user" and owner.needed(query.parameters) and owner.option not in query.parameters:
+            spec.file.refuse(f"needs {owner.option!r}, the column that says whose a record is", "query", None, number)
 
 
 def _check_publication(spec: StreamSpec) -> None:

@@ -1,0 +1,104 @@
+"""Noise for sums that weigh inputs by their age: decays, windows, any public coefficients.
+
+factorization-counting 6.10, 2.4 (S1 and S2) and 11; additions 11. With the integers r of toeplitz_factor.py the
+mechanism is "release y = R x + Z": Z discrete Gaussian with sigma^2 >= D2^2 N/(2 rho), N = sum_k r_k^2, is rho-zCDP as
+a whole, for adaptive streams; discrete Laplace of scale D1 (sum_k |r_k|)/eps is eps-DP. What leaves is the multiple of
+the resolution next to the unbiased estimate L y, half up: the exact sum and e = L Z, rounded together, so that it is a
+function of y.
+
+`Lagged` is the other way to a window: the difference of two running totals, of which each is private already.
+
+Error: sigma^2 sum_k l_k^2, at worst S D2/sqrt(2 rho) with S = sum_k c_k^2. Time O(log T) amortised per tick and column.
+Memory 8 d T bytes; without a horizon 8 d times the terms of L that matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from evertally.bounds.tails import Spread
+from evertally.counting.process import Budget, IntArray, NoiseProcess
+from evertally.counting.sqrt import FactorProcess, SqrtProcess
+from evertally.counting.toeplitz_factor import ToeplitzFactor
+from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law, Source, round_up
+from evertally.privacy import Change, PureDP
+from evertally.secret import Secret
+
+
+class ToeplitzProcess(FactorProcess[ToeplitzFactor, Law]):
+    """Noise of a factor.
+
+    >>> from evertally.counting.toeplitz_factor import root_factor
+    >>> from evertally.counting.workloads import Window
+    >>> from evertally.noise import simulation
+    >>> from evertally.privacy import ZCDP
+    >>> noise = ToeplitzProcess(ZCDP(0.5), Change(1, 1, 1), root_factor(Window(64), 1000), horizon=1000, columns=1,
+    ...                         source=simulation(0).source("demo"))
+    >>> round(noise.worst().variance ** 0.5, 3)  # S of a window of 64 ticks
+    2.675
+    """
+
+    def __init__(
+        self,
+        charge: Budget,
+        change: Change,
+        factor: ToeplitzFactor,
+        *,
+        horizon: int | None,
+        columns: int,
+        source: Source,
+        lane: str = "toeplitz",
+    ) -> None:
+        law = law_of(charge, change, factor)
+        super().__init__(factor, law, horizon=horizon, columns=columns, source=source, lane=lane)
+
+
+def law_of(charge: Budget, change: Change, factor: ToeplitzFactor) -> Law:
+    """The law of each draw: what one change moves R x by is at most its own size times the norm of a whole column of
+    the integers used, whichever ticks it is in (S1, S2)."""
+    if isinstance(charge, PureDP):
+        return DiscreteLaplace(round_up(change.l1 * factor.l1 / charge.exact_epsilon))
+    return DiscreteGaussian(round_up(change.l2_squared * factor.column_norm_squared / (2 * charge.exact_rho)))
+
+
+class Lagged(Secret):
+    """The noise of a running total minus its own noise `window` ticks ago.
+
+    >>> from evertally.counting.tree import TreeProcess
+    >>> from evertally.noise import simulation
+    >>> from functools import partial
+    >>> make = partial(TreeProcess, PureDP(1.0), Change(1, 1, 1), horizon=9, columns=1,
+    ...                source=simulation(0).source("demo"))
+    >>> total, last = make().advance(9), Lagged(make, 4).advance(9)
+    >>> bool((last[4:] == total[4:] - total[:-4]).all()), bool((last[:4] == total[:4]).all())
+    (True, True)
+    """
+
+    def __init__(self, make: Callable[[], NoiseProcess], window: int) -> None:
+        self._now, self._before, self._window = make(), make(), window
+        self.columns, self.horizon, self.tick = self._now.columns, self._now.horizon, 0
+
+    def advance(self, count: int = 1) -> IntArray:
+        noise = self._now.advance(count).copy()
+        late = min(count, self.tick + count - self._window)  # ticks of these that have a tick to look back on
+        if late > 0:
+            noise[count - late :] -= self._before.advance(late)
+        self.tick += count
+        return noise
+
+    def seek(self, tick: int) -> None:
+        self._now.seek(tick)
+        self._before.seek(max(0, tick - self._window))
+        self.tick = tick
+
+    def spread(self, tick: int) -> Spread:
+        return self._now.window_spread(tick, min(tick, self._window))
+
+    def worst(self) -> Spread:
+        if self.horizon is not None and (isinstance(self._now, SqrtProcess) or self.horizon <= self._window):
+            return self.spread(self.horizon)  # the weights of the square root only add up
+        return self._now.worst() + self._now.worst()  # as if independent
+
+    def window_spread(self, tick: int, window: int) -> Spread:
+        now = self.spread(tick)
+        return now if window == tick else now + self.spread(tick - window)
