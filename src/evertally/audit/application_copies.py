@@ -15,7 +15,7 @@ from evertally.applications.graph.on_demand import AskableGraphStatistic
 from evertally.applications.graph.options import GraphStatistic
 from evertally.applications.stacked import Stacked
 from evertally.applications.stacking import Part
-from evertally.applications.strings import SubstringCounts
+from evertally.applications.strings import FrequentSubstrings, SubstringCounts
 from evertally.applications.strings.options import StringStatistic
 from evertally.audit.whitebox import smaller
 
@@ -106,6 +106,8 @@ def _shrunk_strings(model: StringStatistic) -> dict[str, Any]:
             changed["other"] = letters[0]
         assert model.longest is not None
         changed["longest"] = min(model.longest, _LONGEST)
+    if isinstance(model, FrequentSubstrings):
+        changed |= {"above": min(model.above, 4), "most": max(model.most, 64)}  # all words are looked at
     if isinstance(model, SubstringCounts):
         if model.gap is not None:
             changed["gap"] = min(model.gap, 1)

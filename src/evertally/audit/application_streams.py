@@ -75,7 +75,8 @@ class World:
 
 
 def neighbours(model: Encoded, world: World, most: int) -> list[Pair]:
-    """Pairs of the model's relation that begin with the world's streams; at most so many."""
+    """Pairs of the model's relation: so many that begin with other streams, and up to four times as many with known
+    ones."""
     replaced = Neighbours.parse(model.neighbours) is Neighbours.REPLACE
     if model.protected_unit == "node":
         steps: Callable[[Stream], Iterator[Pair]] = lambda stream: _without_nodes(stream, world)  # noqa: E731
@@ -95,7 +96,8 @@ def neighbours(model: Encoded, world: World, most: int) -> list[Pair]:
     # A fair share for each stream: one with many neighbours does not use up what there is. Short ones have few.
     known = sorted(world.known, key=len)
     others = [world.others[i] for i in dice.permutation(len(world.others))]
-    for streams, upto in ((known, most - most // 4), (others, most)):
+    for streams, share in ((known, 4 * most), (others, most)):
+        upto = len(found) + share
         for place, stream in enumerate(streams):
             each = max(4, 2 * (upto - len(found)) // (len(streams) - place))
             if len(found) >= upto:

@@ -89,8 +89,8 @@ class Found:
 
 
 class Search:
-    """Looks for the pair of neighbours that loses most, on a small copy: all streams of so many records are tried, and
-    no more pairs than that.
+    """Looks for the pair of neighbours that loses most, on a small copy. Streams of `length` records are tried, and
+    `most` pairs of them, besides those that are known to be bad.
 
     >>> import evertally as et
     >>> model = et.graph.EdgeCount(guarantee=et.PureDP(1.0), horizon=None, key=et.simulation(0))
@@ -101,7 +101,7 @@ class Search:
 
     def __init__(self, model: Encoded, length: int, most: int) -> None:
         self.model, self._length = small_copy(model, _TICKS), length
-        self._most = most // 2 if model.unit == "user" else most  # the cap on users takes its time
+        self._most = most // 4 if model.unit == "user" else most  # the cap on users takes its time
         self._players = Players(self.model)
 
     @cached_property

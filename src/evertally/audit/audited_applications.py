@@ -101,7 +101,7 @@ APPLICATIONS: tuple[Audited, ...] = (
     _made(graph.SpanningForestCost, CONCENTRATED, None, _FUNCTIONS, max_weight=10, **_TREE),
     _made(graph.SpanningForestCost, CONCENTRATED, 100, _FUNCTIONS, why=_SPLIT, max_weight=10, max_degree=9),
     _made(graph.Components, PURE, None, _FUNCTIONS, vertices=40),
-    _made(graph.Components, PURE, 100, _FUNCTIONS, why=_SPLIT, updates="delete", initial=_RING),
+    _made(graph.Components, PURE, 100, _FUNCTIONS, updates="delete", initial=_RING),
     # strings
     _made(strings.SubstringCounts, CONCENTRATED, 365, _WORDS, alphabet="abcd", longest=4, sequence="stream"),
     _made(
@@ -155,6 +155,16 @@ APPLICATIONS: tuple[Audited, ...] = (
         replaces="record",
     ),
     _made(
+        strings.FrequentSubstrings,
+        CONCENTRATED,
+        100,
+        _WORDS,
+        alphabet="abcd",
+        longest=4,
+        sequence="stream",
+        above=50,
+    ),
+    _made(
         strings.EpisodeCounts, CONCENTRATED, 100, _ORDERS, why=_EPISODES, alphabet="abc", longest=2, sequence="stream"
     ),
     _made(
@@ -167,6 +177,7 @@ APPLICATIONS: tuple[Audited, ...] = (
         words=["ab", "bc"],
         sequence="user",
         neighbours="replace",
+        replaces="letter",
     ),
     _made(
         strings.EpisodeCounts,

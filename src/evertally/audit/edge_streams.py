@@ -37,6 +37,7 @@ _GOLDEN = (
     "02 13 01 23 03 12",
     "02 02 02 12 12 12 01 01",  # where every copy counts
     "01 02 01 02",  # two edges of one user, and both once more
+    "01 02 03 01 02 03",
 )
 
 
@@ -120,6 +121,8 @@ def world_of_edges(model: GraphStatistic, length: int, seed: int = 0) -> World:
         bad = [(a, b, a, b)[:n] for n in (3, 4) for a, b in (((0, 1), (0, 1)), ((0, 1), (0, 2)))]
     tried = all_others(length if len(variants) == 1 else length - 1, dice)
     streams, others = ([stream for edges in some if known(edges) for stream in of(edges)] for some in (bad, tried))
+    if model.updates == "both":  # toggles, which must be nothing
+        streams += [tuple(Sent(record((0, 1), "toggle")) for _ in range(n)) for n in (3, 4, 5)]
     loop = record((0, 0), variants[0])
     every = [edge for edge in combinations(range(_NODES), 2) if known((edge,))]
 

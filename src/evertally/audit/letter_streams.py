@@ -14,7 +14,19 @@ from evertally.audit.application_streams import Sent, Stream, World
 
 NOWHERE = "evertally-undeclared"  # a letter of no alphabet
 _LETTERS = 2  # of streams that are all tried
-_GOLDEN = ("aaaabaa", "aaabaaa", "aaaaa", "aabaa", "abababa", "ababbab", "abcabcabc", "aabbaabb", "abacaba", "aaaaaaa")
+_GOLDEN = (
+    "aaaabaa",
+    "aaabaaa",
+    "aaaaa",
+    "aabaa",
+    "abababa",
+    "ababbab",
+    "abcabcabc",
+    "aabbaabb",
+    "abacaba",
+    "aaaaaaa",
+    "abbcab",
+)
 _USERS = ("ann", "bob")
 
 

@@ -7,7 +7,7 @@ must make no difference (factorization-counting 6.0).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from evertally.applications.encoded import Encoded
 from evertally.applications.graph import CutGraph, DegreeVector
 from evertally.applications.graph.options import GraphStatistic
 from evertally.applications.lazy import LazyEngine
+from evertally.applications.strings import FrequentSubstrings
 from evertally.applications.strings.options import StringStatistic
 from evertally.audit.attacks import Finding
 from evertally.audit.game import Factory
@@ -30,6 +31,11 @@ Ask = Callable[[Any, Any, Any], int]  # mechanism, release, what is asked for
 def is_askable(model: Encoded) -> bool:
     """Whether there is something to ask for."""
     return isinstance(model._engine, LazyEngine) and model.unit == "event"
+
+
+def finds_words(model: Encoded) -> TypeGuard[FrequentSubstrings]:
+    """Whether what is shown is a matter of noisy counts, and not of options."""
+    return isinstance(model, FrequentSubstrings)
 
 
 def questions_of(model: Encoded) -> tuple[list[Any], Ask]:
@@ -57,6 +63,21 @@ def records_of(model: Encoded, wanted: Any) -> list[Any]:
     assert isinstance(model, GraphStatistic)
     edge = wanted if isinstance(model, CutGraph) else (wanted, "1")
     return [("insert", *edge) if model.updates == "both" else edge]
+
+
+def found_attack(make: Factory) -> Finding:
+    """Compares the words that a release shows, because they occur often, with the answers to all questions: what is
+    found must follow from them alone."""
+    for number in range(_KEYS):
+        made = make(simulation(number))
+        asked = [made._domain.alphabet.letters_of(made._domain.word(n)) for n in _some_words(made)]
+        for records in (records_of(made, asked[0]) * 3, []):
+            shown = made.step(records).value
+            texts = {made._domain.text(n): made._domain.word(n) for n in made._domain.all()}
+            answers = {text: made.count(made._domain.alphabet.letters_of(word)).value for text, word in texts.items()}
+            if shown != {text: value for text, value in answers.items() if value >= made.above}:
+                return Finding("found", True, "words are shown for another reason than their noisy count")
+    return Finding("found", False, f"under {_KEYS} keys all words above the threshold are shown, and no others")
 
 
 def question_attack(make: Factory) -> Finding:

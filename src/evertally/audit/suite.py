@@ -77,7 +77,7 @@ class Sizes:
     least: int = 2000  # games of any adversary
     wait: int = 30  # ticks for which an interval of a partition waits
     streams: int = 4  # ticks of streams of insertions and deletions, records of edges and letters, that are all tried
-    pairs: int = 400  # of neighbours that are tried, for graphs and strings
+    pairs: int = 300  # of neighbours that are tried, for graphs and strings
 
     def games(self, ticks: int, columns: int, main: bool) -> int:
         games = min(self.trials, self.numbers // (ticks * columns))
@@ -310,6 +310,8 @@ def _application_steps(factory: Factory, model: Encoded, rules: _Rules) -> list[
     steps.append(Step(pair.name, game))
     if questions.is_askable(model):
         steps += _as_steps(model, [("questions", lambda: questions.question_attack(again(search.model)))])
+    if questions.finds_words(model):
+        steps += _as_steps(model, [("found", lambda: questions.found_attack(again(search.model)))])
     return steps + _contract_steps(factory, model)
 
 
@@ -360,12 +362,13 @@ def _contract_steps(factory: Factory, model: Any) -> list[Step]:
         return []
     inputs = _inputs(model)
     found: Attacks = [("replay", lambda: attacks.replay_attack(factory, *inputs[:2]))]
-    known_form = is_question(model) or is_dynamic(model) or is_encoded(model)
-    if known_form:  # of other mechanisms the labels of a release are its content, not its form
+    counted = is_encoded(model) and not questions.finds_words(model)
+    if is_question(model) or is_dynamic(model) or counted:
+        # Of other mechanisms the labels of a release are its content, not its form.
         found.append(("bad record", lambda: attacks.bad_record_attack(factory)))
     if model.horizon is not None and model.horizon <= _LONGEST_ATTACK:
         found.append(("horizon", lambda: attacks.horizon_attack(factory, inputs[1])))
-    if is_encoded(model):
+    if counted:
         found.append(("shown", lambda: attacks.metadata_attack(factory, inputs, [[] for _ in inputs], "shown")))
     if is_dynamic(model) or is_encoded(model) or (is_question(model) and not model._task.selects):
         found.append(("restore", lambda: attacks.restore_attack(factory, inputs, copies=3)))
