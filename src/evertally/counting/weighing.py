@@ -6,6 +6,7 @@ they have beyond whole numbers is rounded together with the noise.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -124,3 +125,51 @@ class WeightedEngine(LinearEngine):
     def error_bound(self, beta: float, tick: int | None, trust_largest: bool = False) -> float:
         largest = int(np.max(self._alpha[: self.noise.horizon])) if tick is None else int(self._alpha[tick - 1])
         return path_bound(self.noise, beta, tick) * largest
+
+
+class AverageEngine(LinearEngine):
+    """Noisy running totals divided by the number of ticks, in whole steps of 1/`parts`: post-processing alone.
+
+    >>> from evertally.counting.accumulate import AccumulatingProcess
+    >>> from evertally.noise import ZeroNoise
+    >>> from evertally.privacy import Change, PureDP
+    >>> def noise():
+    ...     return AccumulatingProcess(PureDP(1), Change(1, 1, 1), horizon=3, columns=1, source=ZeroNoise().source())
+    >>> engine = AverageEngine(noise, 10)
+    >>> engine.play(np.array([[1], [2], [5]]), engine.start()).rows.tolist()
+    [[10], [15], [27]]
+    """
+
+    def __init__(self, make: Callable[[], NoiseProcess], parts: int) -> None:
+        super().__init__(make)
+        self._parts = parts
+
+    def play(self, batch: Rows, state: IntArray) -> Played:
+        first = self.noise.tick + 1
+        played = super().play(batch, state)
+        t = np.arange(first, first + len(played.rows), dtype=np.int64)[:, None]
+        return Played((2 * self._parts * played.rows + t) // (2 * t), None, played.state)
+
+    def accuracy(self, tick: int) -> Accuracy:
+        return Averaged(self.noise.spread(tick), tick, self._parts)
+
+    def error_bound(self, beta: float, tick: int | None, trust_largest: bool = False) -> float:
+        if tick is not None:
+            return path_bound(self.noise, beta, tick) / tick + 0.5 / self._parts
+        first, whole = path_bound(self.noise, beta, 1), path_bound(self.noise, beta)
+        return max(first, whole / 2) + 0.5 / self._parts  # from the second tick on at most half of the largest error
+
+
+class Averaged:
+    """The accuracy of a total divided by the tick, and rounded to a grid."""
+
+    def __init__(self, total: Accuracy, tick: int, parts: int) -> None:
+        self._total, self._tick, self._parts = total, tick, parts
+
+    @property
+    def stddev(self) -> float | None:
+        stddev = self._total.stddev
+        return None if stddev is None else math.hypot(stddev / self._tick, 1 / (self._parts * math.sqrt(12)))
+
+    def radius(self, beta: float) -> float:
+        return self._total.radius(beta) / self._tick + 0.5 / self._parts

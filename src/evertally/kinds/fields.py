@@ -81,7 +81,9 @@ def _workload(value: dict[str, Any]) -> dict[str, Any]:
     except ConfigurationError as error:
         raise ValueError(str(error)) from None
     assert workload is not None
-    if "resolution" in (table := workload.table()):
+    if "average" in (table := workload.table()):
+        raise ValueError("a stream releases whole numbers: release the total, and divide it by the number of ticks")
+    if "resolution" in table:
         raise ValueError("a stream releases whole numbers: leave out resolution, or count in a finer unit")
     return table
 

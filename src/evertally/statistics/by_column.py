@@ -21,6 +21,11 @@ class ByColumn(Mechanism):
     other: str | None = option("A column for labels that were not declared; None: they are dropped.", default=None)
 
     @property
+    def protected_unit(self) -> str:
+        # One item of an event is less than the event: no promise covers both.
+        return "item of an event" if getattr(self, "protects", "event") == "item" else self.unit
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """What the columns are called, `other` included."""
         assert isinstance(self._door, EachColumn)

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from evertally.contract.forms import RowForm
 from evertally.contract.options import check_neighbours, option, statistic
 from evertally.contract.parts import Accuracy, Blueprint, Door, Engine, Form, IntArray, Options
+from evertally.contract.ticks import last_tick
 from evertally.counting import age_ways
 from evertally.counting.choose import build, choose, rank
 from evertally.counting.processes import Setting
-from evertally.counting.weighing import AgeEngine, WeightedEngine
-from evertally.counting.workloads import ByAge, Series, Weights, Workload, read
+from evertally.counting.weighing import AgeEngine, AverageEngine, WeightedEngine
+from evertally.counting.workloads import Average, ByAge, Series, Weights, Workload, read
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
 from evertally.noise import ItemSource
@@ -30,7 +31,8 @@ class Weighing(Linear):
     """Linear statistics with a workload. Not used directly; see `Counter`, `VectorCounter`, `Histogram`."""
 
     workload: Workload | None = option(
-        "What is summed up: None for the running total, or one of et.workloads (Decay, Window, Toeplitz, Weights).",
+        "What is released: None for the running total, or one of et.workloads (Decay, Window, Toeplitz, Weights, "
+        "Average).",
         default=None,
     )
 
@@ -39,6 +41,8 @@ class Weighing(Linear):
         if isinstance(self.workload, ByAge):
             return age_ways.rank(self.guarantee, self._setting, self.workload)
         ranked = rank(self.guarantee, self._setting)
+        if isinstance(self.workload, Average):
+            return ranked  # errors of the total, which are divided by the tick
         if self.workload is None or self.workload.alpha is None:
             return ranked
         largest = max(self.workload.alpha[: self.horizon])
@@ -70,6 +74,8 @@ class Weighing(Linear):
         setting = Setting(change, self.horizon, columns, memory_limit, self.radix)
         if isinstance(workload, Weights):
             moved, limit, mechanism, charge, engine, shown = _by_tick(self, workload, setting, form)
+        elif isinstance(workload, Average):
+            moved, limit, mechanism, charge, engine, shown = _averaged(self, workload, setting, form)
         else:
             moved, limit, mechanism, charge, engine, shown = _by_age(self, workload, setting, form)
         if contribution.max_weight > limit:
@@ -103,6 +109,19 @@ def _by_age(me: Weighing, workload: ByAge, setting: Setting, form: Form) -> tupl
 
     shown = form if series.unit == 1 and series.step == 1 else OnGrid(form, series)
     return setting.change, series.limit, choice.mechanism, choice.charge, engine, shown
+
+
+def _averaged(me: Weighing, workload: Average, setting: Setting, form: Form) -> tuple[Any, ...]:
+    me._setting = setting
+    choice = me._choice = choose(me.guarantee, setting, me.mechanism)
+    parts = workload.resolution.denominator
+
+    def engine(source: ItemSource) -> Engine:
+        return AverageEngine(lambda: build(choice, setting, source), parts)
+
+    limit = 2**61 // (last_tick(setting.horizon) * 2 * parts)
+    grid = Series((1,), 1, workload.resolution)
+    return setting.change, limit, choice.mechanism, choice.charge, engine, OnGrid(form, grid)
 
 
 def _by_tick(me: Weighing, workload: Weights, setting: Setting, form: Form) -> tuple[Any, ...]:

@@ -67,7 +67,7 @@ class Followed(GraphStatistic):
             mild = self._one_sign and at.case == "plain" and not (at.deletes or at.counted)
             price = Price(2 * one.gamma_squared, 2 * one.l1) if mild else one.times(2)
         how = f"{self._word}, {at.case}" + (", deletions" if at.deletes else ", every copy" if at.counted else "")
-        return Certified(price.change(), f"FC 6.5, {how}", one.change(), price.split)
+        return Certified(price.change(), f"factorization-counting 6.5, {how}", one.change(), price.split)
 
     def encoder(self) -> Following:
         return Following(self._gate(), self._function, self._edges, self._empty(), self._at.deletes)

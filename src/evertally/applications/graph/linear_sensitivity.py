@@ -45,7 +45,7 @@ def of_record(shape: Shape, ingestion: Ingestion, relation: Neighbours) -> Certi
     Change(l1=8, l2_squared=16, linf=8)
     """
     removal = _change(ADD_REMOVE[ingestion][shape])
-    section = f"FC 6.5, {shape}, {ingestion}"
+    section = f"factorization-counting 6.5, {shape}, {ingestion}"
     if relation is Neighbours.ADD_REMOVE:
         return Certified(removal, section)
     own = REPLACE.get(ingestion)
@@ -60,9 +60,10 @@ def of_weights(max_weight: int, signed: bool, relation: Neighbours) -> Certified
     """
     removal = Change(1, 1, 1).group(max_weight)
     if relation is Neighbours.ADD_REMOVE:
-        return Certified(removal, "FC 6.4, cut vector")
+        return Certified(removal, "factorization-counting 6.4, cut vector")
     one = Change(2, 4, 2) if signed else Change(2, 2, 2)
-    return Certified(one.group(max_weight), f"FC 6.4, cut vector, REPLACE{', signed' if signed else ''}", removal)
+    section = f"factorization-counting 6.4, cut vector, REPLACE{', signed' if signed else ''}"
+    return Certified(one.group(max_weight), section, removal)
 
 
 def of_node(shape: Shape, max_degree: int) -> Certified:
@@ -73,7 +74,7 @@ def of_node(shape: Shape, max_degree: int) -> Certified:
     """
     d = max_degree
     rows = _row((d * d, d), (d * d + d, 2 * d), (d, d))
-    return Certified(_change(rows[shape]), f"FC 6.5, {shape}, node level")
+    return Certified(_change(rows[shape]), f"factorization-counting 6.5, {shape}, node level")
 
 
 def _change(row: tuple[int, int]) -> Change:

@@ -70,7 +70,7 @@ class Triangles(Followed):
     >>> friends.step([("ann", "bob"), ("bob", "cid"), ("cid", "ann"), ("ann", "ann"), None]).tick
     1
     >>> friends.certified().change.l2_squared, friends.certified().section
-    (12005, 'FC 6.5, Triangles, projected')
+    (12005, 'factorization-counting 6.5, Triangles, projected')
     """
 
     _word: ClassVar[str] = "Triangles"
