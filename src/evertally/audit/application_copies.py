@@ -62,8 +62,7 @@ def _shrunk_graph(model: GraphStatistic) -> dict[str, Any]:
     names: list[str] | None = getattr(model, "_names", None)
     if model.updates == "delete":
         # All edges of four vertices; the weights of a forest are small and large.
-        assert names is not None
-        vertices = names[:_COMPLETE]
+        vertices = [str(number) for number in range(_COMPLETE)] if names is None else names[:_COMPLETE]
         edges: list[Any] = list(combinations(vertices, 2))
         if isinstance(model, SpanningForestCost):
             edges = [(*edge, model.max_weight * (i % 2)) for i, edge in enumerate(edges)]
@@ -111,6 +110,8 @@ def _shrunk_strings(model: StringStatistic) -> dict[str, Any]:
     if isinstance(model, SubstringCounts):
         if model.gap is not None:
             changed["gap"] = min(model.gap, 1)
+        if model.removal == "null":
+            changed["other"] = None  # a null can be sent where undeclared letters are nothing else
         if model.max_words is not None:
             changed["max_words"] = min(model.max_words, _CAP_OF_LETTERS)
     return changed

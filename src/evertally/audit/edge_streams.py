@@ -25,6 +25,8 @@ Edges = tuple[Edge, ...]
 _NODES = 4  # of streams that are all tried
 _ALL_WAYS = 4  # longer streams have some weights and actions, not all
 _GOLDEN = (
+    "01",
+    "01 23",
     "01 02 13",  # D = 1: both ends are full
     "01 12 23 34 45",  # ranks of kept edges alone would flip all of them
     "01 12 02 23 13 34 24 45 35 56 46 67 57",

@@ -65,7 +65,7 @@ def message_report(model: LocalMessage) -> Report:
     >>> protocol = et.local.Protocol(guarantee=et.ZCDP(0.5), clients=100, low=0, high=1, cells=16)
     >>> report = message_report(LocalMessage(protocol, et.simulation(0)))
     >>> round(report.fraction, 6), report.adversary
-    (1.0, 'cell 1 against cell 13')
+    (1.0, 'cell 1 against cell 14')
     """
     protocol, claimed = with_cells(model.protocol, _CELLS), claimed_mu(model.charge.rho)
     key = Recording(ZeroNoise())
