@@ -63,6 +63,11 @@ _STACK = {
     "orders": part(strings.EpisodeCounts, alphabet="abc", words=["ab", "bc"], sequence="stream"),
 }
 _GRAPHS = {"edges": part(graph.EdgeCount), "triangles": part(graph.Triangles, max_degree=20)}
+_DEGREES = {
+    "edges": part(graph.EdgeCount),
+    "degrees": part(graph.DegreeVector, vertices=20),
+    "bins": part(graph.DegreeHistogram, vertices=20, max_degree=5),
+}
 
 APPLICATIONS: tuple[Audited, ...] = (
     # graphs: sums over edges
@@ -192,7 +197,7 @@ APPLICATIONS: tuple[Audited, ...] = (
     ),
     # stacks
     _made(Stacked, PURE, 100, _STACKS, why=_PARTS, first=_STACK, multipliers={"letters": 2, "orders": 2}),
-    _made(Stacked, CONCENTRATED, None, _STACKS, why=_PARTS, first=_STACK, **_TREE),
+    _made(Stacked, PURE, None, _STACKS, first=_DEGREES),
     _made(Stacked, CONCENTRATED, 100, _STACKS, why=_PARTS, first=_GRAPHS),
     # messages
     _message(ZCDP(0.5), 100, cells=32),
