@@ -30,7 +30,7 @@ _GARBAGE: tuple[Any, ...] = (None, "many", float("nan"), float("inf"), -(10**400
 class LocalMessage:
     """One client as a mechanism of one tick: a cell goes in, the message comes out."""
 
-    columns, horizon, mechanism, audited_as = 1, 1, "local", "Client"
+    columns, horizon, mechanism, audited_as, exactness = 1, 1, "local", "Client", "exact"
 
     def __init__(self, protocol: Protocol, key: NoiseKey) -> None:
         self.protocol, self._key = protocol, key
