@@ -13,11 +13,13 @@ from audit.probes.applications import row
 from evertally.applications.encoder import Rule
 from evertally.applications.strings.sequences import WordEnds
 from evertally.audit.application_copies import small_copy
+from evertally.audit.application_games import WorstNeighbours
 from evertally.audit.application_streams import ME, Pair, Players, Sent, neighbours, ticks_of
 from evertally.audit.applications import Search, world_of
 from evertally.audit.edge_streams import double_stars, drawn, short_streams
 from evertally.audit.exact import exact_columns
 from evertally.audit.local_messages import LocalMessage, message_report
+from evertally.audit.report import measure_mu
 from evertally.audit.suite import plan
 from evertally.audit.together import Together
 
@@ -169,6 +171,43 @@ def test_noise_that_is_missing_is_a_broken_promise():
 def test_refined_estimates_have_no_formula():
     report = row(et.graph.EdgeCount, guarantee=PURE, horizon=100, mechanism="honaker")
     assert (report.method, report.passed) == ("not here", True)
+
+
+class Quieter:
+    """A key under which every draw is half of what it should be."""
+
+    def __init__(self, key):
+        self.key = key
+
+    def source(self, *path):
+        made = self.key.source(*path)
+        draws = made.draws
+        made.draws = lambda *given, **more: draws(*given, **more) // 2
+        return made
+
+
+def test_games_see_draws_of_another_law():
+    """The closed form trusts that a draw has the law it names; the most powerful score does not."""
+    given = {"vertices": 4, "copies": "absent", "protects": "node", "mechanism": "epoch-tree"}
+    played = Search(made(et.graph.Triangles, guarantee=et.ZCDP(4.0), **given), 3, 20).game()
+    assert played.gaussian
+    options = {"ticks": len(played.left), "trials": 300, "seed": 1}
+    honest = measure_mu(played.mechanism, WorstNeighbours(played), **options)
+    assert honest.passed
+    assert honest.fraction > 0.6
+    assert not measure_mu(lambda key: played.mechanism(Quieter(key)), WorstNeighbours(played), **options).passed
+
+
+def test_scores_of_laplace_noise_are_ratios_of_likelihoods():
+    """One tick, one draw: what is released lies between the sums of both streams, or outside."""
+    played = Search(made(et.graph.EdgeCount, guarantee=et.PureDP(4.0), copies="counted"), 2, 20).game()
+    left, right = (float(side[0, 0]) for side in (played.left_sums, played.right_sums))
+    paths = np.zeros((2, len(played.left), 1)) + played.right_sums
+    paths[0] = played.left_sums
+    assert left - right in (1.0, 0.0)
+    up, down = played.score(paths)
+    assert up == pytest.approx(-down)
+    assert 0 < up <= 4.0 * (1 + 1e-9)
 
 
 def test_the_steps_of_a_plan():

@@ -23,6 +23,7 @@ from evertally.applications.lazy import LazyEngine
 from evertally.applications.stacked import Stacked
 from evertally.applications.strings.options import StringStatistic
 from evertally.audit.application_copies import small_copy
+from evertally.audit.application_games import Neighbours
 from evertally.audit.application_streams import (
     Changes,
     Groups,
@@ -41,7 +42,6 @@ from evertally.audit.gaussian import claimed_mu, impulse_response
 from evertally.audit.letter_streams import world_of_letters
 from evertally.audit.report import Report
 from evertally.audit.whitebox import smaller
-from evertally.noise import NoiseKey
 from evertally.privacy import ZCDP, PureDP
 
 _TICKS = 63  # of the noise matrix: 6 epochs where there is no horizon
@@ -182,47 +182,20 @@ class Search:
             return pair, (1,) * len(pair.left)
         return found.pair, tuple(size for size in found.groups if size)
 
-    def played(self, key: NoiseKey) -> OneOfTwo:
+    def game(self) -> Neighbours:
         """The game with the worst pair, at a promise so weak that few games show it."""
-        return OneOfTwo(*self._loud, *self._arrivals, key)
-
-    @cached_property
-    def _loud(self) -> tuple[Encoded, Any]:
         model: Any = self.model
-        made: Any = smaller(model, model.horizon, guarantee=loud(model.guarantee))
-        return made, made._blueprint().engine
-
-    @cached_property
-    def _arrivals(self) -> tuple[list[Any], list[Any], list[int]]:
         pair, groups = self._shortened()
-        moved = np.array([self._in_columns(one) for one in self._players.difference(pair, groups)])
-        columns = np.flatnonzero(moved.any(axis=0)).tolist() or [0]
-        left, right = (list(self._players.arrivals(ticks_of(stream, groups))) for stream in (pair.left, pair.right))
-        return left, right, columns
-
-
-class OneOfTwo:
-    """A mechanism for games: the first row says which of two streams is played, later ones nothing."""
-
-    columns = 1
-
-    def __init__(
-        self, model: Encoded, engine: Any, left: list[Any], right: list[Any], columns: list[int], key: NoiseKey
-    ) -> None:
-        self._sides, self._columns = (right, left), columns
-        self._engine = engine(key.source("audit"))
-        self._state, self._side, self._tick = self._engine.start(), 0, 0
-        self.guarantee, self.charge = model.guarantee, model.charge
-        self.mechanism, self.horizon = model.mechanism, len(left)
-        self.audited_as = type(model).__name__
-
-    def step(self, row: int) -> FloatArray:
-        if not self._tick:
-            self._side = int(row != 0)
-        self._engine.begin(self._tick)
-        played = self._engine.play([self._sides[self._side][self._tick]], self._state)
-        self._state, self._tick = played.state, self._tick + 1
-        return np.asarray(played.rows[-1][self._columns], dtype=np.float64)
+        rows = [
+            np.array([self._in_columns(changes) for changes in self._players.path(stream, groups)])
+            for stream in (pair.left, pair.right)
+        ]
+        columns = np.flatnonzero((rows[0] - rows[1]).any(axis=0)).tolist() or [0]
+        arrivals = [list(self._players.arrivals(ticks_of(stream, groups))) for stream in (pair.left, pair.right)]
+        public: Any = getattr(model._engine, "base", np.zeros(rows[0].shape[1]))  # a graph to begin with
+        left, right = (np.cumsum(side[:, columns], axis=0) + public[columns].astype(np.float64) for side in rows)
+        weak = smaller(model, model.horizon, guarantee=loud(model.guarantee))
+        return Neighbours(weak, arrivals[0], arrivals[1], columns, left, right)
 
 
 def _grouped(rows: FloatArray) -> tuple[float, Groups]:

@@ -32,6 +32,7 @@ import numpy as np
 
 from evertally.applications.encoded import Encoded
 from evertally.audit import adversaries, attacks, questions, whitebox
+from evertally.audit.application_games import WorstNeighbours
 from evertally.audit.applications import Search, is_encoded, world_of
 from evertally.audit.columns import close_pair_of, column_audits, counters_behind, replicas, worker_of
 from evertally.audit.dynamic import dynamic_audits, game_of, inputs_of, is_dynamic
@@ -298,16 +299,16 @@ def _dynamic_steps(factory: Factory, model: Dynamic, rules: _Rules) -> list[Step
 def _application_steps(factory: Factory, model: Encoded, rules: _Rules) -> list[Step]:
     search = Search(model, rules.sizes.streams, rules.sizes.pairs)
     steps = [Step("neighbours", search.report), Step("restarts", search.whole)]
-    pair = adversaries.Scripted("the worst neighbours", np.array([[1]]), np.array([[0]]))
 
     def game() -> Report:
         # Made when it is played: the search comes before it.
-        trials = max(_FEWEST_GAMES, rules.sizes.objects // 8)
-        played = search.played(simulation(0))
-        options = rules.options(50, played.horizon) | {"claim": played.guarantee}
-        return judge_of(played.guarantee)(search.played, pair, trials, **options)
+        played, trials = search.game(), max(_FEWEST_GAMES, rules.sizes.objects // 8)
+        weak = played.model.guarantee
+        judged = measure_mu if isinstance(weak, ZCDP) and played.gaussian else judge_of(weak)
+        options = rules.options(50, len(played.left)) | ({} if judged is measure_mu else {"claim": weak})
+        return judged(played.mechanism, WorstNeighbours(played), trials, **options)
 
-    steps.append(Step(pair.name, game))
+    steps.append(Step("the worst neighbours", game))
     if questions.is_askable(model):
         steps += _as_steps(model, [("questions", lambda: questions.question_attack(again(search.model)))])
     if questions.finds_words(model):
