@@ -212,3 +212,13 @@ def test_processes_of_others_have_rows_without_memory_only() -> None:
 def test_plans_rank_processes() -> None:
     ranked = et.plan(CutGraph, vertices=NODES, guarantee=et.ZCDP(0.5), horizon=100)
     assert all(name in str(ranked) for name in ("sqrt", "tree", "honaker"))
+
+
+def test_weights_are_in_the_address_without_vertices_too() -> None:
+    """Other bounds of weights are other data under one name: the same noise would publish the difference."""
+    options: dict[str, Any] = {"copies": "counted", "max_weight": 5, "guarantee": et.ZCDP(1), "horizon": 9}
+    prints = {
+        et.graph.CutGraph(**options | other, key=et.simulation(1)).noise_fingerprint
+        for other in ({}, {"signed": True}, {"max_weight": 6})
+    }
+    assert len(prints) == 3

@@ -281,3 +281,37 @@ def test_what_is_refused(options: dict[str, Any], words: str) -> None:
 def test_what_is_no_part(kind: Any) -> None:
     with pytest.raises(et.ConfigurationError, match="a part is"):
         et.part(kind)
+
+
+def _watching(*names: str) -> et.Stacked:
+    part = et.part(et.graph.DegreeVector, watch=list(names))
+    return et.Stacked({"d": part}, guarantee=et.ZCDP(0.5), horizon=9, key=et.simulation(1))
+
+
+def test_what_is_shown_of_many_is_in_the_address() -> None:
+    """Other coordinates in the same columns would have the same noise, and publish the difference."""
+    assert _watching("ann").noise_fingerprint != _watching("cem").noise_fingerprint
+    assert _watching("ann").noise_fingerprint == _watching("ann").noise_fingerprint
+    with pytest.raises(et.ConfigurationError, match="watch"):
+        et.Stacked({"d": et.part(et.graph.DegreeVector)}, guarantee=et.ZCDP(0.5), horizon=9, key=et.simulation(1))
+
+
+def test_a_stack_of_a_graph_that_loses_edges_begins_with_all_of_them() -> None:
+    lost: dict[str, Any] = {"updates": "delete", "vertices": 4, "initial": [(0, 1), (1, 2), (2, 3)]}
+    classes = {"edges": et.graph.EdgeCount, "degrees": et.graph.DegreeVector, "parts": et.graph.Components}
+    stack = et.Stacked(
+        {name: et.part(kind, **lost) for name, kind in classes.items()},
+        guarantee=et.ZCDP(0.5),
+        horizon=9,
+        max_window=3,
+        key=ZeroNoise(),
+    )
+    assert stack.step([(0, 1)]).value == {"edges": 2, "degrees": {"0": 0, "1": 1, "2": 2, "3": 1}, "parts": 2}
+    assert stack.step([(1, 2)]).value["parts"] == 3
+    assert stack.last(2).value == {"edges": -2, "degrees": {"0": -1, "1": -2, "2": -1, "3": 0}, "parts": 2}
+
+
+def test_a_stack_protects_what_its_parts_do() -> None:
+    parts = {"a": et.part(et.Histogram, categories=["a", "b"], max_per_event=2, protects="item")}
+    stack = et.Stacked(parts, guarantee=et.ZCDP(0.5), horizon=9, key=et.simulation(1))
+    assert (stack.protected_unit, stack.contribution.protects) == ("item of an event", "item")

@@ -90,6 +90,28 @@ ALL_KINDS: list[dict[str, Any]] = [
     },
 ]
 
+_ROOMS = [f"room {n}" for n in range(40)]
+_MOVES = {"columns": ["ward", "next"]}
+_BEDS = {"columns": ["room", "ward"]}
+_KNOWN = {**_MOVES, "vertices": WARDS}
+_CUPS = {"column": "drink", "alphabet": ["tea", "coffee"], "sequence": "stream"}
+ALL_KINDS += [
+    {"name": "moves", "kind": "cut_graph", **_KNOWN, "weight": "minutes", "max_weight": 60, "copies": "counted"},
+    {"name": "beds", "kind": "cut_graph", **_BEDS, "vertices": [*WARDS, *_ROOMS], "copies": "counted"},
+    {"name": "ways", "kind": "edge_count", **_MOVES},
+    {"name": "ways-of-wards", "kind": "degree_vector", **_KNOWN, "copies": "counted"},
+    {"name": "triangles", "kind": "triangles", **_KNOWN},
+    {"name": "stars", "kind": "stars", **_KNOWN, "k": 2},
+    {"name": "paths", "kind": "subgraphs", **_KNOWN, "pattern": [["a", "b"], ["b", "c"]]},
+    {"name": "hubs", "kind": "high_degree", **_BEDS, "threshold": 3},
+    {"name": "by-degree", "kind": "degree_histogram", **_BEDS, "vertices": [*WARDS, *_ROOMS], "max_degree": 12},
+    {"name": "forest", "kind": "spanning_forest_cost", **_KNOWN, "weight": "minutes", "max_weight": 60},
+    {"name": "groups", "kind": "components", **_BEDS, "vertices": [*WARDS, *_ROOMS]},
+    {"name": "cups", "kind": "substring_counts", **_CUPS, "longest": 2},
+    {"name": "often-cups", "kind": "frequent_substrings", **_CUPS, "longest": 3, "above": 400},
+    {"name": "then", "kind": "episode_counts", **_CUPS, "words": ["tea coffee", "coffee tea coffee"]},
+]
+
 
 def _toml(value: Any) -> str:
     if isinstance(value, Mapping):
@@ -169,6 +191,6 @@ class Clinic:
 
 
 def visit(
-    ward: str = "north", drink: str = "tea", room: int = 0, minutes: int = 30, comes: bool = True
+    ward: str = "north", drink: str = "tea", room: int = 0, minutes: int = 30, comes: bool = True, to: str = "west"
 ) -> dict[str, Any]:
-    return {"ward": ward, "drink": drink, "room": f"room {room}", "minutes": minutes, "comes": comes}
+    return {"ward": ward, "drink": drink, "room": f"room {room}", "minutes": minutes, "comes": comes, "next": to}

@@ -127,6 +127,8 @@ def test_after_a_crash_of_the_service_the_page_goes_on_without_a_gap(opened: Ope
     shown_tick(page, 7)
     expect(page.locator("#state")).to_have_text("Live")
     assert set(asked) == {"4"}
+    # The history may have been on its way when the service died: it is asked for again, a little later.
+    expect(page.locator('[data-query="visits"] .plot')).to_have_attribute("aria-label", re.compile("ticks 1 to 7"))
     assert ticks_under_the_cursor(page, "visits") == [1, 2, 3, 4, 5, 6, 7]
 
 

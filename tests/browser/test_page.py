@@ -30,6 +30,20 @@ _CARDS = {  # the first query of a card -> what its view is made of
     "inside-by-ward": ".bars",
     "inside-by-stay": ".bars",
     "inside-asked": ".bars",
+    "moves": ".vertices",
+    "beds": ".vertices",
+    "ways": ".values",
+    "ways-of-wards": ".bars",
+    "triangles": ".values",
+    "stars": ".values",
+    "paths": ".values",
+    "hubs": ".values",
+    "by-degree": ".bars",
+    "forest": ".values",
+    "groups": ".values",
+    "cups": ".bars",
+    "often-cups": "table",
+    "then": ".bars",
 }
 
 

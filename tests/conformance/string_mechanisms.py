@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from conformance.hostile import GARBAGE
-from evertally.applications.strings import SubstringCounts
+from evertally.applications.strings import FrequentSubstrings, SubstringCounts
 from evertally.checks.subject import Subject
 from evertally.privacy import ZCDP, ApproxDP, PureDP
 
@@ -67,6 +69,32 @@ def substrings(
 
 
 _ALL = ["a", "b", "aa", "ab", "ba", "bb"]
+_ABOVE = 4
+
+
+def _off(value: dict[str, int], exact: dict[str, int]) -> Any:
+    """By how much noise at least must have moved each word, for it to be shown so, or not at all."""
+    missing = {word: min(0, _ABOVE - 1 - count) for word, count in exact.items()}
+    return np.array([value[word] - exact[word] if word in value else missing[word] for word in _ALL], dtype=float)
+
+
+def frequent(**options: Any) -> Subject:
+    """Words that are found, of a domain so small that all of them are looked at. Larger ones: test_frequent_words."""
+    return Subject(
+        name=f"FrequentSubstrings({', '.join(options)})",
+        make=lambda key: FrequentSubstrings(alphabet="ab", longest=2, above=_ABOVE, horizon=_TICKS, key=key, **options),
+        feed=letters,
+        truth=lambda ticks: occurrences(ticks, _ALL),
+        garbage=GARBAGE,
+        wrong_calls=_WRONG,
+        ticks=_TICKS,
+        growth=256,
+        error=_off,
+        independent_numbers=False,
+        labels=lambda mechanism, inputs: set(_ALL),
+        runs=60,
+    )
+
 
 STRING_MECHANISMS: tuple[Subject, ...] = (
     substrings(_ALL, letters, alphabet="ab", longest=2, sequence="stream", guarantee=ZCDP(0.5), horizon=_TICKS),
@@ -94,4 +122,5 @@ STRING_MECHANISMS: tuple[Subject, ...] = (
         guarantee=ApproxDP(1.0, 1e-6),
         horizon=None,
     ),
+    frequent(sequence="stream", guarantee=ZCDP(0.5)),
 )

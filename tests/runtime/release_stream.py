@@ -79,10 +79,37 @@ PRESENT = queries_text(
         **_UPDATES,
     },
 )
+# Patients and wards are joined by visits, and wards come one after the other.
+_EDGES = {"share": 0.01, "columns": ["patient", "ward"]}
+_KNOWN = {**_EDGES, "vertices": ["north", "south", "p1", "p2"]}
+_LETTERS = {"share": 0.01, "column": "ward", "alphabet": ["north", "south"], "other": "south"}
+APPLIED = queries_text(
+    {"name": "edges", "kind": "edge_count", **_EDGES},
+    {"name": "degrees", "kind": "degree_vector", **_KNOWN},
+    {"name": "cuts", "kind": "cut_graph", **_KNOWN, "weight": "minutes", "max_weight": 9, "copies": "counted"},
+    {"name": "triangles", "kind": "triangles", **_KNOWN},
+    {"name": "stars", "kind": "stars", **_EDGES, "k": 2, "max_degree": 5},
+    {"name": "copies", "kind": "subgraphs", **_KNOWN, "pattern": [["a", "b"], ["b", "c"]]},
+    {"name": "busy", "kind": "high_degree", **_EDGES, "threshold": 2},
+    {"name": "by-degree", "kind": "degree_histogram", **_EDGES, "max_degree": 3},
+    {"name": "forest", "kind": "spanning_forest_cost", **_KNOWN, "weight": "minutes", "max_weight": 9},
+    {"name": "groups", "kind": "components", **_KNOWN},
+    {"name": "words", "kind": "substring_counts", **_LETTERS, "sequence": "stream", "longest": 2},
+    {
+        "name": "often",
+        "kind": "frequent_substrings",
+        **_LETTERS,
+        "sequence": "user",
+        "by": "patient",
+        "longest": 2,
+        "above": 5,
+    },
+    {"name": "then", "kind": "episode_counts", **_LETTERS, "sequence": "stream", "words": ["north south"]},
+)
 _ROOM = (("share = 0.2\n", "share = 0.13\n"),) * 4
 
 
-def spec_of_all_kinds(write_spec: WriteSpec, present: str = PRESENT) -> StreamSpec:
+def spec_of_all_kinds(write_spec: WriteSpec, present: str = PRESENT + APPLIED) -> StreamSpec:
     path = write_spec(*WITH_UNKNOWN_QUERIES, append=COLUMN_QUERIES + UNKNOWN_QUERIES + REST + present)
     text = path.read_text()
     for old, new in _ROOM:

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -32,17 +33,18 @@ from evertally.runtime.spec import QuerySpec, StreamSpec
 LABELS = st.text(st.characters(), max_size=5)  # any text that Python can hold, lone surrogates included
 WHOLE = st.integers(-(2**70), 2**70)
 REAL = st.floats(allow_nan=False)
+PAIRS = [json.dumps(pair) for pair in combinations(["north", "south", "p1", "p2"], 2)]
 
 
-def entries(release: Any, beta: float) -> Iterator[tuple[str | None, Any, Any, Any]]:
-    """(category, value, lower, upper) as the release itself has them."""
+def entries(release: Any, beta: float, names: list[str] | None = None) -> Iterator[tuple[str | None, Any, Any, Any]]:
+    """(category, value, lower, upper) as the release itself has them; numbers in a row are ranks, or have names."""
     value, (lower, upper) = release.value, release.interval(beta=beta)
     if isinstance(value, Mapping):
         yield from ((label, number, lower[label], upper[label]) for label, number in value.items())
     elif isinstance(value, list | np.ndarray):
         columns = (list(part.tolist() if isinstance(part, np.ndarray) else part) for part in (value, lower, upper))
         for rank, one in enumerate(zip(*columns, strict=True), start=1):
-            yield str(rank), *one
+            yield str(rank) if names is None else names[rank - 1], *one
     else:
         yield None, value, lower, upper
 
@@ -59,7 +61,7 @@ def test_every_kind_of_query_comes_back_row_by_row(spec: StreamSpec) -> None:
         expected = []
         for name, release in releases.items():
             stddev = None if release.stddev is None else float(f"{release.stddev:.6g}")
-            for category, value, lower, upper in entries(release, spec.beta):
+            for category, value, lower, upper in entries(release, spec.beta, PAIRS if name == "cuts" else None):
                 expected.append((kept.tick, kept.time, name, category, value, stddev, lower, upper))
                 labels.add((name, category))
         found = list(rows(spec, kept))
@@ -67,6 +69,7 @@ def test_every_kind_of_query_comes_back_row_by_row(spec: StreamSpec) -> None:
         assert json.dumps(found) == json.dumps(expected)
         assert all(len(row) == len(FIELDS) for row in found)
     assert {("found", "north"), ("ahead", "attic"), ("order", "2"), ("middle", "south")} <= labels
+    assert {("cuts", '["north", "p2"]'), ("by-degree", ">=3"), ("words", "south north"), ("often", "south")} <= labels
     assert {category for name, category in labels if name == "numbers"} == {"7", "true", "caf\u00e9", "0"}
     assert math.isclose(releases["mean"].value, 25, abs_tol=10)
 

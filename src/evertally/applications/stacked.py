@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from evertally.applications.encoded import Certified, Encoded
 from evertally.applications.encoder import EncodedEngine, Encoder, Rule
+from evertally.applications.graph.linear import FromPublicGraph
 from evertally.applications.records import RecordDoor
 from evertally.applications.stack_options import (
     check_alike,
@@ -148,7 +151,7 @@ class Stacked(Encoded):
             for name, first, part, by in zip(given, firsts, counted, self._by, strict=True)
         ]
         width = sum(part.width for part in counted)
-        contribution = self._contributing()
+        contribution = self._contributing(protects=counted[0].made.contribution.protects)
         change = self.certified().of_unit(relation, contribution)
 
         by_user = self.unit == "user"
@@ -158,8 +161,9 @@ class Stacked(Encoded):
                 part.made._source = source  # whose order cuts long events
             return RecordDoor(read_by_user(counted) if by_user else read_by_event(counted), width)
 
+        # Which coordinate a column is, too: coordinates on demand have noise by their names, and no column, elsewhere.
         address = [
-            [name, part.made._plan.word, part.made._plan.address, by]
+            [name, part.made._plan.word, part.made._plan.address, by, *([part.named] if part.named else [])]
             for name, part, by in zip(given, counted, self._by, strict=True)
         ]
         rows = self._linear(
@@ -182,9 +186,13 @@ class Stacked(Encoded):
             if found != [part.unit for part in counted]:
                 raise ConfigurationError(f'mechanism "{rows.mechanism}" has other sensitivities; name one of {_ALIKE}')
         limit = 2**61 // last_tick(self.horizon)
-        return replace(
-            rows, engine=lambda source: EncodedEngine(Rule(self.encoder(), width, limit), rows.engine(source))
-        )
+        base = np.concatenate([by * part.base for part, by in zip(counted, self._by, strict=True)])
+
+        def engine(source: ItemSource) -> EncodedEngine:
+            made = EncodedEngine(Rule(self.encoder(), width, limit), rows.engine(source))
+            return FromPublicGraph.around(made, base) if base.any() else made
+
+        return replace(rows, engine=engine)
 
     def _release(self, row: Any, accuracy: Accuracy) -> Release:
         plain = super()._release(row, accuracy)

@@ -102,6 +102,9 @@ class StackedForm(RowForm):
         super().__init__(sum(part.width for part in parts))
         self.parts = list(parts)
 
+    def first(self) -> IntArray:
+        return np.concatenate([part.by * part.form.first() for part in self.parts], axis=1)
+
     def show(self, row: IntArray) -> dict[str, Any]:
         return {part.name: part.form.show(part.rows(row)) for part in self.parts}
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from evertally.applications.encoded import Encoded
 from evertally.applications.encoder import Changes, Encoder, add
 from evertally.applications.lazy import LazyEngine
@@ -15,6 +17,7 @@ from evertally.applications.records import Record, RecordDoor, Records
 from evertally.contract.doors import RowDoor
 from evertally.contract.forms import LabelledForm, NumberForm, RowForm
 from evertally.contract.mechanism import Mechanism
+from evertally.contract.parts import IntArray
 from evertally.errors import ConfigurationError
 from evertally.noise import ZeroNoise
 from evertally.privacy import Change
@@ -91,6 +94,8 @@ class Counted:
         own_errors = type(made).error_bound is Mechanism.error_bound  # those of the numbers it counts
         if isinstance(made, Encoded) and isinstance(door, RecordDoor) and isinstance(form, RowForm) and own_errors:
             columns = engine.columns if isinstance(engine, LazyEngine) else {i: i for i in range(engine.width)}
+            if not columns:
+                raise ConfigurationError("a part shows something: say what, watch=[...], or declare the vertices")
             return cls(made, door.read, door.sort, made.encoder, columns, form, made.certified().change, unit)
         if is_linear(made) and isinstance(door, RowDoor) and type(form) in (NumberForm, LabelledForm, RowForm):
             columns = {i: i for i in range(engine.width)}
@@ -103,6 +108,16 @@ class Counted:
     @property
     def width(self) -> int:
         return len(self.columns)
+
+    @property
+    def named(self) -> list[str]:
+        """What the columns are, where they are some of many coordinates that could have been shown."""
+        return [str(name) for name in self.columns] if isinstance(self.made._engine, LazyEngine) else []
+
+    @property
+    def base(self) -> IntArray:
+        """What a public graph has before the first tick."""
+        return np.asarray(getattr(self.form, "base", np.zeros(self.width, dtype=np.int64)), dtype=np.int64)
 
     @property
     def hides(self) -> tuple[str, str]:

@@ -103,6 +103,7 @@ _dynamic = partial(
     reads=NAMES,
     records=Records({"action": NAMES, "id": NAMES}, records),
     items=items,
+    event="one update: an insertion or a deletion",
     proofs={"linear": Proof("dynamic-data 13.1 and 13.2, factorization-counting 2.4")}
     | {name: Proof(made.section) for name, made in CONSTRUCTIONS.items()},
     change_proof="dynamic-data 6.3, 13.1 and 14",

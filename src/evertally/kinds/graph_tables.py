@@ -6,9 +6,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from evertally.applications.graph.options import MOST_VERTICES
 from evertally.encode.labels import canonical
-from evertally.kinds.fields import Flag, Label, Labels, OptionError, Text, Whole, says
-from evertally.kinds.query_table import Query
+from evertally.kinds.fields import Flag, Label, OptionError, Text, Whole, says
+from evertally.kinds.query_table import Query, check_words
 
 _TWO = 'must be the two columns that are the ends of an edge, for example ["caller", "called"]'
 Ends = Annotated[list[Text], Field(min_length=2, max_length=2), says(_TWO)]
@@ -18,8 +19,10 @@ Edges = Annotated[
     says('must be a list of edges such as [["a", "b"], ["b", "c"]]'),
 ]
 Vertices = Annotated[
-    Labels | Whole, says('must be a list of labels such as ["JFK", "LGA"], or a number n for the vertices 0 to n-1')
+    list[str | int | bool] | Annotated[int, Field(ge=2, le=MOST_VERTICES)],
+    says('must be a list of labels such as ["JFK", "LGA"], or a number n from 2 to 2^20 for the vertices 0 to n-1'),
 ]
+_MOST_PAIRED = 1448  # vertices: a release has a line for each of 2^20 pairs
 
 
 class GraphQuery(Query):
@@ -52,18 +55,12 @@ class LinearGraphQuery(GraphQuery):
 
     @model_validator(mode="after")
     def _actions_and_their_words(self) -> Self:
-        words = [option for option in ("insert", "delete") if getattr(self, option) is not None]
         if (self.action is not None) != (self.updates == "both"):
             raise OptionError(
                 None,
                 'updates = "both" goes with action = "...", the column that says whether an event inserts or deletes',
             )
-        if words and self.action is None:
-            raise OptionError(words[0], f"{words[0]} is a word of the column that 'action' names, and there is none")
-        if len(words) == 1:
-            raise OptionError(words[0], "insert and delete go together: the word for each of them")
-        if words and canonical(self.insert) == canonical(self.delete):
-            raise OptionError("delete", "delete must be another word than insert")
+        check_words(self.action, self.insert, self.delete)
         return self
 
 
@@ -87,6 +84,24 @@ class CutGraphQuery(LinearGraphQuery):
             raise OptionError(None, "max_weight and signed go with weight, the column that holds it")
         if self.weight is not None and self.action is not None:
             raise OptionError("weight", "weights add up, and are not deleted: leave out action, or use signed = true")
+        alone = self.updates in (None, "insert") and self.protects in (None, "edge") and self.max_degree is None
+        if self.weight is not None and not (alone and self.copies in ("counted", "absent")):
+            # Otherwise an edge is there or not: its weight would be read, and mean nothing.
+            raise OptionError(
+                "weight",
+                'weights add up: weight goes with copies = "counted" (or "absent", if no edge ever comes twice), '
+                'updates = "insert", protects = "edge" and no max_degree',
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _pairs(self) -> Self:
+        if (self.vertices if isinstance(self.vertices, int) else len(self.vertices)) > _MOST_PAIRED:
+            raise OptionError(
+                "vertices",
+                f"a release has a line for each pair, so there are at most {_MOST_PAIRED} vertices here: declare "
+                "fewer, or ask for a degree_vector",
+            )
         return self
 
 
@@ -105,7 +120,7 @@ class HighDegreeQuery(GraphQuery):
 class DegreeHistogramQuery(GraphQuery):
     @model_validator(mode="after")
     def _bins(self) -> Self:
-        if self.max_degree is None and self.vertices is None:
+        if self.max_degree is None and self.vertices is None and self.initial is None:
             raise OptionError(None, "needs max_degree (the last bin is for that many edges or more), or its vertices")
         return self
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
+import json
+from functools import lru_cache, partial
 from typing import Any
 
 from evertally.applications.graph import (
@@ -35,6 +36,8 @@ from evertally.kinds.graph_tables import (
 from evertally.kinds.kind import Arguments, Card, Items, Kind, Result
 from evertally.kinds.proofs import NOISE_PROCESSES
 from evertally.kinds.reads import AMOUNTS, NAMES, Cells, Parameters, Records
+from evertally.noise import simulation
+from evertally.privacy import ZCDP
 
 _OF_THE_INPUT = ("columns", "weight", "action", "insert", "delete")  # the class never hears of columns
 
@@ -61,25 +64,52 @@ def items(parameters: Parameters) -> Items | None:
     """The vertices, where a query protects them."""
     if parameters.get("protects") != "node":
         return None
-    ends = tuple(parameters["columns"])
+    ends = sorted(parameters["columns"])
     return Items(
-        ("node", *sorted(ends)),
-        f"a name in the columns {ends[0]!r} and {ends[1]!r}, with all its edges",
-        "An item is a vertex with all its edges; how many it has at most, and that no edge comes twice, is declared: "
-        "privacy rests on it.",
+        ("node", *ends),
+        f"a name in the columns {ends[0]!r} and {ends[1]!r}",
+        f"A node is one name in the columns {ends[0]!r} and {ends[1]!r}, with all its edges. How many edges it has at "
+        "most, and that no edge comes twice, is declared: privacy rests on it.",
+        one="node",
+        single="edge",
+        whole="a vertex with all its edges",
     )
+
+
+def rests_on(parameters: Parameters) -> list[str]:
+    """What was declared of the edges, and is not enforced."""
+    facts = []
+    if parameters.get("copies") == "absent":
+        facts.append("by construction of its source no edge comes twice")
+    if parameters.get("degree_bound") == "declared":
+        facts.append(f"by construction of its source no vertex ever has more than {parameters['max_degree']} edges")
+    return facts
 
 
 def _arguments(parameters: Parameters) -> Arguments:
     return {option: value for option, value in parameters.items() if option not in _OF_THE_INPUT}
 
 
+@lru_cache(maxsize=256)
+def _named_bins(written: str) -> tuple[str, ...]:
+    model = DegreeHistogram(**json.loads(written), guarantee=ZCDP(1), horizon=1, key=simulation(0))
+    return tuple(model.step([]).value)
+
+
 def _bins(parameters: Parameters) -> list[str]:
-    """As the statistic names them: bin 0 needs declared vertices, which bound the degree too."""
-    known = "vertices" in parameters or "initial" in parameters
-    return DegreeHistogram.bins(
-        parameters["max_degree"] if "max_degree" in parameters else len(vertices_of(parameters)) - 1, known
-    )
+    """As the statistic names them: how many there are follows from all that is declared. Asked for at every release, so
+    remembered."""
+    decide = ("vertices", "max_degree", "degree_bound", "updates", "initial", "copies", "protects")
+    return list(_named_bins(json.dumps({name: parameters[name] for name in decide if name in parameters})))
+
+
+@lru_cache(maxsize=16)
+def _named_pairs(vertices: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(pair_labels(list(vertices)))
+
+
+def _pairs(parameters: Parameters) -> list[str]:
+    return list(_named_pairs(tuple(vertices_of(parameters))))
 
 
 _graph = partial(
@@ -87,6 +117,9 @@ _graph = partial(
     reads=NAMES,
     records=Records({"columns": NAMES, "weight": AMOUNTS, "action": NAMES}, records),
     items=items,
+    rests_on=rests_on,
+    names_others="An edge concerns two people: whose event it is, is protected; who is only named at its other end is "
+    "not.",
     proofs=NOISE_PROCESSES,
     change_proof="factorization-counting 6.0 and 6.5",
     arguments=_arguments,
@@ -104,7 +137,7 @@ KINDS = (
     _graph(
         statistic=CutGraph,
         options=CutGraphQuery,
-        result=Result(categories=lambda parameters: pair_labels(vertices_of(parameters))),
+        result=Result(categories=_pairs),
         card=Card("cuts", "The graph, by its cuts", vertices=vertices_of),
         change_proof="factorization-counting 6.0, 6.4 and 6.5",
     ),

@@ -157,12 +157,17 @@ class Items:
     """What a query protects where that is not a single event: items, each with all events that name it.
 
     Two queries protect the same items if they put events together in the same way (`made_of`); a stream has one promise
-    about one kind of thing. `words`: what an item is. `assumed`: a whole sentence about what makes it one.
+    about one kind of thing. `words`: what an item is. `assumed`: a whole sentence about what makes it one. `one` is
+    what `protects` calls it, `single` what that option says where single events are protected instead; `whole`: what
+    belongs to it.
     """
 
     made_of: tuple[Any, ...]
     words: str
     assumed: str
+    one: Literal["item", "node"] = "item"
+    single: str = "event"
+    whole: str = "its insertion and everything that names it"
 
 
 @dataclass(frozen=True)
@@ -208,7 +213,10 @@ class Kind:
     also: tuple[str, ...] = ()  # other spellings in a spec
     records: Records | None = None  # where an event is more than one column
     owner: Owner | None = None
+    rests_on: Callable[[Parameters], list[str]] | None = None  # declared facts that privacy rests on, as clauses
+    names_others: str = ""  # where an event names more people than the one whose it is: who is not protected then
     items: Callable[[Parameters], Items | None] | None = None  # which items a query protects, if not single events
+    event: str = "one event"  # what is protected where neither items nor users are
     arguments: Callable[[Parameters], Arguments] = dict  # from the table to the constructor
     rate_with: tuple[str, ...] | None = ()  # mechanisms that max_events_per_tick is for; None: all
     needs_rate: bool = True  # whether they are refused without it

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from pydantic import model_validator
 
+from evertally.encode.labels import canonical
 from evertally.kinds.fields import (
     Label,
     Labels,
@@ -83,6 +84,21 @@ class Labelled(Query):
     max_weight: Whole | None = None
 
 
+def check_words(action: str | None, insert: Any, delete: Any) -> None:
+    """The words of a column that says what is done: two different ones, or none."""
+    words = [option for option, word in (("insert", insert), ("delete", delete)) if word is not None]
+    if words and action is None:
+        raise OptionError(words[0], f"{words[0]} is a word of the column that 'action' names, and there is none")
+    if len(words) == 1:
+        raise OptionError(words[0], "insert and delete go together: the word for each of them")
+    if words and canonical(insert) == canonical(delete):
+        raise OptionError("delete", "delete must be another word than insert")
+
+
 def a(kind: str) -> str:
-    """A kind with its article."""
-    return f"{'an' if kind.startswith('u') else 'a'} {kind}"
+    """A kind with its article.
+
+    >>> a("edge_count"), a("unknown_top_k"), a("histogram")
+    ('an edge_count', 'an unknown_top_k', 'a histogram')
+    """
+    return f"{'an' if kind[:1] in 'aeiou' else 'a'} {kind}"

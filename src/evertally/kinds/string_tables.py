@@ -6,10 +6,14 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from evertally.kinds.fields import Flag, Label, Labels, OptionError, Text, Whole, says
+from evertally.kinds.fields import Flag, Label, OptionError, Text, Whole, says
 from evertally.kinds.query_table import Query
 
-Alphabet = Annotated[Labels | Text, says('must be a list of labels such as ["search", "buy"], or a text such as "abc"')]
+Alphabet = Annotated[
+    list[str | int | bool] | str,
+    Field(min_length=1),
+    says('must be a list of labels such as ["search", "buy"], or a text such as "abc"'),
+]
 Word = str | list[str | int]
 Words = Annotated[
     list[Word],

@@ -8,10 +8,9 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, PlainValidator, model_validator
 
 from evertally.dynamic.families import Boxes, HalfSpaces, Marginals, Ranges, read_family
-from evertally.encode.labels import canonical
 from evertally.errors import ConfigurationError
 from evertally.kinds.fields import Flag, Label, Labels, OptionError, Probability, Text, Whole, says
-from evertally.kinds.query_table import Query
+from evertally.kinds.query_table import Query, check_words
 from evertally.kinds.reads import Parameters
 
 IN_ORDER = "in order"  # a table as pairs: digests and snapshots sort tables by name
@@ -85,7 +84,6 @@ class DynamicQuery(Query):
 
     @model_validator(mode="after")
     def _actions_and_their_words(self) -> Self:
-        words = [option for option in ("insert", "delete") if getattr(self, option) is not None]
         if self.action is None and self.deletions and self.max_lifetime is None:
             raise OptionError(
                 None,
@@ -94,12 +92,7 @@ class DynamicQuery(Query):
             )
         if self.action is not None and not self.deletions:
             raise OptionError("deletions", "deletions = false goes without action: every event inserts")
-        if words and self.action is None:
-            raise OptionError(words[0], f"{words[0]} is a word of the column that 'action' names, and there is none")
-        if len(words) == 1:
-            raise OptionError(words[0], "insert and delete go together: the word for each of them")
-        if words and canonical(self.insert) == canonical(self.delete):
-            raise OptionError("delete", "delete must be another word than insert")
+        check_words(self.action, self.insert, self.delete)
         return self
 
 

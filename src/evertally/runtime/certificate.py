@@ -18,7 +18,7 @@ from evertally.privacy.ledger import Entry
 from evertally.runtime.clock import FIRST_SERVE, duration
 from evertally.runtime.mechanisms import Mechanisms, build
 from evertally.runtime.plan import PlannedQuery, about_intervals, only_above, plan_of, warnings_of
-from evertally.runtime.protected import hidden, neighbours_meaning, not_hidden, unit_of
+from evertally.runtime.protected import declared_facts, hidden, neighbours_meaning, not_hidden, unit_of
 from evertally.runtime.spec import QuerySpec, StreamSpec
 
 FORMAT = 1
@@ -75,6 +75,7 @@ def plain_words(spec: StreamSpec) -> str:
     capped = f" Mind that {about_intervals(spec)}." if spec.unit == "user" else ""
     oblivious = spec.guarantee.adversary == "oblivious"
     condition = " This holds if events do not depend on what was published before." if oblivious else ""
+    condition += "".join(f" It rests on a declared fact: {fact}." for fact in declared_facts(spec))
     return (
         f"Statistics of the stream {spec.name!r} are published once for every {every}, with random noise in them, "
         f"so that they hide {hidden(spec)}. {doubt}{condition} {not_hidden(spec)} "
@@ -247,7 +248,10 @@ def _assumptions(spec: StreamSpec) -> list[str]:
             "each of them."
         )
     if spec.items is not None:
-        assumed.append(f"{spec.items.assumed} Whoever is behind several items is protected for each of them.")
+        assumed.append(
+            f"{spec.items.assumed} Whoever is behind several {spec.items.one}s is protected for each of them."
+        )
+    assumed += [f"Declared, and not enforced: {fact}. Privacy rests on it." for fact in declared_facts(spec)]
     if spec.guarantee.adversary == "oblivious":
         assumed.append("Events do not depend on what this stream released before.")
     if spec.max_events_per_tick is not None:

@@ -1,4 +1,4 @@
-"""What one protected unit of a stream is, in words: an event, an item with all that names it, or a user."""
+"""What one protected unit of a stream is, in words: an event, an item or node with all that names it, or a user."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ def hidden(spec: StreamSpec) -> str:
     replaced = spec.neighbours == "replace"
     if spec.unit == "user":
         person = f"any one person (a name in the column {spec.user_column!r})"
-        return f"what {person} did" if replaced else f"whether {person} is in the data at all"
-    if spec.items is not None:
         if replaced:
-            return f"what any one item ({spec.items.words}) was, and when it came and went"
-        return f"whether any one item ({spec.items.words}) was ever there, what it was, and when it came and went"
+            return f"what {person} did"
+        return f"whether {person} {'has events in the data' if _others(spec) else 'is in the data at all'}"
+    if spec.items is not None:
+        item = f"any one {spec.items.one} ({spec.items.words})"
+        if spec.items.one == "node":
+            return f"whether {item} was ever there, and what it was joined to"
+        if replaced:
+            return f"what {item} was, and when it came and went"
+        return f"whether {item} was ever there, what it was, and when it came and went"
     return {
         "add_remove": "whether any one event happened, and what it said",
         "replace": "what any one event said, though not that it happened",
@@ -27,7 +32,7 @@ def not_hidden(spec: StreamSpec) -> str:
     if spec.unit == "user":
         return (
             f"Of each person at most {spec.max_events_per_user} events are counted; facts about larger groups are not "
-            "hidden, they are what the statistics are for."
+            "hidden, they are what the statistics are for." + "".join(f" {sentence}" for sentence in _others(spec))
         )
     unit = spec.protects
     return f"A person with many {unit}s is protected less than one {unit} is; facts about large groups are not hidden."
@@ -42,7 +47,7 @@ def neighbours_meaning(spec: StreamSpec) -> str:
             return f"the events of one user (at most {cap} are counted) are replaced by those of another"
         return f"all events of one user (at most {cap} are counted) are there or not; other events stay in their ticks"
     if spec.items is not None:
-        item = f"one item ({spec.items.words}), its insertion and everything that names it,"
+        item = f"one {spec.items.one} ({spec.items.words}), {spec.items.whole},"
         return f"{item} is replaced by another one" if replaced else f"{item} is there or not; all else stays"
     return {
         "add_remove": "one event is there or not; all others stay in their ticks",
@@ -56,5 +61,20 @@ def unit_of(spec: StreamSpec, query: QuerySpec) -> str:
     if spec.unit == "user":
         return f"one user: the first {spec.max_events_per_user} events that bear a name"
     if query.items is not None:
-        return "one item: its insertion and everything that names it"
-    return "one event" if query.record.items is None else "one update: an insertion or a deletion"
+        return f"one {query.items.one}: {query.items.whole}"
+    return query.record.event
+
+
+def declared_facts(spec: StreamSpec) -> list[str]:
+    """What privacy rests on besides the program: clauses that were declared, each with the query it is about."""
+    found = []
+    for query in spec.queries:
+        rests_on = query.record.rests_on
+        facts = [] if rests_on is None else rests_on(query.parameters)
+        found += [f"of the query {query.name!r}, {fact}" for fact in facts]
+    return found
+
+
+def _others(spec: StreamSpec) -> list[str]:
+    """Sentences about people whom events name, and who are not protected."""
+    return list(dict.fromkeys(query.record.names_others for query in spec.queries if query.record.names_others))

@@ -94,7 +94,7 @@ class QueryInStream(PlannedNoise):
 class PublicStream(Answer):
     name: str
     guarantee: Shown
-    unit: Literal["event", "item", "user"]
+    unit: Literal["event", "item", "node", "user"]
     neighbours: str
     horizon: int | None
     beta: float

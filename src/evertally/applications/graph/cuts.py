@@ -104,7 +104,7 @@ class CutGraph(AskableGraphStatistic):
                 'protects="edge" and no max_degree'
             )
         if names is None:
-            return self._on_demand("CutGraph")
+            return self._on_demand("CutGraph", self._given("max_weight", "signed"))
         self._check_whole()
         pairs = pair_count(len(names))
         if 8 * pairs > whole("memory_limit", self.memory_limit, 1, 2**62):

@@ -19,7 +19,7 @@ from evertally.bounds.tails import Spread
 from evertally.contract.forms import LabelledForm
 from evertally.contract.guarded import exclusive
 from evertally.contract.options import option, statistic
-from evertally.contract.parts import Accuracy, Blueprint, IntArray
+from evertally.contract.parts import Accuracy, Blueprint, IntArray, Options
 from evertally.contract.ticks import last_tick
 from evertally.counting.process import NoiseProcess
 from evertally.dynamic.answers import Answer
@@ -68,8 +68,8 @@ class AskableGraphStatistic(LinearGraphStatistic):
         if self.watch is not None:
             raise ConfigurationError("watch belongs to graphs whose vertices are not declared: all of this is shown")
 
-    def _on_demand(self, word: str) -> Blueprint:
-        """The blueprint where no vertices are declared."""
+    def _on_demand(self, word: str, more: Options | None = None) -> Blueprint:
+        """The blueprint where no vertices are declared. `more`: options of one statistic that say what is counted."""
         if self.mechanism in ENGINES:
             raise ConfigurationError("an engine of your own needs declared vertices")
         if self.max_window:
@@ -88,7 +88,10 @@ class AskableGraphStatistic(LinearGraphStatistic):
             1,
             certified.of_unit(self._relation(), contribution),
             contribution,
-            self._graph_address(None) | self._given("unit", "max_events_per_user") | {"coordinates": "by label"},
+            self._graph_address(None)
+            | self._given("unit", "max_events_per_user")
+            | {"coordinates": "by label"}
+            | (more or {}),
             lambda source, limit: RecordDoor(
                 self._read_record(), max(1, len(shown)), sort=self._ingestion() != "presence"
             ),

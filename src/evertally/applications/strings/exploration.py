@@ -13,7 +13,7 @@ from evertally.integers import whole
 
 
 def explore(words: Words, ask: Callable[[Sequence[int]], list[int]], threshold: Any, most: Any) -> dict[str, int]:
-    """Words whose answer is at least `threshold`, largest first; `ask` gives released counts.
+    """Words whose answer is at least `threshold`, largest first, ties by word; `ask` gives released counts.
 
     All words, where they are at most `most`. Otherwise all letters, then all words that are one letter longer than a
     word that was large enough, those of the largest first, until `most` have been asked.
@@ -40,4 +40,4 @@ def explore(words: Words, ask: Callable[[Sequence[int]], list[int]], threshold: 
                 first = words.number((*word, 0))
                 level += range(first, first + base)
                 left -= base
-    return {words.text(number): -value for value, number in sorted(found)}
+    return {text: -value for value, text in sorted((value, words.text(number)) for value, number in found)}

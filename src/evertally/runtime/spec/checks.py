@@ -124,12 +124,14 @@ def _check_protected(spec: StreamSpec) -> None:
     by itself may be half of an item of another."""
     for number, query in enumerate(spec.queries, 1):
         if query.items is not None and spec.unit == "user":
-            spec.file.refuse('protects = "item" needs [stream] unit = "event"', "query", "protects", number)
+            problem = f'protects = "{query.items.one}" needs [stream] unit = "event"'
+            spec.file.refuse(problem, "query", "protects", number)
         if query.items != spec.items:
-            which = next(n for n, one in enumerate(spec.queries, 1) if one.items is not None)
+            which, items = next((n, one.items) for n, one in enumerate(spec.queries, 1) if one.items is not None)
             spec.file.refuse(
-                'protects = "item" is a promise about items, and another query of the stream makes one about single '
-                'events, or about other items; write protects = "event", or give the query a stream of its own',
+                f'protects = "{items.one}" is a promise about {items.one}s, and another query of the stream makes one '
+                f'about single events, or about other {items.one}s; write protects = "{items.single}", or give the '
+                "query a stream of its own",
                 "query",
                 "protects",
                 which,

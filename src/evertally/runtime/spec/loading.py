@@ -189,16 +189,28 @@ def _queries(file: SpecFile) -> tuple[QuerySpec, ...]:
     _refuse_twins(file, [query.name for query in read])
     shares = _shares(file, [query.share for query in read])
     return tuple(
-        QuerySpec(
-            name=query.name,
-            kind=names[query.kind],
-            share=share,
-            column=query.column,
-            line=file.line("query", None, number),
-            parameters={option: value for option, value in query.given().items() if option not in _OF_ALL_KINDS},
+        _whole(
+            file,
+            QuerySpec(
+                name=query.name,
+                kind=names[query.kind],
+                share=share,
+                column=query.column,
+                line=file.line("query", None, number),
+                parameters={option: value for option, value in query.given().items() if option not in _OF_ALL_KINDS},
+            ),
         )
         for number, (query, share) in enumerate(zip(read, shares, strict=True), 1)
     )
+
+
+def _whole(file: SpecFile, query: QuerySpec) -> QuerySpec:
+    """The query, if its categories can be told: some follow from options that only its class can judge."""
+    try:
+        _ = query.categories
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{file.path}:{query.line}: query {query.name!r}: {error}") from error
+    return query
 
 
 def _query(file: SpecFile, table: Any, number: int) -> Query:

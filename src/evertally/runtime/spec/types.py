@@ -150,9 +150,9 @@ class StreamSpec:
         return self.queries[0].items
 
     @property
-    def protects(self) -> Literal["event", "item", "user"]:
+    def protects(self) -> Literal["event", "item", "node", "user"]:
         """The protected unit."""
-        return self.unit if self.items is None else "item"
+        return self.unit if self.items is None else self.items.one
 
     @property
     def rows(self) -> int:

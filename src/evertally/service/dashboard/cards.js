@@ -67,6 +67,7 @@ function about(group, stream) {
           query.error_bound === null ? noBound(query) : `at most ${rough(query.error_bound)}`,
         ],
         ["Labels", query.card.view === "bars" ? number(query.labels.length) : null],
+        ["Vertices", query.card.vertices ? number(query.card.vertices.length) : null],
       ]
         .filter(([, value]) => value !== null && value !== undefined)
         .map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, String(value)))),

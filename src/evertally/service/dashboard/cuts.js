@@ -6,7 +6,12 @@ import { estimate, label as safe, number } from "./format.js";
 import { Lines } from "./lines.js";
 import { Shortlist } from "./shortlist.js";
 
-const SURE = 1.96; // standard deviations on either side: 95 %, as far as the normal law goes
+// Standard deviations on either side. A cut adds up the noise of many weights, so the normal law is near, not exact: the
+// page says "about"; bounds that hold are those of the library (GraphRelease.cut).
+const SURE = 1.96;
+
+const NOTE =
+  "Choose vertices: the cut is what runs between them and all others. Its ± and its band hold in about 95 % of cases, for one cut at one tick.";
 
 export class Cuts {
   constructor(query, chart) {
@@ -14,7 +19,8 @@ export class Cuts {
     this.vertices = query.card.vertices;
     this.picked = new Set(this.vertices.slice(0, 1));
     this.rows = new Map();
-    this.shortlist = new Shortlist(() => this.redraw());
+    this.shortlist = new Shortlist(() => this.redraw(), "vertices");
+    this.spoken = element("p", { class: "unseen", role: "status" });
     this.list = element("ul", { class: "vertices", "aria-label": `Vertices of ${query.name}` });
     this.said = element("dt");
     this.told = element("dd", {}, element("strong"), " ", element("span", { class: "error" }));
@@ -28,7 +34,8 @@ export class Cuts {
         {},
         element("dl", { class: "values" }, element("div", {}, this.said, this.told)),
         this.lines.element,
-        element("p", { class: "quiet note" }, "Choose vertices: the cut is what runs between them and all others."),
+        element("p", { class: "quiet note" }, NOTE),
+        this.spoken,
       ),
     );
   }
@@ -40,22 +47,27 @@ export class Cuts {
   draw(points, latest) {
     Object.assign(this, { points, latest });
     const degree = this.degrees(latest.queries[this.query]);
-    const shown = this.shortlist.pick(this.vertices.map((label, i) => ({ label, value: degree[i] })));
+    const rows = this.vertices.map((label, i) => ({ label, value: degree[i] }));
+    const shown = this.shortlist.pick(rows, ({ label }) => this.picked.has(label));
     reorder(
       this.list,
       shown.map(({ label }) => this.row(label)),
     );
     const { value, lower, upper } = this.over([latest]);
     const { value: text, error } = estimate(value[0], lower[0], upper[0]);
+    const cut = this.picked.size % this.vertices.length !== 0; // neither nothing nor everything
     setText(this.said, this.words());
-    setText(this.told.querySelector("strong"), text);
-    setText(this.told.querySelector(".error"), error);
+    setText(this.told.querySelector("strong"), cut ? text : "–");
+    setText(this.told.querySelector(".error"), cut ? error : "");
     this.lines.draw(points, [{ name: null, slot: 0, ...this.over(points) }]);
   }
 
   words() {
-    const k = this.picked.size;
-    return `Between ${number(k)} of ${number(this.vertices.length)} vertices and the rest`;
+    const [k, n] = [this.picked.size, this.vertices.length];
+    if (k === 0) return "No vertex is chosen: there is nothing to cut";
+    if (k === n) return "All vertices are chosen: there is nothing to cut";
+    const chosen = k === 1 ? safe([...this.picked][0]) : `${number(k)} of ${number(n)} vertices`;
+    return `Between ${chosen} and the rest`;
   }
 
   row(vertex) {
@@ -72,6 +84,7 @@ export class Cuts {
   toggle(vertex) {
     if (!this.picked.delete(vertex)) this.picked.add(vertex);
     this.redraw();
+    if (this.latest) setText(this.spoken, this.tell(this.latest));
   }
 
   /** The weights of all edges at each vertex, as released: for the order of a long list. */
@@ -113,6 +126,7 @@ export class Cuts {
   }
 
   tell(latest) {
+    if (this.picked.size % this.vertices.length === 0) return this.words();
     const { value, lower, upper } = this.over([latest]);
     const { value: text, error } = estimate(value[0], lower[0], upper[0]);
     return `${this.words()}: ${text} ${error.replace("±", "plus or minus")}`.trim();

@@ -9,8 +9,7 @@ import { Picks } from "./picks.js";
 import { Shortlist } from "./shortlist.js";
 import { leadersOf, Strip } from "./strip.js";
 
-const EMPTY =
-  "Nothing to show yet. A label appears once its noisy count has passed a threshold that protects single events.";
+const EMPTY = "Nothing to show yet. A label appears once its noisy count has passed a public threshold.";
 
 export class Table {
   constructor(query, chart) {
