@@ -286,11 +286,12 @@ def words_that_occur() -> Bug:
 def found_by_exact_counts() -> Bug:
     """frequent words found by their exact counts (6.6: threshold on noisy counts only)"""
 
-    def explore(self: Any, threshold: float, most: int) -> Any:
-        numbers = [n for n in self._domain.all() if self._lazy().rule.of([n])[0] >= threshold]
-        return {self._domain.text(n): self._answer(self._domain.text(n)).value for n in numbers}
+    def found(self: Any, row: Any, tick: int) -> Any:
+        numbers = [n for n in self._domain.all() if self._lazy().rule.of([n])[0] >= self.above]
+        values = self._lazy().answers(numbers, tick).tolist()
+        return {self._domain.text(n): value for n, value in zip(numbers, values, strict=True)}
 
-    return replaced(frequent.FrequentSubstrings, _explore=explore)
+    return replaced(frequent.FrequentSubstrings, _found=found)
 
 
 @plant("a second message")
