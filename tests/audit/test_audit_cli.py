@@ -65,6 +65,19 @@ def test_a_spec_of_what_is_present_now(tmp_path: Path) -> None:
         assert words in result.output
 
 
+def test_a_spec_of_graphs_and_strings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(suite.SIZES, "short", replace(suite.SIZES["short"], objects=40, pairs=20))
+    triples = {"kind": "triangles", "columns": ["from", "to"], "vertices": ["a", "b", "c", "d"]}
+    words = {"kind": "substring_counts", "column": "from", "alphabet": ["a", "b"], "longest": 2, "sequence": "stream"}
+    queries = {"name": "triples", **triples}, {"name": "moves", **words}
+    spec = tmp_path / "calls.toml"
+    spec.write_text(spec_text(*queries, stream={"name": "calls", "horizon": 24}, guarantee={"epsilon": 1.0}))
+    result = call(spec)
+    assert result.exit_code == 0, result.output
+    for found in ("triples: Triangles", "moves: SubstringCounts", "restarts", "questions", "(all queries)"):
+        assert found in result.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

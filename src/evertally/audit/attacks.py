@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from evertally.audit.game import Factory, FloatArray, public, take
+from evertally.audit.game import Factory, FloatArray, flat, public, take
 from evertally.contract import restore
 from evertally.errors import HorizonExceeded, ReplayRefused
 from evertally.noise import simulation
@@ -186,8 +186,7 @@ def form(release: Any) -> str:
     lower, upper = (public(side) for side in release.interval(0.05))
     value = public(release.value)
     # An error bar around an integer has a public radius; one around a ratio may depend on the released sums.
-    numbers = list(release.value.values()) if isinstance(release.value, dict) else release.value
-    whole = np.array(numbers).dtype.kind == "i"
+    whole = np.array(flat(release.value)).dtype.kind == "i"
     radius = [float(x) for x in (*(value - lower), *(upper - value))] if whole else "any"
     fields = {"tick": release.tick, "value": _shape(release.value), "stddev": release.stddev}
     return json.dumps(fields | {"private": release.private, "radius": radius})

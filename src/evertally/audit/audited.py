@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import repeat
 from multiprocessing import get_context
 from typing import Any
 
 from evertally import statistics
-from evertally.audit.game import Factory
+from evertally.audit.audited_applications import APPLICATIONS
+from evertally.audit.entries import Audited
 from evertally.audit.report import Progress, Report
 from evertally.audit.suite import Effort, audit_mechanism
 from evertally.counting import workloads
@@ -41,18 +42,6 @@ _SAME_NODES = "what comes and what goes share nodes, so one item shows less than
 _ROUNDS = "charged for all levels and rounds of a node, of which one item meets a part"
 _TESTS = "the scales of the test are those of the paper, which charge twice"
 _ELSEWHERE = "which labels are shown is audited by exact laws in the tests"
-
-
-@dataclass(frozen=True)
-class Audited:
-    """A mechanism to audit, and where its claim is proved."""
-
-    name: str
-    make: Factory
-    section: str
-    tight: bool = True
-    why: str = ""
-    ticks: int | None = None
 
 
 def _query(
@@ -249,6 +238,7 @@ AUDITED: tuple[Audited, ...] = (
         partition="infinite",
         **_WARDS,
     ),
+    *APPLICATIONS,
 )
 
 

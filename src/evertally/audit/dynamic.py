@@ -151,11 +151,16 @@ class Losses:
     def of(self, moved: FloatArray) -> FloatArray:
         """Epsilon for Laplace noise, where releases determine the draws, and mu for Gaussian noise."""
         if all(isinstance(law, DiscreteGaussian) for law in self.laws):
-            variances = np.array([float(law.sigma_squared) for law in self.laws if isinstance(law, DiscreteGaussian)])
-            C = (self.W * variances) @ self.W.T + self.roundings / 12 * np.eye(len(self.W))
-            return np.asarray(np.sqrt(np.einsum("ntc,tu,nuc->n", moved, np.linalg.inv(C), moved, optimize=True)))
+            inverse = np.linalg.inv(self.covariance)
+            return np.asarray(np.sqrt(np.einsum("ntc,tu,nuc->n", moved, inverse, moved, optimize=True)))
         z = np.einsum("it,ntc->nic", np.linalg.inv(self.W), moved, optimize=True)
         return np.asarray(np.einsum("nic,i->n", np.abs(np.rint(z)), 1 / laplace_scales(self.laws)))
+
+    @property
+    def covariance(self) -> FloatArray:
+        """Of Gaussian noise, by the parameters of its laws."""
+        variances = np.array([float(law.sigma_squared) for law in self.laws if isinstance(law, DiscreteGaussian)])
+        return np.asarray((self.W * variances) @ self.W.T + self.roundings / 12 * np.eye(len(self.W)))
 
     @property
     def known(self) -> bool:
@@ -317,14 +322,14 @@ def game_of(model: Dynamic) -> Factory:
     """The game with an item that comes at once and goes soon (or never), at a promise so weak that few games show it:
     what is charged for a step, and what is not, is the same for every promise."""
     ticks = _ticks(model, _GAME)
-    copied = _copy(model, ticks, _LONGEST_LIFE, guarantee=_loud(model.guarantee))
+    copied = _copy(model, ticks, _LONGEST_LIFE, guarantee=loud(model.guarantee))
     players = Players(copied, ticks)
     gone = [pair for pair in lifetimes(copied, ticks) if pair.left[-1].tick == min(2, ticks)]
     pair = (gone or lifetimes(copied, ticks))[0]
     return lambda key: OneOfTwo(players, pair, key)
 
 
-def _loud(promise: Guarantee) -> Guarantee:
+def loud(promise: Guarantee) -> Guarantee:
     if isinstance(promise, PureDP):
         return PureDP(max(_LOUD, promise.epsilon), adversary=promise.adversary)
     if isinstance(promise, ZCDP):

@@ -264,7 +264,13 @@ def take(mechanism: Any, x: Any, tick: int | None = None) -> Any:
 
 def public(release: Any) -> FloatArray:
     """A release, or a bare value, as a flat array of numbers; a label is a number that no other label has."""
-    value = getattr(release, "value", release)
-    parts = list(value.values()) if isinstance(value, dict) else np.atleast_1d(np.array(value)).ravel().tolist()
+    parts = flat(getattr(release, "value", release))
     numbers = [zlib.crc32(part.encode("utf-8", "surrogatepass")) if isinstance(part, str) else part for part in parts]
     return np.array(numbers, dtype=np.float64)
+
+
+def flat(value: Any) -> list[Any]:
+    """The numbers and labels of a released value, in its order; those of a stack part by part."""
+    if isinstance(value, dict):
+        return [part for one in value.values() for part in (flat(one) if isinstance(one, dict | np.ndarray) else [one])]
+    return list(np.atleast_1d(np.array(value)).ravel().tolist())

@@ -9,6 +9,9 @@ It depends on what is known about the mechanism:
 * Queries on column sums: the exact audit of their engine (`audit.columns`), and games of the pair that is worst for it.
 * What is present now: all short neighbouring streams through the real door, the exact input of every release
   (`audit.dynamic`), and games of a pair that shows much.
+* Graphs, strings, stacks: the worst neighbours that a search finds, through the real door and encoder, against the
+  noise of the program (`audit.applications`), games of that pair, and questions about what nobody listed.
+* Messages of clients: every two values against the noise of the message (`audit.local_messages`).
 * Counters with a workload: the closed form of their noise and sums, both read off the program, and games of one change.
 * Mechanisms that release labels: games, the closed form of their counts, and a report of what is audited elsewhere.
 * Any other object with `step` and a `guarantee`: random streams, changes of single ticks and the adaptive adversaries,
@@ -27,13 +30,24 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evertally.audit import adversaries, attacks, whitebox
+from evertally.applications.encoded import Encoded
+from evertally.audit import adversaries, attacks, questions, whitebox
+from evertally.audit.application_games import WorstNeighbours
+from evertally.audit.applications import Search, is_encoded, world_of
 from evertally.audit.columns import close_pair_of, column_audits, counters_behind, replicas, worker_of
 from evertally.audit.dynamic import dynamic_audits, game_of, inputs_of, is_dynamic
 from evertally.audit.estimators import threshold_bound
 from evertally.audit.game import Adversary, Factory
 from evertally.audit.gaussian import node_form
 from evertally.audit.labels import counts_report, elsewhere_report, labelled, releases_labels
+from evertally.audit.local_messages import (
+    LocalMessage,
+    is_local,
+    message_attack,
+    message_report,
+    with_cells,
+    worst_cells,
+)
 from evertally.audit.report import Progress, Report, hash_seed, measure_mu, measure_rho, play
 from evertally.audit.weighed import is_weighed, weighed_report
 from evertally.audit.whitebox import again, smaller
@@ -63,7 +77,8 @@ class Sizes:
     objects: int  # games with one Python object each; ten times as many by the most promising adversary
     least: int = 2000  # games of any adversary
     wait: int = 30  # ticks for which an interval of a partition waits
-    streams: int = 4  # ticks of streams of insertions and deletions that are all tried
+    streams: int = 4  # ticks of streams of insertions and deletions, records of edges and letters, that are all tried
+    pairs: int = 300  # of neighbours that are tried, for graphs and strings
 
     def games(self, ticks: int, columns: int, main: bool) -> int:
         games = min(self.trials, self.numbers // (ticks * columns))
@@ -72,10 +87,11 @@ class Sizes:
 
 _FEW_TICKS = 6  # of a game with one object for each trial
 _LONGEST_ATTACK = 2000  # ticks
+_FEWEST_GAMES = 100
 
 SIZES: dict[str, Sizes] = {
     "short": Sizes(64, 1_000_000, 40_000, 30_000, 2_000),
-    "long": Sizes(1024, 60_000_000, 400_000, 100_000, 20_000, wait=300, streams=5),
+    "long": Sizes(1024, 60_000_000, 400_000, 100_000, 20_000, wait=300, streams=5, pairs=8000),
 }
 
 
@@ -153,6 +169,10 @@ def plan(
         return _column_steps(factory, model, rules)
     if is_dynamic(model):
         return _dynamic_steps(factory, model, rules)
+    if is_encoded(model):
+        return _application_steps(factory, model, rules)
+    if is_local(model):
+        return _message_steps(model, rules)
     if releases_labels(model):
         return _label_steps(factory, model, rules)
     if is_weighed(model):
@@ -276,6 +296,36 @@ def _dynamic_steps(factory: Factory, model: Dynamic, rules: _Rules) -> list[Step
     return steps + _contract_steps(factory, model)
 
 
+def _application_steps(factory: Factory, model: Encoded, rules: _Rules) -> list[Step]:
+    search = Search(model, rules.sizes.streams, rules.sizes.pairs)
+    steps = [Step("neighbours", search.report), Step("restarts", search.whole)]
+
+    def game() -> Report:
+        # Made when it is played: the search comes before it.
+        played, trials = search.game(), max(_FEWEST_GAMES, rules.sizes.objects // 8)
+        weak = played.model.guarantee
+        judged = measure_mu if isinstance(weak, ZCDP) and played.gaussian else judge_of(weak)
+        options = rules.options(50, len(played.left)) | ({} if judged is measure_mu else {"claim": weak})
+        return judged(played.mechanism, WorstNeighbours(played), trials, **options)
+
+    steps.append(Step("the worst neighbours", game))
+    if questions.is_askable(model):
+        steps += _as_steps(model, [("questions", lambda: questions.question_attack(again(search.model)))])
+    if questions.finds_words(model):
+        steps += _as_steps(model, [("found", lambda: questions.found_attack(again(search.model)))])
+    return steps + _contract_steps(factory, model)
+
+
+def _message_steps(model: LocalMessage, rules: _Rules) -> list[Step]:
+    steps = [Step("all cells", lambda: message_report(model))]
+    small = with_cells(model.protocol, 16)
+    one, other = worst_cells(small)
+    pair = adversaries.Scripted("two values far apart", np.array([[one]]), np.array([[other]]))
+    few = max(_FEWEST_GAMES, rules.sizes.objects // 8)
+    steps += _object_steps(lambda key: LocalMessage(small, key), [pair], few, rules)
+    return steps + _as_steps(model, [("second message", lambda: message_attack(model))])
+
+
 def _weighed_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
     ticks = min(rules.ticks or model.horizon or rules.sizes.horizon, rules.sizes.horizon)
     if model.horizon is not None and model.horizon > ticks:
@@ -313,13 +363,15 @@ def _contract_steps(factory: Factory, model: Any) -> list[Step]:
         return []
     inputs = _inputs(model)
     found: Attacks = [("replay", lambda: attacks.replay_attack(factory, *inputs[:2]))]
-    if is_question(model) or is_dynamic(
-        model
-    ):  # of other mechanisms the labels of a release are its content, not its form
+    counted = is_encoded(model) and not questions.finds_words(model)
+    if is_question(model) or is_dynamic(model) or counted:
+        # Of other mechanisms the labels of a release are its content, not its form.
         found.append(("bad record", lambda: attacks.bad_record_attack(factory)))
     if model.horizon is not None and model.horizon <= _LONGEST_ATTACK:
         found.append(("horizon", lambda: attacks.horizon_attack(factory, inputs[1])))
-    if is_dynamic(model) or (is_question(model) and not model._task.selects):
+    if counted:
+        found.append(("shown", lambda: attacks.metadata_attack(factory, inputs, [[] for _ in inputs], "shown")))
+    if is_dynamic(model) or is_encoded(model) or (is_question(model) and not model._task.selects):
         found.append(("restore", lambda: attacks.restore_attack(factory, inputs, copies=3)))
     return _as_steps(model, found)
 
@@ -328,6 +380,10 @@ def _inputs(model: Any) -> list[Any]:
     """Some inputs of `step`, the first two of them different."""
     if is_dynamic(model):
         return inputs_of(model)
+    if is_encoded(model):
+        known = world_of(model, 2).known
+        ticks = [[sent.record for sent in stream if sent is not None] for stream in known[:3]]
+        return [ticks[0], [], *ticks[1:]]
     if isinstance(model, Counter):
         return [3, 0, 900, 1]
     if by_column(model):

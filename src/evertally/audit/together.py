@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from evertally.audit.adversaries import FirstTick
+from evertally.audit.applications import is_encoded, world_of
 from evertally.audit.dynamic import is_dynamic
 from evertally.audit.dynamic_streams import values_of
 from evertally.audit.game import Factory, FloatArray, public
@@ -66,6 +67,8 @@ def _event(mechanism: Any) -> Any:
     """The event with the largest row."""
     if is_dynamic(mechanism):
         return "insert", values_of(mechanism)[0], _LABEL
+    if is_encoded(mechanism):
+        return next(sent.record for sent in world_of(mechanism, 2).known[0] if sent is not None)
     if isinstance(mechanism, RunningMean):
         return mechanism.upper
     weight = mechanism._options["max_weight"]

@@ -14,6 +14,7 @@ False
 
 from audit.bugs import (
     accuracy,
+    applications,
     calibration,
     committing,
     door,
@@ -37,6 +38,7 @@ __all__ = [
     "MUTANTS",
     "Mutant",
     "accuracy",
+    "applications",
     "calibration",
     "committing",
     "door",

@@ -7,6 +7,7 @@ door, not from its own idea of sensitivity: what one event, one item or one user
 
 from audit.probes import (
     accuracy,
+    applications,
     below_threshold,
     closed_forms,
     dynamic,
@@ -29,6 +30,7 @@ __all__ = [
     "Family",
     "Probe",
     "accuracy",
+    "applications",
     "below_threshold",
     "closed_forms",
     "dynamic",
