@@ -17,7 +17,8 @@ class Spread:
     """The public law of one noise value, a weighted sum of independent draws.
 
     `proxy` is the sum of (weight * scale)^2, `peak` the largest weight * scale, `finest` the smallest scale of a draw
-    (sigma or b; infinite where draws are real numbers); `variance` is the true variance. `roundings`: how many terms were rounded to integers afterwards.
+    (sigma or b); `variance` is the true variance.
+    `finest` is infinite where draws are real numbers. `roundings`: how many terms were rounded to integers afterwards.
 
     >>> coin = Spread("gaussian", variance=100.0, proxy=100.0, peak=10.0, finest=10.0)
     >>> coin.stddev, round(coin.radius(0.05), 2)

@@ -1,9 +1,9 @@
 """The bank: counting within 0.3 % of the least error that Gaussian noise can have, from four to ten numbers of state.
 
-optimal-counting 1-4 [R, reviewed twice]. One exact real normal number z_t a tick and coordinate (noise/reals.py) feeds Q
-one-pole filters,
+optimal-counting 1-4 [R, reviewed twice]. One exact real normal number z_t a tick and coordinate (noise/reals.py) feeds
+Q one-pole filters,
 
-    nu = r_t z_t,   x_t = sum_k a_k e_k + nu,   e_k <- a_k e_k + K_k nu,       release = exact sum + floor(sigma x_t + 1/2).
+    nu = r_t z_t,   x_t = sum_k a_k e_k + nu,   e_k <- a_k e_k + K_k nu,    release = exact sum + floor(sigma x_t + 1/2).
 
 x = L z with L lower triangular and invertible, so the release is a function of y = R x_data + sigma z, R = L^-1 A: all
 releases together are rho-zCDP, adaptive streams included, if sigma^2 >= D2^2 S/(2 rho) and S bounds the squared columns
@@ -14,7 +14,7 @@ The path is rounded correctly: floats with proved bounds decide almost every tic
 through the path of that coordinate again, reading more bits at the same addresses. So any machine, block size or
 restart gives the same integers.
 
-Error: standard deviation sigma sqrt(var_t), worst factor 2.966 / 4.272 / 5.157 of 1/sqrt(2 rho) at T = 2^10 / 2^16 / 2^20.
+Error: standard deviation sigma sqrt(var_t), at worst 2.966 / 4.272 / 5.157 times 1/sqrt(2 rho) at T = 2^10 / 2^16 / 2^20.
 Time about 30 ns a tick and coordinate; memory 8 Q bytes a coordinate and 20-150 KB of coefficients.
 """
 
@@ -121,7 +121,7 @@ class BankProcess(Secret):
         self.tick = tick
 
     def memory(self) -> bytes:
-        """Coefficients and states, these as of a tick not far back. Any floats with true bounds lead to the same noise."""
+        """Coefficients and states, as of a tick not far back. Any floats with true bounds lead to the same noise."""
         bank = self.bank.to_bytes()
         here = self.tick == self._made
         e, err, big = self._states() if here else self._before

@@ -1,10 +1,10 @@
 """How far one event can move the innovations of a bank: a bound on max_j ||R e_j||^2 that rounding cannot spoil.
 
 optimal-counting 2.4 [R, reviewed twice]. With R = L^-1 A, column j of R is the innovation sequence of a unit step, and
-M_t = F_t^T M_(t+1) F_t + c c^T/r^2 has ||R e_t||^2 in its last corner. What the program computes is a supersolution: after
-each step more than all rounding errors of that step is added to the diagonal, so the computed M is above the true one
-in Loewner's order at every tick, and the largest corner is an upper bound. It is a bound for these very numbers, however
-they were found; and the lemma of 2.3 (R >= 0, which S3 and two-entry S4 rest on) is checked in fractions.
+M_t = F_t^T M_(t+1) F_t + c c^T/r^2 has ||R e_t||^2 in its last corner. What the program computes is a supersolution:
+after each step more than all rounding errors of that step is added to the diagonal, so the computed M is above the true
+one in Loewner's order at every tick, and the largest corner is an upper bound. It is a bound for these very numbers,
+however they were found; and the lemma of 2.3 (R >= 0, which S3 and two-entry S4 rest on) is checked in fractions.
 """
 
 from __future__ import annotations

@@ -45,17 +45,11 @@ def diagonal(p: Any, q: Any, lengths: Any, s: float, w: float, out: Any, transpo
         d = s
         up = transposed == (sweep == 0)
         for x in range(n):
-            if up:
-                i, j = x, x - 1
-            else:
-                i, j = n - 1 - x, n - x
+            i, j = (x, x - 1) if up else (n - 1 - x, n - x)
             be = 1.0 / (p[i] * q[i])
             if x > 0:
                 link = 1.0 / (q[max(i, j)] * p[min(i, j)])
-                if sweep == 0:
-                    d = s + link * d / (1.0 / (p[j] * q[j]) + d)
-                else:
-                    d = s + be * d / (link + d)
+                d = s + link * d / (1.0 / (p[j] * q[j]) + d) if sweep == 0 else s + be * d / (link + d)
             elif sweep == 1:
                 d = s + be
             before = lengths[i] - 1 - lengths[i] // 2 if up else lengths[i] // 2

@@ -146,7 +146,11 @@ def _reweighed(x: FloatArray, f: FloatArray, lengths: Lengths) -> FloatArray:
 
 def logarithms(numbers: Lengths) -> FloatArray:
     """Natural logarithms, rounded from balls."""
-    return np.array([_rounded(lambda n=n: arb(n).log() if n > 1 else arb(0)) for n in numbers.tolist()])  # type: ignore[misc]
+    return np.array([_logarithm(n) for n in numbers.tolist()])
+
+
+def _logarithm(n: int) -> float:
+    return 0.0 if n == 1 else certain(lambda: sharp(arb(n).log(), _SHARP), _PRECISION)
 
 
 def poles(low: float, high: float, Q: int) -> tuple[FloatArray, FloatArray]:
@@ -213,10 +217,6 @@ def _root(s: FloatArray, w: FloatArray, k: int) -> arb:
         else:
             low = middle
     return low.union(high)
-
-
-def _rounded(formula: Any) -> float:
-    return certain(lambda: sharp(formula(), _SHARP) if formula() != 0 else 0.0, _PRECISION)
 
 
 def _rounded_pair(formula: Any) -> tuple[float, float]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from evertally.bounds.joint import of_column
+from evertally.counting.bank import LONGEST_BANK
 from evertally.counting.epochs import EpochProcess
 from evertally.counting.process import Budget, NoiseProcess, path_bound
 from evertally.counting.processes import HYBRID_TARGET, LONGEST_SQRT, OURS, PROCESSES, Setting
@@ -91,6 +92,8 @@ def misfit(name: str, charge: Budget, setting: Setting) -> str | None:
         return f'mechanism "{name}" has Gaussian noise, which is never pure; use a zCDP or (epsilon, delta) guarantee'
     if name == "sqrt" and (setting.horizon or 0) > LONGEST_SQRT:
         return f'mechanism "sqrt" takes horizons up to {LONGEST_SQRT}; use "tree"'
+    if name == "bank" and (setting.horizon or 0) > LONGEST_BANK:
+        return f'mechanism "bank" takes horizons up to {LONGEST_BANK}; use "tree"'
     needed = process.memory(setting)
     if needed > setting.memory_limit:
         return (

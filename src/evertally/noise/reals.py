@@ -41,6 +41,10 @@ class RealLaw:
     kind: RealKind
     feeds: str
 
+    def stddev(self) -> float:
+        """Of one variate."""
+        return 1.0 if self.kind == "normal" else 2.0**0.5
+
     def text(self) -> str:
         return f"RealLaw(kind={self.kind}, feeds={self.feeds})"
 
@@ -105,15 +109,15 @@ def ball_of(kind: RealKind, word: int, second: int, more: Callable[[int], tuple[
     return at_precision(count + 64, ball)
 
 
-class ZeroReals:
-    """Variates that are all zero; see ZeroNoise."""
+class KnownReals:
+    """Variates that are known numbers: all zero (`ZeroNoise`), or planted by an auditor."""
 
-    def __init__(self, nodes: int, coordinates: int) -> None:
-        self.value = np.zeros((nodes, coordinates))
-        self.radius = self.size = np.zeros(nodes)
+    def __init__(self, value: FloatArray) -> None:
+        self.value = value
+        self.radius, self.size = np.zeros(len(value)), np.abs(value).max(axis=1, initial=0.0)
 
     def refine(self, i: int, j: int, bits: int) -> arb:
-        return arb(0)
+        return arb(float(self.value[i, j]))
 
 
 @lru_cache(maxsize=2)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from evertally.errors import StateError
 from evertally.noise.keystream import Keystream
 from evertally.noise.laws import Law
-from evertally.noise.reals import RealLaw, Reals, ZeroReals
+from evertally.noise.reals import KnownReals, RealLaw, Reals
 from evertally.noise.sampler import draw
 from evertally.noise.variates import AddressedVariates, VariateKind, Variates, ZeroVariates
 from evertally.secret import Secret
@@ -41,7 +41,7 @@ class Source(Protocol):
         at two scales reveal data.
         """
 
-    def reals(self, lane: str, law: RealLaw, nodes: range, coordinates: int = 1, first: int = 0) -> Reals | ZeroReals:
+    def reals(self, lane: str, law: RealLaw, nodes: range, coordinates: int = 1, first: int = 0) -> Reals | KnownReals:
         """Independent real variates for each node and each coordinate from `first` on, enclosed."""
 
     def order(self, message: bytes) -> bytes:
@@ -244,8 +244,8 @@ class ZeroSource:
     def draws(self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
         return np.zeros((len(_countable(nodes)), coordinates), dtype=np.int64)
 
-    def reals(self, lane: str, law: RealLaw, nodes: range, coordinates: int = 1, first: int = 0) -> ZeroReals:
-        return ZeroReals(len(nodes), coordinates)
+    def reals(self, lane: str, law: RealLaw, nodes: range, coordinates: int = 1, first: int = 0) -> KnownReals:
+        return KnownReals(np.zeros((len(nodes), coordinates)))
 
     def variates(self, lane: str, kind: VariateKind, node: int, coordinates: int) -> Variates:
         return ZeroVariates(coordinates)
@@ -302,7 +302,7 @@ class RecordingSource:
         self._log.append(Recorder(lane, law, tuple(index), coordinates, first))
         return self._inner.draws(lane, law, index, coordinates, first)
 
-    def reals(self, lane: str, law: RealLaw, nodes: range, coordinates: int = 1, first: int = 0) -> Reals | ZeroReals:
+    def reals(self, lane: str, law: RealLaw, nodes: range, coordinates: int = 1, first: int = 0) -> Reals | KnownReals:
         self._log.append(Recorder(lane, law, tuple(nodes), coordinates, first))
         return self._inner.reals(lane, law, nodes, coordinates, first)
 
