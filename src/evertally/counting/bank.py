@@ -3,7 +3,7 @@
 optimal-counting 1-4 [R, reviewed twice]. One exact real normal number z_t a tick and coordinate (noise/reals.py) feeds
 Q one-pole filters,
 
-    nu = r_t z_t,   x_t = sum_k a_k e_k + nu,   e_k <- a_k e_k + K_k nu,    release = exact sum + floor(sigma x_t + 1/2).
+    nu = r_t z_t,  x_t = sum_k a_k e_k + nu,  e_k <- a_k e_k + K_k nu,  release = exact sum + floor(sigma x_t + 1/2).
 
 x = L z with L lower triangular and invertible, so the release is a function of y = R x_data + sigma z, R = L^-1 A: all
 releases together are rho-zCDP, adaptive streams included, if sigma^2 >= D2^2 S/(2 rho) and S bounds the squared columns
@@ -14,7 +14,7 @@ The path is rounded correctly: floats with proved bounds decide almost every tic
 through the path of that coordinate again, reading more bits at the same addresses. So any machine, block size or
 restart gives the same integers.
 
-Error: standard deviation sigma sqrt(var_t), at worst 2.966 / 4.272 / 5.157 times 1/sqrt(2 rho) at T = 2^10 / 2^16 / 2^20.
+Error: standard deviation sigma sqrt(var_t), at most 2.966 / 4.272 / 5.157 over sqrt(2 rho) at T = 2^10 / 2^16 / 2^20.
 Time about 30 ns a tick and coordinate; memory 8 Q bytes a coordinate and 20-150 KB of coefficients.
 """
 
@@ -245,8 +245,7 @@ class BankProcess(Secret):
         return Spread("gaussian", v, v, math.sqrt(v), math.inf, roundings)
 
     def _variance(self, tick: int) -> float:
-        i, C = self._covariance(tick - 1)
-        return float((np.outer(self.bank.a[i], self.bank.a[i]) * C).sum() + self.bank.r[i] ** 2)
+        return _moments(self.bank).variance(tick)
 
     def _covariance(self, tick: int) -> tuple[int, FloatArray]:
         """Of the states after a tick, for z of variance 1; and the segment of the next tick."""
@@ -265,7 +264,18 @@ class Moments:
     def __init__(self, bank: Bank) -> None:
         self._bank = bank
         self.starts = np.empty((len(bank.lengths), bank.states, bank.states))
+        self._ends = np.cumsum(bank.lengths)
+        self._known: tuple[int, FloatArray] = (-1, np.empty(0))  # the variances of one segment
         self.top = float(kernels.compiled("variances")(bank.a, bank.K, bank.r, bank.lengths, self.starts).max())
+
+    def variance(self, tick: int) -> float:
+        i = int(np.searchsorted(self._ends, tick))
+        segment, known = self._known
+        if segment != i:
+            b = self._bank
+            known = kernels.compiled("segment_variances")(b.a[i], b.K[i], b.r[i], b.lengths[i], self.starts[i].copy())
+            self._known = i, known
+        return float(known[tick - 1 - int(self._ends[i] - self._bank.lengths[i])])
 
     def path(self, sigma: float) -> GaussianPath:
         T = self._bank.horizon

@@ -157,6 +157,22 @@ def variances(a: Any, K: Any, r: Any, lengths: Any, starts: Any) -> Any:
     return top
 
 
+def segment_variances(a: Any, K: Any, r: float, length: int, C: Any) -> Any:
+    """The variance of each tick of a segment (unit z), from the covariance of the states before it."""
+    Q = a.shape[0]
+    variance = np.empty(length)
+    for t in range(length):
+        variance[t] = r * r
+        for x in range(Q):
+            for y in range(Q):
+                C[x, y] *= a[x] * a[y]
+                variance[t] += C[x, y]
+        for x in range(Q):
+            for y in range(Q):
+                C[x, y] += K[x] * K[y] * r * r
+    return variance
+
+
 def neighbours(a: Any, K: Any, r: Any, lengths: Any, variance: Any, covariance: Any) -> None:
     """The variance of each tick, and its covariance with the next one (unit z)."""
     n, Q = a.shape

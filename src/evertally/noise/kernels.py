@@ -116,8 +116,8 @@ def fill_reals(
     largest_radius: NDArray[np.float64],
     largest_size: NDArray[np.float64],
 ) -> int:
-    """Writes real variates (reals.py): a polynomial at 64 bits from the leading one on. V below 2^-53 has no cell and is
-    written as NaN. Returns how many those are."""
+    """Writes real variates (reals.py): a polynomial at 64 bits from the leading one on. V below 2^-53 has no cell and
+    is written as NaN. Returns how many those are."""
     left = 0
     for i in range(value.shape[0]):
         widest, size = 0.0, 0.0
