@@ -130,18 +130,19 @@ class BankProcess(Secret):
         return _FORMAT + np.array(head, dtype="<i8").tobytes() + bank + numbers
 
     def recall(self, tick: int, memory: bytes) -> None:
-        head = np.frombuffer(memory[len(_FORMAT) : len(_FORMAT) + 16], dtype="<i8")
-        if not memory.startswith(_FORMAT) or len(head) != 2:
+        if not memory.startswith(_FORMAT) or len(memory) < len(_FORMAT) + 16:
             raise _not_a_bank()
+        head = np.frombuffer(memory[len(_FORMAT) : len(_FORMAT) + 16], dtype="<i8")
         start = len(_FORMAT) + 16
         bank = Bank.from_bytes(memory[start : start + int(head[0])])
         if bank.horizon != self.horizon:
             raise _not_a_bank()
         self._use(bank)
-        numbers = np.frombuffer(memory[start + int(head[0]) :], dtype="<f8").astype(np.float64)
+        kept = memory[start + int(head[0]) :]
         sizes = [self._e.size, self._err.size, self._big.size]
-        if len(numbers) != sum(sizes) or not 0 <= int(head[1]) <= tick:
+        if len(kept) != 8 * sum(sizes) or not 0 <= int(head[1]) <= tick:
             raise _not_a_bank()
+        numbers = np.frombuffer(kept, dtype="<f8").astype(np.float64)
         e, err, big = np.split(numbers, np.cumsum(sizes)[:-1])
         self._e, self._err, self._big = (
             part.reshape(like.shape).copy() for part, like in ((e, self._e), (err, self._err), (big, self._big))
