@@ -15,8 +15,9 @@ import evertally as et
 from evertally.audit.gaussian import closed_form
 from evertally.balls import at_precision
 from evertally.counting import bank_kernels as kernels
-from evertally.counting.bank import BankProcess, _moments, _root_above
+from evertally.counting.bank import BankProcess, root_above
 from evertally.counting.bank_certificate import certified
+from evertally.counting.bank_moments import moments_of
 from evertally.counting.bank_schedule import Bank, build_bank, fits_lemma, inverse_fractions, poles, segments
 from evertally.errors import ConfigurationError, HorizonExceeded, StateError
 from evertally.noise import ZeroNoise, simulation
@@ -38,13 +39,13 @@ def process(T: int = 300, columns: int = 3, seed: int = 0, rho: float = 0.5, ban
 def test_factors_of_the_specification(T: int, Q: int, factor: float) -> None:
     """optimal-counting 4: certified worst factor, to 1e-4."""
     bank = build_bank(T, Q)
-    assert math.sqrt(certified(bank) * _moments(bank).top) == pytest.approx(factor, rel=1e-4)
+    assert math.sqrt(certified(bank) * moments_of(bank).widest(T)) == pytest.approx(factor, rel=1e-4)
 
 
 def test_within_three_thousandths_of_the_least() -> None:
     for T, least in ((2**10, 2.961465), (2**16, 4.265997)):
         bank = build_bank(T)
-        assert math.sqrt(certified(bank) * _moments(bank).top) <= 1.003 * least
+        assert math.sqrt(certified(bank) * moments_of(bank).widest(T)) <= 1.003 * least
         assert bank.states <= 8
 
 
@@ -182,7 +183,7 @@ def test_balls_lead_to_the_same_integers() -> None:
     noise = small.advance(120)
     for tick in (1, 2, 31, 32, 33, 120):
         for column in (0, 1):
-            assert small._settled(tick, column) == noise[tick - 1, column]
+            assert small._path.settled(column, [tick])[0] == noise[tick - 1, column]
 
 
 def test_wider_bounds_lead_to_the_same_integers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,7 +275,7 @@ def test_the_scale_is_not_below_what_is_needed() -> None:
     model = process(500, 1, rho=0.37)
     needed = Fraction(certified(model.bank)) / (2 * ZCDP(0.37).exact_rho)
     assert needed <= Fraction(model.sigma) ** 2 <= needed * (1 + Fraction(1, 2**50))
-    assert Fraction(_root_above(Fraction(1, 3))) ** 2 >= Fraction(1, 3)
+    assert Fraction(root_above(Fraction(1, 3))) ** 2 >= Fraction(1, 3)
 
 
 @pytest.mark.parametrize("T", [1, 2, 3, 64, 257])

@@ -137,42 +137,6 @@ def sensitivities(a: Any, K: Any, r: Any, lengths: Any, lam: float, safety: floa
     return top, M
 
 
-def variances(a: Any, K: Any, r: Any, lengths: Any, starts: Any) -> Any:
-    """The largest variance (unit z) in each segment; `starts` gets the covariance of the states before it."""
-    n, Q = a.shape
-    C = np.zeros((Q, Q))
-    top = np.zeros(n)
-    for i in range(n):
-        starts[i] = C
-        for _ in range(lengths[i]):
-            total = r[i] * r[i]
-            for x in range(Q):
-                for y in range(Q):
-                    C[x, y] *= a[i, x] * a[i, y]
-                    total += C[x, y]
-            top[i] = max(top[i], total)
-            for x in range(Q):
-                for y in range(Q):
-                    C[x, y] += K[i, x] * K[i, y] * r[i] * r[i]
-    return top
-
-
-def segment_variances(a: Any, K: Any, r: float, length: int, C: Any) -> Any:
-    """The variance of each tick of a segment (unit z), from the covariance of the states before it."""
-    Q = a.shape[0]
-    variance = np.empty(length)
-    for t in range(length):
-        variance[t] = r * r
-        for x in range(Q):
-            for y in range(Q):
-                C[x, y] *= a[x] * a[y]
-                variance[t] += C[x, y]
-        for x in range(Q):
-            for y in range(Q):
-                C[x, y] += K[x] * K[y] * r * r
-    return variance
-
-
 def neighbours(a: Any, K: Any, r: Any, lengths: Any, variance: Any, covariance: Any) -> None:
     """The variance of each tick, and its covariance with the next one (unit z)."""
     n, Q = a.shape
@@ -203,6 +167,8 @@ def filtered(
     a: Any,
     K: Any,
     r: Any,
+    ends: Any,
+    held: int,
     sigma: float,
     tick: int,
     e: Any,
@@ -212,25 +178,30 @@ def filtered(
 ) -> int:
     """Ticks of one block of columns (optimal-counting 3.2): rounded noise, or REDO where floats leave it open.
 
-    z (ticks, n) with its radius and size for each tick; a, K (ticks, Q) and r (ticks) of these ticks; e (Q, n) the
-    states, err and big (Q) bounds of |e - truth| and of |e| over the block. Returns how many are left open.
+    z (ticks, n) with its radius and size for each tick; a, K (segments, Q), r and `ends` (segments), `held` the segment
+    of tick + 1; e (Q, n) the states after `tick`, err and big (Q) bounds of |e - truth| and of |e| over the block.
+    Returns how many are left open.
     """
     Q, n = e.shape
     acc = np.empty(n)
     nu = np.empty(n)
     left = 0
     for t in range(z.shape[0]):
-        largest = r[t] * size[t] * (1 + 4 * UNIT)
-        off = r[t] * radius[t] + 2 * UNIT * largest
+        while ends[held] <= tick + t:
+            held += 1
+        rt = r[held]
+        refresh = (tick + t) % REFRESH == 0
+        largest = rt * size[t] * (1 + 4 * UNIT)
+        off = rt * radius[t] + 2 * UNIT * largest
         total = largest
         bound = off
         for i in range(n):
-            nu[i] = r[t] * z[t, i]
+            nu[i] = rt * z[t, i]
             acc[i] = nu[i]
         for k in range(Q):
-            ak = a[t, k]
-            Kk = K[t, k]
-            if (tick + t) % REFRESH == 0:  # sound: big bounds what was computed, and err is never lowered
+            ak = a[held, k]
+            Kk = K[held, k]
+            if refresh:  # sound: big bounds what was computed, and err is never lowered
                 top = 0.0
                 for i in range(n):
                     top = max(top, abs(e[k, i]))
@@ -254,6 +225,55 @@ def filtered(
             else:
                 out[t, i] = REDO
                 left += 1
+    return left
+
+
+def filtered_alone(
+    z: Any,
+    radius: Any,
+    size: Any,
+    a: Any,
+    K: Any,
+    r: Any,
+    ends: Any,
+    held: int,
+    sigma: float,
+    tick: int,
+    e: Any,
+    err: Any,
+    big: Any,
+    out: Any,
+) -> int:
+    """`filtered` for one column: bounds from its own numbers, so none of |e| is needed."""
+    Q = e.shape[0]
+    left = 0
+    for t in range(z.shape[0]):
+        while ends[held] <= tick + t:
+            held += 1
+        rt = r[held]
+        nu = rt * z[t, 0]
+        largest = abs(nu)
+        off = (rt * radius[t] + 2 * UNIT * largest) * (1 + 2.0**-40)
+        x = nu
+        total = largest
+        bound = off
+        for k in range(Q):
+            p = a[held, k] * e[k, 0]
+            q = K[held, k] * nu
+            x += p
+            total += abs(p)
+            faded = a[held, k] * err[k]
+            bound += faded
+            err[k] = (faded + K[held, k] * off + 4 * UNIT * (abs(p) + abs(q))) * (1 + 2.0**-40) + 2.0**-1000
+            e[k, 0] = p + q
+        y = sigma * x
+        d = sigma * (bound + (Q + 3) * UNIT * total) * (1 + 2.0**-40) + 2.0**-52 + abs(y) * 2.0**-51
+        low = math.floor(y + 0.5 - d)
+        if low == math.floor(y + 0.5 + d):
+            out[t, 0] = np.int64(low)
+        else:
+            out[t, 0] = REDO
+            left += 1
     return left
 
 
