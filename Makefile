@@ -32,7 +32,7 @@ test-browser: $(VENV)/ready-dev  ## the live page in a real browser
 audit: $(VENV)/ready-dev  ## tries to break the promise of every mechanism, at length; finds planted bugs; kills the service 200 times
 	$(BIN)/evertally audit all --effort long --jobs 2 --output audit-output
 	PYTHONPATH=tests $(BIN)/python -m audit.matrix
-	EVERTALLY_LONG=1 PYTHONPATH=tests $(BIN)/python -m pytest tests/dynamic/test_interval_privacy.py
+	EVERTALLY_LONG=1 PYTHONPATH=tests $(BIN)/python -m pytest tests/dynamic/test_interval_privacy.py tests/counting/test_bank_open.py
 	$(BIN)/python tests/crash --kills 200
 
 lint: $(VENV)/ready-dev  ## style, and which room imports which

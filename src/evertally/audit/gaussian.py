@@ -29,6 +29,7 @@ from evertally.statistics.linear_options import Linear
 AnyLaw = Any  # of integers, or of real variates
 
 _HEIGHT = 2**34  # of an impulse: rounding to integers then disturbs the response by less than 1e-10
+_REAL_HEIGHT = 2**24  # of one that is filtered in floats: larger numbers are left to balls, tick by tick
 
 
 class ImpulseSource:
@@ -45,21 +46,24 @@ class ImpulseSource:
         for i, node in enumerate(index):
             column = self.columns.setdefault((lane, int(node)), len(self.columns)) - first
             if 0 <= column < coordinates:
-                out[i, column] = _HEIGHT
+                out[i, column] = _height(law)
         return out
 
     def reals(self, lane: str, law: RealLaw, nodes: range, coordinates: int = 1, first: int = 0) -> KnownReals:
-        self.laws.setdefault(lane, law)
         return KnownReals(self.draws(lane, law, nodes, coordinates, first).astype(np.float64))
 
     def response(self, process: NoiseProcess, ticks: int) -> tuple[FloatArray, list[AnyLaw]]:
         """W (ticks x draws) of a process that draws from here, and the law of each draw."""
-        response = process.advance(ticks) / _HEIGHT
+        response = process.advance(ticks)
         laws = [self.laws[lane] for lane, _ in self.columns]
-        return response[:, : len(laws)], laws
+        return response[:, : len(laws)] / np.array([_height(law) for law in laws]), laws
 
     def order(self, message: bytes) -> bytes:
         return message
+
+
+def _height(law: AnyLaw) -> int:
+    return _REAL_HEIGHT if isinstance(law, RealLaw) else _HEIGHT
 
 
 def widened(setting: Setting, columns: int) -> Setting:

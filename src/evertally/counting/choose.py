@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 
 from evertally.bounds.joint import of_column
 from evertally.counting.bank import LONGEST_BANK
-from evertally.counting.epochs import EpochProcess
-from evertally.counting.process import Budget, NoiseProcess, path_bound
+from evertally.counting.process import Budget, NoiseProcess, WithoutEnd, path_bound
 from evertally.counting.processes import HYBRID_TARGET, LONGEST_SQRT, OURS, PROCESSES, Setting
 from evertally.errors import ConfigurationError
 from evertally.noise import Source, ZeroNoise
@@ -110,6 +109,6 @@ def model_of(choice: Choice, setting: Setting) -> NoiseProcess:
 
 
 def _worst(model: NoiseProcess) -> float:
-    if isinstance(model, EpochProcess):
+    if isinstance(model, WithoutEnd):
         return model.worst_in(HYBRID_TARGET.bit_length() - 1).stddev
     return model.worst().stddev

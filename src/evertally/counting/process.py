@@ -60,6 +60,14 @@ class Remembering(Protocol):
 
 
 @runtime_checkable
+class WithoutEnd(Protocol):
+    """A process without a horizon, whose widest spread is asked for by stretches of ticks."""
+
+    def worst_in(self, k: int) -> Spread:
+        """The widest spread of the ticks 2^k .. 2^(k+1) - 1."""
+
+
+@runtime_checkable
 class Settled(Protocol):
     """A process with numbers that are settled once, when a stream begins; another version might settle others."""
 

@@ -9,6 +9,7 @@ from functools import partial
 
 from evertally.bounds.selection import L
 from evertally.counting.bank import BankProcess
+from evertally.counting.bank_open import OPEN_STATES, OpenBankProcess
 from evertally.counting.bank_schedule import states_for
 from evertally.counting.epochs import EPOCHS, EpochProcess
 from evertally.counting.honaker import HonakerProcess
@@ -79,6 +80,11 @@ def _bank(charge: Budget, setting: Setting, source: Source) -> NoiseProcess:
     return BankProcess(charge, setting.change, horizon=_horizon(setting), columns=setting.columns, source=source)
 
 
+def _bank_open(charge: Budget, setting: Setting, source: Source) -> NoiseProcess:
+    assert isinstance(charge, ZCDP)
+    return OpenBankProcess(charge, setting.change, columns=setting.columns, source=source)
+
+
 def _epoch_tree(charge: Budget, setting: Setting, source: Source) -> NoiseProcess:
     tree = partial(TreeProcess, charge, setting.change, source=source, radix=2)
 
@@ -130,3 +136,4 @@ PROCESSES: dict[str, ProcessRecord] = {
 OURS = tuple(PROCESSES)  # what "auto" takes from: nobody gets a process that this library does not answer for
 # By name only, until the ways that choose for a stream keep what they chose: see docs/architecture.md.
 PROCESSES["bank"] = ProcessRecord(True, False, lambda s: 8 * states_for(_horizon(s)) * s.columns, _bank)
+PROCESSES["bank-open"] = ProcessRecord(False, False, lambda s: 8 * OPEN_STATES * s.columns, _bank_open)
