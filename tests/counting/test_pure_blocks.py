@@ -13,8 +13,10 @@ import pytest
 from flint import arb
 
 import evertally as et
+from conformance.mechanisms import counter
 from evertally.audit.gaussian import ImpulseSource
 from evertally.balls import at_precision
+from evertally.checks import CHECKS
 from evertally.counting import block_kernels, block_level, pure_blocks
 from evertally.counting.block_table import GRID, ROOTS, BlockTable, block_table, sizes_for
 from evertally.counting.pure_blocks import PureBlocksProcess, float_above, shares_of
@@ -234,6 +236,12 @@ def test_refusals() -> None:
     with pytest.raises(ConfigurationError, match="range of exact numbers"):
         PureBlocksProcess(PureDP(Fraction(1, 10**15)), ONE, horizon=9, columns=1, source=ZeroNoise().source())
     assert isinstance(block_table(16), BlockTable)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_conformance(check: Any) -> None:
+    """Here and not in the list of all: the auditor has no exact loss for real Laplace numbers, and `costs` is ours."""
+    check(counter(et.PureDP(1.0), 40, "pure-blocks", ticks=18))
 
 
 def test_half_the_variance_of_a_tree() -> None:

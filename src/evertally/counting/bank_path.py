@@ -25,8 +25,8 @@ _AT_ONCE = 1 << 14  # numbers made at once: their random bits stay in the cache
 _MOST_BALL_PATHS = 256
 
 
-@dataclass
-class Block:
+@dataclass(repr=False)
+class Block(Secret):
     """Some columns: states e (Q, n), and bounds for all of them: err of |e - truth|, big of |e|. Secret."""
 
     e: FloatArray
