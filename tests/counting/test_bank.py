@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from flint import arb
+from planted_ties import planted_tie, unrolled
 
 import evertally as et
 from evertally.audit.gaussian import closed_form
-from evertally.balls import at_precision
 from evertally.counting import bank_kernels as kernels
 from evertally.counting.bank import BankProcess, root_above
 from evertally.counting.bank_certificate import certified
@@ -21,7 +20,6 @@ from evertally.counting.bank_moments import moments_of
 from evertally.counting.bank_schedule import Bank, build_bank, fits_lemma, inverse_fractions, poles, segments
 from evertally.errors import ConfigurationError, HorizonExceeded, StateError
 from evertally.noise import ZeroNoise, simulation
-from evertally.noise.reals import KnownReals
 from evertally.privacy import ZCDP, Change
 
 ONE = Change(1, 1, 1)
@@ -47,15 +45,6 @@ def test_within_three_thousandths_of_the_least() -> None:
         bank = build_bank(T)
         assert math.sqrt(certified(bank) * moments_of(bank).widest(T)) <= 1.003 * least
         assert bank.states <= 8
-
-
-def unrolled(bank: Bank) -> tuple[list[list[Fraction]], list[list[Fraction]], list[Fraction]]:
-    a, K, r = (np.repeat(part, bank.lengths, axis=0).tolist() for part in (bank.a, bank.K, bank.r))
-    return (
-        [[Fraction(v) for v in row] for row in a],
-        [[Fraction(v) for v in row] for row in K],
-        [Fraction(v) for v in r],
-    )
 
 
 def exact_columns(bank: Bank) -> list[list[Fraction]]:
@@ -202,44 +191,11 @@ def test_wider_bounds_lead_to_the_same_integers(monkeypatch: pytest.MonkeyPatch)
     assert sum(redone) > 0
 
 
-class Planted:
-    """A source that makes sigma x_t miss a half by very little at one tick."""
-
-    def __init__(self, z: np.ndarray, exact: dict[int, Fraction]) -> None:
-        self._z, self._exact = z, exact
-
-    def reals(self, lane: str, law: Any, nodes: range, coordinates: int = 1, first: int = 0) -> KnownReals:
-        values = KnownReals(np.array([[self._z[node - 1]] for node in nodes]))
-        values.radius[:] = 2.0**-50
-        exact = self._exact
-        values.refine = lambda i, j, bits: (  # type: ignore[method-assign]
-            at_precision(bits + 64, lambda: arb(exact[nodes[i]].numerator) / arb(exact[nodes[i]].denominator))
-            if nodes[i] in exact
-            else arb(float(self._z[nodes[i] - 1]))
-        )
-        return values
-
-
 @pytest.mark.parametrize("depth", [40, 80, 130, 400])
 @pytest.mark.parametrize("side", [1, -1])
 def test_near_ties_are_decided_by_more_bits(depth: int, side: int) -> None:
-    T, at = 12, 7
-    bank = build_bank(T, 3)
-    rng = np.random.default_rng(1)
-    z = rng.standard_normal(T)
-    model = BankProcess(ZCDP(0.5), ONE, horizon=T, columns=1, source=ZeroNoise().source(), bank=bank)
-    a, K, r = unrolled(bank)
-    e = [Fraction(0)] * bank.states
-    for t in range(at - 1):
-        nu = r[t] * Fraction(float(z[t]))
-        e = [x * y + k * nu for x, y, k in zip(a[t], e, K[t], strict=True)]
-    carried = sum((x * y for x, y in zip(a[at - 1], e, strict=True)), Fraction(0))
-    wanted = Fraction(5, 2) + side * Fraction(1, 2**depth)
-    exact = (wanted / Fraction(model.sigma) - carried) / r[at - 1]
-    z[at - 1] = float(exact)
-    source: Any = Planted(z, {at: exact})
-    planted = BankProcess(ZCDP(0.5), ONE, horizon=T, columns=1, source=source, bank=bank)
-    assert planted.advance(T)[at - 1, 0] == (3 if side > 0 else 2)
+    rounded, true = planted_tie(depth, side)
+    assert rounded == true
 
 
 def test_spreads_are_those_of_the_paths() -> None:
