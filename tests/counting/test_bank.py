@@ -143,6 +143,16 @@ def test_refused_coefficients(name: str) -> None:
         certified(broken(name))
 
 
+def test_lengths_that_run_over_are_refused() -> None:
+    bank = build_bank(16)
+    lengths = bank.lengths.copy()
+    lengths[:4] += 2**62  # adds up to the same horizon in 64 bits
+    forged = replace(bank, lengths=lengths)
+    assert forged.horizon == 16
+    with pytest.raises(StateError):
+        certified(forged)
+
+
 @pytest.mark.parametrize("columns", [1, 3, 600])
 def test_however_one_gets_there_the_noise_is_the_same(columns: int) -> None:
     T = 90

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
+from flint import arb
 
 import evertally as et
+from evertally.balls import at_precision
 from evertally.counting import bank as bank_module
 from evertally.counting import bank_kernels as kernels
 from evertally.counting import bank_path
@@ -39,6 +42,24 @@ def test_blocks_of_any_width_make_the_same_noise(block: int, monkeypatch: pytest
     expected = path(50, 64).rows(0, 50)
     monkeypatch.setattr(bank_path, "_BLOCK", block)
     assert (path(50, 64).rows(0, 50) == expected).all()
+
+
+@pytest.mark.parametrize("columns", [1, 40])
+def test_states_are_within_their_bounds(columns: int) -> None:
+    """Against balls; a thousandth of the bound would not do."""
+    T = 700
+    made = path(T, columns)
+    made.rows(0, T)
+    made.settled(0, [T])
+    block, balls = made._blocks[0], made._balls[0]._e
+    off = [at_precision(192, partial(distance, ball, float(block.e[k, 0]))) for k, ball in enumerate(balls)]
+    assert (np.array(off) <= block.err).all()
+    assert (np.array(off) > block.err / 1000).any()
+    assert columns == 1 or (np.abs(block.e).max(axis=1) <= block.big).all()
+
+
+def distance(ball: arb, value: float) -> float:
+    return float(abs(ball - arb(value)).upper())
 
 
 class Words:

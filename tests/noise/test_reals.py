@@ -78,6 +78,17 @@ def test_a_tail_is_not_cut() -> None:
         assert drawn.size[0] >= abs(drawn.value[0, 0])
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_ones(kind: Any) -> None:
+    """V just below 1: the variate is next to 0, and a rounding error may put it on the other side."""
+    for word in (2**64 - 1, 2**64 - 2):
+        words = np.array([[[word, 2**64 - 1]]], dtype=np.uint64)
+        drawn = Reals(kind, words, no_more)
+        ball, value, radius = drawn.refine(0, 0, 127), float(drawn.value[0, 0]), float(drawn.radius[0])
+        assert at_precision(200, lambda b=ball, v=value, r=radius: abs(b - arb(v)) <= arb(r))
+        assert abs(value) <= drawn.size[0] < 1e-15
+
+
 def test_more_bits_come_from_the_same_address() -> None:
     source = simulation(5).source("reals")
     drawn = source.reals("lane", LAW, range(3, 6), 4, first=2)

@@ -16,6 +16,7 @@ from evertally.counting.bank_schedule import Bank, fits_lemma
 from evertally.errors import StateError
 
 _SMALLEST, _LARGEST = 2.0**-200, 2.0**200
+_LONGEST = 2**40
 
 
 def certified(bank: Bank) -> float:
@@ -37,7 +38,8 @@ def check(bank: Bank) -> None:
     """The conditions of the certificate and of the lemma of 2.3."""
     n, Q = bank.a.shape if bank.a.ndim == 2 else (0, 0)
     shaped = n > 0 and Q > 0 and bank.K.shape == (n, Q) and bank.r.shape == (n,) == bank.lengths.shape
-    if not shaped or (bank.lengths < 1).any():
+    # Longer ones than any horizon could add up to one by running over.
+    if not shaped or (bank.lengths < 1).any() or (bank.lengths > _LONGEST).any():
         raise _refused()
     for numbers in (bank.a, bank.K, bank.r):
         nonzero = numbers[numbers != 0]
