@@ -45,6 +45,15 @@ class BlockLevel(Secret):
         self._at: tuple[int, int] | None = None  # block, and how many of its rows the states below have walked
         self._last: tuple[int, Rows] | None = None  # a tick that was asked for alone: the level below asks again
 
+    def share(self, row: int) -> tuple[float, float]:
+        """What a row contributes: the sum of its squared weights, and the largest weight, with the scale."""
+        return self.scale**2 * float(self.table.energies[row]), self.scale * float(self.table.peaks[row])
+
+    def change(self, row: int, other: int) -> tuple[float, float]:
+        """The same of the difference of two rows of one block."""
+        weights = self.scale * (self.table.weights[row] - self.table.weights[other])
+        return float(weights @ weights), float(np.abs(weights).max())
+
     def rows(self, tick: int, count: int) -> Rows:
         """Of the ticks tick .. tick + count - 1, all of one block, or the first of the next."""
         if self._last is not None and (self._last[0], 1) == (tick, count):

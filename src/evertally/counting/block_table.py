@@ -172,6 +172,11 @@ class BlockTable:
         """Squared norms of the rows of `weights`."""
         return np.asarray((self.weights**2).sum(axis=1))
 
+    @cached_property
+    def peaks(self) -> FloatArray:
+        """The largest weight of each row."""
+        return np.asarray(np.abs(self.weights).max(axis=1))
+
 
 @lru_cache(maxsize=7)
 def block_table(n: int) -> BlockTable:

@@ -134,8 +134,7 @@ class PureBlocksProcess(Secret):
         return [*places, (0, tick)]
 
     def spread(self, tick: int) -> Spread:
-        rows = [level.table.weights[j] for level, (_, j) in zip(self._levels, self._places(tick), strict=True)]
-        return self._spread([(level.scale, row) for level, row in zip(self._levels, rows, strict=True)])
+        return self._spread([level.share(j) for level, (_, j) in zip(self._levels, self._places(tick), strict=True)])
 
     def window_spread(self, tick: int, window: int) -> Spread:
         """Exact: rows of one block are subtracted, those of two blocks are independent."""
@@ -143,23 +142,24 @@ class PureBlocksProcess(Secret):
             return self.spread(tick)
         terms = []
         for level, now, then in zip(self._levels, self._places(tick), self._places(tick - window), strict=True):
-            rows = level.table.weights[now[1]], level.table.weights[then[1]]
-            terms += [(level.scale, row) for row in ([rows[0] - rows[1]] if now[0] == then[0] else rows)]
+            terms += (
+                [level.change(now[1], then[1])] if now[0] == then[0] else [level.share(now[1]), level.share(then[1])]
+            )
         return self._spread(terms, roundings=2)
 
     def worst(self) -> Spread:
         assert self.horizon is not None
         tops = []
         for level, (block, j) in zip(self._levels, self._places(self.horizon), strict=True):
-            reached = level.table.energies[: level.table.n if block else j + 1]
-            tops.append((level.scale, level.table.weights[int(np.argmax(reached))]))
+            shares = [level.share(row) for row in range(level.table.n if block else j + 1)]
+            # The widest row need not have the largest weight: a bound takes both.
+            tops.append((max(energy for energy, _ in shares), max(peak for _, peak in shares)))
         return self._spread(tops)
 
     @staticmethod
-    def _spread(terms: list[tuple[float, np.ndarray]], roundings: int = 1) -> Spread:
-        proxy = sum(scale * scale * float(row @ row) for scale, row in terms)
-        peak = max(scale * float(np.abs(row).max()) for scale, row in terms)
-        return Spread("laplace", 2 * proxy, proxy, peak, math.inf, roundings)
+    def _spread(terms: list[tuple[float, float]], roundings: int = 1) -> Spread:
+        proxy = sum(energy for energy, _ in terms)
+        return Spread("laplace", 2 * proxy, proxy, max(peak for _, peak in terms), math.inf, roundings)
 
 
 def shares_of(epsilon: Fraction, sizes: tuple[int, ...]) -> list[Fraction]:
