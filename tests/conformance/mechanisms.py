@@ -82,6 +82,8 @@ MECHANISMS: tuple[Subject, ...] = (
     counter(PURE, None, "epoch-tree"),
     counter(CONCENTRATED, None, "epoch-tree"),
     counter(CONCENTRATED, None, "epoch-hybrid"),
+    counter(CONCENTRATED, 20, "bank"),
+    counter(CONCENTRATED, None, "bank-open", ticks=12),
     # horizons at their edges
     counter(PURE, 1, "auto"),
     counter(CONCENTRATED, 1, "sqrt"),

@@ -112,6 +112,8 @@ AUDITED: tuple[Audited, ...] = (
     _counter(PURE, None, "epoch-tree", "price-of-continual-release 9.1"),
     _counter(CONCENTRATED, None, "epoch-tree", "price-of-continual-release 9.1"),
     _counter(CONCENTRATED, None, "epoch-hybrid", "factorization-counting 10.1", why=_HYBRID),
+    _counter(CONCENTRATED, 365, "bank", "optimal-counting 2.2 and 2.4"),
+    _counter(CONCENTRATED, None, "bank-open", "optimal-counting 2.2 and 5"),
     _counter(APPROXIMATE, 365, "auto", _SQRT),
     # weights by age
     _counter(CONCENTRATED, 100, "root", _BY_AGES, workload=workloads.Decay("0.9")),

@@ -21,6 +21,7 @@ from evertally.counting.choose import build
 from evertally.counting.process import FloatArray, IntArray
 from evertally.errors import ConfigurationError
 from evertally.noise import Law
+from evertally.noise.reals import KnownReals, RealLaw
 from evertally.statistics.linear_options import Linear
 
 Outcome = tuple[int, ...]
@@ -104,6 +105,9 @@ class PlantedSource:
     def draws(self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
         rows = [self._combinations[self._order[lane, int(node)], first : first + coordinates] for node in nodes]
         return np.array(rows, dtype=np.int64).reshape(-1, coordinates)
+
+    def reals(self, lane: str, law: RealLaw, nodes: range, coordinates: int = 1, first: int = 0) -> KnownReals:
+        raise ConfigurationError("real variates have no list of values to enumerate; the closed form covers them")
 
     def order(self, message: bytes) -> bytes:
         return message

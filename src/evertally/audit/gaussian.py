@@ -15,16 +15,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from evertally.counting.choose import build
 from evertally.counting.process import FloatArray, IntArray, NoiseProcess
 from evertally.counting.processes import Setting
-from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law
+from evertally.noise import DiscreteGaussian, DiscreteLaplace
+from evertally.noise.reals import KnownReals, RealLaw
 from evertally.statistics.linear_options import Linear
 
+AnyLaw = Any  # of integers, or of real variates
+
 _HEIGHT = 2**34  # of an impulse: rounding to integers then disturbs the response by less than 1e-10
+_REAL_HEIGHT = 2**24  # of one that is filtered in floats: larger numbers are left to balls, tick by tick
 
 
 class ImpulseSource:
@@ -32,26 +37,33 @@ class ImpulseSource:
 
     def __init__(self) -> None:
         self.columns: dict[tuple[str, int], int] = {}
-        self.laws: dict[str, Law] = {}
+        self.laws: dict[str, AnyLaw] = {}
 
-    def draws(self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
+    def draws(self, lane: str, law: AnyLaw, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
         self.laws.setdefault(lane, law)
         index = list(nodes)
         out = np.zeros((len(index), coordinates), dtype=np.int64)
         for i, node in enumerate(index):
             column = self.columns.setdefault((lane, int(node)), len(self.columns)) - first
             if 0 <= column < coordinates:
-                out[i, column] = _HEIGHT
+                out[i, column] = _height(law)
         return out
 
-    def response(self, process: NoiseProcess, ticks: int) -> tuple[FloatArray, list[Law]]:
+    def reals(self, lane: str, law: RealLaw, nodes: range, coordinates: int = 1, first: int = 0) -> KnownReals:
+        return KnownReals(self.draws(lane, law, nodes, coordinates, first).astype(np.float64))
+
+    def response(self, process: NoiseProcess, ticks: int) -> tuple[FloatArray, list[AnyLaw]]:
         """W (ticks x draws) of a process that draws from here, and the law of each draw."""
-        response = process.advance(ticks) / _HEIGHT
+        response = process.advance(ticks)
         laws = [self.laws[lane] for lane, _ in self.columns]
-        return response[:, : len(laws)], laws
+        return response[:, : len(laws)] / np.array([_height(law) for law in laws]), laws
 
     def order(self, message: bytes) -> bytes:
         return message
+
+
+def _height(law: AnyLaw) -> int:
+    return _REAL_HEIGHT if isinstance(law, RealLaw) else _HEIGHT
 
 
 def widened(setting: Setting, columns: int) -> Setting:
@@ -60,7 +72,7 @@ def widened(setting: Setting, columns: int) -> Setting:
     return Setting(setting.change, setting.horizon, columns, memory, setting.radix)
 
 
-def impulse_response(mechanism: Linear, ticks: int) -> tuple[FloatArray, list[Law]]:
+def impulse_response(mechanism: Linear, ticks: int) -> tuple[FloatArray, list[AnyLaw]]:
     """W (ticks x draws), and the law of each draw."""
     source = ImpulseSource()
     wide = widened(mechanism._setting, 6 * ticks + 64)
@@ -99,7 +111,7 @@ def closed_form(mechanism: Linear, ticks: int | None = None) -> ClosedForm:
     return form_of(*impulse_response(mechanism, T), mechanism.noise.spread(T).roundings)
 
 
-def form_of(W: FloatArray, laws: list[Law], roundings: float, sums: FloatArray | None = None) -> ClosedForm:
+def form_of(W: FloatArray, laws: list[AnyLaw], roundings: float, sums: FloatArray | None = None) -> ClosedForm:
     """The closed form of a response, each of whose releases is rounded so often; of running totals, or other `sums`."""
     variances = np.array([_sigma_squared(law) for law in laws])
     C = (W * variances) @ W.T + roundings / 12 * np.eye(len(W))
@@ -136,12 +148,14 @@ def node_form(mechanism: Linear, ticks: int) -> NodeForm | None:
     return NodeForm(inverse, np.rint(inverse @ np.tril(np.ones((ticks, ticks)))), laplace_scales(laws))
 
 
-def laplace_scales(laws: list[Law]) -> FloatArray:
+def laplace_scales(laws: list[AnyLaw]) -> FloatArray:
     return np.array([float(law.scale) for law in laws if isinstance(law, DiscreteLaplace)])
 
 
-def _sigma_squared(law: Law) -> float:
+def _sigma_squared(law: AnyLaw) -> float:
     # The parameter, not the variance (which is a little smaller for narrow discrete laws): the loss is a matter of it.
+    if isinstance(law, RealLaw) and law.kind == "normal":
+        return 1.0
     if not isinstance(law, DiscreteGaussian):
         raise ValueError("the closed form is for Gaussian noise")
     return float(law.sigma_squared)

@@ -14,6 +14,7 @@ import numpy as np
 
 from evertally.counting.process import IntArray
 from evertally.noise import Law, Source
+from evertally.noise.reals import KnownReals, RealLaw
 from evertally.partition import PartitionedRelease, TwoLevelRelease
 
 Partition = PartitionedRelease | TwoLevelRelease
@@ -36,7 +37,7 @@ class Asked:
     """One request for draws."""
 
     lane: str
-    law: Law
+    law: Any  # of integers, or of real variates
     nodes: tuple[int, ...]
     coordinates: int
 
@@ -59,6 +60,10 @@ class Script:
                     value = known[node]
                     out[i] = value if np.ndim(value) == 0 else value[first : first + coordinates]
         return out
+
+    def reals(self, lane: str, law: RealLaw, nodes: range, coordinates: int = 1, first: int = 0) -> KnownReals:
+        self.asked.append(Asked(lane, law, tuple(nodes), coordinates))
+        return KnownReals(np.zeros((len(nodes), coordinates)))
 
     def order(self, message: bytes) -> bytes:
         return message

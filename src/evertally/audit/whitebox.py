@@ -16,6 +16,7 @@ from evertally.audit.gaussian import claimed_mu, closed_form, impulse_response, 
 from evertally.audit.report import Report
 from evertally.errors import ConfigurationError
 from evertally.noise import simulation
+from evertally.noise.reals import RealLaw
 from evertally.privacy import ZCDP, Neighbours, PureDP
 from evertally.statistics import Counter, Histogram, RunningMean, VectorCounter
 from evertally.statistics.linear_options import Linear
@@ -45,8 +46,8 @@ def again(model: Linear) -> Factory:
 def tiny(model: Linear, most: int) -> tuple[Linear, int] | None:
     """The longest instance of three ticks or less with at most so many combinations of draws, or None."""
     _, laws = impulse_response(model, 1)
-    if any(law.stddev() > 1e5 for law in laws):
-        return None  # the square-root factor lives on a fine grid: its draws have too many values
+    if any(isinstance(law, RealLaw) or law.stddev() > 1e5 for law in laws):
+        return None  # real variates cannot be enumerated; the draws of the square-root factor have too many values
     # Binary trees: the default radix for three ticks makes one level, and several are to be seen.
     changed = {"radix": 2} if model.mechanism == "tree" else {}
     for ticks in (3, 2, 1):

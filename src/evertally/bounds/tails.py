@@ -17,7 +17,8 @@ class Spread:
     """The public law of one noise value, a weighted sum of independent draws.
 
     `proxy` is the sum of (weight * scale)^2, `peak` the largest weight * scale, `finest` the smallest scale of a draw
-    (sigma or b); `variance` is the true variance. `roundings`: how many terms were rounded to integers afterwards.
+    (sigma or b); `variance` is the true variance.
+    `finest` is infinite where draws are real numbers. `roundings`: how many terms were rounded to integers afterwards.
 
     >>> coin = Spread("gaussian", variance=100.0, proxy=100.0, peak=10.0, finest=10.0)
     >>> coin.stddev, round(coin.radius(0.05), 2)
@@ -61,7 +62,9 @@ class Spread:
         chernoff = self.chernoff(math.log(2 / beta))
         if self.finest < SMOOTH:
             return chernoff
-        return min(chernoff, -NormalDist().inv_cdf(beta / 2) * math.sqrt(self.proxy) + half + 0.5)
+        # Real normal numbers (`finest` infinite) have no lattice.
+        lattice = 0.0 if math.isinf(self.finest) else 0.5
+        return min(chernoff, -NormalDist().inv_cdf(beta / 2) * math.sqrt(self.proxy) + half + lattice)
 
     def chernoff(self, log_odds: float) -> float:
         """Chernoff's radius for beta = 2 exp(-log_odds), which may be far below the smallest float."""

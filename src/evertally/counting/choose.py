@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from evertally.bounds.joint import of_column
-from evertally.counting.epochs import EpochProcess
-from evertally.counting.process import Budget, NoiseProcess, path_bound
+from evertally.counting.bank import LONGEST_BANK
+from evertally.counting.process import Budget, NoiseProcess, WithoutEnd, path_bound
 from evertally.counting.processes import HYBRID_TARGET, LONGEST_SQRT, OURS, PROCESSES, Setting
 from evertally.errors import ConfigurationError
 from evertally.noise import Source, ZeroNoise
@@ -89,8 +89,12 @@ def misfit(name: str, charge: Budget, setting: Setting) -> str | None:
         return f'mechanism "{name}" is for streams without a horizon; with one use "tree", "honaker" or "sqrt"'
     if not process.pure and isinstance(charge, PureDP):
         return f'mechanism "{name}" has Gaussian noise, which is never pure; use a zCDP or (epsilon, delta) guarantee'
+    if name == "pure-blocks" and isinstance(charge, ZCDP):
+        return 'mechanism "pure-blocks" has Laplace noise, for pure budgets; with this one use "bank" or "sqrt"'
     if name == "sqrt" and (setting.horizon or 0) > LONGEST_SQRT:
         return f'mechanism "sqrt" takes horizons up to {LONGEST_SQRT}; use "tree"'
+    if name == "bank" and (setting.horizon or 0) > LONGEST_BANK:
+        return f'mechanism "bank" takes horizons up to {LONGEST_BANK}; use "tree"'
     needed = process.memory(setting)
     if needed > setting.memory_limit:
         return (
@@ -107,6 +111,6 @@ def model_of(choice: Choice, setting: Setting) -> NoiseProcess:
 
 
 def _worst(model: NoiseProcess) -> float:
-    if isinstance(model, EpochProcess):
+    if isinstance(model, WithoutEnd):
         return model.worst_in(HYBRID_TARGET.bit_length() - 1).stddev
     return model.worst().stddev

@@ -13,7 +13,7 @@ import numpy as np
 from evertally.bounds.tails import Spread
 from evertally.contract.parts import Accuracy, Played
 from evertally.contract.rows import Rows, dense, from_bytes, to_bytes
-from evertally.counting.process import IntArray, NoiseProcess, go_to, path_bound, remembered
+from evertally.counting.process import IntArray, NoiseProcess, Settled, go_to, path_bound, remembered
 from evertally.secret import Secret
 
 
@@ -51,6 +51,8 @@ class LinearEngine(Secret):
     def go_back(self, tick: int, state: IntArray) -> None:
         # A process that was interrupted may be anywhere, and in any state.
         noise = self._make()
+        if isinstance(noise, Settled):
+            noise.settle_as(self.noise)
         noise.seek(tick)
         self.noise = noise
 

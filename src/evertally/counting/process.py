@@ -7,7 +7,7 @@ A linear continual mechanism is the exact running sum plus such a process. To ad
 from __future__ import annotations
 
 import math
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,22 @@ class Remembering(Protocol):
 
     def recall(self, tick: int, memory: bytes) -> None:
         """Goes to the state after `tick` by what it remembers of it; the noise is the same as after `seek`."""
+
+
+@runtime_checkable
+class WithoutEnd(Protocol):
+    """A process without a horizon, whose widest spread is asked for by stretches of ticks."""
+
+    def worst_in(self, k: int) -> Spread:
+        """The widest spread of the ticks 2^k .. 2^(k+1) - 1."""
+
+
+@runtime_checkable
+class Settled(Protocol):
+    """A process with numbers that are settled once, when a stream begins; another version might settle others."""
+
+    def settle_as(self, other: Any) -> None:
+        """Takes the settled numbers of another process of its kind, before anything is drawn."""
 
 
 @runtime_checkable

@@ -36,6 +36,9 @@ def _partition(sections: str) -> Proof:
 NOISE_PROCESSES = {
     "tree": Proof("streaming-selection 3.1 and 3.2, price-of-continual-release 3.2"),
     "sqrt": Proof("factorization-counting 4 and 11, square-root-counter 1 and 2"),
+    "bank": Proof("optimal-counting 2.2 and 2.4, samplers 8"),
+    "bank-open": Proof("optimal-counting 2.2 and 5, samplers 8"),
+    "pure-blocks": Proof("optimal-counting 6, samplers 8"),
     "honaker": Proof("factorization-counting 8.3"),
     "epoch-tree": Proof("price-of-continual-release 9.1, parameterized-histograms 3.5"),
     "epoch-hybrid": Proof("factorization-counting 10.1"),

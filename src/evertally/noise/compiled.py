@@ -20,4 +20,5 @@ def _compile(function: Callable[..., int], **compiled: Any) -> Any:
 
 
 fill_by_polynomials = _compile(kernels.fill_by_polynomials, magnitude=_compile(kernels.magnitude))
+fill_reals = _compile(kernels.fill_reals)
 fill_by_thresholds = _compile(kernels.fill_by_thresholds, count_above=_compile(kernels.count_above))

@@ -106,3 +106,39 @@ def fill_by_thresholds(
         else:
             out[i] = -k if word & np.uint64(1) else k
     return undecided
+
+
+def fill_reals(
+    words: NDArray[np.uint64],
+    coefficients: NDArray[np.float64],
+    radius: NDArray[np.float64],
+    value: NDArray[np.float64],
+    largest_radius: NDArray[np.float64],
+    largest_size: NDArray[np.float64],
+) -> int:
+    """Writes real variates (reals.py): a polynomial at 64 bits from the leading one on. V below 2^-53 has no cell and
+    is written as NaN. Returns how many those are."""
+    left = 0
+    for i in range(value.shape[0]):
+        widest, size = 0.0, 0.0
+        for j in range(value.shape[1]):
+            word = words[i, j, 0]
+            top = np.float64(np.int64(word >> np.uint64(11)))  # 53 bits, exactly
+            if top == 0.0:
+                value[i, j] = np.nan
+                left += 1
+                continue
+            octave = 53 - math.frexp(top)[1]
+            o = np.uint64(octave)
+            y = ((word >> np.uint64(1)) << (o + np.uint64(1))) | (words[i, j, 1] >> (np.uint64(63) - o))
+            row = octave * CELLS + np.int64((y >> np.uint64(58)) & np.uint64(31))
+            x = np.float64(np.int64(y & np.uint64(2**58 - 1))) * 2.0**-58 - 0.5
+            z = coefficients[row, DEGREE]
+            for k in range(DEGREE - 1, -1, -1):
+                z = z * x + coefficients[row, k]
+            widest = max(widest, radius[row])
+            size = max(size, abs(z))  # near V = 1 a rounding error may make it negative
+            value[i, j] = -z if word & np.uint64(1) else z
+        largest_radius[i] = widest
+        largest_size[i] = size
+    return left

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from evertally.errors import StateError
 from evertally.noise.keystream import Keystream
 from evertally.noise.laws import Law
+from evertally.noise.reals import KnownReals, RealLaw, Reals
 from evertally.noise.sampler import draw
 from evertally.noise.variates import AddressedVariates, VariateKind, Variates, ZeroVariates
 from evertally.secret import Secret
@@ -39,6 +40,9 @@ class Source(Protocol):
         The same address gives the same draw for ever; a lane is used with one law only, since the same bits
         at two scales reveal data.
         """
+
+    def reals(self, lane: str, law: RealLaw, nodes: range, coordinates: int = 1, first: int = 0) -> Reals | KnownReals:
+        """Independent real variates for each node and each coordinate from `first` on, enclosed."""
 
     def order(self, message: bytes) -> bytes:
         """A keyed hash: an order that nobody without the key can predict, for truncation at the door."""
@@ -115,7 +119,7 @@ class KeyedSource(Secret):
 
     def __init__(self, subkey: bytes) -> None:
         self._subkey = subkey
-        self._lanes: dict[str, tuple[Keystream, Law | VariateKind]] = {}
+        self._lanes: dict[str, tuple[Keystream, Law | RealLaw | VariateKind]] = {}
         self._known_laws: dict[bytes, bytes] = {}  # short hashes of lanes and of their laws
 
     def draws(self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
@@ -134,6 +138,15 @@ class KeyedSource(Secret):
         for start in range(0, len(nodes), rows):
             out[start : start + rows] = self._piece(stream, law, nodes[start : start + rows], first, coordinates)
         return out
+
+    def reals(self, lane: str, law: RealLaw, nodes: range, coordinates: int = 1, first: int = 0) -> Reals:
+        stream = self._stream(lane, law)
+
+        def more(i: int, j: int, round_: int) -> tuple[int, int]:
+            return _two_words(stream, nodes[i], first + j, round_)
+
+        index = np.arange(nodes.start, nodes.stop, nodes.step)
+        return Reals(law.kind, stream.words(index, first, coordinates), more)
 
     def variates(self, lane: str, kind: VariateKind, node: int, coordinates: int) -> Variates:
         stream = self._stream(lane, kind)
@@ -181,7 +194,7 @@ class KeyedSource(Secret):
                 "bits at two scales reveal data. Continue it with the version that began it, or start a new stream"
             )
 
-    def _stream(self, lane: str, law: Law | VariateKind) -> Keystream:
+    def _stream(self, lane: str, law: Law | RealLaw | VariateKind) -> Keystream:
         known = self._lanes.get(lane)
         if known is None:
             text = law if isinstance(law, str) else law.text()
@@ -231,6 +244,9 @@ class ZeroSource:
     def draws(self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
         return np.zeros((len(_countable(nodes)), coordinates), dtype=np.int64)
 
+    def reals(self, lane: str, law: RealLaw, nodes: range, coordinates: int = 1, first: int = 0) -> KnownReals:
+        return KnownReals(np.zeros((len(nodes), coordinates)))
+
     def variates(self, lane: str, kind: VariateKind, node: int, coordinates: int) -> Variates:
         return ZeroVariates(coordinates)
 
@@ -264,7 +280,7 @@ class Recorder:
     """
 
     lane: str
-    law: Law | VariateKind
+    law: Law | RealLaw | VariateKind
     nodes: tuple[int, ...]
     coordinates: int
     first: int = 0
@@ -285,6 +301,10 @@ class RecordingSource:
         index = [int(node) for node in nodes]
         self._log.append(Recorder(lane, law, tuple(index), coordinates, first))
         return self._inner.draws(lane, law, index, coordinates, first)
+
+    def reals(self, lane: str, law: RealLaw, nodes: range, coordinates: int = 1, first: int = 0) -> Reals | KnownReals:
+        self._log.append(Recorder(lane, law, tuple(nodes), coordinates, first))
+        return self._inner.reals(lane, law, nodes, coordinates, first)
 
     def variates(self, lane: str, kind: VariateKind, node: int, coordinates: int) -> Variates:
         self._log.append(Recorder(lane, kind, (int(node),), coordinates))

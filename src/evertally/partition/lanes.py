@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from evertally.counting.process import IntArray
 from evertally.noise import Law, Source
+from evertally.noise.reals import KnownReals, RealLaw, Reals
 from evertally.secret import Secret
 
 
@@ -17,6 +18,9 @@ class Lanes(Secret):
 
     def draws(self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
         return self._source.draws(f"{self._prefix}/{lane}", law, nodes, coordinates, first)
+
+    def reals(self, lane: str, law: RealLaw, nodes: range, coordinates: int = 1, first: int = 0) -> Reals | KnownReals:
+        return self._source.reals(f"{self._prefix}/{lane}", law, nodes, coordinates, first)
 
     def order(self, message: bytes) -> bytes:
         return self._source.order(message)

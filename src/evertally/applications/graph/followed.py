@@ -129,7 +129,7 @@ class Followed(GraphStatistic):
         if self.initial is None:
             return []
         if self.updates == "insert":
-            raise ConfigurationError('initial is a public graph that edges are deleted from: it goes with updates="delete"')
+            raise ConfigurationError('initial is the public graph that edges leave: it goes with updates="delete"')
         records = listed(self.initial, "initial is a list of records")
         edges = [edge for edge in map(read, records) if edge is not None]
         if len(edges) != len(records) or len({edge[:2] for edge in edges}) != len(edges):
