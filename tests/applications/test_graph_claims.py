@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice, permutations
@@ -38,8 +37,8 @@ from evertally.applications.paths import split, square_root
 from evertally.applications.records import Record
 from evertally.applications.refuter import Pair, Stream, replaced, streams
 from evertally.privacy import Change
+from long import LONG
 
-LONG = bool(os.environ.get("EVERTALLY_LONG"))
 PATH = [(0, 1), (1, 2), (2, 3)]
 SQUARE = [(0, 1), (1, 2), (2, 3), (3, 0)]
 EVERY_EDGE = drawn("01 02 12 03 13 01")  # and the first one again

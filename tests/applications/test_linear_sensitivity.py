@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from itertools import chain, permutations
 from typing import Any
@@ -15,8 +14,8 @@ from evertally.applications.paths import Path, difference, square_root
 from evertally.applications.records import Records
 from evertally.applications.refuter import Stream, removed, search, streams
 from evertally.privacy import Change
+from long import LONG
 
-LONG = bool(os.environ.get("EVERTALLY_LONG"))
 LENGTH = 5 if LONG else 4
 
 
