@@ -4,9 +4,9 @@
 
 Figures 1 to 4 and Table 2 of Fichtenberger, Henzinger and Upadhyay (ICML 2023), where signal equals noise, the bounds
 of the theorems, and the standard deviation at t = T: `Counter` and `Histogram` under simulation keys, by the
-square-root process and the binary tree, each number beside that of the specification and of the paper. Two minutes;
-`--quick`, on short streams, a few seconds. `--also honaker` (or any other process with Gaussian noise for a known
-horizon) adds its rows to all of it.
+square-root process, the binary tree and the optimal counter ("bank"), each number beside that of the specification and
+of the paper. Three minutes; `--quick`, on short streams, a few seconds. `--also honaker` (or any other process with
+Gaussian noise for a known horizon) adds its rows to all of it.
 """
 
 from __future__ import annotations

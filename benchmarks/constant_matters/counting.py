@@ -49,6 +49,7 @@ class Process:
 PROCESSES = (
     Process("sqrt", "square root", SqrtFormula),
     Process("tree", "binary tree", lambda T: TreeFormula(T, 2), (("radix", 2),)),
+    Process("bank", "bank"),
 )
 FURTHER = {"honaker": Process("honaker", "Honaker tree", HonakerFormula)}
 
