@@ -106,7 +106,8 @@ class BlockLevel(Secret):
             part = slice(first, first + len(z.value))
             high[part] = (high[part] + low[part]) + z.value
             size, radius = max(size, float(z.size.max())), max(radius, float(z.radius.max()))
-        self._h = table.inverse @ high
+        # Not by a library: the bound of every entry is for plain sums of products, in whatever order.
+        self._h = np.einsum("ij,jc->ic", table.inverse, high)
         self._high, self._low = np.zeros(self._columns), np.zeros(self._columns)
         self._size, self._radius = size, radius
         self._at = block, 0

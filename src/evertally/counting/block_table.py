@@ -50,6 +50,9 @@ class BlockTable:
     def __post_init__(self) -> None:
         """The certificate (optimal-counting 6), in integers. A column without a value of its own has d = 0; if such
         columns of C are independent then all columns of R are."""
+        ordered = np.diff(self.col) > 0
+        if not (ordered | ((np.diff(self.col) == 0) & (np.diff(self.row) > 0))).all():
+            raise StateError("the entries of this table are not in the order of columns and rows, each once")
         sums = self.d + np.bincount(self.col, np.abs(self.value), self.n).astype(np.int64)  # below 2^53: exact
         bare = self.dense[:, self.d == 0]
         if (self.d < 0).any() or sums.max() > GRID or fmpz_mat(bare.tolist() or [[]]).rank() < bare.shape[1]:

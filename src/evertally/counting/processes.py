@@ -93,7 +93,7 @@ def _pure_blocks(charge: Budget, setting: Setting, source: Source) -> NoiseProce
 
 
 def _block_bytes(setting: Setting) -> int:
-    return sum(16 * (block_table(n).k + 2) for n in sizes_for(_horizon(setting))) * setting.columns
+    return sum(32 * (block_table(n).k + 2) for n in sizes_for(_horizon(setting))) * setting.columns
 
 
 def _epoch_tree(charge: Budget, setting: Setting, source: Source) -> NoiseProcess:

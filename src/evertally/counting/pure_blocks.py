@@ -8,7 +8,7 @@ divided between them as V_i^(1/3), in fractions. At tick t = n_1 b + j: row j of
 the level above, and one rounding of the sum, correct to the last integer: floats with a bound, then balls.
 
 Error: variance V (D1/eps)^2, V at most 95 / 451 / 760 at T = 2^10 / 2^16 / 2^20 (trees: 486 / 1910 / 3738). Time about
-50 ns a tick and coordinate for many coordinates, 1 us for one; memory 16 (k + 2) bytes a coordinate and level, k <= 56.
+50 ns a tick and coordinate for many coordinates, 1 us for one; memory 32 (k + 2) bytes a coordinate and level, k <= 56.
 """
 
 from __future__ import annotations
