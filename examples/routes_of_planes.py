@@ -49,7 +49,10 @@ def draw(rows: list[tuple[str, tuple[int, int], tuple[int, int]]], stddevs: tupl
     FigureCanvasAgg(figure)
     panels = figure.subplots(1, 2, sharey=True)
     names = [name for name, *_ in rows]
-    titles = ("How often a plane flew it (a flight is protected)", "How many planes ever did (a plane is protected)")
+    titles = (
+        "How often a plane flew it (a flight is protected)",
+        "How many planes ever did (a plane is protected:\nits first 50 routes count, exact counts have all)",
+    )
     for axes, title, stddev, column in zip(panels, titles, stddevs, (1, 2), strict=True):
         axes.barh(names, [row[column][0] for row in rows], xerr=2 * stddev, color="tab:blue", alpha=0.6)
         axes.plot([row[column][1] for row in rows], names, "k.", label="exact (the data are public)")
