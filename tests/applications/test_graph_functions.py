@@ -227,7 +227,7 @@ def test_refusals(name: str) -> None:
         statistic(**COMMON | {"key": et.simulation(1)} | options)
 
 
-def test_processes_of_others_get_what_only_appears() -> None:
+def test_processes_of_others_get_what_only_appears(no_more_processes: None) -> None:
     name = "process of a graph test"
 
     def pile(charge: Any, setting: Any, source: Any) -> Any:

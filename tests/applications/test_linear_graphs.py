@@ -192,7 +192,7 @@ def test_tables() -> None:
     assert pairs["column"].to_pylist() == ['["a", "b"]', '["a", "3"]', '["b", "3"]'] * 2
 
 
-def test_processes_of_others_have_rows_without_memory_only() -> None:
+def test_processes_of_others_have_rows_without_memory_only(no_more_processes: None) -> None:
     """S3 needs a Gram matrix that is nowhere negative; nobody knows that of a process that is not ours."""
 
     def pile(charge: Any, setting: Any, source: Any) -> Any:

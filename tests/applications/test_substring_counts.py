@@ -11,6 +11,7 @@ from substring_pairs import played, substrings, words_of_length
 import evertally as et
 from conformance.string_mechanisms import occurrences
 from evertally.applications.strings.letters import Alphabet, reader
+from evertally.counting.tree import TreeProcess
 from evertally.errors import ConfigurationError, ReplayRefused
 from evertally.noise import ZeroNoise, simulation
 from evertally.privacy import ZCDP
@@ -196,22 +197,17 @@ def test_what_is_protected_does_not_mix() -> None:
                 stream.add(et.strings.SubstringCounts, share=0.5, **made)
 
 
-def test_processes_of_others_are_refused() -> None:
+def test_processes_of_others_are_refused(no_more_processes: None) -> None:
     """Words are charged by S3, which needs a Gram matrix that is nowhere negative."""
-    from evertally.counting.processes import PROCESSES
-    from evertally.counting.tree import TreeProcess
 
     def build(charge: Any, setting: Any, source: Any) -> Any:
         return TreeProcess(charge, setting.change, horizon=setting.horizon, columns=setting.columns, source=source)
 
     et.register_process("theirs", build, bounded=True, pure=True, memory=lambda setting: 0, proof="their paper")
-    try:
-        for kind, options in (
-            (et.strings.SubstringCounts, {"longest": 2}),
-            (et.strings.EpisodeCounts, {"longest": 2}),
-            (et.strings.FrequentSubstrings, {"longest": 2, "above": 9}),
-        ):
-            with pytest.raises(ConfigurationError, match="S3"):
-                kind(alphabet="ab", sequence="stream", mechanism="theirs", guarantee=ZCDP(0.5), horizon=9, **options)
-    finally:
-        del PROCESSES["theirs"]
+    for kind, options in (
+        (et.strings.SubstringCounts, {"longest": 2}),
+        (et.strings.EpisodeCounts, {"longest": 2}),
+        (et.strings.FrequentSubstrings, {"longest": 2, "above": 9}),
+    ):
+        with pytest.raises(ConfigurationError, match="S3"):
+            kind(alphabet="ab", sequence="stream", mechanism="theirs", guarantee=ZCDP(0.5), horizon=9, **options)

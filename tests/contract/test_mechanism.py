@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import evertally as et
 from evertally.contract.inputs import as_integers
 from evertally.contract.ticks import LAST_TICK
-from evertally.counting.processes import HYBRID_TARGET, PROCESSES
+from evertally.counting.processes import HYBRID_TARGET, OURS
 from evertally.errors import ConfigurationError, HorizonExceeded, ReplayRefused
 from evertally.noise import ZeroNoise
 
@@ -152,8 +152,8 @@ def test_auto_takes_the_smallest_deviation(guarantee: Any, horizon: int | None) 
         return deviation
 
     chosen = counter(guarantee=guarantee, horizon=horizon)
-    assert chosen.mechanism in PROCESSES
-    for name in PROCESSES:
+    assert chosen.mechanism in OURS
+    for name in OURS:
         try:
             other = counter(guarantee=guarantee, horizon=horizon, mechanism=name)
         except ConfigurationError:

@@ -16,7 +16,7 @@ N = 150
 
 
 def process(name: str, columns: int, budget: et.PureDP | et.ZCDP) -> NoiseProcess:
-    setting = Setting(Change(1, 1, 1), None if name.startswith("epoch") else 200, columns, 2**30)
+    setting = Setting(Change(1, 1, 1), 200 if PROCESSES[name].bounded else None, columns, 2**30)
     return build(choose(budget, setting, name), setting, simulation(1).source("compiled", name))
 
 
@@ -27,7 +27,7 @@ def process(name: str, columns: int, budget: et.PureDP | et.ZCDP) -> NoiseProces
         (name, budget)
         for name, kind in PROCESSES.items()
         for budget in (et.ZCDP(0.5), et.PureDP(1))
-        if kind.pure or isinstance(budget, et.ZCDP)
+        if (kind.pure or isinstance(budget, et.ZCDP)) and (name != "pure-blocks" or isinstance(budget, et.PureDP))
     ],
     ids=repr,
 )
