@@ -127,6 +127,7 @@ def test_letters_in_writing() -> None:
         {"alphabet": [str(i) for i in range(5000)]},
         {"neighbours": "independent"},
         {"neighbours": "replace", "removal": "null"},
+        {"removal": "null", "other": "b"},
         {"neighbours": "replace", "replaces": "record"},
         {"sequence": "user", "replaces": "record"},
         {"once_per_user": True},

@@ -99,6 +99,8 @@ class SubstringCounts(StringStatistic):
         self._settle_replaced()
         if self.replaces not in ("letter", "record"):
             raise ConfigurationError('replaces is "letter" or "record"')
+        if self.removal == "null" and self.other is not None:
+            raise ConfigurationError('with other=... nothing is null at the door: removal="null" goes with other=None')
         if self.removal == "null" and relation is Neighbours.REPLACE:
             raise ConfigurationError('removal says what is left of a letter; it goes with neighbours="add_remove"')
         if self.replaces == "record" and (relation is not Neighbours.REPLACE or by_user or self.sequence != "user"):
