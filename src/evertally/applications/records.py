@@ -48,3 +48,17 @@ class RecordDoor(RecordsOfTicks):
         require_column(events, "events")
         read = [record for record in map(self.read, as_list(events)) if record is not None]
         return Records(tuple(sorted(read) if self.sort else read))
+
+
+def with_owners(events: Any, users: Any) -> tuple[list[Any], list[Any]]:
+    """Records (user, event), and the users: one column says whose a record is, for the cap and for sequences.
+
+    >>> with_owners(["a", "b"], ["ann", "bob"])
+    ([('ann', 'a'), ('bob', 'b')], ['ann', 'bob'])
+    """
+    require_column(events, "events")
+    require_column(users, "users")
+    records, owners = as_list(events), as_list(users)
+    if len(owners) != len(records):
+        raise TypeError("users and events differ in length; give exactly one user for each event")
+    return list(zip(owners, records, strict=True)), owners

@@ -11,7 +11,7 @@ import numpy as np
 from evertally.applications.encoded import Certified, Encoded
 from evertally.applications.encoder import EncodedEngine, Encoder, Rule
 from evertally.applications.graph.linear import FromPublicGraph
-from evertally.applications.records import RecordDoor
+from evertally.applications.records import RecordDoor, with_owners
 from evertally.applications.stack_options import (
     check_alike,
     read_by_event,
@@ -28,7 +28,6 @@ from evertally.contract.options import option, statistic
 from evertally.contract.parts import Accuracy, Blueprint
 from evertally.contract.release import Release
 from evertally.contract.ticks import checked_tick, last_tick
-from evertally.encode.labels import as_list, require_column
 from evertally.errors import ConfigurationError
 from evertally.noise import ItemSource
 from evertally.privacy import ZCDP, Change, Contribution, Neighbours, PureDP
@@ -107,13 +106,7 @@ class Stacked(Encoded):
     def step_events(self, events: Any, *, users: Any = None, tick: int | None = None) -> Release:
         """One tick from raw records, in their order; with `unit="user"`, and the user of each."""
         if self.unit == "user" and users is not None:
-            # One column says whose a record is, for the cap and for sequences.
-            require_column(events, "events")
-            require_column(users, "users")
-            records, users = as_list(events), as_list(users)
-            if len(users) != len(records):
-                raise TypeError("users and events differ in length; give exactly one user for each event")
-            events = list(zip(users, records, strict=True))
+            events, users = with_owners(events, users)
         plain: Any = Mechanism.step_events
         release: Release = plain.__wrapped__(self, events, users=users, tick=tick)
         return release

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from evertally.applications.encoded import Certified, Encoded
 from evertally.applications.lazy import LazyEngine, Sums
-from evertally.applications.records import Record, RecordDoor
+from evertally.applications.records import Record, RecordDoor, with_owners
 from evertally.applications.refuter import Pair, Stream, Worst, removed, replaced, search
 from evertally.applications.strings.exploration import explore
 from evertally.applications.strings.letters import Alphabet, reader
@@ -30,7 +30,6 @@ from evertally.counting.choose import rank
 from evertally.counting.process import NoiseProcess
 from evertally.counting.processes import OURS, PROCESSES
 from evertally.dynamic.answers import Answer
-from evertally.encode.labels import as_list, require_column
 from evertally.errors import ConfigurationError, StateError
 from evertally.integers import whole
 from evertally.noise import ItemSource
@@ -86,13 +85,7 @@ class StringStatistic(Encoded):
     def step_events(self, events: Any, *, users: Any = None, tick: int | None = None) -> Release:
         """One tick from raw records, in their order. With `unit="user"`: letters, and the user of each."""
         if self.unit == "user" and self.sequence == "user" and users is not None:
-            # One column says whose a letter is, for the cap and for the sequence.
-            require_column(events, "events")
-            require_column(users, "users")
-            letters, users = as_list(events), as_list(users)
-            if len(users) != len(letters):
-                raise TypeError("users and events differ in length; give exactly one user for each event")
-            events = list(zip(users, letters, strict=True))
+            events, users = with_owners(events, users)
         plain: Any = Mechanism.step_events
         release: Release = plain.__wrapped__(self, events, users=users, tick=tick)
         return release
