@@ -71,18 +71,17 @@ def tails(p: Any, lengths: Any, lam: float) -> Any:
     out = np.empty(n)
     after = 0.0
     for i in range(n - 1, -1, -1):
-        whole = lengths[i]
-        for part in (whole - whole // 2, whole // 2):
+        for half in range(2):
+            e = 1 + lengths[i] // 2 if half == 0 else lengths[i] - 1 - lengths[i] // 2
             faded = 1.0
             base = squared
-            e = part
             while e:
                 if e & 1:
                     faded = faded * base
                 base = base * base
                 e >>= 1
             after = p[i] * (1 - faded) / (1 - squared) + faded * after
-            if part == whole - whole // 2:
+            if half == 0:
                 out[i] = after
     return out
 
