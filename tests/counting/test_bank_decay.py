@@ -90,7 +90,12 @@ def test_design_is_that_of_the_dense_matrices() -> None:
 
 
 def test_states_follow_what_matters() -> None:
-    assert [states_for_decay(*each) for each in ((3, 0.5), (10**6, 0.9), (10**6, 0.999), (10**6, 0.9999))] == [3, 4, 6, 8]
+    assert [states_for_decay(*each) for each in ((3, 0.5), (10**6, 0.9), (10**6, 0.999), (10**6, 0.9999))] == [
+        3,
+        4,
+        6,
+        8,
+    ]
 
 
 # -- certificates ------------------------------------------------------------------------------------------------------
@@ -153,7 +158,9 @@ def test_weights_of_the_product_cost_little(factor: str, T: int, most: float) ->
     assert 0 < spill(series.weights, series.unit, nearest(Decay(factor)), T) - 1 < Fraction(most)
 
 
-@pytest.mark.parametrize(("workload", "T"), [(Decay("0.9"), 9), (Decay("1/3", resolution="1/16"), 8), (Decay("0.99"), 9)])
+@pytest.mark.parametrize(
+    ("workload", "T"), [(Decay("0.9"), 9), (Decay("1/3", resolution="1/16"), 8), (Decay("0.99"), 9)]
+)
 def test_the_noise_hides_an_event_in_all_releases(workload: Decay, T: int) -> None:
     """What one event loses, in rational numbers, from the coefficients and the scale that the program uses."""
     made, series = process(workload, T), workload.series()
@@ -188,7 +195,20 @@ def test_a_release_is_a_function_of_what_is_private() -> None:
         workload = Decay("0.9", resolution=resolution)
         made, D = process(workload, 8, columns=1), workload.series().unit
         seen: dict[int, int] = {}
-        for both in (0, 1, D // 2 - 1, D // 2, D // 2 + 1, D - 1, D, 3 * D // 2, 5 * D + 7, -D // 2, -D // 2 - 1, -3 * D):
+        for both in (
+            0,
+            1,
+            D // 2 - 1,
+            D // 2,
+            D // 2 + 1,
+            D - 1,
+            D,
+            3 * D // 2,
+            5 * D + 7,
+            -D // 2,
+            -D // 2 - 1,
+            -3 * D,
+        ):
             for n in (0, 1, D // 2, D // 3, D - 1, D, 17 * D + 5, -3, -D // 2, both):
                 v = np.array([[both - n]], dtype=np.int64)
                 with mock.patch.object(BankProcess, "advance", return_value=v):

@@ -15,7 +15,6 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-
 from decay_reference import losses_of_weights
 
 from evertally.counting import bank_decay, sqrt_factor, toeplitz, toeplitz_factor, weighing, workloads
@@ -83,9 +82,7 @@ def of_an_event_on_a_bank(ticks: int = 10) -> Fraction:
     """What one event loses by the coefficients, the scale and the weights that the program uses, in parts of 2 rho."""
     workload = Decay("0.9")
     bank_decay._sensitivity.cache_clear()
-    made = DecayBankProcess(
-        ZCDP(RHO), Change(1, 1, 1), workload, horizon=ticks, columns=1, source=ZeroNoise().source()
-    )
+    made = DecayBankProcess(ZCDP(RHO), Change(1, 1, 1), workload, horizon=ticks, columns=1, source=ZeroNoise().source())
     bank_decay._sensitivity.cache_clear()
     weights = [Fraction(weight) for weight in (*workload.series().weights, *[0] * ticks)[:ticks]]
     return losses_of_weights(made.bank, weights) / Fraction(made.sigma) ** 2 / (2 * RHO)
@@ -243,7 +240,7 @@ def sensitivity_without_decay() -> Any:
 
 def weights_taken_for_powers() -> Any:
     """A decaying bank charged as if its weights were the powers of lambda (additions 11: sum |h_k|)."""
-    return mock.patch.object(bank_decay, "spill", lambda weights, unit, lam, horizon: Fraction(1))
+    return mock.patch.object(bank_decay, "spill", return_value=Fraction(1))
 
 
 MUTANTS: list[tuple[Callable[[], Any], Probe]] = [

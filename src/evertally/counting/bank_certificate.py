@@ -20,8 +20,9 @@ _LONGEST = 2**40
 
 
 def certified(bank: Bank, lam: float = 1.0) -> float:
-    """S >= max_j ||R e_j||^2, or a refusal: NaN, signs, sums of K above 1, numbers that could underflow. `lam`, an exact
-    dyadic number: R = L^-1 W with W_tj = lam^(t-j); 1 for counting.
+    """S >= max_j ||R e_j||^2, or a refusal: NaN, signs, sums of K above 1, numbers that could underflow.
+
+    R = L^-1 W with W_tj = lam^(t-j), lam an exact dyadic number; 1 for counting.
 
     >>> from evertally.counting.bank_schedule import build_bank
     >>> round(certified(build_bank(1024)), 4)

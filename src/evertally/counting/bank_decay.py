@@ -7,8 +7,8 @@ on sums of other weights; the multiple of the resolution next to it is post-proc
 rounded by itself. The path never sees data.
 
 Privacy: y = L^-1 W' x + sigma z with W' = W H, so sigma^2 >= D2^2 S (sum |h_k|)^2/(2 rho): S of this bank with lam in
-its certificate, h in exact integers (`spill`; a part in 10^5 at 0.99, a part in 600 at 0.9999). Changes of several ticks
-by S2.
+its certificate, h in exact integers (`spill`: 1 + 3e-5 at 0.99, 1.0013 at 0.9999 and 2^16 ticks). Changes of several
+ticks by S2.
 
 Error: within 0.3 % of the least that Gaussian noise can have; that of the root factor is 13 % larger where the horizon
 is short for the decay, and no larger from about 20/(1 - factor) ticks on. Time: about 30 ns a tick and coordinate, and
