@@ -25,7 +25,8 @@ from evertally.counting.bank_certificate import certified
 from evertally.counting.bank_decay import DecayBankProcess, nearest
 from evertally.counting.bank_decay_schedule import build_decay_bank, spill, states_for_decay
 from evertally.counting.bank_moments import moments_of
-from evertally.counting.bank_schedule import Bank, fits_lemma
+from evertally.counting.bank_schedule import Bank, build_bank, fits_lemma
+from evertally.counting.toeplitz import Lagged, LaggedMemory, lagged
 from evertally.counting.workloads import Decay, Series
 from evertally.errors import ConfigurationError, HorizonExceeded, StateError
 from evertally.noise import simulation
@@ -305,6 +306,8 @@ def test_auto_takes_what_errs_least_and_keeps_it() -> None:
     assert made.mechanism == "bank"
     assert made.stddev(100) < counter(Decay("0.99"), mechanism="root", horizon=100).stddev(100)
     assert [way.name for way in made.ways().fitting] == ["bank", "root", "input"]
+    both = counter(Decay("0.99"), mechanism="auto", guarantee=et.ApproxDP(1.0, 1e-6), horizon=100)
+    assert both.mechanism == "bank"
     assert counter(Decay("0.5"), mechanism="auto", horizon=4096).mechanism == "root"  # longer than all that matters
     old = counter(Decay("0.99"), mechanism="root", horizon=100)
     old.step(3)
@@ -342,3 +345,24 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
 def test_refused(make: Callable[[], Any], said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
         make()
+
+
+def test_a_window_of_a_bank_keeps_its_coefficients_too() -> None:
+    """The difference of two running totals: both go on with what the stream began with, after a restore or a break."""
+    other = build_bank(30)
+    other = replace(other, K=other.K * (1 - 2.0**-20))
+
+    def make(bank: Bank | None) -> Lagged:
+        source = simulation(2).source("window")
+        return lagged(lambda: BankProcess(CONCENTRATED, ONE, horizon=30, columns=2, source=source, bank=bank), window=4)
+
+    old = make(other)
+    first = old.advance(10)
+    assert isinstance(old, LaggedMemory)
+    new, settled = make(None), make(None)
+    new.recall(10, old.memory())
+    settled.settle_as(old)
+    rest = old.advance(20)
+    assert np.array_equal(new.advance(20), rest)
+    assert np.array_equal(settled.advance(30), np.concatenate([first, rest]))
+    assert not np.array_equal(make(None).advance(30), np.concatenate([first, rest]))

@@ -81,9 +81,11 @@ def first_event_probe() -> str | None:
 def of_an_event_on_a_bank(ticks: int = 10) -> Fraction:
     """What one event loses by the coefficients, the scale and the weights that the program uses, in parts of 2 rho."""
     workload = Decay("0.9")
-    bank_decay._sensitivity.cache_clear()
+    for kept in (bank_decay._sensitivity, bank_decay._grown):
+        kept.cache_clear()
     made = DecayBankProcess(ZCDP(RHO), Change(1, 1, 1), workload, horizon=ticks, columns=1, source=ZeroNoise().source())
-    bank_decay._sensitivity.cache_clear()
+    for kept in (bank_decay._sensitivity, bank_decay._grown):
+        kept.cache_clear()
     weights = [Fraction(weight) for weight in (*workload.series().weights, *[0] * ticks)[:ticks]]
     return losses_of_weights(made.bank, weights) / Fraction(made.sigma) ** 2 / (2 * RHO)
 

@@ -11,9 +11,9 @@ its certificate, h in exact integers (`spill`: 1 + 3e-5 at 0.99, 1.0013 at 0.999
 ticks by S2.
 
 Error: within 0.3 % of the least that Gaussian noise can have; that of the root factor is 13 % larger where the horizon
-is short for the decay, and no larger from about 20/(1 - factor) ticks on. Time: about 30 ns a tick and coordinate, and
-the slow way (bank_balls.py) 2^24 times as often as for running totals: in a few ticks of a million. Memory 8 Q bytes a
-coordinate and 20-150 KB of coefficients.
+is short for the decay, and no larger from about 20/(1 - factor) ticks on. Time: that of a bank whose noise is decided
+to 2^-24 of a count, so that slower tiers (bank_path.py) are needed 2^24 times as often as for running totals. Memory
+8 Q bytes a coordinate and 20-150 KB of coefficients.
 """
 
 from __future__ import annotations
@@ -62,8 +62,7 @@ class DecayBankProcess(BankProcess):
         series = workload.series()
         self._lam = nearest(workload)
         self._parts, self._unit = series.step.denominator, series.unit
-        weights = [weight // self._parts for weight in series.weights[:horizon]]
-        self._grown = spill(weights, self._unit, self._lam, horizon)
+        self._grown = _grown(workload, horizon)
         made = build_decay_bank(horizon, self._lam) if bank is None else bank
         super().__init__(charge, change, horizon=horizon, columns=columns, source=source, lane=lane, bank=made)
 
@@ -103,6 +102,13 @@ class DecayBankProcess(BankProcess):
 def nearest(workload: Decay) -> float:
     """lam: the float next to the factor. Below 1, since the slowest decay that is taken is far from it."""
     return workload.factor.numerator / workload.factor.denominator
+
+
+@lru_cache(maxsize=24)
+def _grown(workload: Decay, horizon: int) -> Fraction:
+    series = workload.series()
+    weights = [weight // series.step.denominator for weight in series.weights[:horizon]]
+    return spill(weights, series.unit, nearest(workload), horizon)
 
 
 @lru_cache(maxsize=24)
