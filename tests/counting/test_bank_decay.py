@@ -306,7 +306,7 @@ def test_auto_takes_what_errs_least_and_keeps_it() -> None:
     assert made.mechanism == "bank"
     assert made.stddev(100) < counter(Decay("0.99"), mechanism="root", horizon=100).stddev(100)
     assert [way.name for way in made.ways().fitting] == ["bank", "root", "input"]
-    both = counter(Decay("0.99"), mechanism="auto", guarantee=et.ApproxDP(1.0, 1e-6), horizon=100)
+    both = counter(Decay("0.999"), mechanism="auto", guarantee=et.ApproxDP(1.0, 1e-6), horizon=200)
     assert both.mechanism == "bank"
     assert counter(Decay("0.5"), mechanism="auto", horizon=4096).mechanism == "root"  # longer than all that matters
     old = counter(Decay("0.99"), mechanism="root", horizon=100)
