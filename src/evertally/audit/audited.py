@@ -117,6 +117,7 @@ AUDITED: tuple[Audited, ...] = (
     _counter(APPROXIMATE, 365, "auto", _SQRT),
     # weights by age
     _counter(CONCENTRATED, 100, "root", _BY_AGES, workload=workloads.Decay("0.9")),
+    _counter(CONCENTRATED, 100, "bank", _BY_AGES, workload=workloads.Decay("0.99")),
     _counter(PURE, None, "input", _BY_AGES, workload=workloads.Window(3)),
     # what one event, or one user, can change
     _counter(CONCENTRATED, 100, "auto", _WEIGHTS, max_weight=10, neighbours="replace"),
