@@ -83,13 +83,14 @@ class BankPath(Secret):
         return [Block(np.zeros((rows, n)), np.zeros(Q), np.zeros(Q)) for n in widths]
 
     def rows(self, start: int, stop: int) -> IntArray:
-        """The noise of the ticks start+1 .. stop."""
+        """The noise of the ticks start+1 .. stop, not to be written to."""
+        first = self._start
+        if first <= start and stop <= self._made and not self._torn:
+            return self._rows[start - first : stop - first]
         if self._torn or start < self._start:
             self._restart()
         while self._made < start:
             self._make(start - self._made)
-        if stop <= self._made:
-            return self._rows[start - self._start : stop - self._start].copy()
         out = np.empty((stop - start, self._columns), dtype=np.int64)
         done = start
         while done < stop:
@@ -149,14 +150,20 @@ class BankPath(Secret):
         start = 0
         for block in self._blocks:
             n = block.e.shape[1]
-            out = rows if n == self._columns else np.empty((count, n), dtype=np.int64)
+            if n == self._columns:
+                out = rows
+            elif count == 1:
+                out = rows[0, start : start + n].reshape(1, n)
+            else:
+                out = np.empty((count, n), dtype=np.int64)
             if self._filter(block, self._source.reals(self._lane, self._law, nodes, n, start), out):
                 for column in np.flatnonzero((out == kernels.REDO).any(axis=0)).tolist():
                     open_ticks = np.flatnonzero(out[:, column] == kernels.REDO)
                     out[open_ticks, column] = self.settled(start + column, (open_ticks + nodes.start).tolist())
-            if out is not rows:
+            if n < self._columns and count > 1:
                 rows[:, start : start + n] = out
             start += n
+        rows.flags.writeable = False
         self._before, self._rows = before, rows
         self._start, self._made = self._made, self._made + count
         self._torn = False
