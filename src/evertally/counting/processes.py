@@ -133,7 +133,7 @@ def _epoch_tree(charge: Charge, setting: Setting, source: Source) -> NoiseProces
         keep = 8 * setting.columns * (k + 2) <= setting.memory_limit
         return tree(horizon=2**k, columns=columns, keep=keep, lane=f"epoch-{k}")
 
-    return EpochProcess(inner, None, columns=setting.columns)
+    return EpochProcess(inner, columns=setting.columns)
 
 
 _ORDERED, _NONNEGATIVE = Gram.ORDERED, Gram.NONNEGATIVE
