@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import evertally as et
 from evertally.contract.inputs import as_integers
 from evertally.contract.ticks import LAST_TICK
-from evertally.counting.processes import HYBRID_TARGET, OURS
+from evertally.counting.processes import COMPARED_AT, OURS
 from evertally.errors import ConfigurationError, HorizonExceeded, ReplayRefused
 from evertally.noise import ZeroNoise
 
@@ -43,17 +43,21 @@ REFUSED = [
     {"mechanism": "binary"},
     {"mechanism": "Tree"},
     {"guarantee": PURE, "mechanism": "sqrt"},
-    {"guarantee": PURE, "horizon": None, "mechanism": "epoch-hybrid"},
+    {"guarantee": PURE, "mechanism": "bank"},
+    {"guarantee": PURE, "horizon": None, "mechanism": "bank-open"},
+    {"mechanism": "pure-blocks"},
+    {"horizon": None, "mechanism": "epoch-hybrid"},  # of an earlier version
+    {"horizon": None, "mechanism": "bank"},
     {"horizon": None, "mechanism": "tree"},
     {"horizon": None, "mechanism": "honaker"},
     {"horizon": None, "mechanism": "sqrt"},
     {"horizon": 10, "mechanism": "epoch-tree"},
-    {"horizon": 10, "mechanism": "epoch-hybrid"},
+    {"horizon": 10, "mechanism": "bank-open"},
     {"horizon": 2**22 + 1, "mechanism": "sqrt", "memory_limit": 2**40},
     {"horizon": 1000, "mechanism": "sqrt", "memory_limit": 7999},
     {"horizon": 1000, "mechanism": "honaker", "memory_limit": 639},
     {"mechanism": "tree", "memory_limit": 7},
-    {"horizon": None, "mechanism": "epoch-hybrid", "memory_limit": 100},
+    {"horizon": None, "mechanism": "bank-open", "memory_limit": 79},
     {"memory_limit": 0},
     {"memory_limit": 1.5},
     {"mechanism": "tree", "radix": 1},
@@ -147,7 +151,7 @@ def test_ticks_outside_of_the_stream_have_no_error(t: Any) -> None:
 @pytest.mark.parametrize("horizon", [1, 2, 3, 10, None])
 def test_auto_takes_the_smallest_deviation(guarantee: Any, horizon: int | None) -> None:
     def worst(c: et.Counter) -> float:
-        deviation = c.stddev(2 * HYBRID_TARGET - 1) if horizon is None else c.noise.worst().stddev
+        deviation = c.stddev(2 * COMPARED_AT - 1) if horizon is None else c.noise.worst().stddev
         assert deviation is not None
         return deviation
 

@@ -15,9 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from counting_reference import (
-    EPOCHS,
     Statistic,
-    epoch_hybrid_sums,
     epoch_tree_sums,
     honaker_sums,
     integer_factor,
@@ -28,7 +26,7 @@ from counting_reference import (
 import evertally as et
 from evertally.counting.choose import build, choose
 from evertally.counting.process import node_law
-from evertally.counting.processes import Setting, hybrid_shares
+from evertally.counting.processes import Setting
 from evertally.counting.tree import choose_radix
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Recording, ZeroNoise
 from evertally.privacy import Change
@@ -129,31 +127,6 @@ def test_epoch_tree(budget: Any) -> None:
         epoch = total[2**k - 1 : 2 ** (k + 1) - 1]
         check(epoch, amount(budget))
         assert epoch[0] == max(epoch)
-
-
-@pytest.mark.parametrize("budget", BUDGETS[2:], ids=repr)
-@pytest.mark.parametrize("memory", [2**20, 900])
-def test_epoch_hybrid(budget: Any, memory: int) -> None:
-    T = 511
-    setting = Setting(CHANGE, None, 1, memory)
-    recording = recorded(budget, setting, "epoch-hybrid", T)
-    # in 900 bytes the square roots of epochs 0 to 5 find room; from epoch 6 on there are trees
-    first_tree = 6 if memory == 900 else None
-    sums = epoch_hybrid_sums(T, first_tree, lambda k: choose_radix(2**k, "exact", pure=False))
-    # The outer square root is drawn ahead for all 32 epochs: count what ticks up to T will lose there one day.
-    r = integer_factor(EPOCHS)
-    for e in range(10, EPOCHS + 1):
-        sums["outer", e] = [r[e - t.bit_length()] for t in range(1, T + 1)]
-    total = losses(recording, sums, CHANGE)
-    check(total, amount(budget))  # tight at tick 1; an event of a later epoch moves fewer outer sums
-    assert total[0] == max(total)
-    inner, outer = hybrid_shares(budget.exact_rho)
-    assert inner + outer == budget.exact_rho
-    inside = Recording(ZeroNoise())
-    inside.draws += [entry for entry in recording.draws if entry.lane != "outer"]
-    alone = losses(inside, sums, CHANGE)
-    for k in range(9):
-        check(alone[2**k - 1 : 2 ** (k + 1) - 1], inner)
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
