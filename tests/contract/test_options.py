@@ -59,7 +59,7 @@ def test_a_misspelt_option_is_met_with_a_hint(cls: type) -> None:
 def test_a_shown_mechanism_says_what_it_is_and_nothing_else() -> None:
     counter = et.Counter(guarantee=et.PureDP(1.0), horizon=9, key=et.simulation(1))
     counter.step(123456)
-    assert repr(counter) == "<Counter 'counter' of stream 'stream': tree, PureDP(epsilon=1.0), tick 1 of 9>"
+    assert repr(counter) == "<Counter 'counter' of stream 'stream': pure-blocks, PureDP(epsilon=1.0), tick 1 of 9>"
     assert "not made" in repr(object.__new__(et.Counter))
 
 

@@ -12,16 +12,20 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import flint
 import numpy as np
 import pytest
 from counting_reference import (
     Statistic,
+    bank_columns,
     epoch_tree_sums,
     honaker_sums,
     integer_factor,
     sqrt_sums,
     tree_sums,
 )
+from flint import arb, fmpq
+from planted_ties import unrolled
 
 import evertally as et
 from evertally.counting.choose import build, choose
@@ -229,7 +233,7 @@ def test_independent_neighbours_pay_for_every_column() -> None:
     "guarantee", [et.ApproxDP(1.0, 1e-6), et.ApproxDP(0.1, 1e-2, force=True), et.ApproxZCDP(0.2, 1e-9)]
 )
 def test_converted_guarantees_are_covered_by_what_is_paid(guarantee: Any) -> None:
-    for mechanism in ("auto", "tree", "honaker", "sqrt"):
+    for mechanism in ("tree", "honaker", "sqrt"):
         made = et.Counter(guarantee=guarantee, horizon=100, mechanism=mechanism, key=et.simulation(0))
         assert guarantee.covers(made.charge)
         recording = Recording(ZeroNoise())
@@ -242,3 +246,33 @@ def test_converted_guarantees_are_covered_by_what_is_paid(guarantee: Any) -> Non
             "sqrt": lambda: sqrt_sums(100),
         }[made.mechanism]()
         check(losses(recording, sums, Change(1, 1, 1)), amount(made.charge))
+
+
+@pytest.mark.parametrize("guarantee", [et.ApproxDP(1.0, 1e-6), et.ApproxDP(0.1, 1e-2, force=True)])
+def test_a_bank_alone_fills_its_promise(guarantee: Any) -> None:
+    """optimal-counting 2.2: by the exact curve of mu = D2 sqrt(S)/sigma, in balls, and not by much less."""
+    made = et.Counter(guarantee=guarantee, horizon=100, mechanism="bank", key=et.simulation(0), max_weight=3)
+    assert made.charge == guarantee
+    assert guarantee.covers(made.charge)
+    noise: Any = made.noise
+    sharpest = max(sum((x * x for x in column), Fraction(0)) for column in bank_columns(*unrolled(noise.bank)))
+    mu_squared = 9 * sharpest / Fraction(noise.sigma) ** 2
+    with flint.ctx.workprec(200):
+        mu, epsilon = arb(fmpq(mu_squared.numerator, mu_squared.denominator)).sqrt(), arb(guarantee.epsilon)
+
+        def normal(x: arb) -> arb:
+            return (-x / arb(2).sqrt()).erfc() / 2
+
+        lost = normal(mu / 2 - epsilon / mu) - epsilon.exp() * normal(-mu / 2 - epsilon / mu)
+        assert lost <= arb(guarantee.delta)
+        assert lost >= arb(guarantee.delta) * (1 - arb(2) ** -25)
+
+
+def test_auto_takes_the_least_deviation_of_both_noises_and_pays_for_it() -> None:
+    gauss, laplace = et.ApproxDP(0.1, 1e-2, force=True), et.ApproxDP(1.0, 1e-6)
+    assert [
+        (made.mechanism, made.charge)
+        for made in (et.Counter(guarantee=g, horizon=100, key=et.simulation(0)) for g in (gauss, laplace))
+    ] == [("bank", gauss), ("pure-blocks", et.PureDP(1))]
+    counter = et.Counter(guarantee=et.ApproxZCDP(0.2, 1e-9), horizon=100, key=et.simulation(0))
+    assert (counter.mechanism, counter.charge) == ("bank", et.ZCDP(0.2))

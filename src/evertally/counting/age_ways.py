@@ -14,7 +14,7 @@ from evertally.counting.choose import Choice, budgets, misfit
 from evertally.counting.choose import build as build_total
 from evertally.counting.process import Budget, NoiseProcess, path_bound
 from evertally.counting.processes import COMPARED_AT, OURS, PROCESSES, Setting
-from evertally.counting.toeplitz import Lagged, ToeplitzProcess
+from evertally.counting.toeplitz import ToeplitzProcess, lagged
 from evertally.counting.toeplitz_factor import input_factor, root_factor
 from evertally.counting.workloads import ByAge, Window
 from evertally.errors import ConfigurationError
@@ -63,7 +63,7 @@ def build(choice: Choice, setting: Setting, workload: ByAge, source: Source) -> 
             lane=f"{choice.mechanism}-by-age",
         )
     assert isinstance(workload, Window)
-    return Lagged(partial(build_total, choice, setting, source), workload.ticks)
+    return lagged(partial(build_total, choice, setting, source), workload.ticks)
 
 
 def _way(name: str, charge: Budget, setting: Setting, workload: ByAge) -> Way:

@@ -15,9 +15,10 @@ Memory 8 d T bytes; without a horizon 8 d times the terms of L that matter.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from evertally.bounds.tails import Spread
-from evertally.counting.process import Budget, IntArray, NoiseProcess
+from evertally.counting.process import Budget, IntArray, NoiseProcess, Settled
 from evertally.counting.sqrt import FactorProcess, SqrtProcess
 from evertally.counting.toeplitz_factor import ToeplitzFactor
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law, Source, round_up
@@ -102,3 +103,32 @@ class Lagged(Secret):
     def window_spread(self, tick: int, window: int) -> Spread:
         now = self.spread(tick)
         return now if window == tick else now + self.spread(tick - window)
+
+
+class SettledLagged(Lagged):
+    """The same of a process whose coefficients a stream keeps: both ends of the window have the same."""
+
+    def settle_as(self, other: Any) -> None:
+        for mine, theirs in ((self._now, other._now), (self._before, other._before)):
+            assert isinstance(mine, Settled)
+            mine.settle_as(theirs)
+
+    def memory(self) -> bytes:
+        now, before = (end.memory() for end in self._ends())
+        return len(now).to_bytes(8, "little") + now + before
+
+    def recall(self, tick: int, memory: bytes) -> None:
+        stop = 8 + int.from_bytes(memory[:8], "little")
+        now, before = self._ends()
+        now.recall(tick, memory[8:stop])
+        before.recall(max(0, tick - self._window), memory[stop:])
+        self.tick = tick
+
+    def _ends(self) -> tuple[Any, Any]:
+        return self._now, self._before
+
+
+def lagged(make: Callable[[], NoiseProcess], window: int) -> Lagged:
+    """The noise of a window as the difference of two running totals."""
+    plain = Lagged(make, window)
+    return SettledLagged(make, window) if isinstance(plain._now, Settled) else plain
