@@ -251,7 +251,7 @@ def test_converted_guarantees_are_covered_by_what_is_paid(guarantee: Any) -> Non
 @pytest.mark.parametrize("guarantee", [et.ApproxDP(1.0, 1e-6), et.ApproxDP(0.1, 1e-2, force=True)])
 def test_a_bank_alone_fills_its_promise(guarantee: Any) -> None:
     """optimal-counting 2.2: by the exact curve of mu = D2 sqrt(S)/sigma, in balls, and not by much less."""
-    made = et.Counter(guarantee=guarantee, horizon=100, mechanism="bank", key=et.simulation(0), max_weight=3)
+    made = et.Counter(guarantee=guarantee, horizon=10, mechanism="bank", key=et.simulation(0), max_weight=3)
     assert made.charge == guarantee
     assert guarantee.covers(made.charge)
     noise: Any = made.noise
