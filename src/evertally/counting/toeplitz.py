@@ -114,8 +114,9 @@ class SettledLagged(Lagged):
             mine.settle_as(theirs)
 
     def memory(self) -> bytes:
-        now, before = (end.memory() for end in self._ends())
-        return len(now).to_bytes(8, "little") + now + before
+        now, before = self._ends()
+        kept: bytes = now.memory()
+        return len(kept).to_bytes(8, "little") + kept + bytes(before.memory())
 
     def recall(self, tick: int, memory: bytes) -> None:
         stop = 8 + int.from_bytes(memory[:8], "little")
