@@ -90,7 +90,7 @@ class Counter(SparseToo):
     >>> counter = et.Counter(guarantee=et.ZCDP(0.5), horizon=4096, key=et.simulation(1))
     >>> release = counter.step(3)
     >>> counter.mechanism, counter.tick, round(counter.stddev(4096), 2), counter.exactness
-    ('sqrt', 1, 3.73, 'exact')
+    ('bank', 1, 3.41, 'exact')
     >>> counter.run([1, 0, 2]).dtype
     dtype('int64')
     >>> rare = et.Counter(mechanism="sparse", guarantee=et.PureDP(1.0), horizon=10**6, largest=1000, max_window=100,
