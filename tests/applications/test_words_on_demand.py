@@ -57,6 +57,7 @@ def test_asked_is_shown(mechanism: str, limit: int) -> None:
             rows.append(row)
         if t in (1, 2, 17, 30):
             assert other.answers([3, 0, 13], t).tolist() == rows[0]
+            assert other.answers([13, 3, 0], t).tolist() == [rows[0][2], *rows[0][:2]]
             assert one.answers([13, 5, 7], t).tolist()[1] == rows[1][0] == one.answers([5], t)[0]
 
 
