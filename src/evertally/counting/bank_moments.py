@@ -51,8 +51,7 @@ class Moments:
         first, last, known = self._known
         if not first <= tick <= last:
             i = bisect_left(self._ends, tick)
-            ahead = _CHUNK if tick == last + 1 else 1  # tick by tick, or here and there
-            last = min(self._ends[i], tick + ahead - 1)
+            last = min(self._ends[i], tick + _CHUNK - 1)
             known = self._at(i, np.arange(tick, last + 1) - (self._ends[i] - int(self._bank.lengths[i]))).tolist()
             first, self._known = tick, (tick, last, known)
         return known[tick - first]

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from evertally.bounds.tails import Spread
-from evertally.counting.process import Budget, IntArray, NoiseProcess, Settled
+from evertally.counting.process import Budget, IntArray, NoiseProcess, Remembering, Settled
 from evertally.counting.sqrt import FactorProcess, SqrtProcess
 from evertally.counting.toeplitz_factor import ToeplitzFactor
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law, Source, round_up
@@ -92,6 +92,13 @@ class Lagged(Secret):
         self._before.seek(max(0, tick - self._window))
         self.tick = tick
 
+    def settle_as(self, other: Any) -> None:
+        """Both go on with numbers that were settled when the stream began, where the process has such numbers."""
+        if isinstance(other, Lagged):
+            for mine, its in ((self._now, other._now), (self._before, other._before)):
+                if isinstance(mine, Settled):
+                    mine.settle_as(its)
+
     def spread(self, tick: int) -> Spread:
         return self._now.window_spread(tick, min(tick, self._window))
 
@@ -105,31 +112,23 @@ class Lagged(Secret):
         return now if window == tick else now + self.spread(tick - window)
 
 
-class SettledLagged(Lagged):
-    """The same of a process whose coefficients a stream keeps: both ends of the window have the same."""
+class LaggedMemory(Lagged):
+    """The same, of a process that remembers: snapshots keep both of its states, coefficients included."""
 
-    def settle_as(self, other: Any) -> None:
-        for mine, theirs in ((self._now, other._now), (self._before, other._before)):
-            assert isinstance(mine, Settled)
-            mine.settle_as(theirs)
+    _now: Any
+    _before: Any
 
     def memory(self) -> bytes:
-        now, before = self._ends()
-        kept: bytes = now.memory()
-        return len(kept).to_bytes(8, "little") + kept + bytes(before.memory())
+        now: bytes = self._now.memory()
+        return len(now).to_bytes(8, "little") + now + bytes(self._before.memory())
 
     def recall(self, tick: int, memory: bytes) -> None:
-        stop = 8 + int.from_bytes(memory[:8], "little")
-        now, before = self._ends()
-        now.recall(tick, memory[8:stop])
-        before.recall(max(0, tick - self._window), memory[stop:])
+        ends = 8 + int.from_bytes(memory[:8], "little")
+        self._now.recall(tick, memory[8:ends])
+        self._before.recall(max(0, tick - self._window), memory[ends:])
         self.tick = tick
-
-    def _ends(self) -> tuple[Any, Any]:
-        return self._now, self._before
 
 
 def lagged(make: Callable[[], NoiseProcess], window: int) -> Lagged:
-    """The noise of a window as the difference of two running totals."""
-    plain = Lagged(make, window)
-    return SettledLagged(make, window) if isinstance(plain._now, Settled) else plain
+    """The noise of a window, by whichever process."""
+    return (LaggedMemory if isinstance(make(), Remembering) else Lagged)(make, window)
