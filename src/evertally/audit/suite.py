@@ -209,10 +209,9 @@ def _linear_steps(factory: Factory, model: Linear, rules: _Rules, ticks: int) ->
         steps.append(Step("closed form", lambda: whitebox.closed_form_report(model, ticks)))
     linear_measure, measure = _measures(model)
 
-    # An epoch is a process of its own: many small transforms make the hybrid slow. A score that must be trained needs
-    # all releases of all games in memory.
+    # A score that must be trained needs all releases of all games in memory.
     trained = not gaussian and node_form(model, min(ticks, 4)) is None
-    costly = 4 if model.mechanism == "epoch-hybrid" or trained else 1
+    costly = 4 if trained else 1
 
     def game(adversary: Adversary, main: bool = False, ticks: int = ticks, how: Any = None) -> None:
         trials, options = sizes.games(ticks * costly, columns, main), rules.options(len(steps), ticks)

@@ -214,7 +214,7 @@ class Average:
     ...                   key=et.simulation(1))
     >>> values = load.run([4] * 1000)
     >>> bool(abs(values[-1] - 4) < 0.05), round(load.stddev(1000), 4)
-    (True, 0.0044)
+    (True, 0.0041)
     """
 
     resolution: Fraction
