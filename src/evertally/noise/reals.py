@@ -183,6 +183,12 @@ class SideBySide(Secret):
         before = int(self._ends[part - 1]) if part else 0
         return self._parts[part].refine(i, j - before, bits)
 
+    def doubles(self) -> DoubleWords:
+        words = [part.doubles() for part in self._parts]
+        return DoubleWords(
+            np.concatenate([word.high for word in words], axis=1), np.concatenate([word.low for word in words], axis=1)
+        )
+
 
 @lru_cache(maxsize=2)
 def _table(kind: RealKind) -> tuple[FloatArray, FloatArray]:
