@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
@@ -11,6 +11,7 @@ from evertally.bounds.selection import L
 from evertally.counting.bank import BankProcess
 from evertally.counting.bank_open import OPEN_STATES, OpenBankProcess
 from evertally.counting.bank_schedule import states_for
+from evertally.counting.block_epochs import BlockEpochs
 from evertally.counting.block_table import block_table, sizes_for
 from evertally.counting.epochs import EPOCHS, EpochProcess
 from evertally.counting.honaker import HonakerProcess
@@ -96,6 +97,16 @@ def _block_bytes(setting: Setting) -> int:
     return sum(32 * (block_table(n).k + 2) for n in sizes_for(_horizon(setting))) * setting.columns
 
 
+def _epoch_blocks(charge: Budget, setting: Setting, source: Source) -> NoiseProcess:
+    assert isinstance(charge, PureDP)
+    return BlockEpochs(charge, setting.change, columns=setting.columns, source=source)
+
+
+def _epoch_block_bytes(setting: Setting) -> int:
+    """Of the epoch that ends at 2^30 ticks: shorter ones take less."""
+    return _block_bytes(replace(setting, horizon=2**30))
+
+
 def _epoch_tree(charge: Budget, setting: Setting, source: Source) -> NoiseProcess:
     tree = partial(TreeProcess, charge, setting.change, source=source, radix=2)
 
@@ -142,6 +153,7 @@ PROCESSES: dict[str, ProcessRecord] = {
     "epoch-hybrid": ProcessRecord(
         False, False, lambda s: 8 * s.columns * (EPOCHS + HYBRID_LONGEST_SQRT), _epoch_hybrid
     ),
+    "epoch-blocks": ProcessRecord(False, True, _epoch_block_bytes, _epoch_blocks),
     "epoch-tree": ProcessRecord(False, True, lambda s: 8 * s.columns, _epoch_tree),
 }
 OURS = tuple(PROCESSES)  # what "auto" takes from: nobody gets a process that this library does not answer for
