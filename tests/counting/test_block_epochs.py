@@ -12,7 +12,8 @@ import pytest
 import evertally as et
 from conformance.mechanisms import counter
 from evertally.audit.gaussian import ImpulseSource
-from evertally.checks import CHECKS, check_error_formula
+from evertally.checks import CHECKS
+from evertally.checks.checks import check_error_formula
 from evertally.counting import block_epochs
 from evertally.counting.block_epochs import BlockEpochs
 from evertally.counting.block_table import GRID

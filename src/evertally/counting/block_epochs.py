@@ -1,8 +1,8 @@
 """Unknown horizon under a pure budget: epochs of 32, 32^2, 32^3, ... ticks, each with blocks of its own.
 
-optimal-counting 6.1. The reading at a tick is (what closed epochs hold) + (blocks of the epoch in force). A closed epoch
-is held by its last row: the noise that its last tick was released with stays. An event lies in one epoch, so that each
-of them has the whole budget; later releases add integers that were released already to those of later epochs.
+optimal-counting 6.1. The reading at a tick is (what closed epochs hold) + (blocks of the epoch in force). A closed
+epoch is held by its last row: the noise that its last tick was released with stays. An event lies in one epoch, so that
+each of them has the whole budget; later releases add integers that were released already to those of later epochs.
 
 Error: variance V (D1/eps)^2, V = 117 / 1078 / 1078 at tick 2^10 / 2^16 / 2^20 (epoch trees: 1012 / 3570 / 6622), where
 blocks that know their horizon have 95 / 451 / 760. Longer epochs would lower late errors and raise early ones: among
