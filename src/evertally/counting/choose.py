@@ -102,6 +102,8 @@ def misfit(name: str, charge: Charge, setting: Setting) -> str | None:
         return f'mechanism "{name}" has Gaussian noise, which is never pure; use a zCDP or (epsilon, delta) guarantee'
     if name == "pure-blocks" and isinstance(charge, ZCDP):
         return 'mechanism "pure-blocks" has Laplace noise, for pure budgets; with this one use "bank"'
+    if name == "epoch-blocks" and isinstance(charge, ZCDP):
+        return 'mechanism "epoch-blocks" has Laplace noise, for pure budgets; with this one use "bank-open"'
     if name == "sqrt" and (setting.horizon or 0) > LONGEST_SQRT:
         return f'mechanism "sqrt" takes horizons up to {LONGEST_SQRT}; use "tree"'
     if name == "bank" and (setting.horizon or 0) > LONGEST_BANK:

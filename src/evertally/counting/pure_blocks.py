@@ -151,11 +151,16 @@ class PureBlocksProcess(Secret):
 
     def worst(self) -> Spread:
         assert self.horizon is not None
+        return self.worst_between(1, self.horizon)
+
+    def worst_between(self, first: int, last: int) -> Spread:
+        """As wide as every tick first .. last."""
         tops = []
-        for level, (block, j) in zip(self._levels, self._places(self.horizon), strict=True):
-            shares = [level.share(row) for row in range(level.table.n if block else j + 1)]
+        for level, (block, j), (stop, end) in zip(self._levels, self._places(first), self._places(last), strict=True):
+            rows = slice(j, end + 1) if block == stop else slice(0, level.table.n)
             # The widest row need not have the largest weight: a bound takes both.
-            tops.append((max(energy for energy, _ in shares), max(peak for _, peak in shares)))
+            energy, peak = level.table.energies[rows].max(), level.table.peaks[rows].max()
+            tops.append((level.scale**2 * float(energy), level.scale * float(peak)))
         return self._spread(tops)
 
     def joint_radius(self, beta: float, tick: int | None = None) -> float:
