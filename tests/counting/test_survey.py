@@ -27,7 +27,7 @@ OURS = [(name, charge) for name in PROCESSES for charge in (PureDP(0.7), ZCDP(0.
 
 def made(name: str, charge: Any, horizon: int | None) -> NoiseProcess | None:
     record = PROCESSES[name]
-    if not record.pure and isinstance(charge, PureDP) or name == "pure-blocks" and isinstance(charge, ZCDP):
+    if (not record.pure and isinstance(charge, PureDP)) or (name == "pure-blocks" and isinstance(charge, ZCDP)):
         return None
     setting = Setting(ONE, horizon if record.bounded else None, 1, 2**30)
     return model_of(Choice(name, charge), setting)

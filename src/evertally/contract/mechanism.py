@@ -258,7 +258,7 @@ class Mechanism(Guarded):
         beyond 2^12 ticks not every construction has a formula.
 
         >>> import evertally as et
-        >>> counter = et.Counter(guarantee=et.PureDP(1.0), horizon=1000, mechanism="tree", radix=2, key=et.simulation(1))
+        >>> counter = et.Counter(guarantee=et.PureDP(1.0), horizon=1000, mechanism="tree", radix=2, key=et.simulation())
         >>> counter.worst_stddev() == counter.stddev(511) > counter.stddev(1000)
         True
         """

@@ -12,6 +12,7 @@ from evertally.bounds.joint import of_column
 from evertally.counting.bank import LONGEST_BANK
 from evertally.counting.process import Budget, NoiseProcess, WithoutEnd, path_bound
 from evertally.counting.processes import HYBRID_TARGET, LONGEST_SQRT, OURS, PROCESSES, Setting
+from evertally.counting.survey import survey
 from evertally.errors import ConfigurationError
 from evertally.noise import Source, ZeroNoise
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
@@ -66,6 +67,7 @@ def _way(name: str, charge: Budget, setting: Setting, beta: float) -> Way:
         expect=lambda: error(0.5),
         promise=lambda: error(beta),
         memory=PROCESSES[name].memory(setting),
+        survey=lambda: survey(model_of(Choice(name, charge), setting), setting.horizon or at or 1),
     )
 
 

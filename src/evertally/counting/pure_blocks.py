@@ -160,14 +160,17 @@ class PureBlocksProcess(Secret):
         return self.spread(self._heaviest(0, tick)[1])
 
     def _heaviest(self, i: int, last: int) -> tuple[float, int]:
-        """The row of level i, counted from the first, of 0 .. last that has the largest energy with all levels above."""
+        """The largest energy of the rows 0 .. last of level i, with all levels above, and which row has it."""
         n, energies = self._levels[i].table.n, self._levels[i].scale ** 2 * self._levels[i].table.energies
         if i == len(self._levels) - 1:
             row = int(np.argmax(energies[: last + 1]))
             return float(energies[row]), row
         block, j = divmod(last, n)
         found = []
-        for (above, b), rows in (((self._energy(i + 1, block), block), j + 1), (self._heaviest_before(i + 1, block), n)):
+        for (above, b), rows in (
+            ((self._energy(i + 1, block), block), j + 1),
+            (self._heaviest_before(i + 1, block), n),
+        ):
             row = int(np.argmax(energies[:rows]))
             found.append((above + float(energies[row]), n * b + row))
         return max(found)

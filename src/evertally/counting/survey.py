@@ -1,8 +1,8 @@
 """How wide noise gets up to a tick, and how wide it is in the mean over ticks: from public numbers alone.
 
-Processes that can say so in closed form do (`KnowsWidest`, `KnowsMean`). Any other is asked at every tick while there are
-few of them; beyond that its mean is taken over ticks spread evenly, and its widest is the one that it states for its
-whole horizon, or is not known.
+Processes that can say so in closed form do (`KnowsWidest`, `KnowsMean`). Any other is asked at every tick while there
+are few of them; beyond that its mean is taken over ticks spread evenly, and its widest is the one that it states for
+its whole horizon, or is not known.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def survey(process: NoiseProcess, tick: int) -> Survey:
     >>> from evertally.privacy import ZCDP, Change
     >>> bank = BankProcess(ZCDP(0.5), Change(1, 1, 1), horizon=4096, columns=1, source=ZeroNoise().source())
     >>> [round(number, 3) for number in survey(bank, 4096)]  # 3.394 and 3.390 are the least possible, before rounding
-    [3.415, 3.409]
+    [3.415, 3.413]
     """
     top = widest(process, tick)
     return Survey(None if top is None else top.stddev, math.sqrt(mean_variance(process, tick)))
