@@ -258,8 +258,8 @@ class Mechanism(Guarded):
         beyond 2^12 ticks not every construction has a formula.
 
         >>> import evertally as et
-        >>> counter = et.Counter(guarantee=et.PureDP(1.0), horizon=1000, mechanism="tree", radix=2, key=et.simulation())
-        >>> counter.worst_stddev() == counter.stddev(511) > counter.stddev(1000)
+        >>> tree = et.Counter(guarantee=et.PureDP(1.0), horizon=1000, mechanism="tree", radix=2, key=et.simulation(1))
+        >>> tree.worst_stddev() == tree.stddev(511) > tree.stddev(1000)
         True
         """
         if tick is None and self.horizon is None:

@@ -21,7 +21,7 @@ def count_floor(T: int, charge: Guarantee, moved: int = 1) -> float | None:
     (optimal-counting 1). It is about noise before it is rounded to whole numbers. An (epsilon, delta) budget is that of
     the exact Gaussian curve, mu as large as it allows.
 
-    gamma_2 is known to four digits at the horizons of a table, and elsewhere certified from below within 0.2 %: never
+    gamma_2 is known to four digits at the horizons of a table, and elsewhere certified from below within 0.3 %: never
     interpolated, a true floor (`frontier.optimal_factor`).
 
     >>> round(count_floor(2**16, ZCDP(0.5)), 4), round(count_floor(10**6, ZCDP(0.5)), 2)

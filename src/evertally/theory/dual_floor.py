@@ -1,4 +1,4 @@
-"""gamma_2(T) from below, for any T, within 0.2 %: one feasible point of the dual, evaluated from below.
+"""gamma_2(T) from below, for any T, within 0.3 %: one feasible point of the dual, evaluated from below.
 
 *Weak duality.* Let p, q > 0 on the ticks and W = D_p^(1/2) A D_q^(1/2), A the prefix-sum matrix. For every A = L R the
 nuclear norm of W is at most |D_p^(1/2) L|_F |R D_q^(1/2)|_F <= (sum p sum q)^(1/2) times the longest row of L times the

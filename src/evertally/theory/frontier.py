@@ -51,7 +51,7 @@ def optimal_factor(T: int) -> tuple[float, float]:
     """Certified (lower, upper) bounds on gamma_2(T), the least worst factor.
 
     For T = 4^k up to 2^20 and for 2^24 they agree to four digits and more. For any other T the lower bound is a dual
-    point for that T (dual_floor.py; within 0.2 %), or that of the next smaller entry if it is better: gamma_2 does not
+    point for that T (dual_floor.py; within 0.3 %), or that of the next smaller entry if it is better: gamma_2 does not
     fall with T. The upper one is that of the next larger entry (or Mathias').
 
     >>> [round(bound, 4) for bound in optimal_factor(4096)]
