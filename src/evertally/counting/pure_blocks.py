@@ -147,15 +147,6 @@ class PureBlocksProcess(Secret):
             )
         return self._spread(terms, roundings=2)
 
-    def worst(self) -> Spread:
-        assert self.horizon is not None
-        tops = []
-        for level, (block, j) in zip(self._levels, self._places(self.horizon), strict=True):
-            shares = [level.share(row) for row in range(level.table.n if block else j + 1)]
-            # The widest row need not have the largest weight: a bound takes both.
-            tops.append((max(energy for energy, _ in shares), max(peak for _, peak in shares)))
-        return self._spread(tops)
-
     def widest(self, tick: int) -> Spread:
         return self.spread(self._heaviest(0, tick)[1])
 
@@ -199,6 +190,15 @@ class PureBlocksProcess(Secret):
         block, j = divmod(last, n)
         whole = block * float(energies[:n].sum()) + n * self._total(i + 1, block - 1)
         return whole + float(energies[: j + 1].sum()) + (j + 1) * self._energy(i + 1, block)
+
+    def worst(self) -> Spread:
+        assert self.horizon is not None
+        tops = []
+        for level, (block, j) in zip(self._levels, self._places(self.horizon), strict=True):
+            shares = [level.share(row) for row in range(level.table.n if block else j + 1)]
+            # The widest row need not have the largest weight: a bound takes both.
+            tops.append((max(energy for energy, _ in shares), max(peak for _, peak in shares)))
+        return self._spread(tops)
 
     @staticmethod
     def _spread(terms: list[tuple[float, float]], roundings: int = 1) -> Spread:
