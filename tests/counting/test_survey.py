@@ -11,7 +11,7 @@ import pytest
 
 from evertally.bounds.tails import Spread
 from evertally.counting.accumulate import AccumulatingProcess
-from evertally.counting.choose import Choice, model_of
+from evertally.counting.choose import Choice, misfit, model_of
 from evertally.counting.path import PathProcess, Runs
 from evertally.counting.process import NoiseProcess
 from evertally.counting.processes import PROCESSES, Setting
@@ -26,10 +26,9 @@ OURS = [(name, charge) for name in PROCESSES for charge in (PureDP(0.7), ZCDP(0.
 
 
 def made(name: str, charge: Any, horizon: int | None) -> NoiseProcess | None:
-    record = PROCESSES[name]
-    if (not record.pure and isinstance(charge, PureDP)) or (name == "pure-blocks" and isinstance(charge, ZCDP)):
+    setting = Setting(ONE, horizon if PROCESSES[name].bounded else None, 1, 2**30)
+    if misfit(name, charge, setting) is not None:
         return None
-    setting = Setting(ONE, horizon if record.bounded else None, 1, 2**30)
     return model_of(Choice(name, charge), setting)
 
 
