@@ -85,7 +85,7 @@ class FilteredNoise(Secret):
         return self._spread(self._moments.widest(tick))
 
     def mean_variance(self, tick: int) -> float:
-        return self._moments.mean(tick) * self.sigma * self.sigma + 1 / 12
+        return self._spread(self._moments.mean(tick)).stddev ** 2
 
     def window_spread(self, tick: int, window: int) -> Spread:
         """Exact (optimal-counting 7)."""
