@@ -13,6 +13,7 @@ from evertally.counting.bank import LONGEST_BANK
 from evertally.counting.process import Budget, Charge, NoiseProcess, WithoutEnd, path_bound
 from evertally.counting.processes import COMPARED_AT, LONGEST_SQRT, OURS, PROCESSES, Setting, unknown
 from evertally.counting.sqrt_estimate import SquareRoot
+from evertally.counting.survey import survey
 from evertally.errors import ConfigurationError
 from evertally.noise import Source, ZeroNoise
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
@@ -76,6 +77,7 @@ def _way(name: str, charge: Charge, setting: Setting, beta: float) -> Way:
         expect=lambda: error(0.5),
         promise=lambda: error(beta),
         memory=PROCESSES[name].memory(setting),
+        survey=lambda: survey(model_of(Choice(name, charge), setting), setting.horizon or at or 1),
     )
 
 
