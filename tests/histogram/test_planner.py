@@ -13,7 +13,10 @@ import pytest
 import evertally as et
 from evertally.bounds.extremes import TypicalTails
 from evertally.bounds.tails import Spread
+from evertally.counting.bank import BankProcess
+from evertally.counting.bank_certificate import certified
 from evertally.counting.process import node_law
+from evertally.counting.pure_blocks import PureBlocksProcess
 from evertally.histogram.ways import predict, rank
 from evertally.noise import DiscreteLaplace, Recording, ZeroNoise, simulation
 from evertally.partition import Configuration, Split, Terms, tuned
@@ -128,7 +131,7 @@ def test_an_undeclared_answer_is_as_large_as_it_can_be() -> None:
 def test_predictions_do_not_depend_on_what_was_asked_before() -> None:
     task = task_of(columns=10, guarantee=APPROXIMATE, horizon=10**5, largest=777)
     before = [(way.name, way.predicted) for way in rank(task).fitting]
-    tuning_room.best.cache_clear()
+    tuning_room._search.cache_clear()
     predict._simulated.cache_clear()
     for cache in (typical_room._standard, typical_room._histogram_paths, typical_room._histogram_tails):
         cache.cache_clear()
@@ -200,7 +203,14 @@ def test_calibration_changes_no_noise_but_the_depth_of_trees(promise: Any) -> No
         for k in range(3):  # every block has the whole budget of H, for as many nodes as one insert lies in
             inner: Any = process._model(k)
             nodes = getattr(inner, "levels", 1)
-            if type(inner).__name__ != "SqrtProcess":  # whose nodes weigh differently: its own tests
+            if isinstance(inner, PureBlocksProcess):
+                assert sum(inner.shares) == reference.histogram.exact_epsilon  # type: ignore[union-attr]
+                scales = [Fraction(level.scale) for level in inner._levels]
+                assert all(b * share >= CHANGE.l1 for b, share in zip(scales, inner.shares, strict=True))
+            elif isinstance(inner, BankProcess):
+                needed = CHANGE.l2_squared / (2 * reference.histogram.exact_rho)  # type: ignore[union-attr]
+                assert Fraction(inner.sigma) ** 2 >= needed * Fraction(certified(inner.bank))
+            elif type(inner).__name__ != "SqrtProcess":  # whose nodes weigh differently: its own tests
                 assert inner.law == node_law(reference.histogram, CHANGE, nodes)
     assert len(kappas) > 4, "the calibrations should differ"
     assert len(blocks) > 2
@@ -209,8 +219,9 @@ def test_calibration_changes_no_noise_but_the_depth_of_trees(promise: Any) -> No
 @pytest.mark.parametrize("promise", [PURE, APPROXIMATE, et.PureDP(0.01), et.PureDP(15.0)], ids=repr)
 def test_a_tuned_split_adds_up_to_the_promise(promise: Any) -> None:
     for largest in (10, 1000, 10**5):
-        noise, epsilon = configuration(promise, largest=largest).noise, promise.exact_epsilon
-        split, _, _ = tuning_room.best(promise, CHANGE, TypicalStream(10**5, largest, 1, 4))
+        plan, epsilon = configuration(promise, largest=largest), promise.exact_epsilon
+        noise, stream = plan.noise, TypicalStream(10**5, largest, 1, 4)
+        split, _, _ = tuning_room.best(promise, CHANGE, stream, histogram=plan.histogram)
         assert split.tau + split.mu + split.histogram == 1
         assert noise == noise_of(promise, split)
         assert 1 / noise.tau.scale + 2 / noise.mu.scale <= epsilon * (split.tau + split.mu)

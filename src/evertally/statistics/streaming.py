@@ -61,8 +61,8 @@ class StreamingTopK(ByColumn):
       Most accurate where noise is large; counts are too low, because blocks in which a column did not lead are lost,
       and `interval` says by how much at most. Time O(d) a tick, memory O(d L).
     * `"meta-gauss"`, `"tree"`, `"bank"`, `"pure-blocks"` (5 and 3.4 there, optimal-counting 2.2 and 6): every column is
-      counted, in blocks of the stream or by a counter; for events of few columns (`max_per_event`). `"bank"` has a
-      third of the noise of `"tree"`, and under pure guarantees, which need a counter, `"pure-blocks"` has half of it.
+      counted, in blocks of the stream or by a counter; for events of few columns (`max_per_event`). `"bank"` has about
+      a third of the noise of `"tree"`, and under pure guarantees, which need a counter, `"pure-blocks"` has half of it.
 
     `Release.value` maps labels to counts, best first. `interval` and `error_bound` speak about the counts of the named
     columns; that these are the right columns has a theorem under assumptions on the stream only (6.3 there).
