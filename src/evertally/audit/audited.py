@@ -113,7 +113,13 @@ AUDITED: tuple[Audited, ...] = (
     _counter(CONCENTRATED, None, "epoch-tree", "price-of-continual-release 9.1"),
     _counter(CONCENTRATED, None, "epoch-hybrid", "factorization-counting 10.1", why=_HYBRID),
     _counter(CONCENTRATED, 365, "bank", "optimal-counting 2.2 and 2.4"),
+    _counter(CONCENTRATED, 2, "bank", "optimal-counting 2.2 and 2.4"),
+    _query("VectorCounter", CONCENTRATED, 100, "bank", "optimal-counting 2.3", columns=2, neighbours="replace"),
     _counter(CONCENTRATED, None, "bank-open", "optimal-counting 2.2 and 5"),
+    _query("VectorCounter", CONCENTRATED, None, "bank-open", "optimal-counting 2.3", columns=2, neighbours="replace"),
+    _counter(PURE, 128, "pure-blocks", "optimal-counting 6"),
+    _counter(PURE, 4096, "pure-blocks", "optimal-counting 6"),
+    _query("VectorCounter", PURE, 64, "pure-blocks", "optimal-counting 6", columns=2, neighbours="replace"),
     _counter(APPROXIMATE, 365, "auto", _SQRT),
     # weights by age
     _counter(CONCENTRATED, 100, "root", _BY_AGES, workload=workloads.Decay("0.9")),

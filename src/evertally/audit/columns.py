@@ -26,6 +26,7 @@ from evertally.audit.adversaries import worst_pair
 from evertally.audit.game import Factory, FloatArray, IntArray
 from evertally.audit.gaussian import ImpulseSource, claimed_mu, form_of, laplace_scales
 from evertally.audit.label_noise import PlantedVariates
+from evertally.audit.laplace import ShiftForm, is_real_laplace
 from evertally.audit.partition import close_loss, histogram_loss, levels_after, transcript_loss
 from evertally.audit.report import Report
 from evertally.audit.scripts import Address, Make, Script
@@ -303,18 +304,25 @@ def _histogram_report(model: Guessing, full: Configuration, level: str) -> Repor
     made = _few(full, _MOST_INSERTS)
     change, charge, group = made.terms.change, made.noise.histogram, model._task.group
     n = min(made.intervals or _UNLIMITED_INSERTS, _MOST_INSERTS)
-    source = ImpulseSource()
-    numbers = made.intervals, made.terms.columns
-    process = make_histogram(made.histogram, charge, change, *numbers, source, width=8 * n + 64)
-    W, laws = source.response(process, n)
+    width, numbers = 8 * n + 64, (made.intervals, made.terms.columns)
+    while True:
+        source = ImpulseSource()
+        process = make_histogram(made.histogram, charge, change, *numbers, source, width=width)
+        noise = process.advance(n)
+        if len(source.columns) <= width:
+            break
+        width = len(source.columns)  # a block that is begun is drawn whole
+    W, laws = source.read(noise)
     adversary = f"{level + ', ' if level else ''}{n} inserts into H"
     if isinstance(charge, ZCDP):
         mu = math.sqrt(change.l2_squared) * float(form_of(W, laws, process.spread(n).roundings).mu.max())
         return Report.computed(model, adversary, "closed form", "mu of H", claimed_mu(charge.rho), mu)
     # The draws that a unit insert moves: the one solution where releases determine draws, as in trees and piles.
-    moved = np.abs(np.linalg.solve(W, np.tril(np.ones((n, n)))))
-    scales = laplace_scales(laws)
-    lost = change.l1 * float((moved / scales[:, None]).sum(axis=0).max())
+    if is_real_laplace(laws):
+        lost = change.l1 * ShiftForm(W, np.arange(1, n + 1), process.spread(n).roundings).worst()[0]
+    else:
+        moved = np.abs(np.linalg.solve(W, np.tril(np.ones((n, n)))))
+        lost = change.l1 * float((moved / laplace_scales(laws)[:, None]).sum(axis=0).max())
     return Report.computed(model, adversary, "closed form", "epsilon of H", group * charge.epsilon, group * lost)
 
 

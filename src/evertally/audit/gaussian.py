@@ -13,14 +13,14 @@ log-likelihood ratios (`node_form`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from evertally.counting.choose import build
-from evertally.counting.process import FloatArray, IntArray, NoiseProcess
+from evertally.counting.process import FloatArray, IntArray, NoiseProcess, go_to, remembered
 from evertally.counting.processes import Setting
 from evertally.noise import DiscreteGaussian, DiscreteLaplace
 from evertally.noise.reals import KnownReals, RealLaw
@@ -29,7 +29,7 @@ from evertally.statistics.linear_options import Linear
 AnyLaw = Any  # of integers, or of real variates
 
 _HEIGHT = 2**34  # of an impulse: rounding to integers then disturbs the response by less than 1e-10
-_REAL_HEIGHT = 2**24  # of one that is filtered in floats: larger numbers are left to balls, tick by tick
+REAL_HEIGHT = 2**24  # of one that is filtered in floats: larger numbers are left to balls, tick by tick
 
 
 class ImpulseSource:
@@ -46,7 +46,7 @@ class ImpulseSource:
         for i, node in enumerate(index):
             column = self.columns.setdefault((lane, int(node)), len(self.columns)) - first
             if 0 <= column < coordinates:
-                out[i, column] = _height(law)
+                out[i, column] = height_of(law)
         return out
 
     def reals(self, lane: str, law: RealLaw, nodes: range, coordinates: int = 1, first: int = 0) -> KnownReals:
@@ -54,16 +54,25 @@ class ImpulseSource:
 
     def response(self, process: NoiseProcess, ticks: int) -> tuple[FloatArray, list[AnyLaw]]:
         """W (ticks x draws) of a process that draws from here, and the law of each draw."""
-        response = process.advance(ticks)
-        laws = [self.laws[lane] for lane, _ in self.columns]
-        return response[:, : len(laws)] / np.array([_height(law) for law in laws]), laws
+        return self.read(process.advance(ticks))
+
+    def read(self, response: IntArray) -> tuple[FloatArray, list[AnyLaw]]:
+        """The same from what a process made, in as many columns as it drew or more."""
+        laws = self.drawn
+        return response[:, : len(laws)] / np.array([height_of(law) for law in laws]), laws
+
+    @property
+    def drawn(self) -> list[AnyLaw]:
+        """The law of each draw."""
+        return [self.laws[lane] for lane, _ in self.columns]
 
     def order(self, message: bytes) -> bytes:
         return message
 
 
-def _height(law: AnyLaw) -> int:
-    return _REAL_HEIGHT if isinstance(law, RealLaw) else _HEIGHT
+def height_of(law: AnyLaw) -> int:
+    """Of the impulse of a draw."""
+    return REAL_HEIGHT if isinstance(law, RealLaw) else _HEIGHT
 
 
 def widened(setting: Setting, columns: int) -> Setting:
@@ -72,14 +81,39 @@ def widened(setting: Setting, columns: int) -> Setting:
     return Setting(setting.change, setting.horizon, columns, memory, setting.radix)
 
 
-def impulse_response(mechanism: Linear, ticks: int) -> tuple[FloatArray, list[AnyLaw]]:
-    """W (ticks x draws), and the law of each draw."""
-    source = ImpulseSource()
-    wide = widened(mechanism._setting, 6 * ticks + 64)
-    response = source.response(build(mechanism._choice, wide, source), ticks)
-    if len(source.columns) > wide.columns:
-        raise ValueError("the process drew more than six values a tick; the closed-form audit does not cover it")
-    return response
+def impulse_response(mechanism: Linear, ticks: int, restart: int = 0) -> tuple[FloatArray, list[AnyLaw]]:
+    """W (ticks x draws), and the law of each draw; with `restart`, of a process that is restored after that tick."""
+    return read_at(mechanism, range(1, ticks + 1), restart)
+
+
+def read_at(mechanism: Linear, ticks: Sequence[int], restart: int = 0) -> tuple[FloatArray, list[AnyLaw]]:
+    """The same for some ticks, in order."""
+    columns = 2 * len(ticks) + 64
+    while True:
+        source, wide = ImpulseSource(), widened(mechanism._setting, columns)
+        process, parts = build(mechanism._choice, wide, source), []
+        for first, last in _runs(ticks, restart):
+            if first - 1 == restart > 0:
+                kept = remembered(process)
+                process = build(mechanism._choice, wide, source)
+                go_to(process, restart, kept)
+            elif process.tick != first - 1:
+                process.seek(first - 1)
+            parts.append(process.advance(last - first + 1))
+        if len(source.columns) <= columns:
+            return source.read(np.concatenate(parts))
+        columns = len(source.columns)  # a block that is begun is drawn whole
+
+
+def _runs(ticks: Sequence[int], restart: int) -> list[tuple[int, int]]:
+    """Ticks that follow each other, first and last; a run ends where the process is restored."""
+    runs: list[tuple[int, int]] = []
+    for tick in ticks:
+        if runs and runs[-1][1] == tick - 1 != restart:
+            runs[-1] = runs[-1][0], tick
+        else:
+            runs.append((tick, tick))
+    return runs
 
 
 @dataclass(frozen=True)
@@ -99,8 +133,8 @@ class ClosedForm:
         return np.asarray((projected * shift).sum(axis=1) - self.mu[tick - 1] ** 2 * (shift**2).sum(axis=1) / 2)
 
 
-def closed_form(mechanism: Linear, ticks: int | None = None) -> ClosedForm:
-    """The closed form for Gaussian noise.
+def closed_form(mechanism: Linear, ticks: int | None = None, restart: int = 0) -> ClosedForm:
+    """The closed form for Gaussian noise; with `restart`, of a mechanism that is restored after that tick.
 
     >>> import evertally as et
     >>> audit = closed_form(et.Counter(guarantee=et.ZCDP(0.5), horizon=64, key=et.simulation(0)))
@@ -108,12 +142,12 @@ def closed_form(mechanism: Linear, ticks: int | None = None) -> ClosedForm:
     (1, True)
     """
     T = int(ticks or mechanism.horizon or 0)
-    return form_of(*impulse_response(mechanism, T), mechanism.noise.spread(T).roundings)
+    return form_of(*impulse_response(mechanism, T, restart), mechanism.noise.spread(T).roundings)
 
 
 def form_of(W: FloatArray, laws: list[AnyLaw], roundings: float, sums: FloatArray | None = None) -> ClosedForm:
     """The closed form of a response, each of whose releases is rounded so often; of running totals, or other `sums`."""
-    variances = np.array([_sigma_squared(law) for law in laws])
+    variances = np.array([sigma_squared(law) for law in laws])
     C = (W * variances) @ W.T + roundings / 12 * np.eye(len(W))
     A = np.tril(np.ones((len(W), len(W)))) if sums is None else sums
     directions = np.linalg.solve(C, A)
@@ -152,7 +186,12 @@ def laplace_scales(laws: list[AnyLaw]) -> FloatArray:
     return np.array([float(law.scale) for law in laws if isinstance(law, DiscreteLaplace)])
 
 
-def _sigma_squared(law: AnyLaw) -> float:
+def is_gaussian(laws: Iterable[AnyLaw]) -> bool:
+    """Whether all draws are normal, or discrete normal."""
+    return all(isinstance(law, DiscreteGaussian) or (isinstance(law, RealLaw) and law.kind == "normal") for law in laws)
+
+
+def sigma_squared(law: AnyLaw) -> float:
     # The parameter, not the variance (which is a little smaller for narrow discrete laws): the loss is a matter of it.
     if isinstance(law, RealLaw) and law.kind == "normal":
         return 1.0
