@@ -84,6 +84,7 @@ MECHANISMS: tuple[Subject, ...] = (
     counter(CONCENTRATED, None, "epoch-hybrid"),
     counter(CONCENTRATED, 20, "bank"),
     counter(CONCENTRATED, None, "bank-open", ticks=12),
+    counter(PURE, 20, "pure-blocks", ticks=18),
     # horizons at their edges
     counter(PURE, 1, "auto"),
     counter(CONCENTRATED, 1, "sqrt"),

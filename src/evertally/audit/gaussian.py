@@ -30,6 +30,7 @@ AnyLaw = Any  # of integers, or of real variates
 
 _HEIGHT = 2**34  # of an impulse: rounding to integers then disturbs the response by less than 1e-10
 REAL_HEIGHT = 2**24  # of one that is filtered in floats: larger numbers are left to balls, tick by tick
+_WIDE = 2**12  # columns for which no process makes noise ahead: a memory of an earlier tick would show less
 
 
 class ImpulseSource:
@@ -88,7 +89,7 @@ def impulse_response(mechanism: Linear, ticks: int, restart: int = 0) -> tuple[F
 
 def read_at(mechanism: Linear, ticks: Sequence[int], restart: int = 0) -> tuple[FloatArray, list[AnyLaw]]:
     """The same for some ticks, in order."""
-    columns = 2 * len(ticks) + 64
+    columns = max(2 * len(ticks) + 64, _WIDE if restart else 0)
     while True:
         source, wide = ImpulseSource(), widened(mechanism._setting, columns)
         process, parts = build(mechanism._choice, wide, source), []
