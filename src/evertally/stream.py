@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar
 from evertally.errors import ConfigurationError
 from evertally.noise import Key, NoiseKey
 from evertally.privacy import Guarantee, Ledger, Neighbours
+from evertally.privacy._promise import read_share
 
 M = TypeVar("M")
 
@@ -63,7 +64,8 @@ class Stream:
         reserved = {"guarantee", "horizon", "key", "stream", "neighbours", "unit", "max_events_per_user"} & set(options)
         if reserved:
             raise ConfigurationError(f"{', '.join(sorted(reserved))}: set for the whole stream, not for one mechanism")
-        part = self.guarantee.share(share)
+        # The whole of it is no share: nothing else fits beside, and noise that is alone may pay in epsilon and delta.
+        part = self.guarantee if read_share(share) == 1 else self.guarantee.share(share)
         factory: Callable[..., M] = kind
         made = factory(
             **options,

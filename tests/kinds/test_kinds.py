@@ -13,7 +13,6 @@ from release_stream import released, spec_of_all_kinds
 from visit_stream import WriteSpec, spec_writer
 
 import evertally as et
-from evertally.counting.processes import BY_NAME
 from evertally.errors import ConfigurationError
 from evertally.histogram.ways import NAMES
 from evertally.kinds import OURS, Card, Kind, Query, find, forget_kind, is_ours, known, register_kind
@@ -103,7 +102,7 @@ def test_every_mechanism_has_a_proof_that_exists(kind: Kind) -> None:
     if "meta" in kind.proofs:
         assert set(kind.proofs) == (set(MECHANISMS) if "sparse-gumbel" in kind.proofs else {"tree", "meta"})
     elif kind.rate_with is None:
-        assert set(kind.proofs) == {*NAMES, *BY_NAME}
+        assert set(kind.proofs) == set(NAMES)
     cited = [proof.under("add_remove") for proof in kind.proofs.values()]
     cited += [kind.proof_of_change(neighbours, unit) for neighbours in NEIGHBOURS for unit in ("event", "user")]
     for text in cited:

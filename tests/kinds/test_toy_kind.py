@@ -43,7 +43,7 @@ KIND = et.register_kind(
         reads=AMOUNTS,
         result=Result(),
         card=Card("figure", "Minutes late so far, at most {longest} of any {column}"),
-        proofs={"sqrt": Proof("the handbook of the railway, page 7")},
+        proofs={"bank": Proof("the handbook of the railway, page 7")},
         change_proof="the handbook of the railway, page 3",
         arguments=lambda options: {"max_weight": options["longest"]},
     )
@@ -129,7 +129,7 @@ def test_it_is_loaded_planned_and_certified(toy: kinds.Kind, spec_file: Path) ->
     spec_file.write_text(SPEC.replace("minutes_late", "delay"))
     assert load_spec(spec_file).digest == spec.digest
     planned = plan(spec).queries[1]
-    assert (planned.kind, planned.numbers, planned.mechanism) == ("minutes_late", 1, "sqrt")
+    assert (planned.kind, planned.numbers, planned.mechanism) == ("minutes_late", 1, "bank")
     ours, theirs = certificate(spec)["queries"]
     assert ours["made_by"] == "evertally"
     assert theirs["made_by"] == "not ours: railway_kinds"

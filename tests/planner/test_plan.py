@@ -66,11 +66,11 @@ def test_the_best_row_is_what_the_class_takes(name: str) -> None:
 
 def test_what_auto_takes_is_the_first_that_needs_no_name() -> None:
     plan = asked("counter", ZC)
-    assert [way.name for way in plan.fitting] == ["sqrt", "honaker", "tree", "sparse"]
-    assert plan[3].by_name
-    assert [way.by_name for way in plan][:3] == [False] * 3
+    assert [way.name for way in plan.fitting] == ["bank", "sqrt", "honaker", "tree", "sparse"]
+    assert plan[4].by_name
+    assert [way.by_name for way in plan][:4] == [False] * 4
     assert any("epoch-tree" in reason for reason in plan.reasons)
-    assert plan.best.memory == 8000
+    assert plan.best.memory == 8 * 4
     assert [way.name for way in asked("counter", ZC, mechanism="tree")] == ["tree"]
     assert [way.name for way in asked("counter", ZC, mechanism="sparse")] == ["sparse"]
     assert [way.name for way in asked("unknown").fitting] == ["tree", "meta"]

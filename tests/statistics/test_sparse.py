@@ -33,7 +33,7 @@ def test_they_are_mechanisms_of_counter_and_histogram() -> None:
     assert (type(rare), type(visits)) == (et.Counter, et.Histogram)
     assert rare.mechanism == visits.mechanism == "sparse", "a name that the constructor takes"
     for other in (et.Counter(guarantee=PURE, horizon=9), et.Histogram(categories=["a"], guarantee=PURE, horizon=9)):
-        assert other.mechanism == "tree", "nobody gets one without asking"
+        assert other.mechanism == "pure-blocks", "nobody gets one without asking"
     with pytest.raises(ConfigurationError, match="sparse"):
         et.VectorCounter(3, mechanism="sparse", guarantee=PURE, horizon=9)
 

@@ -33,6 +33,16 @@ class Certified:
     section: str
     removal: Change | None = None
     split: int | None = None
+    removal_split: int | None = None
+
+    def by_split(self) -> Certified | None:
+        """The same by S3 alone; None where that makes no difference."""
+        if self.split is None:
+            return None
+        removal = self.removal
+        if removal is not None and self.removal_split is not None:
+            removal = replace(removal, l2_squared=self.removal_split)
+        return Certified(replace(self.change, l2_squared=self.split), self.section, removal)
 
     def of_unit(self, relation: Neighbours, contribution: Contribution) -> Change:
         """For one record, or for all that count of a user: w of them, 2w where a user is replaced (6.0)."""
@@ -115,7 +125,8 @@ class Encoded(Linear):
         relation = self._relation()
         check_neighbours(self.neighbours, self.guarantee)
         contribution = self._contributing()
-        change = self.certified().of_unit(relation, contribution)
+        certified = self.certified()
+        change, by_split = certified.of_unit(relation, contribution), certified.by_split()
         if change.l2_squared <= 0:
             raise ConfigurationError("nothing can change here, so nothing is to be counted: choose other bounds")
         # The encoder stands before whatever engine takes rows: the linear one, or somebody else's.
@@ -128,6 +139,7 @@ class Encoded(Linear):
             lambda source, limit: RecordDoor(read, width, sort=sort),
             form,
             settled=settled,
+            split=None if by_split is None else by_split.of_unit(relation, contribution),
         )
         limit = 2**61 // last_tick(self.horizon)
         return replace(

@@ -20,9 +20,10 @@ from evertally.bounds.joint import of_column
 from evertally.contract.admission import AdmissionEngine
 from evertally.contract.parts import Accuracy, IntArray, Played
 from evertally.counting.choose import Choice, build
-from evertally.counting.process import NoiseProcess, go_to, path_bound, remembered
+from evertally.counting.process import NoiseProcess, Settled, go_to, path_bound, remembered
 from evertally.counting.processes import PROCESSES, Setting
 from evertally.noise import ItemSource, Law
+from evertally.noise.reals import RealLaw, SideBySide
 from evertally.noise.source import Addresses, item_addresses
 from evertally.secret import Secret
 
@@ -49,13 +50,8 @@ class ChosenCoordinates(Secret):
         nodes = nodes if isinstance(nodes, range) else np.fromiter(nodes, dtype=np.int64)
         if self._numbers is None:
             return self._by_digest(lane, law, nodes, coordinates, first)
-        wanted = self._numbers[first : first + coordinates]
-        out = np.empty((len(nodes), len(wanted)), dtype=np.int64)
-        # Neighbours in one call: all words of a small domain are one run of numbers.
-        ends = [0, *(i for i in range(1, len(wanted)) if wanted[i] != wanted[i - 1] + 1), len(wanted)]
-        for start, stop in pairwise(ends):
-            out[:, start:stop] = self._source.draws(lane, law, nodes, stop - start, wanted[start])
-        return out
+        runs = _runs(self._numbers[first : first + coordinates])
+        return np.concatenate([self._source.draws(lane, law, nodes, count, number) for number, count in runs], axis=1)
 
     def _by_digest(self, lane: str, law: Law, nodes: range | IntArray, coordinates: int, first: int) -> IntArray:
         # A node has a cipher of its own here, so all coordinates are drawn while it is at hand: processes that go
@@ -71,8 +67,21 @@ class ChosenCoordinates(Secret):
             self._drawn = (asked, drawn)
         return self._drawn[1][:, first : first + coordinates].copy()
 
+    def reals(self, lane: str, law: RealLaw, nodes: range, coordinates: int = 1, first: int = 0) -> Any:
+        if self._numbers is None:
+            return self._source.item_reals(lane, law, nodes, self._addresses[first : first + coordinates])
+        runs = _runs(self._numbers[first : first + coordinates])
+        parts = [self._source.reals(lane, law, nodes, count, number) for number, count in runs]
+        return parts[0] if len(parts) == 1 else SideBySide(parts)
+
     def order(self, message: bytes) -> bytes:
         return self._source.order(message)
+
+
+def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """First number and length of each run of neighbours: all words of a small domain are one."""
+    ends = [0, *(i for i in range(1, len(numbers)) if numbers[i] != numbers[i - 1] + 1), len(numbers)]
+    return [(numbers[start], stop - start) for start, stop in pairwise(ends)]
 
 
 class Sums(Secret):
@@ -97,13 +106,9 @@ class Sums(Secret):
 
 
 def resized(setting: Setting, columns: int) -> Setting:
-    """The same noise for another number of columns.
-
-    The epoch hybrid takes its laws from the memory that all columns share: what a column gets of it stays, or an asked
-    coordinate would have other noise than the same one shown.
-    """
-    each = (setting.memory_limit // 2) // setting.columns
-    return replace(setting, columns=columns, memory_limit=2 * columns * each)
+    """The same noise for another number of columns, each with the memory that it had."""
+    each = setting.memory_limit // setting.columns
+    return replace(setting, columns=columns, memory_limit=columns * each)
 
 
 class LazyEngine(AdmissionEngine):
@@ -129,12 +134,19 @@ class LazyEngine(AdmissionEngine):
         self._shown, self._limit, self._askable = list(shown), limit, askable
         self.columns = {number: column for column, number in enumerate(self._shown)}
         self.width = len(self._shown)
-        self.noise = self._noise_of(self._shown)
+        self.noise = self._fresh(self._shown)
 
-    def _noise_of(self, names: Sequence[Name]) -> NoiseProcess:
+    def _fresh(self, names: Sequence[Name]) -> NoiseProcess:
         names = names or [0]  # a process has a column; where nothing is shown it is not looked at
         source: Any = ChosenCoordinates(self._source, names, self._limit)
         return build(self._choice, resized(self._setting, len(names)), source)
+
+    def _noise_of(self, names: Sequence[Name]) -> NoiseProcess:
+        """The noise of some coordinates, with the numbers that were settled when the stream began."""
+        noise = self._fresh(names)
+        if isinstance(noise, Settled):
+            noise.settle_as(self.noise)
+        return noise
 
     def start(self) -> IntArray:
         return np.zeros(self.width, dtype=np.int64)
@@ -158,7 +170,7 @@ class LazyEngine(AdmissionEngine):
         """What is released of these coordinates at the last tick: exact sum plus noise, occurred or not.
 
         Moves nothing: the noise is made from the first tick on, by a process of its own. Time O(log t) a coordinate for
-        trees, O(t log t) for the square root; within a quarter of the memory limit at a time.
+        trees, O(t) for a bank, O(t log t) for the square root; within a quarter of the memory limit at a time.
         """
         found = [np.empty(0, dtype=np.int64)]
         one = PROCESSES[self._choice.mechanism].memory(resized(self._setting, 1))

@@ -28,12 +28,10 @@ from evertally.contract.options import option, statistic
 from evertally.contract.parts import Accuracy, Blueprint
 from evertally.contract.release import Release
 from evertally.contract.ticks import checked_tick, last_tick
+from evertally.counting.processes import Gram, proved_of
 from evertally.errors import ConfigurationError
 from evertally.noise import ItemSource
 from evertally.privacy import ZCDP, Change, Contribution, Neighbours, PureDP
-
-# Factors for which all parts are charged alike (factorization-counting 6.0, "which Gamma with which factor").
-_ALIKE = ("sqrt", "tree", "honaker", "epoch-tree", "epoch-hybrid")
 
 
 @dataclass(frozen=True)
@@ -170,17 +168,18 @@ class Stacked(Encoded):
             {"parts": address} | self._given("unit", "max_events_per_user"),
             door,
             StackedForm(self._shown),
+            split=joint([part.by_split or part.unit for part in counted], self._by),
             settled={
                 "parts": {name: settled(one, part) for (name, part), one in zip(given.items(), counted, strict=True)},
                 "multipliers": self.multipliers,
                 "weights": None,
             },
         )
-        if rows.mechanism not in _ALIKE:
+        if proved_of(rows.mechanism) is Gram.UNKNOWN:
             # Another row of the table may hold for it, which the parts know.
             found = [Counted.of(part, common | {"mechanism": rows.mechanism}).unit for part in given.values()]
             if found != [part.unit for part in counted]:
-                raise ConfigurationError(f'mechanism "{rows.mechanism}" has other sensitivities; name one of {_ALIKE}')
+                raise ConfigurationError(f'mechanism "{rows.mechanism}" has other sensitivities; take one of ours')
         limit = 2**61 // last_tick(self.horizon)
         base = np.concatenate([by * part.base for part, by in zip(counted, self._by, strict=True)])
 

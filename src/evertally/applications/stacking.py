@@ -106,6 +106,11 @@ class Counted:
         )
 
     @property
+    def by_split(self) -> Change | None:
+        """`unit` by S3 alone, where that makes a difference."""
+        return self.made._setting.split
+
+    @property
     def width(self) -> int:
         return len(self.columns)
 

@@ -13,7 +13,7 @@ from evertally.bounds.joint import of_column
 from evertally.counting.choose import Choice, budgets, misfit
 from evertally.counting.choose import build as build_total
 from evertally.counting.process import Budget, NoiseProcess, path_bound
-from evertally.counting.processes import HYBRID_TARGET, OURS, PROCESSES, Setting
+from evertally.counting.processes import COMPARED_AT, OURS, PROCESSES, Setting
 from evertally.counting.toeplitz import Lagged, ToeplitzProcess
 from evertally.counting.toeplitz_factor import input_factor, root_factor
 from evertally.counting.workloads import ByAge, Window
@@ -52,6 +52,7 @@ def choose(guarantee: Guarantee, setting: Setting, workload: ByAge, mechanism: s
 def build(choice: Choice, setting: Setting, workload: ByAge, source: Source) -> NoiseProcess:
     if choice.mechanism in _FACTORS:
         factor = _FACTORS[choice.mechanism](workload, setting.horizon)
+        assert isinstance(choice.charge, PureDP | ZCDP)
         return ToeplitzProcess(
             choice.charge,
             setting.change,
@@ -79,7 +80,7 @@ def _way(name: str, charge: Budget, setting: Setting, workload: ByAge) -> Way:
     if memory > setting.memory_limit:
         needs = f'mechanism "{name}" needs {memory} bytes, above memory_limit={setting.memory_limit}; raise the limit'
         return Way(name=name, charge=charge, refused=needs)
-    step, at = float(workload.series().step), HYBRID_TARGET if setting.horizon is None else None
+    step, at = float(workload.series().step), COMPARED_AT if setting.horizon is None else None
 
     def error(beta: float) -> float:
         return path_bound(model, of_column(beta, setting.columns), at) * step

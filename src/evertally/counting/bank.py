@@ -7,8 +7,8 @@ Q one-pole filters,
 
 x = L z with L lower triangular and invertible, so the release is a function of y = R x_data + sigma z, R = L^-1 A: all
 releases together are rho-zCDP, adaptive streams included, if sigma^2 >= D2^2 S/(2 rho) and S bounds the squared columns
-of R (bank_certificate.py). The coefficients are what they are: exact dyadic numbers, found by floats, whose error costs
-accuracy alone.
+of R (bank_certificate.py). Alone under an (eps, delta) promise sigma^2 >= D2^2 S/mu^2, mu by the exact Gaussian curve.
+The coefficients are what they are: exact dyadic numbers, found by floats, whose error costs accuracy alone.
 
 The path is rounded correctly: floats with proved bounds decide almost every tick, and where they do not, balls go
 through the path of that coordinate again, reading more bits at the same addresses. So any machine, block size or
@@ -34,7 +34,8 @@ from evertally.counting.process import IntArray, check_horizon
 from evertally.errors import ConfigurationError
 from evertally.noise import Source
 from evertally.noise.reals import RealLaw
-from evertally.privacy import ZCDP, Change
+from evertally.privacy import ZCDP, ApproxDP, Change
+from evertally.privacy.conversions import gaussian_mu
 from evertally.secret import Secret
 
 LONGEST_BANK = 2**24
@@ -48,9 +49,9 @@ class FilteredNoise(Secret):
     bank: Bank
     sigma: float
 
-    def __init__(self, charge: ZCDP, change: Change, *, columns: int, source: Source, lane: str) -> None:
+    def __init__(self, charge: ZCDP | ApproxDP, change: Change, *, columns: int, source: Source, lane: str) -> None:
         self.columns = columns
-        self._needed = Fraction(change.l2_squared) / (2 * charge.exact_rho)
+        self._needed = Fraction(change.l2_squared) / mu_squared(charge)
         self._source, self._lane = source, lane
 
     def _use(self, bank: Bank, sensitivity: Fraction) -> None:
@@ -105,7 +106,7 @@ class BankProcess(FilteredNoise):
 
     def __init__(
         self,
-        charge: ZCDP,
+        charge: ZCDP | ApproxDP,
         change: Change,
         *,
         horizon: int,
@@ -157,6 +158,17 @@ class BankProcess(FilteredNoise):
         path = self._moments.path(self.sigma)
         # An integer error above r is an estimate of at least r + 1/2.
         return min(plain, float(math.ceil(path.radius(beta / 2, plain + 1) - 0.5)))
+
+
+def mu_squared(charge: ZCDP | ApproxDP) -> Fraction:
+    """How far apart (squared, in units of sigma) two neighbouring worlds may be (optimal-counting 2.2).
+
+    >>> mu_squared(ZCDP(0.5)), round(float(mu_squared(ApproxDP(1, 1e-6))), 5)
+    (Fraction(1, 1), 0.05603)
+    """
+    if isinstance(charge, ZCDP):
+        return 2 * charge.exact_rho
+    return gaussian_mu(charge.exact_epsilon, charge.exact_delta) ** 2
 
 
 @lru_cache(maxsize=24)

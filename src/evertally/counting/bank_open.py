@@ -23,7 +23,7 @@ from evertally.counting.bank_schedule import Bank
 from evertally.counting.process import IntArray
 from evertally.errors import HorizonExceeded, StateError
 from evertally.noise import Source
-from evertally.privacy import ZCDP, Change
+from evertally.privacy import ZCDP, ApproxDP, Change
 
 OPEN_LAST_TICK = 2**30
 OPEN_STATES = 10
@@ -51,7 +51,15 @@ class OpenBankProcess(FilteredNoise):
     [1.3, 3.75, 5.39, 9.27]
     """
 
-    def __init__(self, charge: ZCDP, change: Change, *, columns: int, source: Source, lane: str = "bank-open") -> None:
+    def __init__(
+        self,
+        charge: ZCDP | ApproxDP,
+        change: Change,
+        *,
+        columns: int,
+        source: Source,
+        lane: str = "bank-open",
+    ) -> None:
         super().__init__(charge, change, columns=columns, source=source, lane=lane)
         self.horizon: int | None = None
         self._use(open_bank(), OPEN_SENSITIVITY)

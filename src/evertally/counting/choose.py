@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 
 from evertally.bounds.joint import of_column
 from evertally.counting.bank import LONGEST_BANK
-from evertally.counting.process import Budget, NoiseProcess, WithoutEnd, path_bound
-from evertally.counting.processes import HYBRID_TARGET, LONGEST_SQRT, OURS, PROCESSES, Setting
+from evertally.counting.process import Budget, Charge, NoiseProcess, WithoutEnd, path_bound
+from evertally.counting.processes import COMPARED_AT, LONGEST_SQRT, OURS, PROCESSES, Setting
+from evertally.counting.sqrt_estimate import SquareRoot
 from evertally.errors import ConfigurationError
 from evertally.noise import Source, ZeroNoise
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
@@ -20,10 +21,10 @@ from evertally.ranking import Ranking, Way
 
 @dataclass(frozen=True)
 class Choice:
-    """A process by name and the budget it pays."""
+    """A process by name and what it pays."""
 
     mechanism: str
-    charge: Budget
+    charge: Charge
 
 
 def budgets(guarantee: Guarantee) -> list[Budget]:
@@ -35,6 +36,15 @@ def budgets(guarantee: Guarantee) -> list[Budget]:
     return [ZCDP(guarantee.exact_rho, adversary=guarantee.adversary)]
 
 
+def charges(guarantee: Guarantee, name: str) -> list[Charge]:
+    """What a process pays to keep the promise alone: real Gaussian noise pays an (eps, delta) promise as it stands, by
+    the exact curve. Where others share the promise, shares of it are zCDP, and so is what is paid."""
+    both: list[Charge] = [*budgets(guarantee)]
+    if isinstance(guarantee, ApproxDP) and PROCESSES[name].gaussian:
+        both[0] = guarantee
+    return both
+
+
 def rank(guarantee: Guarantee, setting: Setting, mechanism: str = "auto", beta: float = 0.05) -> Ranking:
     """Every process (or the named one) with each budget that keeps the promise, least worst standard deviation first.
 
@@ -43,21 +53,21 @@ def rank(guarantee: Guarantee, setting: Setting, mechanism: str = "auto", beta: 
     if mechanism != "auto" and mechanism not in PROCESSES:
         raise ConfigurationError(f'unknown mechanism {mechanism!r}; choose "auto" or one of {", ".join(PROCESSES)}')
     names = list(OURS) if mechanism == "auto" else [mechanism]
-    return Ranking([_way(name, charge, setting, beta) for charge in budgets(guarantee) for name in names])
+    return Ranking([_way(name, charge, setting, beta) for name in names for charge in charges(guarantee, name)])
 
 
-def _way(name: str, charge: Budget, setting: Setting, beta: float) -> Way:
+def _way(name: str, charge: Charge, setting: Setting, beta: float) -> Way:
     reason = misfit(name, charge, setting)
     if reason is not None:
         return Way(name=name, charge=charge, refused=reason)
+    choice, at = Choice(name, charge), COMPARED_AT if setting.horizon is None else None
     try:
-        model = model_of(Choice(name, charge), setting)
+        model = estimated(choice, setting)
     except ConfigurationError as refusal:  # a noise scale out of range; another process may have one in range
         return Way(name=name, charge=charge, refused=f'mechanism "{name}": {refusal}')
-    at = HYBRID_TARGET if setting.horizon is None else None
 
     def error(beta: float) -> float:
-        return path_bound(model, of_column(beta, setting.columns), at)
+        return path_bound(model_of(choice, setting), of_column(beta, setting.columns), at)
 
     return Way(
         name=name,
@@ -70,27 +80,28 @@ def _way(name: str, charge: Budget, setting: Setting, beta: float) -> Way:
 
 
 def choose(guarantee: Guarantee, setting: Setting, mechanism: str = "auto") -> Choice:
-    """The mechanism and the budget it pays."""
+    """The mechanism and what it pays."""
     best = rank(guarantee, setting, mechanism).best
-    assert isinstance(best.charge, PureDP | ZCDP)
+    assert isinstance(best.charge, PureDP | ZCDP | ApproxDP)
     return Choice(best.name, best.charge)
 
 
 def build(choice: Choice, setting: Setting, source: Source) -> NoiseProcess:
-    return PROCESSES[choice.mechanism].build(choice.charge, setting, source)
+    name = choice.mechanism
+    return PROCESSES[name].build(choice.charge, setting.for_process(name), source)
 
 
-def misfit(name: str, charge: Budget, setting: Setting) -> str | None:
+def misfit(name: str, charge: Charge, setting: Setting) -> str | None:
     """Why a process cannot be used, or None."""
     process = PROCESSES[name]
     if process.bounded and setting.horizon is None:
-        return f'mechanism "{name}" needs a horizon; without one use "epoch-tree" or "epoch-hybrid"'
+        return f'mechanism "{name}" needs a horizon; without one use "bank-open" or "epoch-tree"'
     if not process.bounded and setting.horizon is not None:
-        return f'mechanism "{name}" is for streams without a horizon; with one use "tree", "honaker" or "sqrt"'
+        return f'mechanism "{name}" is for streams without a horizon; with one use "bank", "pure-blocks" or "tree"'
     if not process.pure and isinstance(charge, PureDP):
         return f'mechanism "{name}" has Gaussian noise, which is never pure; use a zCDP or (epsilon, delta) guarantee'
     if name == "pure-blocks" and isinstance(charge, ZCDP):
-        return 'mechanism "pure-blocks" has Laplace noise, for pure budgets; with this one use "bank" or "sqrt"'
+        return 'mechanism "pure-blocks" has Laplace noise, for pure budgets; with this one use "bank"'
     if name == "sqrt" and (setting.horizon or 0) > LONGEST_SQRT:
         return f'mechanism "sqrt" takes horizons up to {LONGEST_SQRT}; use "tree"'
     if name == "bank" and (setting.horizon or 0) > LONGEST_BANK:
@@ -110,7 +121,15 @@ def model_of(choice: Choice, setting: Setting) -> NoiseProcess:
     return build(choice, replace(setting, columns=1, memory_limit=memory), ZeroNoise().source())
 
 
-def _worst(model: NoiseProcess) -> float:
+def estimated(choice: Choice, setting: Setting) -> NoiseProcess | SquareRoot:
+    """What spreads are asked for to compare: the square root by formula, since its factor takes seconds to prepare."""
+    if choice.mechanism != "sqrt":
+        return model_of(choice, setting)
+    assert isinstance(choice.charge, ZCDP)
+    return SquareRoot(choice.charge, setting.for_process("sqrt").change, setting.horizon or 1)
+
+
+def _worst(model: NoiseProcess | SquareRoot) -> float:
     if isinstance(model, WithoutEnd):
-        return model.worst_in(HYBRID_TARGET.bit_length() - 1).stddev
+        return model.worst_in(COMPARED_AT.bit_length() - 1).stddev
     return model.worst().stddev

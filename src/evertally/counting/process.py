@@ -16,13 +16,15 @@ from evertally.bounds.joint import Kind, of_column
 from evertally.bounds.tails import Spread
 from evertally.errors import HorizonExceeded
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law, round_up
-from evertally.privacy import ZCDP, Change, PureDP
+from evertally.privacy import ZCDP, ApproxDP, Change, PureDP
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 # What a process pays: pure budgets buy Laplace noise, zCDP budgets Gaussian noise.
 Budget = PureDP | ZCDP
+# Real Gaussian noise that is alone under its promise also pays in epsilon and delta themselves (optimal-counting 2.2).
+Charge = Budget | ApproxDP
 
 
 class NoiseProcess(Protocol):

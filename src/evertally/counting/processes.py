@@ -3,44 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import dataclass, replace
+from enum import IntEnum
 from functools import partial
+from typing import Any
 
 from evertally.bounds.selection import L
 from evertally.counting.bank import BankProcess
 from evertally.counting.bank_open import OPEN_STATES, OpenBankProcess
 from evertally.counting.bank_schedule import states_for
 from evertally.counting.block_table import block_table, sizes_for
-from evertally.counting.epochs import EPOCHS, EpochProcess
+from evertally.counting.epochs import EpochProcess
 from evertally.counting.honaker import HonakerProcess
-from evertally.counting.process import Budget, NoiseProcess
+from evertally.counting.process import Charge, NoiseProcess
 from evertally.counting.pure_blocks import PureBlocksProcess
 from evertally.counting.sqrt import SqrtProcess
-from evertally.counting.sqrt_factor import sqrt_factor
 from evertally.counting.tree import Radix, TreeProcess, choose_radix
 from evertally.noise import Source
-from evertally.privacy import ZCDP, Change, PureDP
+from evertally.privacy import ZCDP, ApproxDP, Change, PureDP
 
 # Beyond this the square-root factor takes long to prepare (a few seconds at 2^20, proportional to T).
 LONGEST_SQRT = 2**22
-# The epoch hybrid divides its budget for the best error at this many ticks, and goes over to trees after 2^20.
-HYBRID_TARGET = 2**16
-HYBRID_LONGEST_SQRT = 20
+# Without a horizon processes are compared by their error at this tick.
+COMPARED_AT = 2**16
+
+
+class Gram(IntEnum):
+    """What is proved of the Gram matrix G of a process: which cancellations between ticks a change may count on
+    (factorization-counting 1.1)."""
+
+    UNKNOWN = 0  # nothing: all entries of a change may add up (S2)
+    NONNEGATIVE = (
+        1  # no entry is negative: those of one sign may add up (S3), two of opposite signs cost no more than 2
+    )
+    ORDERED = 2  # and G[s,u] <= min(G[s,t], G[t,u]) for s < t < u (S4)
 
 
 @dataclass(frozen=True)
 class Setting:
-    """The public parameters of a process."""
+    """The public parameters of a process.
+
+    `change` is what one protected unit moves, for a Gram matrix that is ORDERED; `split` (S3) and `loose` (S2) are the
+    same for those of which less is proved, where that makes a difference.
+    """
 
     change: Change
     horizon: int | None
     columns: int
     memory_limit: int
     radix: Radix = "formula"
+    split: Change | None = None
+    loose: Change | None = None
+
+    def for_process(self, name: str) -> Setting:
+        """The setting that a process gets: what it has to hide by what is proved of it."""
+        gram, change = PROCESSES[name].gram, self.change
+        if gram <= Gram.NONNEGATIVE and self.split is not None:
+            change = self.split
+        if gram <= Gram.UNKNOWN and self.loose is not None:
+            change = self.loose
+        return replace(self, change=change, split=None, loose=None)
 
 
-Build = Callable[[Budget, Setting, Source], NoiseProcess]
+Build = Callable[[Any, Setting, Source], NoiseProcess]
 
 
 @dataclass(frozen=True)
@@ -52,6 +77,8 @@ class ProcessRecord:
     memory: Callable[[Setting], int]
     build: Build
     proof: str = ""
+    gram: Gram = Gram.UNKNOWN
+    gaussian: bool = False  # real Gaussian noise: exact (epsilon, delta) curves are about it
 
 
 def _horizon(setting: Setting) -> int:
@@ -59,7 +86,8 @@ def _horizon(setting: Setting) -> int:
     return setting.horizon
 
 
-def _tree(charge: Budget, setting: Setting, source: Source) -> NoiseProcess:
+def _tree(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
+    assert isinstance(charge, PureDP | ZCDP)
     T = _horizon(setting)
     depth = L(T, choose_radix(T, setting.radix, isinstance(charge, PureDP)))
     keep = 8 * setting.columns * (depth + 1) <= setting.memory_limit
@@ -68,26 +96,27 @@ def _tree(charge: Budget, setting: Setting, source: Source) -> NoiseProcess:
     )
 
 
-def _honaker(charge: Budget, setting: Setting, source: Source) -> NoiseProcess:
+def _honaker(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
+    assert isinstance(charge, PureDP | ZCDP)
     return HonakerProcess(charge, setting.change, horizon=_horizon(setting), columns=setting.columns, source=source)
 
 
-def _sqrt(charge: Budget, setting: Setting, source: Source) -> NoiseProcess:
+def _sqrt(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
     assert isinstance(charge, ZCDP)
     return SqrtProcess(charge, setting.change, horizon=_horizon(setting), columns=setting.columns, source=source)
 
 
-def _bank(charge: Budget, setting: Setting, source: Source) -> NoiseProcess:
-    assert isinstance(charge, ZCDP)
+def _bank(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
+    assert isinstance(charge, ZCDP | ApproxDP)
     return BankProcess(charge, setting.change, horizon=_horizon(setting), columns=setting.columns, source=source)
 
 
-def _bank_open(charge: Budget, setting: Setting, source: Source) -> NoiseProcess:
-    assert isinstance(charge, ZCDP)
+def _bank_open(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
+    assert isinstance(charge, ZCDP | ApproxDP)
     return OpenBankProcess(charge, setting.change, columns=setting.columns, source=source)
 
 
-def _pure_blocks(charge: Budget, setting: Setting, source: Source) -> NoiseProcess:
+def _pure_blocks(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
     assert isinstance(charge, PureDP)
     return PureBlocksProcess(charge, setting.change, horizon=_horizon(setting), columns=setting.columns, source=source)
 
@@ -96,7 +125,8 @@ def _block_bytes(setting: Setting) -> int:
     return sum(32 * (block_table(n).k + 2) for n in sizes_for(_horizon(setting))) * setting.columns
 
 
-def _epoch_tree(charge: Budget, setting: Setting, source: Source) -> NoiseProcess:
+def _epoch_tree(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
+    assert isinstance(charge, PureDP | ZCDP)
     tree = partial(TreeProcess, charge, setting.change, source=source, radix=2)
 
     def inner(k: int, columns: int) -> NoiseProcess:
@@ -106,49 +136,27 @@ def _epoch_tree(charge: Budget, setting: Setting, source: Source) -> NoiseProces
     return EpochProcess(inner, None, columns=setting.columns)
 
 
-def _epoch_hybrid(charge: Budget, setting: Setting, source: Source) -> NoiseProcess:
-    assert isinstance(charge, ZCDP)
-    rho_inner, rho_outer = hybrid_shares(charge.exact_rho)
-    sqrt = partial(SqrtProcess, ZCDP(rho_inner), setting.change, source=source)
-    tree = partial(TreeProcess, ZCDP(rho_inner), setting.change, source=source, radix="exact")
-
-    def inner(k: int, columns: int) -> NoiseProcess:
-        short = k <= HYBRID_LONGEST_SQRT and 8 * setting.columns * 2**k <= setting.memory_limit // 2
-        return (sqrt if short else tree)(horizon=2**k, columns=columns, lane=f"epoch-{k}")
-
-    outer = SqrtProcess(
-        ZCDP(rho_outer), setting.change, horizon=EPOCHS, columns=setting.columns, source=source, lane="outer"
-    )
-    return EpochProcess(inner, outer, columns=setting.columns)
-
-
-def hybrid_shares(rho: Fraction) -> tuple[Fraction, Fraction]:
-    """rho_inner : rho_outer = S_target : S_K (factorization-counting 10.1), in fractions that add up to rho.
-
-    >>> inner, outer = hybrid_shares(Fraction(1, 2))
-    >>> inner + outer, round(float(inner / outer), 2)
-    (Fraction(1, 2), 2.12)
-    """
-    inner, outer = (sqrt_factor(T).column_norm_squared for T in (HYBRID_TARGET, EPOCHS))
-    share = Fraction(inner, inner + outer).limit_denominator(1000)
-    return rho * share, rho * (1 - share)
-
-
+_ORDERED, _NONNEGATIVE = Gram.ORDERED, Gram.NONNEGATIVE
 PROCESSES: dict[str, ProcessRecord] = {
-    # the noise made ahead; the factor and its transforms take about 250 T bytes of work space besides
-    "sqrt": ProcessRecord(True, False, lambda s: 8 * s.columns * _horizon(s), _sqrt),
-    "tree": ProcessRecord(True, True, lambda s: 8 * s.columns, _tree),
-    "honaker": ProcessRecord(True, True, lambda s: 64 * s.columns * _horizon(s).bit_length(), _honaker),
-    "epoch-hybrid": ProcessRecord(
-        False, False, lambda s: 8 * s.columns * (EPOCHS + HYBRID_LONGEST_SQRT), _epoch_hybrid
+    "bank": ProcessRecord(
+        True, False, lambda s: 8 * states_for(_horizon(s)) * s.columns, _bank, gram=_NONNEGATIVE, gaussian=True
     ),
-    "epoch-tree": ProcessRecord(False, True, lambda s: 8 * s.columns, _epoch_tree),
+    "bank-open": ProcessRecord(
+        False, False, lambda s: 8 * OPEN_STATES * s.columns, _bank_open, gram=_NONNEGATIVE, gaussian=True
+    ),
+    # pure budgets alone: l1 norms add up over ticks, whatever the signs and whatever the factor
+    "pure-blocks": ProcessRecord(True, True, _block_bytes, _pure_blocks, gram=_ORDERED),
+    # the noise made ahead; the factor and its transforms take about 250 T bytes of work space besides
+    "sqrt": ProcessRecord(True, False, lambda s: 8 * s.columns * _horizon(s), _sqrt, gram=_ORDERED),
+    "tree": ProcessRecord(True, True, lambda s: 8 * s.columns, _tree, gram=_ORDERED),
+    "honaker": ProcessRecord(True, True, lambda s: 64 * s.columns * _horizon(s).bit_length(), _honaker, gram=_ORDERED),
+    "epoch-tree": ProcessRecord(False, True, lambda s: 8 * s.columns, _epoch_tree, gram=_ORDERED),
 }
+
+
+def proved_of(name: str) -> Gram:
+    """What is proved of a process or of somebody's own engine."""
+    return PROCESSES[name].gram if name in PROCESSES else Gram.UNKNOWN
+
+
 OURS = tuple(PROCESSES)  # what "auto" takes from: nobody gets a process that this library does not answer for
-# By name only, until the ways that choose for a stream keep what they chose: see docs/architecture.md.
-BY_NAME = {
-    "bank": ProcessRecord(True, False, lambda s: 8 * states_for(_horizon(s)) * s.columns, _bank),
-    "bank-open": ProcessRecord(False, False, lambda s: 8 * OPEN_STATES * s.columns, _bank_open),
-    "pure-blocks": ProcessRecord(True, True, _block_bytes, _pure_blocks),
-}
-PROCESSES.update(BY_NAME)

@@ -2,8 +2,8 @@
 
 Each number stands for entries +1 and -1 of one item at different ticks, and rests on the Gram matrix G of the noise
 process having no negative entry, in places also on its order (G[s,u] <= min(G[s,t], G[t,u]), s < t < u): square root,
-trees of any radix, Honaker, epoch tree and epoch hybrid have both. Of anybody else's process neither is known: there
-all entries may add up (S2), and that is charged.
+trees of any radix, Honaker and epoch tree have both. Of banks the order is not proved: entries of one sign add up there
+(S3) where more than two entries meet. Of anybody else's process neither is known: all entries may add up (S2).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from evertally.counting.processes import Gram
 from evertally.dynamic.parts import Identity
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
@@ -84,9 +85,9 @@ class Relation:
         if self.max_events_per_user is not None and self.protects == "item":
             raise ConfigurationError("unit='user' protects whole events; use protects='event'")
 
-    def change(self, encoder: Encoder, *, ours: bool = True) -> Change:
-        """What the linear engine has to hide; `ours`: whether the noise is that of a process of this library."""
-        rows = self._rows(encoder.positive, ours)
+    def change(self, encoder: Encoder, gram: Gram = Gram.ORDERED) -> Change:
+        """What the linear engine has to hide, by what is proved of its noise."""
+        rows = self._rows(encoder.positive, gram)
         if self.max_events_per_user is not None:
             rows = rows.group(self.max_events_per_user)
         return Change(rows.l1 * encoder.l1, rows.l2_squared * encoder.l2_squared, rows.linf * encoder.linf)
@@ -112,12 +113,12 @@ class Relation:
         both = 2 if self.neighbours is Neighbours.REPLACE else 1
         return one * both * (self.max_events_per_user or 1)
 
-    def _rows(self, positive: bool, ours: bool) -> Change:
+    def _rows(self, positive: bool, gram: Gram) -> Change:
         replaced = self.neighbours is Neighbours.REPLACE
         if not self.deletions and self.max_lifetime is None:
-            return self._insertions(positive and ours, replaced)
+            return self._insertions(positive and gram >= Gram.NONNEGATIVE, replaced)
         rows = {"raw": self._raw, "token": self._token, "value": self._value, "id": self._id}[self.identity]
-        return rows(positive, ours, replaced)
+        return rows(positive, gram, replaced)
 
     def _insertions(self, no_signs: bool, replaced: bool) -> Change:
         """Nothing is ever deleted: factorization-counting 6.3. A name from outside may move its one insertion to
@@ -131,36 +132,38 @@ class Relation:
             return first.group(2) if replaced else first
         return moved if replaced else one
 
-    def _raw(self, positive: bool, ours: bool, replaced: bool) -> Change:
+    def _raw(self, positive: bool, gram: Gram, replaced: bool) -> Change:
         if self.protects == "event":
             # 14.11: a replaced update may have the other sign, two in one cell
             return Change(2, 4, 2) if replaced else Change(1, 1, 1)
         if replaced:
             # order and equal values are nobody's to declare here: (2, -2) in one tick
-            return Change(4, 8, 2) if positive and ours else Change(4, 16, 4)
+            return Change(4, 8, 2) if positive and gram >= Gram.NONNEGATIVE else Change(4, 16, 4)
         # a deletion may name another value than the insertion
-        return Change(2, 2, 1) if positive and ours else Change(2, 4, 2)
+        return Change(2, 2, 1) if positive and gram >= Gram.NONNEGATIVE else Change(2, 4, 2)
 
-    def _token(self, positive: bool, ours: bool, replaced: bool) -> Change:
-        one = Change(2, 2, 1) if ours else Change(2, 4, 2)  # both units: +g at one tick, -g at another
+    def _token(self, positive: bool, gram: Gram, replaced: bool) -> Change:
+        one = (
+            Change(2, 2, 1) if gram >= Gram.NONNEGATIVE else Change(2, 4, 2)
+        )  # both units: +g at one tick, -g at another
         if not replaced:
             return one
-        if self.protects == "item" and ours and positive:
+        if self.protects == "item" and gram is Gram.ORDERED and positive:
             return Change(4, 6, 2)  # signs (+,-,-,+) or alternating
         return one.group(2)  # two events (14.11); signed encoders: 8
 
-    def _value(self, positive: bool, ours: bool, replaced: bool) -> Change:
+    def _value(self, positive: bool, gram: Gram, replaced: bool) -> Change:
         assert not replaced
-        one = Change(2, 2, 1) if ours else Change(2, 4, 2)
+        one = Change(2, 2, 1) if gram >= Gram.NONNEGATIVE else Change(2, 4, 2)
         if self.protects == "event":
             return one  # one more from the update until both are 0 (6.3)
-        return Change(4, 6, 2) if ours and positive else one.group(2)
+        return Change(4, 6, 2) if gram is Gram.ORDERED and positive else one.group(2)
 
-    def _id(self, positive: bool, ours: bool, replaced: bool) -> Change:
+    def _id(self, positive: bool, gram: Gram, replaced: bool) -> Change:
         k = whole("lifetimes", self.lifetimes, 1, 2**20)
-        if not ours:
+        if gram is Gram.UNKNOWN:
             item = Change(2 * k, 4 * k * k, 2 * k)
-        elif positive or k == 1:
+        elif k == 1 or (positive and gram is Gram.ORDERED):
             item = Change(2 * k, 2 * k, 1)  # one after another, never two at once
         else:
             item = Change(2 * k, 2 * k * k, k)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from evertally.bounds.joint import of_column
 from evertally.counting.choose import Choice, budgets, build, rank
 from evertally.counting.path import PathProcess, Runs
-from evertally.counting.process import Budget, NoiseProcess, path_bound
-from evertally.counting.processes import HYBRID_TARGET, OURS, PROCESSES, Setting
+from evertally.counting.process import Budget, Charge, NoiseProcess, path_bound
+from evertally.counting.processes import COMPARED_AT, PROCESSES, Gram, Setting
 from evertally.counting.tree import Radix
 from evertally.dynamic.charges import Encoder, Relation
 from evertally.errors import ConfigurationError
 from evertally.noise import ItemSource, ZeroNoise
-from evertally.privacy import ZCDP, Change, Guarantee, PureDP
+from evertally.privacy import ZCDP, ApproxDP, Change, Guarantee, PureDP
 from evertally.ranking import Ranking, Way
 
 PATH = "path"  # hides runs of presence only, so it is in no list that other statistics take noise from
@@ -25,7 +25,7 @@ class Noise:
     """The noise that was chosen: its name, what it pays, what it hides, and how to make it."""
 
     process: str
-    charge: Budget
+    charge: Charge
     change: Change
     make: Callable[[ItemSource], NoiseProcess]
     ways: Ranking
@@ -43,10 +43,12 @@ class Question:
     memory_limit: int
     radix: Radix = "formula"
 
-    def setting(self, ours: bool) -> Setting:
+    def setting(self) -> Setting:
         """The same for the processes of ordinary counters."""
-        change = self.relation.change(self.encoder, ours=ours)
-        return Setting(change, self.horizon, self.columns, self.memory_limit, self.radix)
+        ordered, split, loose = (
+            self.relation.change(self.encoder, gram) for gram in (Gram.ORDERED, Gram.NONNEGATIVE, Gram.UNKNOWN)
+        )
+        return Setting(ordered, self.horizon, self.columns, self.memory_limit, self.radix, split, loose)
 
     def runs(self) -> Runs | None:
         """What the path process hides; None where nothing ends a run."""
@@ -62,19 +64,19 @@ def choose_noise(asked: Question, process: str = "auto") -> Noise:
             f'unknown process {process!r}; choose "auto", "{PATH}" or one of {", ".join(PROCESSES)}'
         )
     rows: list[Way] = []
-    # Of somebody else's process nobody here knows the Gram matrix.
-    setting = asked.setting(ours=process not in PROCESSES or process in OURS)
+    setting = asked.setting()
     if process != PATH:
         rows += rank(asked.guarantee, setting, process)
     if process == PATH or (process == "auto" and asked.relation.max_lifetime is not None):
         rows += [_path(asked, charge) for charge in budgets(asked.guarantee)]
     ways = Ranking(rows)
-    charge = ways.best.charge
-    assert isinstance(charge, PureDP | ZCDP)
-    if ways.best.name == PATH:
+    name, charge = ways.best.name, ways.best.charge
+    assert isinstance(charge, PureDP | ZCDP | ApproxDP)
+    if name == PATH:
+        assert isinstance(charge, ZCDP)
         return Noise(PATH, charge, setting.change, lambda source: _made(asked, charge, source), ways)
-    choice = Choice(ways.best.name, charge)
-    return Noise(choice.mechanism, charge, setting.change, lambda source: build(choice, setting, source), ways)
+    choice, hidden = Choice(name, charge), setting.for_process(name).change
+    return Noise(name, charge, hidden, lambda source: build(choice, setting, source), ways)
 
 
 def _path(asked: Question, charge: Budget) -> Way:
@@ -85,7 +87,7 @@ def _path(asked: Question, charge: Budget) -> Way:
         model = _made(asked, charge, ZeroNoise().source(), columns=1)
     except ConfigurationError as refusal:  # a noise scale out of range
         return Way(name=PATH, charge=charge, refused=f'process "{PATH}": {refusal}')
-    at = HYBRID_TARGET if asked.horizon is None else None
+    at = COMPARED_AT if asked.horizon is None else None
 
     def error(beta: float) -> float:
         return path_bound(model, of_column(beta, asked.columns), at)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from evertally.contract.parts import Engine
 from evertally.counting.choose import budgets
-from evertally.counting.processes import HYBRID_TARGET
+from evertally.counting.processes import COMPARED_AT
 from evertally.counting.tree import Radix
 from evertally.dynamic.charges import Encoder, Relation
 from evertally.dynamic.choosing import Noise, Question, choose_noise
@@ -137,7 +137,7 @@ def linear(wanted: Wanted) -> Taken:
     def engine(source: ItemSource) -> UpdateEngine:
         return UpdateEngine(lambda: noise.make(source), static.strategy, wanted.queries)
 
-    at = HYBRID_TARGET if wanted.horizon is None else None
+    at = COMPARED_AT if wanted.horizon is None else None
 
     def error(beta: float) -> float:
         return engine(ZeroNoise().source()).error_bound(beta, at)
@@ -182,7 +182,7 @@ def _row(wanted: Wanted, name: str, by_name: bool = True) -> Way:
     except ConfigurationError as refusal:
         return Way(name=name, charge=None, refused=f'mechanism "{name}": {refusal}', by_name=by_name)
     # Not at a power of two, where one node holds everything.
-    at = HYBRID_TARGET - 1 if wanted.horizon is None else None
+    at = COMPARED_AT - 1 if wanted.horizon is None else None
 
     def error(beta: float) -> float:
         return AtWork(plan.worker, ZeroNoise().source(), wanted.horizon, returns=True).error_bound(beta, at)

@@ -41,7 +41,6 @@ NOISE_PROCESSES = {
     "pure-blocks": Proof("optimal-counting 6, samplers 8"),
     "honaker": Proof("factorization-counting 8.3"),
     "epoch-tree": Proof("price-of-continual-release 9.1, parameterized-histograms 3.5"),
-    "epoch-hybrid": Proof("factorization-counting 10.1"),
 }
 WORKLOADS = "factorization-counting 6.10, additions 11"
 BY_AGE = {"root": Proof(WORKLOADS), "input": Proof(WORKLOADS)}

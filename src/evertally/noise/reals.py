@@ -8,7 +8,7 @@ program reads a prefix: float64 values with certified radii for whole arrays, ba
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Literal
@@ -118,6 +118,22 @@ class KnownReals:
 
     def refine(self, i: int, j: int, bits: int) -> arb:
         return arb(float(self.value[i, j]))
+
+
+class SideBySide(Secret):
+    """Variates of several addresses as if they were neighbours."""
+
+    def __init__(self, parts: Sequence[Reals | KnownReals]) -> None:
+        self._parts = parts
+        self._ends = np.cumsum([part.value.shape[1] for part in parts])
+        self.value = np.concatenate([part.value for part in parts], axis=1)
+        self.radius = np.max([part.radius for part in parts], axis=0)
+        self.size = np.max([part.size for part in parts], axis=0)
+
+    def refine(self, i: int, j: int, bits: int) -> arb:
+        part = int(np.searchsorted(self._ends, j, side="right"))
+        before = int(self._ends[part - 1]) if part else 0
+        return self._parts[part].refine(i, j - before, bits)
 
 
 @lru_cache(maxsize=2)

@@ -67,6 +67,9 @@ class ItemSource(VariateSource, Protocol):
         The same lane, node and label give the same draw for ever, whatever other items there are.
         """
 
+    def item_reals(self, lane: str, law: RealLaw, nodes: range, items: Addresses) -> Reals | KnownReals:
+        """Real variates of shape (nodes, items)."""
+
     def item_variates(self, lane: str, kind: VariateKind, node: int, items: Addresses) -> Variates:
         """Independent variates for the items at one node; one selection uses one node."""
 
@@ -166,6 +169,14 @@ class KeyedSource(Secret):
             out[start : start + _PIECE] = draw(law, stream.item_words(node, piece), _more_by_item(stream, node, piece))
         return out
 
+    def item_reals(self, lane: str, law: RealLaw, nodes: range, items: Addresses) -> Reals:
+        stream = self._stream(lane, law)
+
+        def more(i: int, j: int, round_: int) -> tuple[int, int]:
+            return _more_by_item(stream, nodes[i], items)(j, round_)
+
+        return Reals(law.kind, np.stack([stream.item_words(node, items) for node in nodes]), more)
+
     def item_variates(self, lane: str, kind: VariateKind, node: int, items: Addresses) -> Variates:
         stream = self._stream(lane, kind)
         return AddressedVariates(kind, stream.item_words(node, items), _more_by_item(stream, node, items))
@@ -253,6 +264,9 @@ class ZeroSource:
     def item_draws(self, lane: str, law: Law, node: int, items: Addresses) -> IntArray:
         return np.zeros(len(items), dtype=np.int64)
 
+    def item_reals(self, lane: str, law: RealLaw, nodes: range, items: Addresses) -> KnownReals:
+        return KnownReals(np.zeros((len(nodes), len(items))))
+
     def item_variates(self, lane: str, kind: VariateKind, node: int, items: Addresses) -> Variates:
         return ZeroVariates(len(items))
 
@@ -314,10 +328,15 @@ class RecordingSource:
         self._note(lane, law, node, items)
         return self._inner.item_draws(lane, law, node, items)
 
+    def item_reals(self, lane: str, law: RealLaw, nodes: range, items: Addresses) -> Reals | KnownReals:
+        for node in nodes:
+            self._note(lane, law, node, items)
+        return self._inner.item_reals(lane, law, nodes, items)
+
     def item_variates(self, lane: str, kind: VariateKind, node: int, items: Addresses) -> Variates:
         self._note(lane, kind, node, items)
         return self._inner.item_variates(lane, kind, node, items)
 
-    def _note(self, lane: str, law: Law | VariateKind, node: int, items: Addresses) -> None:
+    def _note(self, lane: str, law: Law | RealLaw | VariateKind, node: int, items: Addresses) -> None:
         addresses = tuple(tuple(address) for address in items.tolist())
         self._log.append(Recorder(lane, law, (int(node),), len(addresses), items=addresses))

@@ -49,12 +49,13 @@ class Linear(Windowed):
         door: Callable[[ItemSource, int], Door],
         form: Form,
         settled: Options | None = None,
+        split: Change | None = None,
     ) -> Blueprint:
         check_neighbours(self.neighbours, self.guarantee)
         if not isinstance(self.radix, int | str):
             raise ConfigurationError('radix is a number, "formula" or "exact"')
         memory_limit = whole("memory_limit", self.memory_limit, 1, 2**62)
-        setting = self._setting = Setting(change, self.horizon, columns, memory_limit, self.radix)
+        setting = self._setting = Setting(change, self.horizon, columns, memory_limit, self.radix, split)
         own = ENGINES.get(self.mechanism)
         if own is not None:
             mechanism, charge = self.mechanism, self.guarantee
@@ -62,6 +63,7 @@ class Linear(Windowed):
         else:
             choice = self._choice = choose(self.guarantee, setting, self.mechanism)
             mechanism, charge = choice.mechanism, choice.charge
+            change = setting.for_process(mechanism).change
 
             def engine(source: ItemSource) -> Engine:
                 return LinearEngine(lambda: build(choice, setting, source))

@@ -58,10 +58,11 @@ class Weighing(Linear):
         door: Callable[[ItemSource, int], Door],
         form: Form,
         settled: Options | None = None,
+        split: Change | None = None,
     ) -> Blueprint:
         workload = self.workload = read(self.workload)
         if workload is None:
-            return super()._linear(word, columns, change, contribution, address, door, form, settled)
+            return super()._linear(word, columns, change, contribution, address, door, form, settled, split)
         check_neighbours(self.neighbours, self.guarantee)
         if self.max_window:
             raise ConfigurationError(

@@ -21,7 +21,7 @@ from evertally.contract.forms import LabelledForm, NumberForm
 from evertally.contract.options import statistic
 from evertally.contract.parts import Blueprint, IntArray, Options
 from evertally.contract.ticks import last_tick
-from evertally.counting.processes import OURS
+from evertally.counting.processes import Gram, proved_of
 from evertally.errors import ConfigurationError
 from evertally.privacy import Neighbours
 
@@ -67,7 +67,7 @@ class Followed(GraphStatistic):
             mild = self._one_sign and at.case == "plain" and not (at.deletes or at.counted)
             price = Price(2 * one.gamma_squared, 2 * one.l1) if mild else one.times(2)
         how = f"{self._word}, {at.case}" + (", deletions" if at.deletes else ", every copy" if at.counted else "")
-        return Certified(price.change(), f"factorization-counting 6.5, {how}", one.change(), price.split)
+        return Certified(price.change(), f"factorization-counting 6.5, {how}", one.change(), price.split, one.split)
 
     def encoder(self) -> Following:
         return Following(self._gate(), self._function, self._edges, self._empty(), self._at.deletes)
@@ -115,12 +115,12 @@ class Followed(GraphStatistic):
     def _check_process(self) -> None:
         """6.0: what only appears needs S2, which every factor has; the other rows rest on S3 and S4."""
         at = self._at
-        ours = self.mechanism == "auto" or self.mechanism in OURS
+        ours = self.mechanism == "auto" or proved_of(self.mechanism) >= Gram.NONNEGATIVE
         appears = self._one_sign and at.case in ("plain", "node") and not at.deletes
         if not ours and not (appears and self._relation() is Neighbours.ADD_REMOVE):
             raise ConfigurationError(
                 "what this statistic is charged rests on noise processes whose Gram matrix is nowhere negative (S3), "
-                "which is proved of ours alone; yours can count triangles, stars and patterns with "
+                "which is not proved of this one; it can count triangles, stars and patterns with "
                 'neighbours="add_remove", copies="absent" and a degree bound that is declared'
             )
 

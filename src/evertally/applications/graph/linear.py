@@ -20,7 +20,7 @@ from evertally.applications.records import Record
 from evertally.contract.forms import RowForm
 from evertally.contract.options import statistic
 from evertally.contract.parts import Blueprint, IntArray, Options, Played
-from evertally.counting.processes import OURS, PROCESSES
+from evertally.counting.processes import PROCESSES, Gram, proved_of
 from evertally.errors import ConfigurationError
 from evertally.privacy import Neighbours
 from evertally.statistics.own_engines import ENGINES
@@ -76,7 +76,7 @@ class LinearGraphStatistic(GraphStatistic):
                 'from a graph that only loses edges none is lost twice: use copies="ignored", or "absent" if no '
                 "deletion comes twice by construction of the source"
             )
-        theirs = self.mechanism in ENGINES or (self.mechanism in PROCESSES and self.mechanism not in OURS)
+        theirs = self.mechanism in (*ENGINES, *PROCESSES) and proved_of(self.mechanism) is Gram.UNKNOWN
         if theirs and self._ingestion() in ("door", "presence", "projection"):
             raise ConfigurationError(
                 "what is remembered here is charged for noise processes whose Gram matrix is nowhere negative (S3), "

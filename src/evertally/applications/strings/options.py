@@ -28,7 +28,7 @@ from evertally.contract.ticks import last_tick
 from evertally.contract.windows import Windowed
 from evertally.counting.choose import rank
 from evertally.counting.process import NoiseProcess
-from evertally.counting.processes import OURS, PROCESSES
+from evertally.counting.processes import PROCESSES, Gram, proved_of
 from evertally.dynamic.answers import Answer
 from evertally.errors import ConfigurationError, StateError
 from evertally.integers import whole
@@ -201,7 +201,7 @@ class StringStatistic(Encoded):
 
     def _string_blueprint(self, word: str, words: Words, address: Options) -> Blueprint:
         """`address`: every public option of the statistic that says what is counted, besides those of this class."""
-        if self.mechanism in ENGINES or (self.mechanism in PROCESSES and self.mechanism not in OURS):
+        if self.mechanism in (*ENGINES, *PROCESSES) and proved_of(self.mechanism) is Gram.UNKNOWN:
             raise ConfigurationError(
                 "words are charged for noise processes whose Gram matrix is nowhere negative (S3), which is proved of "
                 "ours alone, and words on demand need noise with an address: choose a process of this library"

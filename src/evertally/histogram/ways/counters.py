@@ -5,37 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evertally.bounds.joint import of_column
-from evertally.counting.choose import Choice, budgets, build, misfit, model_of
+from evertally.counting.choose import Choice, build, charges, estimated, misfit, model_of
 from evertally.counting.linear import JointSums
-from evertally.counting.process import NoiseProcess, path_bound
+from evertally.counting.process import path_bound
 from evertally.counting.processes import PROCESSES, Setting
 from evertally.errors import ConfigurationError
 from evertally.histogram.tasks import Task
 from evertally.histogram.ways import predict
 from evertally.histogram.ways.column_way import ColumnWay
-from evertally.privacy import ZCDP
 
 
 def counters(task: Task, name: str) -> Iterator[ColumnWay]:
     setting = Setting(task.change, task.horizon, task.columns, task.memory_limit)
     reasons = []
-    for charge in budgets(task.guarantee):
+    for charge in charges(task.guarantee, name):
         reason = misfit(name, charge, setting)
         if reason:
             reasons.append(reason)
             continue
         yield _counter(task, Choice(name, charge), setting)
-    if reasons and len(reasons) == len(budgets(task.guarantee)):
+    if reasons and len(reasons) == len(charges(task.guarantee, name)):
         raise ConfigurationError("; ".join(dict.fromkeys(reasons)))
 
 
 def _counter(task: Task, choice: Choice, setting: Setting) -> ColumnWay:
     factor = 2 if task.selects else 1
-    if choice.mechanism == "sqrt":
-        assert isinstance(choice.charge, ZCDP)
-        model: NoiseProcess | predict.SquareRoot = predict.SquareRoot(choice.charge, setting.change, task.ticks)
-    else:
-        model = model_of(choice, setting)
+    model = estimated(choice, setting)
 
     def promise() -> float:
         # What the mechanism itself will say: by the law of the whole path, not tick by tick.

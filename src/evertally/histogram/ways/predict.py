@@ -19,14 +19,12 @@ from functools import lru_cache
 import numpy as np
 
 from evertally.bounds.extremes import Floats, TypicalTails, largest_where
-from evertally.bounds.square_root import S
-from evertally.bounds.tails import Spread
 from evertally.counting.process import NoiseProcess, spread_of
+from evertally.counting.sqrt_estimate import SquareRoot
 from evertally.histogram.tasks import AllColumns, Largest, Task
 from evertally.noise import Law
 from evertally.partition import Configuration, TwoLevelPlan
 from evertally.partition.typical import Scales, TypicalStream, typical_error
-from evertally.privacy import ZCDP, Change
 
 _LN2 = math.log(2)
 _TICKS = 512  # ticks at which the noise of a counter is looked at
@@ -38,21 +36,6 @@ def typical_stream(task: Task) -> TypicalStream:
     largest = max(1, int(min(task.ceiling, T * task.growth)))
     narrow = isinstance(task.queries, Largest) and task.queries.count == 1
     return TypicalStream(T, largest, task.growth, task.columns, wide=not narrow, selects=task.selects)
-
-
-class SquareRoot:
-    """The spreads of a square-root counter by formula: its factor takes seconds to prepare, and may not be chosen."""
-
-    def __init__(self, charge: ZCDP, change: Change, horizon: int) -> None:
-        self._horizon = horizon
-        self._unit = change.l2_squared / (2 * float(charge.exact_rho))
-
-    def spread(self, tick: int) -> Spread:
-        variance = self._unit * S(self._horizon) * S(tick)
-        return Spread("gaussian", variance, variance, math.sqrt(variance), math.sqrt(self._unit), roundings=1)
-
-    def worst(self) -> Spread:
-        return self.spread(self._horizon)
 
 
 def counter_error(task: Task, process: NoiseProcess | SquareRoot) -> float:

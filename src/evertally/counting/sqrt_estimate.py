@@ -1,0 +1,24 @@
+"""How large the noise of a square-root counter is, by formula."""
+
+from __future__ import annotations
+
+import math
+
+from evertally.bounds.square_root import S
+from evertally.bounds.tails import Spread
+from evertally.privacy import ZCDP, Change
+
+
+class SquareRoot:
+    """The spreads of a square-root counter by formula: its factor takes seconds to prepare, and may not be chosen."""
+
+    def __init__(self, charge: ZCDP, change: Change, horizon: int) -> None:
+        self._horizon = horizon
+        self._unit = change.l2_squared / (2 * float(charge.exact_rho))
+
+    def spread(self, tick: int) -> Spread:
+        variance = self._unit * S(self._horizon) * S(tick)
+        return Spread("gaussian", variance, variance, math.sqrt(variance), math.sqrt(self._unit), roundings=1)
+
+    def worst(self) -> Spread:
+        return self.spread(self._horizon)
