@@ -84,7 +84,7 @@ def test_a_spec_of_graphs_and_strings(tmp_path: Path, monkeypatch: pytest.Monkey
         (["histogram", "--rho", 0.5, "--horizon", 20, "--categories", 4, "--max-per-event", 2], "histogram: Histogram"),
         (["mean", "--rho", 0.5, "--horizon", 20, "--upper", 10], "RunningMean(mechanism=sqrt"),
         (["counter", "--epsilon", 1, "--delta", 1e-6, "--horizon", 20, "--max-events-per-user", 3], "l1 change 3"),
-        (["counter", "--rho", 0.5], "epoch-hybrid"),
+        (["counter", "--rho", 0.5], "bank-open"),
         (["sum_select", "--epsilon", 1, "--horizon", 9, "--mechanism", "recompute"], "SumSelect"),
         (["counter", "--epsilon", 1, "--horizon", 9, "--mechanism", "honaker", "--seed", 4], "honaker, T=9"),
     ],

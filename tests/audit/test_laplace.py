@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ def test_a_tail_that_shows_it() -> None:
         return sum(w * math.exp(-x / b) / 2 for w, b in zip(shares, scales, strict=True))
 
     cells = [above(k - 0.5) - above(k + 0.5) for k in range(1, 30)]
-    losses = [math.log(a / b) for a, b in zip(cells, cells[1:], strict=False)]
+    losses = [math.log(a / b) for a, b in pairwise(cells)]
     lost = float(hiding(scales[None], np.ones((1, 1))).lower[0])
     assert max(losses) == pytest.approx(lost, rel=1e-6)
     assert all(loss <= lost * (1 + 1e-6) for loss in losses)

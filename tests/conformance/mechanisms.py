@@ -81,7 +81,6 @@ MECHANISMS: tuple[Subject, ...] = (
     counter(APPROXIMATE, 100, "auto", ticks=30),
     counter(PURE, None, "epoch-tree"),
     counter(CONCENTRATED, None, "epoch-tree"),
-    counter(CONCENTRATED, None, "epoch-hybrid"),
     counter(CONCENTRATED, 20, "bank"),
     counter(CONCENTRATED, None, "bank-open", ticks=12),
     counter(PURE, 20, "pure-blocks", ticks=18),

@@ -27,7 +27,6 @@ from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 PURE, CONCENTRATED, APPROXIMATE = PureDP(1.0), ZCDP(0.5), ApproxDP(1.0, 1e-6)
 
 _REFINED = "charged for all nodes, and the refined estimates show less than the nodes"
-_HYBRID = "its outer process is charged for 2^32 ticks and never shown alone"
 _RATIO = "the two sums are audited; their ratio is post-processing"
 _ALL_COLUMNS = "an event in all columns shows most in H, and one in all but one most in the test"
 _ONE_COLUMN = "an event moves the only count by the same while its interval waits and when it closes"
@@ -111,7 +110,6 @@ AUDITED: tuple[Audited, ...] = (
     _counter(ZCDP(0.1), 365, "sqrt", _SQRT),
     _counter(PURE, None, "epoch-tree", "price-of-continual-release 9.1"),
     _counter(CONCENTRATED, None, "epoch-tree", "price-of-continual-release 9.1"),
-    _counter(CONCENTRATED, None, "epoch-hybrid", "factorization-counting 10.1", why=_HYBRID),
     _counter(CONCENTRATED, 365, "bank", "optimal-counting 2.2 and 2.4"),
     _counter(CONCENTRATED, 2, "bank", "optimal-counting 2.2 and 2.4"),
     _query("VectorCounter", CONCENTRATED, 100, "bank", "optimal-counting 2.3", columns=2, neighbours="replace"),
@@ -120,7 +118,7 @@ AUDITED: tuple[Audited, ...] = (
     _counter(PURE, 128, "pure-blocks", "optimal-counting 6"),
     _counter(PURE, 4096, "pure-blocks", "optimal-counting 6"),
     _query("VectorCounter", PURE, 64, "pure-blocks", "optimal-counting 6", columns=2, neighbours="replace"),
-    _counter(APPROXIMATE, 365, "auto", _SQRT),
+    _counter(APPROXIMATE, 365, "auto", "optimal-counting 2.2, exact curve"),
     # weights by age
     _counter(CONCENTRATED, 100, "root", _BY_AGES, workload=workloads.Decay("0.9")),
     _counter(PURE, None, "input", _BY_AGES, workload=workloads.Window(3)),

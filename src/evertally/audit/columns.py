@@ -316,7 +316,7 @@ def _histogram_report(model: Guessing, full: Configuration, level: str) -> Repor
     adversary = f"{level + ', ' if level else ''}{n} inserts into H"
     if isinstance(charge, ZCDP):
         mu = math.sqrt(change.l2_squared) * float(form_of(W, laws, process.spread(n).roundings).mu.max())
-        return Report.computed(model, adversary, "closed form", "mu of H", claimed_mu(charge.rho), mu)
+        return Report.computed(model, adversary, "closed form", "mu of H", claimed_mu(charge), mu)
     # The draws that a unit insert moves: the one solution where releases determine draws, as in trees and piles.
     if is_real_laplace(laws):
         lost = change.l1 * ShiftForm(W, np.arange(1, n + 1), process.spread(n).roundings).worst()[0]

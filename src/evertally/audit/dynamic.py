@@ -210,7 +210,7 @@ def linear_report(model: Dynamic, pairs: list[Pair], tried: str) -> Report:
     """
     charge = model.charge
     ticks = max((record.tick for pair in pairs for record in pair.left), default=1)
-    unit, claimed = ("epsilon", charge.epsilon) if isinstance(charge, PureDP) else ("mu", claimed_mu(_rho(charge)))
+    unit, claimed = ("epsilon", charge.epsilon) if isinstance(charge, PureDP) else ("mu", claimed_mu(charge))
     try:
         losses = Losses(*noise_matrix(model, ticks))
         if not losses.known:
@@ -223,11 +223,6 @@ def linear_report(model: Dynamic, pairs: list[Pair], tried: str) -> Report:
         )
     worst = int(np.argmax(lost))
     return Report.computed(model, f"{tried}: {candidates[worst]}", "closed form", unit, claimed, float(lost[worst]))
-
-
-def _rho(charge: Guarantee) -> float:
-    assert isinstance(charge, ZCDP), "linear noise is paid for in epsilon or rho"
-    return charge.rho
 
 
 # -- constructions -----------------------------------------------------------------------------------------------------

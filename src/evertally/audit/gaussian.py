@@ -4,7 +4,8 @@ A linear mechanism releases prefix sums plus W Z with independent draws Z. `impu
 product's own process a planted source in which every draw is an impulse in a column of its own; so it sees what the
 program does, not what a formula says. With C the covariance of the noise path, the change of tick j by a unit shifts
 the path by A e_j, and the most powerful test is <C^-1 A e_j, path>, normal with separation
-mu_j = sqrt((A e_j)' C^-1 (A e_j)). The claim is mu <= sqrt(2 rho)/|v| for every j.
+mu_j = sqrt((A e_j)' C^-1 (A e_j)). The claim is mu <= sqrt(2 rho)/|v| for every j; by the exact
+curve where an (epsilon, delta) promise is paid as it stands.
 
 With Laplace noise and as many draws as ticks, W^-1 gives the draws themselves back, and the test adds up their
 log-likelihood ratios (`node_form`).
@@ -14,16 +15,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from flint import arb
 
+from evertally.balls import at_precision
 from evertally.counting.choose import build
 from evertally.counting.process import FloatArray, IntArray, NoiseProcess, go_to, remembered
 from evertally.counting.processes import Setting
+from evertally.errors import ConfigurationError
 from evertally.noise import DiscreteGaussian, DiscreteLaplace
 from evertally.noise.reals import KnownReals, RealLaw
+from evertally.privacy import ZCDP, ApproxDP, Guarantee
 from evertally.statistics.linear_options import Linear
 
 AnyLaw = Any  # of integers, or of real variates
@@ -79,7 +85,7 @@ def height_of(law: AnyLaw) -> int:
 def widened(setting: Setting, columns: int) -> Setting:
     """The same configuration with more columns. The memory limit grows along, since processes decide by it."""
     memory = setting.memory_limit * columns // setting.columns
-    return Setting(setting.change, setting.horizon, columns, memory, setting.radix)
+    return replace(setting, columns=columns, memory_limit=memory)
 
 
 def impulse_response(mechanism: Linear, ticks: int, restart: int = 0) -> tuple[FloatArray, list[AnyLaw]]:
@@ -201,6 +207,43 @@ def sigma_squared(law: AnyLaw) -> float:
     return float(law.sigma_squared)
 
 
-def claimed_mu(rho: float) -> float:
-    """sqrt(2 rho): the separation that a Gaussian mechanism of this rho may show."""
-    return math.sqrt(2 * rho)
+def claimed_mu(charge: Guarantee) -> float:
+    """The separation that a Gaussian mechanism with this charge may show."""
+    return math.sqrt(2 * concentrated(charge).rho)
+
+
+def concentrated(charge: Guarantee) -> ZCDP:
+    """What Gaussian noise pays, in rho: mu^2/2 where it pays in epsilon and delta, mu the most that these allow.
+
+    The curve is written down here once more, delta = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu): what
+    the noise was calibrated with is not asked.
+
+    >>> from evertally.privacy import ApproxDP
+    >>> round(claimed_mu(ApproxDP(1.0, 1e-6)), 6)
+    0.236704
+    """
+    if isinstance(charge, ZCDP):
+        return charge
+    if not isinstance(charge, ApproxDP):
+        raise ConfigurationError(f"{charge} is no charge of Gaussian noise")
+    low, high = Fraction(0), Fraction(1)
+    while delta_of_mu(high, charge.exact_epsilon) <= float(charge.exact_delta):
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        if delta_of_mu(middle, charge.exact_epsilon) <= float(charge.exact_delta):
+            low = middle
+        else:
+            high = middle
+    return ZCDP(low**2 / 2, adversary=charge.adversary)
+
+
+def delta_of_mu(mu: Fraction | float, epsilon: Fraction | float) -> float:
+    """The exact delta, at an epsilon, of two normal laws at distance mu."""
+
+    def delta() -> float:
+        m, e = (arb(part.numerator) / part.denominator for part in (Fraction(mu), Fraction(epsilon)))
+        root = arb(2).sqrt()
+        return float(((e / m - m / 2) / root).erfc() / 2 - e.exp() * ((e / m + m / 2) / root).erfc() / 2)
+
+    return at_precision(256, delta)

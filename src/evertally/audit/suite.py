@@ -59,7 +59,7 @@ from evertally.counting.process import Remembering
 from evertally.errors import ConfigurationError
 from evertally.histogram.in_place import Constant
 from evertally.noise import simulation
-from evertally.privacy import ZCDP, ApproxDP, Guarantee
+from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from evertally.statistics import Counter, RunningMean
 from evertally.statistics.column_options import Guessing, is_question
 from evertally.statistics.dynamic_options import Dynamic
@@ -204,7 +204,7 @@ def _counting_steps(factory: Factory, model: Linear, rules: _Rules) -> list[Step
 
 def _linear_steps(factory: Factory, model: Linear, rules: _Rules, ticks: int) -> list[Step]:
     sizes, columns = rules.sizes, model._setting.columns
-    gaussian = isinstance(model.charge, ZCDP)
+    gaussian = not isinstance(model.charge, PureDP)
     steps: list[Step] = []
     enumerable = whitebox.tiny(model, sizes.combinations)
     if enumerable is not None:
@@ -216,10 +216,9 @@ def _linear_steps(factory: Factory, model: Linear, rules: _Rules, ticks: int) ->
         steps.append(Step("restored", lambda: whitebox.closed_form_report(model, ticks, ticks // 2)))
     linear_measure, measure = _measures(model)
 
-    # An epoch is a process of its own: many small transforms make the hybrid slow. A score that must be trained needs
-    # all releases of all games in memory.
+    # A score that must be trained needs all releases of all games in memory.
     trained = not gaussian and not real and node_form(model, min(ticks, 4)) is None
-    costly = 4 if model.mechanism == "epoch-hybrid" or trained else 1
+    costly = 4 if trained else 1
 
     def game(adversary: Adversary, main: bool = False, ticks: int = ticks, how: Any = None) -> None:
         trials, options = sizes.games(ticks * costly, columns, main), rules.options(len(steps), ticks)
@@ -256,7 +255,7 @@ def judge_of(guarantee: Guarantee) -> Callable[..., Report]:
 
 def _measures(model: Linear) -> tuple[Any, Any]:
     """How to judge scores that are linear in the noise, and others."""
-    if not isinstance(model.charge, ZCDP):
+    if isinstance(model.charge, PureDP):
         return play, play
     linear = measure_mu if whitebox.nearly_normal(model) else measure_rho
     return linear, measure_mu if whitebox.nearly_continuous(model) else measure_rho

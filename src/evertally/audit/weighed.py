@@ -16,7 +16,7 @@ from evertally.counting.process import FloatArray
 from evertally.counting.weighing import AgeEngine, WeightedEngine
 from evertally.counting.workloads import ByAge
 from evertally.noise import DiscreteLaplace, ZeroNoise
-from evertally.privacy import ZCDP, PureDP
+from evertally.privacy import PureDP
 from evertally.statistics import Counter
 
 _LOUD = 2**28  # an input so large that rounding its sums does not matter
@@ -49,14 +49,13 @@ def noise_of(model: Any, ticks: int) -> tuple[FloatArray, list[AnyLaw]]:
 def weighed_report(factory: Factory, model: Any, ticks: int) -> Report:
     """The loss of the worst tick: mu for Gaussian noise, epsilon for Laplace noise that the releases determine."""
     A, (W, laws), one = sums_of(factory, ticks), noise_of(model, ticks), model.contribution.max_weight
-    if isinstance(model.charge, ZCDP):
+    if not isinstance(model.charge, PureDP):
         step = float(model.workload.series().step) if isinstance(model.workload, ByAge) else 1.0
         form = form_of(W, laws, model.noise.spread(ticks).roundings * step**2, A)
         audited = float(form.mu.max()) * one
         return Report.computed(
-            model, f"change of tick {form.worst_tick}", "closed form", "mu", claimed_mu(model.charge.rho), audited
+            model, f"change of tick {form.worst_tick}", "closed form", "mu", claimed_mu(model.charge), audited
         )
-    assert isinstance(model.charge, PureDP)
     if is_real_laplace(laws):
         loss = largest(W, A.T[:, :, None], model.noise.spread(ticks).roundings) * one
     else:

@@ -88,7 +88,7 @@ _SILENT = "a combination of releases that carries no noise"
 def closed_form_report(model: Linear, ticks: int, restart: int = 0) -> Report:
     """What the largest change loses, from the program's own noise matrix: the separation of the most powerful test for
     Gaussian noise, for real Laplace noise the cost of hiding it. With `restart`, of a process restored after a tick."""
-    if not isinstance(model.charge, ZCDP):
+    if isinstance(model.charge, PureDP):
         form = shift_form(model, ticks)
         if form is None:
             raise ConfigurationError("the closed form is for Gaussian noise, and for real Laplace noise")
@@ -101,7 +101,7 @@ def closed_form_report(model: Linear, ticks: int, restart: int = 0) -> Report:
     except np.linalg.LinAlgError:
         adversary, audited = _SILENT, math.inf
     adversary += f", restored after {restart}" if restart else ""
-    return Report.computed(model, adversary, "closed form", "mu", claimed_mu(model.charge.rho), audited)
+    return Report.computed(model, adversary, "closed form", "mu", claimed_mu(model.charge), audited)
 
 
 def _hiding_report(model: Linear, form: ShiftForm, tried: list[int] | None = None, told: str = "") -> Report:
@@ -132,7 +132,7 @@ def levels_report(model: Linear, most: int) -> Report:
 
 def worst_tick(model: Linear, ticks: int) -> tuple[int, int]:
     """The tick whose change shows most, and how many ticks it takes to see all of that."""
-    if isinstance(model.charge, ZCDP):
+    if not isinstance(model.charge, PureDP):
         try:
             return closed_form(model, ticks).worst_tick, ticks
         except np.linalg.LinAlgError:
