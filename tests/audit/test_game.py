@@ -10,7 +10,6 @@ import pytest
 
 import evertally as et
 from evertally.audit import (
-from evertally.noise.reals import KnownReals
     Adversary,
     DeleteAndReinsert,
     EdgeStream,
@@ -25,6 +24,7 @@ from evertally.noise.reals import KnownReals
 from evertally.audit import game as game_module
 from evertally.audit.game import ObjectArena, ReplicaArena, arena_for
 from evertally.errors import ConfigurationError
+from evertally.noise.reals import KnownReals
 from long import LONG
 
 KEY = et.simulation(0)
