@@ -233,7 +233,7 @@ def _partition_audits(model: Guessing, approach: ColumnWay, wait: int) -> list[A
     audits += [(n or "transcript", partial(_transcript_report, model, c, wait, n)) for n, c in levels.items()]
     if isinstance(plan, Configuration) and isinstance(model.charge, PureDP):
         # with Gaussian noise H cannot be led to a given release
-        audits.append(("after a release", lambda: _after_report(model, _drawn_singly(_few(plan, _MOST_CLOSES)))))
+        audits.append(("after a release", lambda: _after_report(model, drawn_singly(_few(plan, _MOST_CLOSES)))))
     return audits + [("noise of H", partial(_histogram_report, model, c, n)) for n, c in levels.items()]
 
 
@@ -249,7 +249,7 @@ def _few(plan: Configuration, most: int) -> Configuration:
     return few
 
 
-def _drawn_singly(plan: Configuration) -> Configuration:
+def drawn_singly(plan: Configuration) -> Configuration:
     """The configuration with an H each of whose releases has one draw of its own, at the same price. What real numbers
     hide together has no probability tick by tick; the noise of H itself is audited apart."""
     source, terms = ImpulseSource(), plan.terms
@@ -263,7 +263,7 @@ def _drawn_singly(plan: Configuration) -> Configuration:
 def _transcript_report(model: Guessing, made: Configuration, wait: int, level: str) -> Report:
     """One interval that waits and closes against the odds, then enough closes to see its row in all of H. One of two
     levels is judged against its half."""
-    few = _drawn_singly(_few(made, _MOST_CLOSES))
+    few = drawn_singly(_few(made, _MOST_CLOSES))
     found = [_close_transcript(model, few, wait, close_pair(model, few, wait, pair)) for pair in changes(model)]
     adversary, lost = max(found, key=lambda one: one[1])
     if not level:
