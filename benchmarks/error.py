@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 from benchmarks.formulas import (
-    EpochHybridFormula,
     EpochTreeFormula,
     Formula,
     HonakerFormula,
@@ -73,7 +72,6 @@ SUBJECTS = (
         lambda T: TreeFormula(T, best_radix(T)),
         options=lambda T: {"radix": "exact"},
     ),
-    Subject("epoch hybrid", "epoch-hybrid", GAUSS, lambda T: EpochHybridFormula(T), bounded=False),
     Subject("epoch tree", "epoch-tree", GAUSS, lambda T: EpochTreeFormula(T), bounded=False),
     Subject("Honaker tree", "honaker", PURE, lambda T: HonakerFormula(T, pure=True)),
     Subject("binary tree", "tree", PURE, lambda T: TreeFormula(T, 2, pure=True), options=lambda T: {"radix": 2}),

@@ -177,61 +177,6 @@ class EpochTreeFormula(Formula):
         return 2 * (k + 1) ** 2 if self.pure else k + 1
 
 
-@dataclass(frozen=True)
-class EpochHybridFormula(Formula):
-    """A square-root counter inside each epoch of 1, 2, 4, ... ticks and one over the totals of closed epochs.
-
-    factorization-counting 10.1 [R]. With the share s of rho inside and 1 - s outside, tick t of epoch k has variance
-    S_{2^k} S_{t - 2^k + 1}/s + S_K S_k/(1 - s), the second term from epoch 1 on. By default s : 1 - s = S_target : S_K,
-    which makes the error at the end of an epoch of `target` ticks at most S_K + S_target. Epochs above 2^`sqrt_epochs`
-    ticks use the tree of the best radix in place of the inner square root.
-
-    >>> hybrid = EpochHybridFormula(2**17 - 1)
-    >>> round(hybrid.worst, 3), round(hybrid.worst / S(2**16), 2)
-    (6.651, 1.45)
-    """
-
-    horizon: int
-    inner_share: float | None = None
-    epochs: int = 32
-    target: int = 2**16
-    sqrt_epochs: int = 20
-
-    def variance(self, t: int) -> float:
-        k = t.bit_length() - 1
-        inner = SqrtFormula(2**k) if k <= self.sqrt_epochs else self._tree(k)
-        return inner.variance(t - 2**k + 1) / self._share() + self._outer(k)
-
-    def worst_tick(self) -> int:
-        ends = []
-        for k, length in _epochs(self.horizon):
-            last = length if k <= self.sqrt_epochs else _largest_digit_sum(length, self._tree(k).radix)
-            ends.append((1 << k) - 1 + last)
-        return max(ends, key=self.variance)
-
-    def mean_variance(self) -> float:
-        total = 0.0
-        for k, length in _epochs(self.horizon):
-            if k <= self.sqrt_epochs:
-                mean = S(2**k) * S_mean(length)
-            else:
-                r = self._tree(k).radix
-                mean = len(_digits(2**k, r)) * _mean_digit_sum(length, r)
-            total += length * (mean / self._share() + self._outer(k))
-        return total / self.horizon
-
-    def _share(self) -> float:
-        if self.inner_share is not None:
-            return self.inner_share
-        return S(self.target) / (S(self.target) + S(self.epochs))
-
-    def _tree(self, k: int) -> TreeFormula:
-        return TreeFormula(2**k, best_radix(2**k))
-
-    def _outer(self, k: int) -> float:
-        return S(self.epochs) * S(k) / (1 - self._share()) if k else 0.0
-
-
 @lru_cache(maxsize=128)
 def best_radix(horizon: int, pure: bool = False) -> int:
     """The radix (up to 256) whose tree has the smallest worst error; the smaller one of equals.

@@ -14,12 +14,16 @@ from unittest import mock
 
 from substring_pairs import LETTERS, pairs_of, substrings
 
+from evertally import restore
 from evertally.applications import lazy
 from evertally.applications.lazy import LazyEngine
 from evertally.applications.refuter import removed, search, streams
 from evertally.applications.strings import SubstringCounts, options
 from evertally.applications.strings.rows import Counted
 from evertally.applications.strings.sequences import WordEnds
+from evertally.counting import bank
+from evertally.counting.bank_schedule import build_bank
+from evertally.counting.processes import Setting
 from evertally.errors import ConfigurationError
 from evertally.noise import simulation
 from evertally.privacy import ZCDP
@@ -110,14 +114,28 @@ def asked_where_nothing_occurred() -> str:
 
 
 def asked_is_shown() -> str:
-    statistic = _counts(mechanism="epoch-hybrid", horizon=None, memory_limit=2**14)
-    statistic.run([["a"]] * 199)
+    statistic = _counts(mechanism="bank-open", horizon=None)
+    statistic.run([["a"]] * 9)
     release = statistic.step(["a"])
     try:
         same = all(release.count(word).value == value for word, value in release.value.items())
     except AssertionError:
         return "one lane is drawn with two laws"
     return "" if same else "an asked word has other noise than the same word shown"
+
+
+def asked_after_an_upgrade() -> str:
+    """The stream goes on with the coefficients that it began with, and so does what is asked."""
+    statistic = _counts(mechanism="bank")
+    statistic.step(["a", "b"])
+    with mock.patch.object(bank, "build_bank", lambda horizon: build_bank(horizon, 2)):
+        again = restore(statistic.snapshot(), key=simulation(1))
+        release = again.step(["a"])
+        try:
+            same = all(release.count(word).value == value for word, value in release.value.items())
+        except AssertionError:
+            return "one lane is drawn with two laws"
+    return "" if same else "an asked word has noise by other coefficients"
 
 
 def asking_moves_nothing() -> str:
@@ -209,6 +227,10 @@ def _known_only(self: LazyEngine, numbers: Any, tick: int) -> Any:
     return _answers(self, numbers, tick)
 
 
+def _laws_by_columns(setting: Setting, columns: int) -> Setting:
+    return replace(setting, columns=columns, change=setting.change.group(columns))
+
+
 def _own_process(self: LazyEngine, numbers: Any, tick: int) -> Any:
     return self.rule.of(numbers) + self.noise.advance(1)[0][0]
 
@@ -244,7 +266,9 @@ MUTANTS = [
     Mutant("only known words can be asked", "6.0, domain", _patch(LazyEngine, "answers", _known_only),
            asked_where_nothing_occurred),
     Mutant("laws by how many are asked", "one lane, one law",
-           _patch(lazy, "resized", lambda setting, columns: replace(setting, columns=columns)), asked_is_shown),
+           _patch(lazy, "resized", _laws_by_columns), asked_is_shown),
+    Mutant("coefficients by the version of the day", "optimal-counting 8, coefficients rebuilt",
+           _patch(LazyEngine, "_noise_of", LazyEngine._fresh), asked_after_an_upgrade),
     Mutant("questions use the engine's noise", "6.0, address", _patch(LazyEngine, "answers", _own_process),
            asking_moves_nothing),
     Mutant("exact counts are explored", "6.6, threshold", _patch(options.StringStatistic, "_explore", _by_exact_counts),

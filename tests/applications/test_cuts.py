@@ -244,9 +244,9 @@ def test_a_long_run_keeps_what_is_wanted() -> None:
     )
 
 
-def test_what_does_not_fit_the_square_root_gets_a_tree() -> None:
-    made = graph(vertices=100, horizon=1000, memory_limit=2**20)
-    assert made.mechanism in ("tree", "honaker")
+def test_what_does_not_fit_a_bank_gets_a_tree() -> None:
+    for memory_limit, fits in ((2**18, "bank"), (2**17, "tree")):
+        assert graph(vertices=100, horizon=1000, memory_limit=memory_limit).mechanism == fits
     with pytest.raises(et.ConfigurationError, match="memory_limit"):
         graph(vertices=1000, memory_limit=2**20)
 

@@ -11,6 +11,7 @@ from linear_streams import K4, NODES, SHAPES, made
 import evertally as et
 from evertally.applications.graph import CutGraph, DegreeVector, EdgeCount
 from evertally.counting.accumulate import AccumulatingProcess
+from evertally.counting.processes import PROCESSES
 from evertally.noise import ZeroNoise
 
 PUBLIC = [record[:2] for record in K4]
@@ -123,11 +124,13 @@ def test_declared_degrees_lower_the_charge_of_nodes() -> None:
     assert made(CutGraph, **declared).protected_unit == "node"
 
 
-@pytest.mark.parametrize("mechanism", ["sqrt", "tree", "honaker", "epoch-tree", "epoch-hybrid"])
+@pytest.mark.parametrize("mechanism", ["bank", "bank-open", "pure-blocks", "sqrt", "tree", "honaker", "epoch-tree"])
 def test_every_process_counts_on_demand(mechanism: str) -> None:
     """What is asked has the noise of its label: alone, watched or not, after a restart."""
-    horizon = None if mechanism.startswith("epoch") else 8
-    options = {"vertices": None, "horizon": horizon, "mechanism": mechanism, "key": et.simulation(4)}
+    record = PROCESSES[mechanism]
+    promise = et.PureDP(1.0) if mechanism == "pure-blocks" else et.ZCDP(0.5)
+    options = {"vertices": None, "horizon": 8 if record.bounded else None, "mechanism": mechanism}
+    options |= {"guarantee": promise, "key": et.simulation(4)}
     plain = made(DegreeVector, **options)
     watched = made(DegreeVector, watch=["x", "a"], **options)
     for records in ([("a", "b")], [], [("a", "c"), ("a", "b")]):

@@ -9,9 +9,8 @@ import pytest
 
 from benchmarks import formulas
 from evertally.counting.choose import Choice, build
-from evertally.counting.epochs import EPOCHS
 from evertally.counting.process import NoiseProcess
-from evertally.counting.processes import HYBRID_TARGET, Setting, hybrid_shares
+from evertally.counting.processes import Setting
 from evertally.counting.tree import TreeProcess, choose_radix
 from evertally.noise import ZeroNoise
 from evertally.privacy import ZCDP, Change, PureDP
@@ -71,26 +70,6 @@ def test_epoch_tree(charge):
         formulas.EpochTreeFormula(2048, charge is PURE),
         [*EPOCH_TICKS, 10**6, 2**32 - 2],
     )
-
-
-def test_epoch_hybrid():
-    inner, outer = hybrid_shares(GAUSS.exact_rho)
-    share = float(inner / (inner + outer))
-    chosen = formulas.EpochHybridFormula(2048, share, epochs=EPOCHS, target=HYBRID_TARGET)
-    agree(process("epoch-hybrid", GAUSS, None), chosen, EPOCH_TICKS, rel=1e-5)
-    # The share is a short fraction near the ideal one, which costs nothing that can be seen.
-    ideal = formulas.EpochHybridFormula(2048, epochs=EPOCHS, target=HYBRID_TARGET)
-    assert chosen.worst == pytest.approx(ideal.worst, rel=1e-3)
-
-
-def test_epoch_hybrid_goes_over_to_trees():
-    inner, outer = hybrid_shares(GAUSS.exact_rho)
-    setting_memory = 2 * 8 * 2**10  # room for square roots up to 2^10 ticks
-    noise = build(
-        Choice("epoch-hybrid", GAUSS), Setting(Change(1, 1, 1), None, 1, setting_memory), ZeroNoise().source()
-    )
-    formula = formulas.EpochHybridFormula(2**13, float(inner / (inner + outer)), sqrt_epochs=10)
-    agree(noise, formula, [1, 1000, 2047, 2048, 3000, 4095, 4096, 5000, 8191], rel=1e-5)
 
 
 def test_rounding_is_a_twelfth():

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks import formulas
-from evertally.bounds.square_root import S
 from evertally.theory.frontier import gaussian_frontier, pure_frontier
 
 HORIZONS = st.integers(1, 700)
@@ -46,12 +45,6 @@ def test_sqrt(horizon):
 @given(HORIZONS, st.booleans())
 def test_epoch_tree(horizon, pure):
     agrees_with_sums(formulas.EpochTreeFormula(horizon, pure))
-
-
-@settings(deadline=None, max_examples=40)
-@given(HORIZONS, st.integers(0, 9), st.none() | st.floats(0.05, 0.95))
-def test_epoch_hybrid(horizon, sqrt_epochs, share):
-    agrees_with_sums(formulas.EpochHybridFormula(horizon, share, sqrt_epochs=sqrt_epochs))
 
 
 COMPARISON = [  # factorization-counting 8.4: T, worst of sqrt and tree, root mean square of sqrt and tree
@@ -119,21 +112,11 @@ def test_the_pure_frontier_is_reproduced():
     assert found == 18
 
 
-def test_hybrid_against_a_known_horizon():
-    # At the end of an epoch of `target` ticks: (S_target + S_K)(S_target + S_k), below (S_target + S_K)^2.
-    hybrid = formulas.EpochHybridFormula(2**17 - 1, epochs=64)
-    s, big, small = S(2**16), S(64), S(16)
-    assert hybrid.variance(2**17 - 1) == pytest.approx((s + big) * (s + small))
-    assert hybrid.worst < s + big
-    assert hybrid.worst_tick() == 2**17 - 1
-
-
 def test_long_horizons_are_instant():
     for formula in (
         formulas.TreeFormula(2**40, 16),
         formulas.HonakerFormula(2**40),
         formulas.SqrtFormula(2**40),
         formulas.EpochTreeFormula(2**32 - 1),
-        formulas.EpochHybridFormula(2**32 - 1),
     ):
         assert 0 < formula.rms < formula.worst

@@ -46,7 +46,7 @@ def test_the_list_is_complete() -> None:
     assert len(set(names)) == len(names)
     made = [subject.make(simulation(0)) for subject in COLUMN_MECHANISMS]
     assert {type(mechanism) for mechanism in made} == {*SparseToo.__subclasses__(), *ColumnQuery.__subclasses__()}
-    assert {mechanism._plan.named for mechanism in made} == set(NAMES) - {"honaker", "epoch-hybrid"}
+    assert {mechanism._plan.named for mechanism in made} == set(NAMES) - {"honaker"}
     found = [subject.make(simulation(0)) for subject in UNKNOWN]
     ways = {(kind, way) for kind in (UnknownHistogram, UnknownTopK) for way in FINDING}
     assert {(type(mechanism), mechanism.mechanism) for mechanism in found} == ways

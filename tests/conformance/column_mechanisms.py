@@ -189,9 +189,12 @@ COLUMN_MECHANISMS: tuple[Subject, ...] = (
     # counters
     query(LARGEST, PURE, "tree"),
     query(LARGEST, CONCENTRATED, "sqrt"),
+    query(LARGEST, CONCENTRATED, "bank"),
+    query(LARGEST, CONCENTRATED, "bank-open", unlimited=True),
+    query(LARGEST, PURE, "pure-blocks"),
     query(LARGEST, PURE, "epoch-tree", unlimited=True),
     query(LARGEST, ZCDP(20.0, adversary="oblivious"), "tree", neighbours="independent"),
-    query(LEADERS, CONCENTRATED, "sqrt", RACE, max_per_event=1),
+    query(LEADERS, CONCENTRATED, "bank", RACE, max_per_event=1),
     query(LEADER, PURE, "tree", RACE, **USER),
     # partitions: every rule, with every law that it takes
     query(LARGEST, PURE, "rebased"),

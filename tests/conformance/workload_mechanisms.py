@@ -74,8 +74,11 @@ _HALF = 0.5 + 1e-5  # rounded to integers, by weights that are rounded themselve
 WORKLOAD_MECHANISMS: tuple[Subject, ...] = (
     _counter(_DECAY, _CONCENTRATED, 20, "root", _HALF),
     _counter(Decay("2/3", resolution="1/16"), _CONCENTRATED, None, "root", _HALF / 16),
+    _counter(_DECAY, _CONCENTRATED, 20, "bank", _HALF),
+    _counter(Decay("0.99", resolution="1/16"), _CONCENTRATED, 20, "bank", _HALF / 16),
     _counter(_WINDOW, _CONCENTRATED, 20, "root", 0.0),
     _counter(_WINDOW, _PURE, 20, "tree", 0.0),
+    _counter(_WINDOW, _CONCENTRATED, 20, "bank", 0.0),
     _counter(Average("1/100"), _CONCENTRATED, 20, "sqrt", 0.005),
     _counter(Toeplitz(["1", "-2/3", "1/3"]), _PURE, None, "input", _HALF),
     _columns(

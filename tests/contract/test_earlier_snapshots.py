@@ -17,6 +17,8 @@ import pytest
 import evertally as et
 
 SNAPSHOTS: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "earlier_snapshots.json").read_text())
+# Streams without a horizon with mechanism="epoch-hybrid", which an earlier version had.
+GONE: dict[str, str] = json.loads((Path(__file__).parent / "gone_snapshots.json").read_text())
 
 
 @pytest.mark.parametrize("name", SNAPSHOTS)
@@ -26,3 +28,11 @@ def test_a_stream_goes_on_with_the_noise_that_it_began_with(name: str) -> None:
     assert mechanism.mechanism == kept["mechanism"]
     released = [mechanism.step(x).value for x in kept["inputs"]]
     assert json.loads(json.dumps(released)) == kept["released"]
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_a_stream_whose_process_is_gone_is_refused_and_sent_back(name: str) -> None:
+    with pytest.raises(
+        et.ConfigurationError, match=r"'epoch-hybrid' any more: continue .* with the version that began it"
+    ):
+        et.restore(base64.b64decode(GONE[name]), key=et.simulation(1))

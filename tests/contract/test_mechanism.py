@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import evertally as et
 from evertally.contract.inputs import as_integers
 from evertally.contract.ticks import LAST_TICK
-from evertally.counting.processes import HYBRID_TARGET, OURS
+from evertally.counting.processes import COMPARED_AT, OURS
 from evertally.errors import ConfigurationError, HorizonExceeded, ReplayRefused
 from evertally.noise import ZeroNoise
 
@@ -43,17 +43,21 @@ REFUSED = [
     {"mechanism": "binary"},
     {"mechanism": "Tree"},
     {"guarantee": PURE, "mechanism": "sqrt"},
-    {"guarantee": PURE, "horizon": None, "mechanism": "epoch-hybrid"},
+    {"guarantee": PURE, "mechanism": "bank"},
+    {"guarantee": PURE, "horizon": None, "mechanism": "bank-open"},
+    {"mechanism": "pure-blocks"},
+    {"horizon": None, "mechanism": "epoch-hybrid"},  # of an earlier version
+    {"horizon": None, "mechanism": "bank"},
     {"horizon": None, "mechanism": "tree"},
     {"horizon": None, "mechanism": "honaker"},
     {"horizon": None, "mechanism": "sqrt"},
     {"horizon": 10, "mechanism": "epoch-tree"},
-    {"horizon": 10, "mechanism": "epoch-hybrid"},
+    {"horizon": 10, "mechanism": "bank-open"},
     {"horizon": 2**22 + 1, "mechanism": "sqrt", "memory_limit": 2**40},
     {"horizon": 1000, "mechanism": "sqrt", "memory_limit": 7999},
     {"horizon": 1000, "mechanism": "honaker", "memory_limit": 639},
     {"mechanism": "tree", "memory_limit": 7},
-    {"horizon": None, "mechanism": "epoch-hybrid", "memory_limit": 100},
+    {"horizon": None, "mechanism": "bank-open", "memory_limit": 79},
     {"memory_limit": 0},
     {"memory_limit": 1.5},
     {"mechanism": "tree", "radix": 1},
@@ -75,11 +79,13 @@ REFUSED = [
     {"unit": "user", "max_events_per_user": 0},
     {"max_window": -1},
     {"max_window": 2.5},
-    # noise scales outside of [0.1, 2^40]
-    {"guarantee": et.PureDP(1000), "horizon": 1},
-    {"guarantee": et.PureDP(Fraction(1, 2**41))},
+    # noise scales outside of [0.1, 2^40] on the integers, noise beyond 2^50 on the reals
+    {"guarantee": et.PureDP(1000), "horizon": 1, "mechanism": "tree"},
+    {"guarantee": et.PureDP(Fraction(1, 2**41)), "mechanism": "tree"},
+    {"guarantee": et.PureDP(Fraction(1, 2**50))},
     {"guarantee": et.ZCDP(10**6), "mechanism": "tree"},
-    {"guarantee": et.ZCDP(Fraction(1, 2**90))},
+    {"guarantee": et.ZCDP(Fraction(1, 2**90)), "mechanism": "tree"},
+    {"guarantee": et.ZCDP(Fraction(1, 2**100))},
     {"guarantee": et.ZCDP(Fraction(1, 2**60)), "mechanism": "sqrt"},
 ]
 
@@ -147,7 +153,7 @@ def test_ticks_outside_of_the_stream_have_no_error(t: Any) -> None:
 @pytest.mark.parametrize("horizon", [1, 2, 3, 10, None])
 def test_auto_takes_the_smallest_deviation(guarantee: Any, horizon: int | None) -> None:
     def worst(c: et.Counter) -> float:
-        deviation = c.stddev(2 * HYBRID_TARGET - 1) if horizon is None else c.noise.worst().stddev
+        deviation = c.stddev(2 * COMPARED_AT - 1) if horizon is None else c.noise.worst().stddev
         assert deviation is not None
         return deviation
 
@@ -163,21 +169,29 @@ def test_auto_takes_the_smallest_deviation(guarantee: Any, horizon: int | None) 
 
 def test_auto_passes_over_processes_whose_scale_is_out_of_range() -> None:
     """The square root works on a grid of 2^-16: its variance is out of range long before that of a tree, or in range
-    long after."""
+    long after. A bank is refused where its whole path might leave the range of exact numbers."""
     wide = {"guarantee": et.ZCDP(0.01), "horizon": 1000, "max_weight": 2**23}
     with pytest.raises(ConfigurationError):
         counter(mechanism="sqrt", **wide)
-    assert counter(**wide).mechanism in ("tree", "honaker")
+    assert counter(**wide).mechanism == "bank"
+    wider = {"guarantee": et.ZCDP(Fraction(1, 2**27)), "horizon": 2**14, "max_weight": 2**25}
+    for name in ("sqrt", "bank"):
+        with pytest.raises(ConfigurationError):
+            counter(mechanism=name, **wider)
+    assert counter(**wider).mechanism in ("tree", "honaker")
     narrow = {"guarantee": et.ZCDP(1000), "horizon": 100}
     with pytest.raises(ConfigurationError):
         counter(mechanism="tree", **narrow)
-    assert counter(**narrow).mechanism == "sqrt"
+    assert counter(**narrow).mechanism == "bank"
 
 
 def test_auto_falls_back_to_trees_where_memory_ends() -> None:
-    assert counter(horizon=10**4, memory_limit=8 * 10**4).mechanism == "sqrt"
-    assert counter(horizon=10**4, memory_limit=8 * 10**4 - 1).mechanism == "honaker"
-    assert counter(horizon=10**4, memory_limit=100).mechanism == "tree"
+    assert counter(horizon=10**4, memory_limit=48).mechanism == "bank"
+    assert counter(horizon=10**4, memory_limit=47).mechanism == "tree"
+    assert counter(horizon=None, memory_limit=80).mechanism == "bank-open"
+    assert counter(horizon=None, memory_limit=79).mechanism == "epoch-tree"
+    assert counter(guarantee=PURE, horizon=10**4).mechanism == "pure-blocks"
+    assert counter(guarantee=PURE, horizon=10**4, memory_limit=100).mechanism == "tree"
     assert not len(counter(horizon=10**4, memory_limit=20).noise._latest), "noise is drawn again, not kept"
 
 

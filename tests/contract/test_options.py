@@ -13,6 +13,7 @@ import evertally as et
 from evertally import statistics
 from evertally.contract.mechanism import Mechanism
 from evertally.contract.options import option, statistic
+from evertally.counting.processes import PROCESSES
 from evertally.integers import own_integer, whole
 
 CLASSES = [getattr(statistics, name) for name in statistics.__all__]
@@ -58,7 +59,7 @@ def test_a_misspelt_option_is_met_with_a_hint(cls: type) -> None:
 def test_a_shown_mechanism_says_what_it_is_and_nothing_else() -> None:
     counter = et.Counter(guarantee=et.PureDP(1.0), horizon=9, key=et.simulation(1))
     counter.step(123456)
-    assert repr(counter) == "<Counter 'counter' of stream 'stream': tree, PureDP(epsilon=1.0), tick 1 of 9>"
+    assert repr(counter) == "<Counter 'counter' of stream 'stream': pure-blocks, PureDP(epsilon=1.0), tick 1 of 9>"
     assert "not made" in repr(object.__new__(et.Counter))
 
 
@@ -183,7 +184,7 @@ def test_the_plan_promises_what_the_class_promises(horizon: int | None, guarante
     tick = 2**16 if horizon is None else None
     for cls in (et.MaxSum, et.SumSelect):
         for way in et.plan(cls, 6, guarantee=guarantee, horizon=horizon, max_events_per_tick=9).fitting:
-            if way.name in ("tree", "honaker", "sqrt", "epoch-tree", "epoch-hybrid"):
+            if way.name in PROCESSES:
                 made = cls(6, guarantee=guarantee, horizon=horizon, mechanism=way.name, key=et.simulation(1))
                 assert way.bound == pytest.approx(made.error_bound(0.05, tick))
 

@@ -21,7 +21,9 @@ PROCESSES = [
     ("honaker", et.PureDP(1), T),
     ("sqrt", et.ZCDP(0.5), T),
     ("epoch-tree", et.PureDP(1), None),
-    ("epoch-hybrid", et.ZCDP(0.5), None),
+    ("bank", et.ZCDP(0.5), T),
+    ("bank-open", et.ZCDP(0.5), None),
+    ("pure-blocks", et.PureDP(1), T),
 ]
 
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 GRID = 2**16
-EPOCHS = 32
 
 Address = tuple[str, int]
 Statistic = dict[Address, list[int]]  # noisy sum -> its coefficient on each tick (index 0 is tick 1)
@@ -160,7 +159,7 @@ def sqrt_sums(T: int, lane: str = "sqrt") -> Statistic:
     return {(lane, t): [r[t - j] if j <= t else 0 for j in range(1, T + 1)] for t in range(1, T + 1)}
 
 
-def epoch_sums(T: int, inner: dict[int, Statistic], outer: bool) -> Statistic:
+def epoch_sums(T: int, inner: dict[int, Statistic]) -> Statistic:
     """Epoch k covers the ticks 2^k .. 2^(k+1) - 1."""
     found: Statistic = {}
     last = T.bit_length()
@@ -169,21 +168,21 @@ def epoch_sums(T: int, inner: dict[int, Statistic], outer: bool) -> Statistic:
         for address, coefficients in inner[k].items():
             before = 2**k - 1
             found[address] = [0] * before + coefficients + [0] * (T - before - len(coefficients))
-    if outer:
-        r = integer_factor(EPOCHS)
-        for e in range(1, last + 1):
-            found["outer", e] = [r[e - 1 - (t.bit_length() - 1)] if t.bit_length() <= e else 0 for t in range(1, T + 1)]
     return found
 
 
 def epoch_tree_sums(T: int) -> Statistic:
-    return epoch_sums(T, {k: tree_sums(2**k, 2, f"epoch-{k}") for k in range(T.bit_length())}, outer=False)
+    return epoch_sums(T, {k: tree_sums(2**k, 2, f"epoch-{k}") for k in range(T.bit_length())})
 
 
-def epoch_hybrid_sums(T: int, radix_from: int | None = None, radix: Any = None) -> Statistic:
-    """Square roots inside; from epoch `radix_from` on, trees of radix `radix(k)`."""
-    inner = {}
-    for k in range(T.bit_length()):
-        tree = radix_from is not None and k >= radix_from
-        inner[k] = tree_sums(2**k, radix(k), f"epoch-{k}") if tree else sqrt_sums(2**k, f"epoch-{k}")
-    return epoch_sums(T, inner, outer=True)
+def bank_columns(a: Any, K: Any, r: Any) -> list[list[Fraction]]:
+    """R of a bank in rational numbers: column j is the innovation sequence of a unit step (optimal-counting 2.1)."""
+    columns = []
+    for j in range(len(a)):
+        xi, column = [Fraction(0)] * len(a[0]), [Fraction(0)] * j
+        for t in range(j, len(a)):
+            nu = 1 - sum((x * y for x, y in zip(a[t], xi, strict=True)), Fraction(0))
+            column.append(nu / r[t])
+            xi = [x * y + z * nu for x, y, z in zip(a[t], xi, K[t], strict=True)]
+        columns.append(column)
+    return columns

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from counting_reference import bank_columns
 from planted_ties import planted_tie, unrolled
 
 import evertally as et
@@ -47,20 +48,6 @@ def test_within_three_thousandths_of_the_least() -> None:
         assert bank.states <= 8
 
 
-def exact_columns(bank: Bank) -> list[list[Fraction]]:
-    """R in rational numbers: column j is the innovation sequence of a unit step (2.1)."""
-    a, K, r = unrolled(bank)
-    columns = []
-    for j in range(len(a)):
-        xi, column = [Fraction(0)] * bank.states, [Fraction(0)] * j
-        for t in range(j, len(a)):
-            nu = 1 - sum((x * y for x, y in zip(a[t], xi, strict=True)), Fraction(0))
-            column.append(nu / r[t])
-            xi = [x * y + z * nu for x, y, z in zip(a[t], xi, K[t], strict=True)]
-        columns.append(column)
-    return columns
-
-
 def exact_filter(bank: Bank) -> list[list[Fraction]]:
     """L in rational numbers, by impulses."""
     a, K, r = unrolled(bank)
@@ -80,7 +67,7 @@ def exact_filter(bank: Bank) -> list[list[Fraction]]:
 @pytest.mark.parametrize(("T", "Q", "least"), [(8, 2, 0.1430), (20, 3, 0.0619)])
 def test_the_certificate_is_above_the_exact_sensitivity(T: int, Q: int, least: float) -> None:
     bank = build_bank(T, Q)
-    columns = exact_columns(bank)
+    columns = bank_columns(*unrolled(bank))
     true = max(sum((x * x for x in column), Fraction(0)) for column in columns)
     bound = Fraction(certified(bank))
     assert 0 <= bound / true - 1 < Fraction(1, 10**11)
@@ -100,7 +87,7 @@ def test_the_certificate_of_any_numbers() -> None:
         T, Q = int(rng.integers(1, 12)), int(rng.integers(1, 4))
         K = rng.dirichlet(np.ones(Q), T) * (1 - 2.0**-48)
         bank = Bank(rng.random((T, Q)) ** 0.1, K, np.exp(rng.uniform(-9, 9, T)), np.ones(T, dtype=np.int64))
-        true = max(sum((x * x for x in column), Fraction(0)) for column in exact_columns(bank))
+        true = max(sum((x * x for x in column), Fraction(0)) for column in bank_columns(*unrolled(bank)))
         assert 0 <= Fraction(certified(bank)) / true - 1 < Fraction(1, 10**8)
 
 
@@ -182,11 +169,11 @@ def test_balls_lead_to_the_same_integers() -> None:
     noise = small.advance(120)
     for tick in (1, 2, 31, 32, 33, 120):
         for column in (0, 1):
-            assert small._path.settled(column, [tick])[0] == noise[tick - 1, column]
+            assert small._path.by_balls(column, [tick])[0] == noise[tick - 1, column]
 
 
 def test_wider_bounds_lead_to_the_same_integers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bounds times 1e6, so that many ticks are left to balls: no integer changes."""
+    """Bounds times 1e6, so that many ticks are left open: no integer changes."""
     expected = process(40, 2).advance(40)
     run = kernels.compiled("filtered")
     redone = []

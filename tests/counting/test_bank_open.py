@@ -99,7 +99,7 @@ def test_a_bound_for_all_ticks_needs_no_horizon() -> None:
     counter = et.Counter(guarantee=et.ZCDP(0.5), horizon=None, mechanism="bank-open", key=et.simulation(1))
     bounds = [counter.error_bound(0.05, tick=tick) for tick in (1, 1000, 2**20, 2**30)]
     assert bounds == sorted(bounds)
-    tree = et.Counter(guarantee=et.ZCDP(0.5), horizon=None, mechanism="epoch-hybrid", key=et.simulation(1))
+    tree = et.Counter(guarantee=et.ZCDP(0.5), horizon=None, mechanism="epoch-tree", key=et.simulation(1))
     assert bounds[1] < tree.error_bound(0.05, tick=1000)
 
 

@@ -12,23 +12,25 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import flint
 import numpy as np
 import pytest
 from counting_reference import (
-    EPOCHS,
     Statistic,
-    epoch_hybrid_sums,
+    bank_columns,
     epoch_tree_sums,
     honaker_sums,
     integer_factor,
     sqrt_sums,
     tree_sums,
 )
+from flint import arb, fmpq
+from planted_ties import unrolled
 
 import evertally as et
 from evertally.counting.choose import build, choose
 from evertally.counting.process import node_law
-from evertally.counting.processes import Setting, hybrid_shares
+from evertally.counting.processes import Setting
 from evertally.counting.tree import choose_radix
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Recording, ZeroNoise
 from evertally.privacy import Change
@@ -131,31 +133,6 @@ def test_epoch_tree(budget: Any) -> None:
         assert epoch[0] == max(epoch)
 
 
-@pytest.mark.parametrize("budget", BUDGETS[2:], ids=repr)
-@pytest.mark.parametrize("memory", [2**20, 900])
-def test_epoch_hybrid(budget: Any, memory: int) -> None:
-    T = 511
-    setting = Setting(CHANGE, None, 1, memory)
-    recording = recorded(budget, setting, "epoch-hybrid", T)
-    # in 900 bytes the square roots of epochs 0 to 5 find room; from epoch 6 on there are trees
-    first_tree = 6 if memory == 900 else None
-    sums = epoch_hybrid_sums(T, first_tree, lambda k: choose_radix(2**k, "exact", pure=False))
-    # The outer square root is drawn ahead for all 32 epochs: count what ticks up to T will lose there one day.
-    r = integer_factor(EPOCHS)
-    for e in range(10, EPOCHS + 1):
-        sums["outer", e] = [r[e - t.bit_length()] for t in range(1, T + 1)]
-    total = losses(recording, sums, CHANGE)
-    check(total, amount(budget))  # tight at tick 1; an event of a later epoch moves fewer outer sums
-    assert total[0] == max(total)
-    inner, outer = hybrid_shares(budget.exact_rho)
-    assert inner + outer == budget.exact_rho
-    inside = Recording(ZeroNoise())
-    inside.draws += [entry for entry in recording.draws if entry.lane != "outer"]
-    alone = losses(inside, sums, CHANGE)
-    for k in range(9):
-        check(alone[2**k - 1 : 2 ** (k + 1) - 1], inner)
-
-
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 def test_scales_are_rounded_up(budget: Any) -> None:
     for nodes in range(1, 200):
@@ -256,7 +233,7 @@ def test_independent_neighbours_pay_for_every_column() -> None:
     "guarantee", [et.ApproxDP(1.0, 1e-6), et.ApproxDP(0.1, 1e-2, force=True), et.ApproxZCDP(0.2, 1e-9)]
 )
 def test_converted_guarantees_are_covered_by_what_is_paid(guarantee: Any) -> None:
-    for mechanism in ("auto", "tree", "honaker", "sqrt"):
+    for mechanism in ("tree", "honaker", "sqrt"):
         made = et.Counter(guarantee=guarantee, horizon=100, mechanism=mechanism, key=et.simulation(0))
         assert guarantee.covers(made.charge)
         recording = Recording(ZeroNoise())
@@ -269,3 +246,33 @@ def test_converted_guarantees_are_covered_by_what_is_paid(guarantee: Any) -> Non
             "sqrt": lambda: sqrt_sums(100),
         }[made.mechanism]()
         check(losses(recording, sums, Change(1, 1, 1)), amount(made.charge))
+
+
+@pytest.mark.parametrize("guarantee", [et.ApproxDP(1.0, 1e-6), et.ApproxDP(0.1, 1e-2, force=True)])
+def test_a_bank_alone_fills_its_promise(guarantee: Any) -> None:
+    """optimal-counting 2.2: by the exact curve of mu = D2 sqrt(S)/sigma, in balls, and not by much less."""
+    made = et.Counter(guarantee=guarantee, horizon=10, mechanism="bank", key=et.simulation(0), max_weight=3)
+    assert made.charge == guarantee
+    assert guarantee.covers(made.charge)
+    noise: Any = made.noise
+    sharpest = max(sum((x * x for x in column), Fraction(0)) for column in bank_columns(*unrolled(noise.bank)))
+    mu_squared = 9 * sharpest / Fraction(noise.sigma) ** 2
+    with flint.ctx.workprec(200):
+        mu, epsilon = arb(fmpq(mu_squared.numerator, mu_squared.denominator)).sqrt(), arb(guarantee.epsilon)
+
+        def normal(x: arb) -> arb:
+            return (-x / arb(2).sqrt()).erfc() / 2
+
+        lost = normal(mu / 2 - epsilon / mu) - epsilon.exp() * normal(-mu / 2 - epsilon / mu)
+        assert lost <= arb(guarantee.delta)
+        assert lost >= arb(guarantee.delta) * (1 - arb(2) ** -25)
+
+
+def test_auto_takes_the_least_deviation_of_both_noises_and_pays_for_it() -> None:
+    gauss, laplace = et.ApproxDP(0.1, 1e-2, force=True), et.ApproxDP(1.0, 1e-6)
+    assert [
+        (made.mechanism, made.charge)
+        for made in (et.Counter(guarantee=g, horizon=100, key=et.simulation(0)) for g in (gauss, laplace))
+    ] == [("bank", gauss), ("pure-blocks", et.PureDP(1))]
+    counter = et.Counter(guarantee=et.ApproxZCDP(0.2, 1e-9), horizon=100, key=et.simulation(0))
+    assert (counter.mechanism, counter.charge) == ("bank", et.ZCDP(0.2))

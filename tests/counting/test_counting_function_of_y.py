@@ -15,7 +15,6 @@ from counting_reference import (
     GRID,
     Planted,
     Statistic,
-    epoch_hybrid_sums,
     epoch_tree_sums,
     honaker_sums,
     sqrt_sums,
@@ -25,11 +24,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evertally as et
-from evertally.counting.tree import choose_radix
 
 Z = st.one_of(st.integers(-8, 8), st.integers(-(2**21), 2**21), st.integers(-(2**15), 2**15).map(lambda k: k * 2**15))
-
-LOW_MEMORY = 900  # bytes: the epoch hybrid then has square roots up to epoch 5 and trees from epoch 6 on
 
 
 def make(mechanism: str, horizon: int | None, columns: int, key: Planted, **options: object) -> et.VectorCounter:
@@ -107,26 +103,6 @@ def test_epoch_tree(data: st.DataObject, T: int, mechanism: str) -> None:
     z, x, other = drawn(data, sums, T, 2)
     # closing the last epoch draws nothing that is not in the sums
     check(lambda key: make(mechanism, None, 2, key), sums, z, x, other)
-
-
-@settings(deadline=None, max_examples=60, derandomize=True)
-@given(st.data(), st.sampled_from([1, 3, 7, 15, 31, 63]))
-def test_epoch_hybrid(data: st.DataObject, T: int) -> None:
-    sums = epoch_hybrid_sums(T)
-    # the square roots inside and outside are made ahead in blocks: the outer one for all 32 epochs
-    sums |= {("outer", e): [0] * T for e in range(T.bit_length() + 1, 33)}
-    z, x, other = drawn(data, sums, T, 2)
-    check(lambda key: make("epoch-hybrid", None, 2, key), sums, z, x, other)
-
-
-@settings(deadline=None, max_examples=20, derandomize=True)
-@given(st.data())
-def test_epoch_hybrid_with_trees_in_long_epochs(data: st.DataObject) -> None:
-    T = 127
-    sums = epoch_hybrid_sums(T, radix_from=6, radix=lambda k: choose_radix(2**k, "exact", pure=False))
-    sums |= {("outer", e): [0] * T for e in range(8, 33)}
-    z, x, other = drawn(data, sums, T, 1)
-    check(lambda key: make("epoch-hybrid", None, 1, key, memory_limit=LOW_MEMORY), sums, z, x, other)
 
 
 # -- forced ties of the square root ------------------------------------------------------------------------------------

@@ -242,3 +242,16 @@ def test_half_the_variance_of_a_tree() -> None:
             for name in ("pure-blocks", "tree")
         ]
         assert made[0] < made[1] / 2
+
+
+@pytest.mark.parametrize("T", [40, 400])
+def test_the_whole_path_stays_below_its_joint_bound(T: int) -> None:
+    process = PureBlocksProcess(
+        PureDP(1), Change(2, 2, 1), horizon=T, columns=2000, source=simulation(5).source("joint")
+    )
+    largest = np.abs(process.advance(T)).max(axis=0)
+    for beta in (0.5, 0.05):
+        bound = process.joint_radius(beta)
+        assert np.mean(largest > bound) <= beta
+        assert bound < process.worst().radius(beta / T)
+    assert bound < 1.3 * np.quantile(largest, 0.95), "and says something"

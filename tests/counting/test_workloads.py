@@ -13,6 +13,8 @@ from flint import arb_series
 from workload_mutants import (
     MUTANTS,
     Probe,
+    bank_probe,
+    coarse_weights_probe,
     endless_probe,
     first_event_probe,
     function_of_y_probe,
@@ -24,6 +26,8 @@ from workload_mutants import (
 
 import evertally as et
 from evertally.balls import at_precision, with_terms
+from evertally.counting import bank
+from evertally.counting.bank_schedule import build_bank
 from evertally.counting.fourier import convolve
 from evertally.counting.sqrt_factor import GRID_BITS
 from evertally.counting.toeplitz import ToeplitzProcess, law_of
@@ -247,7 +251,22 @@ def test_windows_are_differences_of_running_totals() -> None:
     sums = np.cumsum(inputs) + noise
     lagged = np.concatenate([np.zeros(6, dtype=np.int64), sums[:-6]])
     assert np.array_equal(made.run(inputs), sums - lagged)
-    assert [way.name for way in made.ways() if not way.refused] == ["input", "tree", "honaker"]
+    assert [way.name for way in made.ways() if not way.refused] == ["input", "pure-blocks", "tree", "honaker"]
+
+
+def test_a_window_keeps_the_coefficients_that_it_began_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of both of its ends: restored by another version, and after an interrupted call."""
+    begun, calm = (counter(Window(6), mechanism="bank", horizon=40, guarantee=et.ZCDP(0.5)) for _ in range(2))
+    for ticks in (3, 12):  # with and without a tick to look back on
+        assert (begun.run([1] * ticks) == calm.run([1] * ticks)).all()
+        with monkeypatch.context() as other_version:
+            other_version.setattr(bank, "build_bank", lambda horizon: build_bank(horizon, 2))
+            begun = et.restore(begun.snapshot(), key=begun.key)
+            assert begun.step(2).value == calm.step(2).value
+            begun._engine.go_back(begun.tick, begun._kept.played.state)
+            assert begun.step(3).value == calm.step(3).value
+    with pytest.raises(et.StateError):
+        begun._engine.noise.recall(5, b"no coefficients at all")
 
 
 def test_an_average_is_the_running_total_divided() -> None:
@@ -347,4 +366,5 @@ def test_every_planted_mistake_is_noticed(plant: Callable[[], Any], probe: Probe
 
 
 def test_probes_find_nothing_without_a_mistake() -> None:
-    assert [probe() for probe in (endless_probe, first_event_probe)] == [None, None]
+    for probe in (endless_probe, first_event_probe, bank_probe, coarse_weights_probe):
+        assert probe() is None

@@ -15,13 +15,17 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from decay_reference import losses_of_weights
 
-from evertally.counting import sqrt_factor, toeplitz, toeplitz_factor, weighing
+from evertally.counting import bank_decay, sqrt_factor, toeplitz, toeplitz_factor, weighing, workloads
+from evertally.counting.bank_certificate import certified
+from evertally.counting.bank_decay import DecayBankProcess
+from evertally.counting.bank_schedule import build_bank
 from evertally.counting.toeplitz import ToeplitzProcess, law_of
 from evertally.counting.toeplitz_factor import ToeplitzFactor, root_factor
 from evertally.counting.weighing import AgeEngine
 from evertally.counting.workloads import ByAge, Decay, Toeplitz, Window
-from evertally.noise import DiscreteGaussian, Law
+from evertally.noise import DiscreteGaussian, Law, ZeroNoise
 from evertally.privacy import ZCDP, Change, Contribution, change
 
 RHO = Fraction(1, 2)
@@ -72,6 +76,35 @@ def first_event_probe() -> str | None:
     law = toeplitz.law_of(ZCDP(RHO), Change(1, 1, 1), factor)
     lost = losses(factor, law, np.eye(64, dtype=np.int64))
     return None if RHO * Fraction(999, 1000) < lost <= RHO else f"an event loses {float(lost):.6f}"
+
+
+def of_an_event_on_a_bank(ticks: int = 10) -> Fraction:
+    """What one event loses by the coefficients, the scale and the weights that the program uses, in parts of 2 rho."""
+    workload = Decay("0.9")
+    for kept in (bank_decay._sensitivity, bank_decay._grown):
+        kept.cache_clear()
+    made = DecayBankProcess(ZCDP(RHO), Change(1, 1, 1), workload, horizon=ticks, columns=1, source=ZeroNoise().source())
+    for kept in (bank_decay._sensitivity, bank_decay._grown):
+        kept.cache_clear()
+    weights = [Fraction(weight) for weight in (*workload.series().weights, *[0] * ticks)[:ticks]]
+    return losses_of_weights(made.bank, weights) / Fraction(made.sigma) ** 2 / (2 * RHO)
+
+
+def bank_probe() -> str | None:
+    """One event on a decaying bank: no more than is paid, and nearly all of it."""
+    lost = of_an_event_on_a_bank()
+    return None if Fraction(999, 1000) < lost <= 1 else f"an event loses {float(lost):.6f} of what is paid"
+
+
+def coarse_weights_probe() -> str | None:
+    """The same with weights in quarters: they are far from powers, and what they are must be paid for."""
+    workloads._powers.cache_clear()
+    try:
+        with mock.patch.object(workloads, "WEIGHT_BITS", 2):
+            lost = of_an_event_on_a_bank()
+    finally:
+        workloads._powers.cache_clear()
+    return None if lost <= 1 else f"an event loses {float(lost):.6f} of what is paid"
 
 
 @contextmanager
@@ -202,6 +235,16 @@ def rests_forgotten_in_ties() -> Any:
     return mock.patch.object(ToeplitzFactor, "rounded", lambda self, z, rest=0, cut=False: right(self, z, 0, cut))
 
 
+def sensitivity_without_decay() -> Any:
+    """A decaying bank with the noise for the columns of the bank of a running total (optimal-counting 7)."""
+    return mock.patch.object(bank_decay, "certified", lambda bank, lam: certified(build_bank(bank.horizon)))
+
+
+def weights_taken_for_powers() -> Any:
+    """A decaying bank charged as if its weights were the powers of lambda (additions 11: sum |h_k|)."""
+    return mock.patch.object(bank_decay, "spill", return_value=Fraction(1))
+
+
 MUTANTS: list[tuple[Callable[[], Any], Probe]] = [
     (l2_over_time, lambda: user_probe(Window(3))),
     (norm_of_the_running_total, first_event_probe),
@@ -209,4 +252,6 @@ MUTANTS: list[tuple[Callable[[], Any], Probe]] = [
     (truncated_norm, endless_probe),
     (sum_rounded_first, function_of_y_probe),
     (rests_forgotten_in_ties, function_of_y_probe),
+    (sensitivity_without_decay, bank_probe),
+    (weights_taken_for_powers, coarse_weights_probe),
 ]

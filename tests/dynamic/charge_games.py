@@ -1,7 +1,8 @@
 """What all small neighbouring streams lose against the noise that the processes really draw, in exact fractions.
 
 The noisy sums of a process are those of `counting_reference`; laws and addresses are what the process asked its source
-for. The loss of a difference D of rows is the sum over its noisy sums of |sum . D|/b, or (sum . D)^2/(2 sigma^2).
+for. The loss of a difference D of rows is the sum over its noisy sums of |sum . D|/b, or (sum . D)^2/(2 sigma^2). Banks
+and blocks have real noise, and sums by the numbers that they were built with.
 """
 
 from __future__ import annotations
@@ -13,17 +14,19 @@ from typing import Any
 import numpy as np
 
 from counting.counting_reference import (
-    EPOCHS,
     Statistic,
-    epoch_hybrid_sums,
+    bank_columns,
     epoch_tree_sums,
     honaker_sums,
-    integer_factor,
     sqrt_sums,
     tree_sums,
 )
+from counting.planted_ties import unrolled
+from evertally.counting.bank import BankProcess
+from evertally.counting.block_table import GRID
 from evertally.counting.choose import Choice, build
 from evertally.counting.processes import Setting
+from evertally.counting.pure_blocks import PureBlocksProcess
 from evertally.dynamic.presence import Multiplicities, Named, Presence
 from evertally.encode.updates import Arrivals
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Recording, ZeroNoise
@@ -33,14 +36,6 @@ T = 7  # an epoch ends there
 RHO, EPSILON = ZCDP(Fraction(1, 3)), PureDP(Fraction(7, 10))
 
 
-def _hybrid() -> Statistic:
-    sums = epoch_hybrid_sums(T)
-    r = integer_factor(EPOCHS)
-    for e in range(T.bit_length() + 1, EPOCHS + 1):
-        sums["outer", e] = [r[e - t.bit_length()] for t in range(1, T + 1)]
-    return sums
-
-
 # name, process, radix, noisy sums, budgets
 PROCESSES: dict[str, tuple[str, Any, Statistic, tuple[Any, ...]]] = {
     "sqrt": ("sqrt", "formula", sqrt_sums(T), (RHO,)),
@@ -48,13 +43,16 @@ PROCESSES: dict[str, tuple[str, Any, Statistic, tuple[Any, ...]]] = {
     "tree, radix 3": ("tree", 3, tree_sums(T, 3), (RHO, EPSILON)),
     "honaker": ("honaker", "formula", honaker_sums(T), (RHO, EPSILON)),
     "epoch tree": ("epoch-tree", "formula", epoch_tree_sums(T), (RHO, EPSILON)),
-    "epoch hybrid": ("epoch-hybrid", "formula", _hybrid(), (RHO,)),
 }
 
 
-def worst_losses(differences: np.ndarray, change: Change) -> dict[str, Fraction]:
-    """Of each process and budget the largest loss, as a part of what is charged. Differences: (n, T, columns)."""
+def worst_losses(differences: np.ndarray, change: Change, split: Change | None = None) -> dict[str, Fraction]:
+    """Of each process and budget the largest loss, as a part of what is charged: `change`, or `split` where less is
+    proved of a process. Differences: (n, T, columns)."""
     found = {}
+    for name, worst, budget in (("bank", _of_bank, RHO), ("pure-blocks", _of_blocks, EPSILON)):
+        made: Any = build(Choice(name, budget), Setting(change, T, 1, 2**20, split=split), ZeroNoise().source())
+        found[f"{name}, {budget!r}"] = worst(differences, made)
     for name, (process, radix, sums, budgets) in PROCESSES.items():
         horizon = None if process.startswith("epoch") else T
         for budget in budgets:
@@ -81,6 +79,26 @@ def _worst(differences: np.ndarray, recording: Recording, sums: Statistic) -> Fr
             units.append(1 / (2 * law.sigma_squared))
             sizes.append((moved**2).sum(axis=(1, 2)))
     return max(sum(int(q) * unit for q, unit in zip(row, units, strict=True)) for row in np.unique(sizes, axis=1).T)
+
+
+def _of_bank(differences: np.ndarray, made: BankProcess) -> Fraction:
+    columns = bank_columns(*unrolled(made.bank))
+    gram = [
+        [sum((x * y for x, y in zip(one, other, strict=True)), Fraction(0)) for other in columns] for one in columns
+    ]
+    # The loss is linear in D D^T. Floats find the largest to a millionth; among those fractions decide.
+    crossed = np.unique(differences @ differences.transpose(0, 2, 1), axis=0)
+    near = np.einsum("nst,st->n", crossed, np.array(gram, dtype=float))
+    largest = crossed[near >= near.max() * (1 - 1e-6)]
+    squared = max(sum(int(one[s, t]) * gram[s][t] for s in range(T) for t in range(T)) for one in largest)
+    return squared / (2 * Fraction(made.sigma) ** 2) / RHO.exact_rho
+
+
+def _of_blocks(differences: np.ndarray, made: PureBlocksProcess) -> Fraction:
+    (level,) = made._levels
+    table = np.concatenate([np.diag(level.table.d), level.table.dense])[:, :T]
+    largest = int(np.abs(table @ differences).sum(axis=(1, 2)).max())
+    return Fraction(largest, GRID) / Fraction(level.scale) / EPSILON.exact_epsilon
 
 
 def rows(presence: Presence[Any], ticks: Iterable[Iterable[tuple[int, int, Any]]], cells: int) -> np.ndarray:

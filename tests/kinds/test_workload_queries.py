@@ -47,7 +47,7 @@ _WEIGHED = queries_text(
 def test_a_stream_of_workloads(write_spec: WriteSpec) -> None:
     path = write_spec(*_SMALLER, append=_WEIGHED)
     spec = load_spec(path)
-    assert [row.mechanism for row in plan(spec).queries] == ["bank", "bank", "root", "root", "bank"]
+    assert [row.mechanism for row in plan(spec).queries] == ["bank", "bank", "root", "bank", "bank"]
     filed = {query["name"]: query for query in certificate(spec)["queries"]}
     assert filed["day"]["in_plain_words"] == "Sum of events, over the last 24 ticks"
     assert filed["fresh"]["in_plain_words"] == "Events by ward, each tick back counting 0.9 times as much"

@@ -11,7 +11,7 @@ from flint import arb
 
 from evertally.balls import at_precision
 from evertally.noise import reals, simulation
-from evertally.noise.reals import RealLaw, Reals, ball_of
+from evertally.noise.reals import RealLaw, Reals, SideBySide, ball_of
 
 LAW = RealLaw("normal", "a test")
 KINDS = ["normal", "laplace"]
@@ -141,3 +141,14 @@ def test_compiled_and_interpreted_agree() -> None:
 def test_sign_and_size_by_hand() -> None:
     ball = ball_of("laplace", 2**63 | 1, 0, lambda r: (0, 0), 127)  # V = 1/2, sign 1
     assert at_precision(128, lambda: abs(ball + arb(2).log()) < arb(2) ** -100)
+
+
+def test_chosen_coordinates_side_by_side_are_the_same_variates() -> None:
+    source = simulation(3).source("side by side")
+    law, nodes = RealLaw("normal", "test"), range(1, 6)
+    whole = source.reals("path", law, nodes, 12)
+    some = SideBySide([source.reals("path", law, nodes, 2, 3), source.reals("path", law, nodes, 1, 9)])
+    chosen = [3, 4, 9]
+    assert (some.value == whole.value[:, chosen]).all()
+    assert (some.doubles().low == whole.doubles().low[:, chosen]).all()
+    assert all(some.refine(2, j, 256).overlaps(whole.refine(2, c, 256)) for j, c in enumerate(chosen))

@@ -118,9 +118,11 @@ AUDITED: tuple[Audited, ...] = (
     _counter(PURE, 128, "pure-blocks", "optimal-counting 6"),
     _counter(PURE, 4096, "pure-blocks", "optimal-counting 6"),
     _query("VectorCounter", PURE, 64, "pure-blocks", "optimal-counting 6", columns=2, neighbours="replace"),
+    _counter(PURE, None, "epoch-blocks", "optimal-counting 6"),
     _counter(APPROXIMATE, 365, "auto", "optimal-counting 2.2, exact curve"),
     # weights by age
     _counter(CONCENTRATED, 100, "root", _BY_AGES, workload=workloads.Decay("0.9")),
+    _counter(CONCENTRATED, 100, "bank", _BY_AGES, workload=workloads.Decay("0.99")),
     _counter(PURE, None, "input", _BY_AGES, workload=workloads.Window(3)),
     # what one event, or one user, can change
     _counter(CONCENTRATED, 100, "auto", _WEIGHTS, max_weight=10, neighbours="replace"),

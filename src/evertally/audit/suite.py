@@ -212,9 +212,9 @@ def _linear_steps(factory: Factory, model: Linear, rules: _Rules, ticks: int) ->
         steps.append(Step("exact law", lambda: whitebox.exact_report(*enumerable)))
     real = not gaussian and shift_form(model, 1) is not None
     # Half an epoch of blocks shows half of what hides there.
-    seen = max(ticks, _FIRST_EPOCH) if real and model.horizon is None else ticks
+    at_least = max(ticks, _FIRST_EPOCH) if real and model.horizon is None else ticks
     if gaussian or real:
-        steps.append(Step("closed form", lambda: whitebox.closed_form_report(model, seen)))
+        steps.append(Step("closed form", lambda: whitebox.closed_form_report(model, at_least)))
     if gaussian and ticks > 1 and isinstance(model.noise, Remembering):
         steps.append(Step("restored", lambda: whitebox.closed_form_report(model, ticks, ticks // 2)))
     linear_measure, measure = _measures(model)

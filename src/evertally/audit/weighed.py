@@ -19,7 +19,7 @@ from evertally.noise import DiscreteLaplace, ZeroNoise
 from evertally.privacy import PureDP
 from evertally.statistics import Counter
 
-_LOUD = 2**28  # an input so large that rounding its sums does not matter
+_LOUD = 2**24  # an input so large that rounding its sums does not matter, and small enough not to be clipped
 
 
 def is_weighed(model: Any) -> bool:

@@ -105,7 +105,7 @@ def reachable(root: Any) -> Iterator[Any]:
 
     >>> import evertally as et
     >>> counter = et.Counter(guarantee=et.PureDP(1.0), horizon=4, key=et.simulation(1))
-    >>> {type(thing).__name__ for thing in reachable(counter)} >= {"Counter", "TreeProcess", "AmountDoor", "Key"}
+    >>> {type(thing).__name__ for thing in reachable(counter)} >= {"Counter", "PureBlocksProcess", "AmountDoor", "Key"}
     True
     """
     seen: dict[int, Any] = {}

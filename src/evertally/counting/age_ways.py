@@ -1,7 +1,8 @@
 """Which noise for sums that weigh inputs by age: decided from public parameters before the stream starts.
 
-"root" is the workload's own factorization, "input" noise on every input; a window is also the difference of two running
-totals, by every process that a running total takes. "auto" takes the least worst standard deviation.
+"root" is the workload's own factorization, "input" noise on every input; a decay over a known horizon has a bank of its
+own; a window is also the difference of two running totals, by every process that a running total takes. "auto" takes
+the least worst standard deviation.
 """
 
 from __future__ import annotations
@@ -10,16 +11,19 @@ from dataclasses import replace
 from functools import partial
 
 from evertally.bounds.joint import of_column
-from evertally.counting.choose import Choice, budgets, misfit
+from evertally.counting.bank import LONGEST_BANK
+from evertally.counting.bank_decay import DecayBankProcess, nearest
+from evertally.counting.bank_decay_schedule import states_for_decay
+from evertally.counting.choose import Choice, budgets, charges, misfit
 from evertally.counting.choose import build as build_total
-from evertally.counting.process import Budget, NoiseProcess, path_bound
+from evertally.counting.process import Charge, NoiseProcess, path_bound
 from evertally.counting.processes import COMPARED_AT, OURS, PROCESSES, Setting
-from evertally.counting.toeplitz import Lagged, ToeplitzProcess
+from evertally.counting.toeplitz import ToeplitzProcess, lagged
 from evertally.counting.toeplitz_factor import input_factor, root_factor
-from evertally.counting.workloads import ByAge, Window
+from evertally.counting.workloads import ByAge, Decay, Window
 from evertally.errors import ConfigurationError
 from evertally.noise import Source, ZeroNoise
-from evertally.privacy import ZCDP, Guarantee, PureDP
+from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from evertally.ranking import Ranking, Way
 
 _FACTORS = {"root": root_factor, "input": input_factor}
@@ -27,6 +31,8 @@ _FACTORS = {"root": root_factor, "input": input_factor}
 
 def names_for(workload: ByAge) -> tuple[str, ...]:
     """The mechanisms that a workload takes."""
+    if isinstance(workload, Decay):
+        return (*_FACTORS, "bank")
     return (*_FACTORS, *(OURS if isinstance(workload, Window) else ()))
 
 
@@ -39,13 +45,17 @@ def rank(guarantee: Guarantee, setting: Setting, workload: ByAge, mechanism: str
     if mechanism != "auto" and mechanism not in names:
         raise ConfigurationError(f'mechanism {mechanism!r} is not for this workload; use "auto" or {", ".join(names)}')
     wanted = names if mechanism == "auto" else (mechanism,)
-    return Ranking([_way(name, charge, setting, workload) for charge in budgets(guarantee) for name in wanted])
+    return Ranking([_way(name, charge, setting, workload) for name in wanted for charge in _charges(guarantee, name)])
+
+
+def _charges(guarantee: Guarantee, name: str) -> list[Charge]:
+    return [*budgets(guarantee)] if name in _FACTORS else charges(guarantee, name)
 
 
 def choose(guarantee: Guarantee, setting: Setting, workload: ByAge, mechanism: str = "auto") -> Choice:
-    """The mechanism and the budget it pays."""
+    """The mechanism and what it pays."""
     best = rank(guarantee, setting, workload, mechanism).best
-    assert isinstance(best.charge, PureDP | ZCDP)
+    assert isinstance(best.charge, PureDP | ZCDP | ApproxDP)
     return Choice(best.name, best.charge)
 
 
@@ -62,12 +72,23 @@ def build(choice: Choice, setting: Setting, workload: ByAge, source: Source) -> 
             source=source,
             lane=f"{choice.mechanism}-by-age",
         )
+    if isinstance(workload, Decay):
+        assert isinstance(choice.charge, ZCDP | ApproxDP)
+        assert setting.horizon is not None
+        return DecayBankProcess(
+            choice.charge,
+            setting.change,
+            workload,
+            horizon=setting.horizon,
+            columns=setting.columns,
+            source=source,
+        )
     assert isinstance(workload, Window)
-    return Lagged(partial(build_total, choice, setting, source), workload.ticks)
+    return lagged(partial(build_total, choice, setting, source), workload.ticks)
 
 
-def _way(name: str, charge: Budget, setting: Setting, workload: ByAge) -> Way:
-    reason = _misfit(name, charge, setting)
+def _way(name: str, charge: Charge, setting: Setting, workload: ByAge) -> Way:
+    reason = _misfit(name, charge, setting, workload)
     if reason is not None:
         return Way(name=name, charge=charge, refused=reason)
     alone = replace(setting, columns=1, memory_limit=max(1, setting.memory_limit // setting.columns))
@@ -95,15 +116,25 @@ def _way(name: str, charge: Budget, setting: Setting, workload: ByAge) -> Way:
     )
 
 
-def _misfit(name: str, charge: Budget, setting: Setting) -> str | None:
-    if name == "root" and isinstance(charge, PureDP):
-        return 'mechanism "root" has Gaussian noise, which is never pure; use a zCDP or (epsilon, delta) guarantee'
+def _misfit(name: str, charge: Charge, setting: Setting, workload: ByAge) -> str | None:
+    decaying = name == "bank" and isinstance(workload, Decay)
+    if (name == "root" or decaying) and isinstance(charge, PureDP):
+        return f'mechanism "{name}" has Gaussian noise, which is never pure; use a zCDP or (epsilon, delta) guarantee'
+    if decaying and setting.horizon is None:
+        return 'mechanism "bank" needs a horizon; without one use "root"'
+    if decaying and (setting.horizon or 0) > LONGEST_BANK:
+        return f'mechanism "bank" takes horizons up to {LONGEST_BANK}; use "root" or "input"'
+    if decaying:
+        return None
     return None if name in _FACTORS else misfit(name, charge, setting)
 
 
 def _memory(name: str, setting: Setting, workload: ByAge) -> int:
     """Noise made ahead, and the inputs that still weigh something."""
     kept = len(workload.series().weights[: setting.horizon])
+    if isinstance(workload, Decay) and name == "bank":
+        assert setting.horizon is not None
+        return 8 * setting.columns * (states_for_decay(setting.horizon, nearest(workload)) + kept)
     if name in _FACTORS:
         return 8 * setting.columns * (_FACTORS[name](workload, setting.horizon).inverse.size + kept)
     return 2 * PROCESSES[name].memory(setting) + 8 * setting.columns * kept

@@ -19,22 +19,24 @@ _SMALLEST, _LARGEST = 2.0**-200, 2.0**200
 _LONGEST = 2**40
 
 
-def certified(bank: Bank) -> float:
+def certified(bank: Bank, lam: float = 1.0) -> float:
     """S >= max_j ||R e_j||^2, or a refusal: NaN, signs, sums of K above 1, numbers that could underflow.
+
+    R = L^-1 W with W_tj = lam^(t-j), lam an exact dyadic number; 1 for counting.
 
     >>> from evertally.counting.bank_schedule import build_bank
     >>> round(certified(build_bank(1024)), 4)
     22.9098
     """
-    check(bank)
-    top, last = kernels.compiled("sensitivities")(bank.a, bank.K, bank.r, bank.lengths, 1.0, 1.0)
+    check(bank, lam)
+    top, last = kernels.compiled("sensitivities")(bank.a, bank.K, bank.r, bank.lengths, lam, 1.0)
     # A running maximum drops NaN; the last matrix does not, for NaN and infinity are absorbing.
     if not (np.isfinite(last).all() and np.isfinite(top).all()):
         raise _refused()
     return float(top.max())
 
 
-def check(bank: Bank) -> None:
+def check(bank: Bank, lam: float = 1.0) -> None:
     """The conditions of the certificate and of the lemma of 2.3."""
     n, Q = bank.a.shape if bank.a.ndim == 2 else (0, 0)
     shaped = n > 0 and Q > 0 and bank.K.shape == (n, Q) and bank.r.shape == (n,) == bank.lengths.shape
@@ -46,7 +48,7 @@ def check(bank: Bank) -> None:
         # NaN is not within any bounds.
         if not ((nonzero >= _SMALLEST) & (nonzero <= _LARGEST)).all():
             raise _refused()
-    if not (bank.r > 0).all() or not fits_lemma(bank):
+    if not 0 < lam <= 1 or not (bank.r > 0).all() or not fits_lemma(bank, lam):
         raise _refused()
 
 

@@ -121,7 +121,7 @@ def balance(
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Weights for which variance/wanted and sensitivity of the Q-pole bank itself are constant; and its poles."""
     ones = np.ones(len(lengths))
-    p, q = _reweighed(p, ones, lengths), _reweighed(q, ones, lengths)
+    p, q = reweighed(p, ones, lengths), reweighed(q, ones, lengths)
     s, w = poles(low, float(4 / (p * q).min()), Q)
     at_infinity, at_zero, t, rho = inverse_fractions(s, w)
     diagonal = kernels.compiled("diagonal")
@@ -133,11 +133,11 @@ def balance(
             diagonal(p, q, lengths, t[k], rho[k], columns, True)
         after = np.cumsum((p * lengths)[::-1])[::-1] - p * (lengths - 1 - lengths // 2)
         variance, sensitivity = rows / p / wanted, (columns + at_infinity + at_zero * q * after) / q
-        p, q = _reweighed(p, variance, lengths), _reweighed(q, sensitivity, lengths)
+        p, q = reweighed(p, variance, lengths), reweighed(q, sensitivity, lengths)
     return p, q, s, w
 
 
-def _reweighed(x: FloatArray, f: FloatArray, lengths: Lengths) -> FloatArray:
+def reweighed(x: FloatArray, f: FloatArray, lengths: Lengths) -> FloatArray:
     """x f^1.75, f relative to its mean, so that the sum over all ticks is 1. `cumsum` adds in a fixed order."""
     g = f / np.cumsum(f * x * lengths)[-1]
     y = x * g * np.sqrt(g) * np.sqrt(np.sqrt(g))
@@ -227,7 +227,8 @@ def _rounded_pair(formula: Any) -> tuple[float, float]:
     return certain(both, _PRECISION)
 
 
-def fits_lemma(bank: Bank) -> bool:
-    """0 <= a <= 1, K >= 0 and the exact sum of K at most 1 at every tick: then R >= 0 (optimal-counting 2.3)."""
-    bounded = bool((bank.a >= 0).all() and (bank.a <= 1).all() and (bank.K >= 0).all())
+def fits_lemma(bank: Bank, lam: float = 1.0) -> bool:
+    """0 <= a <= lam, K >= 0 and the exact sum of K at most 1 at every tick: then R >= 0 (optimal-counting 2.3). `lam`
+    is 1 for counting."""
+    bounded = bool((bank.a >= 0).all() and (bank.a <= lam).all() and (bank.K >= 0).all())
     return bounded and all(sum(map(Fraction, row)) <= 1 for row in bank.K.tolist())

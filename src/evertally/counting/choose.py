@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from evertally.bounds.joint import of_column
 from evertally.counting.bank import LONGEST_BANK
 from evertally.counting.process import Budget, Charge, NoiseProcess, WithoutEnd, path_bound
-from evertally.counting.processes import COMPARED_AT, LONGEST_SQRT, OURS, PROCESSES, Setting
+from evertally.counting.processes import COMPARED_AT, LONGEST_SQRT, OURS, PROCESSES, Setting, unknown
 from evertally.counting.sqrt_estimate import SquareRoot
 from evertally.errors import ConfigurationError
 from evertally.noise import Source, ZeroNoise
@@ -51,7 +51,7 @@ def rank(guarantee: Guarantee, setting: Setting, mechanism: str = "auto", beta: 
     Without a horizon errors are those of tick 2^16.
     """
     if mechanism != "auto" and mechanism not in PROCESSES:
-        raise ConfigurationError(f'unknown mechanism {mechanism!r}; choose "auto" or one of {", ".join(PROCESSES)}')
+        raise unknown(mechanism, PROCESSES)
     names = list(OURS) if mechanism == "auto" else [mechanism]
     return Ranking([_way(name, charge, setting, beta) for name in names for charge in charges(guarantee, name)])
 

@@ -1,12 +1,8 @@
 """Unknown horizon: epochs of 1, 2, 4, ... ticks, each with a process of its own.
 
-Epoch k covers the ticks 2^k .. 2^(k+1) - 1. The reading at a tick is (what closed epochs hold) + (inner process).
-Two ways to hold closed epochs:
-
-* epoch tree (price-of-continual-release 9.1 [R], parameterized-histograms 3.5 [R]): the last noise of each closed epoch
-  stays. An event lies in one epoch, hence in at most k + 1 nodes of one tree: the whole budget for every epoch.
-* epoch hybrid (factorization-counting 10.1 [R]): an outer process over epoch totals. An event moves one inner process
-  and one epoch total: rho = rho_inner + rho_outer. The noise of closed epochs does not pile up.
+Epoch k covers the ticks 2^k .. 2^(k+1) - 1. The reading at a tick is (what closed epochs hold) + (inner process), and
+the last noise of each closed epoch stays. An event lies in one epoch: the whole budget for every epoch (trees:
+price-of-continual-release 9.1 [R], parameterized-histograms 3.5 [R]).
 """
 
 from __future__ import annotations
@@ -14,14 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import numpy as np
-
 from evertally.bounds.joint import GridLaw
 from evertally.bounds.tails import Spread
 from evertally.contract.ticks import LAST_TICK
 from evertally.counting.pieces import Pieces
-from evertally.counting.process import IntArray, NoiseProcess, kind_and_scale
-from evertally.counting.sqrt import SqrtProcess
+from evertally.counting.process import NoiseProcess, kind_and_scale
 from evertally.counting.tree import TreeProcess
 
 # After this many epochs the stream ends: 2^32 - 1 ticks, 136 years of seconds.
@@ -37,12 +30,12 @@ class EpochProcess(Pieces):
     >>> def inner(k, columns):
     ...     return TreeProcess(PureDP(1.0), Change(1, 1, 1), horizon=2**k, columns=columns, source=source, radix=2,
     ...                        lane=f"epoch-{k}")
-    >>> EpochProcess(inner, None, columns=1).advance(10).shape
+    >>> EpochProcess(inner, columns=1).advance(10).shape
     (10, 1)
     """
 
-    def __init__(self, inner: Callable[[int, int], NoiseProcess], outer: NoiseProcess | None, *, columns: int) -> None:
-        self._process_of, self._outer = inner, outer
+    def __init__(self, inner: Callable[[int, int], NoiseProcess], *, columns: int) -> None:
+        self._process_of = inner
         super().__init__(columns)
 
     def piece_of(self, tick: int) -> int:
@@ -57,22 +50,8 @@ class EpochProcess(Pieces):
     def _process(self, piece: int, columns: int) -> NoiseProcess:
         return self._process_of(piece, columns)
 
-    def _held_after(self, last: IntArray) -> IntArray:
-        return super()._held_after(last) if self._outer is None else self._outer.advance(1)[0]
-
-    def _held_before(self, piece: int) -> IntArray:
-        if self._outer is None:
-            return super()._held_before(piece)
-        self._outer.seek(max(0, piece - 1))
-        return self._outer.advance(1)[0] if piece else np.zeros(self.columns, dtype=np.int64)
-
     def worst(self) -> Spread:
         return self.worst_in(EPOCHS - 1)
-
-    def _with_held(self, spread: Spread, piece: int) -> Spread:
-        if self._outer is None:
-            return super()._with_held(spread, piece)
-        return spread + self._outer.spread(piece) if piece else spread
 
     def joint_radius(self, beta: float, tick: int | None = None) -> float:
         """All ticks of the epoch of `tick` at once; epoch k gets the part 6/(pi (k + 1))^2 of beta."""
@@ -83,12 +62,7 @@ class EpochProcess(Pieces):
     def _in_epoch(self, beta: float, k: int) -> float:
         inner = self._model(k)
         union = self.worst_in(k).radius(beta / 2**k)
-        if isinstance(inner, SqrtProcess):
-            held = self._outer.spread(k).proxy if self._outer is not None and k > 0 else 0.0
-            largest = inner.path(held).radius(beta / 2, union + 1)
-            # Two roundings, of the epoch and of what is held; what is held is smoothed like the rest.
-            return min(union, float(math.ceil(largest + 2 * inner.smoothing())))
-        if isinstance(inner, TreeProcess) and self._outer is None:
+        if isinstance(inner, TreeProcess):
             law = inner.maximum(self.worst_in(k).radius(1e-9 / 2**k))
             for closed in range(k):
                 model = self._model(closed)

@@ -12,8 +12,8 @@ from evertally.secret import Secret
 
 
 class Pieces(Secret, ABC):
-    """What the closed pieces hold plus the piece in force. The last noise of a closed piece stays, unless a subclass
-    holds it in another way. Not used directly; see `EpochProcess` and `BlockProcess`."""
+    """What the closed pieces hold plus the piece in force: the last noise of a closed piece stays. Not used directly;
+    see `EpochProcess` and `BlockProcess`."""
 
     horizon: int | None = None
     _held: IntArray
@@ -56,7 +56,7 @@ class Pieces(Secret, ABC):
             done += part
             if part == left:
                 self._piece += 1
-                self._held = self._held_after(noise[-1])
+                self._held = self._held + noise[-1]
                 self._inner = self._process(self._piece, self.columns)
         return out
 
@@ -65,10 +65,6 @@ class Pieces(Secret, ABC):
         self._held = self._held_before(self._piece)
         self._inner = self._process(self._piece, self.columns)
         self._inner.seek(tick - self.before(self._piece))
-
-    def _held_after(self, last: IntArray) -> IntArray:
-        """What closed pieces hold when one more is closed, whose last noise this was."""
-        return self._held + last
 
     def _held_before(self, piece: int) -> IntArray:
         held = np.zeros(self.columns, dtype=np.int64)

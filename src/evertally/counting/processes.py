@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import partial
@@ -19,6 +19,7 @@ from evertally.counting.process import Charge, NoiseProcess
 from evertally.counting.pure_blocks import PureBlocksProcess
 from evertally.counting.sqrt import SqrtProcess
 from evertally.counting.tree import Radix, TreeProcess, choose_radix
+from evertally.errors import ConfigurationError
 from evertally.noise import Source
 from evertally.privacy import ZCDP, ApproxDP, Change, PureDP
 
@@ -133,7 +134,7 @@ def _epoch_tree(charge: Charge, setting: Setting, source: Source) -> NoiseProces
         keep = 8 * setting.columns * (k + 2) <= setting.memory_limit
         return tree(horizon=2**k, columns=columns, keep=keep, lane=f"epoch-{k}")
 
-    return EpochProcess(inner, None, columns=setting.columns)
+    return EpochProcess(inner, columns=setting.columns)
 
 
 _ORDERED, _NONNEGATIVE = Gram.ORDERED, Gram.NONNEGATIVE
@@ -152,6 +153,19 @@ PROCESSES: dict[str, ProcessRecord] = {
     "honaker": ProcessRecord(True, True, lambda s: 64 * s.columns * _horizon(s).bit_length(), _honaker, gram=_ORDERED),
     "epoch-tree": ProcessRecord(False, True, lambda s: 8 * s.columns, _epoch_tree, gram=_ORDERED),
 }
+
+
+_GONE = {"epoch-hybrid": "bank-open"}  # what earlier versions had, and what new streams take
+
+
+def unknown(name: str, known: Iterable[str], word: str = "mechanism") -> ConfigurationError:
+    """Why there is no such process."""
+    if name in _GONE:
+        return ConfigurationError(
+            f"this version has no {word} {name!r} any more: continue a stream that was begun with it with the version "
+            f'that began it, or start a new stream, with "{_GONE[name]}" and its own budget'
+        )
+    return ConfigurationError(f'unknown {word} {name!r}; choose "auto" or one of {", ".join(known)}')
 
 
 def proved_of(name: str) -> Gram:

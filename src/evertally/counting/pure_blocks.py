@@ -24,6 +24,7 @@ from evertally.balls import decided
 from evertally.bounds.tails import Spread
 from evertally.counting.block_level import BlockLevel
 from evertally.counting.block_table import ROOTS, block_table, sizes_for
+from evertally.counting.block_tails import path_radius
 from evertally.counting.process import IntArray, check_horizon, round_half_up
 from evertally.errors import ConfigurationError
 from evertally.noise import Source
@@ -52,7 +53,8 @@ class PureBlocksProcess(Secret):
         self.horizon: int | None = horizon
         self.columns = columns
         self.tick = 0
-        sizes = sizes_for(horizon)
+        sizes = self._sizes = sizes_for(horizon)
+        self._unit = float_above(change.l1 / charge.exact_epsilon)
         self.shares = shares_of(charge.exact_epsilon, sizes)
         self._levels: list[BlockLevel] = []
         for i in reversed(range(len(sizes))):
@@ -155,6 +157,10 @@ class PureBlocksProcess(Secret):
             # The widest row need not have the largest weight: a bound takes both.
             tops.append((max(energy for energy, _ in shares), max(peak for _, peak in shares)))
         return self._spread(tops)
+
+    def joint_radius(self, beta: float, tick: int | None = None) -> float:
+        # An integer error above r is a real one of at least r + 1/2.
+        return float(math.ceil(self._unit * path_radius(self._sizes, beta) - 0.5))
 
     @staticmethod
     def _spread(terms: list[tuple[float, float]], roundings: int = 1) -> Spread:

@@ -181,12 +181,12 @@ class SqrtProcess(FactorProcess[SqrtFactor, DiscreteGaussian]):
         """What `path` adds to the draws falls below minus this with probability less than 1e-14, at any tick."""
         return 16 * math.sqrt(float(self._energy[-1])) / 2.0**GRID_BITS
 
-    def path(self, more: float = 0.0) -> GaussianPath:
-        """Variances and covariances of the path before it is rounded, with `more` variance that all ticks share.
+    def path(self) -> GaussianPath:
+        """Variances and covariances of the path before it is rounded.
 
         The draws are discrete. With continuous Gaussian noise of standard deviation 2 added to each they are Gaussian,
         up to a relative exp(-70) (Poisson summation), and what was added is worth less than `smoothing`.
         """
         inverse = self._factor.inverse
         unit = (float(self.law.sigma_squared) + 4.0) / 4.0**GRID_BITS
-        return GaussianPath.of(unit * self._energy + more, unit * np.cumsum(inverse[:-1] * inverse[1:]) + more)
+        return GaussianPath.of(unit * self._energy, unit * np.cumsum(inverse[:-1] * inverse[1:]))

@@ -15,9 +15,10 @@ Memory 8 d T bytes; without a horizon 8 d times the terms of L that matter.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from evertally.bounds.tails import Spread
-from evertally.counting.process import Budget, IntArray, NoiseProcess
+from evertally.counting.process import Budget, IntArray, NoiseProcess, Remembering, Settled
 from evertally.counting.sqrt import FactorProcess, SqrtProcess
 from evertally.counting.toeplitz_factor import ToeplitzFactor
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law, Source, round_up
@@ -91,6 +92,13 @@ class Lagged(Secret):
         self._before.seek(max(0, tick - self._window))
         self.tick = tick
 
+    def settle_as(self, other: Any) -> None:
+        """Both go on with numbers that were settled when the stream began, where the process has such numbers."""
+        if isinstance(other, Lagged):
+            for mine, its in ((self._now, other._now), (self._before, other._before)):
+                if isinstance(mine, Settled):
+                    mine.settle_as(its)
+
     def spread(self, tick: int) -> Spread:
         return self._now.window_spread(tick, min(tick, self._window))
 
@@ -102,3 +110,25 @@ class Lagged(Secret):
     def window_spread(self, tick: int, window: int) -> Spread:
         now = self.spread(tick)
         return now if window == tick else now + self.spread(tick - window)
+
+
+class LaggedMemory(Lagged):
+    """The same, of a process that remembers: snapshots keep both of its states, coefficients included."""
+
+    _now: Any
+    _before: Any
+
+    def memory(self) -> bytes:
+        now: bytes = self._now.memory()
+        return len(now).to_bytes(8, "little") + now + bytes(self._before.memory())
+
+    def recall(self, tick: int, memory: bytes) -> None:
+        ends = 8 + int.from_bytes(memory[:8], "little")
+        self._now.recall(tick, memory[8:ends])
+        self._before.recall(max(0, tick - self._window), memory[ends:])
+        self.tick = tick
+
+
+def lagged(make: Callable[[], NoiseProcess], window: int) -> Lagged:
+    """The noise of a window, by whichever process."""
+    return (LaggedMemory if isinstance(make(), Remembering) else Lagged)(make, window)

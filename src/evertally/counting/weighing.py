@@ -13,6 +13,7 @@ import numpy as np
 
 from evertally.contract.parts import Accuracy, Played
 from evertally.contract.rows import Rows, dense, from_bytes, to_bytes
+from evertally.counting.bank_decay import DecayBankProcess
 from evertally.counting.linear import LinearEngine
 from evertally.counting.process import IntArray, NoiseProcess, go_to, path_bound, remembered
 from evertally.counting.sqrt import FactorProcess
@@ -63,7 +64,7 @@ class AgeEngine(LinearEngine):
         inputs = np.concatenate([state, dense(batch)])
         sums = self._sums(inputs)
         count = len(sums)
-        if isinstance(self.noise, FactorProcess) and self._unit > 1:
+        if isinstance(self.noise, FactorProcess | DecayBankProcess) and self._unit > 1:
             sums, rests = np.divmod(sums, self._unit)
             sums += self.noise.advance(count, rests)
         else:

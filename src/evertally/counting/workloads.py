@@ -48,9 +48,10 @@ class Decay:
     """Exponential decay: sum_j factor^(t-j) x_j, factor a fraction between 0 and 1.
 
     factorization-counting 6.10: the factor `lam^k f(k)`, S_inf = (2/pi) K(lam^2); error S_inf D2/sqrt(2 rho) at all
-    ticks, also of a stream without a horizon (for factors up to about 0.9995). Weights are rounded to multiples of
-    2^-24, and end where they vanish: public numbers, and what is released is the sum with these weights, correctly
-    rounded to a multiple of `resolution` (additions 11). Tier "exact". Memory O(d/(1 - factor)).
+    ticks, also of a stream without a horizon (for factors up to about 0.9995). With a horizon below about
+    10/(1 - factor) less error by a bank (`mechanism="bank"`, optimal-counting 7). Weights are rounded to multiples of
+    2^-24, and end where they vanish: public numbers, and what is released is the sum with these weights, rounded to a
+    multiple of `resolution` together with the noise (additions 11). Tier "exact". Memory O(d/(1 - factor)).
 
     >>> import evertally as et
     >>> counter = et.Counter(workload=et.workloads.Decay("0.9"), guarantee=et.ZCDP(0.5), horizon=None,
@@ -213,7 +214,7 @@ class Average:
     ...                   key=et.simulation(1))
     >>> values = load.run([4] * 1000)
     >>> bool(abs(values[-1] - 4) < 0.05), round(load.stddev(1000), 4)
-    (True, 0.0044)
+    (True, 0.0041)
     """
 
     resolution: Fraction

@@ -42,7 +42,7 @@ class PresentRelease(Release):
     >>> here = et.DynamicHistogram(categories=["a", "b"], guarantee=et.PureDP(1.0), horizon=9, key=et.simulation(1))
     >>> release = here.step([("insert", "a", 1)])
     >>> release.answer("a").value == release.value["a"], round(release.answer("a").stddev, 1)
-    (True, 5.6)
+    (True, 5.8)
     """
 
     asked: Callable[[Any], Answer] | None = field(default=None, repr=False, compare=False)

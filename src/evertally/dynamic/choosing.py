@@ -9,7 +9,7 @@ from evertally.bounds.joint import of_column
 from evertally.counting.choose import Choice, budgets, build, rank
 from evertally.counting.path import PathProcess, Runs
 from evertally.counting.process import Budget, Charge, NoiseProcess, path_bound
-from evertally.counting.processes import COMPARED_AT, PROCESSES, Gram, Setting
+from evertally.counting.processes import COMPARED_AT, PROCESSES, Gram, Setting, unknown
 from evertally.counting.tree import Radix
 from evertally.dynamic.charges import Encoder, Relation
 from evertally.errors import ConfigurationError
@@ -60,9 +60,7 @@ class Question:
 def choose_noise(asked: Question, process: str = "auto") -> Noise:
     """The process of least worst standard deviation for what one step of the relation moves."""
     if process not in ("auto", PATH, *PROCESSES):
-        raise ConfigurationError(
-            f'unknown process {process!r}; choose "auto", "{PATH}" or one of {", ".join(PROCESSES)}'
-        )
+        raise unknown(process, (PATH, *PROCESSES), "process")
     rows: list[Way] = []
     setting = asked.setting()
     if process != PATH:

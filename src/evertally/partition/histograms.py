@@ -50,7 +50,7 @@ def _epoch_tree(
         lane = f"epoch-{k}"
         return TreeProcess(charge, change, horizon=2**k, columns=width, source=source, radix=2, lane=lane)
 
-    return EpochProcess(inner, None, columns=width)
+    return EpochProcess(inner, columns=width)
 
 
 def _blocks(charge: Budget, change: Change, n: int | None, columns: int, source: Source, width: int) -> NoiseProcess:

@@ -13,7 +13,7 @@ from evertally.contract.parts import Blueprint, Door, Form, Options, check_beta
 from evertally.errors import ConfigurationError
 from evertally.histogram.expressions import exact_number
 from evertally.histogram.tasks import Task, monotone
-from evertally.histogram.ways import ColumnWay, choose, rank
+from evertally.histogram.ways import ColumnWay, check_known, choose, rank
 from evertally.integers import whole
 from evertally.noise import ItemSource
 from evertally.partition import Queries, Split
@@ -131,6 +131,7 @@ class Guessing(Mechanism):
             settled=self.calibration,
         )
         self._task = task
+        check_known(mechanism)
         try:
             approach = choose(task, mechanism)
         except (KeyError, ValueError, TypeError, ZeroDivisionError) as error:

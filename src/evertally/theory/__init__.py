@@ -25,7 +25,7 @@ def plan(make: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
 
     >>> import evertally as et
     >>> et.theory.plan(et.Counter, guarantee=et.ZCDP(0.5), horizon=4096).best.name
-    'sqrt'
+    'bank'
     """
     # The planner asks this room for floors, so it stands above it.
     return import_module("evertally.planner").plan(make, *arguments, **options)

@@ -28,7 +28,7 @@ class EdgeCount(LinearGraphStatistic):
     >>> friends.step([("ann", "bob"), ("bob", "ann"), ("bob", "bob"), None]).tick
     1
     >>> friends.sensitivity.l2_squared, round(friends.stddev(tick=100), 1)
-    (2, 3.6)
+    (2, 3.2)
     """
 
     @property

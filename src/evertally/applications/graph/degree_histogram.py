@@ -23,8 +23,9 @@ class DegreeHistogram(Followed):
 
     Theorem: factorization-counting 6.5 [R]. Gamma^2 (l1): 4(6D-2) (8D); 4(6D-4) (8D-4) without copies and with a D
     that holds by itself; (2 sqrt(6D-2) + 2 sqrt(6D-4))^2 (16D-4) projected; a node with at most D edges (sqrt(2D+1) + D
-    sqrt(6D-4))^2 (4D^2+1). Needs three-entry S4, which all processes here have. Tier: exact. Error: noise of a counter
-    times Gamma, in every bin. Time: O(1) a record, O(D) a tick. Memory: O(edges), O(vertices) where every copy counts.
+    sqrt(6D-4))^2 (4D^2+1). That is three-entry S4; of banks it is not proved, and 8D takes the place of 6D there (S3:
+    4(8D-4), 4(8D-8), ...). Tier: exact. Error: noise of a counter times Gamma, in every bin. Time: O(1) a record, O(D)
+    a tick. Memory: O(edges), O(vertices) where every copy counts.
 
     >>> import evertally as et
     >>> degrees = DegreeHistogram(

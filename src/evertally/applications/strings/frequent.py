@@ -41,7 +41,7 @@ class FrequentSubstrings(SubstringCounts):
     ... )
     >>> release = moves.step(["a", "b"] * 50)
     >>> list(release.value)
-    ['b', 'ab', 'a', 'aba', 'ba', 'bab']
+    ['ab', 'a', 'aba', 'b', 'bab', 'ba']
     >>> lower, upper = release.interval(beta=0.05)
     >>> lower["ab"] <= 50 <= upper["ab"]
     True

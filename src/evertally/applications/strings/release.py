@@ -22,7 +22,7 @@ class StringRelease(Release):
     ... )
     >>> release = counts.step(["a", "b", "a"])
     >>> release.count("ab").value == release.value["ab"], round(release.count("ab").stddev, 1)
-    (True, 2.7)
+    (True, 3.1)
     """
 
     asked: Callable[[Any], Answer] | None = field(default=None, repr=False, compare=False)

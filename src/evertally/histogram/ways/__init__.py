@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator
 
 from evertally.contract.snapshot import guarantee_from_json
-from evertally.counting.processes import OURS, PROCESSES
+from evertally.counting.processes import OURS, PROCESSES, unknown
 from evertally.errors import ConfigurationError
 from evertally.histogram.tasks import Task
 from evertally.histogram.ways import partitions
@@ -24,13 +24,17 @@ from evertally.ranking import Ranking, Way
 
 NAMES = (*OURS, *partitions.NAMES, "recompute", "trivial")
 
-__all__ = ["NAMES", "ColumnWay", "choose", "rank"]
+__all__ = ["NAMES", "ColumnWay", "check_known", "choose", "rank"]
+
+
+def check_known(mechanism: str) -> None:
+    if mechanism != "auto" and mechanism not in (*NAMES, *PROCESSES):
+        raise unknown(mechanism, NAMES)
 
 
 def rank(task: Task, mechanism: str = "auto") -> Ranking:
     """All ways (or the named one, with each budget that it may pay), best first, and why the others do not fit."""
-    if mechanism != "auto" and mechanism not in (*NAMES, *PROCESSES):
-        raise ConfigurationError(f'unknown mechanism {mechanism!r}; choose "auto" or one of {", ".join(NAMES)}')
+    check_known(mechanism)
     found: list[Way] = []
     for name in _all_names(task) if mechanism == "auto" else (mechanism,):
         try:
