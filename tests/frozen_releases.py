@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ import numpy as np
 import evertally as et
 from conformance import MECHANISMS
 from evertally.checks.subject import Subject
+from evertally.histogram.ways import ColumnWay, rank
 
 FILE = Path(__file__).parent / "frozen_releases.json"
 TICKS = 5
@@ -119,9 +121,28 @@ def is_made(subject: Subject) -> bool:
     return True
 
 
+def begun_before(subject: Subject) -> Subject:
+    """The same as a stream that an earlier version began: where a new one settles how H is made ("H", partitions), it
+    has the numbers that were found for the one way there was, and no name of a way."""
+
+    def make(key: Any) -> Any:
+        new = subject.make(key)
+        numbers = getattr(new, "_options", {}).get("calibration") or {}
+        if "H" not in numbers:
+            return new
+        # What was settled then: the best charge for that one way, and its numbers.
+        before = rank(replace(new._task, settled={"H": "blocks"}), new._plan.named).best
+        assert isinstance(before, ColumnWay)
+        settled = {name: value for name, value in before.numbers.items() if name != "H"}
+        options = {name: new._decoded(name, new._encoded(name, value)) for name, value in new._options.items()}
+        return type(new)(**(options | {"calibration": settled}), key=key)
+
+    return replace(subject, make=make)
+
+
 def candidates() -> list[Subject]:
     """All that is frozen, and what is refused."""
-    return [*MECHANISMS, *grid()]
+    return [begun_before(subject) for subject in (*MECHANISMS, *grid())]
 
 
 if __name__ == "__main__":

@@ -29,6 +29,10 @@ class Way:
     bytes, None where nobody can know it. `refused` says why the way does not fit; such a row has no other numbers.
     `by_name`: it is never taken unless it is named.
 
+    Where answers are exact sums plus noise, `worst_stddev` and `rms_stddev` are the standard deviations of a number
+    over the ticks (without a horizon up to tick 2^16), and `floor` is what no Gaussian noise that pays the same has for
+    its worst, before it is rounded to whole numbers; None where nobody knows one.
+
     >>> Way(name="tree", charge=None, refused="it needs a horizon").bound
     inf
     """
@@ -44,6 +48,27 @@ class Way:
     open: str = ""
     refused: str = ""
     by_name: bool = False
+    survey: Callable[[], tuple[float | None, float]] | None = field(default=None, repr=False, compare=False)
+    floor: float | None = None
+
+    @cached_property
+    def _surveyed(self) -> tuple[float | None, float | None]:
+        return (None, None) if self.survey is None else self.survey()
+
+    @property
+    def worst_stddev(self) -> float | None:
+        """The largest standard deviation of any tick."""
+        return self._surveyed[0]
+
+    @property
+    def rms_stddev(self) -> float | None:
+        """The root of the mean variance over all ticks."""
+        return self._surveyed[1]
+
+    @property
+    def above_floor(self) -> float | None:
+        """How many times the floor the worst standard deviation is."""
+        return None if self.floor is None or self.worst_stddev is None else self.worst_stddev / self.floor
 
     @cached_property
     def predicted(self) -> float:
@@ -64,7 +89,8 @@ class Way:
         """The same way where errors are shown in another unit."""
         if self.refused:
             return self
-        return replace(self, expect=lambda: show(self.predicted), promise=lambda: show(self.bound), guess=None)
+        shown: dict[str, Any] = {"guess": None, "survey": None, "floor": None}
+        return replace(self, expect=lambda: show(self.predicted), promise=lambda: show(self.bound), **shown)
 
 
 class Ranking(Sequence[Way]):
@@ -75,7 +101,8 @@ class Ranking(Sequence[Way]):
     ('b', ['', 'too long'])
     """
 
-    def __init__(self, ways: Iterable[Way]) -> None:
+    def __init__(self, ways: Iterable[Way], notes: Callable[[], Sequence[str]] = tuple) -> None:
+        self._notes = notes
         # What looks best on a guess must not be what is taken: ways without a bound come after all others.
         self._ways = sorted(ways, key=lambda way: (way.refused != "", way.by_name, way.open != "", way.score))
 
@@ -106,18 +133,26 @@ class Ranking(Sequence[Way]):
             raise ConfigurationError("; ".join(self.reasons))
         return self._ways[0]
 
+    @cached_property
+    def notes(self) -> list[str]:
+        """What is to be said about all of them."""
+        return list(self._notes())
+
     def __repr__(self) -> str:
-        return table(self)
+        return table(self, notes=self.notes)
 
 
-def table(ways: Sequence[Way], further: Sequence[tuple[str, ...]] = ()) -> str:
-    """Ways as lines of text, and further lines of the same columns."""
-    guesses = any(way.guessed < way.bound for way in ways if not way.refused)
-    lines = [("mechanism", "pays", "predicted", "bound", *(["if below largest"] if guesses else []), "memory", "tier")]
-    for way in ways:
-        if not way.refused:
-            numbers = [way.predicted, way.bound, *([way.guessed] if guesses else [])]
-            lines.append((way.name, paid(way), *map(shown, numbers), _size(way.memory), way.tier))
+def table(ways: Sequence[Way], further: Sequence[tuple[str, ...]] = (), notes: Sequence[str] = ()) -> str:
+    """Ways as lines of text, further lines of the same columns, and notes."""
+    fitting = [way for way in ways if not way.refused]
+    guesses = any(way.guessed < way.bound for way in fitting)
+    surveys, floors = any(way.survey for way in fitting), any(way.floor for way in fitting)
+    heads = ["mechanism", "pays", "predicted", "bound"] + ["if below largest"] * guesses
+    lines = [(*heads, *["worst sd", "rms sd"] * surveys, *["floor"] * floors, "memory", "tier")]
+    for way in fitting:
+        numbers = [way.predicted, way.bound, *[way.guessed] * guesses]
+        stddevs = [*[way.worst_stddev, way.rms_stddev] * surveys, *[way.floor] * floors]
+        lines.append((way.name, paid(way), *map(shown, numbers), *map(finely, stddevs), _size(way.memory), way.tier))
     lines += [(*line, *[""] * (len(lines[0]) - len(line))) for line in further]
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     text = [
@@ -126,12 +161,12 @@ def table(ways: Sequence[Way], further: Sequence[tuple[str, ...]] = ()) -> str:
         )
         for line in lines
     ]
-    notes = [f"{way.name}: {way.open}" for way in ways if way.open and not way.refused]
-    notes += [f"{way.name} is taken only by name" for way in ways if way.by_name and not way.refused]
+    said = [f"{way.name}: {way.open}" for way in fitting if way.open]
+    said += [f"{way.name} is taken only by name" for way in fitting if way.by_name]
     refused = [
         way.refused if f'"{way.name}"' in way.refused else f"{way.name}: {way.refused}" for way in ways if way.refused
     ]
-    return "\n".join([line.rstrip() for line in text] + list(dict.fromkeys(notes + refused)))
+    return "\n".join([line.rstrip() for line in text] + list(dict.fromkeys([*notes, *said, *refused])))
 
 
 def paid(way: Way) -> str:
@@ -147,6 +182,11 @@ def shown(value: float) -> str:
     if not math.isfinite(value):
         return "none"
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def finely(stddev: float | None) -> str:
+    """A standard deviation in a table: mechanisms differ in the third digit."""
+    return "" if stddev is None else f"{stddev:,.0f}" if stddev >= 10_000 else f"{stddev:.4g}"
 
 
 def _size(memory: int | None) -> str:

@@ -10,6 +10,7 @@ from mpmath import mp
 
 from evertally.bounds.square_root import S
 from evertally.errors import ConfigurationError
+from evertally.theory.dual_floor import dual_lower
 from evertally.theory.frontier import (
     gamma_bounds,
     gaussian_frontier,
@@ -61,11 +62,13 @@ def test_tabled_brackets_are_narrow(T):
 
 
 def test_nothing_is_interpolated():
-    assert optimal_factor(4097)[0] == optimal_factor(4096)[0] == optimal_factor(5000)[0]
+    assert optimal_factor(4097)[0] == optimal_factor(4096)[0]  # better than the dual point of 4097
+    assert optimal_factor(4096)[0] < optimal_factor(5000)[0] == dual_lower(5000)
     assert optimal_factor(16383)[1] == optimal_factor(16384)[1]
     assert optimal_factor(2**24 + 1)[0] == optimal_factor(2**24)[0]
-    assert optimal_factor(2**25)[0] == pytest.approx(lb(2**25))  # better than the last entry
-    lows = [optimal_factor(T)[0] for T in range(1, 600)]
+    assert lb(2**25) < optimal_factor(2**25)[0] == dual_lower(2**25)  # better than the last entry
+    ticks = [*range(1, 70), *range(70, 700, 9), *(2**k + 1 for k in range(10, 34))]
+    lows = [optimal_factor(T)[0] for T in ticks]
     assert lows == sorted(lows)
 
 

@@ -203,6 +203,8 @@ LEADING: tuple[Subject, ...] = (
     leading(CONCENTRATED, "meta", steady, "blocks", max_events_per_tick=1000),
     leading(APPROXIMATE, "meta", steady, "blocks", neighbours="replace"),
     leading(APPROXIMATE, "meta", steady, "blocks", **USER),
+    leading(CONCENTRATED, "bank", race, "fixed"),
+    leading(PURE, "pure-blocks", race, "fixed", max_per_event=1),
     leading(CONCENTRATED, "meta-gauss", race, "fixed"),
     leading(CONCENTRATED, "meta-gauss", race, "fixed", max_per_event=1, max_weight=2, neighbours="replace"),
     leading(CONCENTRATED, "tree", race, "fixed"),

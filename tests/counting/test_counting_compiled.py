@@ -27,7 +27,8 @@ def process(name: str, columns: int, budget: et.PureDP | et.ZCDP) -> NoiseProces
         (name, budget)
         for name, kind in PROCESSES.items()
         for budget in (et.ZCDP(0.5), et.PureDP(1))
-        if (kind.pure or isinstance(budget, et.ZCDP)) and (name != "pure-blocks" or isinstance(budget, et.PureDP))
+        if (kind.pure or isinstance(budget, et.ZCDP))
+        and (name not in ("pure-blocks", "epoch-blocks") or isinstance(budget, et.PureDP))
     ],
     ids=repr,
 )

@@ -40,7 +40,7 @@ from evertally.partition import (
     noisy_ladders,
     tuned,
 )
-from evertally.partition.histograms import make_histogram
+from evertally.partition.histograms import IN_BLOCKS, make_histogram
 from evertally.partition.lanes import Lanes
 from evertally.partition.rebased import intervals, rebased
 from evertally.partition.typical import TypicalStream
@@ -79,7 +79,7 @@ def terms(queries: Queries, promise: PureDP | ApproxDP = PURE, **more: Any) -> T
 
 def literal_of(configuration: Configuration, source: Any, base: Vector) -> Literal:
     noise, d = configuration.noise, configuration.terms.columns
-    n = None if configuration.histogram == "blocks" else configuration.intervals  # blocks follow one another for ever
+    n = None if configuration.histogram in IN_BLOCKS else configuration.intervals  # blocks follow one another for ever
     return Literal(
         source, noise.tau, noise.mu, n, _histogram(configuration, source, d), _thresholds(configuration, source), base
     )
@@ -93,8 +93,8 @@ def _histogram(configuration: Configuration, source: Any, d: int) -> H:
         return Epochs(charge, change, d, source)
     n = configuration.intervals
     assert n is not None
-    if configuration.histogram == "blocks":
-        blocks: Any = make_histogram("blocks", charge, change, n, d, source)
+    if configuration.histogram in IN_BLOCKS:
+        blocks: Any = make_histogram(configuration.histogram, charge, change, n, d, source)
         return Blocks(lambda k, length: blocks._process_of(k, length, d), n, d)
     if configuration.histogram == "binary-tree":
         return Tree(charge, change, d, source, n)

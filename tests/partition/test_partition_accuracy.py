@@ -29,6 +29,7 @@ from evertally.partition import (
     tuned,
 )
 from evertally.partition.budget import noise_of
+from evertally.partition.histograms import IN_BLOCKS
 from evertally.partition.lanes import Lanes
 from evertally.partition.rebased import intervals, rebased
 from evertally.partition.rules import Ladder, NoisyLadders, Rule
@@ -121,7 +122,7 @@ class Bound:
         early = None if self._plan.terms.horizon is not None else t >> shift << shift
         if isinstance(self._plan, Configuration) and self._plan.histogram in ("binary-tree", "best"):
             return self._error(early, None)
-        if isinstance(self._plan, Configuration) and self._plan.histogram == "blocks":
+        if isinstance(self._plan, Configuration) and self._plan.histogram in IN_BLOCKS:
             blocks: Any = self._plan._bounds.model
             j = 1 + blocks.before(blocks.piece_of(j))
         return self._error(early, j)

@@ -31,6 +31,8 @@ WAYS = {
     "meta, replace": {"guarantee": et.ApproxZCDP(0.5, 1e-9), "mechanism": "meta", "neighbours": "replace"},
     "meta-gauss": {"guarantee": APPROXIMATE, "mechanism": "meta-gauss", "max_per_event": 2},
     "tree": {"guarantee": et.ZCDP(0.5), "mechanism": "tree"},
+    "bank": {"guarantee": et.ZCDP(0.5), "mechanism": "bank"},
+    "pure blocks": {"guarantee": et.PureDP(1.0), "mechanism": "pure-blocks", "max_per_event": 1},
     "pure tree": {"guarantee": et.PureDP(1.0), "mechanism": "tree", "max_per_event": 1},
 }
 
@@ -108,7 +110,7 @@ def test_ways_to_hand_over_a_tick(way):
 def test_without_noise():
     rows = np.array(feed(20))
     sums = np.cumsum(rows, axis=0)
-    for way in ("tree", "meta-gauss"):
+    for way in ("tree", "bank", "pure blocks", "meta-gauss"):
         for row, shown in zip(sums, made(ZeroNoise(), way).run(rows), strict=True):
             assert list(shown.values()) == sorted(row.tolist(), reverse=True)[:2]
             assert all(row[NAMES.index(label)] == n for label, n in shown.items())

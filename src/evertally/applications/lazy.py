@@ -22,6 +22,7 @@ from evertally.contract.parts import Accuracy, IntArray, Played
 from evertally.counting.choose import Choice, build
 from evertally.counting.process import NoiseProcess, Settled, go_to, path_bound, remembered
 from evertally.counting.processes import PROCESSES, Setting
+from evertally.counting.survey import widest
 from evertally.noise import ItemSource, Law
 from evertally.noise.reals import RealLaw, SideBySide
 from evertally.noise.source import Addresses, item_addresses
@@ -190,6 +191,9 @@ class LazyEngine(AdmissionEngine):
 
     def accuracy(self, tick: int) -> Accuracy:
         return self.noise.spread(tick)
+
+    def widest(self, tick: int) -> Accuracy | None:
+        return widest(self.noise, tick)
 
     def window(self, tick: int, window: int) -> Accuracy:
         return self.noise.window_spread(tick, window)

@@ -40,7 +40,7 @@ class Spread:
         proxy: float,
         peak: float,
         finest: float,
-        roundings: int = 0,
+        roundings: float = 0,
     ) -> None:
         # One is made for every release: half the time of what a frozen data class does by itself.
         own = self.__dict__

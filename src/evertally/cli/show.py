@@ -113,8 +113,18 @@ def plan_table(spec: StreamSpec, plan: Plan) -> None:
     stamps = f"time stamps in column {spec.clock.column!r}" if spec.clock.column else "time stamps are those of receipt"
     console.print(escape(f"Clock: {first} to {last}, {stamps}"))
     table = Table()
-    for heading in ("query", "kind", "counts", "share", "noise", "pays", "std", f"all ticks, {1 - plan.beta:.0%}"):
-        table.add_column(heading, justify="right" if heading in ("counts", "share", "std") else "left")
+    for heading in (
+        "query",
+        "kind",
+        "counts",
+        "share",
+        "noise",
+        "pays",
+        "std",
+        "worst",
+        f"all ticks, {1 - plan.beta:.0%}",
+    ):
+        table.add_column(heading, justify="right" if heading in ("counts", "share", "std", "worst") else "left")
     for query, planned in zip(spec.queries, plan.queries, strict=True):
         table.add_row(
             planned.name,
@@ -124,6 +134,7 @@ def plan_table(spec: StreamSpec, plan: Plan) -> None:
             f"{planned.mechanism}, {planned.exactness}",
             _paid(planned),
             f"{planned.stddev:,.1f}" if planned.stddev is not None else "*" if planned.error_bound is None else "",
+            f"{planned.worst_stddev:,.1f}" if planned.worst_stddev is not None else "",
             _promised(query, planned),
         )
     console.print(table)

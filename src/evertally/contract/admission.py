@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from evertally.contract.parts import Accuracy, Engine, Played
+from evertally.contract.parts import Accuracy, Engine, Played, Widening
 from evertally.secret import Secret
 
 
@@ -51,6 +51,9 @@ class AdmissionEngine(Secret):
 
     def accuracy(self, tick: int) -> Accuracy:
         return self.inner.accuracy(tick)
+
+    def widest(self, tick: int) -> Accuracy | None:
+        return self.inner.widest(tick) if isinstance(self.inner, Widening) else None
 
     def window(self, tick: int, window: int) -> Accuracy:
         return self.inner.window(tick, window)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from evertally.contract.guarded import no_way_back
-from evertally.contract.parts import Accuracy, IntArray, Played
+from evertally.contract.parts import Accuracy, IntArray, Played, Widening
 from evertally.noise import ItemSource
 from evertally.secret import Secret
 
@@ -66,6 +66,9 @@ class InPlace(Secret):
 
     def accuracy(self, tick: int) -> Accuracy:
         return self.worker.accuracy(tick)
+
+    def widest(self, tick: int) -> Accuracy | None:
+        return self.worker.widest(tick) if isinstance(self.worker, Widening) else None
 
     def window(self, tick: int, window: int) -> Accuracy:
         now = self.accuracy(tick)

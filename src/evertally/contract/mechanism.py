@@ -21,7 +21,7 @@ import numpy as np
 from evertally.contract.guarded import Call, Guarded, Kept, exclusive
 from evertally.contract.inputs import keep_events
 from evertally.contract.options import check_guarantee, option, own_option, statistic
-from evertally.contract.parts import Accuracy, Blueprint, IntArray, Options, check_beta
+from evertally.contract.parts import FEW_TICKS, Accuracy, Blueprint, IntArray, Options, Widening, check_beta
 from evertally.contract.paths import Hold, named
 from evertally.contract.release import Release
 from evertally.contract.snapshot import guarantee_from_json, guarantee_to_json, pack, restorable
@@ -256,6 +256,32 @@ class Mechanism(Guarded):
         """Standard deviation of the noise in each number released at a tick; public, known before any data. None where
         none is defined (partitions, selections, ratios)."""
         return self._form.deviation(self._engine.accuracy(checked_tick(tick, self.horizon)))
+
+    @by_tick
+    def worst_stddev(self, tick: int | None = None) -> float | None:
+        """The largest `stddev` of all ticks of the horizon (with `tick`: of those up to it); public, known before any
+        data. Without a horizon `tick` is needed. None where there is no `stddev`, or where the largest is not known:
+        beyond 2^12 ticks not every construction has a formula.
+
+        >>> import evertally as et
+        >>> tree = et.Counter(guarantee=et.PureDP(1.0), horizon=1000, mechanism="tree", radix=2, key=et.simulation(1))
+        >>> tree.worst_stddev() == tree.stddev(511) > tree.stddev(1000)
+        True
+        """
+        if tick is None and self.horizon is None:
+            raise ConfigurationError("without a horizon the noise grows for ever: ask for worst_stddev(tick=...)")
+        last = checked_tick(self.horizon if tick is None else tick, self.horizon)
+        engine, form = self._engine, self._form
+        if form.deviation(engine.accuracy(last)) is None:
+            return None
+        top = engine.widest(last) if isinstance(engine, Widening) else None
+        if top is not None:
+            return form.deviation(top)
+        if last > FEW_TICKS:
+            return None
+        found = [form.deviation(engine.accuracy(t)) for t in range(1, last + 1)]
+        known = [stddev for stddev in found if stddev is not None]
+        return max(known) if len(known) == len(found) else None
 
     @by_tick
     def error_bound(self, beta: float = 0.05, tick: int | None = None) -> float:

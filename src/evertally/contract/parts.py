@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +70,17 @@ class Played(Secret):
     lasts: IntArray | None
     state: Any
     alone: bool = False  # one row, in an array that nobody else has
+
+
+FEW_TICKS = 2**12  # so many can be asked one by one
+
+
+@runtime_checkable
+class Widening(Protocol):
+    """An engine that knows when it is farthest off."""
+
+    def widest(self, tick: int) -> Accuracy | None:
+        """The accuracy with the largest standard deviation of the ticks 1 .. tick; None where nobody can say."""
 
 
 class Engine(Protocol):

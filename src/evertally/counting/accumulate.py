@@ -64,6 +64,12 @@ class AccumulatingProcess(Secret):
             raise ValueError("noise that piles up for ever has no widest spread")
         return self.spread(self.horizon)
 
+    def widest(self, tick: int) -> Spread:
+        return self.spread(tick)
+
+    def mean_variance(self, tick: int) -> float:
+        return self.law.stddev() ** 2 * (tick + 1) / 2
+
     def joint_radius(self, beta: float, tick: int | None = None) -> float:
         n = self.horizon
         if n is None or n > _LONGEST_WALK:

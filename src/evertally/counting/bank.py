@@ -82,6 +82,12 @@ class FilteredNoise(Secret):
     def worst(self) -> Spread:
         return self._spread(self._moments.widest(self.bank.horizon))
 
+    def widest(self, tick: int) -> Spread:
+        return self._spread(self._moments.widest(tick))
+
+    def mean_variance(self, tick: int) -> float:
+        return self._spread(self._moments.mean(tick)).stddev ** 2
+
     def window_spread(self, tick: int, window: int) -> Spread:
         """Exact (optimal-counting 7)."""
         before = tick - window

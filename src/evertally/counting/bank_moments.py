@@ -70,6 +70,20 @@ class Moments:
         first = self._most(i, int(self._bank.lengths[i]), since - self._start(i))
         return float(max(first, inside, self._most(j, tick - self._start(j))))
 
+    def mean(self, tick: int) -> float:
+        """The mean variance of the ticks 1 .. tick: geometric sums, segment by segment."""
+        last = bisect_left(self._ends, tick)
+        ticks = self._bank.lengths[: last + 1].astype(np.float64)
+        ticks[-1] = tick - self._start(last)
+        n, gap, log = ticks[:, None, None], self._gap[: last + 1], self._log[: last + 1]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            old = np.where(gap > 0, -np.expm1(n * log) / gap, n)  # sum of alpha^i, i < n
+            # sum of (1 - alpha^i)/(1 - alpha); where nothing is forgotten its first terms, without cancellation
+            new = np.where(n * gap > 1e-4, (n - old) / gap, n * (n - 1) / 2 * (1 - gap * (n - 2) / 3))
+        states = old * self._before[: last + 1] + new * self._fresh[: last + 1]
+        inside = (self._alpha[: last + 1] * states).sum(axis=(1, 2))
+        return float((inside + ticks * self._bank.r[: last + 1] ** 2).sum()) / tick
+
     def covariance(self, before: int, tick: int) -> float:
         """Of x at two ticks (optimal-counting 7): what is left of the states of `before` at `tick`."""
         i = bisect_left(self._ends, before)

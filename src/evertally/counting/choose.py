@@ -13,6 +13,7 @@ from evertally.counting.bank import LONGEST_BANK
 from evertally.counting.process import Budget, Charge, NoiseProcess, WithoutEnd, path_bound
 from evertally.counting.processes import COMPARED_AT, LONGEST_SQRT, OURS, PROCESSES, Setting, unknown
 from evertally.counting.sqrt_estimate import SquareRoot
+from evertally.counting.survey import survey
 from evertally.errors import ConfigurationError
 from evertally.noise import Source, ZeroNoise
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
@@ -76,6 +77,7 @@ def _way(name: str, charge: Charge, setting: Setting, beta: float) -> Way:
         expect=lambda: error(0.5),
         promise=lambda: error(beta),
         memory=PROCESSES[name].memory(setting),
+        survey=lambda: survey(model_of(Choice(name, charge), setting), setting.horizon or at or 1),
     )
 
 
@@ -102,6 +104,8 @@ def misfit(name: str, charge: Charge, setting: Setting) -> str | None:
         return f'mechanism "{name}" has Gaussian noise, which is never pure; use a zCDP or (epsilon, delta) guarantee'
     if name == "pure-blocks" and isinstance(charge, ZCDP):
         return 'mechanism "pure-blocks" has Laplace noise, for pure budgets; with this one use "bank"'
+    if name == "epoch-blocks" and isinstance(charge, ZCDP):
+        return 'mechanism "epoch-blocks" has Laplace noise, for pure budgets; with this one use "bank-open"'
     if name == "sqrt" and (setting.horizon or 0) > LONGEST_SQRT:
         return f'mechanism "sqrt" takes horizons up to {LONGEST_SQRT}; use "tree"'
     if name == "bank" and (setting.horizon or 0) > LONGEST_BANK:

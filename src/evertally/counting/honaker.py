@@ -109,11 +109,21 @@ class HonakerProcess(Secret):
         lowest = max(0, (tick & -tick).bit_length() - 1)
         return spread_of(self.law, self._weights(tick), weight(lowest), roundings=int(tick > 1))
 
+    def widest(self, tick: int) -> Spread:
+        return max((self.spread(t) for t in _heaviest(tick)), key=lambda spread: spread.stddev)
+
+    def mean_variance(self, tick: int) -> float:
+        # How many of the ticks 0 .. tick have bit h.
+        counts = (
+            ((tick + 1) >> (h + 1) << h) + max(0, (tick + 1) % (2 << h) - (1 << h)) for h in range(tick.bit_length())
+        )
+        weights = math.fsum(weight(h) * count for h, count in enumerate(counts))
+        return (self.law.stddev() ** 2 * weights + (tick - 1) / 12) / tick
+
     def worst(self) -> Spread:
         assert self.horizon is not None
-        # T itself, or T with one bit cleared and all lower bits set.
         T = self.horizon
-        ticks = [T] + [((T >> h) - 1 << h) | ((1 << h) - 1) for h in range(self.levels) if T >> h & 1]
+        ticks = _heaviest(T)
         if T == 1:
             return self.spread(1)
         # An envelope of all ticks: the widest sum with the largest weight of any. A hair above one draw, so that the
@@ -224,3 +234,9 @@ def combine(
         prefix[1, h, :] = error
         out[0, i, :] = value
         out[1, i, :] = error
+
+
+def _heaviest(T: int) -> list[int]:
+    """One of them has the widest noise of 1 .. T: T itself, or T with one bit cleared and all lower bits set."""
+    lower = (((T >> h) - 1 << h) | ((1 << h) - 1) for h in range(T.bit_length()) if T >> h & 1)
+    return [T, *(t for t in lower if t > 0)]

@@ -14,6 +14,7 @@ from evertally.bounds.tails import Spread
 from evertally.contract.parts import Accuracy, Played
 from evertally.contract.rows import Rows, dense, from_bytes, to_bytes
 from evertally.counting.process import IntArray, NoiseProcess, Settled, go_to, path_bound, remembered
+from evertally.counting.survey import widest
 from evertally.secret import Secret
 
 _NOTHING, _NO_ROW = np.zeros(1, dtype=np.int64), np.zeros((1, 1), dtype=np.int64)
@@ -70,6 +71,9 @@ class LinearEngine(Secret):
 
     def accuracy(self, tick: int) -> Accuracy:
         return self.noise.spread(tick)
+
+    def widest(self, tick: int) -> Accuracy | None:
+        return widest(self.noise, tick)
 
     def window(self, tick: int, window: int) -> Spread:
         return self.noise.window_spread(tick, window)

@@ -111,6 +111,9 @@ class PathProcess(Secret):
     def worst(self) -> Spread:
         return self.spread(self._energy.size if self.horizon is None else self.horizon)
 
+    def widest(self, tick: int) -> Spread:
+        return self.spread(tick)  # weights only add up
+
     def window_spread(self, tick: int, window: int) -> Spread:
         return window_bound(self, tick, window)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from evertally.bounds.tails import Spread
 from evertally.counting.process import IntArray, NoiseProcess, window_bound
+from evertally.counting.survey import mean_variance, widest
 from evertally.secret import Secret
 
 
@@ -81,6 +82,25 @@ class Pieces(Secret, ABC):
     def worst_in(self, piece: int) -> Spread:
         """The widest spread over the ticks of a piece; it grows with the piece."""
         return self._with_held(self._model(piece).worst(), piece)
+
+    def widest(self, tick: int) -> Spread | None:
+        last = self.piece_of(tick)
+        found = []
+        for k in range(max(0, last - 1), last + 1):  # it grows with the piece
+            own = widest(self._model(k), min(self.length(k), tick - self.before(k)))
+            if own is None:
+                return None
+            found.append(self._with_held(own, k))
+        return max(found, key=lambda spread: spread.stddev)
+
+    def mean_variance(self, tick: int) -> float:
+        total = 0.0
+        for k in range(self.piece_of(tick) + 1):
+            own, ticks = self._model(k), min(self.length(k), tick - self.before(k))
+            first = own.spread(1)
+            held = self._with_held(first, k).stddev ** 2 - first.stddev**2
+            total += ticks * (held + mean_variance(own, ticks))
+        return total / tick
 
     def window_spread(self, tick: int, window: int) -> Spread:
         return window_bound(self, tick, window)

@@ -12,6 +12,7 @@ from evertally.bounds.selection import L
 from evertally.counting.bank import BankProcess
 from evertally.counting.bank_open import OPEN_STATES, OpenBankProcess
 from evertally.counting.bank_schedule import states_for
+from evertally.counting.block_epochs import BlockEpochs
 from evertally.counting.block_table import block_table, sizes_for
 from evertally.counting.epochs import EpochProcess
 from evertally.counting.honaker import HonakerProcess
@@ -126,6 +127,16 @@ def _block_bytes(setting: Setting) -> int:
     return sum(32 * (block_table(n).k + 2) for n in sizes_for(_horizon(setting))) * setting.columns
 
 
+def _epoch_blocks(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
+    assert isinstance(charge, PureDP)
+    return BlockEpochs(charge, setting.change, columns=setting.columns, source=source)
+
+
+def _epoch_block_bytes(setting: Setting) -> int:
+    """Of the epoch that ends at 2^30 ticks: shorter ones take less."""
+    return _block_bytes(replace(setting, horizon=2**30))
+
+
 def _epoch_tree(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
     assert isinstance(charge, PureDP | ZCDP)
     tree = partial(TreeProcess, charge, setting.change, source=source, radix=2)
@@ -151,6 +162,7 @@ PROCESSES: dict[str, ProcessRecord] = {
     "sqrt": ProcessRecord(True, False, lambda s: 8 * s.columns * _horizon(s), _sqrt, gram=_ORDERED),
     "tree": ProcessRecord(True, True, lambda s: 8 * s.columns, _tree, gram=_ORDERED),
     "honaker": ProcessRecord(True, True, lambda s: 64 * s.columns * _horizon(s).bit_length(), _honaker, gram=_ORDERED),
+    "epoch-blocks": ProcessRecord(False, True, _epoch_block_bytes, _epoch_blocks, gram=_ORDERED),
     "epoch-tree": ProcessRecord(False, True, lambda s: 8 * s.columns, _epoch_tree, gram=_ORDERED),
 }
 

@@ -149,13 +149,62 @@ class PureBlocksProcess(Secret):
             )
         return self._spread(terms, roundings=2)
 
+    def widest(self, tick: int) -> Spread:
+        return self.spread(self._heaviest(0, tick)[1])
+
+    def _heaviest(self, i: int, last: int) -> tuple[float, int]:
+        """The largest energy of the rows 0 .. last of level i, with all levels above, and which row has it."""
+        n, energies = self._levels[i].table.n, self._levels[i].scale ** 2 * self._levels[i].table.energies
+        if i == len(self._levels) - 1:
+            row = int(np.argmax(energies[: last + 1]))
+            return float(energies[row]), row
+        block, j = divmod(last, n)
+        found = []
+        for (above, b), rows in (
+            ((self._energy(i + 1, block), block), j + 1),
+            (self._heaviest_before(i + 1, block), n),
+        ):
+            row = int(np.argmax(energies[:rows]))
+            found.append((above + float(energies[row]), n * b + row))
+        return max(found)
+
+    def _heaviest_before(self, i: int, block: int) -> tuple[float, int]:
+        return self._heaviest(i, block - 1) if block else (-math.inf, 0)
+
+    def _energy(self, i: int, row: int) -> float:
+        """Of a row of level i with all levels above."""
+        levels, energy = self._levels[i:], 0.0
+        for level in levels[:-1]:
+            row, j = divmod(row, level.table.n)
+            energy += level.share(j)[0]
+        return energy + levels[-1].share(row)[0]
+
+    def mean_variance(self, tick: int) -> float:
+        return 2 * self._total(0, tick) / tick + 1 / 12
+
+    def _total(self, i: int, last: int) -> float:
+        """The sum of the energies of the rows 0 .. last of level i, with all levels above."""
+        if last < 0:
+            return 0.0
+        n, energies = self._levels[i].table.n, self._levels[i].scale ** 2 * self._levels[i].table.energies
+        if i == len(self._levels) - 1:
+            return float(energies[: last + 1].sum())
+        block, j = divmod(last, n)
+        whole = block * float(energies[:n].sum()) + n * self._total(i + 1, block - 1)
+        return whole + float(energies[: j + 1].sum()) + (j + 1) * self._energy(i + 1, block)
+
     def worst(self) -> Spread:
         assert self.horizon is not None
+        return self.worst_between(1, self.horizon)
+
+    def worst_between(self, first: int, last: int) -> Spread:
+        """As wide as every tick first .. last."""
         tops = []
-        for level, (block, j) in zip(self._levels, self._places(self.horizon), strict=True):
-            shares = [level.share(row) for row in range(level.table.n if block else j + 1)]
+        for level, (block, j), (stop, end) in zip(self._levels, self._places(first), self._places(last), strict=True):
+            rows = slice(j, end + 1) if block == stop else slice(0, level.table.n)
             # The widest row need not have the largest weight: a bound takes both.
-            tops.append((max(energy for energy, _ in shares), max(peak for _, peak in shares)))
+            energy, peak = level.table.energies[rows].max(), level.table.peaks[rows].max()
+            tops.append((level.scale**2 * float(energy), level.scale * float(peak)))
         return self._spread(tops)
 
     def joint_radius(self, beta: float, tick: int | None = None) -> float:

@@ -96,6 +96,14 @@ class FactorProcess(Secret, Generic[F, L]):
     def worst(self) -> Spread:
         return self.spread(self._energy.size)
 
+    def widest(self, tick: int) -> Spread:
+        return self.spread(tick)  # weights only add up
+
+    def mean_variance(self, tick: int) -> float:
+        unit, known = 2.0**-self._factor.bits, self._energy[:tick]
+        weights = float(known.sum()) + (tick - known.size) * float(known[-1])
+        return self.law.stddev() ** 2 * weights * unit * unit / tick + self._factor.roundings / 12
+
     def window_spread(self, tick: int, window: int) -> Spread:
         unit = 2.0**-self._factor.bits
         inverse = self._factor.inverse[:tick]

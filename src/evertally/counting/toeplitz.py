@@ -18,8 +18,10 @@ from collections.abc import Callable
 from typing import Any
 
 from evertally.bounds.tails import Spread
+from evertally.contract.parts import FEW_TICKS
 from evertally.counting.process import Budget, IntArray, NoiseProcess, Remembering, Settled
 from evertally.counting.sqrt import FactorProcess, SqrtProcess
+from evertally.counting.survey import widest
 from evertally.counting.toeplitz_factor import ToeplitzFactor
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law, Source, round_up
 from evertally.privacy import Change, PureDP
@@ -101,6 +103,15 @@ class Lagged(Secret):
 
     def spread(self, tick: int) -> Spread:
         return self._now.window_spread(tick, min(tick, self._window))
+
+    def widest(self, tick: int) -> Spread | None:
+        if isinstance(self._now, SqrtProcess):
+            return self.spread(tick)  # weights only add up
+        if tick <= self._window:
+            return widest(self._now, tick)
+        if tick > FEW_TICKS:
+            return None
+        return max((self.spread(t) for t in range(1, tick + 1)), key=lambda spread: spread.stddev)
 
     def worst(self) -> Spread:
         if self.horizon is not None and (isinstance(self._now, SqrtProcess) or self.horizon <= self._window):

@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 
 from evertally.bounds.joint import GridMaximum, grid_step, tree_maximum
-from evertally.bounds.selection import L, digit_sum, digits
+from evertally.bounds.selection import L, digit_sum, digit_sums, digits
 from evertally.bounds.tails import Spread
 from evertally.counting.process import Budget, IntArray, check_horizon, kind_and_scale, node_law, spread_of
 from evertally.errors import ConfigurationError
@@ -148,6 +148,13 @@ class TreeProcess(Secret):
 
     def worst(self) -> Spread:
         return spread_of(self.law, self._largest_digit_sum, 1.0)
+
+    def widest(self, tick: int) -> Spread:
+        return spread_of(self.law, largest_digit_sum(tick, self.radix), 1.0)
+
+    def mean_variance(self, tick: int) -> float:
+        cells = sum(cells * ticks for cells, ticks in digit_sums(tick, self.radix).items())
+        return self.law.stddev() ** 2 * cells / tick
 
     def joint_radius(self, beta: float, tick: int | None = None) -> float:
         return self.maximum().radius(beta / 2)

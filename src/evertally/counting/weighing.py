@@ -85,6 +85,10 @@ class AgeEngine(LinearEngine):
     def accuracy(self, tick: int) -> Accuracy:
         return Scaled(self.noise.spread(tick), self._step)
 
+    def widest(self, tick: int) -> Accuracy | None:
+        top = super().widest(tick)
+        return None if top is None else Scaled(top, self._step)
+
     def error_bound(self, beta: float, tick: int | None, trust_largest: bool = False) -> float:
         return path_bound(self.noise, beta, tick) * self._step
 
@@ -123,6 +127,22 @@ class WeightedEngine(LinearEngine):
     def accuracy(self, tick: int) -> Accuracy:
         return Scaled(self.noise.spread(tick), float(self._alpha[tick - 1]))
 
+    def widest(self, tick: int) -> Accuracy | None:
+        top = super().widest(tick)
+        if top is None or top.stddev is None:
+            return None
+        alpha = np.abs(self._alpha[:tick])
+        if np.all(alpha == alpha[0]):
+            return Scaled(top, float(alpha[0]))
+        # Largest weights first, until no tick that is left can be farther off than the one that was found.
+        best, where = -1.0, 1
+        for t in (np.argsort(-alpha, kind="stable") + 1).tolist():
+            if float(alpha[t - 1]) * top.stddev <= best:
+                break
+            own = float(alpha[t - 1]) * self.noise.spread(t).stddev
+            best, where = (own, t) if own > best else (best, where)
+        return self.accuracy(where)
+
     def error_bound(self, beta: float, tick: int | None, trust_largest: bool = False) -> float:
         largest = int(np.max(self._alpha[: self.noise.horizon])) if tick is None else int(self._alpha[tick - 1])
         return path_bound(self.noise, beta, tick) * largest
@@ -153,6 +173,19 @@ class AverageEngine(LinearEngine):
 
     def accuracy(self, tick: int) -> Accuracy:
         return Averaged(self.noise.spread(tick), tick, self._parts)
+
+    def widest(self, tick: int) -> Accuracy | None:
+        top = super().widest(tick)
+        if top is None or top.stddev is None:
+            return None
+        # A tick counts a t-th of the widest total at most, so the search ends after a few.
+        best, where = -1.0, 1
+        for t in range(1, tick + 1):
+            if top.stddev / t <= best:
+                break
+            own = self.noise.spread(t).stddev / t
+            best, where = (own, t) if own > best else (best, where)
+        return self.accuracy(where)
 
     def error_bound(self, beta: float, tick: int | None, trust_largest: bool = False) -> float:
         if tick is not None:

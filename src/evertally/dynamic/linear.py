@@ -21,6 +21,7 @@ from evertally.bounds.tails import Spread
 from evertally.contract.parts import Played
 from evertally.counting.linear import LinearEngine
 from evertally.counting.process import NoiseProcess
+from evertally.counting.survey import widest
 from evertally.dynamic.parts import FloatArray, IntArray
 from evertally.dynamic.strategies import Strategy
 
@@ -120,6 +121,10 @@ class UpdateEngine(LinearEngine):
 
     def accuracy(self, tick: int) -> LinearAccuracy:
         return LinearAccuracy(self.noise.spread(tick), self._strategy)
+
+    def widest(self, tick: int) -> LinearAccuracy | None:
+        top = widest(self.noise, tick)
+        return None if top is None else LinearAccuracy(top, self._strategy)
 
     def error_bound(self, beta: float, tick: int | None, trust_largest: bool = False) -> float:
         if self._shown is None:

@@ -73,6 +73,8 @@ KINDS = (
         card=Card("ranking", "The {k} most frequent, by {column}"),
         proofs={
             "tree": Proof("streaming-selection 3.1 and 3.4"),
+            "bank": Proof("optimal-counting 2.2 and 2.4, samplers 8"),
+            "pure-blocks": Proof("optimal-counting 6, samplers 8"),
             "meta": Proof("streaming-selection 5.1 and 4.2"),
             "meta-gauss": Proof("streaming-selection 5.1 and 4.1"),
             "sparse-gumbel": Proof("streaming-selection 6.2 and 1.4, additions 3"),

@@ -39,6 +39,7 @@ NOISE_PROCESSES = {
     "bank": Proof("optimal-counting 2.2 and 2.4, samplers 8"),
     "bank-open": Proof("optimal-counting 2.2 and 5, samplers 8"),
     "pure-blocks": Proof("optimal-counting 6, samplers 8"),
+    "epoch-blocks": Proof("optimal-counting 6 and 6.1, samplers 8"),
     "honaker": Proof("factorization-counting 8.3"),
     "epoch-tree": Proof("price-of-continual-release 9.1, parameterized-histograms 3.5"),
 }

@@ -36,6 +36,26 @@ class Calibration:
         settled: T = self.numbers[full]
         return settled
 
+    def rule(self, name: str, find: Callable[[], str], *, before: str, beside: str) -> str:
+        """A way to make something, by name: found together with the numbers that are settled as `beside`. Whoever has
+        those numbers and no such name was begun when there was one way only, `before`, and keeps it; so that way is
+        never written down, and a stream that takes it has the parameters and the addresses that it always had.
+
+        >>> old = Calibration({"n": 7})
+        >>> old.rule("H", lambda: "new", before="old", beside="n"), old.numbers
+        ('old', {'n': 7})
+        >>> Calibration().rule("H", lambda: "new", before="old", beside="n")
+        'new'
+        """
+        full = self._scope + name
+        if full not in self.numbers:
+            found = before if self._scope + beside in self.numbers else find()
+            if found == before:
+                return before
+            self.numbers[full] = found
+        rule: str = self.numbers[full]
+        return rule
+
     def within(self, scope: str) -> Calibration:
         """The same numbers under names of their own."""
         part = Calibration()

@@ -74,6 +74,12 @@ class Terms:
         """A number that decides a law, or goes with one that does: found once, if there is a calibration to keep it."""
         return find() if self.calibration is None else self.calibration.settle(name, find)
 
+    def rule(self, name: str, find: Callable[[], str], *, before: str, beside: str) -> str:
+        """A way to make something that decides laws, by name: see `Calibration.rule`."""
+        if self.calibration is None:
+            return find()
+        return self.calibration.rule(name, find, before=before, beside=beside)
+
     def within(self, scope: str) -> Terms:
         """The same terms, with a part of the calibration of its own."""
         return self if self.calibration is None else replace(self, calibration=self.calibration.within(scope))

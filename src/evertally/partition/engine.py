@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from evertally.contract.rows import Rows, from_bytes, to_bytes, total
-from evertally.counting.process import IntArray, NoiseProcess
+from evertally.counting.process import IntArray, NoiseProcess, go_to, remembered
 from evertally.noise import DiscreteLaplace, Source
 from evertally.partition.rules import Rule
 from evertally.secret import Secret
@@ -159,18 +159,19 @@ class PartitionedRelease(Secret):
         return self._source.draws("mu", self._mu_law, range(first, first + count))[:, 0]
 
     def state(self) -> list[bytes]:
-        """Secret bytes. tau, mu and the noise of H follow from the key."""
+        """Secret bytes. tau, mu and the noise of H follow from the key; H may have coefficients that it must keep."""
         arrays = (np.array([self.closes]), self._base, self._inserted, self._c, self.released, self._rule.floors)
-        return [to_bytes(array) for array in arrays]
+        return [*(to_bytes(array) for array in arrays), *remembered(self._process)]
 
     def load(self, parts: list[bytes]) -> None:
-        closes, self._base, self._inserted, self._c, self.released, self._rule.floors = map(from_bytes, parts)
+        arrays = map(from_bytes, parts[:PARTS])
+        closes, self._base, self._inserted, self._c, self.released, self._rule.floors = arrays
         self.closes = int(closes[0])
-        self._process.seek(self.closes)
+        go_to(self._process, self.closes, parts[PARTS:])
         self._tau = self._draw_tau()
 
 
-PARTS = 6  # byte strings in a state
+PARTS = 6  # byte strings in a state, besides those of H
 
 
 def project(s: IntArray) -> IntArray:

@@ -23,6 +23,7 @@ from evertally.counting.process import node_law
 from evertally.errors import ConfigurationError
 from evertally.partition.budget import Split, noise_of
 from evertally.partition.configuration import Configuration, Terms
+from evertally.partition.histograms import BLOCKS, IN_BLOCKS, OPTIMAL
 from evertally.partition.noise_bounds import most_closes
 from evertally.partition.rebased import at_one_tick, moving_rise, sizes_up_to
 from evertally.partition.rules import Intervals, Rebased, Rise, Rule
@@ -34,6 +35,8 @@ _HISTOGRAM_SHARES = tuple(Fraction(i, 10) for i in range(3, 10))
 # Of what the test gets; the rest is for mu, which needs more of it where neighbours move both ways.
 _TAU_SHARE, _TAU_SHARE_ONE_WAY = Fraction(2, 5), Fraction(3, 5)
 _LATE = 4
+_NUMBERS = "split, n, kappa"
+_WORTH = 0.99  # of the typical error: another way to make H is taken for less than that
 _NEVER = 40  # scales of mu that no tick of any stream reaches
 
 
@@ -48,13 +51,13 @@ def tuned(terms: Terms, name: str, stream: TypicalStream, reach: int) -> Configu
         return _unlimited(terms, name, stream, rule)
     T = terms.horizon
     assert T is not None
-    split, n, kappa = _settled(terms, stream)
+    histogram, split, n, kappa = _settled(terms, stream)
     noise = terms.noise(split)
     return Configuration(
         name,
         terms,
         noise,
-        "blocks",
+        histogram,
         n,
         lambda: rule(lambda j, ticks: kappa),
         lambda j, t: kappa,
@@ -71,37 +74,73 @@ def _unlimited(terms: Terms, name: str, stream: TypicalStream, rule: Callable[[R
     between 1 and all that is possible, on a logarithmic scale.
     """
     middle = replace(stream, largest=max(1, math.isqrt(stream.horizon * stream.growth)))
-    split, n, _ = _settled(terms, middle)
+    histogram, split, n, _ = _settled(terms, middle)
     noise = terms.noise(split)
     scale = float(noise.mu.scale)
     moving = moving_rise(lambda j, t: math.ceil(scale * math.log(_LATE * t)))
     # n is no limit here: blocks follow one another for ever
-    return Configuration(name, terms, noise, "blocks", n, lambda: rule(moving), at_one_tick(moving), (1, 1, 0))
+    return Configuration(name, terms, noise, histogram, n, lambda: rule(moving), at_one_tick(moving), (1, 1, 0))
 
 
-def _settled(terms: Terms, stream: TypicalStream) -> tuple[Split, int, int]:
-    """What the search finds, found once: another version of numpy may simulate another ripple."""
+def _settled(terms: Terms, stream: TypicalStream) -> tuple[str, Split, int, int]:
+    """What the search finds, found once: another version of numpy may simulate another ripple. And how H is made, by
+    name: a stream that was begun before there was a choice goes on with "blocks"."""
+    asked = terms.promise, terms.change, stream, terms.split, terms.one_way
+    histogram = terms.rule("H", lambda: preferred(*asked), before=BLOCKS, beside=_NUMBERS)
+    if histogram not in IN_BLOCKS:
+        raise KeyError(histogram)  # settled by a version that knows more ways
 
     def find() -> list[Any]:
-        split, n, kappa = best(terms.promise, terms.change, stream, terms.split, terms.one_way)
+        split, n, kappa = best(*asked, histogram)
         return [[str(split.tau), str(split.mu), str(split.histogram)], n, kappa]
 
-    shares, n, kappa = terms.settle("split, n, kappa", find)
-    return Split.of(*shares), n, kappa
+    shares, n, kappa = terms.settle(_NUMBERS, find)
+    return histogram, Split.of(*shares), n, kappa
 
 
-@lru_cache(maxsize=512)
-def best(
+def preferred(
     promise: PureDP | ApproxDP, change: Change, stream: TypicalStream, split: Split | None = None, one_way: bool = False
+) -> str:
+    """How H is made in blocks, for the least typical error. Nothing changes where nothing is gained.
+
+    >>> [preferred(PureDP(1), Change(1, 1, 1), TypicalStream(T, T, 1, 1)) for T in (16, 10**5)]
+    ['blocks', 'optimal-blocks']
+    """
+    errors = (_search(promise, change, stream, split, one_way, kind)[0] for kind in IN_BLOCKS)
+    before, now = (min(error, stream.largest) for error in errors)  # above that nothing is released at all
+    return OPTIMAL if now < _WORTH * before else BLOCKS
+
+
+def best(
+    promise: PureDP | ApproxDP,
+    change: Change,
+    stream: TypicalStream,
+    split: Split | None = None,
+    one_way: bool = False,
+    histogram: str = OPTIMAL,
 ) -> tuple[Split, int, int]:
     """The split, the number n of intervals that H is made for, and kappa: the least typical error.
 
+    >>> split, n, kappa = best(PureDP(1), Change(1, 1, 1), TypicalStream(2**20, 1000, 1, 1))
+    >>> 20 < n < 400, 50 < kappa < 120
+    (True, True)
+    """
+    return _search(promise, change, stream, split, one_way, histogram)[1:]
+
+
+@lru_cache(maxsize=512)
+def _search(
+    promise: PureDP | ApproxDP,
+    change: Change,
+    stream: TypicalStream,
+    split: Split | None,
+    one_way: bool,
+    histogram: str,
+) -> tuple[float, Split, int, int]:
+    """The typical error, and by what it is reached.
+
     Two parts of the steady stream and one of the burst, for what is best on one of them alone is bad on the other. A
     descent: n for a middling split, then the split, then n again. Time: some ten milliseconds.
-
-    >>> split, n, kappa = best(PureDP(1), Change(1, 1, 1), TypicalStream(2**20, 1000, 1, 1))
-    >>> 20 < n < 200, 50 < kappa < 120
-    (True, True)
     """
     noise = partial(noise_of, promise, linf=change.linf, one_way=one_way)
     sizes = sizes_up_to(min(_MOST_INTERVALS, stream.horizon, stream.largest))
@@ -112,7 +151,7 @@ def best(
 
     @cache
     def cost(share: int, size: int) -> tuple[float, int]:
-        return _cost(stream, Scales.of(noise(split_at(share)), change), sizes[size])
+        return _cost(stream, Scales.of(noise(split_at(share)), change), sizes[size], histogram)
 
     share, size = len(shares) // 2, len(sizes) // 2
     for _ in range(2):
@@ -123,7 +162,7 @@ def best(
     if error > stream.largest:
         # Any release is noisier than what it tells: rather none before the answer is larger than declared.
         kappa = stream.largest + math.ceil(_NEVER * noise(chosen).mu.scale)
-    return chosen, sizes[size], kappa
+    return error, chosen, sizes[size], kappa
 
 
 def _possible_shares(promise: PureDP | ApproxDP, change: Change) -> tuple[Fraction, ...]:
@@ -144,9 +183,9 @@ def _split(histogram: Fraction, one_way: bool) -> Split:
     return Split.of(tau, 1 - histogram - tau, histogram)
 
 
-def _cost(stream: TypicalStream, scales: Scales, n: int) -> tuple[float, int]:
+def _cost(stream: TypicalStream, scales: Scales, n: int, histogram: str) -> tuple[float, int]:
     kappa = threshold(stream, scales, n)
-    simulated = partial(typical_error, stream, scales, kappa, "blocks", n, replicas=96)
+    simulated = partial(typical_error, stream, scales, kappa, histogram, n, replicas=96)
     steady, burst = simulated(burst=False), simulated(burst=True)
     return (2 * steady + burst) / 3, kappa
 

@@ -27,7 +27,10 @@ from evertally.bounds.extremes import Floats, TypicalTails, largest_where
 from evertally.counting.process import Budget, NoiseProcess
 from evertally.noise import DiscreteLaplace, ZeroNoise, simulation
 from evertally.partition.budget import Noise
-from evertally.partition.histograms import make_histogram
+from evertally.partition.fittest import make, optimal, same_as_before
+from evertally.partition.histograms import OPTIMAL, make_histogram
+from evertally.partition.lanes import Lanes
+from evertally.partition.sketches import bank_sketch, block_sketch
 from evertally.privacy import ZCDP, Change, PureDP
 
 _UNIT = 1024  # scale of the simulated noise of H, so that rounding to integers does not show
@@ -129,16 +132,57 @@ def _standard(lane: str, intervals: int, replicas: int) -> Floats:
 
 
 def _unit_histogram(pure: bool, kind: str, n: int | None, columns: int) -> NoiseProcess:
-    charge: Budget = PureDP(Fraction(1, _UNIT)) if pure else ZCDP(Fraction(1, 2 * _UNIT**2))
-    source = simulation(4).source("typical", kind, str(n))
-    return make_histogram(kind, charge, Change(1, 1, 1), n, columns, source if columns > 1 else ZeroNoise().source())
+    source = simulation(4).source("typical", kind, str(n)) if columns > 1 else ZeroNoise().source()
+    return make_histogram(kind, _unit_charge(pure), Change(1, 1, 1), n, columns, source)
+
+
+def _unit_charge(pure: bool) -> Budget:
+    return PureDP(Fraction(1, _UNIT)) if pure else ZCDP(Fraction(1, 2 * _UNIT**2))
 
 
 @lru_cache(maxsize=128)
 def _histogram_paths(pure: bool, kind: str, n: int | None, intervals: int, replicas: int) -> Floats:
+    """Noise after 0, 1, 2, ... inserts, in units."""
+    if kind == OPTIMAL:
+        assert n is not None
+        return _optimal_paths(pure, n, intervals, replicas)
     process = _unit_histogram(pure, kind, n, replicas)
     pieces = [process.advance(min(_INTERPRETED, intervals - i)) for i in range(0, intervals, _INTERPRETED)]
     return np.concatenate([np.zeros((1, replicas)), *pieces]) / _UNIT
+
+
+def _optimal_paths(pure: bool, n: int, intervals: int, replicas: int) -> Floats:
+    """The same by sketches. Where no block has another process than before, the paths are those of before: so a choice
+    between the two is a tie, and not a ripple of the simulation."""
+    lengths = _block_lengths(n, intervals)
+    if all(same_as_before(pure, length) for length in lengths):
+        return _histogram_paths(pure, "blocks", n, intervals, replicas)
+    source, held, done = simulation(4).source("typical", OPTIMAL, str(n)), np.zeros(replicas), 0
+    paths = [np.zeros((1, replicas))]
+    for k, length in enumerate(lengths):
+        count, lanes = min(length, intervals - done), Lanes(source, f"block-{k}")
+        fitting = optimal(pure, length, 1)
+        if fitting[0] == "bank":
+            path = bank_sketch(length, count, replicas, lanes, "bank")
+        elif fitting[0] == "pure-blocks":
+            path = block_sketch(length, count, replicas, lanes, "blocks")
+        else:
+            process = make(fitting, _unit_charge(pure), Change(1, 1, 1), length, replicas, lanes)
+            pieces = [process.advance(min(_INTERPRETED, count - i)) for i in range(0, count, _INTERPRETED)]
+            path = np.concatenate(pieces) / _UNIT
+        paths.append(held + path)
+        held, done = held + path[-1], done + count
+    return np.concatenate(paths)
+
+
+def _block_lengths(n: int, intervals: int) -> list[int]:
+    """Of the blocks that so many inserts need."""
+    lengths, length, total = [n], n, n
+    while total < intervals:
+        lengths.append(length)
+        total += length
+        length *= 2
+    return lengths
 
 
 @lru_cache(maxsize=512)

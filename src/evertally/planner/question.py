@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
+from evertally.counting.choose import rank
 from evertally.errors import ConfigurationError
 from evertally.histogram.tasks import SOMEWHERE, Task
 from evertally.noise import ZeroNoise
+from evertally.planner.possible import Price, counting, notes_on, price_of, with_floors
 from evertally.planner.search import longest_horizon, smallest_guarantee
 from evertally.privacy import ApproxDP, Guarantee, Neighbours, PureDP
 from evertally.ranking import Ranking, Way, shown, table
@@ -48,12 +51,25 @@ class Plan(Ranking):
     nothing is known. `guarantee_for` and `horizon_for` ask the other way round.
     """
 
-    def __init__(self, ways: Iterable[Way], question: _Question, task: Task | None, least: float | None) -> None:
-        super().__init__(ways)
-        self._question = question
+    def __init__(
+        self, ways: Iterable[Way], question: _Question, task: Task | None, least: float | None, made: Any = None
+    ) -> None:
+        super().__init__(with_floors(list(ways), made), lambda: notes_on(self, made))
+        self._question, self._made = question, made
         self.constant = None if task is None else task.ceiling
         self.possible = None if task is None else task.reachable
         self.floor = least
+
+    @cached_property
+    def price(self) -> Price | None:
+        """What not knowing the horizon costs running counts; None for all else.
+
+        >>> import evertally as et
+        >>> price = plan(et.Counter, guarantee=et.ZCDP(0.5), horizon=2**16).price
+        >>> price.told, price.not_told, round(price.variance_ratio, 2), round(price.least, 2)
+        ('bank', 'bank-open', 1.59, 1.58)
+        """
+        return price_of(self._made)
 
     def guarantee_for(self, error: float, beta: float = _BETA) -> Guarantee:
         """The least epsilon (or rho), of three digits, under which no answer of any tick is off by more than `error`,
@@ -90,7 +106,7 @@ class Plan(Ranking):
             further.append(("constant 0", "nothing", shown(self.constant), shown(self.possible)))
         if self.floor is not None:
             further.append(("floor, any stream", "", "", shown(self.floor)))
-        return table(self, further)
+        return table(self, further, self.notes)
 
 
 def plan(make: Callable[..., Any], *arguments: Any, **options: Any) -> Plan:
@@ -98,6 +114,8 @@ def plan(make: Callable[..., Any], *arguments: Any, **options: Any) -> Plan:
 
     `make` is a class such as `et.Counter` or `et.MaxSum`; arguments and options are its own (`largest` and
     `max_events_per_tick` above all). For a `RunningMean` add `count=`, the number of values that errors are quoted for.
+    Rows of running counts also have their worst and root-mean-square standard deviation over the ticks, beside the
+    certified floor of Gaussian noise (`count_floors`), and the plan has the `price` of not knowing the horizon.
     Predictions are what the largest error of any tick typically is, for questions about columns on a stream that
     reaches `largest` evenly (price-of-continual-release 3.8). Bounds hold with probability 95 %, or 1 - beta where the
     class takes `beta`; without a horizon at tick 2^16. From public numbers only: this costs no budget, and no data are
@@ -111,9 +129,13 @@ def plan(make: Callable[..., Any], *arguments: Any, **options: Any) -> Plan:
     ['rebased', 'tree', 'recompute']
     >>> ranked.fitting[-1].bound, ranked.fitting[-1].open.split(": ")[-1]
     (inf, 'declare max_events_per_tick')
-    >>> print(plan(et.Counter, guarantee=et.ZCDP(0.5), horizon=4096, mechanism="tree"))
-    mechanism  pays     predicted  bound  memory   tier
-    tree       rho 0.5         28     35     8 B  exact
+    >>> print(plan(et.MaxSum, 10, guarantee=et.ZCDP(0.5), horizon=4096, mechanism="tree"))
+    mechanism   pays     predicted  bound  memory   tier
+    tree        rho 0.5       89.9    126    80 B  exact
+    constant 0  nothing      4,096   none
+    >>> bank = plan(et.Counter, guarantee=et.ZCDP(0.5), horizon=4096, mechanism="bank").best
+    >>> round(bank.worst_stddev, 3), round(bank.rms_stddev, 3), round(bank.floor, 3)
+    (3.415, 3.413, 3.394)
     """
     if "guarantee" not in options or "horizon" not in options:
         raise ConfigurationError("a plan is for a guarantee and a horizon (None: no end): give both")
@@ -129,9 +151,11 @@ def plan(make: Callable[..., Any], *arguments: Any, **options: Any) -> Plan:
     task: Task | None = getattr(made, "_task", None)
     least = None if task is None else _floor(_FLOORS.get(type(made).__name__), question, task)
     rows = [way for way in made.ways(**asked) if wanted in ("auto", way.name)]
+    if not rows:
+        rows = [_named(question, wanted)]  # a process that is never taken unless it is named
     if wanted == "auto":
         rows += [_named(question, name, by_name=True) for name in named]
-    return Plan(rows, question, task, least)
+    return Plan(rows, question, task, least, made)
 
 
 def _named(question: _Question, name: str, by_name: bool = False) -> Way:
@@ -149,6 +173,10 @@ def own_way(made: Any, **asked: Any) -> Way:
         ranking: Ranking = made.ways(**asked)
         chosen = made.way_name, made.charge
         own = next((way for way in ranking if (way.name, way.charge) == chosen), None)
+        setting = counting(made)
+        if own is None and setting is not None:
+            named = rank(made.guarantee, setting, made.mechanism)
+            own = next((way for way in named if (way.name, way.charge) == chosen), None)
         if own is not None:
             return replace(own, name=made.mechanism)
     labels = getattr(made, "columns", None)
@@ -166,7 +194,8 @@ def own_way(made: Any, **asked: Any) -> Way:
 def ranking_of(made: Any) -> Ranking:
     """The ranked table behind a mechanism that exists; its own row where there is no other."""
     ranking: Ranking = made.ways() if hasattr(made, "ways") else Ranking([own_way(made)])
-    return ranking
+    ways = with_floors(ranking, made)
+    return Ranking(ways, lambda: notes_on(ways, made))
 
 
 def _bound(made: Any, beta: float, asked: Mapping[str, Any]) -> float:

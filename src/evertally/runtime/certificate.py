@@ -145,6 +145,7 @@ def _query(spec: StreamSpec, query: QuerySpec, row: PlannedQuery, mechanism: Any
         "no_error_bound_because": row.unbounded_because,
         "error_bound_if_answers_stay_below_largest": finite(row.guessed_bound),
         "stddev": finite(row.stddev),
+        "worst_stddev": finite(row.worst_stddev),
     }
 
 

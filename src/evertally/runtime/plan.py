@@ -14,7 +14,8 @@ from evertally.statistics.column_options import is_question
 
 @dataclass(frozen=True)
 class PlannedQuery:
-    """One query: the noise that was chosen for it, what it pays, and its error at the last tick of the plan.
+    """One query: the noise that was chosen for it, what it pays, and its error at the last tick of the plan; the
+    largest standard deviation of all ticks up to there is `worst_stddev`.
 
     Where the error depends on the data (a mean's does, on the number of events) none is known beforehand, and releases
     carry an interval. Partitions and selections have a bound and no standard deviation. A bound is infinite where
@@ -34,6 +35,7 @@ class PlannedQuery:
     guessed_bound: float | None = None
     unbounded_because: str | None = None
     discovery: Discovery | None = None
+    worst_stddev: float | None = None
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ def plan_of(spec: StreamSpec, mechanisms: Mechanisms, ticks: int | None = None) 
                 error_bound=bound,
                 guessed_bound=_guessed(mechanism, spec.beta, when, bound),
                 unbounded_because=getattr(mechanism, "unbounded_because", None),
+                worst_stddev=None if record.error_later else mechanism.worst_stddev(t=when),
                 discovery=record.discovery and record.discovery(mechanism, spec.beta, at),
             )
         )

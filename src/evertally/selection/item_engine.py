@@ -74,6 +74,9 @@ class ItemEngine(Secret):
     def accuracy(self, tick: int) -> Spread:
         return self.tree.spread(tick)
 
+    def widest(self, tick: int) -> Spread:
+        return self.tree.worst(tick)
+
     def error_bound(self, beta: float, tick: int | None) -> float:
         spread = self.tree.worst(self._horizon) if tick is None else self.tree.spread(tick)
         return spread.radius(beta / self._horizon)

@@ -79,6 +79,7 @@ class PlannedNoise(Answer):
     exactness: str
     charge: Amounts
     stddev: Finite
+    worst_stddev: Finite
     error_bound: Finite = Field(description="Holds for all ticks at once with probability 1 - beta.")
     unbounded_because: str | None = Field(description="Why a query has no error bound, and what to declare.")
 

@@ -37,7 +37,8 @@ from evertally.selection.sparse_gumbel_budget import SparseGumbelBudget, sparse_
 from evertally.selection.top_k_engines import BlockNoise, Blocks, EveryColumn, Switching, TopKAccuracy
 from evertally.statistics.by_column import ABOUT_BUSIEST, ByColumn
 
-MECHANISMS = ("sparse-gumbel", "meta", "meta-gauss", "tree")
+_COUNTERS = ("tree", "bank", "pure-blocks")
+MECHANISMS = ("sparse-gumbel", "meta", "meta-gauss", *_COUNTERS)
 
 _MEMORY = 2**30
 
@@ -59,8 +60,9 @@ class StreamingTopK(ByColumn):
     * `"meta"` (5 there): the k leaders of every block of a tree, added up. (k/tau^2)-zCDP, adaptive streams included.
       Most accurate where noise is large; counts are too low, because blocks in which a column did not lead are lost,
       and `interval` says by how much at most. Time O(d) a tick, memory O(d L).
-    * `"meta-gauss"`, `"tree"` (5 and 3.4 there): every column is counted, in blocks or by KnownBase; for events of few
-      columns (`max_per_event`). Pure guarantees need `"tree"`.
+    * `"meta-gauss"`, `"tree"`, `"bank"`, `"pure-blocks"` (5 and 3.4 there, optimal-counting 2.2 and 6): every column is
+      counted, in blocks of the stream or by a counter; for events of few columns (`max_per_event`). `"bank"` has a
+      third of the noise of `"tree"`, and under pure guarantees, which need a counter, `"pure-blocks"` has half of it.
 
     `Release.value` maps labels to counts, best first. `interval` and `error_bound` speak about the counts of the named
     columns; that these are the right columns has a theorem under assumptions on the stream only (6.3 there).
@@ -135,8 +137,8 @@ class StreamingTopK(ByColumn):
             way = _switching(task, budget, self.eta, self.reuse)
         elif self.eta is not None or self.accounting is not None or self.reuse:
             raise ConfigurationError('eta, accounting and reuse belong to mechanism="sparse-gumbel"')
-        elif mechanism == "tree":
-            way = _counters(task)
+        elif mechanism in _COUNTERS:
+            way = _counters(task, mechanism)
         else:
             way = _meta(task, every=mechanism == "meta-gauss")
         settled = {"k": task.k, "columns": kept} | self._given("switches", "eta", "accounting", "reuse")
@@ -251,9 +253,10 @@ def _switching(task: _Task, budget: SparseGumbelBudget, eta: int, reuse: bool) -
     return _Way(budget.charge, partial(InPlace, made))
 
 
-def _counters(task: _Task) -> _Way:
+def _counters(task: _Task, mechanism: str) -> _Way:
+    """The leaders of a private vector of counts: post-processing, whatever noise it has."""
     setting = Setting(task.change, task.horizon, len(task.labels), _MEMORY, task.radix)
-    choice = choose(task.guarantee, setting, "tree")
+    choice = choose(task.guarantee, setting, mechanism)
 
     def made(source: ItemSource) -> Engine:
         return EveryColumn(lambda: build(choice, setting, source), task.labels, task.k)
@@ -266,7 +269,7 @@ def _meta(task: _Task, every: bool) -> _Way:
     if isinstance(task.guarantee, PureDP):
         raise ConfigurationError(
             "MetaAlgo counts with Gaussian noise, which is never pure; use a zCDP or (epsilon, delta) guarantee, "
-            'or mechanism="tree"'
+            'or mechanism="pure-blocks"'
         )
     radix = choose_radix(task.horizon, task.radix, pure=False)
     depth = L(task.horizon, radix)

@@ -1,7 +1,8 @@
 """Theory: what researchers call. Error floors, the price of continual release, the least error of a counter.
 
 `selection` has the thresholds of unknown items, how soon an item is found, and rules for switches, eta and kbar;
-`frontier` certified bounds on what any Gaussian counter must err, and tables of what is published:
+`frontier` certified bounds on what any Gaussian counter must err, and tables of what is published; `count_floors` the
+same as standard deviations for a budget:
 
 >>> import evertally as et
 >>> et.theory.selection.switches_rule(3), round(et.theory.selection.eta_rule(1000, 100, 1, tau=1.0))
@@ -14,10 +15,10 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from evertally.theory import frontier, selection
+from evertally.theory import count_floors, frontier, selection
 from evertally.theory.floors import floor, price
 
-__all__ = ["floor", "frontier", "plan", "price", "selection"]
+__all__ = ["count_floors", "floor", "frontier", "plan", "price", "selection"]
 
 
 def plan(make: Callable[..., Any], *arguments: Any, **options: Any) -> Any:

@@ -24,6 +24,7 @@ from evertally.counting.sqrt_estimate import SquareRoot
 from evertally.histogram.tasks import AllColumns, Largest, Task
 from evertally.noise import Law
 from evertally.partition import Configuration, TwoLevelPlan
+from evertally.partition.histograms import IN_BLOCKS
 from evertally.partition.typical import Scales, TypicalStream, typical_error
 
 _LN2 = math.log(2)
@@ -93,10 +94,10 @@ def selection_error(task: Task, scale: float, period: int, releases: int) -> flo
 def partition_error(task: Task, configuration: Configuration) -> float:
     """Rebased thresholds and intervals: simulated. Ladders: one step, and each noise once."""
     stream = typical_stream(task)
-    if configuration.histogram == "blocks":
+    if configuration.histogram in IN_BLOCKS:
         scales = Scales.of(configuration.noise, configuration.terms.change)
         kappa = configuration.rise(1, stream.horizon)
-        return _simulated(stream, scales, kappa, configuration.intervals)
+        return _simulated(stream, scales, kappa, configuration.histogram, configuration.intervals)
     if configuration.rise(1, stream.horizon) >= stream.largest:
         return float(stream.largest)  # nothing ever closes
     return configuration.typical(stream.horizon, intervals_reached(task, configuration))
@@ -109,12 +110,12 @@ def intervals_reached(task: Task, configuration: Configuration) -> int:
         step = max(1, j // 8)
         reached += step * configuration.rise(j, stream.horizon)
         j += step
-    return j if configuration.histogram == "blocks" else min(j, configuration.intervals or j)
+    return j if configuration.histogram in IN_BLOCKS else min(j, configuration.intervals or j)
 
 
 @lru_cache(maxsize=512)
-def _simulated(stream: TypicalStream, scales: Scales, kappa: int, n: int | None) -> float:
-    return typical_error(stream, scales, kappa, "blocks", n)
+def _simulated(stream: TypicalStream, scales: Scales, kappa: int, histogram: str, n: int | None) -> float:
+    return typical_error(stream, scales, kappa, histogram, n)
 
 
 def two_level_error(task: Task, plan: TwoLevelPlan) -> float:

@@ -1,0 +1,133 @@
+"""What is possible, beside what is predicted: the certified floor of running counts, and the price of not knowing how
+long a stream will be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from evertally.counting.choose import Choice, model_of, rank
+from evertally.counting.processes import PROCESSES, Setting
+from evertally.counting.survey import widest
+from evertally.histogram.tasks import SOMEWHERE
+from evertally.privacy import Guarantee, Neighbours, PureDP
+from evertally.ranking import Way, finely
+from evertally.statistics.linear_options import is_linear
+from evertally.statistics.workload_options import Weighing
+
+# What is compared: the best that is told how long a stream will be, and what goes on for ever.
+_TOLD = ("bank", "pure-blocks")
+_NOT_TOLD = ("bank-open", "epoch-blocks", "epoch-tree")
+
+
+@dataclass(frozen=True)
+class Price:
+    """What not knowing the length of a stream costs: the worst standard deviations up to tick `ticks` of the best
+    process that was told it, and of the best that goes on.
+
+    `least`: no Gaussian noise that is not told has at every tick up to `ticks` less than so many times the least
+    *variance* of noise that is told that tick (computed, not certified); None where the noise is not Gaussian, or for
+    less than 2^8 ticks.
+
+    >>> price = Price(65536, "bank", 4.0, "bank-open", 5.0, 1.5795)
+    >>> price.ratio, price.variance_ratio
+    (1.25, 1.5625)
+    """
+
+    ticks: int
+    told: str
+    told_stddev: float
+    not_told: str
+    not_told_stddev: float
+    least: float | None = None
+
+    @property
+    def ratio(self) -> float:
+        """Of standard deviations."""
+        return self.not_told_stddev / self.told_stddev
+
+    @property
+    def variance_ratio(self) -> float:
+        """Of variances."""
+        return self.ratio**2
+
+    def __str__(self) -> str:
+        least = "" if self.least is None else f"; any Gaussian noise pays about {self.least:.2f} at some tick"
+        return (
+            f"not knowing that {self.ticks:,} ticks are all costs {self.ratio:.2f} times the worst sd: {self.not_told} "
+            f"{finely(self.not_told_stddev)}, {self.told} {finely(self.told_stddev)} "
+            f"(variance {self.variance_ratio:.2f} times{least})"
+        )
+
+
+def counting(made: Any) -> Setting | None:
+    """The public parameters of running counts (`Counter`, `VectorCounter`, `Histogram`); None for all else."""
+    if not isinstance(made, Weighing) or made.workload is not None or not is_linear(made):
+        return None
+    return made._setting
+
+
+def with_floors(ways: Sequence[Way], made: Any) -> list[Way]:
+    """The same rows, running counts with the certified floor of what each of them pays.
+
+    A floor is about what is surely possible: one unit may move one column in one tick by all of its weight.
+    """
+    setting = counting(made)
+    if setting is None:
+        return list(ways)
+    from evertally.theory.count_floors import count_floor  # research formulas, which a stream does not wait for
+
+    contribution = made.contribution
+    both_ways = 2 if contribution.signed and made.neighbours is Neighbours.REPLACE else 1
+    moved = contribution.max_weight * (contribution.max_events_per_user or 1) * both_ways
+    moved = min(moved, setting.change.linf)
+
+    def floor(way: Way) -> float | None:
+        if way.survey is None or isinstance(way.charge, PureDP) or way.charge is None:
+            return None
+        return count_floor(setting.horizon or SOMEWHERE, way.charge, moved)
+
+    return [replace(way, floor=floor(way)) for way in ways]
+
+
+def notes_on(ways: Sequence[Way], made: Any) -> list[str]:
+    """What floors mean, and the price of not knowing."""
+    if counting(made) is None:
+        return []
+    fitting = [way for way in ways if not way.refused and way.survey is not None]
+    notes = []
+    if any(way.floor is not None for way in fitting):
+        notes.append("floor: no Gaussian noise that pays this has a smaller worst sd (certified; before rounding)")
+    if any(isinstance(way.charge, PureDP) for way in fitting):
+        notes.append("under a pure budget no floor is certified")
+    price = price_of(made)
+    return notes if price is None else [*notes, str(price)]
+
+
+def price_of(made: Any) -> Price | None:
+    """The price of not knowing the horizon (without one: of not knowing that it would be 2^16); None where the best
+    processes do not fit, or where it is no running count."""
+    setting = counting(made)
+    if setting is None:
+        return None
+    ticks = setting.horizon or SOMEWHERE
+    told = _best(_TOLD, made.guarantee, replace(setting, horizon=ticks), ticks)
+    not_told = _best(_NOT_TOLD, made.guarantee, replace(setting, horizon=None), ticks)
+    if told is None or not_told is None:
+        return None
+    from evertally.theory.count_floors import open_ratio
+
+    gaussian = told[1] == "bank" and not_told[1] == "bank-open"
+    return Price(ticks, told[1], told[0], not_told[1], not_told[0], open_ratio(ticks) if gaussian else None)
+
+
+def _best(names: Sequence[str], guarantee: Guarantee, setting: Setting, ticks: int) -> tuple[float, str] | None:
+    found = []
+    for name in names:
+        for way in rank(guarantee, setting, name).fitting if name in PROCESSES else ():
+            charge: Any = way.charge
+            top = widest(model_of(Choice(name, charge), setting), ticks)
+            if top is not None:
+                found.append((top.stddev, name))
+    return min(found, default=None)
