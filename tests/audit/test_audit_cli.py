@@ -33,7 +33,7 @@ def call(*arguments: object) -> Any:
 
 def test_a_counter(tmp_path: Path) -> None:
     png = tmp_path / "audit.png"
-    result = call("counter", "--epsilon", 1, "--horizon", 1024, "--picture", png)
+    result = call("counter", "--epsilon", 1, "--horizon", 1024, "--mechanism", "tree", "--picture", png)
     assert result.exit_code == 0, result.output
     for words in ("exact law", "change of tick 1", "late trigger", "epsilon 1", "1 - 1e-6", "replay", "No promise"):
         assert words in result.output
@@ -82,9 +82,9 @@ def test_a_spec_of_graphs_and_strings(tmp_path: Path, monkeypatch: pytest.Monkey
     ("arguments", "words"),
     [
         (["histogram", "--rho", 0.5, "--horizon", 20, "--categories", 4, "--max-per-event", 2], "histogram: Histogram"),
-        (["mean", "--rho", 0.5, "--horizon", 20, "--upper", 10], "RunningMean(mechanism=sqrt"),
+        (["mean", "--rho", 0.5, "--horizon", 20, "--upper", 10], "RunningMean(mechanism=bank"),
         (["counter", "--epsilon", 1, "--delta", 1e-6, "--horizon", 20, "--max-events-per-user", 3], "l1 change 3"),
-        (["counter", "--rho", 0.5], "epoch-hybrid"),
+        (["counter", "--rho", 0.5], "bank-open"),
         (["sum_select", "--epsilon", 1, "--horizon", 9, "--mechanism", "recompute"], "SumSelect"),
         (["counter", "--epsilon", 1, "--horizon", 9, "--mechanism", "honaker", "--seed", 4], "honaker, T=9"),
     ],

@@ -24,6 +24,7 @@ from evertally.audit import (
 from evertally.audit import game as game_module
 from evertally.audit.game import ObjectArena, ReplicaArena, arena_for
 from evertally.errors import ConfigurationError
+from evertally.noise.reals import KnownReals
 from long import LONG
 
 KEY = et.simulation(0)
@@ -249,6 +250,9 @@ class FixedKey:
             dtype=np.int64,
         ).reshape(-1, coordinates)
 
+    def reals(self, lane, law, nodes, coordinates=1, first=0):
+        return KnownReals(self.draws(lane, law, nodes, coordinates, first).astype(np.float64))
+
     def order(self, message):
         return message
 
@@ -266,7 +270,8 @@ def _hashed(lane, node, coordinate, law):
         (counter(mechanism="honaker"), 1, 6),
         (counter(guarantee=et.ZCDP(0.5), mechanism="sqrt"), 1, 6),
         (counter(horizon=None), 1, 9),
-        (counter(horizon=None, guarantee=et.ZCDP(0.5), mechanism="epoch-hybrid"), 1, 9),
+        (counter(mechanism="pure-blocks"), 1, 6),
+        (counter(horizon=None, guarantee=et.ZCDP(0.5), mechanism="bank-open"), 1, 9),
         (histogram(max_per_event=2), 3, 6),
     ],
 )

@@ -13,10 +13,12 @@ import numpy as np
 
 from evertally.audit.game import Adversary, FloatArray, IntArray, Move, Views, width
 from evertally.audit.gaussian import ClosedForm, NodeForm, closed_form, node_form
+from evertally.audit.laplace import ShiftForm, shift_form
 from evertally.privacy import Neighbours, PureDP
 from evertally.statistics.linear_options import is_linear
 
 Row = Sequence[int] | None
+Form = ClosedForm | NodeForm | ShiftForm
 
 
 def worst_pair(model: Any) -> tuple[IntArray, IntArray]:
@@ -219,11 +221,12 @@ class RandomSearch(Adversary):
 
 class BestScore:
     """The most powerful score of a mechanism where it is known, the log-likelihood ratio: for linear mechanisms with
-    Gaussian noise, and with Laplace noise where releases determine the draws. The mechanism is read once."""
+    Gaussian noise, and with Laplace noise where releases determine the draws; for real Laplace noise a ratio near it.
+    The mechanism is read once."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._forms: dict[int, ClosedForm | NodeForm | None] = {}
+        self._forms: dict[int, Form | None] = {}
 
     def __call__(self, views: Views) -> FloatArray | None:
         if not is_linear(self._model) or not views.challenged.all():
@@ -237,11 +240,15 @@ class BestScore:
             score[now] = form.log_ratio(residuals[now], int(tick), views.shift[now])
         return score
 
-    def _form(self, ticks: int) -> ClosedForm | NodeForm | None:
+    def _form(self, ticks: int) -> Form | None:
         if ticks not in self._forms:
-            pure = isinstance(self._model.charge, PureDP)
             try:
-                self._forms[ticks] = node_form(self._model, ticks) if pure else closed_form(self._model, ticks)
+                self._forms[ticks] = self._read(ticks)
             except np.linalg.LinAlgError:  # releases without noise: nothing is more powerful than looking at them
                 self._forms[ticks] = None
         return self._forms[ticks]
+
+    def _read(self, ticks: int) -> Form | None:
+        if not isinstance(self._model.charge, PureDP):
+            return closed_form(self._model, ticks)
+        return node_form(self._model, ticks) or shift_form(self._model, ticks)

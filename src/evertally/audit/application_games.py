@@ -15,9 +15,10 @@ import numpy as np
 from evertally.audit.adversaries import Scripted
 from evertally.audit.dynamic import Losses
 from evertally.audit.game import FloatArray, Views
-from evertally.audit.gaussian import impulse_response, laplace_scales
+from evertally.audit.gaussian import impulse_response, is_gaussian, laplace_scales
+from evertally.audit.laplace import hiding, is_real_laplace
 from evertally.audit.whitebox import nearly_normal
-from evertally.noise import DiscreteGaussian, NoiseKey
+from evertally.noise import NoiseKey
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Neighbours:
     @property
     def gaussian(self) -> bool:
         """Whether scores are nearly normal, so that their mean tells all."""
-        return all(isinstance(law, DiscreteGaussian) for law in self._losses.laws) and nearly_normal(self.model)
+        return is_gaussian(self._losses.laws) and nearly_normal(self.model)
 
     @cached_property
     def _losses(self) -> Losses:
@@ -56,14 +57,22 @@ class Neighbours:
         if not losses.known:
             return None
         try:
-            if all(isinstance(law, DiscreteGaussian) for law in losses.laws):
+            if is_gaussian(losses.laws):
                 return np.asarray(np.einsum("ntc,tc->n", paths, np.linalg.solve(losses.covariance, moved)))
+            if is_real_laplace(losses.laws):
+                return _shifted(losses.W, paths - self.right_sums, moved)
             inverse = np.linalg.inv(losses.W)
         except np.linalg.LinAlgError:
             return None
         z = np.rint(np.einsum("it,ntc->nic", inverse, paths - self.right_sums))
         ratio = np.abs(z) - np.abs(z - np.rint(inverse @ moved))
         return np.asarray(np.einsum("nic,i->n", ratio, 1 / laplace_scales(losses.laws)))
+
+
+def _shifted(W: FloatArray, paths: FloatArray, moved: FloatArray) -> FloatArray:
+    """About the log-likelihood ratio: the least draws that explain a path, against those shifted to hide the change."""
+    draws = np.einsum("mt,ntc->nmc", np.linalg.pinv(W), paths, optimize=True)
+    return np.asarray((np.abs(draws) - np.abs(draws - hiding(W, moved.T).shifts.T)).sum(axis=(1, 2)))
 
 
 class WorstNeighbours(Scripted):

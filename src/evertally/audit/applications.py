@@ -42,7 +42,7 @@ from evertally.audit.gaussian import claimed_mu, impulse_response
 from evertally.audit.letter_streams import world_of_letters
 from evertally.audit.report import Report
 from evertally.audit.whitebox import smaller
-from evertally.privacy import ZCDP, PureDP
+from evertally.privacy import PureDP
 
 _TICKS = 63  # of the noise matrix: 6 epochs where there is no horizon
 _CLOSER = 24  # pairs that are placed in ticks in many ways, for each norm
@@ -143,8 +143,7 @@ class Search:
     def report(self) -> Report:
         """What the worst pair loses."""
         charge = self.model.charge
-        assert isinstance(charge, PureDP | ZCDP), "linear noise is paid for in one of these"
-        unit, claimed = ("epsilon", charge.epsilon) if isinstance(charge, PureDP) else ("mu", claimed_mu(charge.rho))
+        unit, claimed = ("epsilon", charge.epsilon) if isinstance(charge, PureDP) else ("mu", claimed_mu(charge))
         try:
             worst = self.worst
         except np.linalg.LinAlgError:

@@ -26,6 +26,7 @@ from evertally.audit.adversaries import worst_pair
 from evertally.audit.game import Factory, FloatArray, IntArray
 from evertally.audit.gaussian import ImpulseSource, claimed_mu, form_of, laplace_scales
 from evertally.audit.label_noise import PlantedVariates
+from evertally.audit.laplace import ShiftForm, is_real_laplace
 from evertally.audit.partition import close_loss, histogram_loss, levels_after, transcript_loss
 from evertally.audit.report import Report
 from evertally.audit.scripts import Address, Make, Script
@@ -36,6 +37,7 @@ from evertally.errors import ConfigurationError
 from evertally.histogram.in_place import Constant, Recomputation
 from evertally.histogram.ways import ColumnWay, choose
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law, NoiseKey, Variates, simulation
+from evertally.noise.reals import RealLaw
 from evertally.noise.source import ZeroSource
 from evertally.noise.variates import VariateKind
 from evertally.partition import Configuration, PartitionEngine, TwoLevelPlan
@@ -231,7 +233,7 @@ def _partition_audits(model: Guessing, approach: ColumnWay, wait: int) -> list[A
     audits += [(n or "transcript", partial(_transcript_report, model, c, wait, n)) for n, c in levels.items()]
     if isinstance(plan, Configuration) and isinstance(model.charge, PureDP):
         # with Gaussian noise H cannot be led to a given release
-        audits.append(("after a release", lambda: _after_report(model, _few(plan, _MOST_CLOSES))))
+        audits.append(("after a release", lambda: _after_report(model, drawn_singly(_few(plan, _MOST_CLOSES)))))
     return audits + [("noise of H", partial(_histogram_report, model, c, n)) for n, c in levels.items()]
 
 
@@ -247,10 +249,21 @@ def _few(plan: Configuration, most: int) -> Configuration:
     return few
 
 
+def drawn_singly(plan: Configuration) -> Configuration:
+    """The configuration with an H each of whose releases has one draw of its own, at the same price. What real numbers
+    hide together has no probability tick by tick; the noise of H itself is audited apart."""
+    source, terms = ImpulseSource(), plan.terms
+    charge = plan.noise.histogram
+    make_histogram(plan.histogram, charge, terms.change, plan.intervals, terms.columns, source, width=1).advance(1)
+    if not any(isinstance(law, RealLaw) for law in source.laws.values()):
+        return plan
+    return replace(plan, histogram="epoch-tree" if plan.intervals is None else "binary-tree")
+
+
 def _transcript_report(model: Guessing, made: Configuration, wait: int, level: str) -> Report:
     """One interval that waits and closes against the odds, then enough closes to see its row in all of H. One of two
     levels is judged against its half."""
-    few = _few(made, _MOST_CLOSES)
+    few = drawn_singly(_few(made, _MOST_CLOSES))
     found = [_close_transcript(model, few, wait, close_pair(model, few, wait, pair)) for pair in changes(model)]
     adversary, lost = max(found, key=lambda one: one[1])
     if not level:
@@ -303,18 +316,25 @@ def _histogram_report(model: Guessing, full: Configuration, level: str) -> Repor
     made = _few(full, _MOST_INSERTS)
     change, charge, group = made.terms.change, made.noise.histogram, model._task.group
     n = min(made.intervals or _UNLIMITED_INSERTS, _MOST_INSERTS)
-    source = ImpulseSource()
-    numbers = made.intervals, made.terms.columns
-    process = make_histogram(made.histogram, charge, change, *numbers, source, width=8 * n + 64)
-    W, laws = source.response(process, n)
+    width, numbers = 8 * n + 64, (made.intervals, made.terms.columns)
+    while True:
+        source = ImpulseSource()
+        process = make_histogram(made.histogram, charge, change, *numbers, source, width=width)
+        noise = process.advance(n)
+        if len(source.columns) <= width:
+            break
+        width = len(source.columns)  # a block that is begun is drawn whole
+    W, laws = source.read(noise)
     adversary = f"{level + ', ' if level else ''}{n} inserts into H"
     if isinstance(charge, ZCDP):
         mu = math.sqrt(change.l2_squared) * float(form_of(W, laws, process.spread(n).roundings).mu.max())
-        return Report.computed(model, adversary, "closed form", "mu of H", claimed_mu(charge.rho), mu)
+        return Report.computed(model, adversary, "closed form", "mu of H", claimed_mu(charge), mu)
     # The draws that a unit insert moves: the one solution where releases determine draws, as in trees and piles.
-    moved = np.abs(np.linalg.solve(W, np.tril(np.ones((n, n)))))
-    scales = laplace_scales(laws)
-    lost = change.l1 * float((moved / scales[:, None]).sum(axis=0).max())
+    if is_real_laplace(laws):
+        lost = change.l1 * ShiftForm(W, np.arange(1, n + 1), process.spread(n).roundings).worst()[0]
+    else:
+        moved = np.abs(np.linalg.solve(W, np.tril(np.ones((n, n)))))
+        lost = change.l1 * float((moved / laplace_scales(laws)[:, None]).sum(axis=0).max())
     return Report.computed(model, adversary, "closed form", "epsilon of H", group * charge.epsilon, group * lost)
 
 

@@ -26,11 +26,21 @@ import numpy as np
 from evertally.audit.dynamic_inputs import FixedKey, Releases, Spent, partition_loss, releases_of, spent
 from evertally.audit.dynamic_streams import Facts, Pair, Players, Record, Stream, neighbours
 from evertally.audit.game import Factory, FloatArray, IntArray, public
-from evertally.audit.gaussian import ImpulseSource, claimed_mu, laplace_scales
+from evertally.audit.gaussian import (
+    AnyLaw,
+    ImpulseSource,
+    claimed_mu,
+    height_of,
+    is_gaussian,
+    laplace_scales,
+    sigma_squared,
+)
+from evertally.audit.laplace import is_real_laplace, largest
 from evertally.audit.report import Report
 from evertally.audit.whitebox import smaller
 from evertally.dynamic.linear import UpdateEngine
-from evertally.noise import DiscreteGaussian, Law, NoiseKey
+from evertally.noise import NoiseKey
+from evertally.noise.reals import KnownReals, RealLaw
 from evertally.noise.source import ZeroSource
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from evertally.statistics.dynamic_options import Dynamic
@@ -116,25 +126,28 @@ class _Impulses(ZeroSource):
     def __init__(self, start: int) -> None:
         self._start, self._impulses = start, ImpulseSource()
 
-    def draws(self, lane: str, law: Law, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
+    def draws(self, lane: str, law: AnyLaw, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
         return self._impulses.draws(lane, law, nodes, coordinates, first + self._start)
 
+    def reals(self, lane: str, law: RealLaw, nodes: range, coordinates: int = 1, first: int = 0) -> KnownReals:
+        return self._impulses.reals(lane, law, nodes, coordinates, first + self._start)
+
     @property
-    def drawn(self) -> list[Law]:
+    def drawn(self) -> list[AnyLaw]:
         """The law of each draw."""
-        return [self._impulses.laws[lane] for lane, _ in self._impulses.columns]
+        return self._impulses.drawn
 
 
-def noise_matrix(model: Dynamic, ticks: int) -> tuple[FloatArray, list[Law], float]:
+def noise_matrix(model: Dynamic, ticks: int) -> tuple[FloatArray, list[AnyLaw], float]:
     """W (ticks x draws) of a column of the row, the law of each draw, and how often a release is rounded."""
     parts: list[FloatArray] = []
     made, start = Players(model, ticks).engine, 0
     while True:
         source = _Impulses(start)
         noise = made(source).inner.noise
-        response = noise.advance(ticks) / float(2**34)
-        laws = source.drawn
-        parts.append(response[:, : max(0, len(laws) - start)])
+        response, laws = noise.advance(ticks), source.drawn
+        now = laws[start : start + response.shape[1]]
+        parts.append(response[:, : len(now)] / np.array([float(height_of(law)) for law in now]))
         start += response.shape[1]
         if start >= len(laws):
             return np.concatenate(parts, axis=1), laws, float(noise.spread(ticks).roundings)
@@ -145,27 +158,29 @@ class Losses:
     """What the noise of a counter loses, for differences of releases without noise: (n, ticks, columns)."""
 
     W: FloatArray
-    laws: list[Law]
+    laws: list[AnyLaw]
     roundings: float
 
     def of(self, moved: FloatArray) -> FloatArray:
-        """Epsilon for Laplace noise, where releases determine the draws, and mu for Gaussian noise."""
-        if all(isinstance(law, DiscreteGaussian) for law in self.laws):
+        """Epsilon for Laplace noise, where releases determine the draws or these are real, mu for Gaussian noise."""
+        if is_gaussian(self.laws):
             inverse = np.linalg.inv(self.covariance)
             return np.asarray(np.sqrt(np.einsum("ntc,tu,nuc->n", moved, inverse, moved, optimize=True)))
+        if is_real_laplace(self.laws):
+            return largest(self.W, moved, self.roundings)
         z = np.einsum("it,ntc->nic", np.linalg.inv(self.W), moved, optimize=True)
         return np.asarray(np.einsum("nic,i->n", np.abs(np.rint(z)), 1 / laplace_scales(self.laws)))
 
     @property
     def covariance(self) -> FloatArray:
         """Of Gaussian noise, by the parameters of its laws."""
-        variances = np.array([float(law.sigma_squared) for law in self.laws if isinstance(law, DiscreteGaussian)])
+        variances = np.array([sigma_squared(law) for law in self.laws])
         return np.asarray((self.W * variances) @ self.W.T + self.roundings / 12 * np.eye(len(self.W)))
 
     @property
     def known(self) -> bool:
         """Whether there is such a formula: refined Laplace estimates have none."""
-        return self.W.shape[0] == self.W.shape[1] or all(isinstance(law, DiscreteGaussian) for law in self.laws)
+        return self.W.shape[0] == self.W.shape[1] or is_gaussian(self.laws) or is_real_laplace(self.laws)
 
 
 def paths(players: Players, pairs: Iterable[Pair]) -> tuple[list[Pair], FloatArray]:
@@ -195,7 +210,7 @@ def linear_report(model: Dynamic, pairs: list[Pair], tried: str) -> Report:
     """
     charge = model.charge
     ticks = max((record.tick for pair in pairs for record in pair.left), default=1)
-    unit, claimed = ("epsilon", charge.epsilon) if isinstance(charge, PureDP) else ("mu", claimed_mu(_rho(charge)))
+    unit, claimed = ("epsilon", charge.epsilon) if isinstance(charge, PureDP) else ("mu", claimed_mu(charge))
     try:
         losses = Losses(*noise_matrix(model, ticks))
         if not losses.known:
@@ -208,11 +223,6 @@ def linear_report(model: Dynamic, pairs: list[Pair], tried: str) -> Report:
         )
     worst = int(np.argmax(lost))
     return Report.computed(model, f"{tried}: {candidates[worst]}", "closed form", unit, claimed, float(lost[worst]))
-
-
-def _rho(charge: Guarantee) -> float:
-    assert isinstance(charge, ZCDP), "linear noise is paid for in epsilon or rho"
-    return charge.rho
 
 
 # -- constructions -----------------------------------------------------------------------------------------------------

@@ -4,7 +4,8 @@ A linear mechanism releases prefix sums plus W Z with independent draws Z. `impu
 product's own process a planted source in which every draw is an impulse in a column of its own; so it sees what the
 program does, not what a formula says. With C the covariance of the noise path, the change of tick j by a unit shifts
 the path by A e_j, and the most powerful test is <C^-1 A e_j, path>, normal with separation
-mu_j = sqrt((A e_j)' C^-1 (A e_j)). The claim is mu <= sqrt(2 rho)/|v| for every j.
+mu_j = sqrt((A e_j)' C^-1 (A e_j)). The claim is mu <= sqrt(2 rho)/|v| for every j; by the exact
+curve where an (epsilon, delta) promise is paid as it stands.
 
 With Laplace noise and as many draws as ticks, W^-1 gives the draws themselves back, and the test adds up their
 log-likelihood ratios (`node_form`).
@@ -13,23 +14,29 @@ log-likelihood ratios (`node_form`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from flint import arb
 
+from evertally.balls import at_precision
 from evertally.counting.choose import build
-from evertally.counting.process import FloatArray, IntArray, NoiseProcess
+from evertally.counting.process import FloatArray, IntArray, NoiseProcess, go_to, remembered
 from evertally.counting.processes import Setting
+from evertally.errors import ConfigurationError
 from evertally.noise import DiscreteGaussian, DiscreteLaplace
 from evertally.noise.reals import KnownReals, RealLaw
+from evertally.privacy import ZCDP, ApproxDP, Guarantee
 from evertally.statistics.linear_options import Linear
 
 AnyLaw = Any  # of integers, or of real variates
 
 _HEIGHT = 2**34  # of an impulse: rounding to integers then disturbs the response by less than 1e-10
-_REAL_HEIGHT = 2**24  # of one that is filtered in floats: larger numbers are left to balls, tick by tick
+REAL_HEIGHT = 2**24  # of one that is filtered in floats: larger numbers are left to balls, tick by tick
+_WIDE = 2**12  # columns for which no process makes noise ahead: a memory of an earlier tick would show less
 
 
 class ImpulseSource:
@@ -46,7 +53,7 @@ class ImpulseSource:
         for i, node in enumerate(index):
             column = self.columns.setdefault((lane, int(node)), len(self.columns)) - first
             if 0 <= column < coordinates:
-                out[i, column] = _height(law)
+                out[i, column] = height_of(law)
         return out
 
     def reals(self, lane: str, law: RealLaw, nodes: range, coordinates: int = 1, first: int = 0) -> KnownReals:
@@ -54,32 +61,66 @@ class ImpulseSource:
 
     def response(self, process: NoiseProcess, ticks: int) -> tuple[FloatArray, list[AnyLaw]]:
         """W (ticks x draws) of a process that draws from here, and the law of each draw."""
-        response = process.advance(ticks)
-        laws = [self.laws[lane] for lane, _ in self.columns]
-        return response[:, : len(laws)] / np.array([_height(law) for law in laws]), laws
+        return self.read(process.advance(ticks))
+
+    def read(self, response: IntArray) -> tuple[FloatArray, list[AnyLaw]]:
+        """The same from what a process made, in as many columns as it drew or more."""
+        laws = self.drawn
+        return response[:, : len(laws)] / np.array([height_of(law) for law in laws]), laws
+
+    @property
+    def drawn(self) -> list[AnyLaw]:
+        """The law of each draw."""
+        return [self.laws[lane] for lane, _ in self.columns]
 
     def order(self, message: bytes) -> bytes:
         return message
 
 
-def _height(law: AnyLaw) -> int:
-    return _REAL_HEIGHT if isinstance(law, RealLaw) else _HEIGHT
+def height_of(law: AnyLaw) -> int:
+    """Of the impulse of a draw."""
+    return REAL_HEIGHT if isinstance(law, RealLaw) else _HEIGHT
 
 
 def widened(setting: Setting, columns: int) -> Setting:
     """The same configuration with more columns. The memory limit grows along, since processes decide by it."""
     memory = setting.memory_limit * columns // setting.columns
-    return Setting(setting.change, setting.horizon, columns, memory, setting.radix)
+    return replace(setting, columns=columns, memory_limit=memory)
 
 
-def impulse_response(mechanism: Linear, ticks: int) -> tuple[FloatArray, list[AnyLaw]]:
-    """W (ticks x draws), and the law of each draw."""
-    source = ImpulseSource()
-    wide = widened(mechanism._setting, 6 * ticks + 64)
-    response = source.response(build(mechanism._choice, wide, source), ticks)
-    if len(source.columns) > wide.columns:
-        raise ValueError("the process drew more than six values a tick; the closed-form audit does not cover it")
-    return response
+def impulse_response(mechanism: Linear, ticks: int, restart: int = 0) -> tuple[FloatArray, list[AnyLaw]]:
+    """W (ticks x draws), and the law of each draw; with `restart`, of a process that is restored after that tick."""
+    return read_at(mechanism, range(1, ticks + 1), restart)
+
+
+def read_at(mechanism: Linear, ticks: Sequence[int], restart: int = 0) -> tuple[FloatArray, list[AnyLaw]]:
+    """The same for some ticks, in order."""
+    columns = max(2 * len(ticks) + 64, _WIDE if restart else 0)
+    while True:
+        source, wide = ImpulseSource(), widened(mechanism._setting, columns)
+        process, parts = build(mechanism._choice, wide, source), []
+        for first, last in _runs(ticks, restart):
+            if first - 1 == restart > 0:
+                kept = remembered(process)
+                process = build(mechanism._choice, wide, source)
+                go_to(process, restart, kept)
+            elif process.tick != first - 1:
+                process.seek(first - 1)
+            parts.append(process.advance(last - first + 1))
+        if len(source.columns) <= columns:
+            return source.read(np.concatenate(parts))
+        columns = len(source.columns)  # a block that is begun is drawn whole
+
+
+def _runs(ticks: Sequence[int], restart: int) -> list[tuple[int, int]]:
+    """Ticks that follow each other, first and last; a run ends where the process is restored."""
+    runs: list[tuple[int, int]] = []
+    for tick in ticks:
+        if runs and runs[-1][1] == tick - 1 != restart:
+            runs[-1] = runs[-1][0], tick
+        else:
+            runs.append((tick, tick))
+    return runs
 
 
 @dataclass(frozen=True)
@@ -99,8 +140,8 @@ class ClosedForm:
         return np.asarray((projected * shift).sum(axis=1) - self.mu[tick - 1] ** 2 * (shift**2).sum(axis=1) / 2)
 
 
-def closed_form(mechanism: Linear, ticks: int | None = None) -> ClosedForm:
-    """The closed form for Gaussian noise.
+def closed_form(mechanism: Linear, ticks: int | None = None, restart: int = 0) -> ClosedForm:
+    """The closed form for Gaussian noise; with `restart`, of a mechanism that is restored after that tick.
 
     >>> import evertally as et
     >>> audit = closed_form(et.Counter(guarantee=et.ZCDP(0.5), horizon=64, key=et.simulation(0)))
@@ -108,12 +149,12 @@ def closed_form(mechanism: Linear, ticks: int | None = None) -> ClosedForm:
     (1, True)
     """
     T = int(ticks or mechanism.horizon or 0)
-    return form_of(*impulse_response(mechanism, T), mechanism.noise.spread(T).roundings)
+    return form_of(*impulse_response(mechanism, T, restart), mechanism.noise.spread(T).roundings)
 
 
 def form_of(W: FloatArray, laws: list[AnyLaw], roundings: float, sums: FloatArray | None = None) -> ClosedForm:
     """The closed form of a response, each of whose releases is rounded so often; of running totals, or other `sums`."""
-    variances = np.array([_sigma_squared(law) for law in laws])
+    variances = np.array([sigma_squared(law) for law in laws])
     C = (W * variances) @ W.T + roundings / 12 * np.eye(len(W))
     A = np.tril(np.ones((len(W), len(W)))) if sums is None else sums
     directions = np.linalg.solve(C, A)
@@ -152,7 +193,12 @@ def laplace_scales(laws: list[AnyLaw]) -> FloatArray:
     return np.array([float(law.scale) for law in laws if isinstance(law, DiscreteLaplace)])
 
 
-def _sigma_squared(law: AnyLaw) -> float:
+def is_gaussian(laws: Iterable[AnyLaw]) -> bool:
+    """Whether all draws are normal, or discrete normal."""
+    return all(isinstance(law, DiscreteGaussian) or (isinstance(law, RealLaw) and law.kind == "normal") for law in laws)
+
+
+def sigma_squared(law: AnyLaw) -> float:
     # The parameter, not the variance (which is a little smaller for narrow discrete laws): the loss is a matter of it.
     if isinstance(law, RealLaw) and law.kind == "normal":
         return 1.0
@@ -161,6 +207,43 @@ def _sigma_squared(law: AnyLaw) -> float:
     return float(law.sigma_squared)
 
 
-def claimed_mu(rho: float) -> float:
-    """sqrt(2 rho): the separation that a Gaussian mechanism of this rho may show."""
-    return math.sqrt(2 * rho)
+def claimed_mu(charge: Guarantee) -> float:
+    """The separation that a Gaussian mechanism with this charge may show."""
+    return math.sqrt(2 * concentrated(charge).rho)
+
+
+def concentrated(charge: Guarantee) -> ZCDP:
+    """What Gaussian noise pays, in rho: mu^2/2 where it pays in epsilon and delta, mu the most that these allow.
+
+    The curve is written down here once more, delta = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu): what
+    the noise was calibrated with is not asked.
+
+    >>> from evertally.privacy import ApproxDP
+    >>> round(claimed_mu(ApproxDP(1.0, 1e-6)), 6)
+    0.236704
+    """
+    if isinstance(charge, ZCDP):
+        return charge
+    if not isinstance(charge, ApproxDP):
+        raise ConfigurationError(f"{charge} is no charge of Gaussian noise")
+    low, high = Fraction(0), Fraction(1)
+    while delta_of_mu(high, charge.exact_epsilon) <= float(charge.exact_delta):
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        if delta_of_mu(middle, charge.exact_epsilon) <= float(charge.exact_delta):
+            low = middle
+        else:
+            high = middle
+    return ZCDP(low**2 / 2, adversary=charge.adversary)
+
+
+def delta_of_mu(mu: Fraction | float, epsilon: Fraction | float) -> float:
+    """The exact delta, at an epsilon, of two normal laws at distance mu."""
+
+    def delta() -> float:
+        m, e = (arb(part.numerator) / part.denominator for part in (Fraction(mu), Fraction(epsilon)))
+        root = arb(2).sqrt()
+        return float(((e / m - m / 2) / root).erfc() / 2 - e.exp() * ((e / m + m / 2) / root).erfc() / 2)
+
+    return at_precision(256, delta)

@@ -17,7 +17,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from evertally.audit.game import Factory, FloatArray, IntArray
-from evertally.audit.gaussian import _sigma_squared
+from evertally.audit.gaussian import sigma_squared
 from evertally.noise import ItemSource, Law, ZeroNoise
 from evertally.noise.source import ZeroSource
 from evertally.statistics.unknown import UnknownItems
@@ -125,7 +125,7 @@ def item_table(make: Factory, stream: Sequence[int], *, weight: int = 1) -> tupl
 
 def separation(responses: FloatArray, laws: Sequence[Law], moved: FloatArray) -> float:
     """mu of the most powerful test against a move of the releases; infinite where a move meets no noise at all."""
-    covariance = (responses * np.array([_sigma_squared(law) for law in laws])) @ responses.T
+    covariance = (responses * np.array([sigma_squared(law) for law in laws])) @ responses.T
     direction = np.linalg.lstsq(covariance, moved, rcond=1e-10)[0]
     if not np.allclose(covariance @ direction, moved, atol=1e-6):
         return math.inf

@@ -67,7 +67,7 @@ def message_report(model: LocalMessage) -> Report:
     >>> round(report.fraction, 6), report.adversary
     (1.0, 'cell 1 against cell 14')
     """
-    protocol, claimed = with_cells(model.protocol, _CELLS), claimed_mu(model.charge.rho)
+    protocol, claimed = with_cells(model.protocol, _CELLS), claimed_mu(model.charge)
     key = Recording(ZeroNoise())
     sent = np.array([LocalMessage(protocol, key).entries(cell) for cell in range(protocol.cells)], dtype=np.float64)
     asked = [draw for draw in key.draws if isinstance(draw.law, DiscreteGaussian | DiscreteLaplace)]

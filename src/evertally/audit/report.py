@@ -13,8 +13,10 @@ import numpy as np
 from evertally.audit import estimators
 from evertally.audit.estimators import EventBound
 from evertally.audit.game import Adversary, Factory, FloatArray, Game, Side, Views
+from evertally.audit.gaussian import concentrated
 from evertally.errors import ConfigurationError
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
+from evertally.statistics.linear_options import is_linear
 
 Scores = tuple[FloatArray, FloatArray]
 Progress = Callable[[str, int, int], None]
@@ -163,7 +165,7 @@ def measure_mu(
     `measure_rho` for narrow noise.
     """
     table = _Table(mechanism_factory, adversary, ticks, 1 - confidence)
-    guarantee = _zcdp("mu", claim or table.model.charge)
+    guarantee = _zcdp("mu", claim or _paid(table.model))
     scores, trained = play_scores(table.games, trials, hash_seed(seed, 9))
     if adversary.adaptive or trained:
         method, audited = "event", estimators.separation_bound(*scores, table.error)
@@ -184,7 +186,7 @@ def measure_rho(
 ) -> Report:
     """A lower bound on rho from one event, for any mechanism with a zCDP promise; see `rho_bound`."""
     table = _Table(mechanism_factory, adversary, ticks, 1 - confidence)
-    guarantee = _zcdp("rho", claim or getattr(table.model, "charge", table.model.guarantee))
+    guarantee = _zcdp("rho", claim or _paid(table.model))
     scores, _ = play_scores(table.games, trials, hash_seed(seed, 8))
     audited = estimators.rho_bound(*scores, table.error)
     return table.report(guarantee, "event", "rho", guarantee.rho, audited, scores)
@@ -205,6 +207,12 @@ class _Table:
         facts = describe(self.model), guarantee, self._adversary.name, method, unit, claimed, audited
         seconds = time.perf_counter() - self._started
         return Report(*facts, 0.0, self.error, len(scores[0]), seconds=seconds, scores=scores)
+
+
+def _paid(model: Any) -> Guarantee:
+    """What a mechanism pays; Gaussian noise that is alone under its promise pays as much in rho."""
+    charge: Guarantee = getattr(model, "charge", model.guarantee)
+    return concentrated(charge) if is_linear(model) and isinstance(charge, ApproxDP) else charge
 
 
 def _zcdp(unit: str, claim: Guarantee) -> ZCDP:

@@ -4,6 +4,7 @@ It depends on what is known about the mechanism:
 
 * Linear mechanisms with Laplace noise: the exact law of a tiny instance of the same configuration, and events of the
   log-likelihood ratio in games of the real one.
+* Linear mechanisms with real Laplace noise: what hiding a change costs, read off the program (`audit.laplace`).
 * Linear mechanisms with Gaussian noise: the closed form read off the program, the measured separation of the most
   powerful score, and the exact Renyi divergences of a tiny instance where that can be enumerated.
 * Queries on column sums: the exact audit of their engine (`audit.columns`), and games of the pair that is worst for it.
@@ -40,6 +41,7 @@ from evertally.audit.estimators import threshold_bound
 from evertally.audit.game import Adversary, Factory
 from evertally.audit.gaussian import node_form
 from evertally.audit.labels import counts_report, elsewhere_report, labelled, releases_labels
+from evertally.audit.laplace import shift_form, telling_ticks
 from evertally.audit.local_messages import (
     LocalMessage,
     is_local,
@@ -53,10 +55,11 @@ from evertally.audit.weighed import is_weighed, weighed_report
 from evertally.audit.whitebox import again, smaller
 from evertally.contract.doors import by_column
 from evertally.counting.linear import JointSums
+from evertally.counting.process import Remembering
 from evertally.errors import ConfigurationError
 from evertally.histogram.in_place import Constant
 from evertally.noise import simulation
-from evertally.privacy import ZCDP, ApproxDP, Guarantee
+from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from evertally.statistics import Counter, RunningMean
 from evertally.statistics.column_options import Guessing, is_question
 from evertally.statistics.dynamic_options import Dynamic
@@ -78,6 +81,7 @@ class Sizes:
     least: int = 2000  # games of any adversary
     wait: int = 30  # ticks for which an interval of a partition waits
     streams: int = 4  # ticks of streams of insertions and deletions, records of edges and letters, that are all tried
+    telling: int = 300  # ticks of a long horizon that are looked at together
     pairs: int = 300  # of neighbours that are tried, for graphs and strings
 
     def games(self, ticks: int, columns: int, main: bool) -> int:
@@ -87,11 +91,12 @@ class Sizes:
 
 _FEW_TICKS = 6  # of a game with one object for each trial
 _LONGEST_ATTACK = 2000  # ticks
+_FIRST_EPOCH = 32
 _FEWEST_GAMES = 100
 
 SIZES: dict[str, Sizes] = {
     "short": Sizes(64, 1_000_000, 40_000, 30_000, 2_000),
-    "long": Sizes(1024, 60_000_000, 400_000, 100_000, 20_000, wait=300, streams=5, pairs=8000),
+    "long": Sizes(1024, 60_000_000, 400_000, 100_000, 20_000, wait=300, streams=5, telling=2100, pairs=8000),
 }
 
 
@@ -200,17 +205,22 @@ def _counting_steps(factory: Factory, model: Linear, rules: _Rules) -> list[Step
 
 def _linear_steps(factory: Factory, model: Linear, rules: _Rules, ticks: int) -> list[Step]:
     sizes, columns = rules.sizes, model._setting.columns
-    gaussian = isinstance(model.charge, ZCDP)
+    gaussian = not isinstance(model.charge, PureDP)
     steps: list[Step] = []
     enumerable = whitebox.tiny(model, sizes.combinations)
     if enumerable is not None:
         steps.append(Step("exact law", lambda: whitebox.exact_report(*enumerable)))
-    if gaussian:
-        steps.append(Step("closed form", lambda: whitebox.closed_form_report(model, ticks)))
+    real = not gaussian and shift_form(model, 1) is not None
+    # Half an epoch of blocks shows half of what hides there.
+    at_least = max(ticks, _FIRST_EPOCH) if real and model.horizon is None else ticks
+    if gaussian or real:
+        steps.append(Step("closed form", lambda: whitebox.closed_form_report(model, at_least)))
+    if gaussian and ticks > 1 and isinstance(model.noise, Remembering):
+        steps.append(Step("restored", lambda: whitebox.closed_form_report(model, ticks, ticks // 2)))
     linear_measure, measure = _measures(model)
 
     # A score that must be trained needs all releases of all games in memory.
-    trained = not gaussian and node_form(model, min(ticks, 4)) is None
+    trained = not gaussian and not real and node_form(model, min(ticks, 4)) is None
     costly = 4 if trained else 1
 
     def game(adversary: Adversary, main: bool = False, ticks: int = ticks, how: Any = None) -> None:
@@ -248,7 +258,7 @@ def judge_of(guarantee: Guarantee) -> Callable[..., Report]:
 
 def _measures(model: Linear) -> tuple[Any, Any]:
     """How to judge scores that are linear in the noise, and others."""
-    if not isinstance(model.charge, ZCDP):
+    if isinstance(model.charge, PureDP):
         return play, play
     linear = measure_mu if whitebox.nearly_normal(model) else measure_rho
     return linear, measure_mu if whitebox.nearly_continuous(model) else measure_rho
@@ -260,7 +270,10 @@ def _first_ticks_steps(factory: Factory, model: Linear, rules: _Rules) -> list[S
     adversary = adversaries.FirstTick(model)
     adversary.name += ", first ticks of the full horizon"
     trials, options = rules.sizes.games(ticks, model._setting.columns, False), rules.options(98, ticks)
-    return [Step(adversary.name, lambda: measure(factory, adversary, trials, **options))]
+    steps = [Step(adversary.name, lambda: measure(factory, adversary, trials, **options))]
+    if telling_ticks(model.noise):
+        steps.append(Step("levels", lambda: whitebox.levels_report(model, rules.sizes.telling)))
+    return steps
 
 
 class _ShownMean:

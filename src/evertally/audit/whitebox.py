@@ -13,6 +13,7 @@ from evertally.audit.adversaries import worst_pair
 from evertally.audit.exact import combinations_of, exact_columns
 from evertally.audit.game import Factory, IntArray
 from evertally.audit.gaussian import claimed_mu, closed_form, impulse_response, node_form
+from evertally.audit.laplace import ShiftForm, form_at, shift_form, telling_ticks, thinned
 from evertally.audit.report import Report
 from evertally.errors import ConfigurationError
 from evertally.noise import simulation
@@ -21,6 +22,7 @@ from evertally.privacy import ZCDP, Neighbours, PureDP
 from evertally.statistics import Counter, Histogram, RunningMean, VectorCounter
 from evertally.statistics.linear_options import Linear
 
+_TWO_LEVELS = 2**12  # ticks: the shortest horizon that is counted in two levels of blocks
 RENYI_ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0)
 
 
@@ -80,30 +82,65 @@ def exact_report(model: Linear, ticks: int) -> Report:
     return Report.computed(model, adversary, "exact law", *claim, audited)
 
 
-def closed_form_report(model: Linear, ticks: int) -> Report:
-    """The separation of the most powerful test against the largest change, from the program's own noise matrix."""
-    if not isinstance(model.charge, ZCDP):
-        raise ConfigurationError("the closed form is for Gaussian noise")
+_SILENT = "a combination of releases that carries no noise"
+
+
+def closed_form_report(model: Linear, ticks: int, restart: int = 0) -> Report:
+    """What the largest change loses, from the program's own noise matrix: the separation of the most powerful test for
+    Gaussian noise, for real Laplace noise the cost of hiding it. With `restart`, of a process restored after a tick."""
+    if isinstance(model.charge, PureDP):
+        form = shift_form(model, ticks)
+        if form is None:
+            raise ConfigurationError("the closed form is for Gaussian noise, and for real Laplace noise")
+        return _hiding_report(model, form)
     left, right = worst_pair(model)
     try:
-        form = closed_form(model, ticks)
-        adversary = f"change of tick {form.worst_tick}"
-        audited = float(form.mu.max()) * math.sqrt(int(((left - right) ** 2).sum()))
+        found = closed_form(model, ticks, restart)
+        adversary = f"change of tick {found.worst_tick}"
+        audited = float(found.mu.max()) * math.sqrt(int(((left - right) ** 2).sum()))
     except np.linalg.LinAlgError:
-        adversary, audited = "a combination of releases that carries no noise", math.inf
-    return Report.computed(model, adversary, "closed form", "mu", claimed_mu(model.charge.rho), audited)
+        adversary, audited = _SILENT, math.inf
+    adversary += f", restored after {restart}" if restart else ""
+    return Report.computed(model, adversary, "closed form", "mu", claimed_mu(model.charge), audited)
+
+
+def _hiding_report(model: Linear, form: ShiftForm, tried: list[int] | None = None, told: str = "") -> Report:
+    left, right = worst_pair(model)
+    try:
+        audited, tick = form.worst(tried)
+        adversary = f"change of tick {tick}{told}"
+        audited *= int(np.abs(left - right).sum())  # columns have draws of their own: their losses add up
+    except np.linalg.LinAlgError:
+        adversary, audited = _SILENT, math.inf
+    assert isinstance(model.charge, PureDP)
+    return Report.computed(model, adversary, "closed form", "epsilon", model.charge.epsilon, audited)
+
+
+def levels_report(model: Linear, most: int) -> Report:
+    """The same for a long horizon in levels, at the ticks that show all of an event in the first block of each; of a
+    shorter horizon where those are more than so many."""
+    ticks = telling_ticks(model.noise)
+    if len(ticks) > most:
+        model = smaller(model, _TWO_LEVELS)
+        ticks = telling_ticks(model.noise)
+    form = form_at(model, ticks)
+    assert form is not None, "levels are of real Laplace noise"
+    first = next(tick for tick, later in zip(ticks, [*ticks[1:], 0], strict=True) if later != tick + 1)
+    tried = sorted({1, first - 1, first, *thinned(first)[::4]})
+    return _hiding_report(model, form, tried, f", {len(ticks)} telling ticks")
 
 
 def worst_tick(model: Linear, ticks: int) -> tuple[int, int]:
     """The tick whose change shows most, and how many ticks it takes to see all of that."""
-    if isinstance(model.charge, ZCDP):
+    if not isinstance(model.charge, PureDP):
         try:
             return closed_form(model, ticks).worst_tick, ticks
         except np.linalg.LinAlgError:
             return 1, ticks
     form = node_form(model, ticks)
     if form is None:
-        return 1, ticks
+        shifts = shift_form(model, ticks)
+        return (1, ticks) if shifts is None else (shifts.worst()[1], ticks)
     loss = (np.abs(form.moved) / form.scales[:, None]).sum(axis=0)
     # Among equally bad ticks the one in the fewest blocks: the event "all blocks look changed" is likeliest there.
     touched = (form.moved != 0).sum(axis=0)

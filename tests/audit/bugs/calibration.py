@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from audit.bugs.planting import Bug, plant, recalibrated, replaced, scaled
-from evertally.counting import process, processes, sqrt_factor
+from evertally.counting import bank_open, process, sqrt_factor
 from evertally.counting.honaker import HonakerProcess
 from evertally.counting.process import Budget
 from evertally.counting.sqrt import SqrtProcess
@@ -128,7 +128,7 @@ def norm_of_the_real_factor() -> Bug:
     return recalibrated(SqrtProcess, law)
 
 
-@plant("epoch hybrid, 63 ticks")
-def hybrid_spends_twice() -> Bug:
-    """budget of the epoch hybrid spent twice (factorization-counting 10.1: rho = rho_inner + rho_outer)"""
-    return replaced(processes, hybrid_shares=lambda rho: (rho, rho))
+@plant("bank without a horizon, 63 ticks")
+def another_table() -> Bug:
+    """sensitivity of another table than the one that makes the noise (optimal-counting 5: S = 2.336, not 2.2)"""
+    return replaced(bank_open, OPEN_SENSITIVITY=Fraction("2.2"))

@@ -56,9 +56,9 @@ def _() -> Verdict:
         return separation(counter(ZCDP(0.005), 8, "sqrt"), 0.005)
 
 
-@probe("closed form", "epoch hybrid, 63 ticks")
+@probe("closed form", "bank without a horizon, 63 ticks")
 def _() -> Verdict:
-    return separation(counter(ZCDP(0.005), None, "epoch-hybrid"), 0.005, ticks=63)
+    return separation(counter(ZCDP(0.005), None, "bank-open"), 0.005, ticks=63)
 
 
 @probe("closed form", "epoch tree, 31 ticks")

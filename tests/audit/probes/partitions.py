@@ -18,7 +18,7 @@ import numpy as np
 from audit.enumeration import whole_law
 from audit.probes.probing import KEY, ROUNDING, Verdict, probe
 from evertally import partition as partitions
-from evertally.audit.columns import column_audits
+from evertally.audit.columns import column_audits, drawn_singly
 from evertally.audit.exact import ExactLoss, _box
 from evertally.audit.partition import close_loss, histogram_loss, levels_after, transcript_loss
 from evertally.audit.scripts import ALWAYS, Address, Make, Run, Script, part
@@ -120,7 +120,7 @@ def _() -> Verdict:
     plans += [
         make(terms(PureDP(4), 2, AllColumns(2))) for make in (partitions.rebased.rebased, partitions.rebased.intervals)
     ]
-    return worst((swap_loss(plan.engine, plan.rise(1, 1), 30), 4, plan.name) for plan in plans)
+    return worst((swap_loss(drawn_singly(plan).engine, plan.rise(1, 1), 30), 4, plan.name) for plan in plans)
 
 
 @probe("exact law", "partition that starts from a negative histogram")
@@ -161,7 +161,8 @@ def _() -> Verdict:
     left, right = swapped(3, 60)
     before: Stream = [WAIT] * lessons
     closes = [*range(1, lessons + 1), lessons + len(left)]
-    return loses(transcript_loss(plan.engine, before + left, before + right, closes, tail=1e-30).epsilon, 4)
+    singly = drawn_singly(plan)
+    return loses(transcript_loss(singly.engine, before + left, before + right, closes, tail=1e-30).epsilon, 4)
 
 
 @probe("exact law", "partition of two ticks, all draws")
