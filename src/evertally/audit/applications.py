@@ -93,7 +93,7 @@ class Search:
     `most` pairs of them, besides those that are known to be bad.
 
     >>> import evertally as et
-    >>> model = et.graph.EdgeCount(guarantee=et.PureDP(1.0), horizon=None, key=et.simulation(0))
+    >>> model = et.graph.EdgeCount(guarantee=et.PureDP(1.0), horizon=None, mechanism="epoch-tree", key=et.simulation(0))
     >>> report = Search(model, length=3, most=100).report()  # an edge, and a copy of it that the edge makes nothing
     >>> round(report.fraction, 6), report.adversary
     (1.0, '01 02 01 02 against . 02 01 02')

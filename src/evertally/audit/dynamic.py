@@ -203,7 +203,7 @@ def linear_report(model: Dynamic, pairs: list[Pair], tried: str) -> Report:
     """The worst of these pairs against the noise of the program.
 
     >>> import evertally as et
-    >>> model = et.DynamicCount(guarantee=et.PureDP(1.0), horizon=None, key=et.simulation(0))
+    >>> model = et.DynamicCount(guarantee=et.PureDP(1.0), horizon=None, process="epoch-tree", key=et.simulation(0))
     >>> report = linear_report(model, all_pairs(model, 3), "short")
     >>> report.adversary, round(report.fraction, 6)
     ('short: +a@1 -a@2 against nothing', 1.0)
