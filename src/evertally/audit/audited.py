@@ -86,6 +86,7 @@ _OBLIVIOUS, _FIXED = ApproxDP(4.0, 1e-6, adversary="oblivious"), ZCDP(0.5, adver
 # One of five columns, replaced: then the change of a row can make up for both noises of a test.
 _ONE: dict[str, Any] = {"columns": 5, "max_per_event": 1, "neighbours": "replace"}
 _BUSY: dict[str, Any] = _ONE | {"largest": 10_000, "max_events_per_tick": 100}
+_CROWD: dict[str, Any] = {"largest": 2400, "max_events_per_tick": 100}
 _USER: dict[str, Any] = {"unit": "user", "max_events_per_user": 2}
 _COUNTED, _EXPIRING, _ANEW = "dynamic-data 13.1", "dynamic-data 13.2", "dynamic-data 13.3"
 _INSERTED, _SUBTRACTED, _INTERVALS = "dynamic-data 5", "dynamic-data 6.1", "dynamic-data 6.2-6.10"
@@ -120,6 +121,9 @@ AUDITED: tuple[Audited, ...] = (
     _query("VectorCounter", PURE, 64, "pure-blocks", "optimal-counting 6", columns=2, neighbours="replace"),
     _counter(PURE, None, "epoch-blocks", "optimal-counting 6"),
     _counter(APPROXIMATE, 365, "auto", "optimal-counting 2.2, exact curve"),
+    _query("VectorCounter", APPROXIMATE, 100, "bank", "optimal-counting 2.2, exact curve", columns=2),
+    _query("Histogram", CONCENTRATED, 100, "sqrt", _TABLE, categories=_LABELS),
+    _query("VectorCounter", CONCENTRATED, 100, "sqrt", _SQRT, columns=3),
     # weights by age
     _counter(CONCENTRATED, 100, "root", _BY_AGES, workload=workloads.Decay("0.9")),
     _counter(CONCENTRATED, 100, "bank", _BY_AGES, workload=workloads.Decay("0.99")),
@@ -145,6 +149,10 @@ AUDITED: tuple[Audited, ...] = (
     _query("MaxSum", PURE, 365, "tree", _COUNTERS, **_ONE),
     _query("MaxSum", CONCENTRATED, 365, "sqrt", _COUNTERS, **_ONE),
     _query("MaxSum", PURE, None, "epoch-tree", _COUNTERS, **_ONE),
+    _query("MaxSum", PURE, 100, "pure-blocks", _COUNTERS, **_ONE),
+    _query("MaxSum", CONCENTRATED, 100, "bank", _COUNTERS, **_ONE),
+    _query("MaxSum", CONCENTRATED, None, "bank-open", _COUNTERS, **_ONE),
+    _query("TopKSelect", CONCENTRATED, 100, "bank", _COUNTERS, first=2, columns=3, max_per_event=1),
     _query("MaxSum", _FIXED, 100, "tree", _INDEPENDENT, columns=3, neighbours="independent"),
     _query("SumSelect", PURE, 100, "tree", _COUNTERS, columns=3, **_USER),
     _query("TopKSelect", CONCENTRATED, 100, "sqrt", _COUNTERS, first=2, columns=3, max_per_event=1),
@@ -153,6 +161,7 @@ AUDITED: tuple[Audited, ...] = (
     _query("MaxSum", PURE, 1000, "rebased", _ONE_WAY, **(_BUSY | {"neighbours": "add_remove"})),
     _query("MaxSum", PURE, 1000, "doubling", _ONE_WAY, **(_BUSY | {"neighbours": "add_remove"})),
     _query("MaxSum", APPROXIMATE, None, "rebased", _VARIANT, why=_SEPARATE, **(_BUSY | {"largest": 100_000})),
+    _query("MaxSum", ApproxDP(20.0, 1e-6), None, "rebased", _VARIANT, why=_SEPARATE, columns=4, **_CROWD),
     _query("MaxSum", CONCENTRATED, 1000, "rebased", _VARIANT, **_BUSY),
     _query("MaxSum", PURE, 1000, "bounded", _PARTITION, **_BUSY),
     _query("MaxSum", PURE, 1000, "bounded", _ONE_WAY, why=_ALL_COLUMNS, columns=5, **_USER),
@@ -195,10 +204,13 @@ AUDITED: tuple[Audited, ...] = (
     _query("StreamingTopK", CONCENTRATED, 100, "meta", _META, why=_ELSEWHERE, first=2, columns=_LABELS),
     _query("StreamingTopK", CONCENTRATED, 100, "meta-gauss", _META, why=_ELSEWHERE, first=2, columns=3),
     _query("StreamingTopK", CONCENTRATED, 100, "tree", _BASE, why=_ELSEWHERE, first=2, columns=3),
+    _query("StreamingTopK", CONCENTRATED, 100, "bank", _BASE, why=_ELSEWHERE, first=2, columns=3),
+    _query("StreamingTopK", PURE, 100, "pure-blocks", _BASE, why=_ELSEWHERE, first=2, columns=3, max_per_event=1),
     _query("StreamingTopK", PURE, 100, "tree", _BASE, why=_ELSEWHERE, first=2, columns=3, max_per_event=1),
     # what is present now: counted
     _query("DynamicCount", CONCENTRATED, 365, "linear", _COUNTED, why=_COMES_AND_GOES),
     _query("DynamicCount", PURE, 365, "linear", _COUNTED, why=_COMES_AND_GOES),
+    _query("DynamicCount", APPROXIMATE, None, "linear", _COUNTED, why=_COMES_AND_GOES, **_EVENT),
     _query("DynamicCount", CONCENTRATED, None, "linear", _EXPIRING, max_lifetime=168),
     _query("DynamicHistogram", PURE, None, "linear", _COUNTED, identity="token", **_WARDS),
     _query("DynamicHistogram", PURE, None, "linear", _COUNTED, identity="token", **_EVENT, **_WARDS),

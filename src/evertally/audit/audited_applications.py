@@ -103,6 +103,17 @@ APPLICATIONS: tuple[Audited, ...] = (
         max_degree=9,
         degree_bound="projected",
     ),
+    _made(
+        graph.DegreeHistogram,
+        CONCENTRATED,
+        100,
+        _FUNCTIONS,
+        why=_GROUPS,
+        vertices=40,
+        max_degree=9,
+        degree_bound="projected",
+        mechanism="bank",
+    ),
     _made(graph.SpanningForestCost, CONCENTRATED, None, _FUNCTIONS, max_weight=10, **_TREE),
     _made(graph.SpanningForestCost, CONCENTRATED, 100, _FUNCTIONS, why=_SPLIT, max_weight=10, max_degree=9),
     _made(graph.Components, PURE, None, _FUNCTIONS, vertices=40),
@@ -198,6 +209,7 @@ APPLICATIONS: tuple[Audited, ...] = (
     # stacks
     _made(Stacked, PURE, 100, _STACKS, why=_PARTS, first=_STACK, multipliers={"letters": 2, "orders": 2}),
     _made(Stacked, PURE, None, _STACKS, first=_DEGREES),
+    _made(Stacked, PURE, 100, _STACKS, why=_PARTS, first=_STACK, mechanism="tree"),
     _made(Stacked, CONCENTRATED, 100, _STACKS, why=_PARTS, first=_GRAPHS),
     # messages
     _message(ZCDP(0.5), 100, cells=32),
