@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import math
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from benchmarks.report import Table, print_tables
@@ -226,6 +227,51 @@ def _cells(row: Row) -> tuple[str, ...]:
         f"{row.z:+.1f}",
         f"{row.columns}",
     )
+
+
+_STYLE = {"bank": "C0", "sqrt": "C1", "bank-open": "C2"}
+
+
+def plot(rows: list[Row], path: Path) -> None:
+    """Over the floor at every horizon, and over the ticks of the shortest; lines are formulas, points measurements."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), constrained_layout=True)
+    shown = [row for row in rows if not row.subject.pure and row.subject.mechanism in _STYLE]
+    for name, colour in _STYLE.items():
+        mine = [row for row in shown if row.subject.mechanism == name]
+        if not mine:
+            continue
+        horizons, floors = [row.T for row in mine], np.array([row.worst_floor for row in mine])
+        left.plot(horizons, np.array([row.worst for row in mine]) / floors, color=colour, lw=1, label=name)
+        # The worst tick is one tick; the mean over all of them is measured far better.
+        floors = np.array([row.rms_floor for row in mine])
+        left.plot(horizons, np.array([row.rms for row in mine]) / floors, color=colour, lw=1, ls=":")
+        points, bars = (np.array([getattr(row, of) for row in mine]) / floors for of in ("rms_measured", "rms_error"))
+        left.errorbar(horizons, points, 2 * bars, fmt="o", ms=3, color=colour, capsize=2)
+        T = min(horizons)
+        variances = predicted(mine[0].subject, T).variances
+        right.plot(range(1, T + 1), np.sqrt(variances), color=colour, lw=1, label=name)
+    left.axhline(1, color="k", ls="--", lw=1)
+    left.set_xscale("log", base=2)
+    left.set_xlabel("horizon T, ticks")
+    left.set_title(
+        "Over the least possible: worst tick (lines),\nroot mean square (dotted; points measured, ± 2 errors)"
+    )
+    left.legend(fontsize=8)
+    if shown:
+        T = min(row.T for row in shown)
+        right.axhline(optimal_factor(T)[0], color="k", ls="--", lw=1, label="least possible worst")
+        right.set_xlabel(f"tick, T = {T}")
+        right.set_ylabel("standard deviation, 1/sqrt(2 rho)")
+        right.set_ylim(bottom=0)
+        right.set_title("At every tick")
+        right.legend(fontsize=8)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
 
 
 def _power(T: int) -> str:
