@@ -81,7 +81,6 @@ def main() -> int:
     rows: list[optimal_frontier.Row] = []
     if options.monte_carlo:
         rows = optimal_frontier.measure({2**8: 2_000, 2**10: 2_000} if options.short else optimal_frontier.COLUMNS)
-        print_tables(optimal_frontier.tables(rows))
         tables += optimal_frontier.tables(rows)
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / ".gitignore").write_text("*\n")

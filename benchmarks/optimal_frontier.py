@@ -175,11 +175,16 @@ def compared(subject: Subject, T: int, said: Predicted, found: Measured) -> Row:
 
 
 def measure(horizons: dict[int, int], subjects: tuple[Subject, ...] = SUBJECTS) -> list[Row]:
-    """`horizons`: how many columns for each."""
+    """`horizons`: how many columns for each. Each table is printed as soon as it is complete."""
     found = []
-    for i, subject in enumerate(subjects):
-        for T, columns in horizons.items():
-            found.append(compared(subject, T, predicted(subject, T), measured(subject, T, columns, seed=i)))
+    for pure, told in TITLES:
+        group = []
+        for i, subject in enumerate(subjects):
+            if (subject.pure, subject.told) == (pure, told):
+                for T, columns in horizons.items():
+                    group.append(compared(subject, T, predicted(subject, T), measured(subject, T, columns, seed=i)))
+        print_tables(tables(group))
+        found += group
     return found
 
 
@@ -282,7 +287,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--short", action="store_true", help="T = 2^8 alone, few columns")
     rows = measure({2**8: 2_000} if parser.parse_args().short else COLUMNS)
-    print_tables(tables(rows))
     return 0 if all(row.agrees for row in rows) else 1
 
 
