@@ -266,7 +266,8 @@ def plot(rows: list[Row], path: Path) -> None:
     left.set_title(
         "Over the least possible: worst tick (lines),\nroot mean square (dotted; points measured, ± 2 errors)"
     )
-    left.legend(fontsize=8)
+    left.set_ylabel("over gamma_2, gamma_F")
+    left.legend(fontsize=8, loc="center right")
     if shown:
         T = min(row.T for row in shown)
         right.axhline(optimal_factor(T)[0], color="k", ls="--", lw=1, label="least possible worst")
@@ -274,7 +275,7 @@ def plot(rows: list[Row], path: Path) -> None:
         right.set_ylabel("standard deviation, 1/sqrt(2 rho)")
         right.set_ylim(bottom=0)
         right.set_title("At every tick")
-        right.legend(fontsize=8)
+        right.legend(fontsize=8, loc="lower right")
     figure.savefig(path, dpi=110)
     plt.close(figure)
 

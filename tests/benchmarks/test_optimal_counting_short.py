@@ -10,6 +10,7 @@ from benchmarks.optimal_counting import factors, pure
 from benchmarks.optimal_frontier import SUBJECTS, Subject, compared, measured, plot, predicted, tables
 
 from benchmarks import optimal_speed
+from evertally.theory.frontier import gaussian_frontier, optimal_factor, pure_frontier, unbounded_frontier
 
 PAGE = (Path(__file__).parents[2] / "docs" / "optimal-counting.md").read_text(encoding="utf-8")
 
@@ -31,6 +32,18 @@ def test_the_running_code_has_the_error_of_its_formula_and_no_other(subject: Sub
         row = compared(subject, T, off, found)
         assert not row.agrees
         assert "DISAGREES" in tables([row])[0].note
+
+
+def test_the_frontier_lists_what_is_built() -> None:
+    for T in (256, 1024):
+        bank, blocks = predicted(Subject("bank"), T), predicted(Subject("pure-blocks", pure=True), T)
+        (row,) = [entry for entry in gaussian_frontier() if (entry.mechanism, entry.horizon) == ("bank (as built)", T)]
+        assert (row.worst, row.rms) == pytest.approx((bank.worst, bank.rms), abs=6e-6)
+        (row,) = [e for e in pure_frontier() if (e.mechanism, e.horizon) == ("pure-blocks (as built)", T)]
+        assert (row.worst**2, row.rms**2) == pytest.approx((blocks.worst**2, blocks.rms**2), abs=6e-3)
+        last = predicted(Subject("bank-open", told=False), T).variances[-1]
+        ratio = last / optimal_factor(T)[0] ** 2
+        assert unbounded_frontier()["bank-open (as built)", T] == pytest.approx(ratio, abs=6e-5)
 
 
 def test_the_picture_is_drawn(tmp_path: Path) -> None:
