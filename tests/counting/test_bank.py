@@ -182,11 +182,11 @@ def test_balls_lead_to_the_same_integers() -> None:
     noise = small.advance(120)
     for tick in (1, 2, 31, 32, 33, 120):
         for column in (0, 1):
-            assert small._path.settled(column, [tick])[0] == noise[tick - 1, column]
+            assert small._path.by_balls(column, [tick])[0] == noise[tick - 1, column]
 
 
 def test_wider_bounds_lead_to_the_same_integers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bounds times 1e6, so that many ticks are left to balls: no integer changes."""
+    """Bounds times 1e6, so that many ticks are left open: no integer changes."""
     expected = process(40, 2).advance(40)
     run = kernels.compiled("filtered")
     redone = []

@@ -50,7 +50,7 @@ def test_states_are_within_their_bounds(columns: int) -> None:
     T = 700
     made = path(T, columns)
     made.rows(0, T)
-    made.settled(0, [T])
+    made.by_balls(0, [T])
     block, balls = made._blocks[0], made._balls[0]._e
     off = [at_precision(192, partial(distance, ball, float(block.e[k, 0]))) for k, ball in enumerate(balls)]
     assert (np.array(off) <= block.err).all()
@@ -86,28 +86,6 @@ def test_golden_sum_of_the_specification() -> None:
     alone: Any = Words(words[:, 17:18])
     one = BankProcess(ZCDP(0.5), Change(1, 1, 1), horizon=2048, columns=1, source=alone, bank=build_bank(2048, 6))
     assert (one.advance(2048)[:, 0] == noise[:, 17]).all()
-
-
-def test_large_amounts_are_settled_by_balls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Floats decide less of what is large; the rest costs one walk through the path, not one for each tick."""
-    walked: list[int] = []
-    original = bank_path.BallPath.rounded
-
-    def counted(self: Any, ticks: list[int]) -> list[int]:
-        walked.extend(ticks)
-        return original(self, ticks)
-
-    monkeypatch.setattr(bank_path.BallPath, "rounded", counted)
-    counter = et.Counter(
-        guarantee=et.ZCDP(0.5), horizon=2**10, mechanism="bank", max_weight=10**11, key=et.simulation(1)
-    )
-    values = np.array(counter.run([10**9] * 1024))
-    assert walked
-    off = values - 10**9 * np.arange(1, 1025)
-    assert np.abs(off).max() < 6 * counter.stddev(1024)
-    assert np.abs(off).max() > 10**10
-    by_balls = counter._engine.noise._path.settled(0, [1, 500, 1024])
-    assert by_balls == off[[0, 499, 1023]].tolist()
 
 
 def test_what_wide_paths_remember(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from evertally.integers import whole
 
 Columns = int | Sequence[str]
 _PIECE = 1 << 22  # numbers handled at once by run
+_ZERO = np.zeros(1, dtype=np.int64)
 
 
 class RowDoor(ABC):
@@ -70,6 +71,8 @@ class RowDoor(ABC):
         return rows.clip(self._low, self._limit)
 
     def _in_range(self, row: IntArray) -> IntArray:
+        if row.size and self._low <= row.min() and row.max() <= self._limit:
+            return row  # to look takes less than to clip
         clipped: IntArray = self.clip(row[None, :])[0]
         return clipped
 
@@ -80,6 +83,13 @@ class OneAmount(RowDoor):
     def __init__(self, amounts: AmountDoor, limit: int, signed: bool = False) -> None:
         super().__init__(1, limit, signed)
         self._amounts = amounts
+
+    def total(self, x: Any, tick: int) -> IntArray:
+        if type(x) is int and self._low <= x <= self._limit:  # Python's own integer in range: nothing else to look at
+            row = _ZERO.copy()
+            row[0] = x
+            return row
+        return super().total(x, tick)
 
     def row(self, x: Any, tick: int) -> IntArray:
         row = as_integers(x)

@@ -34,6 +34,7 @@ from evertally.privacy import ZCDP, Change, Contribution, Guarantee, Neighbours,
 from evertally.secret import Secret
 
 DEFAULT_STREAM = "stream"
+_ABOUT_ALL = Release.about
 _NOT_KEPT = ("key", "allow_copy")  # options that say nothing about the noise
 
 
@@ -51,7 +52,7 @@ def by_tick(method: Call) -> Call:
     return cast(Call, called)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(repr=False, slots=True)
 class Committed(Secret):
     """What is committed of an engine: the released rows of its last call (as many as windows look back on), and its
     state. Secret."""
@@ -102,6 +103,7 @@ class Mechanism(Guarded):
     )
 
     exactness: ClassVar[str] = "exact"
+    _looks_back = False
 
     @abstractmethod
     def _blueprint(self) -> Blueprint:
@@ -193,9 +195,13 @@ class Mechanism(Guarded):
         total for it is refused. Where users are protected there is no `step`: a total does not say whose it is. Where
         there is no total to hand over (values, items), `step` takes the tick's events.
         """
-        self._check_owners()
-        tick = called_tick(tick)
-        return self._step(self._door.total(x, self.tick + 1 if tick is None else tick), tick)
+        if self._users is not None:
+            self._check_owners()
+        if tick is None:
+            return self._step(self._door.total(x, self._kept.tick + 1), None)
+        called = called_tick(tick)
+        assert called is not None
+        return self._step(self._door.total(x, called), called)
 
     @exclusive
     def step_events(self, events: Any, *, users: Any = None, tick: int | None = None) -> Release:
@@ -341,9 +347,15 @@ class Mechanism(Guarded):
     def _settle(self) -> None:
         if self._hold is not None:
             self._hold.check()
-        super()._settle()
+        if self._engine_tick != self._kept.tick:
+            super()._settle()
         if self._users is not None:
             self._users.last = self._kept.users
+        if self._looks_back:
+            self._note_releases()
+
+    def _note_releases(self) -> None:
+        """Notes the rows of the last call where windows look for them; however often, to the same effect."""
 
     def _go_back(self, kept: Kept) -> None:
         self._engine.go_back(kept.tick, kept.played.state)
@@ -362,9 +374,14 @@ class Mechanism(Guarded):
                     "difference. Late events go into the current tick."
                 )
         else:
-            played = self._moved(1, lambda: self._play(totals))
-            self._kept = Kept(kept.tick + 1, played, totals, users=kept.users if users is None else users)
-        return self._release(self._kept.played.recent[-1], self._engine.accuracy(self.tick))
+            # `_moved`, written out: there is one for every tick
+            self._engine.begin(kept.tick)
+            self._engine_tick = None
+            played = self._play(totals)
+            self._engine_tick = kept.tick + 1
+            kept = Kept(kept.tick + 1, played, totals, b"", kept.users if users is None else users)
+            self._kept = kept
+        return self._release(kept.played.recent[-1], self._engine.accuracy(kept.tick))
 
     def _moved(self, count: int, play: Callable[[], Any]) -> Any:
         self._engine.begin(self._kept.tick)
@@ -372,7 +389,10 @@ class Mechanism(Guarded):
 
     def _play(self, totals: Any) -> Committed:
         played = self._engine.play(self._door.batch(totals), self._kept.played.state)
-        return Committed(played.rows[-1:].copy(), played.state)
+        rows = played.rows
+        # Not a view: that would keep a whole run in memory.
+        alone = type(rows) is np.ndarray and rows.base is None and len(rows) == 1
+        return Committed(rows if alone else rows[-1:].copy(), played.state)
 
     def _play_all(self, many: Any, wanted: IntArray | None, kept: list[Any]) -> tuple[Committed, Any]:
         """A whole run, piece by piece; what is wanted of it goes into `kept`. Gives what is to be committed, and the
@@ -404,14 +424,13 @@ class Mechanism(Guarded):
         assert self.key is not None
         form = self._form
         cap = self._users
-        about = {} if cap is None else {"about": f"what the cap kept: at most {cap.max_events} events of each user"}
         return Release(
-            self.tick,
+            self._kept.tick,
             form.show(row),
             form.deviation(accuracy),
             self.key.private,
             lambda beta: form.interval(row, accuracy, beta),
-            **about,
+            _ABOUT_ALL if cap is None else f"what the cap kept: at most {cap.max_events} events of each user",
         )
 
     def _check_owners(self) -> None:
@@ -429,10 +448,9 @@ class Mechanism(Guarded):
         return kept.digest
 
     def _check_tick(self, tick: int) -> None:
-        if tick not in (self.tick, self.tick + 1) or tick < 1:
-            raise ReplayRefused(
-                f"tick {tick} cannot be released now: the last one was {self.tick}, the next is {self.tick + 1}"
-            )
+        last = self._kept.tick
+        if tick != last + 1 and (tick != last or tick < 1):
+            raise ReplayRefused(f"tick {tick} cannot be released now: the last one was {last}, the next is {last + 1}")
         if tick > last_tick(self.horizon):
             raise self._over(1)
 

@@ -61,7 +61,7 @@ class Door(Protocol):
         """A hash of one tick's totals that says whether two inputs are the same."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(repr=False, slots=True)
 class Played(Secret):
     """What an engine gives: released rows, for how many ticks each of them stands (None: one each), and its state
     after them, a value that is never changed. Secret, for the state is."""

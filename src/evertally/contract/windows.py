@@ -31,6 +31,7 @@ class Windowed(Mechanism):
                 f"max_window={self.max_window} keeps {needed} bytes of releases, above memory_limit={limit}"
             )
         # Released rows of the last ticks, tick t in place t mod (max_window + 1); those of the last call are committed.
+        self._looks_back = self.max_window > 0
         self._history = np.zeros((self.max_window + 1, self._engine.width), dtype=np.int64)
 
     @exclusive
@@ -55,13 +56,14 @@ class Windowed(Mechanism):
             rows = rows[np.searchsorted(ends, wanted, side="right")]
         return rows[-ticks:].copy() if before is None else np.concatenate([before, rows])[-ticks:].copy()
 
-    def _rows_to_keep(self) -> IntArray:
+    def _rows_to_keep(self) -> Any:
+        if not self.max_window:
+            return super()._rows_to_keep()
         ticks = np.arange(max(0, self.tick + 1 - len(self._history)), self.tick + 1)
         rows: IntArray = self._history[ticks % len(self._history)]
         return rows
 
-    def _settle(self) -> None:
-        super()._settle()
+    def _note_releases(self) -> None:
         # Writes the same rows into the same places, however often: an interruption does no harm.
         for age, row in enumerate(self._kept.played.recent[::-1]):
             self._history[(self.tick - age) % len(self._history)] = row

@@ -19,7 +19,8 @@ from evertally.counting.bank_schedule import Bank
 from evertally.counting.process import FloatArray
 
 _SAMPLES = 33  # ticks of a segment that are looked at for its widest; what lies between differs by less than 1e-6
-_CHUNK = 256  # variances made at once
+_STRIDE = 32
+_TOGETHER = _STRIDE * _STRIDE  # variances made at once
 
 
 class Moments:
@@ -51,9 +52,13 @@ class Moments:
         first, last, known = self._known
         if not first <= tick <= last:
             i = bisect_left(self._ends, tick)
-            last = min(self._ends[i], tick + _CHUNK - 1)
-            known = self._at(i, np.arange(tick, last + 1) - (self._ends[i] - int(self._bank.lengths[i]))).tolist()
-            first, self._known = tick, (tick, last, known)
+            start, length = self._start(i), int(self._bank.lengths[i])
+            # Always the same ones together: how a variance is rounded must not depend on which was asked for first.
+            first = start + 1 + (tick - start - 1) // _TOGETHER * _TOGETHER
+            last = min(start + length, first + _TOGETHER - 1)
+            made = self._run(i, first - start) if length > _STRIDE else self._at(i, np.arange(1, length + 1))
+            known = made[: last + 1 - first].tolist()
+            self._known = first, last, known
         return known[tick - first]
 
     def widest(self, tick: int, since: int = 1) -> float:
@@ -95,6 +100,23 @@ class Moments:
         """The variance of x at these ticks of a segment, the first of which is 1."""
         inside = (self._alpha[i] * self._states(i, ticks - 1)).sum(axis=(1, 2))
         return np.asarray(inside + self._bank.r[i] ** 2)
+
+    def _run(self, i: int, first: int) -> FloatArray:
+        """The variances of x at many ticks in a row: with S(m) = (1 - alpha^m)/(1 - alpha) after m ticks
+        C = alpha^m C_0 + fresh S(m), and S(m + n) = S(m) + alpha^m S(n). So two powers make all of them."""
+        alpha, fresh = self._alpha[i].ravel(), self._fresh[i].ravel()
+        before = self._states(i, np.array([first - 1]))[0].ravel()
+        steps = np.arange(_STRIDE)[:, None]
+        (fine, fine_sums), (coarse, coarse_sums) = self._powers(i, steps), self._powers(i, _STRIDE * steps)
+        inside = coarse @ (alpha * (fine * before + fresh * fine_sums)).T + (coarse_sums @ (alpha * fresh))[:, None]
+        return np.asarray(inside.ravel() + self._bank.r[i] ** 2)
+
+    def _powers(self, i: int, ticks: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
+        """alpha^m and S(m), entry by entry, for m = ticks (n, 1)."""
+        grown = ticks * self._log[i].ravel()
+        gap = self._gap[i].ravel()
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.exp(grown), np.where(gap > 0, -np.expm1(grown) / gap, ticks)
 
     def _most(self, i: int, last: int, first: int = 1) -> float:
         ticks = np.unique(np.linspace(first, last, min(last - first + 1, _SAMPLES)).astype(np.int64))

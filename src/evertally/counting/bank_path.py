@@ -1,33 +1,42 @@
-"""The correctly rounded path of a bank: floats with proved bounds decide almost every tick, balls the rest.
+"""The correctly rounded path of a bank: floats with proved bounds decide almost every tick, double words the rest.
 
-optimal-counting 3.2 [R, reviewed twice]. Noise is made a little ahead where there are few columns. What is made does
-not depend on how it is made: any block, machine or restart gives the same integers.
+optimal-counting 3.2 [R, reviewed twice] and 11.2. Where sums are of amounts so large that floats would decide little,
+double words come first. What they leave open balls decide. Noise is made a little ahead where there are few columns.
+What is made does not depend on how it is made: any tier, block, machine or restart gives the same integers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from evertally.counting import bank_kernels as kernels
-from evertally.counting.bank_balls import BallPath
+from evertally.counting.bank_balls import BallPath, Drawn
+from evertally.counting.bank_doubles import DoublePath, through
 from evertally.counting.bank_schedule import Bank
 from evertally.counting.process import FloatArray, IntArray
 from evertally.errors import StateError
-from evertally.noise import Source
+from evertally.noise import Source, double_words
 from evertally.noise.reals import KnownReals, RealLaw, Reals
 from evertally.secret import Secret
 
 _BLOCK = 4096  # columns that share their error bounds; a block of states stays in the processor's cache
 _AHEAD = 1 << 12  # numbers made ahead where there are few columns
 _AT_ONCE = 1 << 14  # numbers made at once: their random bits stay in the cache
-_MOST_BALL_PATHS = 256
+_MOST_BALLS, _MOST_DOUBLES = 1 << 8, 1 << 14  # paths of single columns that are kept
+
+Path = TypeVar("Path", BallPath, DoublePath)
 
 
 @dataclass(repr=False)
 class Block(Secret):
-    """Some columns: states e (Q, n), and bounds for all of them: err of |e - truth|, big of |e|. Secret."""
+    """Some columns: states e (Q, n), and bounds for all of them: err of |e - truth|, big of |e|. Secret.
+
+    Of double words e has 2 Q rows, first the high parts.
+    """
 
     e: FloatArray
     err: FloatArray
@@ -55,6 +64,7 @@ class BankPath(Secret):
         self._bank, self._sigma, self._law = bank, sigma, law
         self._columns, self._source, self._lane = columns, source, lane
         self._ends = np.cumsum(bank.lengths)
+        self._double = large(sigma, bank.horizon) and double_words.trusted()
         self._restart()
 
     def _restart(self) -> None:
@@ -62,22 +72,25 @@ class BankPath(Secret):
         self._before: list[Block] | None = self._fresh()  # as of tick `_start`, where it is kept
         self._made = self._start = 0
         self._rows = np.empty((0, self._columns), dtype=np.int64)  # the noise of ticks _start+1 .. _made
+        self._doubles: dict[int, DoublePath] = {}
         self._balls: dict[int, BallPath] = {}
         self._torn = False
 
     def _fresh(self) -> list[Block]:
         Q = self._bank.states
+        rows = 2 * Q if self._double else Q
         widths = [min(_BLOCK, self._columns - start) for start in range(0, self._columns, _BLOCK)]
-        return [Block(np.zeros((Q, n)), np.zeros(Q), np.zeros(Q)) for n in widths]
+        return [Block(np.zeros((rows, n)), np.zeros(Q), np.zeros(Q)) for n in widths]
 
     def rows(self, start: int, stop: int) -> IntArray:
-        """The noise of the ticks start+1 .. stop."""
+        """The noise of the ticks start+1 .. stop, not to be written to."""
+        first = self._start
+        if first <= start and stop <= self._made and not self._torn:
+            return self._rows[start - first : stop - first]
         if self._torn or start < self._start:
             self._restart()
         while self._made < start:
             self._make(start - self._made)
-        if stop <= self._made:
-            return self._rows[start - self._start : stop - self._start].copy()
         out = np.empty((stop - start, self._columns), dtype=np.int64)
         done = start
         while done < stop:
@@ -101,13 +114,15 @@ class BankPath(Secret):
 
     def recall(self, tick: int, memory: bytes) -> None:
         self._restart()
-        blocks = self._fresh()
-        parts = [part for block in blocks for part in block.parts]
-        if len(memory) != 8 + 8 * sum(part.size for part in parts):
+        if len(memory) not in (self._bytes(double=False), self._bytes(double=True)):
             raise not_a_bank()
         at, numbers = int(np.frombuffer(memory[:8], dtype="<i8")[0]), np.frombuffer(memory[8:], dtype="<f8")
         if not 0 <= at <= tick or not np.isfinite(numbers).all():
             raise not_a_bank()
+        if len(memory) != self._bytes(self._double):
+            return  # states of the other precision, by another version or machine: it begins at the beginning
+        blocks = self._fresh()
+        parts = [part for block in blocks for part in block.parts]
         done = 0
         for part in parts:
             part[...] = numbers[done : done + part.size].reshape(part.shape)
@@ -116,6 +131,11 @@ class BankPath(Secret):
             raise not_a_bank()
         self._blocks, self._before = blocks, [block.copy() for block in blocks]
         self._made = self._start = at
+
+    def _bytes(self, double: bool) -> int:
+        """The length of a memory."""
+        Q = self._bank.states
+        return 8 * (1 + (2 * Q if double else Q) * self._columns + 2 * Q * len(self._blocks))
 
     def _make(self, wanted: int) -> None:
         """The noise of the next ticks: those that are wanted now, a few more where there are few columns."""
@@ -126,38 +146,71 @@ class BankPath(Secret):
         self._torn = True  # until all of it is there
         before = [block.copy() for block in self._blocks] if ahead > 1 else None
         rows = np.empty((count, self._columns), dtype=np.int64)
-        run = kernels.compiled("filtered" if self._columns > 1 else "filtered_alone")
-        held = int(np.searchsorted(self._ends, self._made, side="right"))
-        bank, nodes = self._bank, range(self._made + 1, self._made + 1 + count)
+        nodes = range(self._made + 1, self._made + 1 + count)
         start = 0
         for block in self._blocks:
-            e, n = block.e, block.e.shape[1]
-            z = self._source.reals(self._lane, self._law, nodes, n, start)
-            out = rows if n == self._columns else np.empty((count, n), dtype=np.int64)
-            coefficients = bank.a, bank.K, bank.r, self._ends, held
-            if run(z.value, z.radius, z.size, *coefficients, self._sigma, self._made, e, block.err, block.big, out):
+            n = block.e.shape[1]
+            if n == self._columns:
+                out = rows
+            elif count == 1:
+                out = rows[0, start : start + n].reshape(1, n)
+            else:
+                out = np.empty((count, n), dtype=np.int64)
+            if self._filter(block, self._source.reals(self._lane, self._law, nodes, n, start), out):
                 for column in np.flatnonzero((out == kernels.REDO).any(axis=0)).tolist():
                     open_ticks = np.flatnonzero(out[:, column] == kernels.REDO)
                     out[open_ticks, column] = self.settled(start + column, (open_ticks + nodes.start).tolist())
-            if out is not rows:
+            if n < self._columns and count > 1:
                 rows[:, start : start + n] = out
             start += n
+        rows.flags.writeable = False
         self._before, self._rows = before, rows
         self._start, self._made = self._made, self._made + count
         self._torn = False
 
+    def _filter(self, block: Block, z: Reals | KnownReals, out: IntArray) -> int:
+        """The next ticks of a block; gives how many are left open."""
+        if self._double:
+            return through(self._bank, self._ends, self._sigma, self._made, z.doubles(), block.parts, out)
+        run = kernels.compiled("filtered" if self._columns > 1 else "filtered_alone")
+        held = int(np.searchsorted(self._ends, self._made, side="right"))
+        coefficients = self._bank.a, self._bank.K, self._bank.r, self._ends, held
+        left: int = run(z.value, z.radius, z.size, *coefficients, self._sigma, self._made, *block.parts, out)
+        return left
+
     def settled(self, column: int, ticks: list[int]) -> list[int]:
-        """Some ticks of a column by balls."""
-        path = self._balls.get(column)
+        """Some ticks of a column, in order, that floats leave open; or double words, where those come first."""
+        if self._double or not double_words.trusted():
+            return self.by_balls(column, ticks)
+        found = self._path(self._doubles, _MOST_DOUBLES, column, DoublePath).rounded(ticks)
+        still = [tick for tick, value in zip(ticks, found, strict=True) if value is None]
+        balls = iter(self.by_balls(column, still) if still else ())
+        return [next(balls) if value is None else value for value in found]
+
+    def by_balls(self, column: int, ticks: list[int]) -> list[int]:
+        """Some ticks of a column, in order, from as many bits as it takes."""
+        return self._path(self._balls, _MOST_BALLS, column, BallPath).rounded(ticks)
+
+    def _path(self, paths: dict[int, Path], most: int, column: int, make: Callable[[Bank, float, Drawn], Path]) -> Path:
+        """The path of a column, which goes on from where it stands."""
+        path = paths.get(column)
         if path is None:
 
             def drawn(nodes: range) -> Reals | KnownReals:
                 return self._source.reals(self._lane, self._law, nodes, 1, column)
 
-            if len(self._balls) >= _MOST_BALL_PATHS:
-                self._balls.clear()
-            path = self._balls[column] = BallPath(self._bank, self._sigma, drawn)
-        return path.rounded(ticks)
+            if len(paths) >= most:
+                del paths[next(iter(paths))]
+            path = paths[column] = make(self._bank, self._sigma, drawn)
+        return path
+
+
+def large(sigma: float, horizon: int) -> bool:
+    """Whether floats would leave open so much that double words come first. Their bound is about 2^-52 sigma t, so a
+    column would sooner or later be gone through again (at 300 ns a tick) on average; where there are few ticks it would
+    be asked for too often. Without a horizon few streams come near their last tick."""
+    ticks = min(horizon, 2**20)
+    return sigma * ticks * max(ticks, 2**7) > 2.0**50
 
 
 def not_a_bank() -> StateError:

@@ -16,6 +16,8 @@ from evertally.contract.rows import Rows, dense, from_bytes, to_bytes
 from evertally.counting.process import IntArray, NoiseProcess, Settled, go_to, path_bound, remembered
 from evertally.secret import Secret
 
+_NOTHING, _NO_ROW = np.zeros(1, dtype=np.int64), np.zeros((1, 1), dtype=np.int64)
+
 
 class LinearEngine(Secret):
     """Rows in, noisy running sums out. Its state is the exact sums.
@@ -42,6 +44,16 @@ class LinearEngine(Secret):
         pass  # the noise of a tick does not depend on how one got there
 
     def play(self, batch: Rows, state: IntArray) -> Played:
+        if len(batch) == 1 and type(batch) is np.ndarray:
+            # One tick, in the ways that take numpy least time.
+            noise = self.noise.advance(1)
+            if self.width > 1:
+                values = batch + state[None, :]
+                return Played(values + noise, None, values[0])
+            sums, row = _NOTHING.copy(), _NO_ROW.copy()
+            sums[0] = total = batch.item() + state.item()
+            row[0, 0] = total + noise.item()
+            return Played(row, None, sums)
         values = np.cumsum(dense(batch), axis=0)
         values += state
         sums = values[-1].copy()

@@ -67,10 +67,10 @@ def normal_quantile(v: arb, n: int) -> list[arb]:
     z0 = arb(2).sqrt() * v.lower().erfcinv().union(v.upper().erfcinv())
     z, w = [z0], [(z0 * z0 / 2).exp()]
     c = -(arb.pi() / 2).sqrt()
+    zz: list[arb] = []  # z z', each coefficient
     for k in range(n):
         z.append(c * w[k] / (k + 1))
-        # z z', each coefficient
-        zz = [sum((z[i] * z[j - i] * (j - i) for i in range(j)), arb(0)) for j in range(1, k + 2)]
+        zz.append(sum((z[i] * z[k + 1 - i] * (k + 1 - i) for i in range(k + 1)), arb(0)))
         w.append(sum((w[i] * zz[k - i] for i in range(k + 1)), arb(0)) / (k + 1))
     return z
 

@@ -3,7 +3,8 @@
 The bits at an address, in all its rounds, are a sign (the lowest bit of the first word) and a uniform V in (0, 1), most
 significant bit first; the variate is +-z(V), erfc(z/sqrt 2) = V (normal), or +-(-ln V) (Laplace): a function of
 infinitely many fixed bits with exactly that law (optimal-counting 2.2, 3.1; docs/theory/samplers.md, section 8). A
-program reads a prefix: float64 values with certified radii for whole arrays, balls from as many bits as it takes.
+program reads a prefix: float64 values with certified radii for whole arrays, numbers of two floats (double_words.py)
+where these leave something open, balls from as many bits as it takes.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from evertally.balls import at_precision, certain
+from evertally.noise import double_words
 from evertally.noise.quantile import CELLS, DEGREE, Taylor, minus_log, normal_quantile, upward
 from evertally.noise.variates import LAST_RESORT_BITS, ROUND_BITS
 from evertally.secret import Secret
@@ -31,6 +33,9 @@ _FIRST_BITS = ROUND_BITS - 1  # of V, in the first round
 _UNIT = 2.0**-53
 _PRECISION = 160
 _SHARP = 80
+DOUBLE_RADIUS = 2.0**-98  # of variates as double words, all of them
+_DOUBLE_PRECISION = 256
+_DOUBLE_SHARP = 140
 
 
 @dataclass(frozen=True)
@@ -88,7 +93,43 @@ class Reals(Secret):
                 self.radius[i] = max(self.radius[i], upward(abs(ball - arb(value))))
                 self.size[i] = max(self.size[i], abs(value))
                 return
-        raise ArithmeticError("2^15 bits of an address are all equal: the source of noise is broken")
+        raise _broken()
+
+    def doubles(self) -> DoubleWords:
+        """The same variates, known to DOUBLE_RADIUS."""
+        high, low = np.empty(self.value.shape), np.zeros(self.value.shape)
+        if double_words.compiled("fill")(self._words, *_double_table(self._kind), high, low):
+            for i, j in np.argwhere(np.isnan(high)).tolist():
+                high[i, j], low[i, j] = _double_of(partial(self.refine, i, j))
+        return DoubleWords(high, low)
+
+
+@dataclass(frozen=True, repr=False)
+class DoubleWords(Secret):
+    """Variates as sums of two floats, |high + low - variate| <= DOUBLE_RADIUS."""
+
+    high: FloatArray
+    low: FloatArray
+
+
+def _double_of(refine: Callable[[int], arb]) -> tuple[float, float]:
+    """A variate as a double word, by balls."""
+    for bits in range(2 * ROUND_BITS, LAST_RESORT_BITS + 1, ROUND_BITS):
+        ball = refine(bits)
+
+        def split(ball: arb = ball) -> tuple[float, float, bool]:
+            high = float(ball.mid())
+            low = float((ball - arb(high)).mid())
+            return high, low, bool(abs(ball - arb(high) - arb(low)) <= arb(DOUBLE_RADIUS))
+
+        high, low, near = at_precision(bits + ROUND_BITS, split)
+        if ball.is_finite() and near:
+            return high, low
+    raise _broken()
+
+
+def _broken() -> ArithmeticError:
+    return ArithmeticError("2^15 bits of an address are all equal: the source of noise is broken")
 
 
 def ball_of(kind: RealKind, word: int, second: int, more: Callable[[int], tuple[int, int]], bits: int) -> arb:
@@ -119,6 +160,13 @@ class KnownReals:
     def refine(self, i: int, j: int, bits: int) -> arb:
         return arb(float(self.value[i, j]))
 
+    def doubles(self) -> DoubleWords:
+        high, low = self.value.copy(), np.zeros(self.value.shape)
+        for i in np.flatnonzero(self.radius).tolist():  # planted, with more bits than a float
+            for j in range(high.shape[1]):
+                high[i, j], low[i, j] = _double_of(partial(self.refine, i, j))
+        return DoubleWords(high, low)
+
 
 @lru_cache(maxsize=2)
 def _table(kind: RealKind) -> tuple[FloatArray, FloatArray]:
@@ -148,3 +196,41 @@ def _cell(taylor: Taylor, row: int) -> tuple[list[float], float] | None:
         steps = arb(2 * k + 1) * _UNIT * arb("1.001")
         bound += (abs(exact[k] - arb(r)) + steps * abs(arb(r))) * half**k
     return rounded, upward(bound * arb("1.001"))
+
+
+@lru_cache(maxsize=2)
+def _double_table(kind: RealKind) -> tuple[FloatArray, FloatArray]:
+    """Polynomials of degree 17 on the cells of 24 octaves, and the low parts of their first 8 coefficients."""
+    taylor: Taylor = normal_quantile if kind == "normal" else minus_log
+    rows = double_words.OCTAVES * CELLS
+    high, low = np.empty((rows, double_words.DEGREE + 1)), np.empty((rows, double_words.PAIRS))
+    for row in range(rows):
+        high[row], low[row], radius = certain(partial(double_cell, taylor, row), _DOUBLE_PRECISION)
+        assert radius <= DOUBLE_RADIUS, "a cell of the table is not as sharp as all of them are said to be"
+    return high, low
+
+
+def double_cell(taylor: Taylor, row: int) -> tuple[list[float], list[float], float] | None:
+    """docs/theory/samplers.md, section 9: the coefficients of a cell, and what can go wrong in it."""
+    n, pairs = double_words.DEGREE, double_words.PAIRS
+    octave, cell = divmod(row, CELLS)
+    unit = arb(2) ** (-octave) / (2 * CELLS)
+    centre = unit * (2 * (CELLS + cell) + 1) / 2
+    unread = arb(2) ** (max(octave, 15) - 121)
+    half = arb(1) / 2 + arb(2) ** -52
+    point, wide = taylor(centre, n), taylor(centre + unit * half * arb(0, 1), n + 1)
+    exact = [c * unit**k for k, c in enumerate(point)]
+    if any(c.rel_accuracy_bits() < _DOUBLE_SHARP for c in exact):
+        return None
+    high = [float(c.mid()) for c in exact]
+    low = [float((c - arb(h)).mid()) for c, h in zip(exact[:pairs], high, strict=False)]
+    bound = abs(wide[n + 1]) * (unit * half) ** (n + 1) + abs(wide[1]) * unit * unread + arb(double_words.TINY) * 2**9
+    for k, c in enumerate(exact):
+        stored = arb(high[k]) + (arb(low[k]) if k < pairs else 0)
+        # Horner's rule: one addition, and for each of the double words below a product and an addition; before that,
+        # in floats, two roundings and a multiplication by the high part of x alone.
+        steps = arb(2 * min(k, pairs) + 1) * double_words.UNIT
+        if k >= pairs:
+            steps += arb(3 * (k - pairs) + 1) * _UNIT
+        bound += (abs(c - stored) + steps * arb("1.001") * abs(stored)) * half**k
+    return high, low, upward(bound * arb("1.001"))
