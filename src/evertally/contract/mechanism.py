@@ -389,10 +389,7 @@ class Mechanism(Guarded):
 
     def _play(self, totals: Any) -> Committed:
         played = self._engine.play(self._door.batch(totals), self._kept.played.state)
-        rows = played.rows
-        # Not a view: that would keep a whole run in memory.
-        alone = type(rows) is np.ndarray and rows.base is None and len(rows) == 1
-        return Committed(rows if alone else rows[-1:].copy(), played.state)
+        return Committed(played.rows if played.alone else played.rows[-1:].copy(), played.state)
 
     def _play_all(self, many: Any, wanted: IntArray | None, kept: list[Any]) -> tuple[Committed, Any]:
         """A whole run, piece by piece; what is wanted of it goes into `kept`. Gives what is to be committed, and the

@@ -69,6 +69,7 @@ class Played(Secret):
     rows: Any
     lasts: IntArray | None
     state: Any
+    alone: bool = False  # one row, in an array that nobody else has
 
 
 class Engine(Protocol):
