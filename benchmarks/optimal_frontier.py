@@ -182,9 +182,10 @@ def measure(horizons: dict[int, int], subjects: tuple[Subject, ...] = SUBJECTS) 
         group = []
         for subject in subjects:
             if (subject.pure, subject.told) == (pure, told):
-                seed = ALL.index(subject)  # whatever else is measured
                 for T, columns in horizons.items():
-                    group.append(compared(subject, T, predicted(subject, T), measured(subject, T, columns, seed)))
+                    # Keys of its own for each row: without a horizon, equal keys are equal noise.
+                    found_here = measured(subject, T, columns, 100 * ALL.index(subject) + T.bit_length())
+                    group.append(compared(subject, T, predicted(subject, T), found_here))
         print_tables(tables(group))
         found += group
     return found
