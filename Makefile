@@ -45,6 +45,7 @@ types: $(VENV)/ready-dev  ## strict types
 
 bench: $(VENV)/ready-bench  ## error and speed beside the formulas, the optimum and other libraries; load of the service
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.optimal_counting --monte-carlo
 	$(BIN)/python -m benchmarks.load
 
 wheel: $(VENV)/ready-dev  ## the installable package in dist/

@@ -1,38 +1,36 @@
-"""The bank, the bank without a horizon and blocks beside the least error that there is; and their time.
+"""The bank, the bank without a horizon and blocks beside the least error that there is; what they cost; and the running
+code beside its formulas.
 
-    python -m benchmarks.optimal_counting [--short]
+    python -m benchmarks.optimal_counting [--monte-carlo] [--short] [--jax-python PATH]
 
 Factors are standard deviations in units of 1/sqrt(2 rho), before rounding to integers: the certified sensitivity times
-the widest variance of the program's own coefficients, beside the certified frontier. Times are CPU time of `advance`, a
-tick and coordinate, the smallest of several runs, beside plain integer draws made in the same run.
+the widest variance of the program's own coefficients, beside the certified frontier. What costs what: optimal_speed.py.
+Formulas beside Monte Carlo, for all processes: optimal_frontier.py; the exit code says whether they agree.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
-import time
-from collections.abc import Callable
+import sys
+from pathlib import Path
 
 from benchmarks.report import Table, print_tables
 
-from evertally.counting.bank import BankProcess
+from benchmarks import optimal_frontier, optimal_speed
 from evertally.counting.bank_certificate import certified
 from evertally.counting.bank_moments import moments_of
-from evertally.counting.bank_open import OPEN_SENSITIVITY, OpenBankProcess, open_bank
+from evertally.counting.bank_open import OPEN_SENSITIVITY, open_bank
 from evertally.counting.bank_schedule import build_bank
 from evertally.counting.block_table import sizes_for
-from evertally.counting.process import NoiseProcess
 from evertally.counting.pure_blocks import PureBlocksProcess
 from evertally.counting.sqrt_factor import GRID_BITS, sqrt_factor
 from evertally.counting.tree import TreeProcess
-from evertally.noise import DiscreteGaussian, Source, ZeroNoise, simulation
-from evertally.privacy import ZCDP, Change, PureDP
+from evertally.noise import ZeroNoise
+from evertally.privacy import Change, PureDP
 from evertally.theory.frontier import optimal_factor
 
 ONE = Change(1, 1, 1)
-RHO = ZCDP(0.5)
-REPEATS = 3
 
 
 def factors(longest: int) -> Table:
@@ -65,59 +63,33 @@ def pure(longest: int) -> Table:
     return Table("Pure budgets", "the largest variance times eps^2", ("T", "levels", "blocks", "tree", "ratio"), rows)
 
 
-def nanoseconds(make: Callable[[Source, int], NoiseProcess], columns: int, ticks: int) -> float:
-    """Of one tick and coordinate: the first ticks of a new stream, since some noise is made ahead."""
-    fresh = [make(simulation(0).source("benchmark"), columns) for _ in range(REPEATS + 1)]
-    fresh.pop().advance(ticks)  # compiles, and makes tables
-    return _best(lambda: fresh.pop().advance(ticks)) / ticks / columns
-
-
-def plain(columns: int, ticks: int) -> float:
-    source, law = simulation(0).source("plain"), DiscreteGaussian(22)
-    source.draws("lane", law, range(1, ticks + 1), columns)
-    return _best(lambda: source.draws("lane", law, range(1, ticks + 1), columns)) / ticks / columns
-
-
-def _best(work: Callable[[], object]) -> float:
-    times = []
-    for _ in range(REPEATS):
-        before = time.process_time()
-        work()
-        times.append(time.process_time() - before)
-    return min(times) * 1e9
-
-
-MAKERS: dict[str, Callable[[Source, int], NoiseProcess]] = {
-    "bank, T = 2^12 (4 states)": lambda source, d: BankProcess(RHO, ONE, horizon=2**12, columns=d, source=source),
-    "bank, T = 2^16 (6 states)": lambda source, d: BankProcess(RHO, ONE, horizon=2**16, columns=d, source=source),
-    "bank-open (10 states)": lambda source, d: OpenBankProcess(RHO, ONE, columns=d, source=source),
-    "pure-blocks, T = 2^16": lambda source, d: PureBlocksProcess(
-        PureDP(1), ONE, horizon=2**16, columns=d, source=source
-    ),
-}
-
-
-def times(short: bool) -> Table:
-    sizes = [(1, 2**12), (1000, 8)] if short else [(1, 2**12), (1000, 64), (10**6, 2)]
-    rows = [("plain integer draw", *(f"{plain(d, ticks):.0f}" for d, ticks in sizes))]
-    for name, make in MAKERS.items():
-        # A block begins with a pass over its 256 ticks, so whole blocks are timed, and no wide ones.
-        shown = [
-            "-" if "blocks" in name and d > 1000 else f"{nanoseconds(make, d, 255 if 'blocks' in name else ticks):.0f}"
-            for d, ticks in sizes
-        ]
-        rows.append((name, *shown))
-    note = "CPU ns a tick and coordinate, random bits included; d coordinates at once"
-    return Table("Time", note, ("", *(f"d = {d:,}" for d, _ in sizes)), rows)
-
-
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--short", action="store_true", help="horizons up to 2^12, and few columns")
-    short = parser.parse_args().short
-    longest = 12 if short else 20
-    print_tables([factors(longest), pure(longest), times(short)])
+    parser.add_argument("--short", action="store_true", help="horizons up to 2^12, few columns, no jax-privacy")
+    parser.add_argument("--monte-carlo", action="store_true", help="formulas beside the running code: ten minutes")
+    parser.add_argument("--no-speed", action="store_true", help="errors alone")
+    parser.add_argument("--jax-python", help="an interpreter that has jax-privacy, if this one has not")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="directory of the results")
+    options = parser.parse_args()
+    longest = 12 if options.short else 20
+    tables = [factors(longest), pure(longest)]
+    print_tables(tables)
+    if not options.no_speed:
+        measured = optimal_speed.measure(options.short, options.jax_python)
+        print_tables(measured)
+        tables += measured
+    rows: list[optimal_frontier.Row] = []
+    if options.monte_carlo:
+        rows = optimal_frontier.measure({2**8: 2_000, 2**10: 2_000} if options.short else optimal_frontier.COLUMNS)
+        tables += optimal_frontier.tables(rows)
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / ".gitignore").write_text("*\n")
+    (options.out / "optimal.md").write_text("\n".join(table.markdown() for table in tables))
+    if rows:
+        optimal_frontier.plot(rows, options.out / "optimal.png")
+    print(f"written: {options.out}/optimal.md{', optimal.png' if rows else ''}")
+    return 0 if all(row.agrees for row in rows) else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -121,7 +121,7 @@ def pure_frontier() -> tuple[Entry, ...]:
     """Known Laplace mechanisms, in standard deviations per 1/epsilon. The best of them is not known to be optimal.
 
     >>> round(min(entry.worst for entry in pure_frontier() if entry.horizon == 4096), 2)
-    15.77
+    15.66
     """
     return tuple(
         Entry(row["mechanism"], int(row["T"]), *(math.sqrt(float(row[f"{of}_variance"])) for of in ("max", "mean")))
