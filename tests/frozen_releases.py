@@ -96,7 +96,8 @@ def grid() -> Iterator[Subject]:
         "TopKSelect": (lambda **o: et.TopKSelect(2, labels, **o), four),
         "MonotoneQuery": (lambda **o: et.MonotoneQuery({"top": et.expressions.maximum}, 4, **o), four),
     }
-    linear = ["auto", "bank", "bank-open", "pure-blocks", "epoch-blocks", "tree", "honaker", "sqrt", "epoch-tree", "sparse"]
+    optimal = ["bank", "bank-open", "pure-blocks", "epoch-blocks"]
+    linear = ["auto", *optimal, "tree", "honaker", "sqrt", "epoch-tree", "sparse"]
     ways = ["rebased", "bounded", "noisy-ladders", "doubling", "two-level", "intervals", "recompute", "trivial"]
     for name, (make, inputs) in column_classes.items():
         for mechanism in linear + ways:

@@ -80,7 +80,7 @@ CASES: list[tuple[Any, Any, int, int | None, float]] = [
     # how the configuration is made, promise, columns, declared growth, bound over what happens on the worst stream
     (tuned_intervals, PureDP(1.0), 1, 1, 1.45),
     (tuned_intervals, PureDP(1.0), 1, None, 1.6),
-    (tuned_intervals, PureDP(2.0), 1, 8, 1.6),
+    (tuned_intervals, PureDP(2.0), 1, 8, 1.5),
     (tuned_intervals, PureDP(4.0), 4, 1, 2.2),
     (tuned_intervals, ApproxDP(2.0, 1e-6), 1, 1, 1.6),
     (limited, PureDP(4.0), 1, 1, 1.6),

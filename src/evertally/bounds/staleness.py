@@ -21,7 +21,7 @@ from functools import lru_cache
 import numpy as np
 
 from evertally.bounds.joint import Floats, GridLaw, above, normal_above
-from evertally.bounds.tails import SMOOTH, Spread, laplace_radius
+from evertally.bounds.tails import SMOOTH, KnowsTail, Spread, laplace_radius
 
 _FINENESS = 24  # points of the grid in the largest scale
 _DEPTH = 36  # scales beyond which nothing of a Laplace law is left (2e-16)
@@ -37,7 +37,9 @@ def upper_tail(spread: Spread, x: Floats) -> Floats:
     if spread.proxy == 0:
         return np.asarray(np.where(x >= 0, 0.0, 1.0))
     y = np.maximum(x - 0.5 * spread.roundings, 0.0)
-    if spread.law == "gaussian":
+    if isinstance(spread, KnowsTail):
+        bound = spread.above(y)
+    elif spread.law == "gaussian":
         bound = np.exp(-0.5 * y * y / spread.proxy)
         if spread.finest >= SMOOTH:
             bound = np.minimum(bound, normal_above((y - 0.5) / math.sqrt(spread.proxy)))

@@ -5,7 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Literal
+from typing import Literal, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
 
 # From this scale on, a sum of discrete Gaussians is a lattice Gaussian up to a relative 1e-30 and more, so its tail is
 # the normal one taken half a lattice step earlier.
@@ -89,6 +94,14 @@ class Spread:
         if self.law == "laplace":
             return laplace_chernoff(self.proxy, self.peak, log_odds) + half
         return math.sqrt(2 * self.proxy * log_odds) + half
+
+
+@runtime_checkable
+class KnowsTail(Protocol):
+    """A spread that knows more of its law than two numbers."""
+
+    def above(self, x: Floats) -> Floats:
+        """A bound on P(noise > x) before rounding, for each x >= 0."""
 
 
 def laplace_radius(proxy: float, peak: float, beta: float) -> float:

@@ -49,10 +49,10 @@ class BlockLevel(Secret):
         """What a row contributes: the sum of its squared weights, and the largest weight, with the scale."""
         return self.scale**2 * float(self.table.energies[row]), self.scale * float(self.table.peaks[row])
 
-    def change(self, row: int, other: int) -> tuple[float, float]:
-        """The same of the difference of two rows of one block."""
+    def squares(self, row: int, other: int = 0) -> FloatArray:
+        """The squared weights, with the scale, of a row, or of the difference of two rows of one block."""
         weights = self.scale * (self.table.weights[row] - self.table.weights[other])
-        return float(weights @ weights), float(np.abs(weights).max())
+        return np.asarray(weights * weights)
 
     def rows(self, tick: int, count: int) -> Rows:
         """Of the ticks tick .. tick + count - 1, all of one block, or the first of the next."""

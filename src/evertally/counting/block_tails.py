@@ -1,30 +1,83 @@
-"""How large the whole path of blocks gets: the expected number of ticks beyond r, by every weight of every row.
+"""How large the noise of blocks gets, by every weight of every row (bounds/inversion.py).
 
 A row of a level is a weighted sum of Laplace numbers, E exp(z X) = prod 1/(1 - (z w)^2). A tick is a row of each level,
-and all rows go together with all: so the sum over ticks of E exp(z X_t) is M(z), a product over the levels of sums over
-their rows. What M counts beyond r follows by inversion on a line Re z = c,
-
-    sum over ticks P(X_t > r) = 1/(2 pi) integral of M(c + iu) exp(-(c + iu) r)/(c + iu) du,
-
-and the trapezoidal rule adds only what lies 2 pi/h further along, with a positive weight: it stays a bound. c is where
-Chernoff's bound exp(-c r) M(c) is least, so that no digits cancel. Accuracy only. About a tenth above the true quantile
-of the largest error, where Chernoff's bound is a half above.
+and all rows go together with all: so the sum of E exp(z X_t) over all ticks is a product over the levels of sums over
+their rows. Accuracy only. The bound on the whole path is about a tenth above the true quantile of its largest error,
+where Chernoff's bound with the largest weight of each row is twice as large.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
 
+from evertally.bounds.inversion import above, radius_of
+from evertally.bounds.tails import Spread
 from evertally.counting.block_table import ROOTS, block_table
 from evertally.counting.process import FloatArray
 from evertally.noise.jit import jit_once
 
-_POINTS = 24  # of c that are tried
-_REACH = 4.0  # 2 pi/h in units of what Chernoff's bound says
-_NEGLIGIBLE = 1e-7  # of M(c): where the integral is cut off
+
+class RowSpread(Spread):
+    """The spread of one tick or window, with the squared weights that it is made of."""
+
+    def __init__(self, squares: list[FloatArray], roundings: float = 1) -> None:
+        proxy = float(sum(part.sum() for part in squares))
+        peak = math.sqrt(max(float(part.max(initial=0.0)) for part in squares))
+        super().__init__("laplace", 2 * proxy, proxy, peak, math.inf, roundings)
+        self.__dict__["_squares"] = squares
+
+    def __add__(self, other: Spread) -> Spread:
+        if not isinstance(other, RowSpread):
+            return super().__add__(other)
+        both = [*self.__dict__["_squares"], *other.__dict__["_squares"]]
+        return RowSpread(both, self.roundings + other.roundings)
+
+    def radius(self, beta: float) -> float:
+        if self.proxy == 0:
+            return super().radius(beta)
+        return min(super().radius(beta), radius_of(self._moments(), self.peak, beta) + 0.5 * self.roundings)
+
+    def above(self, x: FloatArray) -> FloatArray:
+        """A bound on P(noise > x) before rounding, for each x >= 0."""
+        return np.minimum(above(self._moments(), self.peak, x), 1.0)
+
+    @staticmethod
+    def covering(spreads: Sequence[RowSpread]) -> RowSpread:
+        """A spread that is as wide as each of these: the largest weights of all, the second largest, and so on.
+
+        A symmetric unimodal term that is made larger makes a sum of such terms less peaked (Birnbaum 1948).
+        """
+        sorted_squares = [-np.sort(-np.concatenate(spread.__dict__["_squares"])) for spread in spreads]
+        most = np.zeros(max(part.size for part in sorted_squares))
+        for part in sorted_squares:
+            most[: part.size] = np.maximum(most[: part.size], part)
+        return RowSpread([most], max(spread.roundings for spread in spreads))
+
+    def _moments(self) -> Callable[[complex], complex]:
+        some = np.concatenate([part[part > 0] for part in self.__dict__["_squares"]])[None, :]
+        product = jit_once(_summed)
+        return lambda z: complex(product(some, complex(z * z)))
+
+
+@lru_cache(maxsize=256)
+def path_radius(sizes: tuple[int, ...], beta: float) -> float:
+    """What the real path exceeds at some tick with probability at most beta, in units of l1/eps.
+
+    >>> round(path_radius((256,), 0.05), 1)
+    31.3
+    """
+    levels = _levels(sizes)
+    sums = jit_once(_summed)
+
+    def counted(z: complex) -> complex:
+        # Row 0 of all levels is tick 0, which is none: 1 less.
+        return complex(math.prod(complex(sums(rows, complex(z * z))) for rows in levels) - 1)
+
+    return radius_of(counted, math.sqrt(max(float(rows.max()) for rows in levels)), beta)
 
 
 @lru_cache(maxsize=32)
@@ -33,12 +86,6 @@ def _levels(sizes: tuple[int, ...]) -> tuple[FloatArray, ...]:
     total = sum(ROOTS[n] for n in sizes)
     found = [(block_table(n).weights * (total / ROOTS[n])) ** 2 for n in sizes]
     return (*(rows[:-1] for rows in found[:-1]), found[-1])  # the last row of a block is never read below the top
-
-
-def _counted(sizes: tuple[int, ...], z: complex) -> complex:
-    """M(z). Row 0 of all levels is tick 0, which is none: 1 less."""
-    sums = jit_once(_summed)
-    return complex(math.prod(complex(sums(rows, complex(z * z))) for rows in _levels(sizes)) - 1)
 
 
 def _summed(squares: FloatArray, z: complex) -> complex:
@@ -50,40 +97,3 @@ def _summed(squares: FloatArray, z: complex) -> complex:
             product *= 1 - z * squares[i, j]
         total += 1 / product
     return total
-
-
-@lru_cache(maxsize=32)
-def _on_the_axis(sizes: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
-    largest = math.sqrt(max(float(rows.max()) for rows in _levels(sizes)))
-    c = np.geomspace(0.03, 0.95, _POINTS) / largest
-    return c, np.array([math.log(_counted(sizes, x).real) for x in c])
-
-
-@lru_cache(maxsize=256)
-def path_radius(sizes: tuple[int, ...], beta: float) -> float:
-    """What the real path exceeds at some tick with probability at most beta, in units of l1/eps.
-
-    >>> round(path_radius((256,), 0.05), 1)
-    31.3
-    """
-    c, logs = _on_the_axis(sizes)
-    bounds = (math.log(2 / beta) + logs) / c
-    best = int(bounds.argmin())
-    high, c0, log = float(bounds[best]), float(c[best]), float(logs[best])
-    h = 2 * math.pi / (_REACH * high)
-    line = [complex(c0, 0)]
-    values = [complex(math.exp(log)) / 2]
-    while abs(values[-1]) > _NEGLIGIBLE * math.exp(log):
-        line.append(complex(c0, h * len(line)))
-        values.append(_counted(sizes, line[-1]))
-    z, M = np.array(line), np.array(values)
-
-    def beyond(r: float) -> float:
-        both = 2 * h / math.pi * float((M * np.exp(-z * r) / z).sum().real)
-        return both + 2 * len(line) * _NEGLIGIBLE * math.exp(log - c0 * r)
-
-    low = 0.0
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (low, middle) if beyond(middle) <= beta else (middle, high)
-    return high * (1 + 1e-9)

@@ -24,7 +24,7 @@ from evertally.balls import decided
 from evertally.bounds.tails import Spread
 from evertally.counting.block_level import BlockLevel
 from evertally.counting.block_table import ROOTS, block_table, sizes_for
-from evertally.counting.block_tails import path_radius
+from evertally.counting.block_tails import RowSpread, path_radius
 from evertally.counting.process import IntArray, check_horizon, round_half_up
 from evertally.errors import ConfigurationError
 from evertally.noise import Source
@@ -136,7 +136,8 @@ class PureBlocksProcess(Secret):
         return [*places, (0, tick)]
 
     def spread(self, tick: int) -> Spread:
-        return self._spread([level.share(j) for level, (_, j) in zip(self._levels, self._places(tick), strict=True)])
+        places = zip(self._levels, self._places(tick), strict=True)
+        return RowSpread([level.squares(j) for level, (_, j) in places])
 
     def window_spread(self, tick: int, window: int) -> Spread:
         """Exact: rows of one block are subtracted, those of two blocks are independent."""
@@ -144,10 +145,11 @@ class PureBlocksProcess(Secret):
             return self.spread(tick)
         terms = []
         for level, now, then in zip(self._levels, self._places(tick), self._places(tick - window), strict=True):
-            terms += (
-                [level.change(now[1], then[1])] if now[0] == then[0] else [level.share(now[1]), level.share(then[1])]
-            )
-        return self._spread(terms, roundings=2)
+            if now[0] == then[0]:
+                terms.append(level.squares(now[1], then[1]))
+            else:
+                terms += [level.squares(now[1]), level.squares(then[1])]
+        return RowSpread(terms, roundings=2)
 
     def widest(self, tick: int) -> Spread:
         return self.spread(self._heaviest(0, tick)[1])
@@ -212,9 +214,9 @@ class PureBlocksProcess(Secret):
         return float(math.ceil(self._unit * path_radius(self._sizes, beta) - 0.5))
 
     @staticmethod
-    def _spread(terms: list[tuple[float, float]], roundings: int = 1) -> Spread:
+    def _spread(terms: list[tuple[float, float]]) -> Spread:
         proxy = sum(energy for energy, _ in terms)
-        return Spread("laplace", 2 * proxy, proxy, max(peak for _, peak in terms), math.inf, roundings)
+        return Spread("laplace", 2 * proxy, proxy, max(peak for _, peak in terms), math.inf, 1)
 
 
 def shares_of(epsilon: Fraction, sizes: tuple[int, ...]) -> list[Fraction]:

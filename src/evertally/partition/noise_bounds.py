@@ -33,6 +33,7 @@ import numpy as np
 from evertally.bounds.joint import Floats, above
 from evertally.bounds.staleness import Places, ahead_radius, behind_radius
 from evertally.bounds.tails import Spread
+from evertally.counting.block_tails import RowSpread
 from evertally.counting.pieces import Pieces
 from evertally.counting.process import IntArray, NoiseProcess, spread_of
 from evertally.noise import Law
@@ -162,6 +163,9 @@ def _part(count: int | None, index: int | None) -> float:
 
 def _envelope(spreads: list[Spread]) -> Spread:
     """A spread that is as wide as each of these."""
+    rows = [spread for spread in spreads if isinstance(spread, RowSpread)]
+    if len(rows) == len(spreads):
+        return RowSpread.covering(rows)
     widest = max(spreads, key=lambda spread: spread.proxy)
     return Spread(
         widest.law,
