@@ -52,3 +52,19 @@ def test_restored_or_interrupted(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert [value(again, x) for _ in range(2)] == expected[1:]
     fresh = make(key=et.simulation(4))
     assert [value(fresh, x) for _ in range(6)][3:] != expected, "another version would draw other noise"
+
+
+@pytest.mark.parametrize("mechanism", ["bank", "tree", "sqrt", "honaker"])
+def test_whoever_moves_the_process_does_not_move_the_noise_of_a_tick(mechanism: str) -> None:
+    """The process is public (its laws, its spreads): left at another tick, it must not be drawn from there again."""
+
+    def counter() -> Any:
+        return et.Counter(guarantee=et.ZCDP(0.5), horizon=40, mechanism=mechanism, key=et.simulation(7), allow_copy=True)
+
+    undisturbed = [counter().run([3, 1, 4, 1, 5])[-1]]
+    moved = counter()
+    moved.run([3, 1, 4])
+    moved.noise.seek(0)
+    moved.step(1)
+    moved.noise.advance(2)
+    assert [moved.step(5).value] == undisturbed

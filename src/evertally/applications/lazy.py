@@ -154,6 +154,8 @@ class LazyEngine(AdmissionEngine):
 
     def begin(self, tick: int) -> None:
         self.rule.begin(tick)
+        if self.noise.tick != tick:  # as in LinearEngine
+            self.noise.seek(tick)
 
     def play(self, batch: Sequence[Records], state: IntArray) -> Played:
         rows = np.zeros((len(batch), self.width), dtype=np.int64)

@@ -42,7 +42,10 @@ class LinearEngine(Secret):
         return np.zeros(self.noise.columns, dtype=np.int64)
 
     def begin(self, tick: int) -> None:
-        pass  # the noise of a tick does not depend on how one got there
+        # The noise of a tick does not depend on how one got there; but it must be that of this tick, wherever somebody
+        # who looked at the process has left it: the noise of a past tick would publish what came since.
+        if self.noise.tick != tick:
+            self.noise.seek(tick)
 
     def play(self, batch: Rows, state: IntArray) -> Played:
         if len(batch) == 1 and type(batch) is np.ndarray:

@@ -1,8 +1,8 @@
 """Which process a block of H gets: decided from public numbers, by rules that stay what they are under their names.
 
 A stream keeps the rule that it began with (its name is settled, see calibration.py), so a rule is never changed: a
-better one gets another name. What is drawn under a name on another version, from other coefficients or for a process
-that is chosen otherwise, is refused by the laws that a snapshot keeps.
+better one gets another name. The process in force, and its coefficients, are in the memory of "optimal-blocks"; other
+coefficients in the same lane are refused by the laws that a snapshot keeps.
 """
 
 from __future__ import annotations

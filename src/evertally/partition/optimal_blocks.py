@@ -77,6 +77,8 @@ class OptimalBlocks(BlockProcess):
         name, _, radix = memory[start:stop].decode("ascii", "replace").partition(" ")
         if not known(name) or not (radix == "exact" or radix.isdecimal()) or len(memory) < end:
             raise _not_these()
+        if name in (("bank", "sqrt") if isinstance(self._charge, PureDP) else ("pure-blocks",)):
+            raise _not_these()
         fitting: tuple[str, Radix] = name, "exact" if radix == "exact" else int(radix)
         block = self.piece_of(tick + 1)
         inner = self._made(fitting, block, self.columns)
