@@ -100,8 +100,8 @@ def test_the_price_of_not_knowing(horizon: int | None) -> None:
     pure = et.plan(et.Counter, guarantee=PURE, horizon=horizon).price
     assert pure is not None
     assert (pure.told, pure.least) == ("pure-blocks", None)
-    assert pure.not_told.startswith("epoch-")
-    assert pure.ratio > 1.5
+    assert pure.not_told == "epoch-blocks"
+    assert pure.ratio == pytest.approx({300: 1.25, None: 1.55}[horizon], abs=0.005)
     # An (epsilon, delta) promise is kept by the better of both.
     both = et.plan(et.Counter, guarantee=APPROX, horizon=horizon).price
     assert both is not None
