@@ -54,13 +54,16 @@ def test_the_table_of_noise_is_the_product_s(identity: Any, protects: Any) -> No
         (et.PureDP(1.0), "pure-blocks", pure),
     ):
         made: dict[str, Any] = {"guarantee": promise, "horizon": 512, "key": et.simulation(1)}
-        there = et.DynamicCount(
-            identity=identity, protects=protects, unique_deletions=unique, process=process, **made
-        )
+        there = et.DynamicCount(identity=identity, protects=protects, unique_deletions=unique, process=process, **made)
         found[process] = there.stddev(512)
         assert found[process] == pytest.approx(ratio * et.Counter(mechanism=process, **made).stddev(512), rel=0.01)
     taken = et.DynamicCount(
-        identity=identity, protects=protects, unique_deletions=unique, guarantee=PROMISE, horizon=512, key=et.simulation(1)
+        identity=identity,
+        protects=protects,
+        unique_deletions=unique,
+        guarantee=PROMISE,
+        horizon=512,
+        key=et.simulation(1),
     )
     assert taken.stddev(512) == min(found.values())
     assert taken.process == ("pure-blocks" if (identity, protects) == ("raw", "event") else "bank")
