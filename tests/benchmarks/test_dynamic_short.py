@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.dynamic import WAYS
 
 import evertally as et
-from benchmarks.dynamic import WAYS
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,7 +34,7 @@ def test_measured_deviations_are_the_predicted_ones(results: Any) -> None:
 
 
 def test_predictions_are_those_of_the_specification(results: Any) -> None:
-    """dynamic-data 13.5; L is counted by a bank now (tests/statistics/test_dynamic.py has its square root and trees)."""
+    """dynamic-data 13.5; L by a bank (tests/statistics/test_dynamic.py has its square root and trees)."""
     found = {(row["way"], row["pure"], row["horizon"]): row["predicted"] for row in results["count"]}
     for way, year, long in (
         ("L", 15.36, 21.78),
