@@ -122,7 +122,7 @@ def test_the_price_under_a_pure_budget(ticks: int, said: str) -> None:
 def test_epochs_of_blocks() -> None:
     heading, blocks, trees = (
         [cell.strip() for cell in line.split("|")[2:-1]]
-        for line in TEXT.splitlines()
+        for line in TEXT[TEXT.index("| ticks from |") :].split("\n\n")[0].splitlines()
         if line.startswith(("| ticks from", "| epoch-blocks", "| epoch-tree"))
     )
     for at, *printed in zip(heading, blocks, trees, strict=True):
