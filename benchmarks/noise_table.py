@@ -18,6 +18,7 @@ import numpy as np
 
 from evertally.counting.sqrt_factor import GRID_BITS
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Recording, ZeroNoise
+from evertally.noise.reals import RealLaw
 from evertally.partition import Configuration, TwoLevelPlan
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from evertally.selection import ExponentialMechanism, PermuteAndFlip
@@ -86,6 +87,9 @@ def laws(made: Any) -> dict[str, Any]:
 def _law(law: Any, lane: str = "") -> str:
     if isinstance(law, DiscreteLaplace):
         return f"Lap({_short(law.scale)})"
+    if isinstance(law, RealLaw):  # a standard variate; the name of the filter behind it has the scale
+        scale = Fraction(float.fromhex(law.feeds.split()[1]))
+        return f"bank of N({_short(scale**2)})" if law.kind == "normal" else f"table of Lap({_short(scale)})"
     assert isinstance(law, DiscreteGaussian)
     # the square-root counter draws on a finer grid than counts
     unit = 4**GRID_BITS if lane.endswith("sqrt") else 1

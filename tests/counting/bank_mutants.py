@@ -376,7 +376,7 @@ def scaled_gains() -> Bug:
 @plant(near_ties)
 def lower_integer() -> Bug:
     """B5 undecided ticks take the lower integer"""
-    return edited("if low == math.floor(y + 0.5 + d):", "if True:")
+    return edited("if abs(y) < MOST and low == np.floor(y + 0.5 + d):", "if True:")
 
 
 @plant(tails)

@@ -188,6 +188,24 @@ def test_wider_bounds_lead_to_the_same_integers(monkeypatch: pytest.MonkeyPatch)
     assert sum(redone) > 0
 
 
+@pytest.mark.parametrize("name", ["filtered", "filtered_alone"])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_what_no_float_decides_is_left_open(name: str, compiled: bool) -> None:
+    """Numbers beyond what 64 bits hold, and what is no number."""
+    run = kernels.compiled(name) if compiled else getattr(kernels, name)
+    z = np.array([[1.0], [2.0**51], [-(2.0**63)], [2.0**70], [math.inf], [math.nan]])
+    open_ticks = []
+    for row in z:  # each by itself: infinity stays in the states
+        one = np.ones((1, 1))
+        out = np.zeros((1, 1), dtype=np.int64)
+        rest = (one, 0 * one, np.ones(1), np.array([9]), 0, 1.0, 0, np.zeros((1, 1)), np.zeros(1), np.zeros(1), out)
+        with np.errstate(all="ignore"):
+            left = run(row.reshape(1, 1), np.zeros(1), abs(row), *rest)
+        assert (left == 1) == (out[0, 0] == kernels.REDO)
+        open_ticks.append(left)
+    assert open_ticks == [0, 1, 1, 1, 1, 1]
+
+
 @pytest.mark.parametrize("depth", [40, 80, 130, 400])
 @pytest.mark.parametrize("side", [1, -1])
 def test_near_ties_are_decided_by_more_bits(depth: int, side: int) -> None:

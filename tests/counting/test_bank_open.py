@@ -126,6 +126,23 @@ def test_a_restored_stream_goes_on() -> None:
     assert (et.restore(snapshot, key=et.simulation(7)).run([1] * 30) == expected[30:]).all()
 
 
+def test_there_is_no_spread_beyond_the_last_tick() -> None:
+    made: dict[str, Any] = {"guarantee": et.ZCDP(0.5), "horizon": None, "key": et.simulation(1), "max_window": 5}
+    counter, model = et.Counter(mechanism="bank-open", **made), process(1)
+    asked = (
+        counter.stddev,
+        lambda tick: counter.worst_stddev(tick=tick),
+        lambda tick: counter.error_bound(0.05, tick=tick),
+        lambda tick: model.window_spread(tick, 5),
+        model.mean_variance,
+    )
+    for ask in asked:
+        assert ask(OPEN_LAST_TICK)
+        for tick in (OPEN_LAST_TICK + 1, 2**31 + 5):
+            with pytest.raises(HorizonExceeded, match=r"beyond 2\^30"):
+                ask(tick)
+
+
 def test_refusals() -> None:
     with pytest.raises(StateError):
         process().recall(0, b"evertally-open-1" + bytes(32))

@@ -79,3 +79,5 @@ def test_the_table_of_noise_is_the_product_s() -> None:
     assert len(found) == 12
     for call, printed, stated in found:
         assert printed == pytest.approx(stated, abs=0.051), call
+    for mechanism, printed in (("pure-blocks", 8.6), ("bank", 11.2)):
+        assert et.Counter(mechanism=mechanism, **common).stddev(365) == pytest.approx(printed, abs=0.051)

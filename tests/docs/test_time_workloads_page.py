@@ -38,6 +38,7 @@ def test_its_deviations_are_those_of_the_counters() -> None:
             assert made.stddev(4096) == pytest.approx(shown, abs=0.005), call
             checked += 1
     assert checked == 7
+    assert et.Counter(guarantee=et.ZCDP(0.5), horizon=4096, key=et.simulation(1)).mechanism == "bank"
 
 
 def test_its_table_of_decays_is_that_of_the_processes() -> None:

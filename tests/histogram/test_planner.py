@@ -105,7 +105,7 @@ def test_every_regime_has_its_winner() -> None:
     assert winner(columns=10, horizon=30, max_events_per_tick=1, guarantee=et.PureDP(0.02)) == "trivial"
     assert winner(columns=10, largest=30) != "trivial"
     assert winner(columns=10, largest=30, max_events_per_tick=1) != "trivial"
-    assert winner(columns=10, largest=10**6, max_per_event=1, guarantee=APPROXIMATE) == "sqrt"
+    assert winner(columns=10, largest=10**6, max_per_event=1, guarantee=APPROXIMATE) == "bank"
     assert winner(columns=10, largest=1000, max_per_event=1, guarantee=APPROXIMATE) == "rebased"
 
 

@@ -10,9 +10,9 @@ releases together are rho-zCDP, adaptive streams included, if sigma^2 >= D2^2 S/
 of R (bank_certificate.py). Alone under an (eps, delta) promise sigma^2 >= D2^2 S/mu^2, mu by the exact Gaussian curve.
 The coefficients are what they are: exact dyadic numbers, found by floats, whose error costs accuracy alone.
 
-The path is rounded correctly: floats with proved bounds decide almost every tick, and where they do not, balls go
-through the path of that coordinate again, reading more bits at the same addresses. So any machine, block size or
-restart gives the same integers.
+The path is rounded correctly: floats with proved bounds decide almost every tick; where they do not, double words go
+through the path of that coordinate again, and what those leave open balls decide, reading more bits at the same
+addresses (bank_path.py). So any machine, block size or restart gives the same integers.
 
 Error: standard deviation sigma sqrt(var_t), at most 2.966 / 4.272 / 5.157 over sqrt(2 rho) at T = 2^10 / 2^16 / 2^20.
 Time about 30 ns a tick and coordinate; memory 8 Q bytes a coordinate and 20-150 KB of coefficients.

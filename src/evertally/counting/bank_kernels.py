@@ -16,6 +16,7 @@ from evertally.noise.jit import jit
 
 UNIT = 2.0**-53
 REDO = np.iinfo(np.int64).min  # marks a tick that floats leave open
+MOST = 2.0**50  # a float that is not below it (or is none) decides nothing, as with double words
 REFRESH = 16
 
 
@@ -219,8 +220,8 @@ def filtered(
         for i in range(n):
             y = sigma * acc[i]
             d = bound + abs(y) * 2.0**-51
-            low = math.floor(y + 0.5 - d)
-            if low == math.floor(y + 0.5 + d):
+            low = np.floor(y + 0.5 - d)
+            if abs(y) < MOST and low == np.floor(y + 0.5 + d):
                 out[t, i] = np.int64(low)
             else:
                 out[t, i] = REDO
@@ -268,8 +269,8 @@ def filtered_alone(
             e[k, 0] = p + q
         y = sigma * x
         d = sigma * (bound + (Q + 3) * UNIT * total) * (1 + 2.0**-40) + 2.0**-52 + abs(y) * 2.0**-51
-        low = math.floor(y + 0.5 - d)
-        if low == math.floor(y + 0.5 + d):
+        low = np.floor(y + 0.5 - d)
+        if abs(y) < MOST and low == np.floor(y + 0.5 + d):
             out[t, 0] = np.int64(low)
         else:
             out[t, 0] = REDO

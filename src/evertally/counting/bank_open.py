@@ -65,11 +65,24 @@ class OpenBankProcess(FilteredNoise):
         self._use(open_bank(), OPEN_SENSITIVITY)
 
     def advance(self, count: int = 1) -> IntArray:
-        if self.tick + count > OPEN_LAST_TICK:
-            raise HorizonExceeded(
-                f'tick {self.tick + count} is beyond 2^30, where the noise of "bank-open" ends; start a new stream'
-            )
+        _check(self.tick + count)
         return super().advance(count)
+
+    def spread(self, tick: int) -> Spread:
+        _check(tick)
+        return super().spread(tick)
+
+    def widest(self, tick: int) -> Spread:
+        _check(tick)
+        return super().widest(tick)
+
+    def mean_variance(self, tick: int) -> float:
+        _check(tick)
+        return super().mean_variance(tick)
+
+    def window_spread(self, tick: int, window: int) -> Spread:
+        _check(tick)
+        return super().window_spread(tick, window)
 
     def memory(self) -> bytes:
         """States, and which table they are of."""
@@ -89,5 +102,12 @@ class OpenBankProcess(FilteredNoise):
     def joint_radius(self, beta: float, tick: int | None = None) -> float:
         """All ticks of 2^k .. 2^(k+1) - 1 around `tick` at once; stretch k gets the part 6/(pi (k + 1))^2 of beta."""
         assert tick is not None, "without a horizon the bound is for one tick"
+        _check(tick)
         k = tick.bit_length() - 1
         return self.worst_in(k).radius(6 * beta / (math.pi * (k + 1)) ** 2 / 2**k)
+
+
+def _check(tick: int) -> None:
+    """There is no noise, and so no spread, beyond the last tick of the table."""
+    if tick > OPEN_LAST_TICK:
+        raise HorizonExceeded(f'tick {tick} is beyond 2^30, where the noise of "bank-open" ends; start a new stream')

@@ -100,7 +100,7 @@ def notes_on(ways: Sequence[Way], made: Any) -> list[str]:
     if any(way.floor is not None for way in fitting):
         notes.append("floor: no Gaussian noise that pays this has a smaller worst sd (certified; before rounding)")
     if any(isinstance(way.charge, PureDP) for way in fitting):
-        notes.append("under a pure budget no floor is certified")
+        notes.append("under a pure budget no floor is shown")
     price = price_of(made)
     return notes if price is None else [*notes, str(price)]
 

@@ -80,7 +80,7 @@ class Plan(Ranking):
         >>> asked = plan(et.Counter, guarantee=et.PureDP(1.0), horizon=1000)
         >>> found = asked.guarantee_for(error=50, beta=0.05)
         >>> found, et.Counter(guarantee=found, horizon=1000, key=et.simulation(1)).error_bound(beta=0.05) <= 50
-        (PureDP(epsilon=1.27), True)
+        (PureDP(epsilon=0.893), True)
         """
         ask, like = self._question, self._question.options["guarantee"]
         return smallest_guarantee(like, error, lambda promise: ask.bound(beta, guarantee=promise, **self._name))
@@ -90,7 +90,7 @@ class Plan(Ranking):
 
         >>> import evertally as et
         >>> plan(et.Counter, guarantee=et.PureDP(1.0), horizon=1000).horizon_for(error=50)
-        453
+        1020
         """
         ask, like = self._question, self._question.options["horizon"]
         return longest_horizon(like, error, lambda ticks: ask.bound(beta, horizon=ticks, **self._name))

@@ -14,7 +14,8 @@ _FLOAT = 2.0**-30  # far above the error of the float formulas
 
 def count_floor(T: int, charge: Guarantee, moved: int = 1) -> float | None:
     """The least worst standard deviation of Gaussian noise that hides, in the running counts of T ticks, a change of
-    `moved` in one tick: `gamma_2(T) moved/mu`, mu^2 = 2 rho. None under a pure budget, for which none is certified.
+    `moved` in one tick: `gamma_2(T) moved/mu`, mu^2 = 2 rho. None under a pure budget: what is certified there
+    is far below what is known.
 
     For every mechanism that adds L z to the counts, z Gaussian: with R = L^-1 A the change is hidden if and only if no
     column of R is longer than mu/moved, and the longest row of L times the longest column of R is at least gamma_2
