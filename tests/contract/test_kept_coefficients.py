@@ -59,7 +59,9 @@ def test_whoever_moves_the_process_does_not_move_the_noise_of_a_tick(mechanism: 
     """The process is public (its laws, its spreads): left at another tick, it must not be drawn from there again."""
 
     def counter() -> Any:
-        return et.Counter(guarantee=et.ZCDP(0.5), horizon=40, mechanism=mechanism, key=et.simulation(7), allow_copy=True)
+        return et.Counter(
+            guarantee=et.ZCDP(0.5), horizon=40, mechanism=mechanism, key=et.simulation(7), allow_copy=True
+        )
 
     undisturbed = [counter().run([3, 1, 4, 1, 5])[-1]]
     moved = counter()

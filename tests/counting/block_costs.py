@@ -8,7 +8,7 @@ from unittest import mock
 
 import numpy as np
 
-from evertally.audit.gaussian import ImpulseSource
+from evertally.audit.gaussian import BLOCK_HEIGHT, ImpulseSource
 from evertally.counting import pure_blocks
 from evertally.counting.block_table import GRID
 from evertally.counting.pure_blocks import PureBlocksProcess
@@ -28,7 +28,7 @@ def costs(T: int) -> tuple[list[Fraction], float]:
     source: Any = ImpulseSource()
     noise = PureBlocksProcess(PureDP(1), ONE, horizon=T, columns=3 * T + 64, source=source)
     n = noise._levels[0].table.n
-    W = np.concatenate([noise._levels[0].rows(t + 1, min(n, T - t))[0] for t in range(0, T, n)]) / 2.0**24
+    W = np.concatenate([noise._levels[0].rows(t + 1, min(n, T - t))[0] for t in range(0, T, n)]) / BLOCK_HEIGHT
     charged, wrong = [], 0.0
     for j in range(1, T + 1):
         shift, cost, position = np.zeros(W.shape[1]), Fraction(0), j - 1

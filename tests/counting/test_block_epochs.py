@@ -11,7 +11,7 @@ import pytest
 
 import evertally as et
 from conformance.mechanisms import counter
-from evertally.audit.gaussian import ImpulseSource
+from evertally.audit.gaussian import BLOCK_HEIGHT, ImpulseSource
 from evertally.checks import CHECKS
 from evertally.checks.checks import check_error_formula
 from evertally.counting import block_epochs
@@ -81,7 +81,7 @@ def test_what_hides_an_event_costs_epsilon() -> None:
     for start, n in ((0, 4), (4, 16), (20, 6)):
         noise.seek(start)
         (level,) = noise._inner._levels  # type: ignore[attr-defined]
-        rows = level.rows(1, n)[0] / 2.0**24
+        rows = level.rows(1, n)[0] / BLOCK_HEIGHT
         parts.append(held + rows)
         tables.append((start, level.table))
         held = held + rows[-1]

@@ -120,11 +120,12 @@ def test_error_bound_needs_a_tick_and_shares_beta_among_all() -> None:
         c.error_bound(0.1)
     bounds = [c.error_bound(0.1, t=t) for t in (1, 10, 100, 1000)]
     assert bounds == sorted(bounds)
-    # the shares 6/(pi (k + 1))^2 of the epochs add up to one: none may get more
+    # the shares 6/(pi (k + 1))^2 of the epochs, and 6/(pi t)^2 of the ticks, add up to one each: none may get more
     for t in (1, 7, 1000):
         k = t.bit_length() - 1
-        assert c.error_bound(0.1, t=t) == c.noise._in_epoch(6 * 0.1 / (math.pi * (k + 1)) ** 2, k)
-        assert c.error_bound(0.1, t=t) == c.error_bound(0.1, t=2**k), "one bound for an epoch"
+        epoch = c.noise._in_epoch(0.95 * 6 * 0.1 / (math.pi * (k + 1)) ** 2, k)
+        alone = c.noise.spread(t).radius((1 - 0.95) * 6 * 0.1 / (math.pi * t) ** 2)
+        assert c.error_bound(0.1, t=t) == min(epoch, alone)
     for t in (0, LAST_TICK + 1):
         with pytest.raises(ConfigurationError):
             c.error_bound(0.1, t=t)

@@ -22,12 +22,12 @@ from typing import Any
 
 import numpy as np
 
-from evertally.audit.gaussian import REAL_HEIGHT, AnyLaw, read_at
+from evertally.audit.gaussian import BLOCK_HEIGHT, AnyLaw, read_at
 from evertally.counting.process import FloatArray, IntArray
 from evertally.noise.reals import RealLaw
 from evertally.statistics.linear_options import Linear
 
-READING = 0.5 / REAL_HEIGHT  # how far an entry of W may be off, for each rounding of a release
+READING = 0.5 / BLOCK_HEIGHT  # how far an entry of W may be off, for each rounding of a release
 _STEPS, _FEW_STEPS = 80, 4
 _CLOSER = 3  # changes that are looked at with all steps
 _MOST_TICKS = 24  # of changes that are tried, where there are many

@@ -17,8 +17,10 @@ from dataclasses import replace
 
 from evertally.bounds.tails import Spread
 from evertally.contract.ticks import LAST_TICK
+from evertally.counting.block_table import sizes_for
+from evertally.counting.block_tails import path_radius
 from evertally.counting.pieces import Pieces
-from evertally.counting.pure_blocks import PureBlocksProcess
+from evertally.counting.pure_blocks import PureBlocksProcess, float_above
 from evertally.noise import Source
 from evertally.privacy import Change, PureDP
 
@@ -37,6 +39,7 @@ class BlockEpochs(Pieces):
 
     def __init__(self, charge: PureDP, change: Change, *, columns: int, source: Source) -> None:
         self._charge, self._change, self._source = charge, change, source
+        self._unit = float_above(change.l1 / charge.exact_epsilon)
         super().__init__(columns)
 
     def piece_of(self, tick: int) -> int:
@@ -75,10 +78,13 @@ class BlockEpochs(Pieces):
         return self._with_held(inside, piece)
 
     def joint_radius(self, beta: float, tick: int | None = None) -> float:
-        """All ticks of 2^k .. 2^(k+1) - 1 around `tick` at once; stretch k gets the part 6/(pi (k + 1))^2 of beta."""
+        """All ticks of the epoch of `tick` at once; epoch k gets the part 6/(pi (k + 1))^2 of beta."""
         assert tick is not None, "without a horizon the bound is for one tick"
-        k = tick.bit_length() - 1
-        return self.worst_in(k).radius(6 * beta / (math.pi * (k + 1)) ** 2 / 2**k)
+        k = self.piece_of(tick)
+        sizes = [sizes_for(self.length(piece)) for piece in range(k + 1)]
+        real = path_radius(sizes[k], 6 * beta / (math.pi * (k + 1)) ** 2, tuple(sizes[:k]))
+        # One rounding an epoch.
+        return self._unit * real + 0.5 * (k + 1)
 
     def window_spread(self, tick: int, window: int) -> Spread:
         """Exact: within an epoch what is held falls out; of two epochs, the earlier one is left by its last row."""

@@ -64,20 +64,24 @@ class RowSpread(Spread):
 
 
 @lru_cache(maxsize=256)
-def path_radius(sizes: tuple[int, ...], beta: float) -> float:
-    """What the real path exceeds at some tick with probability at most beta, in units of l1/eps.
+def path_radius(sizes: tuple[int, ...], beta: float, held: tuple[tuple[int, ...], ...] = ()) -> float:
+    """What the real path exceeds at some tick with probability at most beta, in units of l1/eps; with the last rows of
+    blocks of the sizes `held` added to it.
 
     >>> round(path_radius((256,), 0.05), 1)
     31.3
     """
     levels = _levels(sizes)
+    # The last row of levels is that of the top one alone.
+    closed = [_levels(one)[-1][-1:] for one in held]
     sums = jit_once(_summed)
 
     def counted(z: complex) -> complex:
         # Row 0 of all levels is tick 0, which is none: 1 less.
-        return complex(math.prod(complex(sums(rows, complex(z * z))) for rows in levels) - 1)
+        path = math.prod(complex(sums(rows, complex(z * z))) for rows in levels) - 1
+        return complex(path * math.prod(complex(sums(row, complex(z * z))) for row in closed))
 
-    return radius_of(counted, math.sqrt(max(float(rows.max()) for rows in levels)), beta)
+    return radius_of(counted, math.sqrt(max(float(rows.max()) for rows in (*levels, *closed))), beta)
 
 
 @lru_cache(maxsize=32)

@@ -101,9 +101,10 @@ def path_bound(process: NoiseProcess, beta: float, tick: int | None = None) -> f
     T = process.horizon
     if T is None:
         assert tick is not None, "without a horizon the bound is for one tick"
-        if isinstance(process, Jointly):
-            return process.joint_radius(column, tick)
-        return process.spread(tick).radius(6 * column / (math.pi * tick) ** 2)
+        if not isinstance(process, Jointly):
+            return process.spread(tick).radius(6 * column / (math.pi * tick) ** 2)
+        stretch = process.joint_radius(_WHOLE_PATH * column, tick)
+        return min(stretch, process.spread(tick).radius((1 - _WHOLE_PATH) * 6 * column / (math.pi * tick) ** 2))
     whole = process.worst().radius(_WHOLE_PATH * column / T)
     if isinstance(process, Jointly):
         whole = min(whole, process.joint_radius(_WHOLE_PATH * column))
