@@ -77,7 +77,7 @@ def test_columns_are_independent() -> None:
 @pytest.mark.parametrize("guarantee", [PURE, et.ZCDP(0.005)], ids=repr)
 def test_without_a_horizon_they_hold_for_all_epochs_together(guarantee: Any) -> None:
     counter = et.Counter(guarantee=guarantee, horizon=None, key=et.simulation(1))
-    runs, beta, T = 600, 0.3, 255
+    runs, beta, T = 600, 0.3, 32 + 1024  # two whole epochs of blocks
     process = build(counter._choice, replace(counter._setting, columns=runs), et.simulation(6).source("epochs"))
     bound = np.array([counter.error_bound(beta, t=t) for t in range(1, T + 1)])
     failures = np.sum(np.any(np.abs(process.advance(T)) > bound[:, None], axis=0))
