@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from fractions import Fraction
 
-from mpmath import exp, log, mp, mpf, sqrt
+from mpmath import erfc, exp, log, mp, mpf, sqrt
 
 mp.prec = 256  # one precision for all tests: the setting is global, and files share a process
 
@@ -63,3 +63,10 @@ def best_rho(epsilon: Fraction | float, delta: Fraction | float) -> mpf:
         return -(e + (log(a) + ln_delta) / b - log(b / a)) / a
 
     return -minimum(minus_rho)
+
+
+def gaussian_delta(mu: Fraction | float, epsilon: mpf) -> mpf:
+    """Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu), with digits to spare for the difference."""
+    with mp.workprec(1024):
+        m, root = number(mu), sqrt(mpf(2))
+        return (erfc((epsilon / m - m / 2) / root) - exp(epsilon) * erfc((epsilon / m + m / 2) / root)) / 2

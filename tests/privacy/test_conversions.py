@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 from flint import ctx
-from high_precision import best_epsilon, best_log_delta, best_rho, exp, log, mpf, number, sqrt
+from high_precision import best_epsilon, best_log_delta, best_rho, exp, gaussian_delta, log, mpf, number, sqrt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +17,7 @@ from evertally.privacy import (
     rho_of_epsilon_delta,
 )
 from evertally.privacy._exact import SMALLEST_FLOAT
-from evertally.privacy.conversions import group_delta
+from evertally.privacy.conversions import epsilon_of_mu, gaussian_mu, group_delta
 from formulas.conversions import (
     ideal_gaussian_delta,
     ideal_gaussian_rho,
@@ -219,6 +219,11 @@ def test_bad_parameters_are_refused(bad):
             call(bad, 1e-6)
         with pytest.raises(ConfigurationError):
             call(1, bad)
+    for call in (epsilon_of_mu, gaussian_mu):
+        with pytest.raises(ConfigurationError):
+            call(bad, 1e-6)
+        with pytest.raises(ConfigurationError):
+            call(1, bad)
     for call in (delta_of_rho, simple_delta_of_rho, ideal_gaussian_delta):
         with pytest.raises(ConfigurationError):
             call(bad, 1)
@@ -235,6 +240,46 @@ def test_group_delta_is_certified(epsilon, delta, size):
         assert best <= found <= best * (1 + NEAR)
     else:
         assert found == 1
+
+
+# The exact Gaussian curve
+
+
+def check_curve(mu: float | Fraction, delta: float) -> None:
+    found, d = epsilon_of_mu(mu, delta), number(delta)
+    assert gaussian_delta(mu, number(found)) <= d
+    less = number(found) - NEAR * (number(found) + d)
+    assert less < 0 or gaussian_delta(mu, less) > d, "and hardly a smaller one"
+    assert bits(found) <= 53
+
+
+@pytest.mark.parametrize(("mu", "delta"), CORNERS)
+def test_corners_of_the_curve(mu, delta):
+    check_curve(mu, delta)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.floats(-9, 2).map(lambda x: 10.0**x), deltas)
+def test_epsilon_of_mu_is_certified(mu, delta):
+    check_curve(mu, delta)
+    assert epsilon_of_mu(mu, delta) <= epsilon_of_rho(Fraction(mu) ** 2 / 2, delta)
+    assert epsilon_of_mu(mu, delta) >= epsilon_of_mu(mu, min(0.6, delta * 1.5))
+    assert epsilon_of_mu(mu, delta) <= epsilon_of_mu(mu * 1.5, delta)
+
+
+@settings(deadline=None, max_examples=60)
+@given(epsilons, deltas)
+def test_mu_and_epsilon_are_inverse(epsilon, delta):
+    e, d = Fraction(epsilon), Fraction(delta)
+    mu = gaussian_mu(e, d)
+    assert gaussian_delta(mu, number(e)) <= number(d)
+    assert e - (e + d) / 10**9 <= epsilon_of_mu(mu, d) <= e * (1 + Fraction(1, 10**15))
+
+
+def test_the_curve_far_out():
+    assert epsilon_of_mu(1, 0.5) == epsilon_of_mu(1e-300, 1e-6) == 0
+    for mu in (1e10, 1e20, 1e100):  # no search finds these; what follows from rho is true all the same
+        assert Fraction(mu) ** 2 / 2 < epsilon_of_mu(mu, 1e-6) <= epsilon_of_rho(Fraction(mu) ** 2 / 2, 1e-6)
 
 
 # The exact Gaussian curve is for ideal noise

@@ -15,6 +15,7 @@ from visit_stream import COLUMN_QUERIES, UNKNOWN_QUERIES, WITH_UNKNOWN_QUERIES, 
 import evertally
 from evertally.errors import ConfigurationError
 from evertally.privacy import ZCDP, ApproxDP, PureDP
+from evertally.privacy.conversions import epsilon_of_mu, gaussian_mu
 from evertally.runtime import StreamSpec, load_spec, plan
 from evertally.runtime.certificate import certificate, plain_words
 from evertally.runtime.mechanisms import build
@@ -77,6 +78,82 @@ def test_conversions_follow_from_the_guarantee(write_spec: WriteSpec) -> None:
     assert {pair["epsilon"] > 1 for pair in both["epsilon_delta"]} == {True, False}, "and what a smaller delta costs"
 
 
+@pytest.mark.parametrize("horizon", [48, None])
+@pytest.mark.parametrize("delta", ["1e-6", "1e-9", "3e-8"])
+def test_one_bank_has_the_whole_promise_by_the_exact_curve(
+    write_spec: WriteSpec, horizon: int | None, delta: str
+) -> None:
+    name = "bank-open" if horizon is None else "bank"
+    filed = certificate(load_spec(alone(write_spec, delta, horizon, mechanism=name)))
+    assert filed["queries"][0]["mechanism"] == name
+    promise = ApproxDP(1.0, float(delta))
+    mu = gaussian_mu(promise.exact_epsilon, promise.exact_delta)
+    composed = filed["composition"]
+    assert "nothing is added up" in composed["theorem"]
+    assert composed["theorem"].endswith("optimal-counting 2.2")
+    assert composed["sum"] == {"epsilon": "1", "rho": None, "delta": str(promise.exact_delta)}
+    assert Fraction(composed["mu"]["exact"]) == mu <= Fraction(composed["mu"]["value"])
+    assert composed["total"]["exact"] == filed["guarantee"]["exact"]
+    pairs = pairs_of(filed)
+    assert pairs.pop(promise.exact_delta) == 1, "exactly the promise"
+    assert len(pairs) >= 8
+    for at, epsilon in pairs.items():
+        assert epsilon == epsilon_of_mu(mu, at), "neither more nor less than the noise gives"
+        assert (epsilon < 1) == (at > promise.exact_delta)
+        assert epsilon < ZCDP(mu**2 / 2).to_approx(at).exact_epsilon
+    printed = [pair["delta"] for pair in filed["epsilon_delta"]]
+    assert printed == sorted(printed, reverse=True)
+    assert printed.count(float(delta)) == 1
+
+
+def test_what_shares_a_promise_or_is_no_bank_is_added_up(write_spec: WriteSpec) -> None:
+    for path in (
+        write_spec(("rho = 0.5", "epsilon = 1\ndelta = 1e-9")),
+        alone(write_spec, "1e-9", 48, mechanism="tree"),
+        alone(write_spec, "1e-9", 48, share=0.5),
+    ):
+        filed = certificate(load_spec(path))
+        assert "rho adds up" in filed["composition"]["theorem"]
+        assert filed["composition"]["mu"] is None
+        assert Fraction(filed["composition"]["sum"]["rho"]) > 0
+        at_promise = pairs_of(filed)[Fraction(1e-9)]
+        spent = sum(Fraction(query["share"]["exact"]) for query in filed["queries"])
+        assert at_promise == 1 if spent == 1 else at_promise < Fraction(3, 4), "what is not spent is not lost"
+
+
+def test_a_bank_under_a_construction_pays_by_the_curve_too(write_spec: WriteSpec) -> None:
+    path = alone(write_spec, "1e-6", 48)
+    query = '[[query]]\nname = "beds"\nkind = "dynamic_count"\nprocess = "bank"\nid = "visit"\naction = "what"\n'
+    path.write_text(path.read_text().partition("[[query]]")[0] + query)
+    filed = certificate(load_spec(path))
+    assert filed["queries"][0]["charge"]["kind"] == "ApproxDP"
+    assert "nothing is added up" in filed["composition"]["theorem"]
+    assert pairs_of(filed)[Fraction(1, 1000)] == epsilon_of_mu(gaussian_mu(1, 1e-6), Fraction(1, 1000))
+
+
+def test_of_what_others_made_only_the_charge_is_known(write_spec: WriteSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = load_spec(alone(write_spec, "1e-6", 48, mechanism="bank"))
+    monkeypatch.setattr(type(spec.queries[0]), "ours", False)
+    filed = certificate(spec)
+    assert filed["composition"]["mu"] is None
+    assert {pair["epsilon"] for pair in filed["epsilon_delta"]} == {1.0}
+
+
+def alone(write_spec: WriteSpec, delta: str, horizon: int | None, **options: Any) -> Path:
+    """A spec of one counter under epsilon = 1."""
+    path = write_spec(("rho = 0.5", f"epsilon = 1\ndelta = {delta}"))
+    text = path.read_text()
+    first, second = (found.start() for found in re.finditer(r"\[\[query\]\]", text))
+    kept = text[:first] + text[first:second].replace("share = 0.25", f"share = {options.get('share', 1)}")
+    kept += f'mechanism = "{options["mechanism"]}"\n' if "mechanism" in options else ""
+    path.write_text(kept if horizon else kept.replace("horizon = 48\n", ""))
+    return path
+
+
+def pairs_of(filed: dict[str, Any]) -> dict[Fraction, Fraction]:
+    return {Fraction(pair["exact"]["delta"]): Fraction(pair["exact"]["epsilon"]) for pair in filed["epsilon_delta"]}
+
+
 def test_the_whole_guarantee_for_one_query(write_spec: WriteSpec) -> None:
     path = write_spec(("rho = 0.5", "epsilon = 1\ndelta = 1e-6"))
     text = path.read_text()
@@ -89,6 +166,9 @@ def test_the_whole_guarantee_for_one_query(write_spec: WriteSpec) -> None:
     assert filed["composition"]["within_guarantee"] is True
     assert filed["queries"][0]["proved_in"]["mechanism"].endswith("additions 3")
     assert filed["composition"]["total"]["epsilon"] <= 1
+    assert "bad events add up" in filed["composition"]["theorem"], "it has no mu"
+    assert filed["composition"]["mu"] is None
+    assert pairs_of(filed)[Fraction(1e-6)] == filed["composition"]["total"]["epsilon"]
 
 
 def test_a_constant_pays_nothing(write_spec: WriteSpec) -> None:

@@ -93,25 +93,54 @@ def gaussian_mu(epsilon: Number, delta: Number) -> Fraction:
     (0.236704, 1.15)
     """
     e, d = positive(epsilon, "epsilon"), probability(delta, "delta")
-
-    def excess(mu: Ball) -> Ball:
-        far, near = (ball(e) / mu + mu / 2) / arb(2).sqrt(), (ball(e) / mu - mu / 2) / arb(2).sqrt()
-        return (near.erfc() - ball(e).exp() * far.erfc()) / 2 - ball(d)
-
-    def kept(mu: Fraction) -> bool:
-        bits = SEARCH_BITS
-        while bits <= LAST_RESORT_BITS:
-            value = certain(lambda: excess(ball(mu)), bits)
-            if value < 0 or value > 0:
-                return bool(value < 0)
-            bits *= 2
-        return False
-
     # The point that the search finds is not certified: it lies within 2^-60 of the sign change, if all went well.
-    mu, below = round_down(root_of(excess)), 1 - Fraction(1, 2**52)
-    while not kept(mu):
+    mu, below = round_down(root_of(lambda mu: _over_delta(mu, ball(e), d))), 1 - Fraction(1, 2**52)
+    while not _surely_within(mu, e, d):
         mu, below = mu * below, below * below
     return mu
+
+
+def epsilon_of_mu(mu: Number, delta: Number) -> Fraction:
+    """Smallest certified epsilon such that every mu-GDP mechanism is (epsilon, delta)-DP; rounded up.
+
+    Theorem (optimal-counting 2.2 [R]): the curve of `gaussian_mu`, which falls as epsilon grows; 0 where delta alone
+    covers the loss. The inverse of `gaussian_mu`, and never above `epsilon_of_rho(mu^2/2, delta)`.
+
+    >>> mu = gaussian_mu(1, 1e-6)
+    >>> [round(float(epsilon_of_mu(mu, delta)), 4) for delta in (1e-3, 1e-6, 1e-9)]
+    [0.5547, 1.0, 1.3177]
+    """
+    m, d = positive(mu, "mu"), probability(delta, "delta")
+    if _surely_within(m, Fraction(0), d):
+        return Fraction(0)
+    found = round_up(root_of(lambda e: -_over_delta(ball(m), e, d)))
+    by_rho = epsilon_of_rho(m * m / 2, d)  # (mu^2/2)-zCDP follows: a bound also where the search went astray
+    for above in (Fraction(0), *(Fraction(1, 2**bits) for bits in range(52, 19, -4))):
+        epsilon = _up_to_53_bits(found * (1 + above))
+        if _surely_within(m, epsilon, d):
+            return min(epsilon, by_rho)
+    return by_rho
+
+
+def _up_to_53_bits(value: Fraction) -> Fraction:
+    return round_up(enclose(lambda: ball(value)))
+
+
+def _over_delta(mu: Ball, epsilon: Ball, delta: Fraction) -> Ball:
+    """The exact Gaussian curve at epsilon, less delta."""
+    far, near = (epsilon / mu + mu / 2) / arb(2).sqrt(), (epsilon / mu - mu / 2) / arb(2).sqrt()
+    return (near.erfc() - epsilon.exp() * far.erfc()) / 2 - ball(delta)
+
+
+def _surely_within(mu: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
+    """Whether the curve is below delta; False also where no precision decides it."""
+    bits = SEARCH_BITS
+    while bits <= LAST_RESORT_BITS:
+        value = certain(lambda: _over_delta(ball(mu), ball(epsilon), delta), bits)
+        if value < 0 or value > 0:
+            return bool(value < 0)
+        bits *= 2
+    return False
 
 
 def pure_epsilon_of_rho(rho: Number) -> Fraction:

@@ -12,8 +12,11 @@ from fractions import Fraction
 from typing import Any
 
 import evertally
+from evertally.counting.processes import PROCESSES
 from evertally.errors import ConfigurationError
-from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Guarantee, Ledger, PureDP
+from evertally.privacy import ZCDP, Adversary, ApproxDP, ApproxZCDP, Guarantee, Ledger, PureDP
+from evertally.privacy._exact import SMALLEST_FLOAT, float_up
+from evertally.privacy.conversions import epsilon_of_mu, gaussian_mu
 from evertally.privacy.ledger import Entry
 from evertally.runtime.clock import FIRST_SERVE, duration
 from evertally.runtime.mechanisms import Mechanisms, build
@@ -24,6 +27,17 @@ from evertally.runtime.spec import QuerySpec, StreamSpec
 FORMAT = 1
 _DELTAS = tuple(Fraction(1, 10**power) for power in (3, 4, 5, 6, 7, 8, 9, 10, 12))
 _LARGE_DELTAS = tuple(Fraction(percent, 100) for percent in (1, 2, 5, 10, 15, 20, 30, 40, 50))  # to bound guesses only
+
+_CONCURRENT = (
+    "mechanisms run at the same time on input that may depend on all their releases: Henzinger, Safavi, Vadhan, "
+    "Concurrent Composition for Differentially Private Continual Mechanisms; for linear mechanisms directly, "
+    "factorization-counting 1.4 and 3.2"
+)
+_BY_THE_CURVE = (
+    "nothing is added up: one mechanism has the whole promise. Its noise is real Gaussian, all its releases together "
+    "are mu-GDP, and (epsilon, delta) follows by the exact Gaussian curve, adaptive input included: "
+    "optimal-counting 2.2"
+)
 
 
 def certificate(spec: StreamSpec) -> dict[str, Any]:
@@ -53,10 +67,10 @@ def certificate(spec: StreamSpec) -> dict[str, Any]:
             for query, row in zip(spec.queries, planned.queries, strict=True)
         ],
         "error_bounds": {"beta": spec.beta, "at_tick": planned.ticks, "about": planned.about},
-        "composition": _composition(spec, ledger),
+        "composition": _composition(spec, ledger, _mu_alone(spec, mechanisms, ledger)),
         "epsilon_delta": [
             {name: value for name, value in _guarantee(best).items() if name != "kind"}
-            for best in _conversions(spec, ledger)
+            for best in _conversions(spec, ledger, _mu_alone(spec, mechanisms, ledger))
         ],
         "assumptions": _assumptions(spec),
     }
@@ -168,16 +182,29 @@ def _ledger(spec: StreamSpec, mechanisms: Mechanisms) -> Ledger:
     return ledger
 
 
-def _composition(spec: StreamSpec, ledger: Ledger) -> dict[str, Any]:
+def _mu_alone(spec: StreamSpec, mechanisms: Mechanisms, ledger: Ledger) -> Fraction | None:
+    """What the noise was made for where one process of real Gaussian noise pays an (epsilon, delta) promise as it
+    stands, by the exact curve (optimal-counting 2.2). None: what is paid adds up. Who else pays in epsilon and delta
+    (partitions, "sparse-gumbel") has no mu, and for what others have made nothing but its charge is known."""
+    if len(ledger.entries) != 1:
+        return None
+    name, charge = ledger.entries[0].name, ledger.entries[0].charge
+    mechanism, ours = mechanisms[name], next(query.ours for query in spec.queries if query.name == name)
+    process = PROCESSES.get(getattr(mechanism, "process", mechanism.mechanism))
+    if not ours or process is None or not process.gaussian or not isinstance(charge, ApproxDP):
+        return None
+    return gaussian_mu(charge.exact_epsilon, charge.exact_delta)
+
+
+def _composition(spec: StreamSpec, ledger: Ledger, mu: Fraction | None) -> dict[str, Any]:
     total = ledger.total()
     return {
-        "theorem": _sum_of(ledger.entries),
-        "concurrent": "mechanisms run at the same time on input that may depend on all their releases: Henzinger, "
-        "Safavi, Vadhan, Concurrent Composition for Differentially Private Continual Mechanisms; for linear "
-        "mechanisms directly, factorization-counting 1.4 and 3.2",
+        "theorem": _sum_of(ledger.entries) if mu is None else _BY_THE_CURVE,
+        "concurrent": _CONCURRENT if mu is None else "no other mechanism of this stream reads the events",
+        "mu": None if mu is None else {"exact": str(mu), "value": float_up(mu)},
         "sum": {
             "epsilon": None if ledger.cost.epsilon is None else str(ledger.cost.epsilon),
-            "rho": str(ledger.cost.rho),
+            "rho": str(ledger.cost.rho) if mu is None else None,
             "delta": str(ledger.cost.delta),
         },
         "total": None if total is None else _guarantee(total),
@@ -193,17 +220,38 @@ def _sum_of(entries: Sequence[Entry]) -> str:
     return "rho adds up (zCDP), a pure epsilon as epsilon^2/2, and is converted once: price-of-continual-release 2.1"
 
 
-def _conversions(spec: StreamSpec, ledger: Ledger) -> list[ApproxDP]:
-    """For each delta the smallest epsilon that follows from the guarantee or from the sum of what is paid."""
-    cost, adversary = ledger.cost, spec.guarantee.adversary
-    known: list[Guarantee] = [spec.guarantee]
+def _conversions(spec: StreamSpec, ledger: Ledger, mu: Fraction | None) -> list[ApproxDP]:
+    """For each delta the smallest epsilon that follows from the guarantee or from what is paid."""
+    promise, adversary = spec.guarantee, spec.guarantee.adversary
+    found: list[ApproxDP] = []
+    for delta in _deltas(promise):
+        if isinstance(promise, ApproxDP) and delta == promise.exact_delta and ledger.spent == 1:
+            found.append(promise)  # as it was given: there and back through mu or rho is not the same to the last bit
+            continue
+        pairs = [pair for one in (promise, *_paid(ledger, adversary)) for pair in _implied(one, [delta])]
+        if mu is not None:
+            epsilon = max(epsilon_of_mu(mu, delta), SMALLEST_FLOAT)
+            pairs.append(ApproxDP(epsilon, delta, adversary=adversary, force=True))
+        found += [min(pairs, key=lambda pair: pair.exact_epsilon)] if pairs else []
+    return found
+
+
+def _deltas(promise: Guarantee) -> list[Fraction]:
+    """The promised one is always among them, in place of the one that prints like it: 1e-9 is not quite 1/10^9."""
+    if not isinstance(promise, ApproxDP):
+        return list(_DELTAS)
+    others = (delta for delta in _DELTAS if float(delta) != float(promise.exact_delta))
+    return sorted((promise.exact_delta, *others), reverse=True)
+
+
+def _paid(ledger: Ledger, adversary: Adversary) -> Iterator[Guarantee]:
+    """What is paid, added up in rho and, where there is one, in epsilon."""
+    cost = ledger.cost
     for amount, alone, with_delta in ((cost.rho, ZCDP, ApproxZCDP), (cost.epsilon, PureDP, ApproxDP)):
         if amount and cost.delta:
-            known.append(with_delta(amount, cost.delta, adversary=adversary, force=True))
+            yield with_delta(amount, cost.delta, adversary=adversary, force=True)
         elif amount:
-            known.append(alone(amount, adversary=adversary))
-    implied = ([pair for one in known for pair in _implied(one, [delta])] for delta in _DELTAS)
-    return [min(pairs, key=lambda pair: pair.exact_epsilon) for pairs in implied if pairs]
+            yield alone(amount, adversary=adversary)
 
 
 def _implied(guarantee: Guarantee, deltas: Sequence[Fraction]) -> Iterator[ApproxDP]:
