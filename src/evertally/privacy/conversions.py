@@ -93,13 +93,16 @@ def gaussian_mu(epsilon: Number, delta: Number) -> Fraction:
     (0.236704, 1.15)
     """
     e, d = positive(epsilon, "epsilon"), probability(delta, "delta")
+    by_rho = pure_epsilon_of_rho(rho_of_epsilon_delta(e, d))  # always enough
+    if e > 10**9:
+        return by_rho
     # The point that the search finds is not certified: it lies within 2^-60 of the sign change, if all went well.
     mu, below = round_down(root_of(lambda mu: _over_delta(mu, ball(e), d))), 1 - Fraction(1, 2**52)
     for _ in range(8):
         if _surely_within(mu, e, d):
             return mu
         mu, below = mu * below, below * below
-    return pure_epsilon_of_rho(rho_of_epsilon_delta(e, d))  # sqrt(2 rho), which is always enough: epsilon is absurd
+    return by_rho
 
 
 def epsilon_of_mu(mu: Number, delta: Number) -> Fraction:
