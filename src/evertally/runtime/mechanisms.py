@@ -7,7 +7,7 @@ from typing import Any
 
 from evertally.contract import restore
 from evertally.errors import ConfigurationError, EvertallyError, StateError
-from evertally.noise import Key
+from evertally.noise import Key, NoiseKey
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.stream import Stream
 
@@ -44,6 +44,22 @@ def _options(spec: StreamSpec, query: QuerySpec) -> dict[str, Any]:
     if spec.max_events_per_tick is not None and query.record.rests_on_rate(query.mechanism):
         options["max_events_per_tick"] = spec.max_events_per_tick
     return options
+
+
+def twins(mechanisms: Mechanisms, key: NoiseKey | None = None) -> Mechanisms:
+    """The same mechanisms before their first tick, with all that was settled for them; without a key, under one
+    that is thrown away.
+
+    To be asked about mechanism, charge and error: they have seen nothing, so that no answer can depend on data.
+    """
+    return {name: _twin(name, mechanism, key) for name, mechanism in mechanisms.items()}
+
+
+def _twin(name: str, mechanism: Any, key: NoiseKey | None) -> Any:
+    made = type(mechanism)(**mechanism._options, key=key, **_FENCED)
+    if (made.charge, made._address) != (mechanism.charge, mechanism._address):
+        raise StateError(f"query {name!r}: its options do not lead to the mechanism that runs; please report it")
+    return made
 
 
 def restored(spec: StreamSpec, key: Key, snapshots: Mapping[str, bytes]) -> Mechanisms:
