@@ -14,15 +14,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from release_stream import spec_of_all_kinds
 from typer.testing import CliRunner
+from visit_stream import WriteSpec
 
 from evertally.cli.app import app
 from evertally.cli.audit import plans_of_spec
 from evertally.errors import StateError
+from evertally.noise import simulation
 from evertally.runtime import StreamSpec, certificate, load_spec, plan, run
 from evertally.runtime.live import Live
-from evertally.runtime.mechanisms import build
+from evertally.runtime.mechanisms import build, twins
 from evertally.runtime.opening import opened
+from evertally.runtime.plan import plan_of
 from evertally.runtime.standing import standing
 from evertally.service.about import About
 
@@ -110,6 +114,12 @@ def test_the_ways_and_the_audit_are_of_what_runs(begun: StreamSpec) -> None:
     (steps,) = plans_of_spec(begun.path, "short", 0).values()
     report = steps[0].run()
     assert "sqrt" in report.mechanism
+
+
+def test_every_kind_has_a_twin_that_says_what_it_says(write_spec: WriteSpec) -> None:
+    spec = spec_of_all_kinds(write_spec)
+    made = build(spec, simulation(3))
+    assert plan_of(spec, twins(made)) == plan_of(spec, made)
 
 
 def test_a_new_stream_has_the_whole_promise(begun: StreamSpec) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -56,7 +57,10 @@ def twins(mechanisms: Mechanisms, key: NoiseKey | None = None) -> Mechanisms:
 
 
 def _twin(name: str, mechanism: Any, key: NoiseKey | None) -> Any:
-    made = type(mechanism)(**mechanism._options, key=key, **_FENCED)
+    kind = type(mechanism)
+    # Through text, as a snapshot keeps them: some are read otherwise than they are kept.
+    kept = json.loads(json.dumps({of: mechanism._encoded(of, value) for of, value in mechanism._options.items()}))
+    made = kind(**{of: kind._decoded(of, value) for of, value in kept.items()}, key=key, **_FENCED)
     if (made.charge, made._address) != (mechanism.charge, mechanism._address):
         raise StateError(f"query {name!r}: its options do not lead to the mechanism that runs; please report it")
     return made
