@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,9 @@ from evertally.errors import ConfigurationError
 from evertally.kinds import Kind, find, known
 from evertally.kinds.query_table import a
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
-from evertally.runtime import QuerySpec, StreamSpec, load_spec
-from evertally.runtime.mechanisms import build
-from evertally.statistics.column_options import is_question
+from evertally.runtime import load_spec
+from evertally.runtime.mechanisms import twins
+from evertally.runtime.standing import standing
 
 _DEFAULTS: dict[str, Any] = {"categories": 3, "lower": 0.0, "upper": 1.0}  # of options that a kind needs
 _NOT_NEEDED = {"name", "kind", "column"}  # there is no spec, and no input
@@ -100,36 +99,23 @@ def _missing(kind: Kind) -> list[str]:
 
 
 def plans_of_spec(path: Path, effort: Effort, seed: int) -> dict[str, list[Step]]:
-    """The queries of a spec, each with its share of the guarantee, and all of them together. No file but the spec is
-    touched."""
-    spec = _settled(load_spec(path))
+    """The queries of a spec, each with its share of the guarantee, and all of them together, as the stream runs them if
+    it has run. The games have keys of their own and see no data of the stream."""
+    spec = load_spec(path)
+    # Chosen and calibrated once: games make thousands of them.
+    made = standing(spec)
 
     def one(name: str) -> Factory:
-        return lambda key: build(spec, key)[name]  # type: ignore[arg-type]
+        return lambda key: twins({name: made[name]}, key)[name]
 
     plans = {query.name: plan(one(query.name), effort, seed=seed) for query in spec.queries}
     if len(plans) > 1:
         plans[f"{spec.name} (all queries)"] = together_plan(
-            lambda key: Together(build(spec, key), spec.guarantee, spec.horizon),  # type: ignore[arg-type]
+            lambda key: Together(twins(made, key), spec.guarantee, spec.horizon),
             effort,
             seed=seed,
         )
     return plans
-
-
-def _settled(spec: StreamSpec) -> StreamSpec:
-    """The spec with what its queries on column sums have chosen and calibrated: games make thousands of them."""
-    made = build(spec, None)
-
-    def settled(query: QuerySpec) -> QuerySpec:
-        mechanism = made[query.name]
-        if not is_question(mechanism):
-            return query
-        chosen = {} if query.mechanism == "sparse" else {"mechanism": mechanism.mechanism}
-        numbers = {"calibration": mechanism._options["calibration"]}
-        return replace(query, parameters={**query.parameters, **chosen, **numbers})
-
-    return replace(spec, queries=tuple(settled(query) for query in spec.queries))
 
 
 def audit(plans: Mapping[str, Sequence[Step]], picture: Path | None) -> bool:

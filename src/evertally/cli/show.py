@@ -19,11 +19,11 @@ from evertally.planner import ranking_of
 from evertally.runtime import Plan, PlannedQuery, Step, StreamSpec
 from evertally.runtime.affordable import Wanted
 from evertally.runtime.clock import duration
-from evertally.runtime.mechanisms import build
 from evertally.runtime.plan import only_above
 from evertally.runtime.releases import entries, pack, unpack
 from evertally.runtime.spec import QuerySpec, check_runnable, check_servable
 from evertally.runtime.spec.network import shown_host
+from evertally.runtime.standing import standing
 
 _LONGEST_SHOWN = 60
 _NO_BOUND = 2**60  # an end of an interval that is further away is none
@@ -156,8 +156,9 @@ def plan_table(spec: StreamSpec, plan: Plan) -> None:
 
 
 def ways_tables(spec: StreamSpec) -> None:
-    """Every way to release each query, ranked: what "auto" takes is the first."""
-    for name, mechanism in build(spec, key=None).items():
+    """Every way to release each query, ranked: what "auto" takes is the first. A stream that has run stays with what it
+    began with."""
+    for name, mechanism in standing(spec).items():
         print(f"{name}: {mechanism.mechanism} is taken\n{ranking_of(mechanism)}\n")
 
 

@@ -1,6 +1,7 @@
 """The guarantee certificate: what a stream promises, to whom, for how long and by which theorems, for the files.
 
-It is made from the spec and from the mechanisms that the spec asks for, before or after any data; all of it is public.
+It is made from the spec and from the mechanisms that the stream runs on (before its first tick: that the spec asks
+for), and depends on no data; all of it is public.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from evertally.privacy._exact import SMALLEST_FLOAT, float_up
 from evertally.privacy.conversions import epsilon_of_mu, gaussian_mu
 from evertally.privacy.ledger import Entry
 from evertally.runtime.clock import FIRST_SERVE, duration
-from evertally.runtime.mechanisms import Mechanisms, build
+from evertally.runtime.mechanisms import Mechanisms
 from evertally.runtime.plan import PlannedQuery, about_intervals, only_above, plan_of, warnings_of
 from evertally.runtime.protected import declared_facts, hidden, neighbours_meaning, not_hidden, unit_of
 from evertally.runtime.spec import QuerySpec, StreamSpec
+from evertally.runtime.standing import standing
 
 FORMAT = 1
 _DELTAS = tuple(Fraction(1, 10**power) for power in (3, 4, 5, 6, 7, 8, 9, 10, 12))
@@ -41,8 +43,12 @@ _BY_THE_CURVE = (
 
 
 def certificate(spec: StreamSpec) -> dict[str, Any]:
-    """What a privacy engineer files: every number comes from the objects that release, exact ones as text too."""
-    mechanisms = build(spec, key=None)
+    """What a privacy engineer files. Of a stream that has run it needs the key, to read what that runs on."""
+    return certificate_of(spec, standing(spec))
+
+
+def certificate_of(spec: StreamSpec, mechanisms: Mechanisms) -> dict[str, Any]:
+    """The certificate of mechanisms that exist: every number comes from them, exact ones as text too."""
     planned = plan_of(spec, mechanisms)
     ledger = _ledger(spec, mechanisms)
     return {

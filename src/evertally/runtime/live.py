@@ -14,14 +14,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 from evertally.errors import StateError
+from evertally.runtime.certificate import certificate_of
 from evertally.runtime.input.batches import decode, encode
 from evertally.runtime.input.envelope import BatchRefused
 from evertally.runtime.input.sources import Batch
 from evertally.runtime.input.tick_events import TickEvents, split_by_tick
 from evertally.runtime.opening import anchored, opened
+from evertally.runtime.plan import Plan, plan_of
 from evertally.runtime.releases import TickRelease
 from evertally.runtime.spec import StreamSpec, check_servable
 from evertally.runtime.state.store import Cursor, Entry
@@ -116,6 +118,12 @@ class Live(Secret):
         if self.spec.clock.close == "wall":
             self._latest = max(self._latest, self.spec.clock.open_tick(self.now()))
         return max(self.released + 1, self._latest)
+
+    def described(self) -> tuple[Plan, dict[str, Any]]:
+        """Plan and certificate of the mechanisms that run here. May be called from any thread: twins of them are asked,
+        made from options that never change."""
+        twins = self._machine.twins()
+        return plan_of(self.spec, twins), certificate_of(self.spec, twins)
 
     def now(self) -> int:
         """The wall clock in microseconds since 1970."""

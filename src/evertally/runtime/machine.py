@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from evertally.noise import Key
-from evertally.runtime.mechanisms import Mechanisms, build, restored
+from evertally.runtime.mechanisms import Mechanisms, build, restored, twins
 from evertally.runtime.releases import TickRelease, pack
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.runtime.state.store import LedgerRow
@@ -71,6 +71,10 @@ class Machine(Secret):
         machine = Machine(spec, self._mechanisms)
         machine.tick = self.tick
         return machine
+
+    def twins(self) -> Mechanisms:
+        """What runs here, to be asked about it: without its key and its state."""
+        return twins(self._mechanisms)
 
     def ledger(self) -> list[LedgerRow]:
         """What each query may cost, and from where it draws its noise, as the store keeps it."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from evertally.contract import restore
 from evertally.errors import ConfigurationError, EvertallyError, StateError
-from evertally.noise import Key
+from evertally.noise import Key, NoiseKey
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.stream import Stream
 
@@ -44,6 +45,25 @@ def _options(spec: StreamSpec, query: QuerySpec) -> dict[str, Any]:
     if spec.max_events_per_tick is not None and query.record.rests_on_rate(query.mechanism):
         options["max_events_per_tick"] = spec.max_events_per_tick
     return options
+
+
+def twins(mechanisms: Mechanisms, key: NoiseKey | None = None) -> Mechanisms:
+    """The same mechanisms before their first tick, with all that was settled for them; without a key, under one
+    that is thrown away.
+
+    To be asked about mechanism, charge and error: they have seen nothing, so that no answer can depend on data.
+    """
+    return {name: _twin(name, mechanism, key) for name, mechanism in mechanisms.items()}
+
+
+def _twin(name: str, mechanism: Any, key: NoiseKey | None) -> Any:
+    kind = type(mechanism)
+    # Through text, as a snapshot keeps them: some are read otherwise than they are kept.
+    kept = json.loads(json.dumps({of: mechanism._encoded(of, value) for of, value in mechanism._options.items()}))
+    made = kind(**{of: kind._decoded(of, value) for of, value in kept.items()}, key=key, **_FENCED)
+    if (made.charge, made._address) != (mechanism.charge, mechanism._address):
+        raise StateError(f"query {name!r}: its options do not lead to the mechanism that runs; please report it")
+    return made
 
 
 def restored(spec: StreamSpec, key: Key, snapshots: Mapping[str, bytes]) -> Mechanisms:

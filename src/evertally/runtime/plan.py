@@ -7,15 +7,16 @@ from typing import Any
 
 from evertally.kinds import Discovery
 from evertally.privacy import Guarantee
-from evertally.runtime.mechanisms import Mechanisms, build
+from evertally.runtime.mechanisms import Mechanisms
 from evertally.runtime.spec import QuerySpec, StreamSpec
+from evertally.runtime.standing import standing
 from evertally.statistics.column_options import is_question
 
 
 @dataclass(frozen=True)
 class PlannedQuery:
-    """One query: the noise that was chosen for it, what it pays, and its error at the last tick of the plan; the
-    largest standard deviation of all ticks up to there is `worst_stddev`.
+    """One query: the noise that was chosen for it, what it pays of what it was given (`promised`), and its error at the
+    last tick of the plan; the largest standard deviation of all ticks up to there is `worst_stddev`.
 
     Where the error depends on the data (a mean's does, on the number of events) none is known beforehand, and releases
     carry an interval. Partitions and selections have a bound and no standard deviation. A bound is infinite where
@@ -29,6 +30,7 @@ class PlannedQuery:
     numbers: int | None
     mechanism: str
     exactness: str
+    promised: Guarantee
     charge: Guarantee
     stddev: float | None
     error_bound: float | None
@@ -53,8 +55,9 @@ class Plan:
 
 
 def plan(spec: StreamSpec, ticks: int | None = None) -> Plan:
-    """Builds the mechanisms (with a key that is thrown away) and asks them. No key file or input is touched."""
-    return plan_of(spec, build(spec, key=None), ticks)
+    """Asks the mechanisms that the stream runs on, or, before its first tick, new ones with a key that is thrown away.
+    Nothing is written; the key is read only if there is a state."""
+    return plan_of(spec, standing(spec), ticks)
 
 
 def plan_of(spec: StreamSpec, mechanisms: Mechanisms, ticks: int | None = None) -> Plan:
@@ -72,6 +75,7 @@ def plan_of(spec: StreamSpec, mechanisms: Mechanisms, ticks: int | None = None) 
                 numbers=record.result.numbers(query.parameters),
                 mechanism=mechanism.mechanism,
                 exactness=mechanism.exactness,
+                promised=mechanism.guarantee,
                 charge=mechanism.charge,
                 stddev=None if record.error_later else mechanism.stddev(at),
                 error_bound=bound,

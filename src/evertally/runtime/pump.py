@@ -24,6 +24,7 @@ from evertally.runtime.input.feeds import Feed
 from evertally.runtime.input.folder import Unread
 from evertally.runtime.input.sources import Batch
 from evertally.runtime.live import Live, Receipt
+from evertally.runtime.plan import Plan
 from evertally.runtime.releases import TickRelease
 from evertally.secret import Secret
 
@@ -116,6 +117,10 @@ class Pump(Secret):
     def ended(self) -> bool:
         """Whether the last tick is published."""
         return self._live.last_tick is not None and self.published >= self._live.last_tick
+
+    def described(self) -> tuple[Plan, dict[str, Any]]:
+        """Plan and certificate of what runs. May be called from any thread."""
+        return self._live.described()
 
     def submit(self, batch_id: str, batch: Batch, size: int) -> Future[Receipt]:
         """A batch of `size` bytes; the receipt comes when it is durable. Raises Busy or Stopped."""

@@ -1,4 +1,4 @@
-"""What is public about a stream before any data: its promise, its plan, its ledger, its spec."""
+"""What is public about a stream and depends on no data: its promise, its plan, its ledger, its spec."""
 
 from __future__ import annotations
 
@@ -6,24 +6,23 @@ import datetime as dt
 from fractions import Fraction
 from typing import Any
 
-from evertally.runtime.certificate import certificate, plain_words
+from evertally.runtime.certificate import plain_words
 from evertally.runtime.clock import Clock
-from evertally.runtime.plan import Plan, plan
+from evertally.runtime.plan import Plan
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.service import answers
 
 
 class About:
-    """The public side of one spec. The plan is made once: it does not depend on data."""
+    """The public side of one stream. Plan and certificate are those of the mechanisms that run (`Live.described`), made
+    once: they do not depend on data."""
 
-    def __init__(self, spec: StreamSpec) -> None:
-        self._spec = spec
-        self._plan: Plan = plan(spec)
+    def __init__(self, spec: StreamSpec, plan: Plan, certificate: dict[str, Any]) -> None:
+        self._spec, self._plan, self.certificate = spec, plan, certificate
         self._planned = list(zip(spec.queries, self._plan.queries, strict=True))
         self._spent = sum((query.share for query in spec.queries), Fraction(0))
         self._public = {name: getattr(spec, name) for name in answers.PublicStream.model_fields}
         self._public |= {"clock": _clock(spec.clock), "unit": spec.protects}
-        self.certificate: dict[str, Any] = certificate(spec)
 
     def stream(self, released: int, next_release: str | None, ended: bool) -> answers.AboutStream:
         spec, horizon = self._spec, self._spec.last_tick
@@ -60,7 +59,7 @@ class About:
             answers.LedgerEntry(
                 query=query.name,
                 share=str(query.share),
-                promised=str(spec.guarantee if query.takes_whole(spec.guarantee) else spec.shared.share(query.share)),
+                promised=str(planned.promised),
                 charge=str(planned.charge),
                 amounts=answers.Amounts.model_validate(planned.charge),
             )

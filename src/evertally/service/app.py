@@ -38,7 +38,7 @@ def create_app(pump: Pump, history: History, spec: StreamSpec, tokens: TokenFile
         pump=pump,
         history=history,
         doorman=Doorman(tokens, public=spec.serve.public, requests_per_second=spec.serve.requests_per_second),
-        about=About(spec),
+        about=About(spec, *pump.described()),
         metrics=Metrics(spec, pump, history),
         live_events=LiveEvents(spec, pump, history, workers),
         workers=workers,

@@ -106,10 +106,15 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def connect_to_read(path: Path) -> sqlite3.Connection:
-    """A connection that cannot write."""
+def connect_to_read(path: Path, *, alone: bool = False) -> sqlite3.Connection:
+    """A connection that cannot write. `alone`: the file may lie still; then none is made beside it either.
+
+    A log beside it means that it is open, or was not closed, and has to be read with it. Who begins to write meanwhile
+    writes there; should the file itself change under the reader, seals and macs do not fit.
+    """
+    still = alone and not Path(f"{path}-wal").exists()
     with translated(path):
-        address = f"{path.absolute().as_uri()}?mode=ro"
+        address = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if still else ''}"
         return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
 
 

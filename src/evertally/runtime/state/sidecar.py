@@ -24,6 +24,10 @@ from evertally.secret import Secret
 NO_CHAIN = "0" * 64
 
 
+class AnotherSpec(StateError):
+    """Key or state belong to another spec."""
+
+
 @dataclass(frozen=True)
 class Mark:
     """How far a stream has come: the number of times it was opened, its last tick, the hash of all it released."""
@@ -55,7 +59,7 @@ class Sidecar(Secret):
         if not genuine:
             raise StateError(f"{self.path} is damaged or belongs to another key; bring the right one back")
         if fields["spec"] != self._spec_digest:
-            raise StateError(
+            raise AnotherSpec(
                 f"the key {self._key_file} is bound to another spec (stream {fields['stream']!r}). One key serves one "
                 "spec: the same noise under two would cancel out. Undo the change of the spec, or start a new stream "
                 "with new key, state and output files"

@@ -31,7 +31,7 @@ from evertally.runtime.releases import TickRelease, compressed, decompressed
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state import database
 from evertally.runtime.state.retention import drop_statements, thinned_through
-from evertally.runtime.state.sidecar import NO_CHAIN, Mark, Sidecar
+from evertally.runtime.state.sidecar import NO_CHAIN, AnotherSpec, Mark, Sidecar
 from evertally.secret import Secret
 
 LedgerRow = tuple[str, str, str, str]  # query, share, charge, fingerprint of its noise
@@ -373,7 +373,7 @@ class Store(Secret):
             )
         fields: dict[str, Any] = json.loads(row[0])
         if fields["spec"] != self._spec.digest:
-            raise StateError(f"{self._path} belongs to another spec; a running stream's spec cannot be changed")
+            raise AnotherSpec(f"{self._path} belongs to another spec; a running stream's spec cannot be changed")
         run = fields.pop("run")
         return Head(**fields, run=None if run is None else RunInProgress(**run))
 
