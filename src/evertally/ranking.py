@@ -40,6 +40,7 @@ class Way:
     name: str
     charge: Guarantee | None
     score: float = math.inf  # what ways are ranked by
+    tie: float = math.inf  # and where scores are the same
     expect: Number | None = field(default=None, repr=False, compare=False)  # where it is not the score
     promise: Number | None = field(default=None, repr=False, compare=False)
     guess: Number | None = field(default=None, repr=False, compare=False)  # where it differs from the promise
@@ -104,7 +105,7 @@ class Ranking(Sequence[Way]):
     def __init__(self, ways: Iterable[Way], notes: Callable[[], Sequence[str]] = tuple) -> None:
         self._notes = notes
         # What looks best on a guess must not be what is taken: ways without a bound come after all others.
-        self._ways = sorted(ways, key=lambda way: (way.refused != "", way.by_name, way.open != "", way.score))
+        self._ways = sorted(ways, key=lambda way: (way.refused != "", way.by_name, way.open != "", way.score, way.tie))
 
     @overload
     def __getitem__(self, index: int) -> Way: ...

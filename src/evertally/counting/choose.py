@@ -73,7 +73,7 @@ def _way(name: str, charge: Charge, setting: Setting, beta: float) -> Way:
     return Way(
         name=name,
         charge=charge,
-        score=_worst(model),
+        score=worst_of(model),
         expect=lambda: error(0.5),
         promise=lambda: error(beta),
         memory=PROCESSES[name].memory(setting),
@@ -97,9 +97,11 @@ def misfit(name: str, charge: Charge, setting: Setting) -> str | None:
     """Why a process cannot be used, or None."""
     process = PROCESSES[name]
     if process.bounded and setting.horizon is None:
-        return f'mechanism "{name}" needs a horizon; without one use "bank-open" or "epoch-tree"'
+        other = "epoch-blocks" if isinstance(charge, PureDP) else "bank-open"
+        return f'mechanism "{name}" needs a horizon; without one use "{other}" or "epoch-tree"'
     if not process.bounded and setting.horizon is not None:
-        return f'mechanism "{name}" is for streams without a horizon; with one use "bank", "pure-blocks" or "tree"'
+        told = "pure-blocks" if isinstance(charge, PureDP) else "bank"
+        return f'mechanism "{name}" is for streams without a horizon; with one use "{told}" or "tree"'
     if not process.pure and isinstance(charge, PureDP):
         return f'mechanism "{name}" has Gaussian noise, which is never pure; use a zCDP or (epsilon, delta) guarantee'
     if name == "pure-blocks" and isinstance(charge, ZCDP):
@@ -107,9 +109,9 @@ def misfit(name: str, charge: Charge, setting: Setting) -> str | None:
     if name == "epoch-blocks" and isinstance(charge, ZCDP):
         return 'mechanism "epoch-blocks" has Laplace noise, for pure budgets; with this one use "bank-open"'
     if name == "sqrt" and (setting.horizon or 0) > LONGEST_SQRT:
-        return f'mechanism "sqrt" takes horizons up to {LONGEST_SQRT}; use "tree"'
+        return f'mechanism "sqrt" takes horizons up to {LONGEST_SQRT}; use "bank" or "honaker"'
     if name == "bank" and (setting.horizon or 0) > LONGEST_BANK:
-        return f'mechanism "bank" takes horizons up to {LONGEST_BANK}; use "tree"'
+        return f'mechanism "bank" takes horizons up to {LONGEST_BANK}; use "honaker"'
     needed = process.memory(setting)
     if needed > setting.memory_limit:
         return (
@@ -133,7 +135,8 @@ def estimated(choice: Choice, setting: Setting) -> NoiseProcess | SquareRoot:
     return SquareRoot(choice.charge, setting.for_process("sqrt").change, setting.horizon or 1)
 
 
-def _worst(model: NoiseProcess | SquareRoot) -> float:
+def worst_of(model: NoiseProcess | SquareRoot) -> float:
+    """The largest standard deviation of any tick; without a horizon of those around tick 2^16."""
     if isinstance(model, WithoutEnd):
         return model.worst_in(COMPARED_AT.bit_length() - 1).stddev
     return model.worst().stddev
