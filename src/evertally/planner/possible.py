@@ -21,6 +21,7 @@ from evertally.statistics.workload_options import Weighing
 # What is compared: all that is told how long a stream will be, and all that goes on for ever.
 _TOLD = tuple(name for name, process in PROCESSES.items() if process.bounded)
 _NOT_TOLD = tuple(name for name, process in PROCESSES.items() if not process.bounded)
+_NOTHING = 0.5  # noise of so small a standard deviation mostly rounds to 0: ratios of it mean nothing
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,8 @@ def with_floors(ways: Sequence[Way], made: Any) -> list[Way]:
     setting = counting(made)
     if setting is None:
         return list(ways)
-    from evertally.theory.count_floors import count_floor, mu_above  # research formulas, which a stream does not wait for
+    # research formulas, which a stream does not wait for
+    from evertally.theory.count_floors import count_floor, mu_above
 
     contribution = made.contribution
     both_ways = 2 if contribution.signed and made.neighbours is Neighbours.REPLACE else 1
@@ -93,7 +95,7 @@ def with_floors(ways: Sequence[Way], made: Any) -> list[Way]:
     def floor(way: Way) -> float | None:
         if way.survey is None or isinstance(way.charge, PureDP) or way.charge is None:
             return None
-        if moved < mu_above(way.charge):
+        if moved < mu_above(way.charge) * (1 - 1e-6):  # which lies a hair above the truth
             return None
         return count_floor(setting.horizon or SOMEWHERE, way.charge, moved)
 
@@ -116,7 +118,7 @@ def notes_on(ways: Sequence[Way], made: Any) -> list[str]:
 
 def price_of(made: Any) -> Price | None:
     """The price of not knowing the horizon (without one: of not knowing that it would be 2^16); None where no process
-    fits, past the last tick of "bank-open" (2^30), or where it is no running count."""
+    fits, past the last tick of "bank-open" (2^30), where there is hardly any noise, or for other than counts."""
     setting = counting(made)
     if setting is None:
         return None
@@ -125,7 +127,7 @@ def price_of(made: Any) -> Price | None:
         return None
     told = _best(_TOLD, made.guarantee, replace(setting, horizon=ticks), ticks)
     not_told = _best(_NOT_TOLD, made.guarantee, replace(setting, horizon=None), ticks)
-    if told is None or not_told is None:
+    if told is None or not_told is None or not_told[0] < _NOTHING:
         return None
     from evertally.theory.count_floors import open_ratio
 

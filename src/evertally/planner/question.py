@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from evertally.contract.parts import check_beta
+from evertally.counting.bank import LONGEST_BANK
 from evertally.counting.choose import rank
 from evertally.errors import ConfigurationError
 from evertally.histogram.tasks import SOMEWHERE, Task
@@ -96,7 +97,7 @@ class Plan(Ranking):
         """
         check_beta(beta)
         ask, like = self._question, self._question.options["horizon"]
-        return longest_horizon(like, error, lambda ticks: ask.bound(beta, horizon=ticks, **self._name))
+        return longest_horizon(like, error, lambda ticks: ask.bound(beta, horizon=ticks, **self._name), [LONGEST_BANK])
 
     @property
     def _name(self) -> dict[str, str]:
