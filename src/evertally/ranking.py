@@ -48,6 +48,7 @@ class Way:
     tier: str = "exact"
     open: str = ""
     refused: str = ""
+    nearly: bool = False  # refused, but by a limit or a range alone: horizon and budget fit
     by_name: bool = False
     survey: Callable[[], tuple[float | None, float]] | None = field(default=None, repr=False, compare=False)
     floor: float | None = None
@@ -131,7 +132,9 @@ class Ranking(Sequence[Way]):
     def best(self) -> Way:
         """What "auto" takes; refused, with all reasons, where nothing fits."""
         if not self.fitting:
-            raise ConfigurationError("; ".join(self.reasons))
+            # What a limit or a range stands in the way of first: there is something to do about it.
+            near = [way.refused for way in self._ways if way.nearly]
+            raise ConfigurationError("; ".join(dict.fromkeys([*near, *self.reasons])))
         return self._ways[0]
 
     @cached_property

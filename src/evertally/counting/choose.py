@@ -60,12 +60,12 @@ def rank(guarantee: Guarantee, setting: Setting, mechanism: str = "auto", beta: 
 def _way(name: str, charge: Charge, setting: Setting, beta: float) -> Way:
     reason = misfit(name, charge, setting)
     if reason is not None:
-        return Way(name=name, charge=charge, refused=reason)
+        return Way(name=name, charge=charge, refused=reason, nearly=_unfit(name, charge, setting) is None)
     choice, at = Choice(name, charge), COMPARED_AT if setting.horizon is None else None
     try:
         model = estimated(choice, setting)
     except ConfigurationError as refusal:  # a noise scale out of range; another process may have one in range
-        return Way(name=name, charge=charge, refused=f'mechanism "{name}": {refusal}')
+        return Way(name=name, charge=charge, refused=f'mechanism "{name}": {refusal}', nearly=True)
 
     def error(beta: float) -> float:
         return path_bound(model_of(choice, setting), of_column(beta, setting.columns), at)
@@ -93,8 +93,8 @@ def build(choice: Choice, setting: Setting, source: Source) -> NoiseProcess:
     return PROCESSES[name].build(choice.charge, setting.for_process(name), source)
 
 
-def misfit(name: str, charge: Charge, setting: Setting) -> str | None:
-    """Why a process cannot be used, or None."""
+def _unfit(name: str, charge: Charge, setting: Setting) -> str | None:
+    """Why a process is not for this horizon or this budget, or None."""
     process = PROCESSES[name]
     if process.bounded and setting.horizon is None:
         other = "epoch-blocks" if isinstance(charge, PureDP) else "bank-open"
@@ -112,6 +112,15 @@ def misfit(name: str, charge: Charge, setting: Setting) -> str | None:
         return f'mechanism "sqrt" takes horizons up to {LONGEST_SQRT}; use "bank" or "honaker"'
     if name == "bank" and (setting.horizon or 0) > LONGEST_BANK:
         return f'mechanism "bank" takes horizons up to {LONGEST_BANK}; use "honaker"'
+    return None
+
+
+def misfit(name: str, charge: Charge, setting: Setting) -> str | None:
+    """Why a process cannot be used, or None."""
+    unfit = _unfit(name, charge, setting)
+    if unfit is not None:
+        return unfit
+    process = PROCESSES[name]
     needed = process.memory(setting)
     if needed > setting.memory_limit:
         return (
