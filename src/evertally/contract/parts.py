@@ -179,5 +179,5 @@ class Blueprint:
 
 
 def check_beta(beta: Any) -> None:
-    if isinstance(beta, bool) or not isinstance(beta, Real) or not 0 < beta < 1:
+    if isinstance(beta, bool) or not isinstance(beta, Real) or not 0 < float(beta) < 1:
         raise ConfigurationError("beta is a probability: a number between 0 and 1")
