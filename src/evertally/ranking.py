@@ -40,6 +40,7 @@ class Way:
     name: str
     charge: Guarantee | None
     score: float = math.inf  # what ways are ranked by
+    tie: float = math.inf  # and where scores are the same
     expect: Number | None = field(default=None, repr=False, compare=False)  # where it is not the score
     promise: Number | None = field(default=None, repr=False, compare=False)
     guess: Number | None = field(default=None, repr=False, compare=False)  # where it differs from the promise
@@ -47,6 +48,7 @@ class Way:
     tier: str = "exact"
     open: str = ""
     refused: str = ""
+    nearly: bool = False  # refused, but by a limit or a range alone: horizon and budget fit
     by_name: bool = False
     survey: Callable[[], tuple[float | None, float]] | None = field(default=None, repr=False, compare=False)
     floor: float | None = None
@@ -104,7 +106,7 @@ class Ranking(Sequence[Way]):
     def __init__(self, ways: Iterable[Way], notes: Callable[[], Sequence[str]] = tuple) -> None:
         self._notes = notes
         # What looks best on a guess must not be what is taken: ways without a bound come after all others.
-        self._ways = sorted(ways, key=lambda way: (way.refused != "", way.by_name, way.open != "", way.score))
+        self._ways = sorted(ways, key=lambda way: (way.refused != "", way.by_name, way.open != "", way.score, way.tie))
 
     @overload
     def __getitem__(self, index: int) -> Way: ...
@@ -130,7 +132,9 @@ class Ranking(Sequence[Way]):
     def best(self) -> Way:
         """What "auto" takes; refused, with all reasons, where nothing fits."""
         if not self.fitting:
-            raise ConfigurationError("; ".join(self.reasons))
+            # What a limit or a range stands in the way of first: there is something to do about it.
+            near = [way.refused for way in self._ways if way.nearly]
+            raise ConfigurationError("; ".join(dict.fromkeys([*near, *self.reasons])))
         return self._ways[0]
 
     @cached_property

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -178,5 +179,5 @@ class Blueprint:
 
 
 def check_beta(beta: Any) -> None:
-    if isinstance(beta, str) or not 0 < beta < 1:
-        raise ConfigurationError("beta is a probability between 0 and 1")
+    if isinstance(beta, bool) or not isinstance(beta, Real) or not 0 < float(beta) < 1:
+        raise ConfigurationError("beta is a probability: a number between 0 and 1")

@@ -60,12 +60,12 @@ def rank(guarantee: Guarantee, setting: Setting, mechanism: str = "auto", beta: 
 def _way(name: str, charge: Charge, setting: Setting, beta: float) -> Way:
     reason = misfit(name, charge, setting)
     if reason is not None:
-        return Way(name=name, charge=charge, refused=reason)
+        return Way(name=name, charge=charge, refused=reason, nearly=_unfit(name, charge, setting) is None)
     choice, at = Choice(name, charge), COMPARED_AT if setting.horizon is None else None
     try:
         model = estimated(choice, setting)
     except ConfigurationError as refusal:  # a noise scale out of range; another process may have one in range
-        return Way(name=name, charge=charge, refused=f'mechanism "{name}": {refusal}')
+        return Way(name=name, charge=charge, refused=f'mechanism "{name}": {refusal}', nearly=True)
 
     def error(beta: float) -> float:
         return path_bound(model_of(choice, setting), of_column(beta, setting.columns), at)
@@ -73,7 +73,7 @@ def _way(name: str, charge: Charge, setting: Setting, beta: float) -> Way:
     return Way(
         name=name,
         charge=charge,
-        score=_worst(model),
+        score=worst_of(model),
         expect=lambda: error(0.5),
         promise=lambda: error(beta),
         memory=PROCESSES[name].memory(setting),
@@ -93,13 +93,15 @@ def build(choice: Choice, setting: Setting, source: Source) -> NoiseProcess:
     return PROCESSES[name].build(choice.charge, setting.for_process(name), source)
 
 
-def misfit(name: str, charge: Charge, setting: Setting) -> str | None:
-    """Why a process cannot be used, or None."""
+def _unfit(name: str, charge: Charge, setting: Setting) -> str | None:
+    """Why a process is not for this horizon or this budget, or None."""
     process = PROCESSES[name]
     if process.bounded and setting.horizon is None:
-        return f'mechanism "{name}" needs a horizon; without one use "bank-open" or "epoch-tree"'
+        other = "epoch-blocks" if isinstance(charge, PureDP) else "bank-open"
+        return f'mechanism "{name}" needs a horizon; without one use "{other}" or "epoch-tree"'
     if not process.bounded and setting.horizon is not None:
-        return f'mechanism "{name}" is for streams without a horizon; with one use "bank", "pure-blocks" or "tree"'
+        told = "pure-blocks" if isinstance(charge, PureDP) else "bank"
+        return f'mechanism "{name}" is for streams without a horizon; with one use "{told}" or "tree"'
     if not process.pure and isinstance(charge, PureDP):
         return f'mechanism "{name}" has Gaussian noise, which is never pure; use a zCDP or (epsilon, delta) guarantee'
     if name == "pure-blocks" and isinstance(charge, ZCDP):
@@ -107,9 +109,18 @@ def misfit(name: str, charge: Charge, setting: Setting) -> str | None:
     if name == "epoch-blocks" and isinstance(charge, ZCDP):
         return 'mechanism "epoch-blocks" has Laplace noise, for pure budgets; with this one use "bank-open"'
     if name == "sqrt" and (setting.horizon or 0) > LONGEST_SQRT:
-        return f'mechanism "sqrt" takes horizons up to {LONGEST_SQRT}; use "tree"'
+        return f'mechanism "sqrt" takes horizons up to {LONGEST_SQRT}; use "bank" or "honaker"'
     if name == "bank" and (setting.horizon or 0) > LONGEST_BANK:
-        return f'mechanism "bank" takes horizons up to {LONGEST_BANK}; use "tree"'
+        return f'mechanism "bank" takes horizons up to {LONGEST_BANK}; use "honaker"'
+    return None
+
+
+def misfit(name: str, charge: Charge, setting: Setting) -> str | None:
+    """Why a process cannot be used, or None."""
+    unfit = _unfit(name, charge, setting)
+    if unfit is not None:
+        return unfit
+    process = PROCESSES[name]
     needed = process.memory(setting)
     if needed > setting.memory_limit:
         return (
@@ -133,7 +144,8 @@ def estimated(choice: Choice, setting: Setting) -> NoiseProcess | SquareRoot:
     return SquareRoot(choice.charge, setting.for_process("sqrt").change, setting.horizon or 1)
 
 
-def _worst(model: NoiseProcess | SquareRoot) -> float:
+def worst_of(model: NoiseProcess | SquareRoot) -> float:
+    """The largest standard deviation of any tick; without a horizon of those around tick 2^16."""
     if isinstance(model, WithoutEnd):
         return model.worst_in(COMPARED_AT.bit_length() - 1).stddev
     return model.worst().stddev

@@ -135,8 +135,11 @@ class HonakerProcess(Secret):
         assert self.horizon is not None
         kind, scale = kind_and_scale(self.law)
         reach = self.worst().radius(1e-9 / self.horizon)
+        # Tick by tick where floats cannot tell so many nodes from certain failure: a grid then has no answer.
+        plain = self.worst().radius(beta / self.horizon)
+        joint = refined_maximum(kind, scale, self.horizon, reach).radius(beta / 2, -0.5)
         # An integer error above r is an estimate of at least r + 1/2.
-        return float(math.ceil(refined_maximum(kind, scale, self.horizon, reach).radius(beta / 2, -0.5)))
+        return float(math.ceil(joint)) if joint < plain else plain
 
     def window_spread(self, tick: int, window: int) -> Spread:
         return window_bound(self, tick, window)

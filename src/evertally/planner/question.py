@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from evertally.contract.parts import check_beta
+from evertally.counting.bank import LONGEST_BANK
 from evertally.counting.choose import rank
 from evertally.errors import ConfigurationError
 from evertally.histogram.tasks import SOMEWHERE, Task
@@ -82,6 +84,7 @@ class Plan(Ranking):
         >>> found, et.Counter(guarantee=found, horizon=1000, key=et.simulation(1)).error_bound(beta=0.05) <= 50
         (PureDP(epsilon=0.893), True)
         """
+        check_beta(beta)
         ask, like = self._question, self._question.options["guarantee"]
         return smallest_guarantee(like, error, lambda promise: ask.bound(beta, guarantee=promise, **self._name))
 
@@ -92,8 +95,9 @@ class Plan(Ranking):
         >>> plan(et.Counter, guarantee=et.PureDP(1.0), horizon=1000).horizon_for(error=50)
         1020
         """
+        check_beta(beta)
         ask, like = self._question, self._question.options["horizon"]
-        return longest_horizon(like, error, lambda ticks: ask.bound(beta, horizon=ticks, **self._name))
+        return longest_horizon(like, error, lambda ticks: ask.bound(beta, horizon=ticks, **self._name), [LONGEST_BANK])
 
     @property
     def _name(self) -> dict[str, str]:

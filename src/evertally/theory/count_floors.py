@@ -22,6 +22,9 @@ def count_floor(T: int, charge: Guarantee, moved: int = 1) -> float | None:
     (optimal-counting 1). It is about noise before it is rounded to whole numbers. An (epsilon, delta) budget is that of
     the exact Gaussian curve, mu as large as it allows.
 
+    It says nothing about integer noise where moved/mu is below 1: a discrete Gaussian of so small a scale has less
+    variance than the real one, and at last none. Plans then show no floor.
+
     gamma_2 is known to four digits at the horizons of a table, and elsewhere certified from below within 0.3 %: never
     interpolated, a true floor (`frontier.optimal_factor`).
 

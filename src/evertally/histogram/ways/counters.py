@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evertally.bounds.joint import of_column
-from evertally.counting.choose import Choice, build, charges, estimated, misfit, model_of
+from evertally.counting.choose import Choice, build, charges, estimated, misfit, model_of, worst_of
 from evertally.counting.linear import JointSums
 from evertally.counting.process import path_bound
 from evertally.counting.processes import PROCESSES, Setting
@@ -41,6 +41,7 @@ def _counter(task: Task, choice: Choice, setting: Setting) -> ColumnWay:
         name=choice.mechanism,
         charge=choice.charge,
         score=predict.counter_error(task, model),
+        tie=worst_of(model),  # selections among which nothing is mistaken all have the score 0
         promise=promise,
         memory=PROCESSES[choice.mechanism].memory(setting),
         build=lambda source: JointSums(lambda: build(choice, setting, source), factor),

@@ -17,6 +17,7 @@ import math
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evertally.bounds.extremes import Floats, TypicalTails, largest_where
 from evertally.counting.process import NoiseProcess, spread_of
@@ -45,6 +46,8 @@ def counter_error(task: Task, process: NoiseProcess | SquareRoot) -> float:
     T, d = stream.horizon, stream.columns
     if stream.selects and d == 1:
         return 0.0
+    if stream.selects:
+        return _mistaken(stream, process)
     # Few ticks in place of all, spread so that no digit of a tree is favoured.
     count = min(T, _TICKS)
     ticks = np.arange(1, T + 1) if T <= _TICKS else 1 + np.floor(T * (np.arange(count) * _GOLDEN % 1)).astype(np.int64)
@@ -53,17 +56,34 @@ def counter_error(task: Task, process: NoiseProcess | SquareRoot) -> float:
     height: Floats = np.zeros(count) if stream.wide else stream.rate * ticks.astype(np.float64)
     sides = 2 if isinstance(task.queries, AllColumns) else 1
 
-    if stream.selects:  # the noise of two columns decides
-        behind, each = stream.rivals
-        missing = behind[:, None] * stream.rate * ticks
-        mistaken = many * each * tails.above(missing / math.sqrt(2))
-        return largest_where(lambda x: float(mistaken[missing >= x].sum()), _LN2, high=float(stream.largest))
-
     def expected(x: float) -> float:
         one = 2 * float(tails.above(np.full(count, x)).sum())
         return many * (one + sides * (d - 1) * float(tails.above(x + height).sum()))
 
     return largest_where(expected, _LN2, high=4 * process.spread(T).stddev)
+
+
+def _mistaken(stream: TypicalStream, process: NoiseProcess | SquareRoot) -> float:
+    """How far behind the leader a column is taken; the noise of two columns decides."""
+    ticks, stand_for = _early(stream.horizon)
+    tails = TypicalTails([process.spread(int(t)) for t in ticks])
+    behind, each = stream.rivals
+    missing = behind[:, None] * stream.rate * ticks
+    mistaken = tails.theta * stand_for * each * tails.above(missing / math.sqrt(2))
+    return largest_where(lambda x: float(mistaken[missing >= x].sum()), _LN2, high=float(stream.largest))
+
+
+def _early(T: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Some of the numbers 1 .. T, and for how many each of them stands: all of the first, and ever fewer.
+
+    Columns grow apart, so who is taken for the leader is decided early; later hardly anything is mistaken.
+    """
+    if T <= _TICKS:
+        return np.arange(1, T + 1), np.ones(T, dtype=np.int64)
+    edges = np.unique(np.geomspace(1, T + 1, _TICKS + 1).round().astype(np.int64))
+    stand_for = np.diff(edges)
+    within = np.floor(stand_for * (np.arange(1, stand_for.size + 1) * _GOLDEN % 1)).astype(np.int64)
+    return edges[:-1] + within, stand_for
 
 
 def recompute_error(task: Task, law: Law, period: int, releases: int) -> float:
@@ -84,9 +104,9 @@ def selection_error(task: Task, scale: float, period: int, releases: int) -> flo
     if stream.columns == 1:
         return 0.0
     behind, each = stream.rivals
-    places = np.linspace(1, releases, min(releases, _TICKS))
+    places, stand_for = _early(releases)
     missing = behind[:, None] * stream.largest * places / releases
-    mistaken = each * releases / len(places) * np.exp(-missing / scale)
+    mistaken = each * stand_for * np.exp(-missing / scale)
     wrong = largest_where(lambda x: float(mistaken[missing >= x].sum()), _LN2, high=float(stream.largest))
     return stream.rate * (period - 1) + wrong
 
