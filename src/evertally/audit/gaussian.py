@@ -36,7 +36,7 @@ AnyLaw = Any  # of integers, or of real variates
 
 _HEIGHT = 2**34  # of an impulse: rounding to integers then disturbs the response by less than 1e-10
 REAL_HEIGHT = 2**24  # of one that is filtered in floats: larger numbers are left to balls, tick by tick
-_BLOCK_HEIGHT = 2**18  # in blocks all columns share the error bound of the loudest
+BLOCK_HEIGHT = 2**18  # in blocks all columns share the error bound of the loudest
 _WIDE = 2**12  # columns for which no process makes noise ahead: a memory of an earlier tick would show less
 
 
@@ -82,7 +82,7 @@ def height_of(law: AnyLaw) -> int:
     """Of the impulse of a draw."""
     if not isinstance(law, RealLaw):
         return _HEIGHT
-    return REAL_HEIGHT if law.kind == "normal" else _BLOCK_HEIGHT
+    return REAL_HEIGHT if law.kind == "normal" else BLOCK_HEIGHT
 
 
 def widened(setting: Setting, columns: int) -> Setting:
