@@ -221,9 +221,7 @@ AUDITED: tuple[Audited, ...] = (
     ),
     _query("DynamicHistogram", CONCENTRATED, 100, "linear", _COUNTED, identity="raw", **_EVENT, **_WARDS),
     _query("DynamicHistogram", CONCENTRATED, 100, "linear", _COUNTED, why=_TWO_LIVES, **_EVENT, **_WARDS),
-    _query(
-        "DynamicHistogram", PURE, None, "linear", _COUNTED, why=_TWO_LIVES, lifetimes=2, **_WARDS
-    ),
+    _query("DynamicHistogram", PURE, None, "linear", _COUNTED, why=_TWO_LIVES, lifetimes=2, **_WARDS),
     _query("DynamicHistogram", CONCENTRATED, 100, "linear", _COUNTED, why=_TWO_LIVES, neighbours="replace", **_WARDS),
     _query("DynamicRange", PURE, None, "linear", _COUNTED, process="epoch-tree", size=16),
     _query("DynamicRange", CONCENTRATED, 100, "linear", _COUNTED, why=_COMES_AND_GOES, size=16),

@@ -66,7 +66,9 @@ def dynamic_audits(model: Dynamic, ticks: int) -> list[Audit]:
     if is_counted(model):
         pure_and_endless = model.horizon is None and isinstance(model.charge, PureDP)
         longer = _FIRST_EPOCH if pure_and_endless else _LONGER
-        short, long = _copy(model, ticks + 1, _LONGEST_LIFE), _copy(model, longer, longer // 2)
+        # Blocks hide what comes and goes at once for less; a tree shows all that a pair is charged for.
+        plain = {"process": "epoch-tree"} if pure_and_endless else {}
+        short, long = _copy(model, ticks + 1, _LONGEST_LIFE, **plain), _copy(model, longer, longer // 2)
         return [
             ("all short streams", lambda: linear_report(short, all_pairs(short, ticks), "all short streams")),
             ("lifetimes", lambda: linear_report(long, lifetimes(long, longer), "lifetimes")),
