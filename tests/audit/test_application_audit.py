@@ -200,7 +200,9 @@ def test_games_see_draws_of_another_law():
 
 def test_scores_of_laplace_noise_are_ratios_of_likelihoods():
     """One tick, one draw: what is released lies between the sums of both streams, or outside."""
-    played = Search(made(et.graph.EdgeCount, guarantee=et.PureDP(4.0), copies="counted"), 2, 20).game()
+    played = Search(
+        made(et.graph.EdgeCount, guarantee=et.PureDP(4.0), copies="counted", mechanism="epoch-tree"), 2, 20
+    ).game()
     left, right = (float(side[0, 0]) for side in (played.left_sums, played.right_sums))
     paths = np.zeros((2, len(played.left), 1)) + played.right_sums
     paths[0] = played.left_sums
@@ -240,7 +242,7 @@ def test_messages_of_many_cells_are_audited_on_a_copy():
 )
 def test_the_exact_law_of_three_ticks(kind, options, epsilon, records):
     """Every draw of the epoch tree; neighbours of all short streams that are told apart most."""
-    model = made(kind, guarantee=et.PureDP(epsilon), **options)
+    model = made(kind, guarantee=et.PureDP(epsilon), mechanism="epoch-tree", **options)
     players = Players(model)
     if records is None:
         full = [tuple(edge) for edge in ("01", "02", "12", "03", "13")]

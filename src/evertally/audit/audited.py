@@ -212,16 +212,20 @@ AUDITED: tuple[Audited, ...] = (
     _query("DynamicCount", PURE, 365, "linear", _COUNTED, why=_COMES_AND_GOES),
     _query("DynamicCount", APPROXIMATE, None, "linear", _COUNTED, why=_COMES_AND_GOES, **_EVENT),
     _query("DynamicCount", CONCENTRATED, None, "linear", _EXPIRING, max_lifetime=168),
-    _query("DynamicHistogram", PURE, None, "linear", _COUNTED, identity="token", **_WARDS),
-    _query("DynamicHistogram", PURE, None, "linear", _COUNTED, identity="token", **_EVENT, **_WARDS),
-    _query("DynamicHistogram", PURE, None, "linear", _COUNTED, identity="value", **_EVENT, **_WARDS),
+    _query("DynamicHistogram", PURE, None, "linear", _COUNTED, process="epoch-tree", identity="token", **_WARDS),
+    _query(
+        "DynamicHistogram", PURE, None, "linear", _COUNTED, process="epoch-tree", identity="token", **_EVENT, **_WARDS
+    ),
+    _query(
+        "DynamicHistogram", PURE, None, "linear", _COUNTED, process="epoch-tree", identity="value", **_EVENT, **_WARDS
+    ),
     _query("DynamicHistogram", CONCENTRATED, 100, "linear", _COUNTED, identity="raw", **_EVENT, **_WARDS),
     _query("DynamicHistogram", CONCENTRATED, 100, "linear", _COUNTED, why=_TWO_LIVES, **_EVENT, **_WARDS),
     _query("DynamicHistogram", PURE, None, "linear", _COUNTED, why=_TWO_LIVES, lifetimes=2, **_WARDS),
     _query("DynamicHistogram", CONCENTRATED, 100, "linear", _COUNTED, why=_TWO_LIVES, neighbours="replace", **_WARDS),
-    _query("DynamicRange", PURE, None, "linear", _COUNTED, size=16),
+    _query("DynamicRange", PURE, None, "linear", _COUNTED, process="epoch-tree", size=16),
     _query("DynamicRange", CONCENTRATED, 100, "linear", _COUNTED, why=_COMES_AND_GOES, size=16),
-    _query("LinearQueries", PURE, None, "linear", _COUNTED, first=families.Boxes([4, 4])),
+    _query("LinearQueries", PURE, None, "linear", _COUNTED, process="epoch-tree", first=families.Boxes([4, 4])),
     _query("LinearQueries", CONCENTRATED, 100, "linear", _COUNTED, why=_COMES_AND_GOES, first=_MANY),
     # what is present now: constructions
     _query("DynamicHistogram", PURE, 100, "anew", _ANEW, every=10, **_WARDS),

@@ -90,7 +90,7 @@ APPLICATIONS: tuple[Audited, ...] = (
     _made(graph.Stars, CONCENTRATED, None, _FUNCTIONS, max_degree=30, **_TREE),
     _made(graph.Stars, PURE, None, _FUNCTIONS, max_degree=30),
     _made(graph.Subgraphs, CONCENTRATED, 100, _FUNCTIONS, why=_PATTERN, first=_PATH, max_degree=9),
-    _made(graph.HighDegree, PURE, None, _FUNCTIONS, threshold=10, neighbours="replace"),
+    _made(graph.HighDegree, PURE, None, _FUNCTIONS, threshold=10, neighbours="replace", **_TREE),
     _made(graph.HighDegree, APPROXIMATE, 100, _FUNCTIONS, why=_SPLIT, threshold=10),
     _made(graph.DegreeHistogram, CONCENTRATED, None, _FUNCTIONS, vertices=40, max_degree=9, **_TREE),
     _made(
@@ -208,7 +208,7 @@ APPLICATIONS: tuple[Audited, ...] = (
     ),
     # stacks
     _made(Stacked, PURE, 100, _STACKS, why=_PARTS, first=_STACK, multipliers={"letters": 2, "orders": 2}),
-    _made(Stacked, PURE, None, _STACKS, first=_DEGREES),
+    _made(Stacked, PURE, None, _STACKS, first=_DEGREES, **_TREE),
     _made(Stacked, PURE, 100, _STACKS, why=_PARTS, first=_STACK, mechanism="tree"),
     _made(Stacked, CONCENTRATED, 100, _STACKS, why=_PARTS, first=_GRAPHS),
     # messages

@@ -51,6 +51,7 @@ _RECORDS = 3  # of streams that are all tried
 _LONGEST_LIFE = 3
 _SHORT = 6  # ticks for which streams are played through constructions
 _LONG, _LONGER = 12, 48  # ticks of copies on which single lifetimes are tried, of constructions and counters
+_FIRST_EPOCH = 32  # ticks: blocks that double show all of an event in their first, and the next is drawn whole
 _GAME, _LOUD = 3, 4.0  # ticks of a game, and its epsilon or rho at least
 _JOINTLY = 2  # pairs that are also held against the law of the boundaries
 
@@ -63,10 +64,14 @@ def is_dynamic(model: Any) -> TypeGuard[Dynamic]:
 def dynamic_audits(model: Dynamic, ticks: int) -> list[Audit]:
     """The audits that play no games. All streams of so many ticks are tried."""
     if is_counted(model):
-        short, long = _copy(model, ticks + 1, _LONGEST_LIFE), _copy(model, _LONGER, _LONGER // 2)
+        pure_and_endless = model.horizon is None and isinstance(model.charge, PureDP)
+        longer = _FIRST_EPOCH if pure_and_endless else _LONGER
+        # Blocks hide what comes and goes at once for less; a tree shows all that a pair is charged for.
+        plain = {"process": "epoch-tree"} if pure_and_endless else {}
+        short, long = _copy(model, ticks + 1, _LONGEST_LIFE, **plain), _copy(model, longer, longer // 2)
         return [
             ("all short streams", lambda: linear_report(short, all_pairs(short, ticks), "all short streams")),
-            ("lifetimes", lambda: linear_report(long, lifetimes(long, _LONGER), "lifetimes")),
+            ("lifetimes", lambda: linear_report(long, lifetimes(long, longer), "lifetimes")),
         ]
     copied = _copy(model, _LONG, _LONGEST_LIFE)
     return [("exact inputs", lambda: inputs_report(copied, ticks))]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 
 from flint import arb
 
@@ -92,7 +93,11 @@ def gaussian_mu(epsilon: Number, delta: Number) -> Fraction:
     >>> round(float(mu), 6), round(float(mu**2 / 2 / rho_of_epsilon_delta(1, 1e-6)), 3)
     (0.236704, 1.15)
     """
-    e, d = positive(epsilon, "epsilon"), probability(delta, "delta")
+    return _gaussian_mu(positive(epsilon, "epsilon"), probability(delta, "delta"))
+
+
+@lru_cache(maxsize=64)  # milliseconds, and asked several times whenever a process is made
+def _gaussian_mu(e: Fraction, d: Fraction) -> Fraction:
     by_rho = pure_epsilon_of_rho(rho_of_epsilon_delta(e, d))  # always enough
     if e > 10**9:
         return by_rho

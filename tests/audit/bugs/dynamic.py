@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from audit.bugs.planting import Bug, all_of, plant, replaced, scaled
+from evertally.counting.processes import Gram
 from evertally.counting.tree import TreeProcess
 from evertally.dynamic import anew, living, planning, presence, tolls
 from evertally.dynamic.anew import Anew
@@ -91,8 +92,8 @@ def repeats_admitted() -> Bug:
 def users_like_events() -> Bug:
     """the records of a user charged as one (1.3: a group of them)"""
 
-    def change(self: Relation, encoder: Encoder, *, ours: bool = True) -> Change:
-        return self._rows(encoder.positive, ours)
+    def change(self: Relation, encoder: Encoder, gram: Gram = Gram.ORDERED) -> Change:
+        return self._rows(encoder.positive, gram)
 
     return replaced(Relation, change=change)
 

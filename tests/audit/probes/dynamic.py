@@ -27,6 +27,8 @@ _TICKS, _LONG = 3, 24
 
 def histogram(guarantee: Any = PURE, horizon: int | None = None, **options: Any) -> DynamicHistogram:
     """Without a horizon and pure, the noise is an epoch tree: what is charged can be shown entirely."""
+    if horizon is None and guarantee == PURE and options.get("mechanism", "linear") == "linear":
+        options.setdefault("process", "epoch-tree")
     return DynamicHistogram(categories=LABELS, guarantee=guarantee, horizon=horizon, key=simulation(0), **options)
 
 

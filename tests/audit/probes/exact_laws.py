@@ -63,7 +63,8 @@ def _() -> Verdict:
 @probe("exact law", "one tick of an (epsilon, delta) stream")
 def _() -> Verdict:
     promise = ApproxDP(1, 1e-6)
-    stream = Stream("s", guarantee=promise, horizon=1, key=KEY)
+    # What a stream shares out is rho: alone, one query would be paid in epsilon.
+    stream = Stream("s", guarantee=promise.to_zcdp(), horizon=1, key=KEY)
     loss = exact_loss(stream.add(Counter, share=1, mechanism="tree"), [1], [0], tail=1e-13)
     found = loss.delta(promise.epsilon)
     return found > promise.delta, f"delta at epsilon 1 is {found:.6g}, claimed {promise.delta:.6g}"

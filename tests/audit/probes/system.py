@@ -76,7 +76,7 @@ def _() -> Verdict:
 @probe("attack", "columns")
 def _() -> Verdict:
     def make(key: NoiseKey) -> VectorCounter:
-        return VectorCounter(4, guarantee=PureDP(1), horizon=4, key=key)
+        return VectorCounter(4, guarantee=PureDP(1), horizon=4, mechanism="tree", key=key)
 
     return first_leak(attacks.column_attack(make))
 
