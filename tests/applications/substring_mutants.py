@@ -270,7 +270,7 @@ MUTANTS = [
     Mutant("coefficients by the version of the day", "optimal-counting 8, coefficients rebuilt",
            _patch(LazyEngine, "_noise_of", LazyEngine._fresh), asked_after_an_upgrade),
     Mutant("questions use the engine's noise", "6.0, address", _patch(LazyEngine, "answers", _own_process),
-           asking_moves_nothing),
+           lambda: asking_moves_nothing() or asked_is_shown()),
     Mutant("exact counts are explored", "6.6, threshold", _patch(options.StringStatistic, "_explore", _by_exact_counts),
            explored_by_answers),
 ]  # fmt: skip
