@@ -158,9 +158,11 @@ def test_exact_and_closed_form_reports():
     assert (exact.unit, exact.method, exact.trials) == ("rho", "exact law", 0)
     assert 0.99 < exact.fraction <= 1 + 1e-9
     assert closed_form_report(model, 100).fraction == pytest.approx(1.0)
-    pure = et.Counter(guarantee=et.PureDP(1.0), horizon=100, key=KEY)
+    pure = et.Counter(guarantee=et.PureDP(1.0), horizon=100, mechanism="tree", key=KEY)
     with pytest.raises(ConfigurationError):
         closed_form_report(pure, 100)
+    blocks = et.Counter(guarantee=et.PureDP(1.0), horizon=20, mechanism="pure-blocks", key=KEY)
+    assert closed_form_report(blocks, 20).fraction == pytest.approx(1.0, abs=1e-3)
 
 
 def test_what_cannot_be_enumerated_is_not():
