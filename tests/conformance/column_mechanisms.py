@@ -192,6 +192,7 @@ COLUMN_MECHANISMS: tuple[Subject, ...] = (
     query(LARGEST, CONCENTRATED, "bank"),
     query(LARGEST, CONCENTRATED, "bank-open", unlimited=True),
     query(LARGEST, PURE, "pure-blocks"),
+    query(LARGEST, PURE, "epoch-blocks", unlimited=True),
     query(LARGEST, PURE, "epoch-tree", unlimited=True),
     query(LARGEST, ZCDP(20.0, adversary="oblivious"), "tree", neighbours="independent"),
     query(LEADERS, CONCENTRATED, "bank", RACE, max_per_event=1),
