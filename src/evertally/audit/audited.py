@@ -149,6 +149,7 @@ AUDITED: tuple[Audited, ...] = (
     _query("MaxSum", PURE, 365, "tree", _COUNTERS, **_ONE),
     _query("MaxSum", CONCENTRATED, 365, "sqrt", _COUNTERS, **_ONE),
     _query("MaxSum", PURE, None, "epoch-tree", _COUNTERS, **_ONE),
+    _query("MaxSum", PURE, None, "epoch-blocks", _COUNTERS, **_ONE),
     _query("MaxSum", PURE, 100, "pure-blocks", _COUNTERS, **_ONE),
     _query("MaxSum", CONCENTRATED, 100, "bank", _COUNTERS, **_ONE),
     _query("MaxSum", CONCENTRATED, None, "bank-open", _COUNTERS, **_ONE),
