@@ -33,6 +33,7 @@ from benchmarks.streams import Pairs, very_sparse, zipf_columns
 from numpy.typing import NDArray
 
 import evertally as et
+from evertally.counting.bank import mu_squared
 from evertally.counting.choose import Choice, build
 from evertally.counting.processes import PROCESSES, Setting
 from evertally.counting.tree import TreeProcess
@@ -179,7 +180,7 @@ def counter_errors(task: Any, approach: ColumnWay, work: Workload, replicas: int
     if pure:
         scale = float(change.l1 / charge.exact_epsilon)
     else:
-        scale = math.sqrt(change.l2_squared / (2 * float(charge.exact_rho)))
+        scale = math.sqrt(change.l2_squared / float(mu_squared(charge)))
     errors = []
     for noise in unit_noise(approach.name, pure, work.horizon, work.columns, replicas):
         noisy = (work.sums + np.float32(scale) * noise).max(axis=1)
