@@ -17,8 +17,10 @@ from flint import arb
 import evertally as et
 from conformance.mechanisms import counter
 from evertally.balls import at_precision
+from evertally.bounds import inversion
+from evertally.bounds.inversion import Line
 from evertally.checks import CHECKS
-from evertally.counting import block_kernels, block_level, pure_blocks
+from evertally.counting import block_kernels, block_level, block_tails, pure_blocks
 from evertally.counting.block_table import GRID, ROOTS, BlockTable, block_table, sizes_for
 from evertally.counting.pure_blocks import PureBlocksProcess, float_above, shares_of
 from evertally.errors import ConfigurationError, HorizonExceeded, StateError
@@ -255,3 +257,18 @@ def test_the_whole_path_stays_below_its_joint_bound(T: int) -> None:
         assert np.mean(largest > bound) <= beta
         assert bound < process.worst().radius(beta / T)
     assert bound < 1.3 * np.quantile(largest, 0.95), "and says something"
+
+
+@pytest.mark.parametrize("T", [16, 256, 4096])
+@pytest.mark.parametrize("beta", [0.5, 0.05, 1e-6])
+def test_what_the_inversion_cuts_off_is_negligible(T: int, beta: float) -> None:
+    """Terms may cancel in the sum that is looked at; their sizes, which only fall along the line, must be small too."""
+    levels = block_tails._levels(sizes_for(T))
+
+    def product(z: complex, size: Any) -> Any:
+        return math.prod(size(1 / np.prod(1 - z * z * rows, axis=1)).sum() for rows in levels) - 1
+
+    line = Line(lambda z: complex(product(z, np.asarray)), math.sqrt(max(float(rows.max()) for rows in levels)), beta)
+    assert line._sharp
+    left = product(complex(line._z[-1]), np.abs) / math.exp(line._log)
+    assert left <= len(line._z) * inversion._NEGLIGIBLE

@@ -78,7 +78,7 @@ class Counter(SparseToo):
     `neighbours`, also when the stream is chosen after seeing earlier releases. With a bank the worst standard deviation
     is within 0.3 % of the least that Gaussian noise can have, about (ln(T)/pi + 0.74) max_weight/sqrt(2 rho); an
     (epsilon, delta) guarantee is kept by the exact Gaussian curve. Exactness tier: "exact". Time per tick O(1); memory
-    4 to 10 numbers, under a pure guarantee up to 120.
+    4 to 10 numbers, under a pure guarantee up to six kilobytes.
 
     `workload` takes the place of the running total: decays, sliding windows, public weights (et.workloads;
     factorization-counting 6.10), each with its own noise and error.
