@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, Literal, TypeVar
 
@@ -41,8 +41,9 @@ class Stream:
         horizon: int | None,
         key: NoiseKey | None = None,
         neighbours: str | Neighbours = "add_remove",
-        unit: Literal["event", "user"] = "event",
+        unit: Literal["event", "user", "user-period"] = "event",
         max_events_per_user: int | None = None,
+        period: int | None = None,
     ) -> None:
         if not isinstance(name, str) or not name:
             raise ConfigurationError("a stream has a name: it is part of the address of its noise")
@@ -53,6 +54,7 @@ class Stream:
         self.neighbours = Neighbours.parse(neighbours)
         self.unit = unit
         self.max_events_per_user = max_events_per_user
+        self.period = period
         self.ledger = Ledger(guarantee)
         self.mechanisms: dict[str, Any] = {}
 
@@ -61,7 +63,8 @@ class Stream:
         name = name or kind.__name__.lower()
         if name in self.mechanisms:
             raise ConfigurationError(f"the stream already has a mechanism named {name!r}; give this one another name")
-        reserved = {"guarantee", "horizon", "key", "stream", "neighbours", "unit", "max_events_per_user"} & set(options)
+        own = {"guarantee", "horizon", "key", "stream", "neighbours", "unit", "max_events_per_user", "period"}
+        reserved = own & set(options)
         if reserved:
             raise ConfigurationError(f"{', '.join(sorted(reserved))}: set for the whole stream, not for one mechanism")
         # The whole of it is no share: nothing else fits beside, and noise that is alone may pay in epsilon and delta.
@@ -69,12 +72,9 @@ class Stream:
         factory: Callable[..., M] = kind
         made = factory(
             **options,
+            **self.shared_options(kind, options),
             guarantee=part,
-            horizon=self.horizon,
             key=self.key,
-            neighbours=self.neighbours,
-            unit=self.unit,
-            max_events_per_user=self.max_events_per_user,
             stream=self.name,
             name=name,
         )
@@ -89,6 +89,20 @@ class Stream:
         self.ledger.promise(name, part)
         self.mechanisms[name] = made
         return made
+
+    def shared_options(self, kind: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+        """What all mechanisms of the stream have in common, as options of one of them.
+
+        The cap of the stream is for those that do not bound a user by themselves; one's rule never filters the events
+        of another (users-and-domains 1.1).
+        """
+        shared: dict[str, Any] = {"horizon": self.horizon, "neighbours": self.neighbours, "unit": self.unit}
+        rule = getattr(kind, "user_rule", None)
+        if rule is None or not rule(options):
+            shared["max_events_per_user"] = self.max_events_per_user
+        if self.period is not None:
+            shared["period"] = self.period
+        return shared
 
     def __repr__(self) -> str:
         return f"Stream({self.name!r}, {self.guarantee}, horizon={self.horizon}, mechanisms={list(self.mechanisms)})"

@@ -11,7 +11,7 @@ import functools
 import hashlib
 import json
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self, cast
@@ -181,6 +181,17 @@ class Mechanism(Guarded):
         return self.unit
 
     @property
+    def takes_users(self) -> bool:
+        """Whether `step_events` is to be told whose events are whose."""
+        return self._users is not None or self._plan.owned
+
+    @classmethod
+    def user_rule(cls, options: Mapping[str, Any]) -> str:
+        """How this statistic with these options bounds what one user may do, in words that follow "of each user"; empty
+        where it does not do so by itself, and needs `max_events_per_user`."""
+        return ""
+
+    @property
     def unbounded_because(self) -> str | None:
         """Why `error_bound` is infinite and what to declare, or None if it is not."""
         return self._plan.open or None
@@ -208,6 +219,9 @@ class Mechanism(Guarded):
         """One tick from raw events. Whatever is not legal in a record is bounded silently and never raises."""
         tick = called_tick(tick)
         number = self.tick + 1 if tick is None else tick
+        if self._plan.owned:
+            self._check_tick(number)
+            return self._step(cast(Any, self._door).owned(events, users, number), tick)
         if (users is None) != (self._users is None):
             raise TypeError(
                 "users go with unit='user' and with nothing else: "
@@ -446,15 +460,21 @@ class Mechanism(Guarded):
     def _release(self, row: Any, accuracy: Accuracy) -> Release:
         assert self.key is not None
         form = self._form
-        cap = self._users
         return Release(
             self._kept.tick,
             form.show(row),
             form.deviation(accuracy),
             self.key.private,
             lambda beta: form.interval(row, accuracy, beta),
-            _ABOUT_ALL if cap is None else f"what the cap kept: at most {cap.max_events} events of each user",
+            self._about(),
         )
+
+    def _about(self) -> str:
+        """What the numbers of a release are about."""
+        if self._users is not None:
+            return f"what the cap kept: at most {self._users.max_events} events of each user"
+        rule = self.contribution.user_rule
+        return f"what the rule for users kept: of each user {rule}" if rule else _ABOUT_ALL
 
     def _check_owners(self) -> None:
         if self._users is not None:

@@ -176,6 +176,7 @@ class Blueprint:
     named: str = ""
     settled: Options | None = None
     open: str = ""  # why nothing bounds the error, and what to declare
+    owned: bool = False  # the door takes users as well, and what is behind it bounds what each of them may do
 
 
 def check_beta(beta: Any) -> None:

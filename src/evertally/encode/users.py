@@ -63,7 +63,7 @@ class UserCap(Secret):
     def look(self, users: Any, tick: int) -> tuple[NDArray[np.bool_], UserTick]:
         """What `keep` would say, and what the tick would change."""
         require_column(users, "users")
-        codes, names = _owners(users)
+        codes, names = owners(users)
         if tick < self.last.tick:
             raise ReplayRefused(f"the user cap has passed tick {self.last.tick}; tick {tick} cannot be asked again")
         replay = tick == self.last.tick
@@ -106,7 +106,7 @@ class UserCap(Secret):
         return cap
 
 
-def _owners(users: Any) -> tuple[Codes, list[str]]:
+def owners(users: Any) -> tuple[Codes, list[str]]:
     """Codes into a list of distinct canonical user names, -1 for events without a user."""
     coded_users = coded(users)
     if coded_users is None:

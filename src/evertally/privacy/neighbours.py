@@ -54,7 +54,10 @@ class Contribution:
       label that is kept. `merged` says that several items may meet in one column (duplicates, an OTHER column) and are
       added up before weights are bounded and events are cut; False promises that each item has its column to itself.
     - `unit="user"`: all events of one user, at most `max_events_per_user` in the life of the stream, kept
-      by a rule that looks at that user's own events only (price-of-continual-release 9.5).
+      by a rule that looks at that user's own events only (price-of-continual-release 9.5). Or any number of them, where
+      the statistic bounds a user by itself: `user_rule` says how (users-and-domains 1.1).
+    - `unit="user-period"`: all events of one user inside one public block of `period` ticks (users-and-domains 1.1).
+      Weaker than "user": whoever is active in many blocks is protected less.
 
     >>> Contribution(max_per_event=3, max_weight=2).signed
     False
@@ -66,8 +69,10 @@ class Contribution:
     protects: Literal["event", "item"] = "event"
     truncated: bool = True
     merged: bool = True
-    unit: Literal["event", "user"] = "event"
+    unit: Literal["event", "user", "user-period"] = "event"
     max_events_per_user: int | None = None
+    user_rule: str = ""
+    period: int | None = None
 
     def __post_init__(self) -> None:
         # Kept as Python's own integers: what is charged for must be what was checked.
@@ -75,11 +80,21 @@ class Contribution:
         object.__setattr__(self, "max_weight", whole("max_weight", self.max_weight, 1))
         if self.protects not in ("event", "item"):
             raise ConfigurationError(f"protects must be 'event' or 'item', not {self.protects!r}")
-        if self.unit not in ("event", "user"):
-            raise ConfigurationError(f"unit must be 'event' or 'user', not {self.unit!r}")
-        if self.unit == "event" and self.max_events_per_user is not None:
+        if self.unit not in ("event", "user", "user-period"):
+            raise ConfigurationError(f"unit must be 'event', 'user' or 'user-period', not {self.unit!r}")
+        if self.unit != "user" and self.max_events_per_user is not None:
             raise ConfigurationError("max_events_per_user only has a meaning with unit='user'")
-        if self.unit == "user":
+        if (self.unit == "user-period") != (self.period is not None):
+            raise ConfigurationError("unit='user-period' goes with a period, the number of ticks of a block")
+        if self.period is not None:
+            object.__setattr__(self, "period", whole("period", self.period, 1))
+        if self.unit == "user-period" and not self.user_rule:
+            # One removed event may change which later ones are kept, without bound (users-and-domains 1.1).
+            raise ConfigurationError(
+                "unit='user-period' is for statistics that bound a user in every block by themselves, such as "
+                "DistinctUsers and ActiveUsers; use unit='user'"
+            )
+        if self.unit == "user" and not self.user_rule:
             if self.max_events_per_user is None:
                 raise ConfigurationError(
                     "unit='user' needs max_events_per_user: the number of events of one user that are kept "
@@ -87,8 +102,8 @@ class Contribution:
                 )
             capped = whole("max_events_per_user", self.max_events_per_user, 1)
             object.__setattr__(self, "max_events_per_user", capped)
-            if self.protects == "item":
-                raise ConfigurationError("unit='user' protects whole events; use protects='event'")
+        if self.unit != "event" and self.protects == "item":
+            raise ConfigurationError(f"unit={self.unit!r} protects whole events; use protects='event'")
 
 
 @dataclass(frozen=True)

@@ -53,14 +53,15 @@ class Machine(Secret):
 
     def step(self, rows: Rows, tick: int) -> TickRelease:
         """Releases the next tick."""
-        users = {"users": rows.users()} if self._spec.unit == "user" else {}
-        self.releases = {
-            query.name: self._mechanisms[query.name].step_events(rows.events(query), tick=tick, **users)
-            for query in self._spec.queries
-        }
+        self.releases = {query.name: self._released(rows, query, tick) for query in self._spec.queries}
         self.tick = tick
         payloads = {query.name: pack(query, self.releases[query.name], self._spec.beta) for query in self._spec.queries}
         return TickRelease(tick, self._spec.clock.end_of(tick), payloads)
+
+    def _released(self, rows: Rows, query: QuerySpec, tick: int) -> Any:
+        mechanism = self._mechanisms[query.name]
+        users = {"users": rows.users()} if mechanism.takes_users else {}
+        return mechanism.step_events(rows.events(query), tick=tick, **users)
 
     def state(self) -> StreamState:
         """What to keep."""

@@ -16,7 +16,7 @@ Mechanisms = dict[str, Any]  # by query name, in the order of the spec
 
 # The runtime fences its streams itself: lock, store, sidecar, and replays that must lead to the released bytes.
 _FENCED: dict[str, Any] = {"allow_copy": True}
-_OF_THE_STREAM = ("horizon", "neighbours", "unit", "max_events_per_user")
+_OF_THE_STREAM = ("horizon", "neighbours", "unit", "max_events_per_user", "period")
 
 
 def build(spec: StreamSpec, key: Key | None) -> Mechanisms:
@@ -33,7 +33,7 @@ def _added(spec: StreamSpec, stream: Stream, query: QuerySpec) -> Any:
         if not query.takes_whole(spec.guarantee):
             return stream.add(statistic, share=query.share, name=query.name, **options, **_FENCED)
         # The only query of its stream (the spec was checked): there is nothing to share, and no ledger to keep.
-        options |= {name: getattr(stream, name) for name in ("key", *_OF_THE_STREAM)} | _FENCED
+        options |= stream.shared_options(statistic, options) | {"key": stream.key} | _FENCED
         return statistic(**options, guarantee=spec.guarantee, stream=stream.name, name=query.name)
     except EvertallyError as error:
         raise ConfigurationError(f"{spec.path}:{query.line}: query {query.name!r}: {error}") from error

@@ -1,0 +1,1 @@
+"""Values of events: sums, variances and quantiles, within declared bounds."""
