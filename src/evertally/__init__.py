@@ -51,6 +51,7 @@ from evertally.statistics.own_engines import register_engine, register_process
 from evertally.stream import Stream
 
 if TYPE_CHECKING:
+    from evertally.applications.dashboard import Dashboard, GroupBy
     from evertally.applications.stacked import Stacked
     from evertally.applications.stacking import part
     from evertally.kinds import Kind, register_kind
@@ -64,10 +65,12 @@ __all__ = [
     "BudgetExceeded",
     "ConfigurationError",
     "Counter",
+    "Dashboard",
     "DynamicCount",
     "DynamicHistogram",
     "DynamicRange",
     "EvertallyError",
+    "GroupBy",
     "Histogram",
     "HorizonExceeded",
     "Key",
@@ -111,8 +114,10 @@ _ROOMS = {room: f"evertally.{room}" for room in ("audit", "bounds", "checks", "k
 _ROOMS |= {room: f"evertally.applications.{room}" for room in ("graph", "strings")}
 _IN_ROOMS = dict.fromkeys(("Kind", "register_kind"), "evertally.kinds")  # needs pydantic, and counting does not
 _IN_ROOMS |= {"Stacked": "evertally.applications.stacked", "part": "evertally.applications.stacking"}
+_IN_ROOMS |= dict.fromkeys(("Dashboard", "GroupBy"), "evertally.applications.dashboard")
 # A snapshot of theirs comes back in a process that has not used them yet.
 look_in("evertally.applications.graph", "evertally.applications.strings", "evertally.applications.stacked")
+look_in("evertally.applications.dashboard")
 
 
 def __getattr__(name: str) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from evertally.applications import graph, strings
+from evertally.applications.dashboard import Dashboard, GroupBy
 from evertally.applications.stacked import Stacked
 from evertally.applications.stacking import part
 from evertally.audit.entries import Audited
@@ -28,6 +29,7 @@ _PARTS = "the parts show most on different neighbours"
 
 _LINEAR, _CUTS, _FUNCTIONS = "factorization-counting 6.5", "factorization-counting 6.4", "factorization-counting 6.5"
 _WORDS, _ORDERS = "factorization-counting 6.6", "factorization-counting 6.7"
+_TYPES = "users-and-domains 7"
 _STACKS, _LOCAL = "factorization-counting 12, trap 11", "factorization-counting 6.9"
 
 _NODE: dict[str, Any] = {"vertices": 50, "copies": "absent", "protects": "node"}
@@ -62,6 +64,8 @@ _STACK = {
     "letters": part(Histogram, categories=["a", "b", "c"]),
     "orders": part(strings.EpisodeCounts, alphabet="abc", words=["ab", "bc"], sequence="stream"),
 }
+_BOARD = {"all": "all", "some": ["a", "b"]}
+_TABLE = {"sex": ["f", "m"], "ward": ["n", "s"]}
 _GRAPHS = {"edges": part(graph.EdgeCount), "triangles": part(graph.Triangles, max_degree=20)}
 _DEGREES = {
     "edges": part(graph.EdgeCount),
@@ -211,6 +215,11 @@ APPLICATIONS: tuple[Audited, ...] = (
     _made(Stacked, PURE, None, _STACKS, first=_DEGREES, **_TREE),
     _made(Stacked, PURE, 100, _STACKS, why=_PARTS, first=_STACK, mechanism="tree"),
     _made(Stacked, CONCENTRATED, 100, _STACKS, why=_PARTS, first=_GRAPHS),
+    # exclusive types
+    _made(Dashboard, PURE, 100, _TYPES, types=["a", "b", "c"], metrics=_BOARD),
+    _made(Dashboard, CONCENTRATED, 100, _TYPES, types=["a", "b", "c"], metrics=_BOARD, neighbours="replace"),
+    _made(Dashboard, CONCENTRATED, 100, _TYPES, types=["a", "b", "c"], metrics=_BOARD, **_USER),
+    _made(GroupBy, CONCENTRATED, 100, _TYPES, columns=_TABLE, tables=[["sex"], []]),
     # messages
     _message(ZCDP(0.5), 100, cells=32),
     _message(ApproxDP(1.0, 1e-9), 10_000),

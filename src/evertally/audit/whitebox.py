@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 
+from evertally.applications.dashboard import ByType, Dashboard, GroupBy
 from evertally.audit.adversaries import worst_pair
 from evertally.audit.exact import combinations_of, exact_columns
 from evertally.audit.game import Factory, IntArray
@@ -169,7 +170,7 @@ def nearly_continuous(model: Linear) -> bool:
 def door_report(model: Linear) -> Report | None:
     """How far the neighbouring relation moves a tick's row, tried with events at the mechanism's own door, against the
     change that its noise is made for. (The other audits take that change for granted.)"""
-    if not isinstance(model, Counter | VectorCounter | Histogram | RunningMean):
+    if not isinstance(model, Counter | VectorCounter | Histogram | RunningMean | ByType):
         return None
     pure = isinstance(model.charge, PureDP)
     order = 1 if pure else 2
@@ -197,6 +198,10 @@ def _changes(model: Linear) -> Iterator[IntArray]:
 
 
 def _events(model: Linear) -> list[Any]:
+    if isinstance(model, Dashboard):
+        return [None, *model.types, model.types, "evertally-undeclared", *map(list, combinations(model.types[:6], 2))]
+    if isinstance(model, GroupBy):
+        return [None, *product(*model.columns.values())]
     if isinstance(model, RunningMean):
         return [None, model.lower, model.upper, (model.lower + model.upper) / 2, 1e300, -1e300]
     w = int(model._options["max_weight"])

@@ -55,6 +55,8 @@ def events_of(mechanism: Any, x: Any) -> list[Any]:
         return [1] * int(x)
     if not len(x) or not isinstance(x[0], int | np.integer):
         return list(x)
+    if hasattr(mechanism, "each_type"):
+        return [event for event, count in zip(mechanism.each_type, x, strict=True) for _ in range(int(count))]
     columns = mechanism.columns if not isinstance(mechanism.columns, int) else range(mechanism.columns)
     return [label for label, count in zip(columns, x, strict=True) for _ in range(int(count))]
 
