@@ -89,6 +89,11 @@ class Mechanism(Guarded):
     max_events_per_user: int | None = option(
         'How many events of a user are counted in the whole stream; goes with unit="user".', default=None
     )
+    charging: Literal["users", "events"] = option(
+        'What pays for a replaced user: "users" (users-and-domains 1.2); "events" is for streams that an earlier version '
+        "began, which go on with its larger noise.",
+        default="users",
+    )
     key: NoiseKey | None = option(
         "What all noise follows from; None draws a new one, which must be saved if the stream is to be restored.",
         default=None,
@@ -328,6 +333,9 @@ class Mechanism(Guarded):
     @classmethod
     def _restore(cls, header: dict[str, Any], parts: list[bytes], key: NoiseKey, allow_copy: bool) -> Self:
         options = {name: cls._decoded(name, value) for name, value in header["options"].items()}
+        if options["unit"] == "user" and options["neighbours"] == Neighbours.REPLACE.value:
+            # What earlier versions took from the budget; with less noise the past would be drawn anew.
+            options.setdefault("charging", "events")
         self: Self = cls(**options, key=key, allow_copy=True)
         if self.noise_fingerprint != header["noise"]:
             raise StateError(
@@ -359,7 +367,21 @@ class Mechanism(Guarded):
 
     def _contributing(self, **bounds: Any) -> Contribution:
         """What one event may contribute, or all events of a user."""
-        return Contribution(unit=self.unit, max_events_per_user=self.max_events_per_user, **bounds)
+        if self.charging not in ("users", "events"):
+            raise ConfigurationError('charging is "users"; "events" is for streams that an earlier version began')
+        return Contribution(
+            unit=self.unit,
+            max_events_per_user=self.max_events_per_user,
+            in_steps=self.charging == "events",
+            **bounds,
+        )
+
+    def _user_address(self) -> Options:
+        """What addresses keep of the protected unit: streams of earlier versions, and other units, no more than before.
+        One fingerprint means one law."""
+        kept = self._given("unit", "max_events_per_user")
+        replaced = self.unit == "user" and Neighbours.parse(self.neighbours) is Neighbours.REPLACE
+        return kept | {"charging": self.charging} if replaced and self.charging != "events" else kept
 
     @classmethod
     def _encoded(cls, name: str, value: Any) -> Any:

@@ -114,9 +114,10 @@ class Counter(SparseToo):
             1,
             change(self.neighbours, contribution, 1),
             contribution,
-            self._given("max_weight", "signed", "unit", "max_events_per_user"),
+            self._given("max_weight", "signed") | self._user_address(),
             lambda source, limit: OneAmount(amounts, limit, self.signed),
             NumberForm(1),
+            loose=change(self.neighbours, contribution, 1, cancels=False),
         )
 
     def _sparse(self, way: str) -> Blueprint:
@@ -256,8 +257,10 @@ def _columns_of(me: VectorCounter | Histogram, word: str, names: Sequence[Any], 
         change(me.neighbours, contribution, door.width),
         contribution,
         {"columns": kept}
-        | me._given("other", "max_per_event", "max_weight", "signed", "protects", "unit", "max_events_per_user"),
+        | me._given("other", "max_per_event", "max_weight", "signed", "protects")
+        | me._user_address(),
         lambda source, limit: EachColumn(door, limit, me.signed),
         LabelledForm(door.labels) if isinstance(me, Histogram) else RowForm(door.width, door.labels),
         settled={called: kept},
+        loose=change(me.neighbours, contribution, door.width, cancels=False),
     )
