@@ -346,7 +346,7 @@ class Mechanism(Guarded):
         # Laws follow from options, by formulas and planners that another version may have changed.
         self._source.expect(parts[0])
         if self._users is not None:
-            self._users = UserCap.from_bytes(parts[1])
+            self._users = self._users.from_bytes(parts[1])
         tick = header["tick"]
         state = self._engine.load(tick, parts[3:])
         recent = self._form.load(parts[2], self._engine, tick)
