@@ -51,7 +51,6 @@ def users(T: int, rows: list[tuple[int, ...]], w: int) -> np.ndarray:
 
 def worst(everybody: np.ndarray, G: np.ndarray) -> int:
     """The largest ||R (x - y)||^2 over all pairs of users."""
-    n, T, d = everybody.shape
     inner = np.einsum("iac,ab,jbc->ij", everybody, G, everybody, optimize=True)
     own = np.diag(inner)
     return int((own[:, None] + own[None, :] - 2 * inner).max())

@@ -26,7 +26,7 @@ from evertally.contract.paths import Hold, named
 from evertally.contract.release import Release
 from evertally.contract.snapshot import guarantee_from_json, guarantee_to_json, pack, restorable
 from evertally.contract.ticks import LONGEST_HORIZON, called_tick, checked_tick, last_tick, wanted_ticks
-from evertally.encode import UserCap, UserTick, own_column, require_column
+from evertally.encode import SeparatedCap, UserCap, UserTick, own_column, require_column
 from evertally.errors import ConfigurationError, HorizonExceeded, ReplayRefused, StateError
 from evertally.integers import whole
 from evertally.noise import Key, NoiseKey
@@ -90,8 +90,8 @@ class Mechanism(Guarded):
         'How many events of a user are counted in the whole stream; goes with unit="user".', default=None
     )
     charging: Literal["users", "events"] = option(
-        'What pays for a replaced user: "users" (users-and-domains 1.2); "events" is for streams that an earlier version '
-        "began, which go on with its larger noise.",
+        'What is paid for where a user is replaced: "users" (users-and-domains 1.2); "events" is for streams that an '
+        "earlier version began, which go on with its larger noise.",
         default="users",
     )
     key: NoiseKey | None = option(
@@ -156,8 +156,7 @@ class Mechanism(Guarded):
                 f"totals of a tick are kept below 2^61/horizon = {self._tick_limit} to fit 64 bits, and one event may "
                 f"weigh {plan.contribution.max_weight}; choose a shorter horizon or a coarser unit"
             )
-        most = plan.contribution.max_events_per_user
-        self._users = UserCap(most) if most is not None else None
+        self._users = _cap(plan.contribution)
         self._door = plan.door(self._source, self._tick_limit)
         self._engine = plan.engine(self._source)
         self._form = plan.form
@@ -493,9 +492,9 @@ class Mechanism(Guarded):
 
     def _about(self) -> str:
         """What the numbers of a release are about."""
-        if self._users is not None:
-            return f"what the cap kept: at most {self._users.max_events} events of each user"
-        rule = self.contribution.user_rule
+        most, rule = self.contribution.max_events_per_user, self.contribution.user_rule
+        if most is not None:
+            return f"what the cap kept: at most {most} events of each user"
         return f"what the rule for users kept: of each user {rule}" if rule else _ABOUT_ALL
 
     def _check_owners(self) -> None:
@@ -524,6 +523,21 @@ class Mechanism(Guarded):
             f"{count} more ticks after tick {self.tick} exceed the horizon {last_tick(self.horizon)} that the noise "
             "was made for; start a new stream with its own budget"
         )
+
+
+def _cap(contribution: Contribution) -> UserCap | SeparatedCap | None:
+    """What keeps some of a user's events, if the contribution names such a rule."""
+    if contribution.max_events_per_user is not None:
+        return UserCap(contribution.max_events_per_user)
+    if not contribution.separated:
+        return None
+    return SeparatedCap(
+        contribution.max_ticks_per_user,
+        contribution.min_separation or 1,
+        calendar=contribution.calendar,
+        first_block=contribution.first_block,
+        events=contribution.max_events_per_user_tick,
+    )
 
 
 def _made(*parts: Any) -> Any:

@@ -6,8 +6,8 @@ add up at all. What is released is as for the square root (counting/sqrt.py): th
 e = L Z with l the series of 1/((1 - z) r(z)), rounded correctly.
 
 For one event, or a group of them, the square root and the bank are better; so this process is for separated users
-alone. Error: sqrt(Delta sum l_k^2/(2 rho)); for 52 ticks of a year's days, a week apart, factor 57.8 where the square root
-has 72.6 and a group 153. Time O(log T) amortised per tick and column, memory 8 d T bytes.
+alone. Error: sqrt(Delta sum l_k^2/(2 rho)); for 52 ticks of a year's days, a week apart, factor 57.8 where the square
+root has 72.6 and a group 153. Time O(log T) amortised per tick and column, memory 8 d T bytes.
 """
 
 from __future__ import annotations
@@ -63,9 +63,7 @@ def _banded(horizon: int, band: int) -> NDArray[np.int64]:
 def banded_factor(horizon: int, band: int) -> BandedFactor:
     """The factor of a horizon and a band, built once: O(T log T)."""
     r = _banded(horizon, band)
-    inverse, error = certified_inverse(
-        np.diff(r, prepend=0), np.cumsum(approximate_inverse(r / 2.0**GRID_BITS))
-    )
+    inverse, error = certified_inverse(np.diff(r, prepend=0), np.cumsum(approximate_inverse(r / 2.0**GRID_BITS)))
     return BandedFactor(r, sum(int(x) ** 2 for x in r[:band]), inverse, error, GRID_BITS, band=band)
 
 

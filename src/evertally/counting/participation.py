@@ -49,7 +49,8 @@ def tree_reach(radix: int, levels: int, horizon: int, rule: Participation) -> in
     k, b = rule.most(horizon), rule.separation
     lengths = [radix**v for v in range(levels)]
     inside = [1 + -(-(n - 1) // b) if rule.calendar else -(-n // b) for n in lengths]
-    return rule.times * rule.per_tick.l2_squared * sum(k * min(k, met) for met in inside)
+    blocks: int = sum(k * min(k, met) for met in inside)
+    return rule.times * rule.per_tick.l2_squared * blocks
 
 
 def _comb(r: IntArray, b: int, k: int) -> IntArray:

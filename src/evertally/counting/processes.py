@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any
 
 from evertally.bounds.selection import L
+from evertally.counting.banded import BandedProcess
 from evertally.counting.bank import BankProcess
 from evertally.counting.bank_open import OPEN_STATES, OpenBankProcess
 from evertally.counting.bank_schedule import states_for
-from evertally.counting.banded import BandedProcess
 from evertally.counting.block_epochs import BlockEpochs
 from evertally.counting.block_table import block_table, sizes_for
 from evertally.counting.epochs import EpochProcess
@@ -222,4 +222,6 @@ def proved_of(name: str) -> Gram:
 
 
 SEPARATED = ("banded",)  # for users whose ticks are apart, and for nothing else
-OURS = tuple(name for name in PROCESSES if name not in SEPARATED)  # what "auto" takes from: nobody gets a process that this library does not answer for
+OURS = tuple(
+    name for name in PROCESSES if name not in SEPARATED
+)  # what "auto" takes from: nobody gets a process that this library does not answer for

@@ -95,8 +95,8 @@ def choose_radix(horizon: int, radix: Radix, pure: bool) -> int:
 def blocks_law(
     charge: Budget, change: Change, radix: int, levels: int, horizon: int, rule: Participation | None
 ) -> Law:
-    """The law of each block: by how many of them one event meets, or by how often a user whose ticks are apart meets each
-    (users-and-domains 1.3). Under a pure budget that saves nothing: l1 norms add up."""
+    """The law of each block: by how many of them one event meets, or by how often a user whose ticks are apart meets
+    each (users-and-domains 1.3). Under a pure budget that saves nothing: l1 norms add up."""
     if rule is None or isinstance(charge, PureDP):
         return node_law(charge, change, levels)
     return DiscreteGaussian(round_up(tree_reach(radix, levels, horizon, rule) / (2 * charge.exact_rho)))

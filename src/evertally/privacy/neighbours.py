@@ -164,18 +164,18 @@ def separation_rule(contribution: Any) -> str:
     """The rule in words that follow "of each user".
 
     >>> separation_rule(Contribution(unit="user", max_ticks_per_user=52, min_separation=7))
-    'the first 1 event of a tick counts, in at most 52 ticks, each at least 7 after the one before'
+    'the first event of a tick counts, in at most 52 ticks, each at least 7 ticks after the one before'
     """
     n, k, b = (
         contribution.max_events_per_user_tick,
         contribution.max_ticks_per_user,
         contribution.min_separation,
     )
-    events = "the first 1 event of a tick counts" if n == 1 else f"the first {n} events of a tick count"
+    events = "the first event of a tick counts" if n == 1 else f"the first {n} events of a tick count"
     most = "" if k is None else f", in at most {k} ticks"
     if contribution.calendar:
         return f"{events}{most}, of every block of {b} ticks in one"
-    return events + most + ("" if b is None or b == 1 else f", each at least {b} after the one before")
+    return events + most + ("" if b is None or b == 1 else f", each at least {b} ticks after the one before")
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ def change(neighbours: Neighbours | str, contribution: Contribution, columns: in
     parameterized-histograms 1.2, 1.7 and 6 (all columns change, each in its own tick; a limit on labels per event does
     not help and is refused). User level: adding or removing a user is a group of w events (price-of-continual-release
     9.5), replacing one twice that in l1 and in l2_squared (users-and-domains 1.2 [R]), signed rows four times in
-    l2_squared; `linf` goes on to say how many events differ at most (2w of them), and is no norm of the difference then.
+    l2_squared; `linf` goes on to say how many events differ at most, 2w of them, and is no norm of the difference.
 
     `cancels=False`: for noise whose Gram matrix may be negative somewhere. What an old and a new user do to such a
     release may add up, and a replaced user costs four times in l2_squared whatever the signs.

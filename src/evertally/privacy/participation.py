@@ -91,8 +91,9 @@ def participation(neighbours: Neighbours | str, contribution: Contribution, colu
     """What a contribution says about the ticks of a user; None if it says nothing.
 
     >>> rule = Contribution(unit="user", max_ticks_per_user=52, min_separation=7)
-    >>> participation("replace", rule, columns=1)
-    Participation(per_tick=Change(l1=1, l2_squared=1, linf=1), ticks=52, separation=7, calendar=False, first_block=None, times=2)
+    >>> found = participation("replace", rule, columns=1)
+    >>> found.ticks, found.separation, found.times
+    (52, 7, 2)
     """
     relation = Neighbours.parse(neighbours)
     if not contribution.separated:

@@ -10,9 +10,10 @@ from typing import Any, Literal, TypeGuard
 from evertally.contract.mechanism import Mechanism, by_tick
 from evertally.contract.options import check_neighbours, option, statistic
 from evertally.contract.parts import Blueprint, Door, Form, Options, check_beta
+from evertally.counting.processes import PROCESSES
 from evertally.errors import ConfigurationError
 from evertally.histogram.expressions import exact_number
-from evertally.histogram.tasks import Task, monotone
+from evertally.histogram.tasks import AllColumns, Task, monotone
 from evertally.histogram.ways import ColumnWay, check_known, choose, rank
 from evertally.integers import whole
 from evertally.noise import ItemSource

@@ -14,13 +14,13 @@ from evertally.contract.options import option, statistic
 from evertally.contract.parts import Accuracy, Blueprint, IntArray
 from evertally.encode import ValueDoor
 from evertally.errors import ConfigurationError
-from evertally.privacy import Change, Neighbours, replaced_user
+from evertally.privacy import Change, Neighbours, replaced_user, taking_part
 from evertally.ranking import Ranking
-from evertally.statistics.linear_options import Linear
+from evertally.statistics.separated_options import Separated
 
 
 @statistic
-class RunningMean(Linear):
+class RunningMean(Separated):
     """The mean of all values so far, for values between `lower` and `upper`.
 
     Each value is rounded to a multiple of `resolution` around the middle m of the range and clipped, an integer v with
@@ -66,6 +66,9 @@ class RunningMean(Linear):
             # Rows (v, A) have inner products v v' + A^2 >= 0, whatever the signs of v and v' (users-and-domains 1.2).
             linf = 2 * w * moved.linf
             moved, loose = (replaced_user(removed.group(w), linf, signs=signs) for signs in (False, True))
+        rule = taking_part(contribution, removed, 2 if replaced else 1) if contribution.separated else None
+        if rule is not None:
+            moved, loose = rule.group(self.horizon), rule.loose(self.horizon)
 
         def opened(source: Any, limit: int) -> Values:
             # Beyond this many values in one tick the two sums would be clipped, and their ratio with them.
@@ -85,6 +88,7 @@ class RunningMean(Linear):
             opened,
             Ratio(door, self.lower, self.upper),
             loose=loose,
+            rule=rule,
         )
 
     @by_tick

@@ -21,14 +21,14 @@ from evertally.counting.workloads import Average, ByAge, Series, Weights, Worklo
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
 from evertally.noise import ItemSource
-from evertally.privacy import Change, Contribution
+from evertally.privacy import Change, Contribution, Participation
 from evertally.ranking import Ranking
-from evertally.statistics.linear_options import Linear
 from evertally.statistics.own_engines import ENGINES
+from evertally.statistics.separated_options import Separated
 
 
 @statistic
-class Weighing(Linear):
+class Weighing(Separated):
     """Linear statistics with a workload. Not used directly; see `Counter`, `VectorCounter`, `Histogram`."""
 
     workload: Workload | None = option(
@@ -61,11 +61,18 @@ class Weighing(Linear):
         settled: Options | None = None,
         split: Change | None = None,
         loose: Change | None = None,
+        rule: Participation | None = None,
     ) -> Blueprint:
         workload = self.workload = read(self.workload)
         if workload is None:
-            return super()._linear(word, columns, change, contribution, address, door, form, settled, split, loose)
+            return super()._linear(
+                word, columns, change, contribution, address, door, form, settled, split, loose, rule
+            )
         check_neighbours(self.neighbours, self.guarantee)
+        if rule is not None:
+            raise ConfigurationError(
+                "max_ticks_per_user and min_separation are for running totals; with a workload use max_events_per_user"
+            )
         if self.max_window:
             raise ConfigurationError(
                 "max_window is for running totals, whose differences are sums over windows; leave it out here "
