@@ -51,6 +51,7 @@ from evertally.audit.local_messages import (
     worst_cells,
 )
 from evertally.audit.report import Progress, Report, hash_seed, measure_mu, measure_rho, play
+from evertally.audit.user_ticks import has_user_ticks, user_ticks_report
 from evertally.audit.weighed import is_weighed, weighed_report
 from evertally.audit.whitebox import again, smaller
 from evertally.contract.doors import by_column
@@ -217,6 +218,8 @@ def _linear_steps(factory: Factory, model: Linear, rules: _Rules, ticks: int) ->
         steps.append(Step("closed form", lambda: whitebox.closed_form_report(model, at_least)))
     if gaussian and ticks > 1 and isinstance(model.noise, Remembering):
         steps.append(Step("restored", lambda: whitebox.closed_form_report(model, ticks, ticks // 2)))
+    if has_user_ticks(model):
+        steps.append(Step("ticks of a user", lambda: user_ticks_report(model, ticks)))
     linear_measure, measure = _measures(model)
 
     # A score that must be trained needs all releases of all games in memory.
