@@ -25,8 +25,8 @@ Form = ClosedForm | NodeForm | ShiftForm
 def worst_pair(model: Any) -> tuple[IntArray, IntArray]:
     """The two rows of the largest change that the mechanism's relation allows, as far as its sensitivity says.
 
-    Columns move as far as they can until l2 is used up, and one more by what is left: for replacement half of them in each
-    direction, so that every total stays what a legal event can make it.
+    Columns move as far as they can until l2 is used up, and one more by what is left: for replacement half of them in
+    each direction, so that every total stays what a legal event can make it.
     """
     columns = width(model)
     change = getattr(model, "sensitivity", None)

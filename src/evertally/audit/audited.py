@@ -41,6 +41,7 @@ _SAME_NODES = "what comes and what goes share nodes, so one item shows less than
 _ROUNDS = "charged for all levels and rounds of a node, of which one item meets a part"
 _TESTS = "the scales of the test are those of the paper, which charge twice"
 _ONE_COLUMN_APART = "two users in one column cancel some of each other, wherever their ticks are"
+_TWO_TICKS = "two users show most in two ticks, which exact laws and games do not change at once"
 _OTHER_BLOCKS = "charged for the worst of every two ticks or blocks, which no one path has all of"
 _ELSEWHERE = "which labels are shown is audited by exact laws in the tests"
 
@@ -136,7 +137,7 @@ AUDITED: tuple[Audited, ...] = (
     _counter(CONCENTRATED, 100, "auto", _WEIGHTS, max_weight=10, neighbours="replace"),
     _counter(PURE, 100, "auto", _WEIGHTS, max_weight=3, signed=True, neighbours="replace"),
     _counter(CONCENTRATED, 100, "auto", _USERS, unit="user", max_events_per_user=4),
-    _counter(CONCENTRATED, 60, "tree", _REPLACED, neighbours="replace", radix=2, **_USER),
+    _counter(CONCENTRATED, 60, "tree", _REPLACED, neighbours="replace", radix=2, why=_TWO_TICKS, **_USER),
     _query("RunningMean", CONCENTRATED, 60, None, _REPLACED, lower=0, upper=10, neighbours="replace", **_USER),
     _counter(CONCENTRATED, 60, "banded", _APART, **_WEEKLY),
     _counter(CONCENTRATED, 60, "sqrt", _APART, neighbours="replace", why=_ONE_COLUMN_APART, **_WEEKLY),

@@ -214,12 +214,12 @@ def _linear_steps(factory: Factory, model: Linear, rules: _Rules, ticks: int) ->
     real = not gaussian and shift_form(model, 1) is not None
     # Half an epoch of blocks shows half of what hides there.
     at_least = max(ticks, _FIRST_EPOCH) if real and model.horizon is None else ticks
-    if gaussian or real:
+    if has_user_ticks(model):
+        steps.append(Step("closed form", lambda: user_ticks_report(model, ticks)))
+    elif gaussian or real:
         steps.append(Step("closed form", lambda: whitebox.closed_form_report(model, at_least)))
     if gaussian and ticks > 1 and isinstance(model.noise, Remembering):
         steps.append(Step("restored", lambda: whitebox.closed_form_report(model, ticks, ticks // 2)))
-    if has_user_ticks(model):
-        steps.append(Step("ticks of a user", lambda: user_ticks_report(model, ticks)))
     linear_measure, measure = _measures(model)
 
     # A score that must be trained needs all releases of all games in memory.

@@ -45,6 +45,9 @@ def _paths(model: Linear, G: FloatArray) -> Iterator[tuple[float, str]]:
     # Without a rule all events of a user may be in one tick, which is the most (S2): the first.
     of_ticks = [[0]] if rule is None else list(_apart(rule, len(G)))
     (same, opposite), cells = _rows(model), model._setting.columns
+    worst = int(np.argmax(np.diag(G)))
+    alone = opposite if model.neighbours is Neighbours.REPLACE else same
+    yield alone * float(G[worst, worst]), f"change of tick {worst + 1}"
     for first in of_ticks:
         own = _square(G, first)
         yield same * own, f"a user in the ticks {_shown(first)}"

@@ -68,9 +68,9 @@ class Task:
 
     `change` is what one protected unit moves a row by, `event` what one event does, and `group` in how many events two
     units differ. `one_way`: neighbours differ in one direction (`privacy.moves_one_way`), and so do the answers.
-    `selects`: the answer is a column, not a number. `linear`: every query is a weighted sum of columns. `largest` guesses the largest
-    answer. `growth` is what an answer is thought to grow by in a tick, `most` the same as somebody declared it: a guess
-    may choose and calibrate, but only what was declared carries a bound. All for accuracy only.
+    `selects`: the answer is a column, not a number. `linear`: every query is a weighted sum of columns. `largest`
+    guesses the largest answer. `growth` is what an answer is thought to grow by in a tick, `most` the same as somebody
+    declared it: a guess may choose and calibrate, but only what was declared carries a bound. All for accuracy only.
     """
 
     guarantee: Guarantee

@@ -27,8 +27,8 @@ class Separated(Linear):
     """Linear statistics with a rule for users in place of `max_events_per_user`. Not used directly.
 
     Theorem (users-and-domains 1.3 [R]): a user is in at most k ticks, b ticks apart, and moves what noise is added to
-    by the exact amount that the noise process answers for. Square root, banded factors and trees gain by the separation;
-    every other process pays for a group of k.
+    by the exact amount that the noise process answers for. Square root, banded factors and trees gain by the
+    separation; every other process pays for a group of k.
     """
 
     period: int | None = option(
