@@ -37,6 +37,8 @@ def counter(guarantee: Guarantee, horizon: int | None, mechanism: str, ticks: in
         garbage=GARBAGE,
         wrong_calls=["7", 1.5, [1, 2], None, {"a": 1}],
         ticks=ticks,
+        users="unit" in options,
+        runs=60 if "unit" in options else 1000,  # one object and one column of users for each step of each run
     )
 
 
@@ -93,6 +95,10 @@ MECHANISMS: tuple[Subject, ...] = (
     counter(CONCENTRATED, 20, "auto", max_weight=10, neighbours="replace"),
     counter(PURE, 20, "tree", max_window=3),
     counter(PURE, 20, "auto", signed=True, max_weight=3, neighbours="replace"),
+    # users, replaced or with ticks that are apart
+    counter(CONCENTRATED, 12, "tree", ticks=12, neighbours="replace", unit="user", max_events_per_user=2),
+    counter(CONCENTRATED, 12, "banded", ticks=12, unit="user", max_ticks_per_user=3, min_separation=2),
+    counter(CONCENTRATED, 12, "sqrt", ticks=12, neighbours="replace", unit="user", min_separation=3, calendar=True),
     rows(
         "VectorCounter((epsilon, delta) by the exact curve)",  # a bank alone, which "auto" takes here
         lambda key: VectorCounter(8, max_per_event=8, guarantee=APPROXIMATE, horizon=20, key=key),

@@ -51,6 +51,7 @@ from evertally.audit.local_messages import (
     worst_cells,
 )
 from evertally.audit.report import Progress, Report, hash_seed, measure_mu, measure_rho, play
+from evertally.audit.user_ticks import has_user_ticks, user_ticks_report
 from evertally.audit.weighed import is_weighed, weighed_report
 from evertally.audit.whitebox import again, smaller
 from evertally.contract.doors import by_column
@@ -213,7 +214,9 @@ def _linear_steps(factory: Factory, model: Linear, rules: _Rules, ticks: int) ->
     real = not gaussian and shift_form(model, 1) is not None
     # Half an epoch of blocks shows half of what hides there.
     at_least = max(ticks, _FIRST_EPOCH) if real and model.horizon is None else ticks
-    if gaussian or real:
+    if has_user_ticks(model):
+        steps.append(Step("closed form", lambda: user_ticks_report(model, ticks)))
+    elif gaussian or real:
         steps.append(Step("closed form", lambda: whitebox.closed_form_report(model, at_least)))
     if gaussian and ticks > 1 and isinstance(model.noise, Remembering):
         steps.append(Step("restored", lambda: whitebox.closed_form_report(model, ticks, ticks // 2)))

@@ -56,7 +56,8 @@ def _seen(mechanism: Any, release: Any) -> FloatArray:
 
 
 def _fed(mechanism: Any, x: int) -> Any:
-    cap = mechanism._options["max_events_per_user"]
+    bounds = mechanism.contribution
+    cap = bounds.max_events_per_user_tick if bounds.separated else bounds.max_events_per_user
     if cap is None:
         return mechanism.step_events([_event(mechanism)] * x)
     events = [_event(mechanism)] * (x * cap)

@@ -35,6 +35,8 @@ def _tail(model: Linear) -> float:
 def smaller(model: Linear, horizon: int, **changed: Any) -> Linear:
     """The same configuration with another horizon: class, guarantee, process, relation, weights."""
     options = model._options | {"guarantee": model.guarantee, "horizon": horizon} | changed
+    if "band" in options:
+        options["band"] = None  # that of a longer horizon may be too long
     made = type(model)(**options, key=simulation(0))
     if type(made.charge) is not type(model.charge):  # an (epsilon, delta) promise may be paid in either way
         made = type(model)(**(options | {"guarantee": model.charge}), key=simulation(0))
@@ -183,7 +185,8 @@ def _changes(model: Linear) -> Iterator[IntArray]:
     """Differences of rows between neighbours, for a list of telling events. One tick only: a user whose events lie in
     several ticks changes no more (factorization-counting 2.4)."""
     events = _events(model)
-    cap: int | None = model._options["max_events_per_user"]
+    bounds = model.contribution
+    cap = bounds.max_events_per_user_tick if bounds.separated else bounds.max_events_per_user
     rows = [_row(model, [event] * (1 if cap is None else cap + 2), cap is not None) for event in events]
     if model.neighbours is Neighbours.INDEPENDENT:
         yield np.array([max(abs(int(a[c] - b[c])) for a in rows for b in rows) for c in range(rows[0].size)])

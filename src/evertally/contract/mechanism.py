@@ -26,7 +26,7 @@ from evertally.contract.paths import Hold, named
 from evertally.contract.release import Release
 from evertally.contract.snapshot import guarantee_from_json, guarantee_to_json, pack, restorable
 from evertally.contract.ticks import LONGEST_HORIZON, called_tick, checked_tick, last_tick, wanted_ticks
-from evertally.encode import UserCap, UserTick, own_column, require_column
+from evertally.encode import SeparatedCap, UserCap, UserTick, own_column, require_column
 from evertally.errors import ConfigurationError, HorizonExceeded, ReplayRefused, StateError
 from evertally.integers import whole
 from evertally.noise import Key, NoiseKey
@@ -88,6 +88,11 @@ class Mechanism(Guarded):
     )
     max_events_per_user: int | None = option(
         'How many events of a user are counted in the whole stream; goes with unit="user".', default=None
+    )
+    charging: Literal["users", "events"] = option(
+        'What is paid for where a user is replaced: "users" (users-and-domains 1.2); "events" is for streams that an '
+        "earlier version began, which go on with its larger noise.",
+        default="users",
     )
     key: NoiseKey | None = option(
         "What all noise follows from; None draws a new one, which must be saved if the stream is to be restored.",
@@ -151,8 +156,7 @@ class Mechanism(Guarded):
                 f"totals of a tick are kept below 2^61/horizon = {self._tick_limit} to fit 64 bits, and one event may "
                 f"weigh {plan.contribution.max_weight}; choose a shorter horizon or a coarser unit"
             )
-        most = plan.contribution.max_events_per_user
-        self._users = UserCap(most) if most is not None else None
+        self._users = _cap(plan.contribution)
         self._door = plan.door(self._source, self._tick_limit)
         self._engine = plan.engine(self._source)
         self._form = plan.form
@@ -328,6 +332,9 @@ class Mechanism(Guarded):
     @classmethod
     def _restore(cls, header: dict[str, Any], parts: list[bytes], key: NoiseKey, allow_copy: bool) -> Self:
         options = {name: cls._decoded(name, value) for name, value in header["options"].items()}
+        if options["unit"] == "user" and options["neighbours"] == Neighbours.REPLACE.value:
+            # What earlier versions took from the budget; with less noise the past would be drawn anew.
+            options.setdefault("charging", "events")
         self: Self = cls(**options, key=key, allow_copy=True)
         if self.noise_fingerprint != header["noise"]:
             raise StateError(
@@ -338,7 +345,7 @@ class Mechanism(Guarded):
         # Laws follow from options, by formulas and planners that another version may have changed.
         self._source.expect(parts[0])
         if self._users is not None:
-            self._users = UserCap.from_bytes(parts[1])
+            self._users = self._users.from_bytes(parts[1])
         tick = header["tick"]
         state = self._engine.load(tick, parts[3:])
         recent = self._form.load(parts[2], self._engine, tick)
@@ -359,7 +366,21 @@ class Mechanism(Guarded):
 
     def _contributing(self, **bounds: Any) -> Contribution:
         """What one event may contribute, or all events of a user."""
-        return Contribution(unit=self.unit, max_events_per_user=self.max_events_per_user, **bounds)
+        if self.charging not in ("users", "events"):
+            raise ConfigurationError('charging is "users"; "events" is for streams that an earlier version began')
+        return Contribution(
+            unit=self.unit,
+            max_events_per_user=self.max_events_per_user,
+            in_steps=self.charging == "events",
+            **bounds,
+        )
+
+    def _user_address(self) -> Options:
+        """What addresses keep of the protected unit: streams of earlier versions, and other units, no more than before.
+        One fingerprint means one law."""
+        kept = self._given("unit", "max_events_per_user")
+        replaced = self.unit == "user" and Neighbours.parse(self.neighbours) is Neighbours.REPLACE
+        return kept | {"charging": self.charging} if replaced and self.charging != "events" else kept
 
     @classmethod
     def _encoded(cls, name: str, value: Any) -> Any:
@@ -471,9 +492,9 @@ class Mechanism(Guarded):
 
     def _about(self) -> str:
         """What the numbers of a release are about."""
-        if self._users is not None:
-            return f"what the cap kept: at most {self._users.max_events} events of each user"
-        rule = self.contribution.user_rule
+        most, rule = self.contribution.max_events_per_user, self.contribution.user_rule
+        if most is not None:
+            return f"what the cap kept: at most {most} events of each user"
         return f"what the rule for users kept: of each user {rule}" if rule else _ABOUT_ALL
 
     def _check_owners(self) -> None:
@@ -502,6 +523,21 @@ class Mechanism(Guarded):
             f"{count} more ticks after tick {self.tick} exceed the horizon {last_tick(self.horizon)} that the noise "
             "was made for; start a new stream with its own budget"
         )
+
+
+def _cap(contribution: Contribution) -> UserCap | SeparatedCap | None:
+    """What keeps some of a user's events, if the contribution names such a rule."""
+    if contribution.max_events_per_user is not None:
+        return UserCap(contribution.max_events_per_user)
+    if not contribution.separated:
+        return None
+    return SeparatedCap(
+        contribution.max_ticks_per_user,
+        contribution.min_separation or 1,
+        calendar=contribution.calendar,
+        first_block=contribution.first_block,
+        events=contribution.max_events_per_user_tick,
+    )
 
 
 def _made(*parts: Any) -> Any:

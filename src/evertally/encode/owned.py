@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evertally.encode.owners import owners
 from evertally.encode.texts import Texts
-from evertally.encode.users import owners
 from evertally.secret import Secret
 
 IntArray = NDArray[np.int64]
@@ -55,4 +55,4 @@ def owned_tick(users: Any, cells: IntArray | None, tick: int) -> OwnedTick:
     known = codes >= 0
     if not known.all():
         codes, cells = codes[known], cells[known]
-    return OwnedTick(tick, Texts.of(names), codes, cells)
+    return OwnedTick(tick, names, codes, cells)

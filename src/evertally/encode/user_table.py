@@ -51,9 +51,10 @@ class UserTable(Secret):
         """The number of each name, -1 for those that are not here."""
         return np.fromiter((self._number.get(name, -1) for name in names.names()), np.int64, len(names))
 
-    def enter(self, names: Texts) -> IntArray:
-        """The number of each name; those that are not here yet get the next ones. A name may occur twice."""
-        numbers = self.find(names)
+    def enter(self, names: Texts, found: IntArray | None = None) -> IntArray:
+        """The number of each name; those that are not here yet get the next ones. A name may occur twice. `found` is
+        what `find` said of them earlier, if it was asked."""
+        numbers = self.find(names) if found is None else found.copy()
         for i in np.flatnonzero(numbers < 0).tolist():
             name = names.data[names.offsets[i] : names.offsets[i + 1]].tobytes()
             numbers[i] = self._number.setdefault(name, self._size)
@@ -61,6 +62,10 @@ class UserTable(Secret):
         while self._columns and len(self._columns[0]) < self._size:
             self._columns = [np.concatenate([column, np.zeros_like(column)]) for column in self._columns]
         return numbers
+
+    def names(self, numbers: IntArray) -> Texts:
+        """The names of some users."""
+        return Texts.of_bytes(list(self._number)).take(numbers)
 
     def read(self, field: int, numbers: IntArray) -> IntArray:
         """A field of some users."""

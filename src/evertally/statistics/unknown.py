@@ -108,7 +108,7 @@ class UnknownItems(Mechanism):
         # The domain has room for any two events: no limit on columns makes a change smaller.
         moved = change(relation, contribution, columns=2 * contribution.max_per_event)
         bounds = {"max_per_event": contribution.max_per_event}
-        bounds |= self._given("radix", "max_weight", "unit", "max_events_per_user")
+        bounds |= self._given("radix", "max_weight") | self._user_address()
         opened = ""
         if mechanism == "tree":
             foreign(self._given(*_OF_BLOCKS), _OF_BLOCKS, 'mechanism="meta"')
