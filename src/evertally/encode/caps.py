@@ -26,7 +26,8 @@ class UserTick(Secret):
     """What one tick changed: what was remembered of its users before and after it, a row for each. Secret.
 
     Rows, not differences: to enter them twice is to enter them once, so that whoever was interrupted while doing so
-    does it again. `numbers`: where the table had them when the tick was looked at, -1 for newcomers.
+    does it again. `numbers`: where the table had them when the tick was looked at and it had `known` users, -1 for
+    newcomers.
     """
 
     tick: int = 0
@@ -34,6 +35,7 @@ class UserTick(Secret):
     numbers: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
     before: IntArray = field(default_factory=lambda: np.empty((0, 0), np.int64))
     after: IntArray = field(default_factory=lambda: np.empty((0, 0), np.int64))
+    known: int = -1
 
 
 class Cap(Secret, ABC):
@@ -86,7 +88,7 @@ class Cap(Secret, ABC):
         owned = codes >= 0
         kept = np.zeros(len(codes), np.bool_)
         kept[owned], after = self._decide(codes[owned], before, tick)
-        return kept, self.last if replay else UserTick(tick, names, numbers, before, after)
+        return kept, self.last if replay else UserTick(tick, names, numbers, before, after, len(self._table))
 
     def to_bytes(self) -> bytes:
         """The whole state as secret bytes (it names users), the same bytes for the same state."""
@@ -124,7 +126,7 @@ class Cap(Secret, ABC):
         if self._entered[0] is last:
             return
         table.undo()  # what an interrupted call left of this
-        numbers = table.enter(last.names, last.numbers)
+        numbers = table.enter(last.names, last.numbers if last.known == len(table) else None)
         for i in range(last.after.shape[1]):
             table.write(i, numbers, last.after[:, i])
         table.begin()

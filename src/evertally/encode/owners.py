@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from evertally.encode.labels import Codes, as_list, canonical, coded, is_arrow
+from evertally.encode.name_kernels import kernel, rank_codes
 from evertally.encode.texts import Texts
 
 
@@ -36,10 +37,6 @@ def _is_nested(users: Any) -> bool:
 
 def rank_within_code(codes: Codes, count: int) -> Codes:
     """For each entry, how many earlier entries have the same code; codes are below `count`."""
-    order = np.argsort(codes, kind="stable")
-    in_order = codes[order]
-    starts = np.flatnonzero(np.r_[True, in_order[1:] != in_order[:-1]]) if len(codes) else np.empty(0, np.int64)
-    lengths = np.diff(np.r_[starts, len(codes)])
-    rank = np.empty(len(codes), np.int64)
-    rank[order] = np.arange(len(codes)) - np.repeat(starts, lengths)
-    return rank
+    ranks = np.zeros(len(codes), np.int64)
+    kernel(rank_codes, len(codes))(codes, np.zeros(count, np.int64), ranks)
+    return ranks
