@@ -49,7 +49,7 @@ class NameIndex(Secret):
     def __init__(self, seed: int = 0, names: Texts | None = None, numbers: IntArray | None = None) -> None:
         """With `names`: they are here from the beginning, and those with `numbers` can be found."""
         self._seed = seed
-        self._data: Bytes = np.zeros(64, np.uint8) if names is None else names.data
+        self._data: Bytes = np.zeros(64, np.uint8) if names is None else grown(names.data, 1)
         self._offsets: IntArray = np.zeros(17, np.int64) if names is None else names.offsets
         self.size = 0 if names is None else len(names)
         which = np.arange(self.size) if numbers is None else numbers

@@ -69,7 +69,7 @@ def find_names(
         for q in range(first, stop):
             fetched ^= starts[numbers[q] + 1]
         for q in range(first, stop):
-            fetched ^= np.int64(known[starts[max(numbers[q], 0)]])
+            fetched ^= np.int64(known[min(starts[max(numbers[q], 0)], known.size - 1)])
         for q in range(first, stop):
             number = numbers[q]
             if number < 0:
