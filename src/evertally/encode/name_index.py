@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from evertally.encode.name_kernels import (
     Bytes,
     IntArray,
+    distinct_names,
     enter_names,
     fill_slots,
     find_names,
@@ -96,6 +97,23 @@ class NameIndex(Secret):
         hashes = _hashes(names, self._seed)
         kernel(fill_slots, len(which))(which, hashes[which] if len(which) < len(names) else hashes, slots)
         return slots
+
+
+def distinct(names: Texts, seed: int = 0) -> tuple[IntArray, Texts]:
+    """The names that occur, in the order of their first places, and for each place which of them it is.
+
+    >>> codes, names = distinct(Texts.of(["pear", "fig", "pear"]))
+    >>> codes.tolist(), names.list()
+    ([0, 1, 0], ['pear', 'fig'])
+    """
+    count = len(names)
+    codes, firsts = np.empty(count, np.int64), np.empty(count, np.int64)
+    slots = np.zeros(1 << max(6, (2 * count).bit_length()), np.int64)
+    found, _ = kernel(distinct_names, count)(*_fixed(names), _hashes(names, seed), slots, codes, firsts)
+    if found < count:
+        firsts = firsts[:found]
+        names = taken(names.data, names.offsets[firsts], names.lengths[firsts])
+    return codes, names
 
 
 def taken(data: Bytes, starts: IntArray, lengths: IntArray) -> Texts:

@@ -174,3 +174,75 @@ def rank_codes(codes: IntArray, counts: IntArray, ranks: IntArray) -> None:
     for i in range(codes.size):
         ranks[i] = counts[codes[i]]
         counts[codes[i]] += 1
+
+
+def distinct_names(
+    data: Bytes, offsets: IntArray, hashes: IntArray, slots: IntArray, codes: IntArray, firsts: IntArray
+) -> tuple[int, np.int64]:
+    """Numbers for names in the order of their first places, which go to `firsts`. How many there are, and what was
+    fetched (as in `find_names`)."""
+    last, count, fetched = slots.size - 1, 0, np.int64(0)
+    for first in range(0, hashes.size, 1024):
+        stop = min(first + 1024, hashes.size)
+        for q in range(first, stop):
+            fetched ^= slots[hashes[q] & last]
+        for q in range(first, stop):
+            start, length = offsets[q], offsets[q + 1] - offsets[q]
+            place, code = hashes[q] & last, np.int64(-1)
+            while slots[place] != 0:
+                if (slots[place] ^ hashes[q]) >> 32 == 0:
+                    other = (slots[place] & 0xFFFFFFFF) - 1
+                    at = offsets[firsts[other]]
+                    same = offsets[firsts[other] + 1] - at == length
+                    j = 0
+                    while same and j < length:
+                        same = data[at + j] == data[start + j]
+                        j += 1
+                    if same:
+                        code = other
+                        break
+                place = (place + 1) & last
+            if code < 0:
+                code = np.int64(count)
+                firsts[count] = q
+                slots[place] = (hashes[q] & -0x100000000) | (code + 1)
+                count += 1
+            codes[q] = code
+    return count, fetched
+
+
+def first_seen(codes: IntArray, numbers: IntArray, order: IntArray) -> int:
+    """New codes, in the order in which the old ones occur, in their place; -1 stays. `numbers` are -1, one for each old
+    code; `order` gets the old codes. How many there are."""
+    count = 0
+    for i in range(codes.size):
+        old = codes[i]
+        if old < 0:
+            continue
+        if numbers[old] < 0:
+            numbers[old] = count
+            order[count] = old
+            count += 1
+        codes[i] = numbers[old]
+    return count
+
+
+def write_decimals(values: IntArray, offsets: IntArray, data: Bytes) -> None:
+    """Whole numbers in decimal, one behind the other. `data` has room for 20 bytes each."""
+    at = 0
+    for i in range(values.size):
+        offsets[i] = at
+        # Digits of a number that is not positive: the smallest one has no counterpart.
+        rest = values[i] if values[i] < 0 else -values[i]
+        if values[i] < 0:
+            data[at] = 45
+            at += 1
+        digits, tens = 1, (rest + 9) // 10
+        while tens < 0:
+            digits, tens = digits + 1, (tens + 9) // 10
+        for j in range(digits):
+            tens = (rest + 9) // 10
+            data[at + digits - 1 - j] = 48 + (tens * 10 - rest)
+            rest = tens
+        at += digits
+    offsets[values.size] = at
