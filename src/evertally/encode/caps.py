@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from evertally.encode.labels import Codes, require_column
 from evertally.encode.owners import owners
 from evertally.encode.texts import Texts
-from evertally.encode.user_table import UserTable
+from evertally.encode.user_table import Digest, UserTable
 from evertally.errors import ConfigurationError, ReplayRefused, StateError
 from evertally.secret import Secret
 
@@ -88,7 +88,27 @@ class Cap(Secret, ABC):
         owned = codes >= 0
         kept = np.zeros(len(codes), np.bool_)
         kept[owned], after = self._decide(codes[owned], before, tick)
+        erased = self._table.erased(numbers)
+        if erased.any():
+            if replay:  # who counted then, and was erased since, counts again
+                erased &= ~np.isin(numbers, self._entered[1])
+            kept[owned] &= ~erased[codes[owned]]
+            others = np.flatnonzero(~erased)
+            names, numbers, before, after = names.take(others), numbers[others], before[others], after[others]
         return kept, self.last if replay else UserTick(tick, names, numbers, before, after, len(self._table))
+
+    def recognise(self, digest: Digest) -> None:
+        """Says how names of erased users are digested; see `UserTable.erase`."""
+        self._table.recognise(digest)
+
+    def erase(self, names: Texts) -> None:
+        """Replaces names by their digests: none of these users' later events is kept. Can be interrupted, and done
+        again. The last tick is asked again as before; `last` names nobody afterwards."""
+        self._settle()
+        self._table.erase(names)
+        last, entered = self._entered
+        self.last = UserTick(last.tick, Texts.of([]), entered, last.before, last.after, len(self._table))
+        self._entered = self.last, entered
 
     def to_bytes(self) -> bytes:
         """The whole state as secret bytes (it names users), the same bytes for the same state."""
@@ -116,7 +136,8 @@ class Cap(Secret, ABC):
         known = not count or 0 <= entered.min() <= entered.max() < len(cap._table)
         if tick < 0 or not known or len(np.unique(entered)) != count:
             raise StateError("the state of a user cap counts users of its last tick that it does not know")
-        cap.last = UserTick(tick, cap._table.names(entered), entered, before, cap._rows(entered, replay=False))
+        after = cap._rows(entered, replay=False)
+        cap.last = UserTick(tick, Texts.of([]), entered, before, after, len(cap._table))
         cap._entered = cap.last, entered
         return cap
 

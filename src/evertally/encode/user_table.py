@@ -131,17 +131,17 @@ class UserTable(Secret):
         """Says how the names of erased users are digested. Needed by whoever loads a table with erased users."""
         self._digest = digest
 
-    def erase(self, names: Texts, digest: Digest) -> IntArray:
+    def erase(self, names: Texts, digest: Digest | None = None) -> IntArray:
         """Replaces names by their digests, and gives their numbers. Fields stay. Between calls: there is no way back.
 
         The names are in no memory of the table any more. Whoever comes under such a name is recognised by its digest:
         the number is the old one, and `erased` tells. Those who were never here are not to be counted later, either.
-        `digest` is keyed, and the key is not kept here.
+        `digest` (if `recognise` did not say it) is keyed, and the key is not kept here.
         """
-        self._digest = digest
+        self._digest = digest or self._digest
         self.begin()
         now, index = self._now, self._now.index
-        digests = [digest(name) for name in names.names()]
+        digests = [self._digested(name) for name in names.names()]
         tombs, size = dict(now.tombs), index.size
         for one, number in zip(digests, self.find(names).tolist(), strict=True):
             if number >= 0:
@@ -164,6 +164,8 @@ class UserTable(Secret):
 
     def erased(self, numbers: IntArray) -> NDArray[np.bool_]:
         """Which of these users are erased; numbers of -1 are nobody's."""
+        if not self._now.tombs:
+            return np.zeros(len(numbers), np.bool_)
         found: NDArray[np.bool_] = (self._now.hidden[numbers] == _ERASED) & (numbers >= 0)
         return found
 
