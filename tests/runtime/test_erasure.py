@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from live_stream import ON_REQUEST, batch, values
+from typer.testing import CliRunner
 from visit_stream import NoNoise, WriteSpec, save, visits
 
+from evertally.cli.app import app
 from evertally.errors import ConfigurationError, StateError
 from evertally.runtime import StreamSpec, load_spec, opening, run
 from evertally.runtime.erasure import erase
@@ -117,15 +118,15 @@ def test_what_is_refused(write_spec: WriteSpec, tmp_path: Path) -> None:
 def test_the_command_reads_names_from_a_file_or_a_pipe(write_spec: WriteSpec, tmp_path: Path) -> None:
     path = write_spec(USERS, ON_REQUEST)
     begun(load_spec(path))
-    command = [sys.executable, "-m", "evertally.cli", "erase", str(path), "--users"]
-    done = subprocess.run([*command, "-"], input=b"planted-ann\r\nbob\n\n", capture_output=True)
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert done.stdout == b"visits: 2 names are erased from the state of tick 2. Destroy older copies of it\n"
+    call = partial(CliRunner().invoke, app)
+    done = call(["erase", str(path), "--users", "-"], input=b"planted-ann\r\nbob\n\n")
+    assert done.exit_code == 0, done.output
+    assert done.stdout == "visits: 2 names are erased from the state of tick 2. Destroy older copies of it\n"
     for content, problem in ((b"", "names nobody"), (b"\xff", "not UTF-8"), (None, "cannot read")):
         file = tmp_path / "names.txt"
         file.unlink(missing_ok=True)
         if content is not None:
             file.write_bytes(content)
-        refused = subprocess.run([*command, str(file)], capture_output=True, text=True)
-        assert refused.returncode == 2
+        refused = call(["erase", str(path), "--users", str(file)])
+        assert refused.exit_code == 2
         assert problem in refused.stderr

@@ -202,9 +202,7 @@ def erase_command(
         spec = load_spec(spec_file)
         names = _names(users)
         tick = erase(spec, names)
-        print(
-            f"{spec.name}: {len(names)} names are erased from the state, as of tick {tick}. Destroy older copies of it"
-        )
+        print(f"{spec.name}: {len(names)} names are erased from the state of tick {tick}. Destroy older copies of it")
 
 
 def _names(file: str) -> list[str]:
