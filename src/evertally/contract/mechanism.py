@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
+from evertally.contract.erasure import Erasing, digest_of, erasing
 from evertally.contract.guarded import Call, Guarded, Kept, exclusive
 from evertally.contract.inputs import keep_events
 from evertally.contract.options import check_guarantee, option, own_option, statistic
@@ -27,6 +28,7 @@ from evertally.contract.release import Release
 from evertally.contract.snapshot import guarantee_from_json, guarantee_to_json, pack, restorable
 from evertally.contract.ticks import LONGEST_HORIZON, called_tick, checked_tick, last_tick, wanted_ticks
 from evertally.encode import SeparatedCap, UserCap, UserTick, own_column, require_column
+from evertally.encode.owners import owners
 from evertally.errors import ConfigurationError, HorizonExceeded, ReplayRefused, StateError
 from evertally.integers import whole
 from evertally.noise import Key, NoiseKey
@@ -159,6 +161,7 @@ class Mechanism(Guarded):
         self._users = _cap(plan.contribution)
         self._door = plan.door(self._source, self._tick_limit)
         self._engine = plan.engine(self._source)
+        self._recognise_erased()
         self._form = plan.form
         self._kept = Kept(played=Committed(self._form.first(), self._engine.start()))
 
@@ -325,6 +328,36 @@ class Mechanism(Guarded):
         rows, state = self._form.save(self._rows_to_keep()), self._kept.played.state
         return pack(header, [self._source.laws(), users, rows, *self._engine.save(state)], self.key)
 
+    @exclusive
+    def erase(self, users: Any) -> None:
+        """Erasure requests: replaces the names of some users by sealed digests. Nothing is released.
+
+        What was counted stays in the sums. None of their later events counts, whether they had any before or not: a
+        user who was forgotten and counted again would move more than was paid for (users-and-domains, trap 7). Only a
+        snapshot that is taken afterwards is without the names: earlier ones are to be destroyed. Where users are known
+        by name to a rule that cannot erase, the call is refused.
+
+        >>> import evertally as et
+        >>> users = {"unit": "user", "max_events_per_user": 5}
+        >>> counter = et.Counter(guarantee=et.ZCDP(0.5), horizon=9, key=et.noise.ZeroNoise(), **users)
+        >>> counter.step_events([1, 1], users=["ann", "bob"]).value
+        2
+        >>> counter.erase(["ann"])
+        >>> b"ann" in counter.snapshot(), counter.step_events([1, 1], users=["ann", "bob"]).value
+        (False, 3)
+        """
+        if not self.takes_users:
+            raise ConfigurationError("this mechanism knows no users: it protects single events, and keeps no names")
+        require_column(users, "users")
+        _, names = owners(own_column(users))
+        rule = erasing(self._engine, self._plan.owned)
+        self._last_input()  # the last tick's input as a hash, before it is looked at by name
+        if rule is not None:
+            self._moved(0, lambda: rule.erase(names))
+        if self._users is not None:
+            self._users.erase(names)
+            self._kept = replace(self._kept, users=self._users.last)
+
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         restorable(cls.__name__, f"{cls.__module__}.{cls.__qualname__}", cls._restore)
@@ -346,6 +379,7 @@ class Mechanism(Guarded):
         self._source.expect(parts[0])
         if self._users is not None:
             self._users = self._users.from_bytes(parts[1])
+            self._recognise_erased()
         tick = header["tick"]
         state = self._engine.load(tick, parts[3:])
         recent = self._form.load(parts[2], self._engine, tick)
@@ -414,6 +448,15 @@ class Mechanism(Guarded):
             self._users.last = self._kept.users
         if self._looks_back:
             self._note_releases()
+
+    def _recognise_erased(self) -> None:
+        # Of the source alone: a method of this object would keep it alive in a circle.
+        digest = functools.partial(digest_of, self._source)
+        if self._users is not None:
+            self._users.recognise(digest)
+        rule = getattr(self._engine, "rule", None)
+        if isinstance(rule, Erasing):
+            rule.recognise(digest)
 
     def _note_releases(self) -> None:
         """Notes the rows of the last call where windows look for them; however often, to the same effect."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from evertally.encode.labels import Codes, require_column
 from evertally.encode.owners import owners
 from evertally.encode.texts import Texts
-from evertally.encode.user_table import UserTable
+from evertally.encode.user_table import Digest, UserTable
 from evertally.errors import ConfigurationError, ReplayRefused, StateError
 from evertally.secret import Secret
 
@@ -26,7 +26,8 @@ class UserTick(Secret):
     """What one tick changed: what was remembered of its users before and after it, a row for each. Secret.
 
     Rows, not differences: to enter them twice is to enter them once, so that whoever was interrupted while doing so
-    does it again. `numbers`: where the table had them when the tick was looked at, -1 for newcomers.
+    does it again. `numbers`: where the table had them when the tick was looked at and it had `known` users, -1 for
+    newcomers.
     """
 
     tick: int = 0
@@ -34,6 +35,7 @@ class UserTick(Secret):
     numbers: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
     before: IntArray = field(default_factory=lambda: np.empty((0, 0), np.int64))
     after: IntArray = field(default_factory=lambda: np.empty((0, 0), np.int64))
+    known: int = -1
 
 
 class Cap(Secret, ABC):
@@ -86,7 +88,27 @@ class Cap(Secret, ABC):
         owned = codes >= 0
         kept = np.zeros(len(codes), np.bool_)
         kept[owned], after = self._decide(codes[owned], before, tick)
-        return kept, self.last if replay else UserTick(tick, names, numbers, before, after)
+        erased = self._table.erased(numbers)
+        if erased.any():
+            if replay:  # who counted then, and was erased since, counts again
+                erased &= ~np.isin(numbers, self._entered[1])
+            kept[owned] &= ~erased[codes[owned]]
+            others = np.flatnonzero(~erased)
+            names, numbers, before, after = names.take(others), numbers[others], before[others], after[others]
+        return kept, self.last if replay else UserTick(tick, names, numbers, before, after, len(self._table))
+
+    def recognise(self, digest: Digest) -> None:
+        """Says how names of erased users are digested; see `UserTable.erase`."""
+        self._table.recognise(digest)
+
+    def erase(self, names: Texts) -> None:
+        """Replaces names by their digests: none of these users' later events is kept. Can be interrupted, and done
+        again. The last tick is asked again as before; `last` names nobody afterwards."""
+        self._settle()
+        self._table.erase(names)
+        last, entered = self._entered
+        self.last = UserTick(last.tick, Texts.of([]), entered, last.before, last.after, len(self._table))
+        self._entered = self.last, entered
 
     def to_bytes(self) -> bytes:
         """The whole state as secret bytes (it names users), the same bytes for the same state."""
@@ -114,7 +136,8 @@ class Cap(Secret, ABC):
         known = not count or 0 <= entered.min() <= entered.max() < len(cap._table)
         if tick < 0 or not known or len(np.unique(entered)) != count:
             raise StateError("the state of a user cap counts users of its last tick that it does not know")
-        cap.last = UserTick(tick, cap._table.names(entered), entered, before, cap._rows(entered, replay=False))
+        after = cap._rows(entered, replay=False)
+        cap.last = UserTick(tick, Texts.of([]), entered, before, after, len(cap._table))
         cap._entered = cap.last, entered
         return cap
 
@@ -124,7 +147,7 @@ class Cap(Secret, ABC):
         if self._entered[0] is last:
             return
         table.undo()  # what an interrupted call left of this
-        numbers = table.enter(last.names, last.numbers)
+        numbers = table.enter(last.names, last.numbers if last.known == len(table) else None)
         for i in range(last.after.shape[1]):
             table.write(i, numbers, last.after[:, i])
         table.begin()

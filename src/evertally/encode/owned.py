@@ -37,8 +37,8 @@ class OwnedTick(Secret):
         found = hashlib.sha256()
         for part in (self.codes, self.cells, self.names.lengths):
             found.update(len(part).to_bytes(8, "little") + np.ascontiguousarray(part).astype("<i8").tobytes())
-        for name in self.names.names():
-            found.update(name)
+        names = self.names
+        found.update(names.data[names.offsets[0] : names.offsets[-1]].tobytes())
         return found.digest()
 
 
