@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from evertally.applications.stacked import Stacked
     from evertally.applications.stacking import part
     from evertally.kinds import Kind, register_kind
+    from evertally.users.distinct import DistinctUsers
+    from evertally.users.distinct_unknown import UnknownDistinctUsers
 
 __version__ = "0.1.0"
 
@@ -64,6 +66,7 @@ __all__ = [
     "BudgetExceeded",
     "ConfigurationError",
     "Counter",
+    "DistinctUsers",
     "DynamicCount",
     "DynamicHistogram",
     "DynamicRange",
@@ -91,6 +94,7 @@ __all__ = [
     "SumSelect",
     "TopK",
     "TopKSelect",
+    "UnknownDistinctUsers",
     "UnknownHistogram",
     "UnknownTopK",
     "VectorCounter",
@@ -111,8 +115,13 @@ _ROOMS = {room: f"evertally.{room}" for room in ("audit", "bounds", "checks", "k
 _ROOMS |= {room: f"evertally.applications.{room}" for room in ("graph", "strings")}
 _IN_ROOMS = dict.fromkeys(("Kind", "register_kind"), "evertally.kinds")  # needs pydantic, and counting does not
 _IN_ROOMS |= {"Stacked": "evertally.applications.stacked", "part": "evertally.applications.stacking"}
+_IN_ROOMS |= {
+    "DistinctUsers": "evertally.users.distinct",
+    "UnknownDistinctUsers": "evertally.users.distinct_unknown",
+}
 # A snapshot of theirs comes back in a process that has not used them yet.
 look_in("evertally.applications.graph", "evertally.applications.strings", "evertally.applications.stacked")
+look_in("evertally.users.distinct", "evertally.users.distinct_unknown")
 
 
 def __getattr__(name: str) -> Any:
