@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any, TypeGuard
 
@@ -13,7 +12,7 @@ from evertally.contract.windows import Windowed
 from evertally.counting.choose import build, choose, rank
 from evertally.counting.linear import LinearEngine
 from evertally.counting.process import NoiseProcess
-from evertally.counting.processes import Setting
+from evertally.counting.processes import Gram, Setting
 from evertally.counting.tree import ABOUT_RADIX, Radix
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
@@ -53,7 +52,6 @@ class Linear(Windowed):
         split: Change | None = None,
         loose: Change | None = None,
     ) -> Blueprint:
-        """`change`, `split` and `loose`: what is moved, by what is proved of a Gram matrix (`Setting`)."""
         check_neighbours(self.neighbours, self.guarantee)
         if not isinstance(self.radix, int | str):
             raise ConfigurationError('radix is a number, "formula" or "exact"')
@@ -62,9 +60,9 @@ class Linear(Windowed):
         own = ENGINES.get(self.mechanism)
         if own is not None:
             mechanism, charge = self.mechanism, self.guarantee
-            if loose is not None:  # nothing is proved of somebody else's factor
-                change = loose
-                setting = self._setting = replace(setting, change=change, split=None, loose=None)
+            # Nothing is known of its noise: entries of one column may add up whatever their ticks and signs (S2).
+            setting = self._setting = setting.proved(Gram.UNKNOWN)
+            change = setting.change
             engine: Callable[[ItemSource], Engine] = partial(own.build, self.guarantee, setting)
         else:
             choice = self._choice = choose(self.guarantee, setting, self.mechanism)

@@ -81,8 +81,8 @@ class Finding(Mechanism):
     def _by_tree(
         self, charge: ApproxZCDP, moved: Change, at_risk: int, most: int | None = None
     ) -> Callable[..., ItemEngine]:
-        """How to make the engine of a tree, where one protected unit moves counts by `moved`. `at_risk`: labels that exist in one
-        of two neighbouring streams only."""
+        """How to make the engine of a tree, where one protected unit moves counts by `moved`. `at_risk`: labels that
+        exist in one of two neighbouring streams only."""
         T = whole("horizon", self.horizon, 2, LONGEST_HORIZON)
         r = whole("radix", choose_radix(T, self.radix, pure=False), 2, _LARGEST_RADIX)
         depth = L(T, r)

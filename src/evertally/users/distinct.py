@@ -96,10 +96,10 @@ class DistinctUsers(Linear):
     def user_rule(cls, options: Mapping[str, Any]) -> str:
         if options.get("by") is not None:
             m = options.get("max_categories", 1)
-            return "the first category counts, once" if m == 1 else f"the first {m} categories count, each once"
+            return "the first category, once" if m == 1 else f"the first {m} categories, each once"
         if options.get("bits") is not None:
-            return "one bit is set, once"
-        return "the first event counts"
+            return "one bit, set once"
+        return "the first event"
 
     @property
     def noise(self) -> NoiseProcess:

@@ -83,9 +83,9 @@ class UnknownDistinctUsers(Finding):
 
     Theorem (users-and-domains 2.2 [R], streaming-selection 7.2, adaptive streams included): a user is like one event of
     m items that is spread over ticks, (m/(2 tau^2), m delta), m = `max_categories`: an item that only one user has has
-    a count of exactly 1, so the threshold is that of single events. "replace" doubles rho and the items at risk. Against
-    `UnknownHistogram` with `unit="user"` and m events of each user: an m-th of rho, and a threshold lower by m - 1. A
-    guarantee without a delta cannot be kept. Protected is always the user.
+    a count of exactly 1, so the threshold is that of single events. "replace" doubles rho and the items at risk.
+    Against `UnknownHistogram` with `unit="user"` and m events of each user: an m-th of rho, and a threshold lower by
+    m - 1. A guarantee without a delta cannot be kept. Protected is always the user.
 
     `step_events(labels, users=users)`: an event names one label and belongs to one user; what has no user, or no label
     of at most 1024 bytes, is left out. Exactness tier "exact". Error: `stddev` and intervals are those of the noise.
@@ -107,7 +107,7 @@ class UnknownDistinctUsers(Finding):
     @classmethod
     def user_rule(cls, options: Mapping[str, Any]) -> str:
         m = options.get("max_categories", 1)
-        return "the first item counts, once" if m == 1 else f"the first {m} items count, each once"
+        return "the first item, once" if m == 1 else f"the first {m} items, each once"
 
     def _worker(self) -> Any:
         engine: Any = self._engine

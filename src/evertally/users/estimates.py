@@ -2,8 +2,8 @@
 
 The estimate is off by noise, and by its own chance: which users share a bit, which are in the sample. Both counts are
 sums of independent 0/1 variables with known mean and variance: a sample is one by definition, the number of empty cells
-is distributed as one (Vatutin and Mikhailov 1982). So Bernstein's inequality holds with the true variance, and intervals
-hold, not only nearly. The chance is that of the keyed hash, taken for random. Post-processing, all of it.
+is distributed as one (Vatutin and Mikhailov 1982). So Bernstein's inequality holds with the true variance, and
+intervals hold, not only nearly. The chance is that of the keyed hash, taken for random. Post-processing, all of it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ class EstimateForm(RowForm, ABC):
     def interval(self, row: IntArray, accuracy: Accuracy, beta: float) -> tuple[int, int]:
         # Half of beta for the noise, a quarter for each side of the estimate's own chance.
         radius, count = math.floor(accuracy.radius(beta / 2)), int(row[0])
-        return self.consistent(count - radius, count + radius, beta / 2)
+        low, high = self.consistent(count - radius, count + radius, beta / 2)
+        # Noise may bring the estimate below 0, or to more than a full map: the interval goes as far.
+        return min(low, self.show(row)), max(high, self.show(row))
 
     def deviation(self, accuracy: Accuracy) -> None:
         return None  # it depends on how many users there are
