@@ -10,13 +10,17 @@ from numpy.typing import NDArray
 
 from conformance.hostile import GARBAGE
 from evertally.checks.subject import Subject
-from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, PureDP
+from evertally.privacy import ZCDP, ApproxDP, PureDP
 from evertally.users.distinct import DistinctUsers
 from evertally.users.distinct_unknown import UnknownDistinctUsers
 
-_TICKS = 10
+_TICKS = 8
 _WRONG = ["abc", 7, None, {"a": 1}, [1, 2]]
 _WARDS = ["north", "south", "west"]
+
+
+def _shown(options: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in options.items())
 
 
 def visitors(n: int) -> list[list[Any]]:
@@ -34,11 +38,11 @@ def distinct(inputs: list[list[Any]], most: int | None = None) -> list[int]:
     return found
 
 
-def _users(runs: int = 200, **options: Any) -> Subject:
+def _users(**options: Any) -> Subject:
     bits, sample = options.get("bits"), options.get("sample")
     estimated = bits is not None or sample is not None
     return Subject(
-        name=f"DistinctUsers({', '.join(f'{name}={value}' for name, value in options.items())})",
+        name=f"DistinctUsers({_shown(options)})",
         make=lambda key: DistinctUsers(key=key, **options),
         feed=visitors,
         truth=lambda inputs: distinct(inputs, options.get("max_users")),
@@ -47,7 +51,7 @@ def _users(runs: int = 200, **options: Any) -> Subject:
         ticks=_TICKS,
         owned=True,
         growth=600,
-        runs=runs,
+        runs=60,
         tolerance=12.0 if estimated else 0.0,  # users that share a bit, or are not in the sample
         bound=_bound_of_estimates if estimated else Subject.bound,
     )
@@ -85,7 +89,7 @@ def first_categories(inputs: list[Any], labels: list[str], other: str | None, mo
 
 def _by(most: int, other: str | None, **options: Any) -> Subject:
     return Subject(
-        name=f"DistinctUsers(by {most}, other={other}, {', '.join(f'{name}={value}' for name, value in options.items())})",
+        name=f"DistinctUsers(by {most}, other={other}, {_shown(options)})",
         make=lambda key: DistinctUsers(by=_WARDS, other=other, max_categories=most, key=key, **options),
         feed=placed,
         truth=lambda inputs: first_categories(inputs, _WARDS, other, most),
@@ -94,18 +98,18 @@ def _by(most: int, other: str | None, **options: Any) -> Subject:
         ticks=_TICKS,
         owned=True,
         growth=600,
-        runs=100,
+        runs=60,
     )
 
 
-_PAGES = [f"page {j}" for j in range(8)]
+_PAGES = [f"page {j}" for j in range(5)]
 
 
 def clicks(n: int) -> list[tuple[list[Any], list[Any]]]:
     """Pages with many visitors from the first tick on, whom later ticks bring again; a page of one visitor."""
     ticks = []
     for t in range(n):
-        pairs = [(page, f"v{j} {i}") for j, page in enumerate(_PAGES) for i in range(60 if not t else 3)]
+        pairs = [(page, f"v{j} {i}") for j, page in enumerate(_PAGES) for i in range(40 if not t else 3)]
         pairs += [(page, f"w{j} {t} {i}") for j, page in enumerate(_PAGES) for i in range(2)]
         pairs += [("lonely", f"only {t}"), ("page 0", None), (None, "nobody")]
         ticks.append(([page for page, _ in pairs], [user for _, user in pairs]))
@@ -127,7 +131,7 @@ def _error(value: dict[str, int], exact: dict[str, int]) -> NDArray[np.float64]:
 
 def _pages(guarantee: Any, **options: Any) -> Subject:
     return Subject(
-        name=f"UnknownDistinctUsers({guarantee!r}, {', '.join(f'{name}={value}' for name, value in options.items())})",
+        name=f"UnknownDistinctUsers({guarantee!r}, {_shown(options)})",
         make=lambda key: UnknownDistinctUsers(guarantee=guarantee, horizon=_TICKS, radix=2, key=key, **options),
         feed=clicks,
         truth=visitors_of,
@@ -144,15 +148,16 @@ def _pages(guarantee: Any, **options: Any) -> Subject:
     )
 
 
+_CONCENTRATED: dict[str, Any] = {"guarantee": ZCDP(0.5), "horizon": _TICKS, "mechanism": "tree"}
+
 USER_MECHANISMS: tuple[Subject, ...] = (
     _users(guarantee=ZCDP(0.5), horizon=_TICKS),
-    _users(guarantee=PureDP(1.0), horizon=None, unit="event", max_window=3),
-    _users(guarantee=ApproxDP(1.0, 1e-6), horizon=_TICKS, unit="user-period", period=3, runs=100),
-    _users(guarantee=ZCDP(0.5), horizon=_TICKS, max_users=7, runs=100),
-    _users(guarantee=ZCDP(0.5), horizon=_TICKS, mechanism="tree", bits=256, runs=60),
-    _users(guarantee=ZCDP(8.0), horizon=_TICKS, mechanism="sqrt", sample="3/4", runs=60),
-    _by(2, "rest", guarantee=ZCDP(0.5), horizon=_TICKS, neighbours="replace"),
-    _by(1, None, guarantee=PureDP(1.0), horizon=_TICKS),
-    _pages(ApproxDP(20.0, 1e-6), max_categories=2),
-    _pages(ApproxZCDP(4.0, 1e-6), sticky=True, neighbours="replace"),
+    _users(guarantee=PureDP(1.0), horizon=None, mechanism="epoch-tree", unit="event", max_window=3),
+    _users(guarantee=ApproxDP(1.0, 1e-6), horizon=_TICKS, unit="user-period", period=3),
+    _users(max_users=7, **_CONCENTRATED),
+    _users(bits=256, **_CONCENTRATED),
+    _users(sample="3/4", **_CONCENTRATED),
+    _by(2, "rest", neighbours="replace", **_CONCENTRATED),
+    _by(1, None, guarantee=PureDP(1.0), horizon=_TICKS, mechanism="tree"),
+    _pages(ApproxDP(20.0, 1e-6), max_categories=2, sticky=True, neighbours="replace"),
 )

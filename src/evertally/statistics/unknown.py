@@ -35,7 +35,7 @@ _OF_BLOCKS: Options = {"kbar": None, "max_events_per_tick": None}
 
 
 @statistic
-class Finding(Mechanism):
+class ItemFinder(Mechanism):
     """Counts of items of an unknown domain, each with the noise of a tree, above a threshold. Not used directly."""
 
     threshold: Literal["sum", "per_tick", "paper"] = option(
@@ -94,7 +94,7 @@ class Finding(Mechanism):
 
 
 @statistic
-class UnknownItems(Finding):
+class UnknownItems(ItemFinder):
     """Counts of items of an unknown domain. Not used directly; see `UnknownHistogram` and `UnknownTopK`.
 
     There are no totals to hand over: `step` takes the tick's events and bounds them as `step_events` does, and `run`

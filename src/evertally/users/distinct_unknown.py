@@ -20,7 +20,7 @@ from evertally.privacy import Change, Neighbours
 from evertally.secret import Secret
 from evertally.selection.found import Found, FoundItems
 from evertally.selection.item_engine import charge_of
-from evertally.statistics.unknown import Finding
+from evertally.statistics.unknown import ItemFinder
 from evertally.users.distinct_rules import FirstPairs
 from evertally.users.labels import LabelledDoor, LabelledTick
 
@@ -74,7 +74,7 @@ class FoundByUsers(FoundItems):
 
 
 @statistic
-class UnknownDistinctUsers(Finding):
+class UnknownDistinctUsers(ItemFinder):
     """How many different users each item had so far, where the items are not known in advance: unique visitors of every
     page. The first `max_categories` items of each user count, each once, whatever else the user does.
 
