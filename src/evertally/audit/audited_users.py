@@ -15,6 +15,7 @@ from evertally.users.distinct_unknown import UnknownDistinctUsers
 
 PURE, CONCENTRATED, APPROXIMATE = PureDP(1.0), ZCDP(0.5), ApproxDP(1.0, 1e-6)
 
+_SHARED = "charged for any factor (S3), and two ticks of one tree share nodes"
 _ELSEWHERE = "which labels are shown is audited by exact laws in the tests"
 _ONCE, _BY_CATEGORY, _BOUNDED = "users-and-domains 2.1", "users-and-domains 2.2", "users-and-domains 2.6"
 _WARDS = ["north", "south", "west"]
@@ -38,7 +39,7 @@ USERS: tuple[Audited, ...] = (
     made(DistinctUsers, PURE, None, _ONCE, unit="event", mechanism="epoch-tree"),
     made(DistinctUsers, APPROXIMATE, 100, _ONCE, unit="user-period", period=7),
     made(DistinctUsers, CONCENTRATED, None, _ONCE, max_users=1000, mechanism="epoch-tree"),
-    made(DistinctUsers, CONCENTRATED, 100, _BOUNDED, bits=2**12, mechanism="tree"),
+    made(DistinctUsers, CONCENTRATED, 100, _BOUNDED, why=_SHARED, bits=2**12, mechanism="tree"),
     made(DistinctUsers, CONCENTRATED, 100, _BOUNDED, sample="1/4", mechanism="sqrt"),
     made(DistinctUsers, CONCENTRATED, 100, _BY_CATEGORY, by=_WARDS, max_categories=2, other="rest"),
     made(UnknownDistinctUsers, APPROXIMATE, 365, _BY_CATEGORY, why=_ELSEWHERE, max_categories=3),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -35,6 +36,7 @@ from evertally.users.not_negative import NotNegative
 
 _MOST_BITS = 2**32
 _HASHES = 2**64
+_OPEN = "how far an estimate is off depends on how many users there are: ask error_bound(users=...)"
 
 
 @statistic
@@ -120,14 +122,15 @@ class DistinctUsers(Linear):
         """With probability at least 1 - beta no number of any tick is further off than this.
 
         With `tick`, the bound for that tick, all ticks together still failing with probability at most beta. With
-        `bits` or `sample` how far an estimate is off depends on how many users there are: `users` is a public number,
-        and the bound is that of a tick with so many users (the noise of all ticks together, the chance of this one).
+        `bits` or `sample` how far an estimate is off depends on how many users there are, and nothing bounds that:
+        with `users`, a public number, it is the bound of a tick with so many users (the noise of all ticks together,
+        the chance of this one).
         """
         form = self._form.inner if isinstance(self._form, NotNegative) else self._form
         if not isinstance(form, EstimateForm):
             return self._bound(beta, tick)
         if users is None:
-            raise ConfigurationError("how far an estimate is off depends on how many users there are: give users=...")
+            return math.inf
         most = whole("users", users, 0, 2**60)
         return form.off(self._bound(beta / 2 if 0 < beta < 1 else beta, tick), most, beta / 2)
 
@@ -162,6 +165,8 @@ class DistinctUsers(Linear):
             settled=settled,
             loose=moved.loose,
         )
+        if isinstance(form, EstimateForm):
+            rows = replace(rows, open=_OPEN)
         limit = 2**61 // last_tick(self.horizon)
 
         def rule(source: ItemSource) -> Any:
