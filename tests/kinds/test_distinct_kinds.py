@@ -43,7 +43,7 @@ def rows() -> list[dict[str, Any]]:
 def test_every_way_counts_what_a_file_holds(tmp_path: Path, suffix: str) -> None:
     spec = written(tmp_path, *SPEC, stream=USERS)
     assert len(plan(spec).queries) == len(SPEC)
-    run(spec, save(rows(), tmp_path / f"visits{suffix}"), until=hour(5))
+    run(spec, save(rows(), tmp_path / f"events{suffix}"), until=hour(5))
     assert values(spec, "all") == values(spec, "half") == values(spec, "map") == [2, 3, 3, 4]
     assert values(spec, "three") == [2, 3, 3, 3]
     assert values(spec, "first")[-1] == {"north": 1, "south": 2, "elsewhere": 1}
@@ -53,6 +53,18 @@ def test_every_way_counts_what_a_file_holds(tmp_path: Path, suffix: str) -> None
         {"north": 1, "south": 2},
         {"north": 1, "south": 4},
     ]
+
+
+def test_every_spelling_is_one_stream(tmp_path: Path) -> None:
+    digests = {
+        written(tmp_path, {"name": "all", "kind": kind}, stream=USERS).digest for kind in ("distinct", "distinct_users")
+    }
+    assert len(digests) == 1
+
+
+def test_categories_are_bars(tmp_path: Path) -> None:
+    queries = written(tmp_path, *SPEC[:2], stream=USERS).queries
+    assert [query.record.card.view_of(query.parameters) for query in queries] == ["figure", "bars"]
 
 
 def test_a_certificate_says_what_counts_of_a_user(tmp_path: Path) -> None:
@@ -66,7 +78,7 @@ def test_pages_that_nobody_listed(tmp_path: Path) -> None:
     spec = written(tmp_path, query, stream=USERS, guarantee={"epsilon": 100, "delta": 1e-6})
     visits = [("home", f"v{i}") for i in range(60)] * 2 + [("secret", "ann")] * 50
     lines = [{"time": hour(1, i % 60), "who": who, "page": page} for i, (page, who) in enumerate(visits)]
-    run(spec, save(lines, tmp_path / "visits.jsonl"), until=hour(2))
+    run(spec, save(lines, tmp_path / "events.jsonl"), until=hour(2))
     assert list(values(spec, "pages")[0]) == ["home"]
     assert abs(values(spec, "pages")[0]["home"] - 60) < 10
 

@@ -265,5 +265,12 @@ class Kind:
         """By how much one protected unit can change what is counted."""
         if neighbours == "independent":
             return INDEPENDENT_COLUMNS
-        parts = [self.change_proof, CHANGE_OF_USERS, self.user_proof] if unit == "user" else [self.change_proof]
+        # What bounds a user by itself is proved as such, and not as a group of events.
+        capped = unit == "user" and not _rule_of(self.statistic)
+        parts = [self.change_proof, CHANGE_OF_USERS, self.user_proof] if capped else [self.change_proof]
         return ", ".join(part for part in parts if part)
+
+
+def _rule_of(statistic: type[Any]) -> str:
+    rule = getattr(statistic, "user_rule", None)
+    return "" if rule is None else str(rule({}))
