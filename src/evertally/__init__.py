@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from evertally.applications.stacked import Stacked
     from evertally.applications.stacking import part
     from evertally.kinds import Kind, register_kind
+    from evertally.users.distinct import DistinctUsers
+    from evertally.users.distinct_unknown import UnknownDistinctUsers
 
 __version__ = "0.1.0"
 
@@ -66,6 +68,7 @@ __all__ = [
     "ConfigurationError",
     "Counter",
     "Dashboard",
+    "DistinctUsers",
     "DynamicCount",
     "DynamicHistogram",
     "DynamicRange",
@@ -94,6 +97,7 @@ __all__ = [
     "SumSelect",
     "TopK",
     "TopKSelect",
+    "UnknownDistinctUsers",
     "UnknownHistogram",
     "UnknownTopK",
     "VectorCounter",
@@ -118,6 +122,11 @@ _IN_ROOMS |= dict.fromkeys(("Dashboard", "GroupBy"), "evertally.applications.das
 # A snapshot of theirs comes back in a process that has not used them yet.
 look_in("evertally.applications.graph", "evertally.applications.strings", "evertally.applications.stacked")
 look_in("evertally.applications.dashboard")
+_IN_ROOMS |= {
+    "DistinctUsers": "evertally.users.distinct",
+    "UnknownDistinctUsers": "evertally.users.distinct_unknown",
+}
+look_in("evertally.users.distinct", "evertally.users.distinct_unknown")
 
 
 def __getattr__(name: str) -> Any:

@@ -17,6 +17,7 @@ from conformance.linear_graph_mechanisms import LINEAR_GRAPH_MECHANISMS
 from conformance.nonlinear_mechanisms import NONLINEAR_MECHANISMS
 from conformance.selection_mechanisms import SELECTION_MECHANISMS
 from conformance.string_mechanisms import STRING_MECHANISMS
+from conformance.user_mechanisms import USER_MECHANISMS
 from conformance.workload_mechanisms import WORKLOAD_MECHANISMS
 from evertally.checks.subject import Subject
 from evertally.noise import NoiseKey
@@ -163,4 +164,5 @@ MECHANISMS: tuple[Subject, ...] = (
     *LINEAR_GRAPH_MECHANISMS,
     *NONLINEAR_MECHANISMS,
     *STRING_MECHANISMS,
+    *USER_MECHANISMS,
 )

@@ -254,12 +254,21 @@ def take(mechanism: Any, x: Any, tick: int | None = None) -> Any:
     """`step`; where users are protected it is refused, and the engine takes the total behind the door.
 
     The totals of a game are those of users within their caps, by the rules of the game. That the door keeps the caps
-    is attacked on its own (`attacks.through_door`).
+    is attacked on its own (`attacks.through_door`). Where users are bounded by what is counted, x is a pair of events
+    and users.
     """
+    if owned(mechanism):
+        events, users = x
+        return mechanism.step_events(events, users=users, tick=tick)
     if getattr(mechanism, "_users", None) is None:
         return mechanism.step(x, tick=tick) if tick is not None else mechanism.step(x)
     number = mechanism.tick + 1 if tick is None else tick
     return mechanism._step(mechanism._door.total(x, number), tick)
+
+
+def owned(mechanism: Any) -> bool:
+    """Whether it takes events together with those whose they are, and bounds what each of them may do by itself."""
+    return bool(getattr(getattr(mechanism, "_plan", None), "owned", False))
 
 
 def public(release: Any) -> FloatArray:

@@ -12,6 +12,8 @@ It depends on what is known about the mechanism:
   (`audit.dynamic`), and games of a pair that shows much.
 * Graphs, strings, stacks: the worst neighbours that a search finds, through the real door and encoder, against the
   noise of the program (`audit.applications`), games of that pair, and questions about what nobody listed.
+* Distinct users: neighbours through the real door and rule, restored in between, against the noise of the program
+  (`audit.owned`), and games of the worst pair.
 * Messages of clients: every two values against the noise of the message (`audit.local_messages`).
 * Counters with a workload: the closed form of their noise and sums, both read off the program, and games of one change.
 * Mechanisms that release labels: games, the closed form of their counts, and a report of what is audited elsewhere.
@@ -50,6 +52,8 @@ from evertally.audit.local_messages import (
     with_cells,
     worst_cells,
 )
+from evertally.audit.owned import OwnedSearch, is_owned, keyed_rule
+from evertally.audit.owned import inputs_of as owned_inputs
 from evertally.audit.report import Progress, Report, hash_seed, measure_mu, measure_rho, play
 from evertally.audit.user_ticks import has_user_ticks, user_ticks_report
 from evertally.audit.weighed import is_weighed, weighed_report
@@ -177,6 +181,8 @@ def plan(
         return _dynamic_steps(factory, model, rules)
     if is_encoded(model):
         return _application_steps(factory, model, rules)
+    if is_owned(model):
+        return _owned_steps(factory, model, rules)
     if is_local(model):
         return _message_steps(model, rules)
     if releases_labels(model):
@@ -314,7 +320,30 @@ def _dynamic_steps(factory: Factory, model: Dynamic, rules: _Rules) -> list[Step
 def _application_steps(factory: Factory, model: Encoded, rules: _Rules) -> list[Step]:
     search = Search(model, rules.sizes.streams, rules.sizes.pairs)
     steps = [Step("neighbours", search.report), Step("restarts", search.whole)]
+    steps.append(_game_of_neighbours(search, rules))
+    if questions.is_askable(model):
+        steps += _as_steps(model, [("questions", lambda: questions.question_attack(again(search.model)))])
+    if questions.finds_words(model):
+        steps += _as_steps(model, [("found", lambda: questions.found_attack(again(search.model)))])
+    return steps + _contract_steps(factory, model)
 
+
+def _owned_steps(factory: Factory, model: Linear, rules: _Rules) -> list[Step]:
+    search = OwnedSearch(model, rules.sizes.pairs // 3, rules.seed)
+    steps = [Step("neighbours", search.report), Step("whole", search.whole), _game_of_neighbours(search, rules)]
+    inputs = owned_inputs(model)
+    found: Attacks = [
+        ("replay", lambda: attacks.replay_attack(factory, *inputs[:2])),
+        ("restore", lambda: attacks.restore_attack(factory, inputs, copies=3)),
+    ]
+    if not keyed_rule(model):  # intervals around estimates follow what was released
+        found.append(("bad record", lambda: attacks.bad_record_attack(factory)))
+    if model.horizon is not None and model.horizon <= _LONGEST_ATTACK:
+        found.append(("horizon", lambda: attacks.horizon_attack(factory, inputs[1])))
+    return steps + _as_steps(model, found)
+
+
+def _game_of_neighbours(search: Search | OwnedSearch, rules: _Rules) -> Step:
     def game() -> Report:
         # Made when it is played: the search comes before it.
         played, trials = search.game(), max(_FEWEST_GAMES, rules.sizes.objects // 8)
@@ -323,12 +352,7 @@ def _application_steps(factory: Factory, model: Encoded, rules: _Rules) -> list[
         options = rules.options(50, len(played.left)) | ({} if judged is measure_mu else {"claim": weak})
         return judged(played.mechanism, WorstNeighbours(played), trials, **options)
 
-    steps.append(Step("the worst neighbours", game))
-    if questions.is_askable(model):
-        steps += _as_steps(model, [("questions", lambda: questions.question_attack(again(search.model)))])
-    if questions.finds_words(model):
-        steps += _as_steps(model, [("found", lambda: questions.found_attack(again(search.model)))])
-    return steps + _contract_steps(factory, model)
+    return Step("the worst neighbours", game)
 
 
 def _message_steps(model: LocalMessage, rules: _Rules) -> list[Step]:

@@ -8,6 +8,7 @@ from evertally.errors import ConfigurationError
 from evertally.kinds.column_sums import KINDS as COLUMN_SUMS
 from evertally.kinds.counts import KINDS as COUNTS
 from evertally.kinds.dashboards import KINDS as DASHBOARDS
+from evertally.kinds.distinct import KINDS as DISTINCT
 from evertally.kinds.dynamic import KINDS as DYNAMIC
 from evertally.kinds.found_items import KINDS as FOUND_ITEMS
 from evertally.kinds.graphs import KINDS as GRAPHS
@@ -16,7 +17,17 @@ from evertally.kinds.means import KINDS as MEANS
 from evertally.kinds.query_table import Query
 from evertally.kinds.strings import KINDS as STRINGS
 
-OURS: tuple[Kind, ...] = (*COUNTS, *MEANS, *COLUMN_SUMS, *FOUND_ITEMS, *DYNAMIC, *GRAPHS, *STRINGS, *DASHBOARDS)
+OURS: tuple[Kind, ...] = (
+    *COUNTS,
+    *MEANS,
+    *COLUMN_SUMS,
+    *FOUND_ITEMS,
+    *DYNAMIC,
+    *GRAPHS,
+    *STRINGS,
+    *DASHBOARDS,
+    *DISTINCT,
+)
 
 PACKAGES = "evertally.kinds"  # the entry points of packages that bring kinds
 _known: dict[str, Kind] = {spelling: kind for kind in OURS for spelling in kind.spellings}
