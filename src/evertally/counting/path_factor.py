@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from evertally.counting.recursion import inverse_series
 from evertally.counting.sqrt_factor import GRID_BITS
 
 # lambda = 1 - n/2^14, with n in steps of 2^(1/8): a finer choice saves less than a thousandth.
@@ -75,13 +76,7 @@ def _coefficients(j: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=64)
 def _inverse(factor: PathFactor) -> NDArray[np.float64]:
-    known = np.array(factor.r[1:], dtype=np.float64)
-    found = np.zeros(factor.terms if known.size else 1)
-    found[0] = 1 / factor.r[0]
-    for k in range(1, found.size):
-        reach = min(k, known.size)
-        found[k] = -float(np.dot(known[:reach], found[k - reach : k][::-1])) / factor.r[0]
-    return found
+    return inverse_series(factor.r, factor.terms)
 
 
 @lru_cache(maxsize=64)
