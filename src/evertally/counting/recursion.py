@@ -1,13 +1,13 @@
 """Noise by a recursion: e_t = (Z_t - sum_{0<k<K} r_k e_{t-k}) / r_0, correctly rounded, with integer coefficients r.
 
-users-and-domains 1.4, 1.5; factorization-counting 11. The mechanism behind it is "release y = R a + Z", R Toeplitz with
-the integers r, Z integer noise; e = R^-1 Z. What leaves is a + floor(e + h/2 + 1/2), h an integer that is the same at
-all ticks (a shared draw, or 0). It is rounded correctly (floats with a proved bound, balls where they leave it open), so
-the release is a function of y and h.
+users-and-domains 1.4, 1.5; factorization-counting 11. The mechanism behind it is "release y = R a + Z", R Toeplitz
+with the integers r, Z integer noise; e = R^-1 Z. What leaves is a + floor(e + h/2 + 1/2), h an integer that is the same
+at all ticks (a shared draw, or 0). It is rounded correctly (floats with a proved bound, balls where they leave it
+open), so the release is a function of y and h.
 
-The coefficients that are taken: r_0 > 0, r_k <= 0 for k >= 1, sum r >= 0. Then R^-1 has no negative entry. If the sum is
-positive, the error of the floats stays bounded for ever; if it is 0 (the factor of running sums, times 1 - z), the error
-of each tick is added to that of the last, and a horizon is needed.
+The coefficients that are taken: r_0 > 0, r_k <= 0 for k >= 1, sum r >= 0. Then R^-1 has no negative entry. If the sum
+is positive, the error of the floats stays bounded for ever; if it is 0 (the factor of running sums, times 1 - z), the
+error of each tick is added to that of the last, and a horizon is needed.
 
 Time and memory O(K d) for a tick, and nothing that depends on how long the stream is.
 """
