@@ -98,11 +98,9 @@ def centred_laws(charge: Budget, path: PathCost) -> PathLaws:
     part = Fraction(max(1, math.floor(path.deviation * 4096)), 4096)
     fresh = charge.exact_rho * part / (part + Fraction(1, 2))
     shared = charge.exact_rho - fresh
-    return PathLaws(
-        path.factor,
-        DiscreteGaussian(round_up(path.squared / (2 * fresh))),
-        DiscreteGaussian(round_up(1 / (2 * shared))),
-    )
+    # More noise than needed where a huge budget asks for less than there can be.
+    half = max(round_up(1 / (2 * shared)), Fraction(1, 64))
+    return PathLaws(path.factor, DiscreteGaussian(round_up(path.squared / (2 * fresh))), DiscreteGaussian(half))
 
 
 def plain_laws(charge: ZCDP, path: PathCost, times: int = 1) -> PathLaws:
@@ -129,7 +127,7 @@ def white_laws(charge: Budget, ticks: int, centre: bool = True, times: int = 1) 
     return PathLaws(
         white,
         DiscreteLaplace(round_up(Fraction(ticks * UNIT, 2) / fresh)),
-        DiscreteLaplace(round_up(1 / shared)),
+        DiscreteLaplace(max(round_up(1 / shared), Fraction(1, 8))),
     )
 
 
