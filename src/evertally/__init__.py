@@ -54,11 +54,13 @@ if TYPE_CHECKING:
     from evertally.applications.stacked import Stacked
     from evertally.applications.stacking import part
     from evertally.kinds import Kind, register_kind
+    from evertally.users.active import ActiveUsers
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ZCDP",
+    "ActiveUsers",
     "ApproxDP",
     "ApproxZCDP",
     "BudgetExceeded",
@@ -111,8 +113,10 @@ _ROOMS = {room: f"evertally.{room}" for room in ("audit", "bounds", "checks", "k
 _ROOMS |= {room: f"evertally.applications.{room}" for room in ("graph", "strings")}
 _IN_ROOMS = dict.fromkeys(("Kind", "register_kind"), "evertally.kinds")  # needs pydantic, and counting does not
 _IN_ROOMS |= {"Stacked": "evertally.applications.stacked", "part": "evertally.applications.stacking"}
+_IN_ROOMS |= {"ActiveUsers": "evertally.users.active"}
 # A snapshot of theirs comes back in a process that has not used them yet.
 look_in("evertally.applications.graph", "evertally.applications.strings", "evertally.applications.stacked")
+look_in("evertally.users.active")
 
 
 def __getattr__(name: str) -> Any:

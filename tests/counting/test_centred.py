@@ -178,7 +178,7 @@ def test_what_is_paid_for(guarantee, window: int) -> None:
 
 def test_no_shared_draw_where_it_is_not_proved() -> None:
     charge, year = et.ZCDP(Fraction(1, 2)), Presence.windows(365, 7)
-    replaced = active_laws(charge, year, relation="replace")
+    replaced = active_laws(charge, year, replaced=True)
     assert replaced.shared is None
     assert isinstance(replaced.fresh, DiscreteGaussian)
     assert 4 * centred(replaced.factor, year) / (2 * replaced.fresh.sigma_squared) <= Fraction(1, 2)
@@ -189,7 +189,7 @@ def test_no_shared_draw_where_it_is_not_proved() -> None:
     assert active_laws(charge, Presence.block(7, 28, None)).shared is None
     assert active_laws(charge, Presence.windows(365, 7, active=2)).shared is None  # two runs cost less than the centre
     for pure in (
-        active_laws(et.PureDP(1), year, relation="replace"),
+        active_laws(et.PureDP(1), year, replaced=True),
         active_laws(et.PureDP(1), year, centre=False, times=2),
         active_laws(et.PureDP(1), Presence.windows(365, 7, active=2)),
     ):

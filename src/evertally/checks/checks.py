@@ -39,7 +39,7 @@ def stepped(subject: Subject, mechanism: Any, inputs: list[Any]) -> list[Any]:
 
 def batch(subject: Subject, events: Any) -> dict[str, Any]:
     users: dict[str, Any] = {"users": [(None, "x", 7, float("nan"))[i % 4] for i in range(len(events))]}
-    return {"events": events} | (users if subject.users else {})
+    return {"events": events} | (users if subject.users or subject.owned else {})
 
 
 def check_declares_its_promise(subject: Subject) -> None:

@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
 
 import numpy as np
 
@@ -151,12 +150,7 @@ def joined(fresh: IntArray, shared: IntArray | int, unit: int = UNIT) -> IntArra
 
 
 def active_laws(
-    charge: Budget,
-    presence: Presence,
-    *,
-    relation: Literal["add_remove", "replace"] = "add_remove",
-    centre: bool = True,
-    times: int = 1,
+    charge: Budget, presence: Presence, *, replaced: bool = False, centre: bool = True, times: int = 1
 ) -> PathLaws:
     """The laws that hide one unit with the paths of `presence`, the better of centred and not.
 
@@ -164,7 +158,6 @@ def active_laws(
     no shared draw. Replaced units: 4 B, without a shared draw (triangle inequality around the common centre).
     """
     T = presence.horizon
-    replaced = relation == "replace"
     if isinstance(charge, PureDP):
         return _pure(charge, presence, replaced, centre and times == 1, times)
     assert isinstance(charge, ZCDP)
