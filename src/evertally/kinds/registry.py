@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 
 from evertally.errors import ConfigurationError
+from evertally.kinds.active import KINDS as ACTIVE
 from evertally.kinds.column_sums import KINDS as COLUMN_SUMS
 from evertally.kinds.counts import KINDS as COUNTS
 from evertally.kinds.dynamic import KINDS as DYNAMIC
@@ -15,7 +16,7 @@ from evertally.kinds.means import KINDS as MEANS
 from evertally.kinds.query_table import Query
 from evertally.kinds.strings import KINDS as STRINGS
 
-OURS: tuple[Kind, ...] = (*COUNTS, *MEANS, *COLUMN_SUMS, *FOUND_ITEMS, *DYNAMIC, *GRAPHS, *STRINGS)
+OURS: tuple[Kind, ...] = (*COUNTS, *MEANS, *COLUMN_SUMS, *FOUND_ITEMS, *DYNAMIC, *GRAPHS, *STRINGS, *ACTIVE)
 
 PACKAGES = "evertally.kinds"  # the entry points of packages that bring kinds
 _known: dict[str, Kind] = {spelling: kind for kind in OURS for spelling in kind.spellings}
