@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from evertally.applications.stacked import Stacked
     from evertally.applications.stacking import part
     from evertally.kinds import Kind, register_kind
+    from evertally.users.active import ActiveUsers
     from evertally.users.distinct import DistinctUsers
     from evertally.users.distinct_unknown import UnknownDistinctUsers
 
@@ -62,6 +63,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ZCDP",
+    "ActiveUsers",
     "ApproxDP",
     "ApproxZCDP",
     "BudgetExceeded",
@@ -127,6 +129,8 @@ _IN_ROOMS |= {
     "UnknownDistinctUsers": "evertally.users.distinct_unknown",
 }
 look_in("evertally.users.distinct", "evertally.users.distinct_unknown")
+_IN_ROOMS |= {"ActiveUsers": "evertally.users.active"}
+look_in("evertally.users.active")
 
 
 def __getattr__(name: str) -> Any:

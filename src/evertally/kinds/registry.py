@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 
 from evertally.errors import ConfigurationError
+from evertally.kinds.active import KINDS as ACTIVE
 from evertally.kinds.column_sums import KINDS as COLUMN_SUMS
 from evertally.kinds.counts import KINDS as COUNTS
 from evertally.kinds.dashboards import KINDS as DASHBOARDS
@@ -25,6 +26,7 @@ OURS: tuple[Kind, ...] = (
     *DYNAMIC,
     *GRAPHS,
     *STRINGS,
+    *ACTIVE,
     *DASHBOARDS,
     *DISTINCT,
 )
