@@ -54,6 +54,9 @@ if TYPE_CHECKING:
     from evertally.applications.stacked import Stacked
     from evertally.applications.stacking import part
     from evertally.kinds import Kind, register_kind
+    from evertally.users.periods import PeriodUsers
+    from evertally.users.present import PresentItems
+    from evertally.users.retention import Retention
 
 __version__ = "0.1.0"
 
@@ -78,10 +81,13 @@ __all__ = [
     "MinSum",
     "MonotoneQuery",
     "Neighbours",
+    "PeriodUsers",
+    "PresentItems",
     "PureDP",
     "Quantile",
     "Release",
     "ReplayRefused",
+    "Retention",
     "RunningMean",
     "SparseRows",
     "Stacked",
@@ -111,8 +117,14 @@ _ROOMS = {room: f"evertally.{room}" for room in ("audit", "bounds", "checks", "k
 _ROOMS |= {room: f"evertally.applications.{room}" for room in ("graph", "strings")}
 _IN_ROOMS = dict.fromkeys(("Kind", "register_kind"), "evertally.kinds")  # needs pydantic, and counting does not
 _IN_ROOMS |= {"Stacked": "evertally.applications.stacked", "part": "evertally.applications.stacking"}
+_IN_ROOMS |= {
+    "PeriodUsers": "evertally.users.periods",
+    "PresentItems": "evertally.users.present",
+    "Retention": "evertally.users.retention",
+}
 # A snapshot of theirs comes back in a process that has not used them yet.
 look_in("evertally.applications.graph", "evertally.applications.strings", "evertally.applications.stacked")
+look_in("evertally.users.periods", "evertally.users.present", "evertally.users.retention")
 
 
 def __getattr__(name: str) -> Any:
