@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import evertally as et
-from evertally.counting.path_factor import path_factor
+from evertally.counting.path_factor import FINENESS
 from evertally.errors import ConfigurationError
 from evertally.noise import ZeroNoise
 from evertally.privacy import ZCDP, ApproxDP, PureDP
@@ -88,8 +88,8 @@ def test_golden_factors() -> None:
     assert worst(max_active_periods=364) == pytest.approx((math.sqrt(365) + 1) / 2, rel=1e-3)  # a cap that is no help
     assert worst(neighbours="replace") == pytest.approx(math.sqrt(365), rel=1e-3)
     assert worst(neighbours="replace", max_active_periods=8) == pytest.approx(4, rel=1e-3)
-    tenth = DayFactor(path_factor(1638), 24)  # lambda = 0.9
-    assert math.sqrt(365 * tenth.centred * tenth.energy) + 0.5 == pytest.approx(32.45, rel=0.01)
+    tenth = DayFactor(FINENESS - 1638, 24)  # lambda = 0.9
+    assert tenth.cost(365, True).deviation + 0.5 == pytest.approx(32.45, rel=0.01)
     assert worst(so_far=True) <= 32.45
     assert worst(so_far=True) == pytest.approx(32.24, abs=0.01)
     assert math.sqrt(365) * math.sqrt(24) == pytest.approx(93.6, rel=1e-3)  # each tick anew
@@ -105,7 +105,7 @@ def test_the_cost_of_a_day_is_the_maximum_over_its_paths(j: int, length: int) ->
     assert day.centred * 4 == max(int(np.sum((R @ (2 * y - 1)) ** 2)) for y in paths)
     assert day.uncentred == max(int(np.sum((R @ y) ** 2)) for y in paths)
     inverse = np.linalg.inv(R.astype(np.float64))
-    assert day.energy == pytest.approx(float(np.sum(inverse[-1] ** 2)))
+    assert day.energy == pytest.approx(float(np.sum(inverse[-1] ** 2)) * day.r[0] ** 2)
     # 1.5: two users in each other's place.
     assert max(int(np.sum((R @ (y - z)) ** 2)) for y in paths for z in paths) <= 4 * day.centred
 
@@ -176,7 +176,8 @@ def test_pure_and_approximate() -> None:
     assert made(so_far=True, guarantee=PureDP(1.0)).mechanism == "centred"
     assert isinstance(made(guarantee=ApproxDP(1.0, 1e-6)).charge, ZCDP | PureDP)
     forever = made(horizon=None, max_active_periods=3, key=et.simulation(1))
-    assert forever.mechanism == "independent" and forever.stddev(10**6) == pytest.approx(math.sqrt(3), rel=0.01)
+    assert forever.mechanism == "independent"
+    assert forever.stddev(10**6) == pytest.approx(math.sqrt(3), rel=0.01)
     assert forever.error_bound(tick=300) > 0
 
 

@@ -1,8 +1,8 @@
 """The noise of "so far today": what a step inside of a day costs under a path factor, and the best factor.
 
-users-and-domains 2.4 [R]: in every day a user's path is 0 up to some tick and 1 from then on, or 0 throughout. Days have
-processes of their own, so the squared shifts of days add up, and of one day the P + 1 possible paths are tried, all of
-them, in integers. Public numbers, all of them.
+users-and-domains 2.4 [R]: in every day a user's path is 0 up to some tick and 1 from then on, or 0 throughout. Days
+have processes of their own, so the squared shifts of days add up, and of one day the P + 1 possible paths are tried,
+all of them, in integers. Public numbers, all of them.
 """
 
 from __future__ import annotations
@@ -14,28 +14,33 @@ from itertools import accumulate
 
 import numpy as np
 
-from evertally.counting.path_factor import PathFactor, path_factor
+from evertally.counting.path_factor import FINENESS, path_factor
+from evertally.counting.runs import PathCost
 
 LONGEST_DAY = 1 << 12
-_GRID, _FINENESS = 128, 1 << 14  # lambda = j/128; path_factor counts in parts of 2^14
+_GRID = 128  # lambda = j/128
 _COARSE = 8
 
 
 @dataclass(frozen=True)
 class DayFactor:
-    """A factor R for days of `length` ticks.
+    """The path factor of lambda = ratio/2^14, for days of `length` ticks.
 
-    >>> white = DayFactor(path_factor(1 << 14), 24)  # independent noise at every tick
-    >>> white.uncentred == 24 * 4**16, white.centred == 24 * 4**15, white.energy * 4**16
+    >>> white = DayFactor(0, 24)  # independent noise at every tick
+    >>> white.uncentred == 24 * 4**16, white.centred == 24 * 4**15, white.energy
     (True, True, 1.0)
     """
 
-    factor: PathFactor
+    ratio: int
     length: int
 
     @property
     def r(self) -> tuple[int, ...]:
-        return self.factor.r
+        return path_factor(FINENESS - self.ratio).r
+
+    def cost(self, days: int, centre: bool) -> PathCost:
+        """What paths of so many days cost."""
+        return PathCost(self.ratio, days * (self.centred if centre else self.uncentred), self.energy)
 
     @property
     def uncentred(self) -> int:
@@ -49,7 +54,7 @@ class DayFactor:
 
     @property
     def energy(self) -> float:
-        """S: the sum of squares of the series of 1/r, over a day."""
+        """S: the sum of squares of the series of r_0/r, over a day."""
         return self.energy_up_to(self.length)
 
     def energy_up_to(self, place: int) -> float:
@@ -80,7 +85,7 @@ def _centred(day: DayFactor) -> int:
 def _energies(day: DayFactor) -> list[float]:
     # One correctly rounded sum for each number, so that every machine finds the same floats: laws follow from them.
     r0, later = float(day.r[0]), [float(x) for x in day.r[1:]]
-    found = [1 / r0]
+    found = [1.0]
     for k in range(1, day.length):
         reach = min(k, len(later))
         found.append(-math.fsum(a * b for a, b in zip(later[:reach], reversed(found[k - reach : k]), strict=True)) / r0)
@@ -102,4 +107,4 @@ def best_day(length: int, centred: bool) -> DayFactor:
 
 def day_factor(j: int, length: int) -> DayFactor:
     """The factor of lambda = j/128."""
-    return DayFactor(path_factor(_FINENESS - j * (_FINENESS // _GRID)), length)
+    return DayFactor(j * (FINENESS // _GRID), length)

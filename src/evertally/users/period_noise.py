@@ -8,23 +8,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
 from evertally.bounds.tails import Spread
+from evertally.counting.centred import centred_laws, plain_laws, white_laws
 from evertally.counting.choose import budgets
-from evertally.counting.process import Budget, IntArray, check_horizon, node_law, spread_of
+from evertally.counting.process import Budget, IntArray, check_horizon, spread_of
 from evertally.errors import ConfigurationError
-from evertally.noise import DiscreteGaussian, Law, Source, round_up
-from evertally.privacy import ZCDP, Change, Guarantee, PureDP
+from evertally.noise import Law, Source
+from evertally.privacy import Guarantee, PureDP
 from evertally.ranking import Ranking, Way
 from evertally.secret import Secret
 from evertally.users.day_factor import DayFactor, best_day, day_factor
 from evertally.users.white import ALONE, CENTRED, White, ranked
 
 NO_SHARED_DRAW = 'a shared draw is for "add_remove" and a known number of periods; use mechanism="independent"'
-_FINE = 1 << 20
 _NOTHING = Spread("gaussian", 0.0, 0.0, 0.0, 1.0)
 
 
@@ -91,55 +90,35 @@ class Days:
 
     def at(self, place: int) -> Spread:
         """The law at a tick of a day, from 1 on."""
-        whole = spread_of(self.own, self.day.energy_up_to(place), 1 / self.day.r[0], roundings=1)
+        unit = self.day.r[0]
+        whole = spread_of(self.own, self.day.energy_up_to(place) / unit**2, 1 / unit, roundings=1)
         return whole if self.shared is None else whole + spread_of(self.shared, 0.25, 0.5)
-
-
-def days_of(name: str, charge: Budget, length: int, moved: int) -> Days:
-    """The laws of a way, where a unit moves at most `moved` days. ("replace": a difference of two centred paths, 4 B_c
-    a day, in as many days as either of them is in; 1.5.)"""
-    shared = name == CENTRED
-    one = Change(1, 1, 1)
-    if isinstance(charge, PureDP):
-        # Every tick by itself: l1 = r/2 a tick where centred, else r.
-        day = day_factor(0, length)
-        if not shared:
-            return Days(day, node_law(charge, Change(day.r[0], day.r[0] ** 2, day.r[0]), moved * length), None)
-        white = White.of(charge, moved * length, shared=True, half=day.r[0] // 2)
-        return Days(day, white.own, white.shared)
-    day = best_day(length, shared)
-    if not shared:
-        return Days(day, DiscreteGaussian(round_up(Fraction(moved * day.uncentred) / (2 * charge.exact_rho))), None)
-    # rho_1 : rho_0 = sqrt(B_c S) : 1/2. Any split is private; this one has the least variance.
-    part = Fraction(round(2 * math.sqrt(moved * day.centred * day.energy) * _FINE), _FINE)
-    first = charge.exact_rho * part / (part + 1)
-    own = DiscreteGaussian(round_up(Fraction(moved * day.centred) / (2 * first)))
-    return Days(day, own, node_law(ZCDP(charge.exact_rho - first), one, 1))
-
-
-def replaced_days(charge: Budget, length: int, moved: int) -> Days:
-    """The same where units take each other's place: no shared draw."""
-    if isinstance(charge, PureDP):
-        return days_of(ALONE, charge, length, moved)
-    day = best_day(length, True)
-    return Days(day, DiscreteGaussian(round_up(Fraction(4 * moved * day.centred) / (2 * charge.exact_rho))), None)
 
 
 @dataclass(frozen=True)
 class DayMoves:
-    """In how many days one step of the neighbouring relation moves anything, alone and, if that is possible, centred;
-    and whether it is a replacement."""
+    """In how many days one step of the neighbouring relation moves anything, without a shared draw and, if there may be
+    one, with it; and whether it is a replacement."""
 
     alone: int
     group: int | None
     replaced: bool = False
 
     def made(self, name: str, charge: Budget, length: int) -> Days:
-        if name == CENTRED:
-            if self.group is None:
-                raise ConfigurationError(NO_SHARED_DRAW)
-            return days_of(CENTRED, charge, length, self.group)
-        return (replaced_days if self.replaced else lambda *given: days_of(ALONE, *given))(charge, length, self.alone)
+        """The laws of a way for days of so many ticks."""
+        centre = name == CENTRED
+        if centre and self.group is None:
+            raise ConfigurationError(NO_SHARED_DRAW)
+        days = self.group if centre and self.group is not None else self.alone
+        if isinstance(charge, PureDP):
+            # Every tick by itself; two users in each other's place differ by 1 at most in each of them.
+            laws = white_laws(charge, days * length, centre)
+            return Days(day_factor(0, length), laws.fresh, laws.shared)
+        # Replaced: the difference of two centred paths, 4 B_c a day (1.5), in as many days as either of them is in.
+        day = best_day(length, centre or self.replaced)
+        cost = day.cost(days, centre or self.replaced)
+        laws = centred_laws(charge, cost) if centre else plain_laws(charge, cost, 4 if self.replaced else 1)
+        return Days(day, laws.fresh, laws.shared)
 
 
 def day_ways(guarantee: Guarantee, moves: DayMoves, length: int, mechanism: str, numbers: int | None) -> Ranking:
@@ -197,8 +176,9 @@ class DayNoise(Secret):
         shared = 0
         if self.days.shared is not None:
             shared = int(self._source.draws("centre", self.days.shared, [0])[0, 0])
-        unit = r0**place
-        return (2 * total + unit * (shared + 1)) // (2 * unit)
+        unit: int = r0**place
+        rounded: int = (2 * total + unit * (shared + 1)) // (2 * unit)
+        return rounded
 
     def spread(self, tick: int) -> Spread:
         return self.days.at((tick - 1) % self.days.day.length + 1) if tick else _NOTHING

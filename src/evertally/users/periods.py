@@ -56,7 +56,7 @@ class PeriodUsers(Mechanism):
     max_active_periods: int | None = option(
         "How many active periods of a user count in the whole stream; None: all of them.", default=None
     )
-    unit: Literal["user"] = option(  # type: ignore[assignment]
+    unit: Literal["user"] = option(
         'What is protected: all events of one "user"; there is no other unit.', default="user"
     )
 

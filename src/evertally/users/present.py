@@ -120,18 +120,20 @@ class PresentItems(Mechanism):
             raise ConfigurationError(f'protects is "item" or "event", not {self.protects!r}')
         if self.unit != "event" or self.max_events_per_user is not None:
             raise ConfigurationError(
-                "PresentItems protects items, or single records; items that several users insert have no proved charge. "
-                "Leave unit and max_events_per_user out"
+                "PresentItems protects items, or single records; items that several users insert have no proved "
+                "charge. Leave unit and max_events_per_user out"
             )
         if Neighbours.parse(self.neighbours) is Neighbours.INDEPENDENT:
             raise ConfigurationError('items are there or not ("add_remove"), or in each other\'s place ("replace")')
         if self.horizon is None:
-            raise ConfigurationError("how often and how long an item is present has no bound without a horizon: declare it")
+            raise ConfigurationError(
+                "how often and how long an item is present has no bound without a horizon: declare it"
+            )
         if self.protects == "event":
             if self.semantics == "copies" or self.max_flips is not None:
                 raise ConfigurationError(
-                    "one record more or less may change all later presence of an item where copies or flips are counted; "
-                    "use protects='item', or semantics='set' without max_flips"
+                    "one record more or less may change all later presence of an item where copies or flips are "
+                    "counted; use protects='item', or semantics='set' without max_flips"
                 )
             if Neighbours.parse(self.neighbours) is Neighbours.REPLACE:
                 raise ConfigurationError('one record in place of another is not covered; use neighbours="add_remove"')

@@ -56,7 +56,7 @@ class Retention(Mechanism):
     by_cell: bool = option(
         "Whether the value is flat, {'cohort 1, age 0': number}, as files and pages have it.", default=False
     )
-    unit: Literal["user"] = option(  # type: ignore[assignment]
+    unit: Literal["user"] = option(
         'What is protected: all events of one "user"; there is no other unit.', default="user"
     )
 
@@ -87,7 +87,8 @@ class Retention(Mechanism):
         def engine(source: ItemSource) -> EncodedEngine:
             white = made(best.name, charge, counted)
             noise = LinearEngine(lambda: TableNoise(white, cells, horizon=horizon, source=source))
-            return EncodedEngine(CohortRule(cells), noise)  # type: ignore[arg-type]
+            rule: Any = CohortRule(cells)
+            return EncodedEngine(rule, noise)
 
         return Blueprint(
             word="Retention",
@@ -112,7 +113,7 @@ def _cells_of(period: Any, ages: Any, horizon: int | None) -> Cells:
     cells = Cells(ticks, horizon // ticks, ages)
     if len(cells) > _MOST_CELLS:
         raise ConfigurationError(
-            f"{cells.periods} periods of {ages} ages are {len(cells)} cells, above {_MOST_CELLS}; choose longer periods "
-            "or fewer ages"
+            f"{cells.periods} periods of {ages} ages are {len(cells)} cells, above {_MOST_CELLS}; choose longer "
+            "periods or fewer ages"
         )
     return cells

@@ -72,7 +72,8 @@ class TableNoise(Secret):
     """
 
     def __init__(self, white: White, cells: Cells, *, horizon: int, source: Source) -> None:
-        self.white, self.cells, self.horizon = white, cells, horizon
+        self.white, self.cells = white, cells
+        self.horizon: int | None = horizon
         self.columns, self.tick = 1 + len(cells), 0
         self._source = source
         self._noise = np.zeros(self.columns, dtype=np.int64)
@@ -105,7 +106,7 @@ class TableNoise(Secret):
         return self.white.spread if self.cells.over(tick) else _NOTHING
 
     def worst(self) -> Spread:
-        return self.spread(self.horizon)
+        return self.white.spread
 
     def widest(self, tick: int) -> Spread:
         return self.spread(tick)

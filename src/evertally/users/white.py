@@ -12,22 +12,19 @@ all numbers. Replaced units are never centred: whoever comes in another's place 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from fractions import Fraction
 
 from evertally.bounds.tails import Spread
 from evertally.contract.ticks import LONGEST_HORIZON
+from evertally.counting.centred import UNIT, joined, white_laws
 from evertally.counting.choose import budgets
 from evertally.counting.process import Budget, IntArray, node_law, spread_of
-from evertally.counting.sqrt_factor import GRID_BITS
 from evertally.errors import ConfigurationError
 from evertally.noise import Law
-from evertally.privacy import ZCDP, Change, Guarantee, PureDP
+from evertally.privacy import Change, Guarantee
 from evertally.ranking import Ranking, Way
 
 ALONE, CENTRED = "independent", "centred"
-_FINE = 1 << 40
 
 
 @dataclass(frozen=True)
@@ -47,6 +44,7 @@ class Counted:
 class White:
     """The laws of independent noise: of each number's own draw, and of the draw of a group.
 
+    >>> from evertally.privacy import ZCDP
     >>> white = White.of(ZCDP(0.5), 12, shared=True)
     >>> round(white.spread.stddev, 2), round(White.of(ZCDP(0.5), 12, shared=False).spread.stddev, 2)
     (2.25, 3.46)
@@ -54,59 +52,26 @@ class White:
 
     own: Law
     shared: Law | None
-    half: int = 1 << (GRID_BITS - 1)  # r/2. It is large because halves are rounded up: with r = 2 every other one is
+    unit: int = UNIT  # r. It is large because halves are rounded up: with r = 2 every other number would be
 
     @classmethod
-    def of(cls, charge: Budget, moved: int, *, shared: bool, half: int = 1 << (GRID_BITS - 1)) -> White:
-        one = Change(1, 1, 1)
+    def of(cls, charge: Budget, moved: int, *, shared: bool) -> White:
         if not shared:
-            return cls(node_law(charge, one, moved), None, half)
-        first, rest = split(charge, moved)
-        return cls(node_law(first, Change(half, half * half, half), moved), node_law(rest, one, 1), half)
+            return cls(node_law(charge, Change(1, 1, 1), moved), None)
+        laws = white_laws(charge, moved)
+        return cls(laws.fresh, laws.shared)
 
     def noise(self, own: IntArray, shared: IntArray) -> IntArray:
         """The noise of numbers from their own draws and those of their groups."""
-        if self.shared is None:
-            return own
-        both: IntArray = (own + self.half * (shared + 1)) // (2 * self.half)
-        return both
+        return own if self.shared is None else joined(own, shared, self.unit)
 
     @property
     def spread(self) -> Spread:
         """The law of one number's noise."""
         if self.shared is None:
             return spread_of(self.own, 1.0, 1.0)
-        weight = 0.5 / self.half
+        weight = 1 / self.unit
         return spread_of(self.own, weight * weight, weight, roundings=1) + spread_of(self.shared, 0.25, 0.5)
-
-
-def split(charge: Budget, moved: int) -> tuple[Budget, Budget]:
-    """What the draws of the numbers pay, and what the draw of the group pays: the least variance of their sum.
-
-    Gaussian: n/rho_1 + 1/rho_0 is least for sqrt(n) : 1; Laplace: n^2/eps_1^2 + 1/eps_0^2 for n^(2/3) : 1.
-
-    >>> [budget.exact_rho for budget in split(ZCDP(1), 4)]
-    [Fraction(2, 3), Fraction(1, 3)]
-    """
-    if isinstance(charge, PureDP):
-        # n^(2/3) to 40 bits, by an integer cube root: the same on every machine.
-        part = Fraction(_cube_root(moved * moved * _FINE**3), _FINE)
-        first = charge.exact_epsilon * part / (part + 1)
-        return (
-            PureDP(first, adversary=charge.adversary),
-            PureDP(charge.exact_epsilon - first, adversary=charge.adversary),
-        )
-    part = Fraction(math.isqrt(moved * _FINE * _FINE), _FINE)
-    first = charge.exact_rho * part / (part + 1)
-    return ZCDP(first, adversary=charge.adversary), ZCDP(charge.exact_rho - first, adversary=charge.adversary)
-
-
-def _cube_root(n: int) -> int:
-    low, high = 0, 1 << (n.bit_length() // 3 + 1)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if middle**3 <= n else (low, middle - 1)
-    return low
 
 
 def white_ways(guarantee: Guarantee, counted: Counted, mechanism: str, numbers: int | None, memory: int) -> Ranking:
