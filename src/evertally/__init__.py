@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from evertally.applications.stacked import Stacked
     from evertally.applications.stacking import part
     from evertally.kinds import Kind, register_kind
+    from evertally.users.active import ActiveUsers
     from evertally.users.periods import PeriodUsers
     from evertally.users.present import PresentItems
     from evertally.users.retention import Retention
@@ -62,6 +63,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ZCDP",
+    "ActiveUsers",
     "ApproxDP",
     "ApproxZCDP",
     "BudgetExceeded",
@@ -118,12 +120,14 @@ _ROOMS |= {room: f"evertally.applications.{room}" for room in ("graph", "strings
 _IN_ROOMS = dict.fromkeys(("Kind", "register_kind"), "evertally.kinds")  # needs pydantic, and counting does not
 _IN_ROOMS |= {"Stacked": "evertally.applications.stacked", "part": "evertally.applications.stacking"}
 _IN_ROOMS |= {
+    "ActiveUsers": "evertally.users.active",
     "PeriodUsers": "evertally.users.periods",
     "PresentItems": "evertally.users.present",
     "Retention": "evertally.users.retention",
 }
 # A snapshot of theirs comes back in a process that has not used them yet.
 look_in("evertally.applications.graph", "evertally.applications.strings", "evertally.applications.stacked")
+look_in("evertally.users.active")
 look_in("evertally.users.periods", "evertally.users.present", "evertally.users.retention")
 
 

@@ -15,6 +15,7 @@ from conformance.episode_mechanisms import EPISODE_MECHANISMS
 from conformance.hostile import GARBAGE
 from conformance.linear_graph_mechanisms import LINEAR_GRAPH_MECHANISMS
 from conformance.nonlinear_mechanisms import NONLINEAR_MECHANISMS
+from conformance.period_mechanisms import PERIOD_MECHANISMS
 from conformance.selection_mechanisms import SELECTION_MECHANISMS
 from conformance.string_mechanisms import STRING_MECHANISMS
 from conformance.workload_mechanisms import WORKLOAD_MECHANISMS
@@ -157,4 +158,5 @@ MECHANISMS: tuple[Subject, ...] = (
     *LINEAR_GRAPH_MECHANISMS,
     *NONLINEAR_MECHANISMS,
     *STRING_MECHANISMS,
+    *PERIOD_MECHANISMS,
 )

@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
 
 import numpy as np
 
@@ -98,11 +97,9 @@ def centred_laws(charge: Budget, path: PathCost) -> PathLaws:
     part = Fraction(max(1, math.floor(path.deviation * 4096)), 4096)
     fresh = charge.exact_rho * part / (part + Fraction(1, 2))
     shared = charge.exact_rho - fresh
-    return PathLaws(
-        path.factor,
-        DiscreteGaussian(round_up(path.squared / (2 * fresh))),
-        DiscreteGaussian(round_up(1 / (2 * shared))),
-    )
+    # More noise than needed where a huge budget asks for less than there can be.
+    half = max(round_up(1 / (2 * shared)), Fraction(1, 64))
+    return PathLaws(path.factor, DiscreteGaussian(round_up(path.squared / (2 * fresh))), DiscreteGaussian(half))
 
 
 def plain_laws(charge: ZCDP, path: PathCost, times: int = 1) -> PathLaws:
@@ -129,7 +126,7 @@ def white_laws(charge: Budget, ticks: int, centre: bool = True, times: int = 1) 
     return PathLaws(
         white,
         DiscreteLaplace(round_up(Fraction(ticks * UNIT, 2) / fresh)),
-        DiscreteLaplace(round_up(1 / shared)),
+        DiscreteLaplace(max(round_up(1 / shared), Fraction(1, 8))),
     )
 
 
@@ -153,12 +150,7 @@ def joined(fresh: IntArray, shared: IntArray | int, unit: int = UNIT) -> IntArra
 
 
 def active_laws(
-    charge: Budget,
-    presence: Presence,
-    *,
-    relation: Literal["add_remove", "replace"] = "add_remove",
-    centre: bool = True,
-    times: int = 1,
+    charge: Budget, presence: Presence, *, replaced: bool = False, centre: bool = True, times: int = 1
 ) -> PathLaws:
     """The laws that hide one unit with the paths of `presence`, the better of centred and not.
 
@@ -166,7 +158,6 @@ def active_laws(
     no shared draw. Replaced units: 4 B, without a shared draw (triangle inequality around the common centre).
     """
     T = presence.horizon
-    replaced = relation == "replace"
     if isinstance(charge, PureDP):
         return _pure(charge, presence, replaced, centre and times == 1, times)
     assert isinstance(charge, ZCDP)

@@ -94,9 +94,10 @@ class Presence:
 
 def together(cost: Callable[[IntArray], IntArray], runs: IntArray, total: IntArray) -> IntArray:
     """The largest cost of so many runs of `total` ticks together."""
-    each = total // runs
-    rest = total - each * runs
-    sums: IntArray = (runs - rest) * cost(each) + rest * cost(each + 1)
+    each: IntArray = total // runs
+    rest: IntArray = total - each * runs
+    longer, shorter = rest * cost(each + 1), (runs - rest) * cost(each)
+    sums: IntArray = np.add(longer, shorter, dtype=np.int64)
     return sums
 
 
