@@ -12,6 +12,8 @@ It depends on what is known about the mechanism:
   (`audit.dynamic`), and games of a pair that shows much.
 * Graphs, strings, stacks: the worst neighbours that a search finds, through the real door and encoder, against the
   noise of the program (`audit.applications`), games of that pair, and questions about what nobody listed.
+* Users of periods, retention, items that come and go: all streams of one unit through the real mechanism, against the
+  noise that is read off it (`audit.presence`), and games of somebody who is there, also while releases are high.
 * Messages of clients: every two values against the noise of the message (`audit.local_messages`).
 * Counters with a workload: the closed form of their noise and sums, both read off the program, and games of one change.
 * Mechanisms that release labels: games, the closed form of their counts, and a report of what is audited elsewhere.
@@ -50,6 +52,7 @@ from evertally.audit.local_messages import (
     with_cells,
     worst_cells,
 )
+from evertally.audit.presence import PathSearch, is_presence
 from evertally.audit.report import Progress, Report, hash_seed, measure_mu, measure_rho, play
 from evertally.audit.weighed import is_weighed, weighed_report
 from evertally.audit.whitebox import again, smaller
@@ -176,6 +179,8 @@ def plan(
         return _dynamic_steps(factory, model, rules)
     if is_encoded(model):
         return _application_steps(factory, model, rules)
+    if is_presence(model):
+        return _presence_steps(factory, model, rules)
     if is_local(model):
         return _message_steps(model, rules)
     if releases_labels(model):
@@ -325,6 +330,16 @@ def _application_steps(factory: Factory, model: Encoded, rules: _Rules) -> list[
         steps += _as_steps(model, [("questions", lambda: questions.question_attack(again(search.model)))])
     if questions.finds_words(model):
         steps += _as_steps(model, [("found", lambda: questions.found_attack(again(search.model)))])
+    return steps + _contract_steps(factory, model)
+
+
+def _presence_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
+    search = PathSearch(model)
+    steps = [Step("all short streams", search.report), Step("restarts", search.whole)]
+    few = max(_FEWEST_GAMES, rules.sizes.objects // 8)
+    for name, feedback in (("there all the time", False), ("there while the last number is high", True)):
+        pair = adversaries.Scripted(name, np.array([[1]]), np.array([[0]]))
+        steps += _object_steps(search.game(feedback), [pair], few, rules)
     return steps + _contract_steps(factory, model)
 
 
