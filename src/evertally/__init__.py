@@ -58,6 +58,9 @@ if TYPE_CHECKING:
     from evertally.users.active import ActiveUsers
     from evertally.users.distinct import DistinctUsers
     from evertally.users.distinct_unknown import UnknownDistinctUsers
+    from evertally.users.periods import PeriodUsers
+    from evertally.users.present import PresentItems
+    from evertally.users.retention import Retention
 
 __version__ = "0.1.0"
 
@@ -86,10 +89,13 @@ __all__ = [
     "MinSum",
     "MonotoneQuery",
     "Neighbours",
+    "PeriodUsers",
+    "PresentItems",
     "PureDP",
     "Quantile",
     "Release",
     "ReplayRefused",
+    "Retention",
     "RunningMean",
     "SparseRows",
     "Stacked",
@@ -121,6 +127,12 @@ _ROOMS |= {room: f"evertally.applications.{room}" for room in ("graph", "strings
 _IN_ROOMS = dict.fromkeys(("Kind", "register_kind"), "evertally.kinds")  # needs pydantic, and counting does not
 _IN_ROOMS |= {"Stacked": "evertally.applications.stacked", "part": "evertally.applications.stacking"}
 _IN_ROOMS |= dict.fromkeys(("Dashboard", "GroupBy"), "evertally.applications.dashboard")
+_IN_ROOMS |= {
+    "ActiveUsers": "evertally.users.active",
+    "PeriodUsers": "evertally.users.periods",
+    "PresentItems": "evertally.users.present",
+    "Retention": "evertally.users.retention",
+}
 # A snapshot of theirs comes back in a process that has not used them yet.
 look_in("evertally.applications.graph", "evertally.applications.strings", "evertally.applications.stacked")
 look_in("evertally.applications.dashboard")
@@ -131,6 +143,7 @@ _IN_ROOMS |= {
 look_in("evertally.users.distinct", "evertally.users.distinct_unknown")
 _IN_ROOMS |= {"ActiveUsers": "evertally.users.active"}
 look_in("evertally.users.active")
+look_in("evertally.users.periods", "evertally.users.present", "evertally.users.retention")
 
 
 def __getattr__(name: str) -> Any:

@@ -16,6 +16,7 @@ from conformance.episode_mechanisms import EPISODE_MECHANISMS
 from conformance.hostile import GARBAGE
 from conformance.linear_graph_mechanisms import LINEAR_GRAPH_MECHANISMS
 from conformance.nonlinear_mechanisms import NONLINEAR_MECHANISMS
+from conformance.period_mechanisms import PERIOD_MECHANISMS
 from conformance.selection_mechanisms import SELECTION_MECHANISMS
 from conformance.string_mechanisms import STRING_MECHANISMS
 from conformance.user_mechanisms import USER_MECHANISMS
@@ -167,4 +168,5 @@ MECHANISMS: tuple[Subject, ...] = (
     *STRING_MECHANISMS,
     *USER_MECHANISMS,
     *ACTIVE_MECHANISMS,
+    *PERIOD_MECHANISMS,
 )

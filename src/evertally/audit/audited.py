@@ -16,6 +16,7 @@ from typing import Any
 
 from evertally import statistics
 from evertally.audit.audited_applications import APPLICATIONS
+from evertally.audit.audited_presence import PRESENCE
 from evertally.audit.audited_users import USERS
 from evertally.audit.entries import Audited
 from evertally.audit.report import Progress, Report
@@ -278,6 +279,7 @@ AUDITED: tuple[Audited, ...] = (
     ),
     *APPLICATIONS,
     *USERS,
+    *PRESENCE,
 )
 
 

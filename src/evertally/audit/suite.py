@@ -14,6 +14,8 @@ It depends on what is known about the mechanism:
   noise of the program (`audit.applications`), games of that pair, and questions about what nobody listed.
 * Distinct users: neighbours through the real door and rule, restored in between, against the noise of the program
   (`audit.owned`), and games of the worst pair.
+* Users of periods, retention, items that come and go: all streams of one unit through the real mechanism, against the
+  noise that is read off it (`audit.presence`), and games of somebody who is there, also while releases are high.
 * Messages of clients: every two values against the noise of the message (`audit.local_messages`).
 * Counters with a workload: the closed form of their noise and sums, both read off the program, and games of one change.
 * Mechanisms that release labels: games, the closed form of their counts, and a report of what is audited elsewhere.
@@ -54,6 +56,7 @@ from evertally.audit.local_messages import (
 )
 from evertally.audit.owned import OwnedSearch, is_owned, keyed_rule
 from evertally.audit.owned import inputs_of as owned_inputs
+from evertally.audit.presence import PathSearch, is_presence
 from evertally.audit.report import Progress, Report, hash_seed, measure_mu, measure_rho, play
 from evertally.audit.user_ticks import has_user_ticks, user_ticks_report
 from evertally.audit.weighed import is_weighed, weighed_report
@@ -183,6 +186,8 @@ def plan(
         return _application_steps(factory, model, rules)
     if is_owned(model):
         return _owned_steps(factory, model, rules)
+    if is_presence(model):
+        return _presence_steps(factory, model, rules)
     if is_local(model):
         return _message_steps(model, rules)
     if releases_labels(model):
@@ -353,6 +358,16 @@ def _game_of_neighbours(search: Search | OwnedSearch, rules: _Rules) -> Step:
         return judged(played.mechanism, WorstNeighbours(played), trials, **options)
 
     return Step("the worst neighbours", game)
+
+
+def _presence_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
+    search = PathSearch(model)
+    steps = [Step("all short streams", search.report), Step("restarts", search.whole)]
+    few = max(_FEWEST_GAMES, rules.sizes.objects // 8)
+    for name, feedback in (("there all the time", False), ("there while the last number is high", True)):
+        pair = adversaries.Scripted(name, np.array([[1]]), np.array([[0]]))
+        steps += _object_steps(search.game(feedback), [pair], few, rules)
+    return steps + _contract_steps(factory, model)
 
 
 def _message_steps(model: LocalMessage, rules: _Rules) -> list[Step]:

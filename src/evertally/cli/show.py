@@ -240,7 +240,7 @@ def _explained(query: QuerySpec, planned: PlannedQuery, beta: float, last: str |
 
 def _counts(query: QuerySpec, planned: PlannedQuery) -> str:
     if planned.numbers is None:
-        return "found"
+        return query.record.result.labels
     return f"≤ {planned.numbers}" if query.record.result.labels == "found" else str(planned.numbers)
 
 

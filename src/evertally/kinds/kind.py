@@ -58,11 +58,12 @@ class Result:
 
     `categories`: those that every release has, in their order, or None. `labels`: "chosen" (from declared ones) and
     "found" where a release brings its own; `most` is then the option that says how many there are at most, if any does.
+    "growing": a release brings them too, but they follow from the tick and public numbers.
     """
 
     value: Literal["integer", "real", "label"] = "integer"
     categories: Callable[[Parameters], list[str] | None] = single
-    labels: Literal["public", "chosen", "found"] = "public"
+    labels: Literal["public", "chosen", "found", "growing"] = "public"
     most: str | None = None
 
     @property

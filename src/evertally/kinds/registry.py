@@ -16,6 +16,7 @@ from evertally.kinds.graphs import KINDS as GRAPHS
 from evertally.kinds.kind import Kind
 from evertally.kinds.means import KINDS as MEANS
 from evertally.kinds.query_table import Query
+from evertally.kinds.retention import KINDS as RETENTION
 from evertally.kinds.strings import KINDS as STRINGS
 
 OURS: tuple[Kind, ...] = (
@@ -29,6 +30,7 @@ OURS: tuple[Kind, ...] = (
     *ACTIVE,
     *DASHBOARDS,
     *DISTINCT,
+    *RETENTION,
 )
 
 PACKAGES = "evertally.kinds"  # the entry points of packages that bring kinds
