@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from evertally.applications.stacked import Stacked
     from evertally.applications.stacking import part
     from evertally.kinds import Kind, register_kind
+    from evertally.values.sums import RunningSum
+    from evertally.values.variance import RunningVariance
 
 __version__ = "0.1.0"
 
@@ -83,6 +85,8 @@ __all__ = [
     "Release",
     "ReplayRefused",
     "RunningMean",
+    "RunningSum",
+    "RunningVariance",
     "SparseRows",
     "Stacked",
     "StateError",
@@ -111,8 +115,10 @@ _ROOMS = {room: f"evertally.{room}" for room in ("audit", "bounds", "checks", "k
 _ROOMS |= {room: f"evertally.applications.{room}" for room in ("graph", "strings")}
 _IN_ROOMS = dict.fromkeys(("Kind", "register_kind"), "evertally.kinds")  # needs pydantic, and counting does not
 _IN_ROOMS |= {"Stacked": "evertally.applications.stacked", "part": "evertally.applications.stacking"}
+_IN_ROOMS |= {"RunningSum": "evertally.values.sums", "RunningVariance": "evertally.values.variance"}
 # A snapshot of theirs comes back in a process that has not used them yet.
 look_in("evertally.applications.graph", "evertally.applications.strings", "evertally.applications.stacked")
+look_in("evertally.values.sums", "evertally.values.variance")
 
 
 def __getattr__(name: str) -> Any:

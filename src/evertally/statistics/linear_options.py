@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeGuard
 
@@ -50,15 +51,19 @@ class Linear(Windowed):
         form: Form,
         settled: Options | None = None,
         split: Change | None = None,
+        loose: Change | None = None,
     ) -> Blueprint:
         check_neighbours(self.neighbours, self.guarantee)
         if not isinstance(self.radix, int | str):
             raise ConfigurationError('radix is a number, "formula" or "exact"')
         memory_limit = whole("memory_limit", self.memory_limit, 1, 2**62)
-        setting = self._setting = Setting(change, self.horizon, columns, memory_limit, self.radix, split)
+        setting = self._setting = Setting(change, self.horizon, columns, memory_limit, self.radix, split, loose)
         own = ENGINES.get(self.mechanism)
         if own is not None:
             mechanism, charge = self.mechanism, self.guarantee
+            if loose is not None:  # nothing is proved of somebody else's engine
+                change = loose
+                setting = self._setting = replace(setting, change=loose, split=None, loose=None)
             engine: Callable[[ItemSource], Engine] = partial(own.build, self.guarantee, setting)
         else:
             choice = self._choice = choose(self.guarantee, setting, self.mechanism)
