@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from evertally.applications.stacked import Stacked
     from evertally.applications.stacking import part
     from evertally.kinds import Kind, register_kind
+    from evertally.values.epochs import AdaptiveSum
     from evertally.values.sums import RunningSum
     from evertally.values.variance import RunningVariance
 
@@ -61,6 +62,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ZCDP",
+    "AdaptiveSum",
     "ApproxDP",
     "ApproxZCDP",
     "BudgetExceeded",
@@ -116,9 +118,10 @@ _ROOMS |= {room: f"evertally.applications.{room}" for room in ("graph", "strings
 _IN_ROOMS = dict.fromkeys(("Kind", "register_kind"), "evertally.kinds")  # needs pydantic, and counting does not
 _IN_ROOMS |= {"Stacked": "evertally.applications.stacked", "part": "evertally.applications.stacking"}
 _IN_ROOMS |= {"RunningSum": "evertally.values.sums", "RunningVariance": "evertally.values.variance"}
+_IN_ROOMS |= {"AdaptiveSum": "evertally.values.epochs"}
 # A snapshot of theirs comes back in a process that has not used them yet.
 look_in("evertally.applications.graph", "evertally.applications.strings", "evertally.applications.stacked")
-look_in("evertally.values.sums", "evertally.values.variance")
+look_in("evertally.values.sums", "evertally.values.variance", "evertally.values.epochs")
 
 
 def __getattr__(name: str) -> Any:

@@ -171,8 +171,9 @@ class RunningSum(Linear):
 
 
 def user_change(most: int, relation: Neighbours, signed: bool) -> tuple[Change, Change | None]:
-    """What a user moves who adds `most` in all, and the same for a factor of which nothing is proved (users-and-domains 3
-    and 1.2): a replaced user is two rows of one sign, whose cross term is not positive."""
+    """What a user moves who adds `most` in all, and the same for a factor of which nothing is proved.
+
+    users-and-domains 3 and 1.2: a replaced user is two rows of one sign, whose cross term is not positive."""
     V = most
     if relation is Neighbours.ADD_REMOVE:
         return Change(V, V * V, V), None
