@@ -20,6 +20,7 @@ from evertally.runtime import Plan, PlannedQuery, Step, StreamSpec
 from evertally.runtime.affordable import Wanted
 from evertally.runtime.clock import duration
 from evertally.runtime.plan import only_above
+from evertally.runtime.protected import counted_of_users
 from evertally.runtime.releases import entries, pack, unpack
 from evertally.runtime.spec import QuerySpec, check_runnable, check_servable
 from evertally.runtime.spec.network import shown_host
@@ -107,8 +108,9 @@ def plan_table(spec: StreamSpec, plan: Plan) -> None:
     console.print(f"Stream [bold]{spec.name}[/bold]: {spec.guarantee} for its whole life, {horizon}")
     for warning in plan.warnings:
         console.print(f"[bold red]WARNING[/bold red]: {escape(warning)}")
-    capped = f", at most {spec.max_events_per_user} events of each {spec.user_column!r}" if spec.unit == "user" else ""
-    console.print(escape(f"Neighbours: {spec.neighbours}; protected unit: one {spec.protects}{capped}"))
+    protected = f"one {spec.protects}" if spec.period is None else f"one user in a block of {spec.period} ticks"
+    counted = "" if spec.unit == "event" else f", {'; '.join(counted_of_users(spec))} of each {spec.user_column!r}"
+    console.print(escape(f"Neighbours: {spec.neighbours}; protected unit: {protected}{counted}"))
     first, last = _moments(spec, plan.ticks)
     stamps = f"time stamps in column {spec.clock.column!r}" if spec.clock.column else "time stamps are those of receipt"
     console.print(escape(f"Clock: {first} to {last}, {stamps}"))
@@ -138,7 +140,7 @@ def plan_table(spec: StreamSpec, plan: Plan) -> None:
             _promised(query, planned),
         )
     console.print(table)
-    if spec.unit == "user":
+    if spec.user_column is not None:
         console.print(escape(f"{plan.about[0].upper()}{plan.about[1:]}."))
     for why in dict.fromkeys(query.record.error_later for query in spec.queries):
         if why:

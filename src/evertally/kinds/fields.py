@@ -96,6 +96,8 @@ Name = Annotated[
     str, Field(pattern=_NAME), says("must be a name of letters, digits, '_', '-' and '.', at most 64 long")
 ]
 Whole = Annotated[int, Field(ge=1), says("must be an integer of at least 1")]
+# A number of ticks, or a length of time that is one; the loader, which knows the clock, makes ticks of it (`in_ticks`).
+Ticks = Annotated[int | str, says('must be a number of ticks, or a length of whole ticks such as "7d"')]
 Natural = Annotated[int, Field(ge=0), says("must be an integer of at least 0")]
 Number = Annotated[int | float, says("must be a number")]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False), says("must be a number of seconds, 0 or more")]

@@ -221,6 +221,7 @@ class Kind:
     rate_with: tuple[str, ...] | None = ()  # mechanisms that max_events_per_tick is for; None: all
     needs_rate: bool = True  # whether they are refused without it
     needs_delta: bool = False
+    in_ticks: tuple[str, ...] = ()  # options of type `Ticks`, or lists of them
     undivided: Undivided | None = None
     error_later: str = ""  # why no error is known before the data
     only_above: tuple[str, ...] = ()  # mechanisms whose bound is about counts that are too high alone
@@ -244,6 +245,12 @@ class Kind:
     def columns(self, column: str | None, parameters: Parameters) -> tuple[Column, ...]:
         """The columns that a query reads."""
         return columns_read(column, parameters, self.reads, self.records)
+
+    def user_rule(self, parameters: Parameters) -> str:
+        """How a query bounds what one user may do, in words that follow "of each user"; empty where the cap of the
+        stream has to do it."""
+        rule = getattr(self.statistic, "user_rule", None)
+        return "" if rule is None else rule(self.arguments(parameters))
 
     def rests_on_rate(self, mechanism: str | None) -> bool:
         """Whether an error bound, or the choice of a mechanism, rests on the declared `max_events_per_tick`."""

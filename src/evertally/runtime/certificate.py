@@ -65,6 +65,7 @@ def certificate_of(spec: StreamSpec, mechanisms: Mechanisms) -> dict[str, Any]:
             "protects": spec.protects,
             "max_events_per_user": spec.max_events_per_user,
             "user_column": spec.user_column,
+            **({} if spec.period is None else {"period": spec.period}),
         },
         "horizon": {"ticks": spec.horizon, "meaning": _life(spec)},
         "clock": _clock(spec),
@@ -92,7 +93,7 @@ def plain_words(spec: StreamSpec) -> str:
         if correct < 99
         else "But the parameters of this stream are so large that the promise says little."
     )
-    capped = f" Mind that {about_intervals(spec)}." if spec.unit == "user" else ""
+    capped = f" Mind that {about_intervals(spec)}." if spec.user_column is not None else ""
     oblivious = spec.guarantee.adversary == "oblivious"
     condition = " This holds if events do not depend on what was published before." if oblivious else ""
     condition += "".join(f" It rests on a declared fact: {fact}." for fact in declared_facts(spec))
@@ -297,7 +298,7 @@ def _assumptions(spec: StreamSpec) -> list[str]:
         times[spec.clock.close],
         "Public: that the stream exists, its spec, the number and times of its ticks, and the error bounds.",
     ]
-    if spec.unit == "user":
+    if spec.user_column is not None:
         assumed.append(
             f"A person is one name in the column {spec.user_column!r}. Whoever has several names is protected for "
             "each of them."

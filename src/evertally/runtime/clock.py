@@ -174,6 +174,25 @@ class Clock:
         moment = self.start + tick * self.length
         return moment if self.integer else written(moment)
 
+    def ticks_in(self, option: str, length: object) -> int:
+        """A length in ticks: a number of them, or a length of time that is a whole number of ticks.
+
+        >>> Clock.declared(column=None, start="2013-01-01", tick="1h").ticks_in("window", "7d")
+        168
+        """
+        if isinstance(length, int) and not isinstance(length, bool):
+            if length < 1:
+                raise ConfigurationError(f"{option} must be at least one tick")
+            return length
+        match = _LENGTH.fullmatch(length) if isinstance(length, str) and not self.integer else None
+        if match is None:
+            also = "" if self.integer else ', or a length such as "7d" (s, m, h, d, w)'
+            raise ConfigurationError(f"{option} must be a number of ticks{also}")
+        ticks, rest = divmod(int(match[1]) * _UNITS[match[2]] * 1_000_000, self.length)
+        if rest or not ticks:
+            raise ConfigurationError(f"{option} must be whole ticks, and a tick is a {duration(self.length)}")
+        return ticks
+
     def _boundary(self, option: str, moment: int) -> int:
         ticks, rest = divmod(moment - self.start, self.length)
         if rest:

@@ -8,6 +8,7 @@ from typing import Any
 from evertally.kinds import Discovery
 from evertally.privacy import Guarantee
 from evertally.runtime.mechanisms import Mechanisms
+from evertally.runtime.protected import counted_of_users
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.runtime.standing import standing
 from evertally.statistics.column_options import is_question
@@ -109,11 +110,17 @@ def warnings_of(spec: StreamSpec) -> tuple[str, ...]:
 
 def about_intervals(spec: StreamSpec) -> str:
     """What the released intervals and the error bounds of a stream are about: not always what happened."""
-    if spec.unit != "user":
+    rules = [query.user_rule for query in spec.queries]
+    if spec.unit == "event" and not any(rules):
         return "intervals and bounds are about all events, cut to their bounds one by one"
+    if not any(rules):
+        return (
+            f"intervals and bounds are about the events that the cap kept, at most {spec.max_events_per_user} of each "
+            f"{spec.user_column!r}; what it left out is not counted, and nothing here says how much that was"
+        )
     return (
-        f"intervals and bounds are about the events that the cap kept, at most {spec.max_events_per_user} of each "
-        f"{spec.user_column!r}; what it left out is not counted, and nothing here says how much that was"
+        f"intervals and bounds are about what the rules for users kept, of each {spec.user_column!r} "
+        f"{'; '.join(counted_of_users(spec))}; what a rule left out is not counted, and nothing here says how much"
     )
 
 

@@ -8,6 +8,9 @@ from evertally.runtime.spec import QuerySpec, StreamSpec
 def hidden(spec: StreamSpec) -> str:
     """What nobody can tell, for whoever reads the promise."""
     replaced = spec.neighbours == "replace"
+    if spec.unit == "user-period":
+        person = f"any one person (a name in the column {spec.user_column!r})"
+        return f"{'what' if replaced else 'whether'} {person} did {'' if replaced else 'anything '}in {_block(spec)}"
     if spec.unit == "user":
         person = f"any one person (a name in the column {spec.user_column!r})"
         if replaced:
@@ -29,9 +32,14 @@ def hidden(spec: StreamSpec) -> str:
 
 def not_hidden(spec: StreamSpec) -> str:
     """Where the promise ends."""
+    if spec.unit == "user-period":
+        return (
+            "A person who is active in many such blocks is protected less than one who is active in one of them; facts "
+            "about large groups are not hidden."
+        )
     if spec.unit == "user":
         return (
-            f"Of each person at most {spec.max_events_per_user} events are counted; facts about larger groups are not "
+            f"{_counted(spec)}; facts about larger groups are not "
             "hidden, they are what the statistics are for." + "".join(f" {sentence}" for sentence in _others(spec))
         )
     unit = spec.protects
@@ -41,11 +49,15 @@ def not_hidden(spec: StreamSpec) -> str:
 def neighbours_meaning(spec: StreamSpec) -> str:
     """Which two streams must look alike."""
     replaced = spec.neighbours == "replace"
+    if spec.unit == "user-period":
+        block = f"all events of one user in {_block(spec)}"
+        return f"{block} are replaced" if replaced else f"{block} are there or not; other events stay in their ticks"
     if spec.unit == "user":
-        cap = spec.max_events_per_user
+        capped = all(not query.user_rule for query in spec.queries)
+        cap = f" (at most {spec.max_events_per_user} are counted)" if capped else ""
         if replaced:
-            return f"the events of one user (at most {cap} are counted) are replaced by those of another"
-        return f"all events of one user (at most {cap} are counted) are there or not; other events stay in their ticks"
+            return f"the events of one user{cap} are replaced by those of another"
+        return f"all events of one user{cap} are there or not; other events stay in their ticks"
     if spec.items is not None:
         item = f"one {spec.items.one} ({spec.items.words}), {spec.items.whole},"
         return f"{item} is replaced by another one" if replaced else f"{item} is there or not; all else stays"
@@ -58,6 +70,9 @@ def neighbours_meaning(spec: StreamSpec) -> str:
 
 def unit_of(spec: StreamSpec, query: QuerySpec) -> str:
     """What one protected unit is to one query."""
+    if spec.unit != "event" and query.user_rule:
+        whose = "one user" if spec.unit == "user" else f"one user in {_block(spec)}"
+        return f"{whose}: {query.user_rule}"
     if spec.unit == "user":
         return f"one user: the first {spec.max_events_per_user} events that bear a name"
     if query.items is not None:
@@ -73,6 +88,26 @@ def declared_facts(spec: StreamSpec) -> list[str]:
         facts = [] if rests_on is None else rests_on(query.parameters)
         found += [f"of the query {query.name!r}, {fact}" for fact in facts]
     return found
+
+
+def counted_of_users(spec: StreamSpec) -> list[str]:
+    """What is counted of a user, query by query where they differ."""
+    rules = {query.name: query.user_rule for query in spec.queries}
+    cap = f"at most {spec.max_events_per_user} events"
+    if not any(rules.values()):
+        return [cap]
+    return [f"{name}: {rule or cap}" for name, rule in rules.items()]
+
+
+def _counted(spec: StreamSpec) -> str:
+    counted = counted_of_users(spec)
+    if len(counted) == 1 and ": " not in counted[0]:
+        return f"Of each person {counted[0]} are counted"
+    return f"Of each person this is counted: {'; '.join(counted)}"
+
+
+def _block(spec: StreamSpec) -> str:
+    return f"any one block of {spec.period} ticks (the first is ticks 1 to {spec.period})"
 
 
 def _others(spec: StreamSpec) -> list[str]:

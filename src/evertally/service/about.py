@@ -75,6 +75,7 @@ class About:
             digest=spec.digest,
             max_events_per_user=spec.max_events_per_user,
             user_column=spec.user_column,
+            period=spec.period,
             max_events_per_tick=spec.max_events_per_tick,
             events=None if spec.events is None else dict(spec.events),
             columns=spec.columns(),

@@ -161,6 +161,7 @@ class SpecAnswer(PublicStream):
     digest: str
     max_events_per_user: int | None
     user_column: str | None
+    period: int | None
     max_events_per_tick: int | None
     events: dict[str, str] | None
     columns: list[str]

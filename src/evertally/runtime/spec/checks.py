@@ -20,6 +20,7 @@ def check_whole(spec: StreamSpec) -> None:
     _check_publication(spec)
     _check_protected(spec)
     _check_owners(spec)
+    _check_users(spec)
     for query in spec.queries:
         needed = query.record.needs_rate and query.record.rests_on_rate(query.mechanism)
         if needed and spec.max_events_per_tick is None:
@@ -136,6 +137,31 @@ def _check_protected(spec: StreamSpec) -> None:
                 "protects",
                 which,
             )
+
+
+def _check_users(spec: StreamSpec) -> None:
+    """Every query bounds what one user may do: by a rule of its own, or by the cap of the stream."""
+    bare = [(number, query) for number, query in enumerate(spec.queries, 1) if not query.user_rule]
+    if spec.unit == "user" and bare and spec.max_events_per_user is None:
+        which = f"the {bare[0][1].kind} {bare[0][1].name!r}"
+        spec.file.refuse(
+            f'unit = "user" needs max_events_per_user: {which} does not bound by itself what one user may do',
+            "stream",
+            "unit",
+        )
+    if spec.unit == "user" and not bare and spec.max_events_per_user is not None:
+        problem = "max_events_per_user is not needed: every query bounds by itself what one user may do"
+        spec.file.refuse(problem, "stream", "max_events_per_user")
+    if spec.unit == "user-period" and bare:
+        problem = 'unit = "user-period" is for queries that bound a user in every block by themselves; use "user"'
+        spec.file.refuse(problem, "query", "kind", bare[0][0])
+    if spec.unit == "event" and spec.user_column is not None and len(bare) == len(spec.queries):
+        problem = 'user_column needs unit = "user", or a query that counts users'
+        spec.file.refuse(problem, "stream", "user_column")
+    if spec.user_column is None and len(bare) < len(spec.queries):
+        counting = next(query for query in spec.queries if query.user_rule)
+        problem = f"needs 'user_column': the {counting.kind} {counting.name!r} has to know whose an event is"
+        spec.file.refuse(problem, "stream")
 
 
 def _check_owners(spec: StreamSpec) -> None:

@@ -48,10 +48,12 @@ def load_spec(path: str | os.PathLike[str]) -> StreamSpec:
         if name not in sections.ALL:
             where = f"{file.path}:{file.line(name)}"
             raise ConfigurationError(f"{where}: there is no section [{name}].{nearest(name, sections.ALL)}")
-    clock, guarantee, queries = _clock(file, declared), _guarantee(file, promised), _queries(file)
+    clock, guarantee = _clock(file, declared), _guarantee(file, promised)
+    queries = _queries(file, clock)
     folder = file.path.parent
+    period = None if stream.period is None else _ticks(file, clock, stream.period, "stream", "period")
     spec = StreamSpec(
-        **dict(stream) | {"horizon": _horizon(file, stream.horizon, clock)},
+        **dict(stream) | {"horizon": _horizon(file, stream.horizon, clock), "period": period},
         path=file.path,
         guarantee=guarantee,
         shared=shared_guarantee(file, guarantee, queries),
@@ -181,7 +183,26 @@ def _tables(file: SpecFile, section: str) -> list[Any]:
     return tables
 
 
-def _queries(file: SpecFile) -> tuple[QuerySpec, ...]:
+def _ticks(file: SpecFile, clock: Clock, given: Any, section: str, option: str, number: int = 1) -> Any:
+    """Lengths of time in ticks of the clock."""
+    try:
+        if isinstance(given, list):
+            return [clock.ticks_in(option, length) for length in given]
+        return clock.ticks_in(option, given)
+    except ConfigurationError as error:
+        file.refuse(str(error), section, option, number)
+
+
+def _parameters(file: SpecFile, clock: Clock, query: Query, number: int) -> dict[str, Any]:
+    given = {option: value for option, value in query.given().items() if option not in _OF_ALL_KINDS}
+    record = kinds.find(query.kind)
+    for option in () if record is None else record.in_ticks:
+        if option in given:
+            given[option] = _ticks(file, clock, given[option], "query", option, number)
+    return given
+
+
+def _queries(file: SpecFile, clock: Clock) -> tuple[QuerySpec, ...]:
     read = [_query(file, table, number) for number, table in enumerate(_tables(file, "query"), 1)]
     names = {spelling: record.name for record in kinds.known() for spelling in record.spellings}
     if not read:
@@ -197,7 +218,7 @@ def _queries(file: SpecFile) -> tuple[QuerySpec, ...]:
                 share=share,
                 column=query.column,
                 line=file.line("query", None, number),
-                parameters={option: value for option, value in query.given().items() if option not in _OF_ALL_KINDS},
+                parameters=_parameters(file, clock, query, number),
             ),
         )
         for number, (query, share) in enumerate(zip(read, shares, strict=True), 1)
@@ -284,6 +305,8 @@ def _digest(spec: StreamSpec, guarantee: Mapping[str, int | float | str]) -> str
         "beta": spec.beta,
         "queries": [_query_digest(query) for query in spec.queries],
     }
+    if spec.period is not None:
+        public["period"] = spec.period
     if spec.max_events_per_tick is not None:
         public["max_events_per_tick"] = spec.max_events_per_tick
     return hashlib.sha256(json.dumps(public, sort_keys=True).encode()).hexdigest()

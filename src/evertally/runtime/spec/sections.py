@@ -18,6 +18,7 @@ from evertally.kinds.fields import (
     Seconds,
     Section,
     Text,
+    Ticks,
     Whole,
 )
 from evertally.runtime.spec.network import Port, WebAddress, in_the_clear
@@ -38,19 +39,22 @@ class StreamSection(Section):
     name: Name
     horizon: Whole | None = None
     neighbours: Literal["add_remove", "replace", "independent"] = "add_remove"
-    unit: Literal["event", "user"] = "event"
+    unit: Literal["event", "user", "user-period"] = "event"
     max_events_per_user: Whole | None = None
     user_column: Text | None = None
+    period: Ticks | None = None
     max_events_per_tick: Whole | None = None
 
     @model_validator(mode="after")
-    def _users_need_a_cap(self) -> Self:
-        for option in ("max_events_per_user", "user_column"):
-            here = getattr(self, option) is not None
-            if here and self.unit == "event":
-                raise OptionError(option, f'{option} needs unit = "user"')
-            if not here and self.unit == "user":
-                raise OptionError("unit", f'unit = "user" needs {option}')
+    def _users_are_named(self) -> Self:
+        if self.max_events_per_user is not None and self.unit != "user":
+            raise OptionError("max_events_per_user", 'max_events_per_user needs unit = "user"')
+        if self.user_column is None and self.unit != "event":
+            raise OptionError("unit", f'unit = "{self.unit}" needs user_column')
+        if self.period is not None and self.unit != "user-period":
+            raise OptionError("period", 'period needs unit = "user-period"')
+        if self.period is None and self.unit == "user-period":
+            raise OptionError("unit", 'unit = "user-period" needs period, the length of a block of ticks')
         return self
 
 

@@ -56,6 +56,11 @@ class QuerySpec:
         return None if record.items is None else record.items(self.parameters)
 
     @property
+    def user_rule(self) -> str:
+        """How it bounds what one user may do; empty where the cap of the stream has to do it."""
+        return self.record.user_rule(self.parameters)
+
+    @property
     def ours(self) -> bool:
         """Whether this library answers for its kind."""
         return is_ours(self.record)
@@ -116,9 +121,10 @@ class StreamSpec:
     name: str
     horizon: int | None
     neighbours: str
-    unit: Literal["event", "user"]
+    unit: Literal["event", "user", "user-period"]
     max_events_per_user: int | None
     user_column: str | None
+    period: int | None  # ticks of a block, where one user's events in one block are protected
     max_events_per_tick: int | None
     guarantee: Guarantee
     shared: Guarantee  # what the queries get shares of: it suffices for the guarantee
@@ -150,7 +156,7 @@ class StreamSpec:
         return self.queries[0].items
 
     @property
-    def protects(self) -> Literal["event", "item", "node", "user"]:
+    def protects(self) -> Literal["event", "item", "node", "user", "user-period"]:
         """The protected unit."""
         return self.unit if self.items is None else self.items.one
 
