@@ -14,8 +14,9 @@ from evertally.kinds.kind import Kind
 from evertally.kinds.means import KINDS as MEANS
 from evertally.kinds.query_table import Query
 from evertally.kinds.strings import KINDS as STRINGS
+from evertally.kinds.values import KINDS as VALUES
 
-OURS: tuple[Kind, ...] = (*COUNTS, *MEANS, *COLUMN_SUMS, *FOUND_ITEMS, *DYNAMIC, *GRAPHS, *STRINGS)
+OURS: tuple[Kind, ...] = (*COUNTS, *MEANS, *VALUES, *COLUMN_SUMS, *FOUND_ITEMS, *DYNAMIC, *GRAPHS, *STRINGS)
 
 PACKAGES = "evertally.kinds"  # the entry points of packages that bring kinds
 _known: dict[str, Kind] = {spelling: kind for kind in OURS for spelling in kind.spellings}

@@ -36,10 +36,10 @@ class AdaptiveSum(Mechanism):
     """The sum of all amounts so far, where nobody knows how large amounts are: each epoch has a bound, and amounts are
     cut to it. Amounts lie between 0 and `upper`, which may be far too large.
 
-    How many amounts there are of each size (powers of two) is counted and released at every tick, for `share` of the
-    budget. At the first tick of an epoch its bound is the smallest power of two that `quantile` of all amounts reach,
-    by the counts released at the tick before it. The sum of an epoch is a counter of its own, with noise for its bound;
-    totals are sums of what was released. The first epoch has the bound `first_bound` (None: `upper`).
+    How many amounts there are of each size (powers of two) is counted and released at every tick, for `sizes_share` of
+    the budget. At the first tick of an epoch its bound is the smallest power of two that `quantile` of all amounts
+    reach, by the counts released at the tick before it. The sum of an epoch is a counter of its own, with noise for its
+    bound; totals are sums of what was released. The first epoch has the bound `first_bound` (None: `upper`).
 
     Theorem (users-and-domains 3 and 1.7 [R]): rho_h + rho_s under adaptive streams, whatever the rule, because it reads
     released numbers only; an event lies in one epoch, and a user with w events has sum_e w_e^2 <= w^2. Error: the noise
@@ -75,7 +75,7 @@ class AdaptiveSum(Mechanism):
         default=None,
     )
     quantile: float = option("Which part of all amounts a bound is to leave whole.", default=0.99)
-    share: float = option("Which part of the budget counts sizes, to find bounds.", default=0.1)
+    sizes_share: float = option("Which part of the budget counts sizes, to find bounds.", default=0.1)
     memory_limit: int = option("The bytes that noise may take at most.", default=2**30)
 
     def _blueprint(self) -> Blueprint:
@@ -84,7 +84,7 @@ class AdaptiveSum(Mechanism):
             raise ConfigurationError('rounding is "random" or "nearest"')
         if self.mechanism not in ("auto", *OURS):
             raise ConfigurationError(f'mechanism {self.mechanism!r} is not for sums with epochs; use "auto"')
-        named = ("upper", "resolution", "first_bound", "quantile", "share")
+        named = ("upper", "resolution", "first_bound", "quantile", "sizes_share")
         numbers = own_numbers(self._given(*named))
         for name, number in numbers.items():
             setattr(self, name, number)
@@ -147,7 +147,7 @@ class AdaptiveSum(Mechanism):
 
     def _budgets(self) -> tuple[Budget, Budget]:
         """What counts of sizes pay, and what sums pay."""
-        whole_budget, part = budgets(self.guarantee)[0], self._part("share")
+        whole_budget, part = budgets(self.guarantee)[0], self._part("sizes_share")
         adversary = self.guarantee.adversary
         if isinstance(whole_budget, PureDP):
             epsilon = whole_budget.exact_epsilon

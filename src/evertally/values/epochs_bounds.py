@@ -49,15 +49,15 @@ class Bounds:
             return self.first
         tails = [int(released[place + 1 :].sum()) for place in range(len(released))]
         everything = int(released.sum())
-        if everything <= self._noise(len(tails)):
+        if everything <= self.noise(len(tails)):
             return before  # hardly anything is known
         for place, tail in enumerate(tails):
-            noise = self._noise(len(tails) - 1 - place)
+            noise = self.noise(len(tails) - 1 - place)
             if tail <= max(Fraction(noise), (1 - self.quantile) * everything):
                 return place
         return len(tails) - 1
 
-    def _noise(self, counts: int) -> int:
+    def noise(self, counts: int) -> int:
         """Twice the noise in the sum of so many counts."""
         return self.slack * math.isqrt(4 * counts)
 
