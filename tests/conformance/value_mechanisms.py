@@ -72,6 +72,16 @@ VALUE_MECHANISMS: tuple[Subject, ...] = (
     _sum("pure, replace, windows", 0, 4, ticks=12, guarantee=PURE, neighbours="replace", max_window=3),
     _sum("allowance", -1, 4, ticks=12, users=True, guarantee=CONCENTRATED, unit="user", max_total_per_user=50),
     Subject(
+        name="RunningSum(periods)",
+        make=lambda key: RunningSum(upper=4, resolution=0.25, period=5, guarantee=PURE, horizon=12, key=key),
+        feed=_amounts,
+        truth=lambda ticks: [_sums(0, 4)(ticks[t - t % 5 : t + 1])[-1] for t in range(len(ticks))],
+        garbage=GARBAGE,
+        wrong_calls=[7, None],
+        tolerance=1e-9,
+        growth=400,  # the noise of a period, where one begins
+    ),
+    Subject(
         name="RunningVariance",
         make=lambda key: RunningVariance(
             lower=0, upper=10, resolution=0.01, guarantee=CONCENTRATED, horizon=12, neighbours="replace", key=key

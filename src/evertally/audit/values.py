@@ -9,6 +9,7 @@ follow from what was released, and the noise of what was counted before must sta
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from itertools import product
 from types import SimpleNamespace
 from typing import Any
@@ -21,10 +22,9 @@ from evertally.audit.game import FloatArray
 from evertally.audit.gaussian import claimed_mu, impulse_response
 from evertally.audit.report import Report
 from evertally.audit.whitebox import smaller
-from evertally.contract import restore
 from evertally.counting.choose import Choice, model_of
 from evertally.counting.processes import Setting
-from evertally.noise import ZeroNoise, simulation
+from evertally.noise import simulation
 from evertally.privacy import Neighbours, PureDP
 from evertally.values.epochs import AdaptiveSum
 from evertally.values.epochs_engine import SHOWN
@@ -45,6 +45,11 @@ def has_epochs(model: Any) -> bool:
     return isinstance(model, AdaptiveSum)
 
 
+def _claim(model: Any) -> tuple[str, float]:
+    charge = model.charge
+    return ("epsilon", charge.epsilon) if isinstance(charge, PureDP) else ("mu", claimed_mu(charge))
+
+
 # -- allowances --------------------------------------------------------------------------------------------------------
 
 
@@ -61,54 +66,51 @@ def allowance_report(model: RunningSum) -> Report:
     ticks = min(small.horizon, _TICKS)
     roundings = float(small._engine.inner.noise.spread(ticks).roundings)
     losses = Losses(*impulse_response(small, ticks), roundings)
-    pure = isinstance(small.charge, PureDP)
-    claim = ("epsilon", small.charge.epsilon) if pure else ("mu", claimed_mu(small.charge))
     pairs = list(_allowance_pairs(small, ticks))
     if not losses.known:
         return Report.attack(small, "allowance", False, "of refined Laplace estimates there is no formula", "not here")
     lost = losses.of(np.stack([moved for moved, _ in pairs])[:, :, None])
     worst = int(np.argmax(lost))
-    return Report.computed(small, pairs[worst][1], "closed form", *claim, float(lost[worst]))
+    unit, claimed = _claim(small)
+    return Report.computed(small, pairs[worst][1], "closed form", unit, claimed, float(lost[worst]))
 
 
-def _allowance_pairs(model: Any, ticks: int) -> Any:
+def _allowance_pairs(model: Any, ticks: int) -> Iterator[tuple[FloatArray, str]]:
     """Differences of sums between neighbours, and words for each."""
-    grid, allowed = model._grid, model.sensitivity.linf
+    grid, allowed, places = model._grid, model.sensitivity.linf, min(_PLACES, ticks)
     many = min(_MOST_EVENTS, -(-allowed // grid.most))
     amounts = [[], [model.upper] * many] + ([[model.lower] * many] if grid.low < 0 else [])
-    streams = list(product(amounts, repeat=min(_PLACES, ticks)))
-    sums = {}
-    for at in {tuple(range(len(streams[0]))), tuple(k * ticks // len(streams[0]) for k in range(len(streams[0])))}:
-        for number, stream in enumerate(streams):
-            other = streams[-1 - number]
-            for users, restarts in (("a", False), ("ab", False), ("b", False), ("a", True)):
-                sums[at, number, users, restarts] = _sums(model, ticks, at, stream, other, users, restarts)
-        for number in range(len(streams)):
-            alone, both = sums[at, number, "a", False], sums[at, number, "ab", False]
-            told = f"stream {number} at ticks {[tick + 1 for tick in at]}"
-            yield alone, f"{told} against nothing"
-            yield both - sums[at, number, "b", False], f"{told} beside another user"
-            yield sums[at, number, "a", True], f"{told}, restored in between"
-            if model.neighbours is Neighbours.REPLACE:
-                for instead in range(0, len(streams), 5):
-                    yield alone - sums[at, instead, "a", False], f"{told} against stream {instead}"
+    streams = list(product(amounts, repeat=places))
+    make = model._blueprint().engine
+    nobody = ((),) * places
+    alone = [_rows(model, make, stream, nobody) for stream in streams]
+    moved = []
+    for number, stream in enumerate(streams):
+        other = streams[-1 - number]
+        moved.append((alone[number], f"stream {number} against nothing"))
+        both, without = _rows(model, make, stream, other), _rows(model, make, nobody, other)
+        moved.append((both - without, f"stream {number} beside another user"))
+        moved.append((_rows(model, make, stream, nobody, restarts=True), f"stream {number}, restored in between"))
+        if model.neighbours is Neighbours.REPLACE:
+            moved += [(alone[number] - one, f"stream {number} against {i}") for i, one in enumerate(alone[::5])]
+    for at in {tuple(range(places)), tuple(k * ticks // places for k in range(places))}:
+        for rows, words in moved:
+            path = np.zeros(ticks)
+            path[list(at)] = rows
+            yield np.cumsum(path), f"{words}, ticks {[tick + 1 for tick in at]}"
 
 
-def _sums(
-    model: Any, ticks: int, at: tuple[int, ...], stream: Any, other: Any, users: str, restarts: bool
-) -> FloatArray:
-    """Sums without noise, tick by tick; the first user's events come first."""
-    key = ZeroNoise()
-    made = type(model)(**(model._options | {"guarantee": model.guarantee}), key=key)
-    found = []
-    for tick in range(ticks):
-        mine = stream[at.index(tick)] if tick in at and "a" in users else []
-        theirs = other[at.index(tick)] if tick in at and "b" in users else []
-        made.step_events([*mine, *theirs], users=["a"] * len(mine) + ["b"] * len(theirs))
-        found.append(float(made._kept.played.recent[-1][0]))
+def _rows(model: Any, make: Any, mine: Any, theirs: Any, restarts: bool = False) -> FloatArray:
+    """What the rule lets through, place by place; the first user's events come first."""
+    rule, rows = make(model._source).rule, []
+    for place, (own, others) in enumerate(zip(mine, theirs, strict=True)):
         if restarts:
-            made = restore(made.snapshot(), key=key)
-    return np.array(found)
+            saved, rule = rule.save(), make(model._source).rule
+            rule.load(place, saved)
+        rule.begin(place)
+        users = ["a"] * len(own) + ["b"] * len(others)
+        rows.append(float(rule.admit(model._door.owned([*own, *others], users, place + 1))[0]))
+    return np.array(rows)
 
 
 # -- epochs ------------------------------------------------------------------------------------------------------------
@@ -130,8 +132,8 @@ def epochs_report(model: Any) -> Report:
         for place in {0, plan.bounds.first, columns - 1}
     )
     lost = sizes + sums if pure else math.hypot(sizes, sums)
-    claim = ("epsilon", model.charge.epsilon) if pure else ("mu", claimed_mu(model.charge))
-    return Report.computed(model, "an event, its size and its amount", "closed form", *claim, lost)
+    unit, claimed = _claim(model)
+    return Report.computed(model, "an event, its size and its amount", "closed form", unit, claimed, lost)
 
 
 def _largest_loss(choice: Choice, setting: Setting) -> float:

@@ -59,10 +59,11 @@ class Weighing(Linear):
         form: Form,
         settled: Options | None = None,
         split: Change | None = None,
+        loose: Change | None = None,
     ) -> Blueprint:
         workload = self.workload = read(self.workload)
         if workload is None:
-            return super()._linear(word, columns, change, contribution, address, door, form, settled, split)
+            return super()._linear(word, columns, change, contribution, address, door, form, settled, split, loose)
         check_neighbours(self.neighbours, self.guarantee)
         if self.max_window:
             raise ConfigurationError(
@@ -72,7 +73,7 @@ class Weighing(Linear):
         if self.mechanism in ENGINES:
             raise ConfigurationError("engines of your own keep running totals; leave out the workload")
         memory_limit = whole("memory_limit", self.memory_limit, 1, 2**62)
-        setting = Setting(change, self.horizon, columns, memory_limit, self.radix)
+        setting = Setting(loose or change, self.horizon, columns, memory_limit, self.radix)
         if isinstance(workload, Weights):
             moved, limit, mechanism, charge, engine, shown = _by_tick(self, workload, setting, form)
         elif isinstance(workload, Average):

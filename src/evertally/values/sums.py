@@ -23,9 +23,9 @@ from evertally.errors import ConfigurationError
 from evertally.noise import ItemSource
 from evertally.privacy import Change, Neighbours
 from evertally.ranking import Ranking
-from evertally.statistics.linear_options import Linear
 from evertally.values.rounding import ROUNDINGS, Rounder
 from evertally.values.sum_doors import Allowance, AmountsOfTicks, places_as_bits
+from evertally.values.tumbling import Tumbling
 
 _FEWEST = 2**16  # amounts that must fit into a tick
 
@@ -48,7 +48,7 @@ def check_room(limit: int, most: int) -> None:
 
 
 @statistic
-class RunningSum(Linear):
+class RunningSum(Tumbling):
     """The sum of all amounts so far, for amounts between `lower` and `upper`: revenue, minutes, kilometres.
 
     Amounts are rounded to multiples of `resolution` and bounded in whole steps (factorization-counting 11, step 1).
@@ -63,7 +63,8 @@ class RunningSum(Linear):
 
     Noise, error and memory as Counter with max_weight = A (or V) in steps; 8 bytes and a name for each user with an
     allowance. Exactness tier "exact"; time O(1) an event. `step` takes the amounts of the tick, `step_events` with
-    users where they have an allowance; `last(window)` is the sum of the last ticks.
+    users where they have an allowance. `last(window)` is the sum of the last ticks (declare `max_window`); with
+    `period` every period is summed up for itself, with noise for its ticks only.
 
     >>> import evertally as et
     >>> revenue = et.RunningSum(upper=500, resolution=0.01, unit="user", max_total_per_user=2000,

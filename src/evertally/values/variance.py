@@ -19,15 +19,15 @@ from evertally.encode import ValueDoor
 from evertally.noise import ItemSource
 from evertally.privacy import Change, Neighbours
 from evertally.ranking import Ranking
-from evertally.statistics.linear_options import Linear
 from evertally.values.sum_doors import ticks_of
 from evertally.values.sums import check_relation, check_room
+from evertally.values.tumbling import Tumbling
 
 LABELS = ("mean", "variance", "stddev")
 
 
 @statistic
-class RunningVariance(Linear):
+class RunningVariance(Tumbling):
     """Mean, variance and standard deviation of all values so far, for values between `lower` and `upper`.
 
     Each value is rounded to a multiple of `resolution` around the middle of the range and clipped, an integer v with
@@ -39,7 +39,7 @@ class RunningVariance(Linear):
     be, its root. Intervals of all three hold together: each sum is within its own at beta/3, and grid and rounding of
     the squares are in them. Without values: the middle, and no variance. Exactness tier "exact"; time and memory as
     VectorCounter with three columns. `stddev` of a release (the noise) is None: a ratio has none. `step` takes the
-    values of the tick, `last(window)` gives all three for the last ticks.
+    values of the tick, `last(window)` gives all three for the last ticks, `period` those of tumbling windows.
 
     >>> import evertally as et
     >>> spread = et.RunningVariance(lower=0, upper=100, guarantee=et.ZCDP(0.5), horizon=24, key=et.simulation(1))
