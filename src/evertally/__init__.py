@@ -61,12 +61,16 @@ if TYPE_CHECKING:
     from evertally.users.periods import PeriodUsers
     from evertally.users.present import PresentItems
     from evertally.users.retention import Retention
+    from evertally.values.epochs import AdaptiveSum
+    from evertally.values.sums import RunningSum
+    from evertally.values.variance import RunningVariance
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ZCDP",
     "ActiveUsers",
+    "AdaptiveSum",
     "ApproxDP",
     "ApproxZCDP",
     "BudgetExceeded",
@@ -97,6 +101,8 @@ __all__ = [
     "ReplayRefused",
     "Retention",
     "RunningMean",
+    "RunningSum",
+    "RunningVariance",
     "SparseRows",
     "Stacked",
     "StateError",
@@ -144,6 +150,9 @@ look_in("evertally.users.distinct", "evertally.users.distinct_unknown")
 _IN_ROOMS |= {"ActiveUsers": "evertally.users.active"}
 look_in("evertally.users.active")
 look_in("evertally.users.periods", "evertally.users.present", "evertally.users.retention")
+_IN_ROOMS |= {"RunningSum": "evertally.values.sums", "RunningVariance": "evertally.values.variance"}
+_IN_ROOMS |= {"AdaptiveSum": "evertally.values.epochs"}
+look_in("evertally.values.sums", "evertally.values.variance", "evertally.values.epochs")
 
 
 def __getattr__(name: str) -> Any:

@@ -20,6 +20,7 @@ from conformance.period_mechanisms import PERIOD_MECHANISMS
 from conformance.selection_mechanisms import SELECTION_MECHANISMS
 from conformance.string_mechanisms import STRING_MECHANISMS
 from conformance.user_mechanisms import USER_MECHANISMS
+from conformance.value_mechanisms import VALUE_MECHANISMS
 from conformance.workload_mechanisms import WORKLOAD_MECHANISMS
 from evertally.checks.subject import Subject
 from evertally.noise import NoiseKey
@@ -158,6 +159,7 @@ MECHANISMS: tuple[Subject, ...] = (
         runs=RUNS_OF_BOUNDS,
     ),
     *WORKLOAD_MECHANISMS,
+    *VALUE_MECHANISMS,
     *COLUMN_MECHANISMS,
     *SELECTION_MECHANISMS,
     *DYNAMIC_MECHANISMS,

@@ -18,6 +18,7 @@ from evertally import statistics
 from evertally.audit.audited_applications import APPLICATIONS
 from evertally.audit.audited_presence import PRESENCE
 from evertally.audit.audited_users import USERS
+from evertally.audit.audited_values import VALUES
 from evertally.audit.entries import Audited
 from evertally.audit.report import Progress, Report
 from evertally.audit.suite import Effort, audit_mechanism
@@ -280,6 +281,7 @@ AUDITED: tuple[Audited, ...] = (
     *APPLICATIONS,
     *USERS,
     *PRESENCE,
+    *VALUES,
 )
 
 

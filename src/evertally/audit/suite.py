@@ -17,6 +17,8 @@ It depends on what is known about the mechanism:
 * Users of periods, retention, items that come and go: all streams of one unit through the real mechanism, against the
   noise that is read off it (`audit.presence`), and games of somebody who is there, also while releases are high.
 * Messages of clients: every two values against the noise of the message (`audit.local_messages`).
+* Sums with an allowance of each user: two users through the real door and rule, against the noise of the program.
+* Sums with epochs: what an event moves against the noise of each counter, and what happens at a boundary.
 * Counters with a workload: the closed form of their noise and sums, both read off the program, and games of one change.
 * Mechanisms that release labels: games, the closed form of their counts, and a report of what is audited elsewhere.
 * Any other object with `step` and a `guarantee`: random streams, changes of single ticks and the adaptive adversaries,
@@ -59,8 +61,9 @@ from evertally.audit.owned import inputs_of as owned_inputs
 from evertally.audit.presence import PathSearch, is_presence
 from evertally.audit.report import Progress, Report, hash_seed, measure_mu, measure_rho, play
 from evertally.audit.user_ticks import has_user_ticks, user_ticks_report
+from evertally.audit.values import allowance_report, boundary_attack, epochs_report, has_allowance, has_epochs
 from evertally.audit.weighed import is_weighed, weighed_report
-from evertally.audit.whitebox import again, smaller
+from evertally.audit.whitebox import again, of_values, smaller
 from evertally.contract.doors import by_column
 from evertally.counting.linear import JointSums
 from evertally.counting.process import Remembering
@@ -192,6 +195,13 @@ def plan(
         return _message_steps(model, rules)
     if releases_labels(model):
         return _label_steps(factory, model, rules)
+    if has_allowance(model):
+        return [Step("users with an allowance", lambda: allowance_report(model))]
+    if has_epochs(model):
+        return [
+            Step("epochs", lambda: epochs_report(model)),
+            *_as_steps(model, [("boundary", lambda: boundary_attack(model))]),
+        ]
     if is_weighed(model):
         return _weighed_steps(factory, model, rules)
     if not is_linear(model):
@@ -250,7 +260,7 @@ def _linear_steps(factory: Factory, model: Linear, rules: _Rules, ticks: int) ->
         if 1 <= tick <= ticks:
             game(adversaries.FirstTick(model, tick=tick))
     game(adversaries.Differencing(model))
-    if model.contribution.signed and not isinstance(model, RunningMean):
+    if model.contribution.signed and not of_values(model):
         game(adversaries.DeleteAndReinsert(model))
     if model.guarantee.adversary == "adaptive":
         for adversary in (adversaries.LateTrigger(model), adversaries.Feedback(model), adversaries.EdgeStream(model)):
@@ -484,7 +494,7 @@ def _attack_steps(factory: Factory, model: Linear) -> list[Step]:
     short = factory if model.horizon is None else again(smaller(model, 8))  # long enough for every attack
     inputs = [_totals(model, n) for n in (3, 1, 2, 0, 1, 2)]
     found: Attacks = [("replay", lambda: attacks.replay_attack(short, inputs[1], inputs[3]))]
-    mean = isinstance(model, RunningMean)
+    mean = of_values(model)
     if not mean:  # these attacks compare integers
         found.append(("restore", lambda: attacks.restore_attack(short, inputs)))
     if model._options["unit"] == "event":  # otherwise events would need their users
@@ -499,7 +509,7 @@ def _attack_steps(factory: Factory, model: Linear) -> list[Step]:
 
 def _totals(model: Linear, n: int) -> Any:
     """An input of `step`, another one for each n."""
-    if isinstance(model, RunningMean):
+    if of_values(model):
         return [model.lower + (model.upper - model.lower) * n / 3]
     columns = model._setting.columns
     return n if columns == 1 and not by_column(model) else np.full(columns, n)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import combinations, product
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from evertally.noise.reals import RealLaw
 from evertally.privacy import ZCDP, Neighbours, PureDP
 from evertally.statistics import Counter, Histogram, RunningMean, VectorCounter
 from evertally.statistics.linear_options import Linear
+from evertally.values.sums import RunningSum
+from evertally.values.variance import RunningVariance
 
 _TWO_LEVELS = 2**12  # ticks: the shortest horizon that is counted in two levels of blocks
 RENYI_ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0)
@@ -169,10 +171,15 @@ def nearly_continuous(model: Linear) -> bool:
     return least_deviation(model) >= 20
 
 
+def of_values(model: Any) -> TypeGuard[RunningMean | RunningSum | RunningVariance]:
+    """Whether its events are values between two bounds, and `step` takes them."""
+    return isinstance(model, RunningMean | RunningSum | RunningVariance)
+
+
 def door_report(model: Linear) -> Report | None:
     """How far the neighbouring relation moves a tick's row, tried with events at the mechanism's own door, against the
     change that its noise is made for. (The other audits take that change for granted.)"""
-    if not isinstance(model, Counter | VectorCounter | Histogram | RunningMean | ByType):
+    if not isinstance(model, Counter | VectorCounter | Histogram | ByType) and not of_values(model):
         return None
     pure = isinstance(model.charge, PureDP)
     order = 1 if pure else 2
@@ -205,7 +212,7 @@ def _events(model: Linear) -> list[Any]:
         return [None, *model.types, model.types, "evertally-undeclared", *map(list, combinations(model.types[:6], 2))]
     if isinstance(model, GroupBy):
         return [None, *product(*model.columns.values())]
-    if isinstance(model, RunningMean):
+    if of_values(model):
         return [None, model.lower, model.upper, (model.lower + model.upper) / 2, 1e300, -1e300]
     w = int(model._options["max_weight"])
     weights = [w, -w] if model.contribution.signed else [w]

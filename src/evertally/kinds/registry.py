@@ -18,6 +18,7 @@ from evertally.kinds.means import KINDS as MEANS
 from evertally.kinds.query_table import Query
 from evertally.kinds.retention import KINDS as RETENTION
 from evertally.kinds.strings import KINDS as STRINGS
+from evertally.kinds.values import KINDS as VALUES
 
 OURS: tuple[Kind, ...] = (
     *COUNTS,
@@ -31,6 +32,7 @@ OURS: tuple[Kind, ...] = (
     *DASHBOARDS,
     *DISTINCT,
     *RETENTION,
+    *VALUES,
 )
 
 PACKAGES = "evertally.kinds"  # the entry points of packages that bring kinds
