@@ -54,6 +54,9 @@ if TYPE_CHECKING:
     from evertally.applications.stacked import Stacked
     from evertally.applications.stacking import part
     from evertally.kinds import Kind, register_kind
+    from evertally.values.cells import log_edges
+    from evertally.values.histograms import ValueHistogram
+    from evertally.values.quantiles import ValueQuantile
 
 __version__ = "0.1.0"
 
@@ -93,8 +96,11 @@ __all__ = [
     "TopKSelect",
     "UnknownHistogram",
     "UnknownTopK",
+    "ValueHistogram",
+    "ValueQuantile",
     "VectorCounter",
     "expressions",
+    "log_edges",
     "part",
     "plan",
     "register_engine",
@@ -111,8 +117,11 @@ _ROOMS = {room: f"evertally.{room}" for room in ("audit", "bounds", "checks", "k
 _ROOMS |= {room: f"evertally.applications.{room}" for room in ("graph", "strings")}
 _IN_ROOMS = dict.fromkeys(("Kind", "register_kind"), "evertally.kinds")  # needs pydantic, and counting does not
 _IN_ROOMS |= {"Stacked": "evertally.applications.stacked", "part": "evertally.applications.stacking"}
+_IN_ROOMS |= {"ValueQuantile": "evertally.values.quantiles", "ValueHistogram": "evertally.values.histograms"}
+_IN_ROOMS |= {"log_edges": "evertally.values.cells"}
 # A snapshot of theirs comes back in a process that has not used them yet.
 look_in("evertally.applications.graph", "evertally.applications.strings", "evertally.applications.stacked")
+look_in("evertally.values.quantiles", "evertally.values.histograms")
 
 
 def __getattr__(name: str) -> Any:

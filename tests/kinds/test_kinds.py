@@ -58,6 +58,8 @@ def test_every_spelling_is_one_stream(write_spec: WriteSpec) -> None:
     for kind in OURS:
         if kind.result.brings_labels or kind.name in ("counter", "histogram", "running_mean"):
             continue
+        if kind.name in ("value_quantile", "value_histogram"):  # their columns have no categories
+            continue
         if len(kind.spellings) == 1 and kind.records is not None:
             continue
         more = {"quantile": "q = 0.5", "monotone_query": 'expression = {column = "north"}'}.get(kind.name, "")

@@ -106,10 +106,21 @@ APPLIED = queries_text(
     },
     {"name": "then", "kind": "episode_counts", **_LETTERS, "sequence": "stream", "words": ["north south"]},
 )
+VALUES = queries_text(
+    {
+        "name": "stays",
+        "kind": "value-quantile",
+        "share": 0.001,
+        "column": "minutes",
+        "edges": {"from": 1, "to": 100, "ratio": 1.5},
+        "q": [0.5, 0.9],
+    },
+    {"name": "lengths", "kind": "value_histogram", "share": 0.001, "column": "minutes", "edges": [0, 7, 20.5, 60]},
+)
 _ROOM = (("share = 0.2\n", "share = 0.13\n"),) * 4
 
 
-def spec_of_all_kinds(write_spec: WriteSpec, present: str = PRESENT + APPLIED) -> StreamSpec:
+def spec_of_all_kinds(write_spec: WriteSpec, present: str = PRESENT + APPLIED + VALUES) -> StreamSpec:
     path = write_spec(*WITH_UNKNOWN_QUERIES, append=COLUMN_QUERIES + UNKNOWN_QUERIES + REST + present)
     text = path.read_text()
     for old, new in _ROOM:

@@ -59,7 +59,11 @@ class Setting:
 
     def for_process(self, name: str) -> Setting:
         """The setting that a process gets: what it has to hide by what is proved of it."""
-        gram, change = PROCESSES[name].gram, self.change
+        return self.proved(PROCESSES[name].gram)
+
+    def proved(self, gram: Gram) -> Setting:
+        """What is to be hidden by noise of which so much is proved."""
+        change = self.change
         if gram <= Gram.NONNEGATIVE and self.split is not None:
             change = self.split
         if gram <= Gram.UNKNOWN and self.loose is not None:

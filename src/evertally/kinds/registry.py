@@ -14,8 +14,18 @@ from evertally.kinds.kind import Kind
 from evertally.kinds.means import KINDS as MEANS
 from evertally.kinds.query_table import Query
 from evertally.kinds.strings import KINDS as STRINGS
+from evertally.kinds.value_quantiles import KINDS as VALUE_QUANTILES
 
-OURS: tuple[Kind, ...] = (*COUNTS, *MEANS, *COLUMN_SUMS, *FOUND_ITEMS, *DYNAMIC, *GRAPHS, *STRINGS)
+OURS: tuple[Kind, ...] = (
+    *COUNTS,
+    *MEANS,
+    *COLUMN_SUMS,
+    *FOUND_ITEMS,
+    *DYNAMIC,
+    *GRAPHS,
+    *STRINGS,
+    *VALUE_QUANTILES,
+)
 
 PACKAGES = "evertally.kinds"  # the entry points of packages that bring kinds
 _known: dict[str, Kind] = {spelling: kind for kind in OURS for spelling in kind.spellings}

@@ -12,7 +12,7 @@ from evertally.contract.windows import Windowed
 from evertally.counting.choose import build, choose, rank
 from evertally.counting.linear import LinearEngine
 from evertally.counting.process import NoiseProcess
-from evertally.counting.processes import Setting
+from evertally.counting.processes import Gram, Setting
 from evertally.counting.tree import ABOUT_RADIX, Radix
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
@@ -50,15 +50,19 @@ class Linear(Windowed):
         form: Form,
         settled: Options | None = None,
         split: Change | None = None,
+        loose: Change | None = None,
     ) -> Blueprint:
         check_neighbours(self.neighbours, self.guarantee)
         if not isinstance(self.radix, int | str):
             raise ConfigurationError('radix is a number, "formula" or "exact"')
         memory_limit = whole("memory_limit", self.memory_limit, 1, 2**62)
-        setting = self._setting = Setting(change, self.horizon, columns, memory_limit, self.radix, split)
+        setting = self._setting = Setting(change, self.horizon, columns, memory_limit, self.radix, split, loose)
         own = ENGINES.get(self.mechanism)
         if own is not None:
             mechanism, charge = self.mechanism, self.guarantee
+            # Nothing is known of its noise: entries of one column may add up whatever their ticks and signs (S2).
+            setting = self._setting = setting.proved(Gram.UNKNOWN)
+            change = setting.change
             engine: Callable[[ItemSource], Engine] = partial(own.build, self.guarantee, setting)
         else:
             choice = self._choice = choose(self.guarantee, setting, self.mechanism)

@@ -1,0 +1,198 @@
+"""Quantiles of values, all shares at once, and everything else that a distribution function says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from evertally.contract.mechanism import by_tick
+from evertally.contract.options import option, statistic
+from evertally.contract.parts import Accuracy, Blueprint, IntArray, Options, check_beta
+from evertally.contract.release import Release
+from evertally.contract.ticks import LONGEST_HORIZON, checked_tick
+from evertally.counting.linear import LinearEngine
+from evertally.encode.plain import real
+from evertally.errors import ConfigurationError
+from evertally.integers import whole
+from evertally.privacy import Change, Contribution, Neighbours, PureDP
+from evertally.ranking import Ranking
+from evertally.statistics.linear_options import Linear
+from evertally.values.cells import Cells, Outside, read_edges
+from evertally.values.periods import PeriodEngine, PeriodSource
+from evertally.values.quantile_answers import QuantileRelease, combined
+from evertally.values.quantile_domains import Domain, square_root_domain, tree_domain
+from evertally.values.quantile_form import CellDoor, QuantileForm
+
+SHARES = (0.5, 0.95, 0.99)
+
+
+@statistic
+class ValueQuantile(Linear):
+    """Quantiles of all values so far: the median, the 95 % and 99 % points, or any others, from one budget.
+
+    `edges` cut the line into cells, public and fixed: a list, or `et.log_edges(0.1, 3.6e6, 1.02)`. The answer for a
+    share q is the upper edge of the cell that the quantile lies in; values beyond the edges count as the edges, or in
+    cells of their own (`outside="cells"`), and what is no number counts nowhere. (`et.Quantile` is another thing: the
+    quantile of the counts of categories.)
+
+    Theorem (users-and-domains 4 [R]): square root on both axes. A value in cell u of U adds r_0, r_1, .. to the columns
+    from u on, r_k = floor(2^8 f(k) + 1/2): l2_squared = N_U = sum r_k^2 under "add_remove", the exact maximum over pairs
+    of cells under "replace" (beyond 2^13 cells 2 N_U); a user with w events w^2 N_U, a replaced one 2 w^2 N_U. Prefix
+    counts, their order and all answers are post-processing. Under a pure guarantee values are counted in a tree over
+    the cells instead, whose l1 is its height: that of the square root would be 2 sqrt(U/pi) or so.
+
+    Exactness tier "exact". Error of each prefix count: `rank_stddev`, S_U S_T/sqrt(2 rho) or a little less; of a
+    quantile, (1 + q) times that in rank, and the width of a cell. Time O(values + U log U) a tick, memory as
+    VectorCounter with U columns. `stddev` is None; intervals hold, each with probability 1 - beta.
+
+    `step` takes the tick's values, `last(window)` gives the quantiles of the last ticks. With `every` the values of each
+    public block of ticks are counted anew, every block with the whole budget (an event lies in one), with or without a
+    horizon.
+
+    >>> import evertally as et
+    >>> delay = et.ValueQuantile(edges=et.log_edges(1, 1000, 1.1), q=[0.5, 0.9], guarantee=et.ZCDP(0.5), horizon=24,
+    ...                          key=et.simulation(1))
+    >>> release = delay.step([float(n) for n in range(1, 1001)])
+    >>> lower, upper = release.interval()
+    >>> lower[0.5] <= 500 <= upper[0.5], lower[0.9] <= 900 <= upper[0.9], round(delay.rank_stddev(24), 1)
+    (True, True, 4.4)
+    """
+
+    edges: Sequence[float] | Mapping[str, float] | None = option(
+        'Where cells begin and end: increasing numbers, or {"from": 0.1, "to": 1000, "ratio": 1.02}.', default=None
+    )
+    q: float | Sequence[float] = option("The shares whose quantiles are released.", default=SHARES)
+    outside: Outside = option(
+        'What becomes of values beyond the edges: counted in the cells at the "ends", or in two "cells" of their own.',
+        default="ends",
+    )
+    every: int | None = option("After how many ticks counting begins anew; None: never.", default=None)
+
+    def _blueprint(self) -> Blueprint:
+        if self.edges is None:
+            raise ConfigurationError("give edges=, e.g. et.log_edges(0.1, 1000, 1.05)")
+        edges, shares = read_edges(self.edges), _read_shares(self.q)
+        self.edges, self.q = tuple(edges), tuple(shares)
+        cells = Cells(edges, self.outside)
+        domain = self._domain = _domain_of(self, cells.count)
+        self.every = None if self.every is None else whole("every", self.every, 1, LONGEST_HORIZON)
+        contribution = self._contributing(max_weight=int(domain.added.linf))
+        moved, loose = self._moved_by(domain, contribution)
+        address = {"edges": edges} | self._given("outside", "every", "unit", "max_events_per_user")
+        settled: Options = {"edges": edges, "q": shares}
+        form = self._shown = QuantileForm(domain, cells, shares)
+        whole_stream, self.horizon = self.horizon, self.every or self.horizon  # that of the noise
+        try:
+            rows = self._linear(
+                "ValueQuantile",
+                domain.columns,
+                moved,
+                contribution,
+                address,
+                lambda source, limit: CellDoor(cells, domain, limit),
+                form,
+                settled=settled,
+                loose=loose,
+            )
+        finally:
+            self.horizon = whole_stream
+        return rows if self.every is None else self._tumbling(rows, self.every)
+
+    def _moved_by(self, domain: Domain, contribution: Contribution) -> tuple[Change, Change]:
+        """What one unit moves, and the same where nothing is known of the factor of the noise."""
+        relation = Neighbours.parse(self.neighbours)
+        if relation is Neighbours.INDEPENDENT:
+            raise ConfigurationError('a value lies in one cell: use "add_remove" or "replace"')
+        replaced, w = relation is Neighbours.REPLACE, contribution.max_events_per_user
+        if w is None:
+            moved = domain.replaced if replaced else domain.added
+            return moved, moved
+        moved = domain.added.group(w)
+        if not replaced:
+            return moved, moved
+        # Rows have no negative entry: those of the old and the new user do not add up (users-and-domains 1.2).
+        l1, l2_squared, linf = 2 * moved.l1, 2 * moved.l2_squared, 2 * moved.linf
+        return Change(l1, l2_squared, linf), Change(l1, 2 * l2_squared, linf)
+
+    def _tumbling(self, rows: Blueprint, period: int) -> Blueprint:
+        if self.unit != "event":
+            raise ConfigurationError(
+                "with every= every block spends the whole budget, and a user is in many of them: protect events, or "
+                "leave out every"
+            )
+        if self.max_window:
+            raise ConfigurationError("with every= counting begins anew, and there are no windows across: max_window=0")
+
+        def engine(source: Any) -> PeriodEngine:
+            def of(number: int) -> LinearEngine:
+                made = rows.engine(PeriodSource(source, number))  # type: ignore[arg-type]
+                if not isinstance(made, LinearEngine):
+                    raise ConfigurationError("every= needs one of the noise processes of this library")
+                return made
+
+            return PeriodEngine(of, period)
+
+        return replace(rows, engine=engine)
+
+    @by_tick
+    def rank_stddev(self, tick: int) -> float | None:
+        """The standard deviation of the noise in the counts of values up to an edge, where it is largest; None where it
+        is not known."""
+        return self._widest(self._engine.accuracy(checked_tick(tick, self.horizon))).stddev
+
+    @by_tick
+    def error_bound(self, beta: float = 0.05, tick: int | None = None) -> float:
+        """With probability at least 1 - beta no count of values up to an edge, at no tick, is further off than this: in
+        ranks. With alpha for it and n values, at least q n - (1 + q) alpha of them are at most a released quantile, and
+        fewer than q n + (1 + q) alpha are in the cells below its own (users-and-domains 4 [D])."""
+        check_beta(beta)
+        if tick is None and self.horizon is None:
+            raise ConfigurationError("without a horizon the error grows for ever: ask for error_bound(beta, tick=...)")
+        engine, at = self._engine, None if tick is None else checked_tick(tick, self.horizon)
+        if not isinstance(engine, LinearEngine | PeriodEngine):  # somebody's own
+            return self._domain.reach * engine.error_bound(beta, at)
+        of_tick = beta / self.horizon if self.horizon is not None else 6 * beta / (math.pi * (at or 1)) ** 2
+        accuracy = engine.noise.worst() if at is None else engine.accuracy(at)
+        return self._widest(accuracy).radius(of_tick / self._domain.cells)
+
+    def ways(self) -> Ranking:
+        """As for every counter, with errors in ranks."""
+        factor = math.sqrt(float(self._domain.energy.max()))
+        return Ranking(way.shown_as(lambda r: factor * r) for way in super().ways())
+
+    def _widest(self, accuracy: Accuracy) -> Accuracy:
+        """Of the prefix count with the most noise."""
+        domain = self._domain
+        return combined(accuracy, domain.columns, float(domain.energy.max()), domain.heaviest, domain.reach)
+
+    def _release(self, row: IntArray, accuracy: Accuracy) -> Release:
+        made = super()._release(row, accuracy)
+        parts = made.tick, made.value, made.stddev, made.private, made.bounds, made.about
+        return QuantileRelease(*parts, prefixes=self._shown.prefixes(row, accuracy))
+
+    def _worst_rows(self) -> tuple[IntArray, IntArray]:
+        """The two rows of one tick that differ most, for those who put the promise to the test."""
+        domain, w = self._domain, self.contribution.max_events_per_user or 1
+        cells = np.eye(domain.cells, dtype=np.int64)
+        rows = [np.zeros(domain.columns, dtype=np.int64), *(w * domain.encode(cell) for cell in cells[1:])]
+        first = w * domain.encode(cells[0])
+        if Neighbours.parse(self.neighbours) is Neighbours.ADD_REMOVE:
+            return first, rows[0]
+        return first, max(rows, key=lambda row: int(((first - row) ** 2).sum()))
+
+
+def _domain_of(me: Linear, cells: int) -> Domain:
+    """Laplace noise pays for l1, Gaussian noise for l2."""
+    return tree_domain(cells) if isinstance(me.guarantee, PureDP) else square_root_domain(cells)
+
+
+def _read_shares(q: Any) -> list[float]:
+    given = list(q) if isinstance(q, Sequence | np.ndarray) and not isinstance(q, str) else [q]
+    shares = [real(share) for share in given]
+    if not shares or not all(0 < share <= 1 for share in shares) or len(set(shares)) < len(shares):
+        raise ConfigurationError("q is a share of the values above 0 and at most 1, or a list of different ones")
+    return shares
