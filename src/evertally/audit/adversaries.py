@@ -16,6 +16,7 @@ from evertally.audit.gaussian import ClosedForm, NodeForm, closed_form, node_for
 from evertally.audit.laplace import ShiftForm, shift_form
 from evertally.privacy import Neighbours, PureDP
 from evertally.statistics.linear_options import is_linear
+from evertally.values.quantiles import ValueQuantile
 
 Row = Sequence[int] | None
 Form = ClosedForm | NodeForm | ShiftForm
@@ -27,6 +28,8 @@ def worst_pair(model: Any) -> tuple[IntArray, IntArray]:
     Columns move by `linf` until l2 is used up, and one more by what is left: for replacement half of them in each
     direction, so that every total stays what a legal event can make it.
     """
+    if isinstance(model, ValueQuantile):
+        return model.worst_rows()  # not the same in every column: the rows of two cells
     columns = width(model)
     change = getattr(model, "sensitivity", None)
     left, right = np.zeros(columns, dtype=np.int64), np.zeros(columns, dtype=np.int64)

@@ -16,6 +16,7 @@ from typing import Any
 
 from evertally import statistics
 from evertally.audit.audited_applications import APPLICATIONS
+from evertally.audit.audited_value_quantiles import VALUE_QUANTILES
 from evertally.audit.entries import Audited
 from evertally.audit.report import Progress, Report
 from evertally.audit.suite import Effort, audit_mechanism
@@ -264,6 +265,7 @@ AUDITED: tuple[Audited, ...] = (
         **_WARDS,
     ),
     *APPLICATIONS,
+    *VALUE_QUANTILES,
 )
 
 

@@ -14,10 +14,11 @@ from evertally.audit.dynamic_streams import values_of
 from evertally.audit.game import Factory, FloatArray, public
 from evertally.audit.labels import as_numbers
 from evertally.audit.suite import SIZES, Effort, Step, judge_of
+from evertally.audit.whitebox import largest_value, takes_values
 from evertally.contract.doors import by_column
 from evertally.noise import simulation
 from evertally.privacy import Guarantee
-from evertally.statistics import RunningMean, StreamingTopK
+from evertally.statistics import StreamingTopK
 from evertally.statistics.unknown import UnknownItems
 
 _TICKS = 4
@@ -69,8 +70,8 @@ def _event(mechanism: Any) -> Any:
         return "insert", values_of(mechanism)[0], _LABEL
     if is_encoded(mechanism):
         return next(sent.record for sent in world_of(mechanism, 2).known[0] if sent is not None)
-    if isinstance(mechanism, RunningMean):
-        return mechanism.upper
+    if takes_values(mechanism):
+        return largest_value(mechanism)
     weight = mechanism._options["max_weight"]
     if isinstance(mechanism, UnknownItems):
         return {_LABEL: weight}

@@ -21,6 +21,8 @@ from evertally.noise.reals import RealLaw
 from evertally.privacy import ZCDP, Neighbours, PureDP
 from evertally.statistics import Counter, Histogram, RunningMean, VectorCounter
 from evertally.statistics.linear_options import Linear
+from evertally.values.histograms import ValueHistogram
+from evertally.values.quantiles import ValueQuantile
 
 _TWO_LEVELS = 2**12  # ticks: the shortest horizon that is counted in two levels of blocks
 RENYI_ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0)
@@ -169,7 +171,7 @@ def nearly_continuous(model: Linear) -> bool:
 def door_report(model: Linear) -> Report | None:
     """How far the neighbouring relation moves a tick's row, tried with events at the mechanism's own door, against the
     change that its noise is made for. (The other audits take that change for granted.)"""
-    if not isinstance(model, Counter | VectorCounter | Histogram | RunningMean):
+    if not isinstance(model, Counter | VectorCounter | Histogram) and not takes_values(model):
         return None
     pure = isinstance(model.charge, PureDP)
     order = 1 if pure else 2
@@ -196,7 +198,19 @@ def _changes(model: Linear) -> Iterator[IntArray]:
         yield from rows
 
 
+def takes_values(model: Any) -> bool:
+    """Whether its ticks are values, not totals."""
+    return isinstance(model, RunningMean | ValueQuantile | ValueHistogram)
+
+
+def largest_value(model: Any) -> float:
+    """The value with the largest row: in the first cell, which moves all prefixes, or at the upper end."""
+    return float(model.upper if isinstance(model, RunningMean) else model.edges[0])
+
+
 def _events(model: Linear) -> list[Any]:
+    if isinstance(model, ValueQuantile | ValueHistogram):
+        return [None, float("nan"), *model.edges, 1e300, -1e300]
     if isinstance(model, RunningMean):
         return [None, model.lower, model.upper, (model.lower + model.upper) / 2, 1e300, -1e300]
     w = int(model._options["max_weight"])

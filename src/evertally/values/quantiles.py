@@ -174,7 +174,7 @@ class ValueQuantile(Linear):
         parts = made.tick, made.value, made.stddev, made.private, made.bounds, made.about
         return QuantileRelease(*parts, prefixes=self._shown.prefixes(row, accuracy))
 
-    def _worst_rows(self) -> tuple[IntArray, IntArray]:
+    def worst_rows(self) -> tuple[IntArray, IntArray]:
         """The two rows of one tick that differ most, for those who put the promise to the test."""
         domain, w = self._domain, self.contribution.max_events_per_user or 1
         cells = np.eye(domain.cells, dtype=np.int64)
