@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from evertally.contract.doors import RecordsOfTicks
 from evertally.contract.mechanism import by_tick
-from evertally.contract.options import option, statistic
+from evertally.contract.options import foreign, option, statistic
 from evertally.contract.parts import Accuracy, Blueprint, IntArray, Options, check_beta
 from evertally.contract.release import Release
 from evertally.contract.ticks import LONGEST_HORIZON, checked_tick
@@ -21,13 +22,17 @@ from evertally.integers import whole
 from evertally.privacy import Change, Contribution, Neighbours, PureDP
 from evertally.ranking import Ranking
 from evertally.statistics.linear_options import Linear
-from evertally.values.cells import Cells, Outside, read_edges
+from evertally.statistics.own_engines import ENGINES
+from evertally.values.cells import MOST_CELLS, Cells, Outside, read_edges
+from evertally.values.descent import DescentForm, Tree
+from evertally.values.descent_engine import DescentEngine, read_leaves
 from evertally.values.periods import PeriodEngine, PeriodSource
 from evertally.values.quantile_answers import QuantileRelease, combined
-from evertally.values.quantile_domains import Domain, square_root_domain, tree_domain
+from evertally.values.quantile_domains import Domain, TreeDomain, square_root_domain, tree_domain
 from evertally.values.quantile_form import CellDoor, QuantileForm
 
 SHARES = (0.5, 0.95, 0.99)
+MOST_BITS = 48  # floats hold such whole numbers exactly
 
 
 @statistic
@@ -70,18 +75,28 @@ class ValueQuantile(Linear):
         'What becomes of values beyond the edges: counted in the cells at the "ends", or in two "cells" of their own.',
         default="ends",
     )
+    bits: int | None = option(
+        "In place of edges: values are whole numbers from 0 to 2^bits - 1, of which only some are ever looked at.",
+        default=None,
+    )
+    fanout: int = option("With bits: how many children a node of the tree over all values has.", default=256)
     every: int | None = option("After how many ticks counting begins anew; None: never.", default=None)
 
+    _tree: Tree | None = None
+
     def _blueprint(self) -> Blueprint:
+        shares = _read_shares(self.q)
+        self.q = tuple(shares)
         if self.edges is None:
-            raise ConfigurationError("give edges=, e.g. et.log_edges(0.1, 1000, 1.05)")
-        edges, shares = read_edges(self.edges), _read_shares(self.q)
-        self.edges, self.q = tuple(edges), tuple(shares)
+            return self._large(shares)
+        foreign(self._given("bits", "fanout"), {"bits": None, "fanout": 256}, "a domain without edges")
+        edges = read_edges(self.edges)
+        self.edges = tuple(edges)
         cells = Cells(edges, self.outside)
         domain = self._domain = _domain_of(self, cells.count)
         self.every = None if self.every is None else whole("every", self.every, 1, LONGEST_HORIZON)
         contribution = self._contributing(max_weight=int(domain.added.linf))
-        moved, loose = self._moved_by(domain, contribution)
+        moved, loose = self._moved_by(domain.added, domain.replaced, contribution)
         address = {"edges": edges} | self._given("outside", "every", "unit", "max_events_per_user")
         settled: Options = {"edges": edges, "q": shares}
         form = self._shown = QuantileForm(domain, cells, shares)
@@ -102,16 +117,47 @@ class ValueQuantile(Linear):
             self.horizon = whole_stream
         return rows if self.every is None else self._tumbling(rows, self.every)
 
-    def _moved_by(self, domain: Domain, contribution: Contribution) -> tuple[Change, Change]:
-        """What one unit moves, and the same where nothing is known of the factor of the noise."""
+    def _large(self, shares: list[float]) -> Blueprint:
+        """A tree over all whole numbers of some bits."""
+        if self.bits is None:
+            raise ConfigurationError("give edges=, e.g. et.log_edges(0.1, 1000, 1.05), or bits= for whole numbers")
+        foreign(self._given("outside", "every", "max_window"), {"outside": "ends", "every": None, "max_window": 0}, "edges")
+        bits, fanout = whole("bits", self.bits, 1, MOST_BITS), whole("fanout", self.fanout, 2, MOST_CELLS)
+        digit = fanout.bit_length() - 1
+        if fanout != 2**digit or bits % digit:
+            raise ConfigurationError("fanout is a power of 2 whose exponent divides bits, such as 256 for 32 bits")
+        tree = self._tree = Tree(bits // digit, fanout, _domain_of(self, fanout, flat=True))
+        self._domain = tree.children
+        contribution = self._contributing(max_weight=int(tree.children.added.linf))
+        moved, loose = self._moved_by(*tree.moved(tree.children.added, tree.children.replaced), contribution)
+        form = DescentForm(tree, shares)
+        rows = self._linear(
+            "ValueQuantile",
+            fanout,
+            moved,
+            contribution,
+            self._given("bits", "fanout", "unit", "max_events_per_user") | {"q": shares},
+            lambda source, limit: RecordsOfTicks(lambda events: read_leaves(events, tree.leaves, limit), form.width),
+            form,
+            settled={"q": shares},
+            loose=loose,
+        )
+        if self.mechanism in ENGINES:
+            raise ConfigurationError("bits= needs one of the noise processes of this library")
+        choice, setting = self._choice, self._setting
+        return replace(rows, engine=lambda source: DescentEngine(form, choice, setting, source))
+
+    def _moved_by(self, added: Change, another: Change, contribution: Contribution) -> tuple[Change, Change]:
+        """What one unit moves, and the same where nothing is known of the factor of the noise. `added`: one value that
+        is there or not, `another`: one in the place of another."""
         relation = Neighbours.parse(self.neighbours)
         if relation is Neighbours.INDEPENDENT:
             raise ConfigurationError('a value lies in one cell: use "add_remove" or "replace"')
         replaced, w = relation is Neighbours.REPLACE, contribution.max_events_per_user
         if w is None:
-            moved = domain.replaced if replaced else domain.added
+            moved = another if replaced else added
             return moved, moved
-        moved = domain.added.group(w)
+        moved = added.group(w)
         if not replaced:
             return moved, moved
         # Rows have no negative entry: those of the old and the new user do not add up (users-and-domains 1.2).
@@ -153,24 +199,29 @@ class ValueQuantile(Linear):
         if tick is None and self.horizon is None:
             raise ConfigurationError("without a horizon the error grows for ever: ask for error_bound(beta, tick=...)")
         engine, at = self._engine, None if tick is None else checked_tick(tick, self.horizon)
-        if not isinstance(engine, LinearEngine | PeriodEngine):  # somebody's own
+        if not isinstance(engine, LinearEngine | PeriodEngine | DescentEngine):  # somebody's own
             return self._domain.reach * engine.error_bound(beta, at)
         of_tick = beta / self.horizon if self.horizon is not None else 6 * beta / (math.pi * (at or 1)) ** 2
         accuracy = engine.noise.worst() if at is None else engine.accuracy(at)
-        return self._widest(accuracy).radius(of_tick / self._domain.cells)
+        return self._widest(accuracy).radius(of_tick / (self._domain.cells if self._tree is None else self._tree.leaves))
 
     def ways(self) -> Ranking:
         """As for every counter, with errors in ranks."""
-        factor = math.sqrt(float(self._domain.energy.max()))
+        levels = 1 if self._tree is None else self._tree.levels
+        factor = math.sqrt(levels * float(self._domain.energy.max()))
         return Ranking(way.shown_as(lambda r: factor * r) for way in super().ways())
 
     def _widest(self, accuracy: Accuracy) -> Accuracy:
         """Of the prefix count with the most noise."""
+        if self._tree is not None:
+            return self._tree.worst(accuracy, self._tree.levels)
         domain = self._domain
         return combined(accuracy, domain.columns, float(domain.energy.max()), domain.heaviest, domain.reach)
 
     def _release(self, row: IntArray, accuracy: Accuracy) -> Release:
         made = super()._release(row, accuracy)
+        if self._tree is not None:
+            return made
         parts = made.tick, made.value, made.stddev, made.private, made.bounds, made.about
         return QuantileRelease(*parts, prefixes=self._shown.prefixes(row, accuracy))
 
@@ -185,9 +236,11 @@ class ValueQuantile(Linear):
         return first, max(rows, key=lambda row: int(((first - row) ** 2).sum()))
 
 
-def _domain_of(me: Linear, cells: int) -> Domain:
-    """Laplace noise pays for l1, Gaussian noise for l2."""
-    return tree_domain(cells) if isinstance(me.guarantee, PureDP) else square_root_domain(cells)
+def _domain_of(me: Linear, cells: int, flat: bool = False) -> Domain:
+    """Laplace noise pays for l1, Gaussian noise for l2. `flat`: the children of one node of a tree."""
+    if not isinstance(me.guarantee, PureDP):
+        return square_root_domain(cells)
+    return TreeDomain(cells, cells) if flat else tree_domain(cells)
 
 
 def _read_shares(q: Any) -> list[float]:
