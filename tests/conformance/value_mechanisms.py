@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ def _ranks(value: Any, seen: list[float]) -> NDArray[np.float64]:
 def _quantiles(name: str, guarantee: Guarantee, horizon: int | None, every: int | None = None, **more: Any) -> Subject:
     def truth(inputs: list[list[float]]) -> list[list[float]]:
         block = every or len(inputs)
-        return [sum(inputs[t - t % block : t + 1], []) for t in range(len(inputs))]
+        return [list(chain.from_iterable(inputs[t - t % block : t + 1])) for t in range(len(inputs))]
 
     return Subject(
         name=f"ValueQuantile({name})",

@@ -210,7 +210,8 @@ def largest_value(model: Any) -> float:
 
 def _events(model: Linear) -> list[Any]:
     if isinstance(model, ValueQuantile | ValueHistogram):
-        return [None, float("nan"), *model.edges, 1e300, -1e300]
+        edges: Any = model.edges
+        return [None, float("nan"), *edges, 1e300, -1e300]
     if isinstance(model, RunningMean):
         return [None, model.lower, model.upper, (model.lower + model.upper) / 2, 1e300, -1e300]
     w = int(model._options["max_weight"])

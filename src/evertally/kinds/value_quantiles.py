@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from evertally.errors import ConfigurationError
-from evertally.kinds.fields import Text, Whole, says
+from evertally.kinds.fields import OptionError, Text, Whole, says
 from evertally.kinds.kind import Card, Kind, Result
 from evertally.kinds.proofs import NOISE_PROCESSES
 from evertally.kinds.query_table import Query
@@ -43,10 +43,18 @@ class ValueHistogramQuery(Query):
 
 class ValueQuantileQuery(Query):
     column: Text
-    edges: Edges
+    edges: Edges | None = None
+    bits: Whole | None = None
+    fanout: Whole | None = None
     q: Shares | None = None
     outside: Outside | None = None
     every: Whole | None = None
+
+    @model_validator(mode="after")
+    def _one_domain(self) -> Self:
+        if (self.edges is None) == (self.bits is None):
+            raise OptionError("bits" if self.bits else None, "needs 'edges', or 'bits' for whole numbers, and not both")
+        return self
 
 
 def _shares(parameters: Parameters) -> list[str]:

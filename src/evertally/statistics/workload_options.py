@@ -59,10 +59,11 @@ class Weighing(Linear):
         form: Form,
         settled: Options | None = None,
         split: Change | None = None,
+        loose: Change | None = None,
     ) -> Blueprint:
         workload = self.workload = read(self.workload)
         if workload is None:
-            return super()._linear(word, columns, change, contribution, address, door, form, settled, split)
+            return super()._linear(word, columns, change, contribution, address, door, form, settled, split, loose)
         check_neighbours(self.neighbours, self.guarantee)
         if self.max_window:
             raise ConfigurationError(

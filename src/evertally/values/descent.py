@@ -1,7 +1,7 @@
 """Quantiles over a large domain: descents through a tree of which only some nodes are ever read.
 
-users-and-domains 4, large domains [R]. Whole numbers of `bits` bits are leaves of a tree of h levels with fan-out b. The
-b children of a node are encoded as a small domain is; noise has the address of its coordinate. A descent looks at
+users-and-domains 4, large domains [R]. Whole numbers of `bits` bits are leaves of a tree of h levels with fan-out b.
+The b children of a node are encoded as a small domain is; noise has the address of its coordinate. A descent looks at
 released numbers only, at one node a level, so which nodes are read is public (1.7), and so is how long that takes.
 """
 
@@ -41,7 +41,7 @@ class Tree:
 
     @property
     def leaves(self) -> int:
-        return self.fanout**self.levels
+        return int(self.fanout**self.levels)
 
     @property
     def coordinates(self) -> int:
@@ -91,7 +91,7 @@ class Tree:
 
 @dataclass
 class Walker:
-    """One descent. `answer` goes to the quantile. `lowest` goes to the first leaf that it may be, `highest` to the last.
+    """One descent: `answer` to the quantile, `lowest` to the first leaf that it may be, `highest` to the last.
 
     Let u be the true quantile. As long as `lowest` is above u, it goes to the right of u only if the released count up
     to the end of the child that holds u is below q n by more than the radius, though the true one is not below q n. So
@@ -143,9 +143,7 @@ class DescentForm(RowForm):
         shown = [list(self.show(row).values()) for row in rows]
         return np.array(shown, dtype=np.float64).reshape(-1, len(self.shares))
 
-    def interval(
-        self, row: IntArray, accuracy: Accuracy, beta: float
-    ) -> tuple[dict[float, float], dict[float, float]]:
+    def interval(self, row: IntArray, accuracy: Accuracy, beta: float) -> tuple[dict[float, float], dict[float, float]]:
         """Where a descent comes to a node that was not read (those of 95 % intervals are), all that is below it."""
         read, radii, shown = self._nodes(row), self.tree.radii(accuracy, beta), self.show(row)
         low = {q: float(self._walked(read, Walker(q, "lowest"), radii)[0]) for q in self.shares}

@@ -21,7 +21,9 @@ from evertally.privacy import Change
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
-GRID_BITS = 8  # q of the encoder: the norms are those of the integers used
+# q of the encoder, and beyond so many cells, where the last coefficients would be rounded away: the norms are those of
+# the integers used
+GRID_BITS, FINE_BITS, _MOST_COARSE = 8, 12, 2**12
 MOST_PAIRS = 2**13  # cells up to which the charge of a replaced value is the exact maximum over all pairs
 _DIRECT = 2**11  # cells up to which the convolution is done in integers, term by term
 _LIMB = 2**12  # counts are convolved in parts below this
@@ -51,7 +53,7 @@ class Domain(Protocol):
 
 
 class SquareRootDomain:
-    """A value in cell u adds (0, .., 0, r_0, r_1, .., r_(U-1-u)), r_k = floor(2^8 f(k) + 1/2).
+    """A value in cell u adds (0, .., 0, r_0, r_1, .., r_(U-1-u)), r_k = floor(2^8 f(k) + 1/2), or 2^12.
 
     l2_squared = N_U = sum r_k^2; prefix counts carry the noise of a column times sqrt(S_U) at most, so their factor is
     S_U. Replaced: the exact maximum over pairs of cells. It is attained by the first cell and another one: with both
@@ -66,7 +68,8 @@ class SquareRootDomain:
 
     def __init__(self, cells: int) -> None:
         self.cells = self.columns = cells
-        self.r: IntArray = np.floor(coefficients(cells) * 2.0**GRID_BITS + 0.5).astype(np.int64)
+        bits = GRID_BITS if cells <= _MOST_COARSE else FINE_BITS
+        self.r: IntArray = np.floor(coefficients(cells) * 2.0**bits + 0.5).astype(np.int64)
         r = [int(x) for x in self.r]
         self.added = Change(sum(r), sum(x * x for x in r), r[0])
         self.replaced = _farthest(self.r, self.added)

@@ -74,9 +74,7 @@ class QuantileForm(RowForm):
         shown = [list(self.show(row).values()) for row in rows]
         return np.array(shown, dtype=np.float64).reshape(-1, len(self.shares))
 
-    def interval(
-        self, row: IntArray, accuracy: Accuracy, beta: float
-    ) -> tuple[dict[float, float], dict[float, float]]:
+    def interval(self, row: IntArray, accuracy: Accuracy, beta: float) -> tuple[dict[float, float], dict[float, float]]:
         found = self.prefixes(row, accuracy)
         ends = {q: found.quantile_cells(q, beta) for q in self.shares}
         lower = {q: float(self.cells.lower[first]) for q, (first, _) in ends.items()}

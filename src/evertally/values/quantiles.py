@@ -45,18 +45,24 @@ class ValueQuantile(Linear):
     quantile of the counts of categories.)
 
     Theorem (users-and-domains 4 [R]): square root on both axes. A value in cell u of U adds r_0, r_1, .. to the columns
-    from u on, r_k = floor(2^8 f(k) + 1/2): l2_squared = N_U = sum r_k^2 under "add_remove", the exact maximum over pairs
-    of cells under "replace" (beyond 2^13 cells 2 N_U); a user with w events w^2 N_U, a replaced one 2 w^2 N_U. Prefix
-    counts, their order and all answers are post-processing. Under a pure guarantee values are counted in a tree over
-    the cells instead, whose l1 is its height: that of the square root would be 2 sqrt(U/pi) or so.
+    from u on, r_k = floor(2^8 f(k) + 1/2): l2_squared = N_U = sum r_k^2 under "add_remove", the exact maximum over
+    pairs of cells under "replace" (beyond 2^13 cells 2 N_U); a user with w events w^2 N_U, a replaced one 2 w^2 N_U.
+    Prefix counts, their order and all answers are post-processing. Under a pure guarantee values are counted in a tree
+    over the cells instead, whose l1 is its height: that of the square root would be 2 sqrt(U/pi) or so.
 
     Exactness tier "exact". Error of each prefix count: `rank_stddev`, S_U S_T/sqrt(2 rho) or a little less; of a
     quantile, (1 + q) times that in rank, and the width of a cell. Time O(values + U log U) a tick, memory as
     VectorCounter with U columns. `stddev` is None; intervals hold, each with probability 1 - beta.
 
-    `step` takes the tick's values, `last(window)` gives the quantiles of the last ticks. With `every` the values of each
-    public block of ticks are counted anew, every block with the whole budget (an event lies in one), with or without a
-    horizon.
+    `step` takes the tick's values, `last(window)` gives the quantiles of the last ticks. With `every` the values of
+    each public block of ticks are counted anew, every block with the whole budget (an event lies in one), with or
+    without a horizon.
+
+    `bits=32` in place of edges is for whole numbers of a large domain (values are rounded up): a tree of h levels with
+    fan-out b over all of them, the children of each node encoded as above; l2_squared = h N_b, error factor h S_b S_T.
+    Descents read one node a level, chosen by released numbers alone, and only those have noise to be made (by address,
+    factorization-counting 5). Memory O(distinct values); time O(values + distinct), and 9 b h coordinates for three
+    shares, O(t) each with a bank, O(log t) with mechanism="tree". Releases are the quantiles and their intervals.
 
     >>> import evertally as et
     >>> delay = et.ValueQuantile(edges=et.log_edges(1, 1000, 1.1), q=[0.5, 0.9], guarantee=et.ZCDP(0.5), horizon=24,
@@ -65,6 +71,11 @@ class ValueQuantile(Linear):
     >>> lower, upper = release.interval()
     >>> lower[0.5] <= 500 <= upper[0.5], lower[0.9] <= 900 <= upper[0.9], round(delay.rank_stddev(24), 1)
     (True, True, 4.4)
+    >>> sizes = et.ValueQuantile(bits=32, q=[0.5], guarantee=et.ZCDP(0.5), horizon=24, key=et.simulation(1))
+    >>> release = sizes.step([10**6 + n for n in range(10_000)])
+    >>> lower, upper = release.interval()
+    >>> lower[0.5] <= 1_005_000 <= upper[0.5], upper[0.5] - lower[0.5] < 500
+    (True, True)
     """
 
     edges: Sequence[float] | Mapping[str, float] | None = option(
@@ -79,7 +90,11 @@ class ValueQuantile(Linear):
         "In place of edges: values are whole numbers from 0 to 2^bits - 1, of which only some are ever looked at.",
         default=None,
     )
-    fanout: int = option("With bits: how many children a node of the tree over all values has.", default=256)
+    fanout: int | None = option(
+        "With bits: how many children a node of the tree over all values has, a power of 2; None: up to 256, fewer "
+        "under a pure guarantee.",
+        default=None,
+    )
     every: int | None = option("After how many ticks counting begins anew; None: never.", default=None)
 
     _tree: Tree | None = None
@@ -89,7 +104,7 @@ class ValueQuantile(Linear):
         self.q = tuple(shares)
         if self.edges is None:
             return self._large(shares)
-        foreign(self._given("bits", "fanout"), {"bits": None, "fanout": 256}, "a domain without edges")
+        foreign(self._given("bits", "fanout"), {"bits": None, "fanout": None}, "a domain without edges")
         edges = read_edges(self.edges)
         self.edges = tuple(edges)
         cells = Cells(edges, self.outside)
@@ -121,8 +136,12 @@ class ValueQuantile(Linear):
         """A tree over all whole numbers of some bits."""
         if self.bits is None:
             raise ConfigurationError("give edges=, e.g. et.log_edges(0.1, 1000, 1.05), or bits= for whole numbers")
-        foreign(self._given("outside", "every", "max_window"), {"outside": "ends", "every": None, "max_window": 0}, "edges")
-        bits, fanout = whole("bits", self.bits, 1, MOST_BITS), whole("fanout", self.fanout, 2, MOST_CELLS)
+        foreign(
+            self._given("outside", "every", "max_window"), {"outside": "ends", "every": None, "max_window": 0}, "edges"
+        )
+        bits = self.bits = whole("bits", self.bits, 1, MOST_BITS)
+        given = _best_fanout(bits, isinstance(self.guarantee, PureDP)) if self.fanout is None else self.fanout
+        fanout = self.fanout = whole("fanout", given, 2, MOST_CELLS)
         digit = fanout.bit_length() - 1
         if fanout != 2**digit or bits % digit:
             raise ConfigurationError("fanout is a power of 2 whose exponent divides bits, such as 256 for 32 bits")
@@ -139,7 +158,7 @@ class ValueQuantile(Linear):
             self._given("bits", "fanout", "unit", "max_events_per_user") | {"q": shares},
             lambda source, limit: RecordsOfTicks(lambda events: read_leaves(events, tree.leaves, limit), form.width),
             form,
-            settled={"q": shares},
+            settled={"q": shares, "fanout": fanout},
             loose=loose,
         )
         if self.mechanism in ENGINES:
@@ -203,7 +222,9 @@ class ValueQuantile(Linear):
             return self._domain.reach * engine.error_bound(beta, at)
         of_tick = beta / self.horizon if self.horizon is not None else 6 * beta / (math.pi * (at or 1)) ** 2
         accuracy = engine.noise.worst() if at is None else engine.accuracy(at)
-        return self._widest(accuracy).radius(of_tick / (self._domain.cells if self._tree is None else self._tree.leaves))
+        return self._widest(accuracy).radius(
+            of_tick / (self._domain.cells if self._tree is None else self._tree.leaves)
+        )
 
     def ways(self) -> Ranking:
         """As for every counter, with errors in ranks."""
@@ -241,6 +262,16 @@ def _domain_of(me: Linear, cells: int, flat: bool = False) -> Domain:
     if not isinstance(me.guarantee, PureDP):
         return square_root_domain(cells)
     return TreeDomain(cells, cells) if flat else tree_domain(cells)
+
+
+def _best_fanout(bits: int, pure: bool) -> int:
+    """Of levels of equal width: the widest up to 256, under Laplace noise the one with the least h^3 b.
+
+    >>> _best_fanout(32, pure=False), _best_fanout(32, pure=True), _best_fanout(7, pure=False)
+    (256, 16, 128)
+    """
+    digits = [digit for digit in range(1, 9) if bits % digit == 0]
+    return int(2 ** (min(digits, key=lambda digit: (bits // digit) ** 3 * 2**digit) if pure else digits[-1]))
 
 
 def _read_shares(q: Any) -> list[float]:

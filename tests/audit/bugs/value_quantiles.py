@@ -31,7 +31,7 @@ def charged_as_one_cell() -> Bug:
 
 @plant("one value in place of another")
 def replaced_as_removed() -> Bug:
-    """a replaced value charged as one that is there or not (users-and-domains 10, bug 10: the exact maximum over pairs)"""
+    """a replaced value charged as one that is there or not (users-and-domains 10, bug 10: the maximum over pairs)"""
     return _charged(lambda domain: {"replaced": domain.added})
 
 
