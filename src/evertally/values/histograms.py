@@ -21,8 +21,8 @@ class ValueHistogram(Linear):
     bins of their own (`outside="cells"`); what is no number counts nowhere. Every bin is released at every tick.
 
     Theorem (factorization-counting 6.3, users-and-domains 1.2 and 4): a value is in one bin, so l2_squared = 1, or 2
-    where it is replaced; a user with w events w^2, or twice that. Bins are counted one by one: a single bin, and a range
-    of a few, has less noise so than as the difference of two prefix counts. For wider ranges and quantiles take
+    where it is replaced; a user with w events w^2, or twice that. Bins are counted one by one: a single bin, and a
+    range of a few, has less noise so than as the difference of two prefix counts. For wider ranges and quantiles take
     `ValueQuantile`, whose releases have a `histogram` too.
 
     Exactness tier "exact"; error of each count: `stddev`; time O(values + bins) a tick; memory as `Histogram`.
