@@ -61,7 +61,10 @@ if TYPE_CHECKING:
     from evertally.users.periods import PeriodUsers
     from evertally.users.present import PresentItems
     from evertally.users.retention import Retention
+    from evertally.values.cells import log_edges
     from evertally.values.epochs import AdaptiveSum
+    from evertally.values.histograms import ValueHistogram
+    from evertally.values.quantiles import ValueQuantile
     from evertally.values.sums import RunningSum
     from evertally.values.variance import RunningVariance
 
@@ -114,8 +117,11 @@ __all__ = [
     "UnknownDistinctUsers",
     "UnknownHistogram",
     "UnknownTopK",
+    "ValueHistogram",
+    "ValueQuantile",
     "VectorCounter",
     "expressions",
+    "log_edges",
     "part",
     "plan",
     "register_engine",
@@ -153,6 +159,9 @@ look_in("evertally.users.periods", "evertally.users.present", "evertally.users.r
 _IN_ROOMS |= {"RunningSum": "evertally.values.sums", "RunningVariance": "evertally.values.variance"}
 _IN_ROOMS |= {"AdaptiveSum": "evertally.values.epochs"}
 look_in("evertally.values.sums", "evertally.values.variance", "evertally.values.epochs")
+_IN_ROOMS |= {"ValueQuantile": "evertally.values.quantiles", "ValueHistogram": "evertally.values.histograms"}
+_IN_ROOMS |= {"log_edges": "evertally.values.cells"}
+look_in("evertally.values.quantiles", "evertally.values.histograms")
 
 
 def __getattr__(name: str) -> Any:

@@ -21,6 +21,7 @@ from conformance.selection_mechanisms import SELECTION_MECHANISMS
 from conformance.string_mechanisms import STRING_MECHANISMS
 from conformance.user_mechanisms import USER_MECHANISMS
 from conformance.value_mechanisms import VALUE_MECHANISMS
+from conformance.value_quantile_mechanisms import VALUE_QUANTILE_MECHANISMS
 from conformance.workload_mechanisms import WORKLOAD_MECHANISMS
 from evertally.checks.subject import Subject
 from evertally.noise import NoiseKey
@@ -171,4 +172,5 @@ MECHANISMS: tuple[Subject, ...] = (
     *USER_MECHANISMS,
     *ACTIVE_MECHANISMS,
     *PERIOD_MECHANISMS,
+    *VALUE_QUANTILE_MECHANISMS,
 )

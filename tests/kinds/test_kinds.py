@@ -60,6 +60,8 @@ def test_every_spelling_is_one_stream(write_spec: WriteSpec) -> None:
     for kind in OURS:
         if kind.result.brings_labels or kind.name in ("counter", "histogram", "running_mean", *USERS):
             continue
+        if kind.name in ("value_quantile", "value_histogram"):  # their columns have no categories
+            continue
         if len(kind.spellings) == 1 and (kind.records is not None or kind.name == "dashboard"):
             continue
         if kind.statistic.user_rule({}):  # their streams say whose an event is; see test_distinct_kinds.py

@@ -119,6 +119,17 @@ OF_USERS = (
     {"name": "in-bits", "kind": "distinct_users", "bits": 4096},
     {"name": "wards", "kind": "unknown_distinct_users", "column": "ward", "max_categories": 2},
 )
+VALUES = queries_text(
+    {
+        "name": "stays",
+        "kind": "value-quantile",
+        "share": 0.001,
+        "column": "minutes",
+        "edges": {"from": 1, "to": 100, "ratio": 1.5},
+        "q": [0.5, 0.9],
+    },
+    {"name": "lengths", "kind": "value_histogram", "share": 0.001, "column": "minutes", "edges": [0, 7, 20.5, 60]},
+)
 _ROOM = (("share = 0.2\n", "share = 0.13\n"),) * 4
 
 

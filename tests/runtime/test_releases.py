@@ -41,7 +41,7 @@ def entries(release: Any, beta: float, names: list[str] | None = None) -> Iterat
     """(category, value, lower, upper) as the release itself has them; numbers in a row are ranks, or have names."""
     value, (lower, upper) = release.value, release.interval(beta=beta)
     if isinstance(value, Mapping):
-        yield from ((label, number, lower[label], upper[label]) for label, number in value.items())
+        yield from ((str(label), number, lower[label], upper[label]) for label, number in value.items())
     elif isinstance(value, list | np.ndarray):
         columns = (list(part.tolist() if isinstance(part, np.ndarray) else part) for part in (value, lower, upper))
         for rank, one in enumerate(zip(*columns, strict=True), start=1):

@@ -17,6 +17,7 @@ from evertally.audit.laplace import ShiftForm, shift_form
 from evertally.privacy import Change, Neighbours, PureDP
 from evertally.statistics.column_options import is_question
 from evertally.statistics.linear_options import is_linear
+from evertally.values.quantiles import ValueQuantile
 
 Row = Sequence[int] | None
 Form = ClosedForm | NodeForm | ShiftForm
@@ -28,6 +29,8 @@ def worst_pair(model: Any) -> tuple[IntArray, IntArray]:
     Columns move as far as they can until l2 is used up, and one more by what is left: for replacement half of them in
     each direction, so that every total stays what a legal event can make it.
     """
+    if isinstance(model, ValueQuantile):
+        return model.worst_rows()  # not the same in every column: the rows of two cells
     columns = width(model)
     change = getattr(model, "sensitivity", None)
     left, right = np.zeros(columns, dtype=np.int64), np.zeros(columns, dtype=np.int64)

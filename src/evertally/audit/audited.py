@@ -18,6 +18,7 @@ from evertally import statistics
 from evertally.audit.audited_applications import APPLICATIONS
 from evertally.audit.audited_presence import PRESENCE
 from evertally.audit.audited_users import USERS
+from evertally.audit.audited_value_quantiles import VALUE_QUANTILES
 from evertally.audit.audited_values import VALUES
 from evertally.audit.entries import Audited
 from evertally.audit.report import Progress, Report
@@ -282,6 +283,7 @@ AUDITED: tuple[Audited, ...] = (
     *USERS,
     *PRESENCE,
     *VALUES,
+    *VALUE_QUANTILES,
 )
 
 

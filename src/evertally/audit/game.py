@@ -31,6 +31,7 @@ from evertally.errors import ConfigurationError
 from evertally.noise import NoiseKey, simulation
 from evertally.privacy import Change
 from evertally.statistics.linear_options import Linear, is_linear
+from evertally.values.quantiles import ValueQuantile
 
 Side = Literal["left", "right"]
 Factory = Callable[[NoiseKey], Any]
@@ -214,11 +215,11 @@ class ReplicaArena:
 
 
 # As they were when the auditor was loaded: an engine that was changed afterwards is noticed too.
-_ENGINE = [
+_ENGINE: list[tuple[Any, ...]] = [
     (Linear, "step", Linear.step),
     (Linear, "_step", Linear._step),
     (Linear, "_play", Linear._play),
-    (Linear, "_release", Linear._release),
+    (Linear, "_release", Linear._release, ValueQuantile._release),  # which shows more of the same row
     (LinearEngine, "play", LinearEngine.play),
     (RowDoor, "clip", RowDoor.clip),
 ]
@@ -231,10 +232,10 @@ def arena_for(factory: Factory, model: Any, trials: int, seed: int) -> ObjectAre
     return ObjectArena(factory, trials, seed)
 
 
-def _as_loaded(model: Linear, owner: type, name: str, original: Any) -> bool:
+def _as_loaded(model: Linear, owner: type, name: str, *originals: Any) -> bool:
     """Whether a part of a mechanism is the one that the auditor knows."""
     used = next(type(part) for part in (model, model._engine, model._door) if isinstance(part, owner))
-    return getattr(used, name) is original
+    return any(getattr(used, name) is original for original in originals)
 
 
 def width(model: Any) -> int:

@@ -494,7 +494,7 @@ def _attack_steps(factory: Factory, model: Linear) -> list[Step]:
     short = factory if model.horizon is None else again(smaller(model, 8))  # long enough for every attack
     inputs = [_totals(model, n) for n in (3, 1, 2, 0, 1, 2)]
     found: Attacks = [("replay", lambda: attacks.replay_attack(short, inputs[1], inputs[3]))]
-    mean = of_values(model)
+    mean = of_values(model) or whitebox.takes_values(model)
     if not mean:  # these attacks compare integers
         found.append(("restore", lambda: attacks.restore_attack(short, inputs)))
     if model._options["unit"] == "event":  # otherwise events would need their users
@@ -511,6 +511,8 @@ def _totals(model: Linear, n: int) -> Any:
     """An input of `step`, another one for each n."""
     if of_values(model):
         return [model.lower + (model.upper - model.lower) * n / 3]
+    if whitebox.takes_values(model):
+        return [whitebox.largest_value(model)] * n
     columns = model._setting.columns
     return n if columns == 1 and not by_column(model) else np.full(columns, n)
 

@@ -22,6 +22,8 @@ from evertally.noise.reals import RealLaw
 from evertally.privacy import ZCDP, Neighbours, PureDP
 from evertally.statistics import Counter, Histogram, RunningMean, VectorCounter
 from evertally.statistics.linear_options import Linear
+from evertally.values.histograms import ValueHistogram
+from evertally.values.quantiles import ValueQuantile
 from evertally.values.sums import RunningSum
 from evertally.values.variance import RunningVariance
 
@@ -179,7 +181,8 @@ def of_values(model: Any) -> TypeGuard[RunningMean | RunningSum | RunningVarianc
 def door_report(model: Linear) -> Report | None:
     """How far the neighbouring relation moves a tick's row, tried with events at the mechanism's own door, against the
     change that its noise is made for. (The other audits take that change for granted.)"""
-    if not isinstance(model, Counter | VectorCounter | Histogram | ByType) and not of_values(model):
+    counts = isinstance(model, Counter | VectorCounter | Histogram | ByType)
+    if not counts and not of_values(model) and not takes_values(model):
         return None
     pure = isinstance(model.charge, PureDP)
     order = 1 if pure else 2
@@ -207,11 +210,24 @@ def _changes(model: Linear) -> Iterator[IntArray]:
         yield from rows
 
 
+def takes_values(model: Any) -> bool:
+    """Whether its ticks are values, not totals."""
+    return isinstance(model, RunningMean | ValueQuantile | ValueHistogram)
+
+
+def largest_value(model: Any) -> float:
+    """The value with the largest row: in the first cell, which moves all prefixes, or at the upper end."""
+    return float(model.upper if isinstance(model, RunningMean) else model.edges[0])
+
+
 def _events(model: Linear) -> list[Any]:
     if isinstance(model, Dashboard):
         return [None, *model.types, model.types, "evertally-undeclared", *map(list, combinations(model.types[:6], 2))]
     if isinstance(model, GroupBy):
         return [None, *product(*model.columns.values())]
+    if isinstance(model, ValueQuantile | ValueHistogram):
+        edges: Any = model.edges
+        return [None, float("nan"), *edges, 1e300, -1e300]
     if of_values(model):
         return [None, model.lower, model.upper, (model.lower + model.upper) / 2, 1e300, -1e300]
     w = int(model._options["max_weight"])

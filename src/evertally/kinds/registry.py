@@ -18,6 +18,7 @@ from evertally.kinds.means import KINDS as MEANS
 from evertally.kinds.query_table import Query
 from evertally.kinds.retention import KINDS as RETENTION
 from evertally.kinds.strings import KINDS as STRINGS
+from evertally.kinds.value_quantiles import KINDS as VALUE_QUANTILES
 from evertally.kinds.values import KINDS as VALUES
 
 OURS: tuple[Kind, ...] = (
@@ -33,6 +34,7 @@ OURS: tuple[Kind, ...] = (
     *DISTINCT,
     *RETENTION,
     *VALUES,
+    *VALUE_QUANTILES,
 )
 
 PACKAGES = "evertally.kinds"  # the entry points of packages that bring kinds

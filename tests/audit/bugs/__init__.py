@@ -31,6 +31,7 @@ from audit.bugs import (
     switches,
     thresholds,
     unknown_items,
+    value_quantiles,
     values,
 )
 from audit.bugs.planting import MUTANTS, Mutant
@@ -56,5 +57,6 @@ __all__ = [
     "switches",
     "thresholds",
     "unknown_items",
+    "value_quantiles",
     "values",
 ]

@@ -21,6 +21,7 @@ from audit.probes import (
     statements,
     switches,
     system,
+    value_quantiles,
     values,
 )
 from audit.probes.probing import PROBES, Detection, Family, Probe
@@ -45,5 +46,6 @@ __all__ = [
     "statements",
     "switches",
     "system",
+    "value_quantiles",
     "values",
 ]
