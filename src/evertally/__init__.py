@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from evertally.applications.stacked import Stacked
     from evertally.applications.stacking import part
     from evertally.kinds import Kind, register_kind
+    from evertally.sketches.count_sketch import CountSketch
+    from evertally.sketches.heavy_prefixes import HeavyPrefixes
 
 __version__ = "0.1.0"
 
@@ -63,11 +65,13 @@ __all__ = [
     "ApproxZCDP",
     "BudgetExceeded",
     "ConfigurationError",
+    "CountSketch",
     "Counter",
     "DynamicCount",
     "DynamicHistogram",
     "DynamicRange",
     "EvertallyError",
+    "HeavyPrefixes",
     "Histogram",
     "HorizonExceeded",
     "Key",
@@ -111,8 +115,10 @@ _ROOMS = {room: f"evertally.{room}" for room in ("audit", "bounds", "checks", "k
 _ROOMS |= {room: f"evertally.applications.{room}" for room in ("graph", "strings")}
 _IN_ROOMS = dict.fromkeys(("Kind", "register_kind"), "evertally.kinds")  # needs pydantic, and counting does not
 _IN_ROOMS |= {"Stacked": "evertally.applications.stacked", "part": "evertally.applications.stacking"}
+_IN_ROOMS |= {"CountSketch": "evertally.sketches.count_sketch", "HeavyPrefixes": "evertally.sketches.heavy_prefixes"}
 # A snapshot of theirs comes back in a process that has not used them yet.
 look_in("evertally.applications.graph", "evertally.applications.strings", "evertally.applications.stacked")
+look_in("evertally.sketches.count_sketch", "evertally.sketches.heavy_prefixes")
 
 
 def __getattr__(name: str) -> Any:
