@@ -17,8 +17,8 @@ from evertally.contract.forms import FoundForm
 from evertally.contract.parts import Accuracy, IntArray
 from evertally.contract.release import Release
 from evertally.contract.rows import from_bytes, to_bytes
-from evertally.sketches.levels import Level, PrefixColumns
-from evertally.sketches.medians import collision_radius, median_factor, median_of_rows, second_moment, share_of_rows
+from evertally.sketches.levels import PrefixColumns
+from evertally.sketches.medians import collision_radius, median_deviation, median_of_rows, second_moment, share_of_rows
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,6 @@ class Heavy:
     prefix: tuple[int, ...]
     estimate: int
     whole: bool  # a whole label, or all that is counted of it
-
-    @property
-    def order(self) -> tuple[int, tuple[int, ...]]:
-        return -self.estimate, self.prefix
 
 
 def descend(row: IntArray, columns: PrefixColumns, threshold: int, most: int) -> list[Heavy]:
@@ -70,18 +66,19 @@ class HeavyForm(FoundForm):
         return descend(row, self.columns, self.threshold, self.most)
 
     def named(self, found: list[Heavy], everything: bool) -> dict[str, int]:
-        chosen = found if everything else sorted((one for one in found if one.whole), key=lambda one: one.order)
-        return {self.columns.spelling.name(list(one.prefix)): one.estimate for one in chosen}
+        named = [(self._name(one), one.estimate) for one in found if everything or one.whole]
+        return dict(named if everything else sorted(named, key=lambda pair: (-pair[1], pair[0])))
+
+    def _name(self, one: Heavy) -> str:
+        return self.columns.spelling.name(list(one.prefix))
 
     def show(self, row: IntArray) -> dict[str, int]:
         return self.named(self.found(row), self.everything)
 
     def interval(self, row: IntArray, accuracy: Accuracy, beta: float) -> tuple[dict[str, int], dict[str, int]]:
         found = self.found(row)
-        radius = {
-            self.columns.spelling.name(list(one.prefix)): self.radius(row, len(one.prefix), accuracy, beta)
-            for one in found
-        }
+        of_length = {n: self.radius(row, n, accuracy, beta) for n in {len(one.prefix) for one in found}}
+        radius = {self._name(one): of_length[len(one.prefix)] for one in found}
         shown = self.named(found, self.everything)
         return {k: n - radius[k] for k, n in shown.items()}, {k: n + radius[k] for k, n in shown.items()}
 
@@ -98,9 +95,7 @@ class HeavyForm(FoundForm):
 
     def deviation(self, accuracy: Accuracy) -> float | None:
         """Of the longest prefixes, which are shown. A column of its own has more noise than a median of rows."""
-        last: Level = self.columns.levels[-1]
-        noise = accuracy.stddev
-        return noise if noise is None or last.rows == 0 else median_factor(last.rows) * noise
+        return median_deviation(accuracy, max(1, self.columns.levels[-1].rows))
 
     def first(self) -> IntArray:
         return np.zeros((1, self.width), dtype=np.int64)

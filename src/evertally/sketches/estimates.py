@@ -16,7 +16,7 @@ from evertally.contract.release import Release
 from evertally.encode.labels import canonical, label_bytes
 from evertally.encode.texts import LONGEST_LABEL, Texts
 from evertally.errors import ConfigurationError
-from evertally.sketches.medians import collision_radius, median_factor, median_of_rows, second_moment, share_of_rows
+from evertally.sketches.medians import collision_radius, median_deviation, median_of_rows, second_moment, share_of_rows
 from evertally.sketches.table import SketchColumns
 
 
@@ -24,7 +24,7 @@ from evertally.sketches.table import SketchColumns
 class Estimate:
     """How often a label occurred, from a released table.
 
-    `stddev` is that of the noise alone (of a median of Gaussian noise; Laplace noise has less). Labels that share
+    `stddev` is that of the noise alone (None for a median of Laplace noise). Labels that share
     buckets with this one put it off too: by how much is estimated from the released table, `collisions` being the
     standard deviation in one row, and `interval` has room for both.
     """
@@ -64,8 +64,8 @@ class Estimates:
         return found
 
     def deviation(self, accuracy: Accuracy) -> float | None:
-        noise = accuracy.stddev
-        return None if noise is None else median_factor(self.columns.rows) * self._widened * noise
+        noise = median_deviation(accuracy, self.columns.rows)
+        return None if noise is None else self._widened * noise
 
     def moment(self, row: IntArray, accuracy: Accuracy) -> float:
         table = row.reshape(self.columns.rows, self.columns.width_of_row)
@@ -73,8 +73,8 @@ class Estimates:
 
     def others(self, moment: float, value: int, accuracy: Accuracy) -> float:
         """The part of ||f||^2 that belongs to other labels than one with this estimate: its own part is taken off
-        cautiously, two standard deviations of noise below."""
-        return max(0.0, moment - max(0.0, abs(value) - 2 * (self.deviation(accuracy) or 0.0)) ** 2)
+        cautiously, two standard deviations of a bucket's noise below."""
+        return max(0.0, moment - max(0.0, abs(value) - 2 * (accuracy.stddev or 0.0)) ** 2)
 
     def radius(self, moment: float, accuracy: Accuracy, beta: float) -> int:
         """How far off an estimate may be: in most rows neither noise nor collisions are larger."""

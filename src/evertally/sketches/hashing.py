@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evertally.encode.texts import Texts
+from evertally.secret import Secret
 
 Words = NDArray[np.uint64]
 IntArray = NDArray[np.int64]
@@ -99,7 +100,7 @@ def hashed_words(key: Key, words: Sequence[Words]) -> Words:
     return hashed.end()
 
 
-class Rows:
+class Rows(Secret):
     """Which bucket of each of some rows a hash falls into, and with which sign; all signs are 1 without `signs`.
 
     >>> rows = Rows(b"public", "level 3", rows=3, width=8, signs=True)

@@ -137,7 +137,7 @@ class LabelDoor(Secret):
                 rank = np.arange(len(event)) - np.searchsorted(event, event)
                 found[event, 0, place, rank] = column
                 found[event, 1, place, rank] = value
-        return found.reshape(len(events), -1)
+        return found.reshape(len(events), 2 * places * each)
 
     def total(self, x: Any, tick: int) -> IntArray:
         return self.events(x, tick)

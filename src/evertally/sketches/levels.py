@@ -9,6 +9,7 @@ import numpy as np
 
 from evertally.contract.parts import IntArray
 from evertally.encode.texts import Texts
+from evertally.secret import Secret
 from evertally.sketches.charges import Touched
 from evertally.sketches.hashing import Rows, Words, derived, hashed_words
 from evertally.sketches.spelling import Spelling
@@ -28,7 +29,7 @@ class Level:
         return max(1, self.rows) * self.width
 
 
-class PrefixColumns:
+class PrefixColumns(Secret):
     """Which columns the prefixes of a label are counted in: one of each exact level, `rows` of each sketched one."""
 
     def __init__(self, spelling: Spelling, rows: int, width: int) -> None:

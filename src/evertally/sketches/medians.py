@@ -7,7 +7,16 @@ from functools import lru_cache
 
 import numpy as np
 
-from evertally.contract.parts import IntArray
+from evertally.contract.parts import Accuracy, IntArray
+
+
+def median_deviation(accuracy: Accuracy, rows: int) -> float | None:
+    """The standard deviation of the median over rows; None for Laplace noise, of whose sums no such formula is known
+    (it is below that for Gaussian noise)."""
+    noise = accuracy.stddev
+    if noise is None or rows == 1:
+        return noise
+    return median_factor(rows) * noise if getattr(accuracy, "law", "") == "gaussian" else None
 
 
 def median_of_rows(rows: IntArray) -> IntArray:

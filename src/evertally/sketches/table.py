@@ -6,11 +6,12 @@ import numpy as np
 
 from evertally.contract.parts import IntArray
 from evertally.encode.texts import Texts
+from evertally.secret import Secret
 from evertally.sketches.charges import Touched
 from evertally.sketches.hashing import Rows, derived, hashed_texts
 
 
-class SketchColumns:
+class SketchColumns(Secret):
     """One cell in every row, by hash; row after row in one line of columns. Keyed once, for life (trap 13): a label
     whose buckets changed would meet old counts of others and leave its own behind."""
 
