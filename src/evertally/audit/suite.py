@@ -12,6 +12,7 @@ It depends on what is known about the mechanism:
   (`audit.dynamic`), and games of a pair that shows much.
 * Graphs, strings, stacks: the worst neighbours that a search finds, through the real door and encoder, against the
   noise of the program (`audit.applications`), games of that pair, and questions about what nobody listed.
+* Sketches: labels that meet as they must not, in events and users through the real door and table (`audit.sketches`).
 * Messages of clients: every two values against the noise of the message (`audit.local_messages`).
 * Counters with a workload: the closed form of their noise and sums, both read off the program, and games of one change.
 * Mechanisms that release labels: games, the closed form of their counts, and a report of what is audited elsewhere.
@@ -51,6 +52,8 @@ from evertally.audit.local_messages import (
     worst_cells,
 )
 from evertally.audit.report import Progress, Report, hash_seed, measure_mu, measure_rho, play
+from evertally.audit.sketches import SketchSearch, is_sketch
+from evertally.audit.sketches import inputs_of as labels_sent
 from evertally.audit.weighed import is_weighed, weighed_report
 from evertally.audit.whitebox import again, smaller
 from evertally.contract.doors import by_column
@@ -60,6 +63,8 @@ from evertally.errors import ConfigurationError
 from evertally.histogram.in_place import Constant
 from evertally.noise import simulation
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
+from evertally.sketches.count_sketch import CountSketch
+from evertally.sketches.options import LabelSketch
 from evertally.statistics import Counter, RunningMean
 from evertally.statistics.column_options import Guessing, is_question
 from evertally.statistics.dynamic_options import Dynamic
@@ -176,6 +181,8 @@ def plan(
         return _dynamic_steps(factory, model, rules)
     if is_encoded(model):
         return _application_steps(factory, model, rules)
+    if is_sketch(model):
+        return _sketch_steps(factory, model, rules)
     if is_local(model):
         return _message_steps(model, rules)
     if releases_labels(model):
@@ -310,7 +317,16 @@ def _dynamic_steps(factory: Factory, model: Dynamic, rules: _Rules) -> list[Step
 
 def _application_steps(factory: Factory, model: Encoded, rules: _Rules) -> list[Step]:
     search = Search(model, rules.sizes.streams, rules.sizes.pairs)
-    steps = [Step("neighbours", search.report), Step("restarts", search.whole)]
+    steps = [Step("neighbours", search.report), Step("restarts", search.whole), _worst_game(search, rules)]
+    if questions.is_askable(model):
+        steps += _as_steps(model, [("questions", lambda: questions.question_attack(again(search.model)))])
+    if questions.finds_words(model):
+        steps += _as_steps(model, [("found", lambda: questions.found_attack(again(search.model)))])
+    return steps + _contract_steps(factory, model)
+
+
+def _worst_game(search: Search | SketchSearch, rules: _Rules) -> Step:
+    """Games with the worst neighbours that a search has found."""
 
     def game() -> Report:
         # Made when it is played: the search comes before it.
@@ -320,11 +336,12 @@ def _application_steps(factory: Factory, model: Encoded, rules: _Rules) -> list[
         options = rules.options(50, len(played.left)) | ({} if judged is measure_mu else {"claim": weak})
         return judged(played.mechanism, WorstNeighbours(played), trials, **options)
 
-    steps.append(Step("the worst neighbours", game))
-    if questions.is_askable(model):
-        steps += _as_steps(model, [("questions", lambda: questions.question_attack(again(search.model)))])
-    if questions.finds_words(model):
-        steps += _as_steps(model, [("found", lambda: questions.found_attack(again(search.model)))])
+    return Step("the worst neighbours", game)
+
+
+def _sketch_steps(factory: Factory, model: LabelSketch, rules: _Rules) -> list[Step]:
+    search = SketchSearch(model)
+    steps = [Step("neighbours", search.report), _worst_game(search, rules)]
     return steps + _contract_steps(factory, model)
 
 
@@ -383,6 +400,9 @@ def _contract_steps(factory: Factory, model: Any) -> list[Step]:
         found.append(("horizon", lambda: attacks.horizon_attack(factory, inputs[1])))
     if counted:
         found.append(("shown", lambda: attacks.metadata_attack(factory, inputs, [[] for _ in inputs], "shown")))
+    if isinstance(model, CountSketch):
+        # Error bars follow the released table, and bad records of others are labels here: no attack compares them.
+        found.append(("restore", lambda: attacks.restore_attack(factory, inputs, copies=3)))
     if is_dynamic(model) or is_encoded(model) or (is_question(model) and not model._task.selects):
         found.append(("restore", lambda: attacks.restore_attack(factory, inputs, copies=3)))
     return _as_steps(model, found)
@@ -396,6 +416,8 @@ def _inputs(model: Any) -> list[Any]:
         known = world_of(model, 2).known
         ticks = [[sent.record for sent in stream if sent is not None] for stream in known[:3]]
         return [ticks[0], [], *ticks[1:]]
+    if is_sketch(model):
+        return labels_sent(model)
     if isinstance(model, Counter):
         return [3, 0, 900, 1]
     if by_column(model):

@@ -9,7 +9,7 @@ from typing import Any
 from evertally.applications.encoder import EncodedEngine
 from evertally.contract.options import option, statistic
 from evertally.contract.owned import OwnedDoor
-from evertally.contract.parts import Blueprint, Door, Form, Options
+from evertally.contract.parts import Blueprint, Door, Engine, Form, Options
 from evertally.contract.ticks import last_tick
 from evertally.counting.linear import LinearEngine
 from evertally.counting.process import NoiseProcess
@@ -24,6 +24,16 @@ from evertally.sketches.once import OncePerUser
 from evertally.statistics.linear_options import Linear
 
 WIDEST = 2**26  # columns of one table
+
+
+class TableEngine(LinearEngine):
+    """The linear engine behind labels: nobody hands over the totals of its columns, so what feeds it totals (audits of
+    counters, stacks) must not take it for a counter."""
+
+    @classmethod
+    def of(cls, engine: Engine) -> Engine:
+        """The same noise and sums; somebody else's engine as it is."""
+        return cls(engine._make) if type(engine) is LinearEngine else engine
 
 
 @statistic
@@ -100,7 +110,7 @@ class LabelSketch(Linear):
         common = self._given("max_weight", "max_per_event", "unit", "max_events_per_user", "max_labels_per_user")
         plan = self._linear(word, columns.width, change, contribution, address | common, door, form, settled)
         if self.max_labels_per_user is None:
-            return plan
+            return replace(plan, engine=lambda source: TableEngine.of(plan.engine(source)))
         most, limit = self.max_labels_per_user, 2**61 // last_tick(self.horizon)
 
         def engine(source: ItemSource) -> EncodedEngine:
