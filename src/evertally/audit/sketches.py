@@ -17,13 +17,14 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from evertally.audit.application_games import Neighbours, OneOfTwo
+from evertally.audit.attacks import Finding
 from evertally.audit.dynamic import Losses, loud
-from evertally.audit.game import FloatArray, IntArray
+from evertally.audit.game import Factory, FloatArray, IntArray
 from evertally.audit.gaussian import claimed_mu, impulse_response
 from evertally.audit.report import Report
 from evertally.audit.whitebox import again, smaller
 from evertally.contract import restore
-from evertally.noise import NoiseKey, ZeroNoise
+from evertally.noise import NoiseKey, ZeroNoise, simulation
 from evertally.privacy import Neighbours as Relation
 from evertally.privacy import PureDP
 from evertally.sketches.count_sketch import CountSketch
@@ -33,6 +34,7 @@ from evertally.sketches.options import LabelSketch
 _TICKS = 31
 _LABELS = 1500  # that are looked at
 _STARTS = 3
+_KEYS = 5
 _MORE = 2  # events of a user beyond what counts
 
 Stream = tuple[tuple[Any, ...], ...]  # the events of each tick
@@ -80,7 +82,7 @@ class SketchSearch:
         changed: dict[str, Any] = few | {"watch": None} if isinstance(model, CountSketch) else {}
         horizon: Any = None if model.horizon is None else min(model.horizon, _TICKS)
         self.model: Any = smaller(model, horizon, **changed)
-        self._alone: Any = smaller(model, horizon, **changed, unit="event", max_events_per_user=None, **_NO_LABELS)
+        self.alone: Any = smaller(model, horizon, **changed, unit="event", max_events_per_user=None, **_NO_LABELS)
 
     @staticmethod
     def _together(model: Any) -> int:
@@ -90,7 +92,7 @@ class SketchSearch:
     @cached_property
     def _rows(self) -> tuple[list[str], IntArray]:
         """What each label alone moves."""
-        door = again(self._alone)(ZeroNoise())._door
+        door = again(self.alone)(ZeroNoise())._door
         labels = labels_of(self.model)
         return labels, np.array([door.events([label], 1) for label in labels])
 
@@ -221,6 +223,53 @@ class _InBatches:
 
     def play(self, batch: list[IntArray], state: Any) -> Any:
         return self._inner.play(np.stack(batch), state)
+
+
+def descent_attack(make: Factory) -> Finding:
+    """Compares the labels that a release shows with a plain walk over the released table: what is found must follow
+    from released numbers alone.
+
+    >>> import evertally as et
+    >>> make = lambda key: et.HeavyPrefixes(symbols=2, fanout=4, labels="number", width=8, threshold=9, horizon=4,
+    ...                                     guarantee=et.ZCDP(0.1), key=key)
+    >>> descent_attack(make).leaked
+    False
+    """
+    for number in range(_KEYS):
+        made: Any = make(simulation(number))
+        ticks: list[list[str]] = [inputs_of(made)[2], []]
+        for events in ticks:
+            shown = made.step(events).value
+            if dict(shown) != _walked(made, made._kept.played.recent[-1]):
+                return Finding("found", True, "labels are shown for another reason than their released estimates")
+    return Finding("found", False, f"under {_KEYS} keys what is found follows from the released table")
+
+
+def walkable(model: Any) -> bool:
+    """Whether its prefixes are few enough to be looked at one by one."""
+    return isinstance(model, HeavyPrefixes) and model.labels == "number" and model.fanout**model.symbols <= _LABELS
+
+
+def _walked(made: Any, row: IntArray) -> dict[str, int]:
+    """Labels all of whose prefixes are large enough, one prefix after the other."""
+    columns: Any = made._form.columns
+    found: dict[str, int] = {}
+
+    def look(prefix: list[int], code: Any) -> None:
+        level = columns.levels[len(prefix)]
+        for symbol in range(made.fanout):
+            below = columns.below(code, np.array([symbol]), level)
+            cells, signs = columns.cells(below, level)
+            estimate = sorted((row[cells[0]] * signs[0]).tolist())[cells.shape[1] // 2]
+            if estimate < made.threshold:
+                continue
+            if len(prefix) + 1 == made.symbols:
+                found[columns.spelling.name([*prefix, symbol])] = estimate
+            else:
+                look([*prefix, symbol], below)
+
+    look([], np.zeros(1, dtype=np.uint64))
+    return found
 
 
 def inputs_of(model: Any) -> list[Any]:

@@ -52,7 +52,7 @@ from evertally.audit.local_messages import (
     worst_cells,
 )
 from evertally.audit.report import Progress, Report, hash_seed, measure_mu, measure_rho, play
-from evertally.audit.sketches import SketchSearch, is_sketch
+from evertally.audit.sketches import SketchSearch, descent_attack, is_sketch, walkable
 from evertally.audit.sketches import inputs_of as labels_sent
 from evertally.audit.weighed import is_weighed, weighed_report
 from evertally.audit.whitebox import again, smaller
@@ -342,6 +342,8 @@ def _worst_game(search: Search | SketchSearch, rules: _Rules) -> Step:
 def _sketch_steps(factory: Factory, model: LabelSketch, rules: _Rules) -> list[Step]:
     search = SketchSearch(model)
     steps = [Step("neighbours", search.report), _worst_game(search, rules)]
+    if walkable(model):
+        steps += _as_steps(model, [("found", lambda: descent_attack(again(search.alone)))])
     return steps + _contract_steps(factory, model)
 
 

@@ -147,14 +147,14 @@ class SketchRelease(Release):
 
     def estimates(self, labels: Iterable[Any]) -> dict[Any, Estimate]:
         """The same for many labels."""
+        if isinstance(labels, str | bytes):
+            raise ConfigurationError("labels come in a list; estimate(label) is for one of them")
         asked = list(labels)
         return dict(zip(asked, self.estimator(named(asked)), strict=True))
 
 
 def named(labels: Sequence[Any]) -> Texts:
     """Labels of a question, in their one spelling."""
-    if isinstance(labels, str | bytes):
-        raise ConfigurationError("labels come in a list; estimate(label) is for one of them")
     spelt = [canonical(label) for label in labels]
     if any(one is None or len(label_bytes(one)) > LONGEST_LABEL for one in spelt):
         raise ConfigurationError(f"a label is a text, a whole number or bytes, of at most {LONGEST_LABEL} bytes")
