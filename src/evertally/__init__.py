@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from evertally.applications.stacked import Stacked
     from evertally.applications.stacking import part
     from evertally.kinds import Kind, register_kind
+    from evertally.sketches.count_sketch import CountSketch
+    from evertally.sketches.heavy_prefixes import HeavyPrefixes
     from evertally.users.active import ActiveUsers
     from evertally.users.distinct import DistinctUsers
     from evertally.users.distinct_unknown import UnknownDistinctUsers
@@ -78,6 +80,7 @@ __all__ = [
     "ApproxZCDP",
     "BudgetExceeded",
     "ConfigurationError",
+    "CountSketch",
     "Counter",
     "Dashboard",
     "DistinctUsers",
@@ -86,6 +89,7 @@ __all__ = [
     "DynamicRange",
     "EvertallyError",
     "GroupBy",
+    "HeavyPrefixes",
     "Histogram",
     "HorizonExceeded",
     "Key",
@@ -162,6 +166,8 @@ look_in("evertally.values.sums", "evertally.values.variance", "evertally.values.
 _IN_ROOMS |= {"ValueQuantile": "evertally.values.quantiles", "ValueHistogram": "evertally.values.histograms"}
 _IN_ROOMS |= {"log_edges": "evertally.values.cells"}
 look_in("evertally.values.quantiles", "evertally.values.histograms")
+_IN_ROOMS |= {"CountSketch": "evertally.sketches.count_sketch", "HeavyPrefixes": "evertally.sketches.heavy_prefixes"}
+look_in("evertally.sketches.count_sketch", "evertally.sketches.heavy_prefixes")
 
 
 def __getattr__(name: str) -> Any:

@@ -18,6 +18,7 @@ from conformance.linear_graph_mechanisms import LINEAR_GRAPH_MECHANISMS
 from conformance.nonlinear_mechanisms import NONLINEAR_MECHANISMS
 from conformance.period_mechanisms import PERIOD_MECHANISMS
 from conformance.selection_mechanisms import SELECTION_MECHANISMS
+from conformance.sketch_mechanisms import SKETCH_MECHANISMS
 from conformance.string_mechanisms import STRING_MECHANISMS
 from conformance.user_mechanisms import USER_MECHANISMS
 from conformance.value_mechanisms import VALUE_MECHANISMS
@@ -173,4 +174,5 @@ MECHANISMS: tuple[Subject, ...] = (
     *ACTIVE_MECHANISMS,
     *PERIOD_MECHANISMS,
     *VALUE_QUANTILE_MECHANISMS,
+    *SKETCH_MECHANISMS,
 )

@@ -1,4 +1,5 @@
-"""Graphs, strings, stacks and messages in configurations of realistic size, to be audited: the second part of the list.
+"""Graphs, strings, stacks, sketches and messages in configurations of realistic size, to be audited: the second part
+of the list.
 
 Most have no horizon and the noise of epoch trees: ticks in different epochs share no noise, so whatever neighbours
 differ by can be shown entirely.
@@ -16,6 +17,8 @@ from evertally.audit.entries import Audited
 from evertally.audit.local_messages import LocalMessage
 from evertally.local import Protocol
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
+from evertally.sketches.count_sketch import CountSketch
+from evertally.sketches.heavy_prefixes import HeavyPrefixes
 from evertally.statistics import Histogram
 
 PURE, CONCENTRATED, APPROXIMATE = PureDP(1.0), ZCDP(0.5), ApproxDP(1.0, 1e-6)
@@ -37,6 +40,11 @@ _USER: dict[str, Any] = {"unit": "user", "max_events_per_user": 4}
 _RING = [(i, (i + 1) % 9) for i in range(9)]
 _PATH = [("a", "b"), ("b", "c"), ("c", "d")]
 _TREE: dict[str, Any] = {"mechanism": "epoch-tree"}
+_SKETCH, _PREFIXES = "users-and-domains 5.1", "users-and-domains 5.2"
+_ONCE: dict[str, Any] = {"unit": "user", "max_labels_per_user": 2}
+_WATCH: dict[str, Any] = {"width": 64, "watch": ["a", "b"]}
+_DIGITS: dict[str, Any] = {"symbols": 2, "fanout": 16, "labels": "number", "width": 16, "threshold": 20}
+_TWO_USERS = "charged as if two users met in all columns with opposite signs, which few labels do"
 
 
 def _made(
@@ -220,6 +228,17 @@ APPLICATIONS: tuple[Audited, ...] = (
     _made(Dashboard, CONCENTRATED, 100, _TYPES, types=["a", "b", "c"], metrics=_BOARD, neighbours="replace"),
     _made(Dashboard, CONCENTRATED, 100, _TYPES, types=["a", "b", "c"], metrics=_BOARD, **_USER),
     _made(GroupBy, CONCENTRATED, 100, _TYPES, columns=_TABLE, tables=[["sex"], []]),
+    # sketches
+    _made(CountSketch, CONCENTRATED, 100, _SKETCH, **_WATCH),
+    _made(CountSketch, CONCENTRATED, None, _SKETCH, neighbours="replace", rows=3, max_per_event=2, **_TREE, **_WATCH),
+    _made(CountSketch, PURE, 64, _SKETCH, neighbours="replace", max_weight=3, signs=False, **_WATCH),
+    _made(CountSketch, APPROXIMATE, None, _SKETCH, neighbours="replace", **_USER, **_WATCH),
+    _made(CountSketch, CONCENTRATED, 100, _SKETCH, rows=3, **_ONCE, **_WATCH),
+    _made(HeavyPrefixes, CONCENTRATED, 100, _PREFIXES, **_DIGITS),
+    _made(HeavyPrefixes, PURE, 64, _PREFIXES, neighbours="replace", rows=1, **_DIGITS),
+    _made(
+        HeavyPrefixes, CONCENTRATED, 100, _PREFIXES, why=_TWO_USERS, neighbours="replace", rows=1, **_ONCE, **_DIGITS
+    ),
     # messages
     _message(ZCDP(0.5), 100, cells=32),
     _message(ApproxDP(1.0, 1e-9), 10_000),

@@ -16,6 +16,7 @@ It depends on what is known about the mechanism:
   (`audit.owned`), and games of the worst pair.
 * Users of periods, retention, items that come and go: all streams of one unit through the real mechanism, against the
   noise that is read off it (`audit.presence`), and games of somebody who is there, also while releases are high.
+* Sketches: labels that meet as they must not, in events and users through the real door and table (`audit.sketches`).
 * Messages of clients: every two values against the noise of the message (`audit.local_messages`).
 * Sums with an allowance of each user: two users through the real door and rule, against the noise of the program.
 * Sums with epochs: what an event moves against the noise of each counter, and what happens at a boundary.
@@ -60,6 +61,8 @@ from evertally.audit.owned import OwnedSearch, is_owned, keyed_rule
 from evertally.audit.owned import inputs_of as owned_inputs
 from evertally.audit.presence import PathSearch, is_presence
 from evertally.audit.report import Progress, Report, hash_seed, measure_mu, measure_rho, play
+from evertally.audit.sketches import SketchSearch, descent_attack, is_sketch, walkable
+from evertally.audit.sketches import inputs_of as labels_sent
 from evertally.audit.user_ticks import has_user_ticks, user_ticks_report
 from evertally.audit.values import allowance_report, boundary_attack, epochs_report, has_allowance, has_epochs
 from evertally.audit.weighed import is_weighed, weighed_report
@@ -71,6 +74,8 @@ from evertally.errors import ConfigurationError
 from evertally.histogram.in_place import Constant
 from evertally.noise import simulation
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
+from evertally.sketches.count_sketch import CountSketch
+from evertally.sketches.options import LabelSketch
 from evertally.statistics import Counter, RunningMean
 from evertally.statistics.column_options import Guessing, is_question
 from evertally.statistics.dynamic_options import Dynamic
@@ -187,6 +192,10 @@ def plan(
         return _dynamic_steps(factory, model, rules)
     if is_encoded(model):
         return _application_steps(factory, model, rules)
+    if has_allowance(model):
+        return [Step("users with an allowance", lambda: allowance_report(model))]
+    if is_sketch(model):
+        return _sketch_steps(factory, model, rules)
     if is_owned(model):
         return _owned_steps(factory, model, rules)
     if is_presence(model):
@@ -195,8 +204,6 @@ def plan(
         return _message_steps(model, rules)
     if releases_labels(model):
         return _label_steps(factory, model, rules)
-    if has_allowance(model):
-        return [Step("users with an allowance", lambda: allowance_report(model))]
     if has_epochs(model):
         return [
             Step("epochs", lambda: epochs_report(model)),
@@ -358,7 +365,7 @@ def _owned_steps(factory: Factory, model: Linear, rules: _Rules) -> list[Step]:
     return steps + _as_steps(model, found)
 
 
-def _game_of_neighbours(search: Search | OwnedSearch, rules: _Rules) -> Step:
+def _game_of_neighbours(search: Search | OwnedSearch | SketchSearch, rules: _Rules) -> Step:
     def game() -> Report:
         # Made when it is played: the search comes before it.
         played, trials = search.game(), max(_FEWEST_GAMES, rules.sizes.objects // 8)
@@ -377,6 +384,14 @@ def _presence_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
     for name, feedback in (("there all the time", False), ("there while the last number is high", True)):
         pair = adversaries.Scripted(name, np.array([[1]]), np.array([[0]]))
         steps += _object_steps(search.game(feedback), [pair], few, rules)
+    return steps + _contract_steps(factory, model)
+
+
+def _sketch_steps(factory: Factory, model: LabelSketch, rules: _Rules) -> list[Step]:
+    search = SketchSearch(model)
+    steps = [Step("neighbours", search.report), _game_of_neighbours(search, rules)]
+    if walkable(model):
+        steps += _as_steps(model, [("found", lambda: descent_attack(again(search.alone)))])
     return steps + _contract_steps(factory, model)
 
 
@@ -435,6 +450,9 @@ def _contract_steps(factory: Factory, model: Any) -> list[Step]:
         found.append(("horizon", lambda: attacks.horizon_attack(factory, inputs[1])))
     if counted:
         found.append(("shown", lambda: attacks.metadata_attack(factory, inputs, [[] for _ in inputs], "shown")))
+    if isinstance(model, CountSketch):
+        # Error bars follow the released table, and bad records of others are labels here: no attack compares them.
+        found.append(("restore", lambda: attacks.restore_attack(factory, inputs, copies=3)))
     if is_dynamic(model) or is_encoded(model) or (is_question(model) and not model._task.selects):
         found.append(("restore", lambda: attacks.restore_attack(factory, inputs, copies=3)))
     return _as_steps(model, found)
@@ -448,6 +466,8 @@ def _inputs(model: Any) -> list[Any]:
         known = world_of(model, 2).known
         ticks = [[sent.record for sent in stream if sent is not None] for stream in known[:3]]
         return [ticks[0], [], *ticks[1:]]
+    if is_sketch(model):
+        return labels_sent(model)
     if isinstance(model, Counter):
         return [3, 0, 900, 1]
     if by_column(model):

@@ -17,6 +17,7 @@ from evertally.kinds.kind import Kind
 from evertally.kinds.means import KINDS as MEANS
 from evertally.kinds.query_table import Query
 from evertally.kinds.retention import KINDS as RETENTION
+from evertally.kinds.sketches import KINDS as SKETCHES
 from evertally.kinds.strings import KINDS as STRINGS
 from evertally.kinds.value_quantiles import KINDS as VALUE_QUANTILES
 from evertally.kinds.values import KINDS as VALUES
@@ -33,6 +34,7 @@ OURS: tuple[Kind, ...] = (
     *DASHBOARDS,
     *DISTINCT,
     *RETENTION,
+    *SKETCHES,
     *VALUES,
     *VALUE_QUANTILES,
 )
