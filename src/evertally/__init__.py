@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from evertally.users.active import ActiveUsers
     from evertally.users.distinct import DistinctUsers
     from evertally.users.distinct_unknown import UnknownDistinctUsers
+    from evertally.users.joins import JoinedEvents
     from evertally.users.periods import PeriodUsers
     from evertally.users.present import PresentItems
     from evertally.users.retention import Retention
@@ -92,6 +93,7 @@ __all__ = [
     "HeavyPrefixes",
     "Histogram",
     "HorizonExceeded",
+    "JoinedEvents",
     "Key",
     "Kind",
     "Ledger",
@@ -141,33 +143,30 @@ __all__ = [
 _ROOMS = {room: f"evertally.{room}" for room in ("audit", "bounds", "checks", "kinds", "local", "oneshot", "theory")}
 _ROOMS |= {room: f"evertally.applications.{room}" for room in ("graph", "strings")}
 _IN_ROOMS = dict.fromkeys(("Kind", "register_kind"), "evertally.kinds")  # needs pydantic, and counting does not
-_IN_ROOMS |= {"Stacked": "evertally.applications.stacked", "part": "evertally.applications.stacking"}
-_IN_ROOMS |= dict.fromkeys(("Dashboard", "GroupBy"), "evertally.applications.dashboard")
-_IN_ROOMS |= {
+_STATISTICS = {
+    "Dashboard": "evertally.applications.dashboard",
+    "GroupBy": "evertally.applications.dashboard",
+    "Stacked": "evertally.applications.stacked",
+    "part": "evertally.applications.stacking",
+    "CountSketch": "evertally.sketches.count_sketch",
+    "HeavyPrefixes": "evertally.sketches.heavy_prefixes",
     "ActiveUsers": "evertally.users.active",
+    "DistinctUsers": "evertally.users.distinct",
+    "UnknownDistinctUsers": "evertally.users.distinct_unknown",
+    "JoinedEvents": "evertally.users.joins",
     "PeriodUsers": "evertally.users.periods",
     "PresentItems": "evertally.users.present",
     "Retention": "evertally.users.retention",
+    "log_edges": "evertally.values.cells",
+    "AdaptiveSum": "evertally.values.epochs",
+    "ValueHistogram": "evertally.values.histograms",
+    "ValueQuantile": "evertally.values.quantiles",
+    "RunningSum": "evertally.values.sums",
+    "RunningVariance": "evertally.values.variance",
 }
+_IN_ROOMS |= _STATISTICS
 # A snapshot of theirs comes back in a process that has not used them yet.
-look_in("evertally.applications.graph", "evertally.applications.strings", "evertally.applications.stacked")
-look_in("evertally.applications.dashboard")
-_IN_ROOMS |= {
-    "DistinctUsers": "evertally.users.distinct",
-    "UnknownDistinctUsers": "evertally.users.distinct_unknown",
-}
-look_in("evertally.users.distinct", "evertally.users.distinct_unknown")
-_IN_ROOMS |= {"ActiveUsers": "evertally.users.active"}
-look_in("evertally.users.active")
-look_in("evertally.users.periods", "evertally.users.present", "evertally.users.retention")
-_IN_ROOMS |= {"RunningSum": "evertally.values.sums", "RunningVariance": "evertally.values.variance"}
-_IN_ROOMS |= {"AdaptiveSum": "evertally.values.epochs"}
-look_in("evertally.values.sums", "evertally.values.variance", "evertally.values.epochs")
-_IN_ROOMS |= {"ValueQuantile": "evertally.values.quantiles", "ValueHistogram": "evertally.values.histograms"}
-_IN_ROOMS |= {"log_edges": "evertally.values.cells"}
-look_in("evertally.values.quantiles", "evertally.values.histograms")
-_IN_ROOMS |= {"CountSketch": "evertally.sketches.count_sketch", "HeavyPrefixes": "evertally.sketches.heavy_prefixes"}
-look_in("evertally.sketches.count_sketch", "evertally.sketches.heavy_prefixes")
+look_in("evertally.applications.graph", "evertally.applications.strings", *_STATISTICS.values())
 
 
 def __getattr__(name: str) -> Any:

@@ -13,6 +13,7 @@ from evertally.checks.subject import Subject
 from evertally.privacy import ZCDP, ApproxDP, PureDP
 from evertally.users.distinct import DistinctUsers
 from evertally.users.distinct_unknown import UnknownDistinctUsers
+from evertally.users.joins import JoinedEvents
 
 _TICKS = 8
 _WRONG = ["abc", 7, None, {"a": 1}, [1, 2]]
@@ -148,6 +149,36 @@ def _pages(guarantee: Any, **options: Any) -> Subject:
     )
 
 
+def followed(inputs: list[Any], most: int) -> list[dict[str, int]]:
+    """A plain model: who has been north, and how often he was elsewhere since."""
+    been: dict[str, int] = {}
+    counts, found = {"south": 0, "west": 0}, []
+    for events, users in inputs:
+        for label, user in zip(events, users, strict=True):
+            if label == "north":
+                been.setdefault(str(user), 0)
+            elif label in counts and been.get(str(user), most) < most:
+                been[str(user)] += 1
+                counts[label] += 1
+        found.append(dict(counts))
+    return found
+
+
+def _joined(most: int, **options: Any) -> Subject:
+    return Subject(
+        name=f"JoinedEvents({most}, {_shown(options)})",
+        make=lambda key: JoinedEvents(after=["north"], then=["south", "west"], max_pairs=most, key=key, **options),
+        feed=placed,
+        truth=lambda inputs: followed(inputs, most),
+        garbage=GARBAGE,
+        wrong_calls=_WRONG,
+        ticks=_TICKS,
+        owned=True,
+        growth=600,
+        runs=60,
+    )
+
+
 _CONCENTRATED: dict[str, Any] = {"guarantee": ZCDP(0.5), "horizon": _TICKS, "mechanism": "tree"}
 
 USER_MECHANISMS: tuple[Subject, ...] = (
@@ -159,5 +190,6 @@ USER_MECHANISMS: tuple[Subject, ...] = (
     _users(sample="3/4", **_CONCENTRATED),
     _by(2, "rest", neighbours="replace", **_CONCENTRATED),
     _by(1, None, guarantee=PureDP(1.0), horizon=_TICKS, mechanism="tree"),
+    _joined(2, neighbours="replace", **_CONCENTRATED),
     _pages(ApproxDP(20.0, 1e-6), max_categories=2, sticky=True, neighbours="replace"),
 )

@@ -12,12 +12,14 @@ from evertally.audit.entries import Audited
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from evertally.users.distinct import DistinctUsers
 from evertally.users.distinct_unknown import UnknownDistinctUsers
+from evertally.users.joins import JoinedEvents
 
 PURE, CONCENTRATED, APPROXIMATE = PureDP(1.0), ZCDP(0.5), ApproxDP(1.0, 1e-6)
 
 _SHARED = "charged for any factor (S3), and two ticks of one tree share nodes"
 _ELSEWHERE = "which labels are shown is audited by exact laws in the tests"
 _ONCE, _BY_CATEGORY, _BOUNDED = "users-and-domains 2.1", "users-and-domains 2.2", "users-and-domains 2.6"
+_JOINED = "users-and-domains 7"
 _WARDS = ["north", "south", "west"]
 
 
@@ -42,5 +44,9 @@ USERS: tuple[Audited, ...] = (
     made(DistinctUsers, CONCENTRATED, 100, _BOUNDED, why=_SHARED, bits=2**12, mechanism="tree"),
     made(DistinctUsers, CONCENTRATED, 100, _BOUNDED, sample="1/4", mechanism="sqrt"),
     made(DistinctUsers, CONCENTRATED, 100, _BY_CATEGORY, by=_WARDS, max_categories=2, other="rest"),
+    made(JoinedEvents, CONCENTRATED, 100, _JOINED, after=["shown"], then=["order", "call"], max_pairs=3),
+    made(
+        JoinedEvents, PURE, None, _JOINED, after=["shown"], then=["order", "call"], max_pairs=2, mechanism="epoch-tree"
+    ),
     made(UnknownDistinctUsers, APPROXIMATE, 365, _BY_CATEGORY, why=_ELSEWHERE, max_categories=3),
 )

@@ -29,6 +29,7 @@ from evertally.privacy import Neighbours as Relation
 from evertally.privacy import PureDP
 from evertally.statistics.linear_options import Linear
 from evertally.users.bitmap import Bitmap
+from evertally.users.joins import JoinedEvents
 
 _TICKS = 63  # of the noise matrix: 6 epochs where there is no horizon
 _PLACES = 4  # in a stream
@@ -145,6 +146,8 @@ class OwnedSearch:
 
     @cached_property
     def _labels(self) -> list[Any]:
+        if isinstance(self.model, JoinedEvents):
+            return [self.model.after[0], *list(self.model.then)[:2]]
         if getattr(self.model, "by", None) is None:
             return [None]
         return [*list(self.model.by)[:3], "never declared", "nor this"]

@@ -13,6 +13,7 @@ from evertally.kinds.distinct import KINDS as DISTINCT
 from evertally.kinds.dynamic import KINDS as DYNAMIC
 from evertally.kinds.found_items import KINDS as FOUND_ITEMS
 from evertally.kinds.graphs import KINDS as GRAPHS
+from evertally.kinds.joins import KINDS as JOINS
 from evertally.kinds.kind import Kind
 from evertally.kinds.means import KINDS as MEANS
 from evertally.kinds.query_table import Query
@@ -33,6 +34,7 @@ OURS: tuple[Kind, ...] = (
     *ACTIVE,
     *DASHBOARDS,
     *DISTINCT,
+    *JOINS,
     *RETENTION,
     *SKETCHES,
     *VALUES,

@@ -84,7 +84,7 @@ class Presences:
             return active_laws(charge, Presence(self.horizon, 1), centre=False)
         flips = self.horizon if self.flips is None else self.flips
         presence = Presence.flips(self.horizon, flips)
-        return active_laws(charge, presence, replaced=self.replaced)
+        return active_laws(charge, presence, relation="replace" if self.replaced else "add_remove")
 
     def process(self, name: str, charge: Any) -> Callable[[Source], NoiseProcess]:
         """What makes the noise of a way."""
