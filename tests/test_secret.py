@@ -14,6 +14,7 @@ import evertally as et
 from evertally.checks.secrets import PLANTED, reachable
 from evertally.encode import AmountDoor, CategoryDoor, ItemDoor, ItemTotals, UserCap, ValueDoor
 from evertally.encode.texts import Texts
+from evertally.encode.user_table import UserTable
 from evertally.noise import simulation
 from evertally.runtime.input.batches import Piece
 from evertally.runtime.input.tick_events import TickEvents
@@ -40,12 +41,22 @@ def source() -> Any:
     return simulation(1).source("secret")
 
 
+def erased_users() -> UserTable:
+    table = UserTable(1)
+    table.write(0, table.enter(Texts.of([PLANTED, "bob"])), np.array([COUNT, COUNT]))
+    table.erase(Texts.of(["bob"]), lambda name: name * 2)
+    return table
+
+
 BATCH = {"ward": np.array([PLANTED, COUNT], dtype=object)}
 HOLDERS: dict[str, Callable[[], Any]] = {
     "texts": lambda: Texts.of([PLANTED]),
     "totals": lambda: ItemTotals.of({PLANTED: COUNT}),
     "items": lambda: Items.of({PLANTED: COUNT}, source()),
     "users": kept_users,
+    "what a tick changed": lambda: kept_users().last,
+    "table of users": erased_users,
+    "index of names": lambda: erased_users()._now.index,
     "rows": lambda: et.SparseRows([0], [0], [COUNT], length=1, width=1),
     "amounts": AmountDoor,
     "values": lambda: ValueDoor(0, 1),

@@ -15,7 +15,7 @@ from evertally.contract.forms import NumberForm
 from evertally.contract.options import option, statistic
 from evertally.contract.owned import OwnedDoor
 from evertally.encode import SeparatedCap, UserCap
-from evertally.encode.owned import OwnedTick
+from evertally.encode.owned import OwnedTick, without_erased
 from evertally.encode.texts import Texts
 from evertally.encode.user_table import Digest, UserTable
 from evertally.noise import ZeroNoise
@@ -37,6 +37,7 @@ class Distinct(Secret):
         self.table.undo()
 
     def admit(self, arrivals: OwnedTick) -> Any:
+        arrivals = without_erased(arrivals, self.table)
         known = len(self.table)
         self.table.enter(arrivals.names)
         return np.array([len(self.table) - known])

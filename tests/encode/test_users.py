@@ -134,3 +134,28 @@ def test_damaged_state_is_refused() -> None:
     for damaged in (b"", b"other", blob[:-1], blob + b"x", blob[:30]):
         with pytest.raises(StateError):
             UserCap.from_bytes(damaged)
+
+
+def earlier(max_events: int, tick: int, used: dict[str, int], before: dict[str, int]) -> bytes:
+    """The state of a cap as the version wrote it that kept its users in dictionaries."""
+    parts = [b"evertally-users-1\n", max_events.to_bytes(4, "big"), tick.to_bytes(8, "big")]
+    for table in (used, before):
+        parts.append(len(table).to_bytes(8, "big"))
+        for name in sorted(table):
+            raw = name.encode("utf-8", "surrogatepass")
+            parts += [len(raw).to_bytes(4, "big"), raw, table[name].to_bytes(4, "big")]
+    return b"".join(parts)
+
+
+def test_the_state_of_an_earlier_version_goes_on() -> None:
+    blob = earlier(2, 7, {"ann": 2, "bob": 1, "\ud83d": 1}, {"ann": 1, "\ud83d": 0})
+    for cap in (UserCap.from_bytes(blob), UserCap.from_bytes(UserCap.from_bytes(blob).to_bytes())):
+        assert (cap.max_events, cap.last.tick) == (2, 7)
+        assert cap.keep(["ann", "ann", "\ud83d", "bob"], 7).tolist() == [True, False, True, True], "the same tick again"
+        assert cap.keep(["ann", "bob", "bob", "\ud83d", "new"], 8).tolist() == [False, True, False, True, True]
+    nobody = UserCap.from_bytes(earlier(3, 0, {}, {}))
+    assert nobody.to_bytes() == UserCap(3).to_bytes()
+    unknown = earlier(2, 7, {"bob": 1}, {"ann": 1})
+    for damaged in (blob[:-1], blob + b"x", blob[:40], unknown):
+        with pytest.raises(StateError):
+            UserCap.from_bytes(damaged)

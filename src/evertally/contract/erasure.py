@@ -20,8 +20,8 @@ from evertally.noise.source import Source
 class Erasing(Protocol):
     """What a rule (`Admission`) that knows users by name has besides, if they can be erased from it.
 
-    With a `UserTable` both are one line: `self.table.recognise(digest)`, and `self.table.erase(names)`, after which
-    `admit` leaves out whoever is `self.table.erased`.
+    With a `UserTable` both are one line: `self.table.recognise(digest)`, and `self.table.erase(names)`; and `admit`
+    begins with `without_erased(tick, self.table)` (encode/owned.py).
     """
 
     def recognise(self, digest: Digest) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evertally.encode.owners import owners
 from evertally.encode.texts import Texts
+from evertally.encode.user_table import UserTable
 from evertally.secret import Secret
 
 IntArray = NDArray[np.int64]
@@ -56,3 +57,26 @@ def owned_tick(users: Any, cells: IntArray | None, tick: int) -> OwnedTick:
     if not known.all():
         codes, cells = codes[known], cells[known]
     return OwnedTick(tick, names, codes, cells)
+
+
+AnyTick = TypeVar("AnyTick", bound=OwnedTick)
+
+
+def without_erased(tick: AnyTick, table: UserTable) -> AnyTick:
+    """The tick without the events of users who were erased from the table of a rule (`UserTable.erase`).
+
+    >>> table = UserTable(fields=0)
+    >>> table.recognise(lambda name: name[::-1] * 4)  # for the example; a real one is keyed
+    >>> _ = table.erase(Texts.of(["ann"]))
+    >>> tick = without_erased(owned_tick(["ann", "bob", "ann", "cid"], None, tick=1), table)
+    >>> tick.names.list(), tick.codes.tolist(), tick.cells.shape
+    (['bob', 'cid'], [0, 1], (2, 0))
+    """
+    if not table.erased_any:
+        return tick
+    erased = table.erased(table.find(tick.names))
+    if not erased.any():
+        return tick
+    events = ~erased[tick.codes]
+    codes = (np.cumsum(~erased) - 1)[tick.codes[events]]
+    return replace(tick, names=tick.names.take(np.flatnonzero(~erased)), codes=codes, cells=tick.cells[events])

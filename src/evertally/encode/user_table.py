@@ -162,6 +162,11 @@ class UserTable(Secret):
         self._now = _Now(NameIndex(self._seed, texts, here), columns, hidden, tombs, size, now.forgotten)
         return np.array([tombs[one] for one in digests], np.int64)
 
+    @property
+    def erased_any(self) -> bool:
+        """Whether anybody was erased."""
+        return bool(self._now.tombs)
+
     def erased(self, numbers: IntArray) -> NDArray[np.bool_]:
         """Which of these users are erased; numbers of -1 are nobody's."""
         if not self._now.tombs:

@@ -12,6 +12,7 @@ from audit.bugs.planting import Bug, plant, replaced
 from evertally.encode import AmountDoor, CategoryDoor, UserCap, UserTick
 from evertally.encode.labels import as_list, canonical
 from evertally.encode.plain import pairs
+from evertally.encode.texts import Texts
 
 
 @plant("one user with many events")
@@ -29,6 +30,19 @@ def cap_by_arrival() -> Bug:
         return np.arange(len(users)) < self.max_events, UserTick(tick)
 
     return replaced(UserCap, look=look)
+
+
+@plant("a user who was erased and comes back")
+def erased_user_forgotten() -> Bug:
+    """an erased user is forgotten, and counted again (users-and-domains, trap 7: replace the name by a digest that is
+    never counted again)"""
+
+    def erase(self: UserCap, names: Texts) -> None:
+        self._settle()
+        self._table.forget(self._table.find(names))
+        self._table.begin()
+
+    return replaced(UserCap, erase=erase)
 
 
 @plant("one event of any weight")

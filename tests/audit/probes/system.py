@@ -128,6 +128,15 @@ def _() -> Verdict:
     return first_leak(copies.interrupted_users_attack(counter(PureDP(1), 40, unit="user", max_events_per_user=1)))
 
 
+@probe("attack", "a user who was erased and comes back")
+def _() -> Verdict:
+    mechanism = counter(PureDP(1), 4, unit="user", max_events_per_user=1)(ZeroNoise())
+    mechanism.step_events([1], users=["ann"])
+    mechanism.erase(["ann"])
+    counted = mechanism.step_events([1], users=["ann"]).value
+    return counted > 1, f"of a user with a cap of 1, erased in between, {counted} events were counted"
+
+
 @probe("attack", "time-outs at the door")
 def _() -> Verdict:
     return first_leak(copies.time_out_attack(histogram(PureDP(1), 9, max_per_event=2), [["a", "b"], {"a": 1}, "b"]))
