@@ -31,6 +31,7 @@ from audit.bugs import (
     switches,
     thresholds,
     unknown_items,
+    user_ticks,
 )
 from audit.bugs.planting import MUTANTS, Mutant
 
@@ -55,4 +56,5 @@ __all__ = [
     "switches",
     "thresholds",
     "unknown_items",
+    "user_ticks",
 ]

@@ -21,6 +21,7 @@ from audit.probes import (
     statements,
     switches,
     system,
+    user_ticks,
 )
 from audit.probes.probing import PROBES, Detection, Family, Probe
 
@@ -44,4 +45,5 @@ __all__ = [
     "statements",
     "switches",
     "system",
+    "user_ticks",
 ]
