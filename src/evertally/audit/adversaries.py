@@ -15,8 +15,9 @@ from evertally.audit.game import Adversary, FloatArray, IntArray, Move, Views, w
 from evertally.audit.gaussian import ClosedForm, NodeForm, closed_form, node_form
 from evertally.audit.laplace import ShiftForm, shift_form
 from evertally.privacy import Change, Neighbours, PureDP
-from evertally.statistics.column_options import is_question
+from evertally.statistics.column_options import Guessing
 from evertally.statistics.linear_options import is_linear
+from evertally.statistics.separated_options import Separated
 from evertally.values.quantiles import ValueQuantile
 
 Row = Sequence[int] | None
@@ -51,7 +52,7 @@ def worst_pair(model: Any) -> tuple[IntArray, IntArray]:
 def _height(model: Any, change: Change) -> int:
     """How far one column moves. Where users are replaced linf counts the events of both, and is twice what a column can
     differ by: the worst pair is w m in b columns against w m in b others (users-and-domains 1.2)."""
-    if not (is_linear(model) or is_question(model)) or model.neighbours is not Neighbours.REPLACE:
+    if not isinstance(model, Separated | Guessing) or model.neighbours is not Neighbours.REPLACE:
         return change.linf
     rule = model.contribution
     return change.linf // 2 if rule.max_events_per_user is not None and not rule.in_steps else change.linf

@@ -315,7 +315,11 @@ class _ShownMean:
         self.guarantee, self.horizon, self.mechanism = mean.guarantee, mean.horizon, mean.mechanism
 
     def step(self, x: int) -> Any:
-        return self._mean.step([self._mean.upper] * x)
+        values = [self._mean.upper] * x
+        if not self._mean.takes_users:
+            return self._mean.step(values)
+        # Each of a user who comes once: no rule leaves one out.
+        return self._mean.step_events(values, users=[f"{self._mean.tick}/{i}" for i in range(x)])
 
 
 def _column_steps(factory: Factory, model: Guessing, rules: _Rules) -> list[Step]:

@@ -9,7 +9,7 @@ from pydantic import model_validator
 from evertally import Counter, Histogram
 from evertally.kinds.fields import Flag, OptionError, Whole
 from evertally.kinds.kind import Card, Kind, Result, declared
-from evertally.kinds.proofs import BY_AGE, CHANGE_OF_COLUMNS, COUNTS, REPLACED_AND_APART, WORKLOADS
+from evertally.kinds.proofs import APART, BY_AGE, CHANGE_OF_COLUMNS, COUNTS, REPLACED_AND_APART, WORKLOADS
 from evertally.kinds.query_table import APART_IN_TICKS, Apart, Labelled, TunedIfSparse, Weighed
 from evertally.kinds.reads import AMOUNTS, LABELS
 
@@ -51,7 +51,7 @@ KINDS = (
         reads=AMOUNTS,
         result=Result(),
         card=Card("figure", "Sum of {column} so far", events="Events so far", weighed="Sum of {column}"),
-        proofs=COUNTS | BY_AGE,
+        proofs=COUNTS | BY_AGE | APART,
         built_on=_of_workload,
         change_proof="factorization-counting 2.4",
         user_proof=REPLACED_AND_APART,
@@ -65,7 +65,7 @@ KINDS = (
         reads=LABELS,
         result=Result(categories=declared),
         card=Card("bars", "Events so far, by {column}", weighed="Events by {column}"),
-        proofs=COUNTS | BY_AGE,
+        proofs=COUNTS | BY_AGE | APART,
         built_on=_of_workload,
         change_proof=CHANGE_OF_COLUMNS,
         user_proof=REPLACED_AND_APART,

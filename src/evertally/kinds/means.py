@@ -5,7 +5,7 @@ from __future__ import annotations
 from evertally import RunningMean
 from evertally.kinds.fields import Number, Text
 from evertally.kinds.kind import Card, Kind, Result
-from evertally.kinds.proofs import NOISE_PROCESSES, REPLACED_AND_APART
+from evertally.kinds.proofs import APART, NOISE_PROCESSES, REPLACED_AND_APART
 from evertally.kinds.query_table import APART_IN_TICKS, Apart
 from evertally.kinds.reads import AMOUNTS
 
@@ -25,7 +25,7 @@ KINDS = (
         reads=AMOUNTS,
         result=Result(value="real"),
         card=Card("figure", "Mean of {column} so far"),
-        proofs=NOISE_PROCESSES,
+        proofs=NOISE_PROCESSES | APART,
         change_proof="factorization-counting 6.2 and 2.4",
         user_proof=REPLACED_AND_APART,
         in_ticks=APART_IN_TICKS,

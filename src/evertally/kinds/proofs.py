@@ -40,10 +40,11 @@ NOISE_PROCESSES = {
     "bank-open": Proof("optimal-counting 2.2 and 5, samplers 8"),
     "pure-blocks": Proof("optimal-counting 6, samplers 8"),
     "epoch-blocks": Proof("optimal-counting 6 and 6.1, samplers 8"),
-    "banded": Proof("users-and-domains 1.3, square-root-counter 1 and 2"),
     "honaker": Proof("factorization-counting 8.3"),
     "epoch-tree": Proof("price-of-continual-release 9.1, parameterized-histograms 3.5"),
 }
+# Users whose ticks are apart, and nothing else.
+APART = {"banded": Proof("users-and-domains 1.3, square-root-counter 1 and 2")}
 WORKLOADS = "factorization-counting 6.10, additions 11"
 BY_AGE = {"root": Proof(WORKLOADS), "input": Proof(WORKLOADS)}
 PARTITIONS = {

@@ -32,6 +32,7 @@ from audit.bugs import (
     switches,
     thresholds,
     unknown_items,
+    user_ticks,
     value_quantiles,
     values,
 )
@@ -59,6 +60,7 @@ __all__ = [
     "switches",
     "thresholds",
     "unknown_items",
+    "user_ticks",
     "value_quantiles",
     "values",
 ]

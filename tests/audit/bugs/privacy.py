@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
 
 from audit.bugs.planting import Bug, plant, replaced
 from evertally.contract.mechanism import Mechanism
-from evertally.privacy import Change, Contribution, Cost, Ledger, Neighbours, PureDP, _promise, guarantees, neighbours
+from evertally.privacy import Change, Cost, Ledger, Neighbours, PureDP, _promise, guarantees, neighbours
 from evertally.privacy._promise import Promise
-from evertally.statistics import counts, means
+from evertally.statistics import means
 from formulas.conversions import ideal_gaussian_rho
 
 
@@ -37,20 +36,6 @@ def root_of_the_group() -> Bug:
         return Change(size * self.l1, size * self.l2_squared, size * self.linf)
 
     return replaced(Change, group=group)
-
-
-@plant("one user's event moved to another tick")
-def replaced_user_charged_once() -> Bug:
-    """user replaced at other ticks charged once (price-of-continual-release 9.5: positions that differ cost 2w)"""
-    original = neighbours.change
-
-    def change(relation: Any, contribution: Contribution, columns: int) -> Change:
-        found = original(relation, contribution, columns)
-        if contribution.unit == "user" and Neighbours.parse(relation) is Neighbours.REPLACE:
-            return Change(found.l1 // 2, found.l2_squared // 4, found.linf // 2)
-        return found
-
-    return replaced(counts, change=change)
 
 
 @plant("totals that belong to nobody")

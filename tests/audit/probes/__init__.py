@@ -22,6 +22,7 @@ from audit.probes import (
     statements,
     switches,
     system,
+    user_ticks,
     value_quantiles,
     values,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "statements",
     "switches",
     "system",
+    "user_ticks",
     "value_quantiles",
     "values",
 ]
