@@ -15,6 +15,7 @@ from multiprocessing import get_context
 from typing import Any
 
 from evertally import statistics
+from evertally.audit.audited_active import ACTIVE
 from evertally.audit.audited_applications import APPLICATIONS
 from evertally.audit.entries import Audited
 from evertally.audit.report import Progress, Report
@@ -264,6 +265,7 @@ AUDITED: tuple[Audited, ...] = (
         **_WARDS,
     ),
     *APPLICATIONS,
+    *ACTIVE,
 )
 
 
