@@ -14,6 +14,7 @@ False
 
 from audit.bugs import (
     accuracy,
+    active,
     applications,
     calibration,
     committing,
@@ -38,6 +39,7 @@ __all__ = [
     "MUTANTS",
     "Mutant",
     "accuracy",
+    "active",
     "applications",
     "calibration",
     "committing",
