@@ -134,7 +134,7 @@ MISTAKES = [
     ('file = "visits.jsonl"', 'file = "visits.xlsx"', 'file = "visits.jsonl"', ".csv"),
     ('file = "visits.jsonl"', 'file = "visits.jsonl"\nbeta = 1', "", "between 0 and 1"),
     ('file = "visits.state"', 'file = "visits.key"', 'file = "visits.state"', "different files"),
-    ('kind = "counter"', 'kind = "sum"', 'kind = "counter"', "'counter', 'histogram', 'running_mean'"),
+    ('kind = "counter"', 'kind = "summ"', 'kind = "counter"', "'counter', 'histogram', 'running_mean'"),
     ('kind = "counter"', "kind = 7", 'kind = "counter"', "'counter', 'histogram', 'running_mean'"),
     ('kind = "counter"\n', "", "[[query]]", "needs 'kind'"),
     ("share = 0.25", "share = 0", "share = 0.25", "above 0"),
@@ -592,7 +592,7 @@ def test_a_quantile_is_read_as_written(write_spec: WriteSpec) -> None:
         assert spec.queries[1].parameters["q"] == read
 
 
-ELSEWHERE = ("histogram", "running_mean", "min_sum")
+ELSEWHERE = ("histogram", "running_mean", "min_sum", "running_sum", "running_variance", "adaptive_sum")
 
 
 def test_the_documented_queries_on_column_sums_run(tmp_path: Path) -> None:

@@ -14,10 +14,12 @@ from evertally.audit.dynamic_streams import values_of
 from evertally.audit.game import Factory, FloatArray, public
 from evertally.audit.labels import as_numbers
 from evertally.audit.suite import SIZES, Effort, Step, judge_of
+from evertally.audit.values import has_epochs
+from evertally.audit.whitebox import largest_value, of_values, takes_values
 from evertally.contract.doors import by_column
 from evertally.noise import simulation
 from evertally.privacy import Guarantee
-from evertally.statistics import RunningMean, StreamingTopK
+from evertally.statistics import StreamingTopK
 from evertally.statistics.unknown import UnknownItems
 
 _TICKS = 4
@@ -56,7 +58,10 @@ def _seen(mechanism: Any, release: Any) -> FloatArray:
 
 
 def _fed(mechanism: Any, x: int) -> Any:
-    cap = mechanism._options["max_events_per_user"]
+    bounds = mechanism.contribution
+    cap = bounds.max_events_per_user_tick if bounds.separated else bounds.max_events_per_user
+    if cap is None and mechanism.takes_users:
+        return mechanism.step_events([_event(mechanism)] * x, users=["one"] * x)
     if cap is None:
         return mechanism.step_events([_event(mechanism)] * x)
     events = [_event(mechanism)] * (x * cap)
@@ -69,8 +74,10 @@ def _event(mechanism: Any) -> Any:
         return "insert", values_of(mechanism)[0], _LABEL
     if is_encoded(mechanism):
         return next(sent.record for sent in world_of(mechanism, 2).known[0] if sent is not None)
-    if isinstance(mechanism, RunningMean):
+    if of_values(mechanism) or has_epochs(mechanism):
         return mechanism.upper
+    if takes_values(mechanism):
+        return largest_value(mechanism)
     weight = mechanism._options["max_weight"]
     if isinstance(mechanism, UnknownItems):
         return {_LABEL: weight}

@@ -33,6 +33,8 @@ _TAKEN = (
     "linear",
     "path",
     "fresh",
+    "centred",
+    "independent",
     *CONSTRUCTIONS,
     *NAMES,
     *streaming.MECHANISMS,

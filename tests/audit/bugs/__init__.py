@@ -28,10 +28,13 @@ from audit.bugs import (
     partitions,
     privacy,
     processes,
+    sketches,
     statements,
     switches,
     thresholds,
     unknown_items,
+    value_quantiles,
+    values,
 )
 from audit.bugs.planting import MUTANTS, Mutant
 
@@ -53,8 +56,11 @@ __all__ = [
     "partitions",
     "privacy",
     "processes",
+    "sketches",
     "statements",
     "switches",
     "thresholds",
     "unknown_items",
+    "value_quantiles",
+    "values",
 ]

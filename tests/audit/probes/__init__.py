@@ -19,9 +19,12 @@ from audit.probes import (
     label_noise,
     one_shot,
     partitions,
+    sketches,
     statements,
     switches,
     system,
+    value_quantiles,
+    values,
 )
 from audit.probes.probing import PROBES, Detection, Family, Probe
 
@@ -43,7 +46,10 @@ __all__ = [
     "label_noise",
     "one_shot",
     "partitions",
+    "sketches",
     "statements",
     "switches",
     "system",
+    "value_quantiles",
+    "values",
 ]
