@@ -16,7 +16,7 @@ from evertally.users.active_rule import ActiveRule
 
 @plant("daily active users, all short streams")
 def shared_draw_anew() -> Bug:
-    """the shared draw of active users drawn anew at every tick (users-and-domains 10, 3: once per series and life)"""
+    """the shared draw of active users drawn anew at every tick (users-and-domains 10, bug 3: once per series and life)"""
 
     def halves(self: Any) -> Any:
         return self._source.draws(self._shared_lane, self.laws.shared, [self.tick], self.columns)[0]
@@ -26,13 +26,13 @@ def shared_draw_anew() -> Bug:
 
 @plant("daily active users, all short streams")
 def shared_draw_left_out() -> Bug:
-    """the shared draw of active users left out, with the variance of the centred plan (users-and-domains 10, 4)"""
+    """the shared draw of active users left out, with the variance of the centred plan (users-and-domains 10, bug 4)"""
     return replaced(CentredPath, _halves=lambda self: None)
 
 
 @plant("monthly active users who come and go")
 def early_expiry() -> Bug:
-    """users expire before their window is over (users-and-domains 10, 5, and trap 6: runs shorter than charged)"""
+    """users expire before their window is over (users-and-domains 10, bug 5, and trap 6: runs shorter than charged)"""
 
     def counted(self: Any, seen: Any, tick: int) -> Any:
         short = [max(1, window // 4) for window in self._windows]
@@ -43,7 +43,7 @@ def early_expiry() -> Bug:
 
 @plant("active users of one block, put away and restored")
 def recursion_lost() -> Bug:
-    """the recursion of path noise lost at restarts (users-and-domains 10, 15: K numbers are part of the snapshot)"""
+    """the recursion of path noise lost at restarts (users-and-domains 10, bug 15: K numbers are part of the snapshot)"""
     original = RecursiveProcess.recall
 
     def recall(self: Any, tick: int, memory: bytes) -> None:
@@ -54,7 +54,7 @@ def recursion_lost() -> Bug:
 
 @plant("a user who stays while a crowd comes")
 def evicted() -> Bug:
-    """the table of active users evicts the least recent ones (users-and-domains 10, 18: grows with returns)"""
+    """the table of active users evicts the least recent ones (users-and-domains 10, bug 18: grows with returns)"""
     original = ActiveRule.admit
 
     def admit(self: Any, tick: Any) -> Any:
