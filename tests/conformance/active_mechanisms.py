@@ -106,10 +106,9 @@ def _by(windows: list[int], most: int, other: str | None, **options: Any) -> Sub
 ACTIVE_MECHANISMS: tuple[Subject, ...] = (
     _active([1, 3], guarantee=ZCDP(0.5)),
     _active([2], guarantee=PureDP(1.0)),
-    _active([9], guarantee=PureDP(1.0), mechanism="tree"),
     _active([3], guarantee=ZCDP(0.5), max_active=2),
     _active([1, 4], guarantee=ApproxDP(1.0, 1e-6), neighbours="replace", runs=80),
     _active([3], None, guarantee=ZCDP(0.5), unit="user-period", period=2, runs=80),
-    _active([2], None, guarantee=PureDP(1.0), unit="event", runs=80),
+    _active([2], None, guarantee=PureDP(1.0), unit="event", mechanism="fresh", runs=80),
     _by([2], 2, "rest", guarantee=ZCDP(0.5)),
 )

@@ -13,6 +13,7 @@ import pytest
 import evertally as et
 from conformance.active_mechanisms import active_by, active_users
 from evertally.counting.runs import Presence, best_path
+from evertally.encode.owned import owned_tick
 from evertally.noise import ZeroNoise
 from evertally.users.active_noise import Question, shares
 
@@ -83,10 +84,8 @@ def odd_stream(seed: int, ticks: int) -> list[list[Any]]:
 
 def named(tick: list[Any]) -> list[str]:
     """Who is somebody: texts and whole numbers, as everywhere."""
-    from evertally.encode.users import owners
-
-    codes, names = owners(tick)
-    return [names[code] for code in codes if code >= 0]
+    known = owned_tick(tick, None, 1)
+    return [known.names[code] for code in known.codes]
 
 
 @pytest.mark.parametrize("options", [{}, {"max_active": 3}], ids=["all", "capped"])
@@ -120,6 +119,38 @@ def test_a_plain_model_by_category() -> None:
             if t % 5 == 2:
                 mechanism = et.restore(mechanism.snapshot(), key=ZeroNoise())
             assert mechanism.step_events(labels, users=users).value == truth[t]
+
+
+def test_the_silent_are_forgotten_and_come_back_as_newcomers() -> None:
+    """Memory follows the users of the longest window, and nothing that is released depends on who is forgotten."""
+    stream = [[f"u{t}-{i}" for i in range(30)] + ["now and then"] * (t % 7 == 0) for t in range(60)]
+    mechanism, truth = made([2, 5], 60), active_users([list(tick) for tick in stream], [2, 5])
+    sizes = []
+    for t, users in enumerate(stream):
+        if t % 11 == 10:
+            mechanism = et.restore(mechanism.snapshot(), key=ZeroNoise())
+        assert mechanism.step_events(users).value == truth[t]
+        sizes.append(len(mechanism._engine.rule.users))
+    assert max(sizes) < 2 * 5 * 31 + 64 + 31  # of 1800
+    capped = made([2], 60, max_active=50)
+    capped.run(stream)
+    assert len(capped._engine.rule.users) == 30 * 60 + 1  # what counted is remembered for life
+
+
+@pytest.mark.parametrize("by", [None, ["a", "b"]])
+def test_erased_users_leave_and_never_come_again(by: Any) -> None:
+    mechanism = made([3], 20, by=by)
+
+    def step(*users: str) -> list[int]:
+        events = [] if by is None else [["a"] * len(users)]
+        return list(mechanism.step_events(*(events or [None]), users=list(users)).value.values())[:1]
+
+    assert step("ann", "bob") == [2]
+    mechanism.erase(["ann", "never here"])
+    assert [step("ann"), step("ann", "never here"), step("ann")] == [[2], [2], [0]]
+    mechanism = et.restore(mechanism.snapshot(), key=ZeroNoise())
+    assert step("ann", "bob", "never here") == [1]
+    assert b"ann" not in mechanism._engine.rule.users.save()
 
 
 def test_users_do_not_interact() -> None:

@@ -50,7 +50,8 @@ class ActiveUsers(Mechanism):
 
     `step_events(users)`, or `step_events(labels, users=users)` with `by`; events without exactly one user are left out.
     Time O(users of the tick + windows + K) a tick, K <= 681 numbers of noise a window and category. Memory: a name and
-    one number for each user. Time, memory and snapshots of this object are as private as the data.
+    one number for each user of the longest window; whoever was silent for so long is forgotten, exactly (not with `by`
+    or `max_active`, which remember for life). Time, memory and snapshots of this object are as private as the data.
 
     >>> import evertally as et
     >>> active = et.ActiveUsers([1, 7, 28], guarantee=et.ZCDP(0.02), horizon=365, key=et.simulation(1))

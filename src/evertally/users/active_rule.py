@@ -13,7 +13,8 @@ import numpy as np
 
 from evertally.contract.parts import IntArray
 from evertally.encode.owned import OwnedTick
-from evertally.encode.user_table import UserTable
+from evertally.encode.texts import Texts
+from evertally.encode.user_table import Digest, UserTable
 from evertally.secret import Secret
 
 
@@ -22,6 +23,9 @@ class ActiveRule(Secret):
 
     `most`: the first so many categories of a user count (0: there are none). `active`: the first so many active ticks
     of a user count. All windows share one table.
+
+    Who was silent for the longest window is forgotten, exactly: a later path does not depend on the past. With `most`
+    or `active` nobody is, for what counted of a user is remembered for life.
 
     >>> from evertally.encode.owned import owned_tick
     >>> rule = ActiveRule([1, 3])
@@ -52,13 +56,22 @@ class ActiveRule(Secret):
         seen[t % self._longest] += np.bincount(cells, minlength=self._width)
         changes: IntArray = self._counted(seen, t) - before
         self._seen = seen
+        self._forget(t)
         return changes.ravel()
+
+    def _forget(self, tick: int) -> None:
+        """Forgets the silent, when they are as many as the active: a look at all users costs O(1) a user then."""
+        if self._most or self._active is not None or len(self.users) < 2 * int(self._seen.sum()) + 64:
+            return
+        silent = self.users.column(self._last) <= tick - self._longest
+        self.users.forget(np.flatnonzero(silent))
 
     def _places(self, tick: OwnedTick) -> tuple[IntArray, IntArray, IntArray]:
         """Who was active, in which category, and in which field the last tick of that is: each once."""
         if self._most:
             return self._by_category(tick)
         users = self.users.enter(tick.names.take(np.unique(tick.codes)))
+        users = users[~self.users.erased(users)]
         if self._active is not None:
             used = self.users.read(self._used, users)
             users, used = users[used < self._active], used[used < self._active]
@@ -73,6 +86,8 @@ class ActiveRule(Secret):
         codes, cells = codes[first], cells[first]
         present = np.unique(codes)
         users = self.users.enter(tick.names.take(present))[np.searchsorted(present, codes)]
+        left = ~self.users.erased(users)
+        users, cells = users[left], cells[left]
         held = np.stack([self.users.read(field, users) for field in range(self._most)])
         places = np.where((held == cells + 1).any(axis=0), (held == cells + 1).argmax(axis=0), -1)
         new = places < 0
@@ -95,6 +110,13 @@ class ActiveRule(Secret):
     def undo(self, tick: int) -> None:
         self.users.undo()
         self._seen = self._before
+
+    def recognise(self, digest: Digest) -> None:
+        self.users.recognise(digest)
+
+    def erase(self, names: Texts) -> None:
+        # They leave when their window is over, as if silent, and never come again (trap 7).
+        self.users.erase(names)
 
     def save(self) -> bytes:
         return self.users.save()

@@ -14,6 +14,7 @@ False
 
 from audit.bugs import (
     accuracy,
+    active,
     applications,
     calibration,
     committing,
@@ -42,6 +43,7 @@ __all__ = [
     "MUTANTS",
     "Mutant",
     "accuracy",
+    "active",
     "applications",
     "calibration",
     "committing",

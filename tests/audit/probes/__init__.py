@@ -7,6 +7,7 @@ door, not from its own idea of sensitivity: what one event, one item or one user
 
 from audit.probes import (
     accuracy,
+    active,
     applications,
     below_threshold,
     closed_forms,
@@ -34,6 +35,7 @@ __all__ = [
     "Family",
     "Probe",
     "accuracy",
+    "active",
     "applications",
     "below_threshold",
     "closed_forms",
