@@ -13,7 +13,7 @@ It depends on what is known about the mechanism:
 * Graphs, strings, stacks: the worst neighbours that a search finds, through the real door and encoder, against the
   noise of the program (`audit.applications`), games of that pair, and questions about what nobody listed.
 * Users of periods, retention, items that come and go: all streams of one unit through the real mechanism, against the
-  noise that is read off it (`audit.presence`), and games of somebody who is there, also while releases are high.
+  noise that is read off it (`audit.presence`), and games of somebody who is there while releases are high.
 * Messages of clients: every two values against the noise of the message (`audit.local_messages`).
 * Counters with a workload: the closed form of their noise and sums, both read off the program, and games of one change.
 * Mechanisms that release labels: games, the closed form of their counts, and a report of what is audited elsewhere.
@@ -336,10 +336,8 @@ def _application_steps(factory: Factory, model: Encoded, rules: _Rules) -> list[
 def _presence_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
     search = PathSearch(model)
     steps = [Step("all short streams", search.report), Step("restarts", search.whole)]
-    few = max(_FEWEST_GAMES, rules.sizes.objects // 8)
-    for name, feedback in (("there all the time", False), ("there while the last number is high", True)):
-        pair = adversaries.Scripted(name, np.array([[1]]), np.array([[0]]))
-        steps += _object_steps(search.game(feedback), [pair], few, rules)
+    pair = adversaries.Scripted("there while the last number is high", np.array([[1]]), np.array([[0]]))
+    steps += _object_steps(search.game(), [pair], max(_FEWEST_GAMES, rules.sizes.objects // 8), rules)
     return steps + _contract_steps(factory, model)
 
 
