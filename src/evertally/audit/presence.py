@@ -173,7 +173,8 @@ class PathSearch:
     @cached_property
     def noise(self) -> tuple[FloatArray, list[Any]]:
         """W (numbers of all ticks x draws), and the law of each draw."""
-        nothing, at, columns = self.streams[0], 0, []
+        nothing, at = self.streams[0], 0
+        columns: list[FloatArray] = []
         silent = self.paths[nothing]
         while True:
             key = _PlantedKey(at)

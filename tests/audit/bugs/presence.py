@@ -24,7 +24,7 @@ _ITEMS = "items that come and go, all streams of an item"
 
 @plant(_COHORTS)
 def cohort_of_the_last_event() -> Bug:
-    """a cohort chosen at the last event (users-and-domains 10.16: a user active in j periods is in j rows)"""
+    """a cohort chosen at the last event (users-and-domains 10, row 16: a user active in j periods is in j rows)"""
     admit = CohortRule.admit
 
     def moving(self: CohortRule, arrivals: Any) -> Any:
@@ -45,7 +45,7 @@ def cohorts_forgotten() -> Bug:
 
 @plant(_COHORTS)
 def one_draw_for_all_rows() -> Bug:
-    """one shared draw for all rows of a table (users-and-domains 10.25: 1.60 times the claim)"""
+    """one shared draw for all rows of a table (users-and-domains 10, row 25: 1.60 times the claim)"""
 
     def end(self: TableNoise, period: int) -> None:
         places, white = self.cells.ending(period), self.white
@@ -58,7 +58,7 @@ def one_draw_for_all_rows() -> Bug:
 
 @plant(_COHORTS)
 def a_draw_for_every_cell() -> Bug:
-    """a shared draw that every cell draws for itself (users-and-domains 10.3: it hides no level then)"""
+    """a shared draw that every cell draws for itself (users-and-domains 10, row 3: it hides no level then)"""
 
     def end(self: TableNoise, period: int) -> None:
         places, white = self.cells.ending(period), self.white
@@ -71,7 +71,7 @@ def a_draw_for_every_cell() -> Bug:
 
 @plant("a table of cohorts, users in each other's place")
 def one_row_for_two_users() -> Bug:
-    """replaced users charged 4 B_c in a table (users-and-domains 10.26: they are in two rows, twice the claim)"""
+    """replaced users charged 4 B_c in a table (users-and-domains 10, row 26: they are in two rows, twice the claim)"""
     return replaced(retention, Counted=lambda moved, group: Counted(moved if group else moved // 2, group))
 
 
@@ -129,7 +129,7 @@ def items_never_freeze() -> Bug:
 
 @plant(_ITEMS)
 def no_shared_draw_at_its_price() -> Bug:
-    """the shared draw left out, the noise of the centred plan kept (users-and-domains 10.4)"""
+    """the shared draw left out, the noise of the centred plan kept (users-and-domains 10, row 4)"""
     laws = Presences.laws
 
     def bare(self: Presences, charge: Any) -> Any:
