@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from conformance.active_mechanisms import ACTIVE_MECHANISMS
 from conformance.column_mechanisms import COLUMN_MECHANISMS
 from conformance.dynamic_constructions import DYNAMIC_CONSTRUCTIONS
 from conformance.dynamic_mechanisms import DYNAMIC_MECHANISMS, RUNS_OF_BOUNDS
@@ -158,5 +159,6 @@ MECHANISMS: tuple[Subject, ...] = (
     *LINEAR_GRAPH_MECHANISMS,
     *NONLINEAR_MECHANISMS,
     *STRING_MECHANISMS,
+    *ACTIVE_MECHANISMS,
     *PERIOD_MECHANISMS,
 )

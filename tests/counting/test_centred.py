@@ -178,7 +178,7 @@ def test_what_is_paid_for(guarantee, window: int) -> None:
 
 def test_no_shared_draw_where_it_is_not_proved() -> None:
     charge, year = et.ZCDP(Fraction(1, 2)), Presence.windows(365, 7)
-    replaced = active_laws(charge, year, replaced=True)
+    replaced = active_laws(charge, year, relation="replace")
     assert replaced.shared is None
     assert isinstance(replaced.fresh, DiscreteGaussian)
     assert 4 * centred(replaced.factor, year) / (2 * replaced.fresh.sigma_squared) <= Fraction(1, 2)
@@ -189,11 +189,23 @@ def test_no_shared_draw_where_it_is_not_proved() -> None:
     assert active_laws(charge, Presence.block(7, 28, None)).shared is None
     assert active_laws(charge, Presence.windows(365, 7, active=2)).shared is None  # two runs cost less than the centre
     for pure in (
-        active_laws(et.PureDP(1), year, replaced=True),
+        active_laws(et.PureDP(1), year, relation="replace"),
         active_laws(et.PureDP(1), year, centre=False, times=2),
         active_laws(et.PureDP(1), Presence.windows(365, 7, active=2)),
     ):
         assert pure.shared is None
+
+
+@pytest.mark.parametrize("window", [1, 7])
+def test_replaced_users_of_two_categories_have_no_common_centre(window: int) -> None:
+    """Old and new user in two series: 2 B_u at most, which is more than 4 B_c."""
+    year = Presence.windows(365, window)
+    laws = active_laws(et.ZCDP(Fraction(1, 2)), year, relation="replace", centre=False)
+    assert isinstance(laws.fresh, DiscreteGaussian)
+    assert 2 * uncentred(laws.factor, year) / (2 * laws.fresh.sigma_squared) <= Fraction(1, 2)
+    pure = active_laws(et.PureDP(1), year, relation="replace", centre=False)
+    assert isinstance(pure.fresh, DiscreteLaplace)
+    assert Fraction(2 * 365 * pure.factor.r[0]) / pure.fresh.scale <= 1
 
 
 def process_of(columns: int = 2, seed: int = 5, lane: str = "path") -> CentredPath:

@@ -15,6 +15,7 @@ from multiprocessing import get_context
 from typing import Any
 
 from evertally import statistics
+from evertally.audit.audited_active import ACTIVE
 from evertally.audit.audited_applications import APPLICATIONS
 from evertally.audit.audited_presence import PRESENCE
 from evertally.audit.entries import Audited
@@ -265,6 +266,7 @@ AUDITED: tuple[Audited, ...] = (
         **_WARDS,
     ),
     *APPLICATIONS,
+    *ACTIVE,
     *PRESENCE,
 )
 

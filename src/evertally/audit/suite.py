@@ -12,6 +12,8 @@ It depends on what is known about the mechanism:
   (`audit.dynamic`), and games of a pair that shows much.
 * Graphs, strings, stacks: the worst neighbours that a search finds, through the real door and encoder, against the
   noise of the program (`audit.applications`), games of that pair, and questions about what nobody listed.
+* Active users: all streams of one user through the real mechanism and its restarts, against the noise that is read off
+  it (`audit.active`), and games of somebody who is there, also while releases are high.
 * Users of periods, retention, items that come and go: all streams of one unit through the real mechanism, against the
   noise that is read off it (`audit.presence`), and games of somebody who is there while releases are high.
 * Messages of clients: every two values against the noise of the message (`audit.local_messages`).
@@ -35,6 +37,7 @@ import numpy as np
 
 from evertally.applications.encoded import Encoded
 from evertally.audit import adversaries, attacks, questions, whitebox
+from evertally.audit.active import ActiveSearch, is_active
 from evertally.audit.application_games import WorstNeighbours
 from evertally.audit.applications import Search, is_encoded, world_of
 from evertally.audit.columns import close_pair_of, column_audits, counters_behind, replicas, worker_of
@@ -67,6 +70,7 @@ from evertally.statistics import Counter, RunningMean
 from evertally.statistics.column_options import Guessing, is_question
 from evertally.statistics.dynamic_options import Dynamic
 from evertally.statistics.linear_options import Linear, is_linear
+from evertally.users.active import ActiveUsers
 
 Effort = Literal["short", "long"]
 Attacks = list[tuple[str, Callable[[], attacks.Finding]]]
@@ -179,6 +183,8 @@ def plan(
         return _dynamic_steps(factory, model, rules)
     if is_encoded(model):
         return _application_steps(factory, model, rules)
+    if is_active(model):
+        return _active_steps(model, rules)
     if is_presence(model):
         return _presence_steps(factory, model, rules)
     if is_local(model):
@@ -331,6 +337,18 @@ def _application_steps(factory: Factory, model: Encoded, rules: _Rules) -> list[
     if questions.finds_words(model):
         steps += _as_steps(model, [("found", lambda: questions.found_attack(again(search.model)))])
     return steps + _contract_steps(factory, model)
+
+
+def _active_steps(model: ActiveUsers, rules: _Rules) -> list[Step]:
+    search = ActiveSearch(model)
+    steps = [Step("all short streams", search.report), Step("restarts", search.whole), Step("crowd", search.returning)]
+    if model.unit == "user" and not isinstance(model.charge, PureDP):
+        steps.append(Step("comes and goes", search.habits))
+    few = max(_FEWEST_GAMES, rules.sizes.objects // 16)
+    for name, feedback in (("there all the time", False), ("there while the last number is high", True)):
+        pair = adversaries.Scripted(name, np.array([[1]]), np.array([[0]]))
+        steps += _object_steps(search.game(feedback), [pair], few, rules)
+    return steps
 
 
 def _presence_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Literal
 
 import numpy as np
 
@@ -150,25 +151,30 @@ def joined(fresh: IntArray, shared: IntArray | int, unit: int = UNIT) -> IntArra
 
 
 def active_laws(
-    charge: Budget, presence: Presence, *, replaced: bool = False, centre: bool = True, times: int = 1
+    charge: Budget,
+    presence: Presence,
+    *,
+    relation: Literal["add_remove", "replace"] = "add_remove",
+    centre: bool = True,
+    times: int = 1,
 ) -> PathLaws:
     """The laws that hide one unit with the paths of `presence`, the better of centred and not.
 
-    `centre=False` where a shared draw is not allowed; `times`: how many such paths a unit may have, in series that have
-    no shared draw. Replaced units: 4 B, without a shared draw (triangle inequality around the common centre).
+    `centre=False` where a unit is in some of several series, and a shared draw is not allowed; `times`: how many such
+    paths a unit may have there. Replaced units: 4 B, without a shared draw (triangle inequality around the common
+    centre).
     """
-    T = presence.horizon
+    T, replaced = presence.horizon, relation == "replace"
     if isinstance(charge, PureDP):
         return _pure(charge, presence, replaced, centre and times == 1, times)
     assert isinstance(charge, ZCDP)
     plain = best_path(presence, False)
+    centre = centre and T is not None and times == 1
     if replaced:
-        best = min(
-            [plain, *([best_path(presence, True)] if T is not None and times == 1 else [])],
-            key=lambda path: path.deviation,
-        )
-        return plain_laws(charge, best, 4 * times)
-    if T is None or not centre or times > 1:
+        # Two units in the *same* series have a common centre; in two series they have none.
+        both = [plain, best_path(presence, True)] if centre else [plain]
+        return plain_laws(charge, min(both, key=lambda path: path.deviation), 4 * times)
+    if not centre:
         return plain_laws(charge, plain, times)
     around = best_path(presence, True)
     return centred_laws(charge, around) if around.deviation + 0.5 < plain.deviation else plain_laws(charge, plain)
@@ -178,9 +184,9 @@ def _pure(charge: PureDP, presence: Presence, replaced: bool, centre: bool, time
     """Independent Laplace noise: all ticks around the centre, or as many ones as a path has."""
     T, most = presence.horizon, presence.most
     ones = min(x for x in (T, most) if x is not None)
-    if replaced:  # |y - y'| <= |y| + |y'|; of two paths that share T ticks, T
+    if replaced:  # |y - y'| <= |y| + |y'|; of two paths in the same series T at most
         both = 2 * times * ones
-        return white_laws(charge, both if T is None or times > 1 else min(T, both), centre=False)
+        return white_laws(charge, min(T, both) if T is not None and centre else both, centre=False)
     plain = white_laws(charge, ones, centre=False, times=times)
     if T is None or not centre:
         return plain

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 
 from evertally.errors import ConfigurationError
+from evertally.kinds.active import KINDS as ACTIVE
 from evertally.kinds.column_sums import KINDS as COLUMN_SUMS
 from evertally.kinds.counts import KINDS as COUNTS
 from evertally.kinds.dynamic import KINDS as DYNAMIC
@@ -16,7 +17,17 @@ from evertally.kinds.query_table import Query
 from evertally.kinds.retention import KINDS as RETENTION
 from evertally.kinds.strings import KINDS as STRINGS
 
-OURS: tuple[Kind, ...] = (*COUNTS, *MEANS, *COLUMN_SUMS, *FOUND_ITEMS, *DYNAMIC, *GRAPHS, *STRINGS, *RETENTION)
+OURS: tuple[Kind, ...] = (
+    *COUNTS,
+    *MEANS,
+    *COLUMN_SUMS,
+    *FOUND_ITEMS,
+    *DYNAMIC,
+    *GRAPHS,
+    *STRINGS,
+    *ACTIVE,
+    *RETENTION,
+)
 
 PACKAGES = "evertally.kinds"  # the entry points of packages that bring kinds
 _known: dict[str, Kind] = {spelling: kind for kind in OURS for spelling in kind.spellings}

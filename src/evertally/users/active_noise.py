@@ -20,6 +20,7 @@ from evertally.privacy import ZCDP, Change, Guarantee, Neighbours, PureDP
 from evertally.ranking import Ranking, Way
 
 PATH, FRESH = "path", "fresh"
+_PURE = tuple(name for name in OURS if PROCESSES[name].pure)  # of comings and goings, added up
 
 
 @dataclass(frozen=True)
@@ -67,14 +68,14 @@ class Noise:
 
 def choose_noise(guarantee: Guarantee, asked: Question, mechanism: str) -> Noise:
     """The noise of least standard deviation, or the one that was named."""
-    names = {PATH, FRESH, *OURS}
+    names = {PATH, FRESH, *_PURE}
     if mechanism != "auto" and mechanism not in names:
         raise ConfigurationError(f'there is no mechanism {mechanism!r} here; "auto", "{PATH}" and "{FRESH}" are')
     charges = budgets(guarantee)
     ways = Ranking(
         _way(name, charge, asked)
         for charge in charges
-        for name in ([PATH] if isinstance(charge, ZCDP) else [FRESH, *OURS])
+        for name in ([PATH] if isinstance(charge, ZCDP) else [FRESH, *_PURE])
         if mechanism in ("auto", name)
     )
     if not len(ways):
@@ -141,7 +142,7 @@ def _part(charge: Budget, window: int, asked: Question, source: Source) -> Centr
     laws = active_laws(
         charge,
         asked.presence(window),
-        replaced=asked.relation is Neighbours.REPLACE,
+        relation="replace" if asked.relation is Neighbours.REPLACE else "add_remove",
         centre=not asked.most and asked.unit == "user",
         times=max(1, asked.most),
     )
