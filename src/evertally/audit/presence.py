@@ -42,6 +42,12 @@ def is_presence(model: Any) -> TypeGuard[PeriodUsers | PresentItems | Retention]
     return isinstance(model, _AUDITED)
 
 
+def numbers_of(mechanism: Any) -> FloatArray:
+    """What was released last, as many numbers at every tick; a table of cohorts has a place for each cell."""
+    row: FloatArray = mechanism._kept.played.recent[-1].astype(np.float64)
+    return row
+
+
 def small_copy(model: Any, **changed: Any) -> Any:
     """The same configuration, so small that all streams of one unit can be tried."""
     if isinstance(model, PresentItems):
@@ -119,8 +125,7 @@ class PathSearch:
             mechanism.step([("insert", None, "other")] * (tick == 1) + ([] if does is None else [(does, None, who)]))
         else:
             mechanism.step_events(["other"] * (tick % 2) + [who] * (2 if does else 0))
-        row: FloatArray = mechanism._kept.played.recent[-1].astype(np.float64)
-        return row
+        return numbers_of(mechanism)
 
     def played(self, stream: Stream, key: NoiseKey, restart: int = 0) -> FloatArray:
         """The numbers of all ticks: (ticks, numbers), by a mechanism that is restored before a tick."""
