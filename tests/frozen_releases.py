@@ -31,7 +31,7 @@ PURE, CONCENTRATED, APPROXIMATE = et.PureDP(20.0), et.ZCDP(20.0), et.ApproxDP(20
 def plain(value: Any) -> Any:
     """A released value as JSON; floats as the bits that they are."""
     if isinstance(value, dict):
-        return {label: plain(number) for label, number in value.items()}
+        return {str(label): plain(number) for label, number in value.items()}
     if isinstance(value, np.ndarray | list | tuple):
         return [plain(entry) for entry in value]
     if isinstance(value, float):

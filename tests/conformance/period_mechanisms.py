@@ -70,7 +70,6 @@ def _subject(name: str, make: Any, truth: Any, **more: Any) -> Subject:
         truth=truth,
         garbage=GARBAGE,
         wrong_calls=_WRONG,
-        independent_numbers=False,  # before the first period is over there is no noise
         **given | more,
     )
 
@@ -82,6 +81,8 @@ def _periods(guarantee: Guarantee, period: int, **options: Any) -> Subject:
         f"PeriodUsers({guarantee!r}, {period}, {options})",
         lambda key: PeriodUsers(period=period, guarantee=guarantee, key=key, **given),
         lambda inputs: of_periods(inputs, period, so_far, most),
+        independent_numbers=so_far or period == 1,  # before the first period is over there is no noise
+        runs=200 if so_far else 60,
     )
 
 
@@ -98,6 +99,7 @@ def _retention(guarantee: Guarantee, period: int, ages: int, **options: Any) -> 
         lambda key: Retention(period=period, ages=ages, guarantee=guarantee, horizon=_TICKS, key=key, **options),
         lambda inputs: cohorts(inputs, period, ages),
         error=error,
+        independent_numbers=False,  # those of a row share a draw
         shape=lambda tick: list(range(1, tick // period + 1)),
     )
 

@@ -9,6 +9,8 @@ import pytest
 from kind_runs import by_hand, hour, values, written
 from visit_stream import save
 
+import evertally as et
+from evertally.audit.together import Together
 from evertally.errors import ConfigurationError
 from evertally.runtime import certificate, plain_words, plan, run
 
@@ -52,6 +54,16 @@ def test_what_a_plan_and_a_certificate_say(tmp_path: Path) -> None:
     assert "every period counts once" in plain_words(spec)
     filed = {query["name"]: query for query in certificate(spec)["queries"]}
     assert "users-and-domains" in str(filed["returning"]["proved_in"])
+
+
+def test_all_queries_of_a_stream_are_audited_together() -> None:
+    stream = et.Stream("visits", guarantee=et.ZCDP(0.5), horizon=4, key=et.simulation(1), unit="user")
+    table = stream.add(et.Retention, share=0.5, period=2, ages=2)
+    today = stream.add(et.PeriodUsers, share=0.5, period=2, so_far=True)
+    both = Together({"table": table, "today": today}, stream.guarantee, stream.horizon)
+    assert {both.step(n).shape for n in (1, 0, 2)} == {(1 + 3 + 1,)}
+    items = et.PresentItems(guarantee=et.ZCDP(0.5), horizon=4, key=et.simulation(1))
+    assert Together({"items": items}, items.guarantee, 4).step(2).shape == (1,)
 
 
 SEATS = {"name": "seats", "kind": "present", "action": "what", "id": "seat", "max_flips": 2}

@@ -52,6 +52,7 @@ REST = queries_text(
 _UPDATES = {"action": "ward", "insert": "north", "delete": "south", "id": "patient", "protects": "event"}
 PRESENT = queries_text(
     {"name": "inside", "kind": "dynamic_count", "share": 0.01, **_UPDATES, "lifetimes": 9},
+    {"name": "inside-again", "kind": "present_items", "share": 0.01, **_UPDATES},
     {
         "name": "inside-by-minutes",
         "kind": "dynamic_histogram",

@@ -132,6 +132,22 @@ def test_pure_budgets_take_the_better_way() -> None:
     assert made(ages=5, guarantee=ApproxDP(1.0, 1e-6)).charge != ApproxDP(1.0, 1e-6)
 
 
+def test_noise_has_the_law_that_is_stated() -> None:
+    """Variance of a cell, and of the difference of two cells of a row, which does not carry what they share."""
+    made_of = made(1, 4, 1500, guarantee=ZCDP(0.02), mechanism="centred", key=et.simulation(11))
+    (table,) = made_of.run([[]] * 1500, at=[1500])
+    rows = np.array([row for row in table.values() if len(row) == 4], dtype=np.float64)
+    assert rows.shape == (1497, 4)
+    stated = made_of.stddev(1500)
+    assert stated is not None
+    # 1497 rows of four cells: a mean of squares is off by less than six times sqrt(2/1497).
+    assert np.mean(rows**2) == pytest.approx(stated**2, rel=6 * math.sqrt(2 / 1497))
+    white = made_of._engine.inner.noise.white  # type: ignore[attr-defined]
+    own = 2 * (white.own.stddev() / white.unit) ** 2
+    assert np.mean((rows[:, 0] - rows[:, 1]) ** 2) == pytest.approx(own, rel=6 * math.sqrt(2 / 1497) + 1 / (6 * own))
+    assert abs(np.mean(rows)) < 6 * stated / math.sqrt(1497)  # halves are rounded up, and it does not show
+
+
 def test_one_user_is_in_one_row_and_the_table_never_forgets() -> None:
     """All streams of one user, T = 6, period 1: at most A cells, all of one row, each moved by 1 (trap 16)."""
     cells = Cells(1, 6, 3)

@@ -32,22 +32,18 @@ def _made(kind: Any, guarantee: Guarantee, horizon: int | None, section: str, wh
 
 PRESENCE: tuple[Audited, ...] = (
     _made(PeriodUsers, CONCENTRATED, 365, _PERIODS, _CENTRED, period=1),
-    _made(PeriodUsers, CONCENTRATED, 8760, _PERIODS, period=24, max_active_periods=12),
     _made(PeriodUsers, PURE, None, _PERIODS, period=7, max_active_periods=3),
     _made(PeriodUsers, PURE, 364, _PERIODS, _CENTRED, period=7),
     _made(PeriodUsers, APPROXIMATE, 364, _PERIODS, period=7, neighbours="replace"),
     _made(PeriodUsers, CONCENTRATED, 8760, _PERIODS, _CENTRED, period=24, so_far=True),
     _made(PeriodUsers, PURE, 8760, _PERIODS, period=24, so_far=True, max_active_periods=2, neighbours="replace"),
-    _made(PeriodUsers, CONCENTRATED, 8760, _PERIODS, _TWO, period=24, so_far=True, neighbours="replace"),
     _made(Retention, CONCENTRATED, 364, _TABLE, _CENTRED, period=7, ages=12),
     _made(Retention, CONCENTRATED, 364, _TABLE, period=7, ages=12, neighbours="replace"),
     _made(Retention, PURE, 364, _TABLE, period=7, ages=2),
-    _made(Retention, PURE, 364, _TABLE, _CENTRED, period=7, ages=12),
     _made(Retention, APPROXIMATE, 364, _TABLE, period=7, ages=2, neighbours="replace"),
     _made(PresentItems, CONCENTRATED, 4096, _ITEMS, _RUNS, max_flips=8),
     _made(PresentItems, CONCENTRATED, 365, _ITEMS, _CENTRED, semantics="copies"),
     _made(PresentItems, CONCENTRATED, 365, _ITEMS, _TWO, max_flips=4, neighbours="replace"),
     _made(PresentItems, CONCENTRATED, 365, _ITEMS, _RUNS, protects="event"),
     _made(PresentItems, PURE, 365, _ITEMS, _BLOCKS, max_flips=2),
-    _made(PresentItems, PURE, 8, _ITEMS, _CENTRED),
 )

@@ -1,7 +1,7 @@
 """Audits of what one unit is in or not: users of periods, retention tables, items that come and go.
 
 On a small copy of the configuration *all* streams of one unit are played without noise, through the real mechanism,
-put away and restored between ticks; what its releases differ by from those without the unit (from those with another
+put away and restored at some tick; what its releases differ by from those without the unit (from those with another
 one in its place) is held against the noise of the program. Its matrix is read by impulses, one draw after the other,
 through the mechanism as well: a draw that several numbers share shows in all of them. Numbers that are shown again must
 carry the very noise of the first time. What a statistic is charged is never asked. users-and-domains 2.4, 2.5, 10.
@@ -40,6 +40,12 @@ _AUDITED = (PeriodUsers, PresentItems, Retention)
 def is_presence(model: Any) -> TypeGuard[PeriodUsers | PresentItems | Retention]:
     """Whether these audits are for the mechanism."""
     return isinstance(model, _AUDITED)
+
+
+def numbers_of(mechanism: Any) -> FloatArray:
+    """What was released last, as many numbers at every tick; a table of cohorts has a place for each cell."""
+    row: FloatArray = mechanism._kept.played.recent[-1].astype(np.float64)
+    return row
 
 
 def small_copy(model: Any, **changed: Any) -> Any:
@@ -101,8 +107,10 @@ class PathSearch:
     (1.0, '001111 against nothing')
     """
 
-    def __init__(self, model: Any) -> None:
-        self.model = small_copy(model)
+    def __init__(self, model: Any, some: Sequence[Stream] | None = None) -> None:
+        """With `some`, these streams and nothing (which must be the first) are tried, on the model itself."""
+        self.model = small_copy(model) if some is None else model
+        self._some = some
         self.ticks = self.model.horizon or 6
 
     # -- playing -------------------------------------------------------------------------------------------------------
@@ -117,14 +125,13 @@ class PathSearch:
             mechanism.step([("insert", None, "other")] * (tick == 1) + ([] if does is None else [(does, None, who)]))
         else:
             mechanism.step_events(["other"] * (tick % 2) + [who] * (2 if does else 0))
-        row: FloatArray = mechanism._kept.played.recent[-1].astype(np.float64)
-        return row
+        return numbers_of(mechanism)
 
-    def played(self, stream: Stream, key: NoiseKey, restarts: bool = False) -> FloatArray:
-        """The numbers of all ticks: (ticks, numbers)."""
+    def played(self, stream: Stream, key: NoiseKey, restart: int = 0) -> FloatArray:
+        """The numbers of all ticks: (ticks, numbers), by a mechanism that is restored before a tick."""
         mechanism, rows = self._made(key), []
         for tick, does in enumerate(stream, start=1):
-            if restarts:
+            if tick == restart:
                 mechanism = restore(mechanism.snapshot(), key=key)
             rows.append(self.step(mechanism, tick, does))
         return np.array(rows)
@@ -132,13 +139,18 @@ class PathSearch:
     @cached_property
     def streams(self) -> list[Stream]:
         """Everything that a unit can do, nothing first."""
+        if self._some is not None:
+            return list(self._some)
         acts = (None, "insert", "delete") if isinstance(self.model, PresentItems) else (0, 1)
         return list(product(acts, repeat=self.ticks))
 
     @cached_property
     def paths(self) -> dict[Stream, FloatArray]:
-        """Releases without noise of each stream, by a mechanism that is restored before every tick."""
-        return {stream: self.played(stream, ZeroNoise(), restarts=True).ravel() for stream in self.streams}
+        """Releases without noise of each stream, restored before one tick or another."""
+        return {
+            stream: self.played(stream, ZeroNoise(), 2 + number % max(1, self.ticks - 1)).ravel()
+            for number, stream in enumerate(self.streams)
+        }
 
     def differences(self) -> dict[bytes, tuple[FloatArray, str]]:
         """What neighbours differ by, each with two that do."""
@@ -166,8 +178,8 @@ class PathSearch:
     @cached_property
     def noise(self) -> tuple[FloatArray, list[Any]]:
         """W (numbers of all ticks x draws), and the law of each draw."""
-        columns: list[Any] = []
         nothing, at = self.streams[0], 0
+        columns: list[FloatArray] = []
         silent = self.paths[nothing]
         while True:
             key = _PlantedKey(at)
@@ -215,17 +227,17 @@ class PathSearch:
 
     def whole(self) -> Report:
         """Whether a mechanism that is never put away releases the same."""
-        some = self.streams[:: max(1, len(self.streams) // 30)]
+        some = self.streams[:: max(1, len(self.streams) // 12)]
         same = all(np.array_equal(self.played(stream, ZeroNoise()).ravel(), self.paths[stream]) for stream in some)
         return Report.attack(self.model, "restarts", not same, "restored or not, it releases the same without noise")
 
-    def game(self, feedback: bool) -> Factory:
-        """The game with somebody who is there all the time, or while the last number was high, against nobody, at a
-        promise so weak that few games show it."""
+    def game(self) -> Factory:
+        """The game with somebody who is there while the last number was high, against nobody, at a promise so weak that
+        few games show it."""
         weak = small_copy(self.model, guarantee=loud(self.model.guarantee))
 
         def factory(key: NoiseKey) -> Any:
-            return _ThereOrNot(self, self._made(key, weak), feedback)
+            return _ThereOrNot(self, self._made(key, weak))
 
         return factory
 
@@ -235,8 +247,8 @@ class _ThereOrNot:
 
     columns = 1
 
-    def __init__(self, search: PathSearch, mechanism: Any, feedback: bool) -> None:
-        self._mechanism, self._feedback = mechanism, feedback
+    def __init__(self, search: PathSearch, mechanism: Any) -> None:
+        self._mechanism = mechanism
         self._step: Callable[..., FloatArray] = search.step
         self._there, self._high = False, True
         self.guarantee, self.charge = mechanism.guarantee, mechanism.charge
@@ -246,8 +258,9 @@ class _ThereOrNot:
     def step(self, row: int) -> FloatArray:
         tick = self._mechanism.tick + 1
         self._there = bool(row) if tick == 1 else self._there
-        acts = self._high or not self._feedback
-        does: Any = acts if not isinstance(self._mechanism, PresentItems) else "insert" if acts else "delete"
+        does: Any = self._high
+        if isinstance(self._mechanism, PresentItems):
+            does = "insert" if self._high else "delete"
         if not self._there:
             does = None
         released = self._step(self._mechanism, tick, does)

@@ -13,6 +13,7 @@ from evertally.audit.dynamic import is_dynamic
 from evertally.audit.dynamic_streams import values_of
 from evertally.audit.game import Factory, FloatArray, public
 from evertally.audit.labels import as_numbers
+from evertally.audit.presence import is_presence, numbers_of
 from evertally.audit.suite import SIZES, Effort, Step, judge_of
 from evertally.audit.values import has_epochs
 from evertally.audit.whitebox import largest_value, of_values, takes_values
@@ -54,12 +55,14 @@ def _seen(mechanism: Any, release: Any) -> FloatArray:
         return as_numbers(release.value, [_LABEL])
     if isinstance(mechanism, StreamingTopK):
         return as_numbers(release.value, mechanism.labels)
-    return public(release)
+    return numbers_of(mechanism) if is_presence(mechanism) else public(release)
 
 
 def _fed(mechanism: Any, x: int) -> Any:
     bounds = mechanism.contribution
     cap = bounds.max_events_per_user_tick if bounds.separated else bounds.max_events_per_user
+    if is_presence(mechanism):
+        return mechanism.step_events([_LABEL] * x)  # a user's events, or insertions of one item
     if cap is None and mechanism.takes_users:
         return mechanism.step_events([_event(mechanism)] * x, users=["one"] * x)
     if cap is None:

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from evertally.counting.centred import CentredPath, PathLaws, active_laws
+from evertally.counting.centred import CentredPath, PathLaws, active_laws, plain_laws, white_laws
 from evertally.counting.choose import Choice, budgets, build, rank
 from evertally.counting.process import Budget, NoiseProcess, path_bound
 from evertally.counting.processes import PROCESSES, Setting
-from evertally.counting.runs import Presence
+from evertally.counting.runs import PathCost, Presence, best_path
 from evertally.errors import ConfigurationError
 from evertally.noise import Source, ZeroNoise
 from evertally.privacy import Change, Guarantee, PureDP
@@ -82,9 +82,13 @@ class Presences:
         """Those of the path process."""
         if self.single:
             return active_laws(charge, Presence(self.horizon, 1), centre=False)
-        flips = self.horizon if self.flips is None else self.flips
-        presence = Presence.flips(self.horizon, flips)
-        return active_laws(charge, presence, relation="replace" if self.replaced else "add_remove")
+        presence = Presence.flips(self.horizon, self.horizon if self.flips is None else self.flips)
+        if not self.replaced:
+            return active_laws(charge, presence)
+        if isinstance(charge, PureDP):
+            return white_laws(charge, self.horizon, centre=False)  # two paths of one series differ by 1 at every tick
+        # 1.5: 4 B_c without a shared draw; 4 B_u by the triangle inequality.
+        return plain_laws(charge, min((best_path(presence, c) for c in (False, True)), key=_deviation), 4)
 
     def process(self, name: str, charge: Any) -> Callable[[Source], NoiseProcess]:
         """What makes the noise of a way."""
@@ -93,3 +97,7 @@ class Presences:
             return lambda source: CentredPath(laws, horizon=horizon, columns=1, source=source)
         setting = self._setting
         return lambda source: build(Choice(name, charge), setting, source)
+
+
+def _deviation(path: PathCost) -> float:
+    return path.deviation
