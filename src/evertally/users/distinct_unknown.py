@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -110,6 +110,8 @@ class UnknownDistinctUsers(ItemFinder):
 
     unit: Any = option('What is protected: everything of one "user".', default="user")
     max_categories: int = option("How many items of a user count at most: the first ones.", default=1)
+
+    named_ways: ClassVar[tuple[str, ...]] = ("tree",)
 
     @classmethod
     def user_rule(cls, options: Mapping[str, Any]) -> str:

@@ -18,7 +18,7 @@ _offered = FirstPairs.offered
 
 @plant("users who come back after a restart")
 def forgotten_at_restart() -> Bug:
-    """the set of users is lost at a restart (users-and-domains 10, 1: a user counts twice)"""
+    """the set of users is lost at a restart (users-and-domains 10: bug 1, a user counts twice)"""
 
     def load(self: FirstSeen, tick: int, data: bytes) -> None:
         self.users = UserTable(fields=0)
@@ -28,7 +28,7 @@ def forgotten_at_restart() -> Bug:
 
 @plant("users who share a bit")
 def bits_as_names() -> Bug:
-    """a map of bits charged as a table of names (users-and-domains 10, 2: a bit-mate takes the user's place)"""
+    """a map of bits charged as a table of names (users-and-domains 10: bug 2, a bit-mate takes the user's place)"""
     return replaced(distinct, moved_by=lambda *step, full=False, **options: moved_by(*step, **options))
 
 
@@ -40,7 +40,7 @@ def events_as_users() -> Bug:
 
 @plant("users in a category")
 def labels_without_users() -> Bug:
-    """pairs deduplicated by their label alone (users-and-domains 10, 14: two users, one label)"""
+    """pairs deduplicated by their label alone (users-and-domains 10: bug 14, two users, one label)"""
 
     def offered(self: FirstPairs, names: Texts, codes: Any, cells: Any) -> Any:
         return _offered(self, Texts.of(["everybody"]), np.zeros_like(codes), cells)
@@ -50,7 +50,7 @@ def labels_without_users() -> Bug:
 
 @plant("users in undeclared categories")
 def labels_before_columns() -> Bug:
-    """labels deduplicated before they become columns (users-and-domains 10, 22: a user with m undeclared labels)"""
+    """labels deduplicated before they become columns (users-and-domains 10: bug 22, a user with m undeclared labels)"""
 
     def reader(labels: Any, other: bool) -> Any:
         numbers: dict[Any, int] = {label: i for i, label in enumerate(labels[:-1])}
