@@ -17,7 +17,8 @@ from evertally.encode.texts import Texts
 from evertally.encode.user_table import UserTable
 from evertally.secret import Secret
 
-Hash = Digest = Callable[[bytes], bytes]
+Hash = Callable[[bytes], bytes]
+Digest = Callable[[bytes], bytes]
 
 _USED_UP = 2**62  # in the place of a cell: no cell is as large
 
