@@ -237,6 +237,9 @@ def test_golden_factors() -> None:
             for t in range(1, ticks, max(1, ticks // 400))
         ]
         assert max(swaps) / S_T == pytest.approx(golden, rel=0.01)
+        if ticks == 365:  # planted bugs 1 and 24: a user who counts at ticks 1 and 2
+            twice = S_T + norms[ticks - 2] + 2 * float(g[1:] @ g[:-1])
+            assert twice / S_T == pytest.approx(3.57, rel=0.01)
 
 
 def test_processes_get_what_is_proved_of_them() -> None:

@@ -43,6 +43,12 @@ class Bitmap(Secret):
         np.bitwise_or.at(self._map, new >> 3, _masks(new))
         return np.array([new.size], dtype=np.int64)
 
+    def recognise(self, digest: Hash) -> None:
+        """There are no names here, and hence none to be recognised."""
+
+    def erase(self, names: Texts) -> None:
+        """Nothing here names anybody. A bit stays, so that its users are not counted again."""
+
     def begin(self, tick: int) -> None:
         self._log = []
 

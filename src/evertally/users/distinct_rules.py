@@ -18,6 +18,9 @@ from evertally.encode.user_table import UserTable
 from evertally.secret import Secret
 
 Hash = Callable[[bytes], bytes]
+Digest = Callable[[bytes], bytes]
+
+_USED_UP = 2**62  # in the place of a cell: no cell is as large
 
 
 def keyed_numbers(names: Texts, order: Hash, purpose: bytes) -> NDArray[np.uint64]:
@@ -54,6 +57,13 @@ class FirstSeen(Secret):
         self.users.enter(names)
         # 1-Lipschitz, hence free; it keeps the sums far from the end of int64.
         return np.array([min(len(self.users) - before, self._limit)], dtype=np.int64)
+
+    def recognise(self, digest: Digest) -> None:
+        self.users.recognise(digest)
+
+    def erase(self, names: Texts) -> None:
+        """The count stays, and nobody of them counts again: whoever is found in the table is not new."""
+        self.users.erase(names)
 
     def begin(self, tick: int) -> None:
         self.users.begin()
@@ -100,6 +110,13 @@ class FirstPairs(Secret):
             at = fields == field
             self.users.write(field, users[at], cells[at] + 1)
 
+    def erase(self, names: Texts) -> None:
+        """What counted stays. The room of these users is used up, whether they were here or not."""
+        users = np.unique(self.users.erase(names))
+        for field in range(self._most):
+            held = self.users.read(field, users)
+            self.users.write(field, users, np.where(held > 0, held, _USED_UP))
+
 
 class FirstCategories(Secret):
     """The first `most` columns of each user count, each once. The row of a tick: new users of each column."""
@@ -111,6 +128,12 @@ class FirstCategories(Secret):
         users, cells, fields = self.pairs.offered(tick.names, tick.codes, tick.cells[:, 0])
         self.pairs.write(users, cells, fields)
         return np.minimum(np.bincount(cells, minlength=self._width), self._limit)
+
+    def recognise(self, digest: Digest) -> None:
+        self.pairs.users.recognise(digest)
+
+    def erase(self, names: Texts) -> None:
+        self.pairs.erase(names)
 
     def begin(self, tick: int) -> None:
         self.pairs.users.begin()

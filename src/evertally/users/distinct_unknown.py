@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from evertally.contract.in_place import InPlace
 from evertally.contract.options import option, statistic
 from evertally.contract.parts import Blueprint
 from evertally.encode import ItemTotals
+from evertally.encode.texts import Texts
 from evertally.encode.user_table import UserTable
 from evertally.errors import ConfigurationError, StateError
 from evertally.integers import whole
@@ -21,7 +22,7 @@ from evertally.secret import Secret
 from evertally.selection.found import Found, FoundItems
 from evertally.selection.item_engine import charge_of
 from evertally.statistics.unknown import ItemFinder
-from evertally.users.distinct_rules import FirstPairs
+from evertally.users.distinct_rules import Digest, FirstPairs
 from evertally.users.labels import LabelledDoor, LabelledTick
 
 
@@ -45,6 +46,12 @@ class FirstLabels(Secret):
         final = self.labels.enter(labels)
         self.pairs.write(users, final[np.searchsorted(kept, cells)], fields)
         return ItemTotals(labels, counts)
+
+    def recognise(self, digest: Digest) -> None:
+        self.pairs.users.recognise(digest)
+
+    def erase(self, names: Texts) -> None:
+        self.pairs.erase(names)
 
     def begin(self, tick: int) -> None:
         self.pairs.users.begin()
@@ -103,6 +110,8 @@ class UnknownDistinctUsers(ItemFinder):
 
     unit: Any = option('What is protected: everything of one "user".', default="user")
     max_categories: int = option("How many items of a user count at most: the first ones.", default=1)
+
+    named_ways: ClassVar[tuple[str, ...]] = ("tree",)
 
     @classmethod
     def user_rule(cls, options: Mapping[str, Any]) -> str:
