@@ -41,9 +41,9 @@ def _sum(name: str, low: float, high: float, ticks: int = 20, users: bool = Fals
         users=users,
         growth=400 if users else 64,  # each event has a user of its own, who is remembered for life
         tolerance=1e-9,
-        # An allowance stands before the same noise: its variance is compared for the others.
-        independent_numbers=not users,
-        runs=RUNS_OF_BOUNDS if users else 1000,
+        # The noise is that of a counter, whose variance is compared there, and here for periods.
+        independent_numbers=False,
+        runs=RUNS_OF_BOUNDS,
     )
 
 
