@@ -21,6 +21,8 @@ CLASSES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     "vector": (et.VectorCounter, {"columns": 5}, {}),
     "histogram": (et.Histogram, {"categories": ["a", "b"]}, {}),
     "mean": (et.RunningMean, {"lower": 0, "upper": 10}, {"count": 10**4}),
+    "sum": (et.RunningSum, {"upper": 10, "resolution": 0.5}, {}),
+    "variance": (et.RunningVariance, {"lower": 0, "upper": 10}, {"count": 10**4}),
     "max": (et.MaxSum, {"columns": 5, "largest": 200, "max_events_per_tick": 2}, {}),
     "min": (et.MinSum, {"columns": 5, "largest": 200}, {}),
     "quantile": (et.Quantile, {"q": "1/2", "columns": 5, "largest": 200}, {}),
