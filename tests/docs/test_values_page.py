@@ -26,7 +26,7 @@ def test_its_queries_are_read(tmp_path: Path) -> None:
     head = (
         '[stream]\nname = "till"\nunit = "user"\nuser_column = "who"\nmax_events_per_user = 4\n'
         '[guarantee]\nrho = 0.5\n[clock]\ncolumn = "time"\nstart = 2013-01-01T00:00:00Z\ntick = "12h"\n'
-        'end = 2014-01-01T00:00:00Z\n[key]\nfile = "till.key"\n[output]\nfile = "till.jsonl"\n'
+        'end = 2014-01-01T00:00:00Z\n[key]\nfile = "till.key"\n[state]\nfile = "till.state"\n[output]\nfile = "till.jsonl"\n'
     )
     path.write_text(head + text)
     spec = load_spec(path)

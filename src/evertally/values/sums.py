@@ -17,7 +17,6 @@ from evertally.contract.mechanism import by_tick
 from evertally.contract.options import option, statistic
 from evertally.contract.owned import OwnedDoor
 from evertally.contract.parts import Accuracy, Blueprint, IntArray, Options
-from evertally.contract.ticks import last_tick
 from evertally.encode.values import AmountGrid, as_written
 from evertally.errors import ConfigurationError
 from evertally.noise import ItemSource
@@ -137,7 +136,7 @@ class RunningSum(Tumbling):
             user_rule=self.user_rule(self._given("max_total_per_user")), max_weight=most, signed=grid.low < 0
         )
         moved, loose = user_change(most, relation, grid.signed)
-        limit = 2**61 // last_tick(self.horizon)
+        limit = self._most_in_a_tick()
         check_room(limit, grid.most)
         rows = self._linear(
             "RunningSum",

@@ -12,6 +12,7 @@ import numpy as np
 from evertally.contract.options import option, statistic
 from evertally.contract.parts import Accuracy, Blueprint, Played, Widening
 from evertally.contract.rows import dense, from_bytes, to_bytes
+from evertally.contract.ticks import last_tick
 from evertally.counting.linear import LinearEngine
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
@@ -40,7 +41,7 @@ class Tumbling(Linear):
         if self.period is None:
             return super()._linear(*parts, **further)
         horizon = self.horizon
-        period = self.period = whole("period", self.period, 1, 2**31 if horizon is None else horizon)
+        period = self.period = self._ticks_of_sums()
         if self.max_window or self.mechanism in ENGINES:
             raise ConfigurationError("a period goes with noise of ours, and without max_window: it is a window itself")
         # One counter has as many ticks as a period.
@@ -50,6 +51,8 @@ class Tumbling(Linear):
         finally:
             self.horizon = horizon
 
+        most = self._most_in_a_tick()
+
         def engine(source: ItemSource) -> Periods:
             def counter(number: int) -> LinearEngine:
                 made = rows.engine(InLane(source, f"period-{number}"))  # type: ignore[arg-type]
@@ -58,7 +61,21 @@ class Tumbling(Linear):
 
             return Periods(counter, period, None if horizon is None else -(-horizon // period))
 
-        return replace(rows, address=rows.address | {"period": period}, engine=engine)
+        return replace(
+            rows,
+            address=rows.address | {"period": period},
+            door=lambda source, limit: rows.door(source, most),
+            engine=engine,
+        )
+
+    def _most_in_a_tick(self) -> int:
+        """What totals of a tick are clipped to, so that sums fit 64 bits: those of a period, where there are any."""
+        return 2**61 // self._ticks_of_sums()
+
+    def _ticks_of_sums(self) -> int:
+        if self.period is None:
+            return last_tick(self.horizon)
+        return whole("period", self.period, 1, 2**31 if self.horizon is None else self.horizon)
 
     def _about(self) -> str:
         about = super()._about()
