@@ -51,10 +51,23 @@ from evertally.statistics.own_engines import register_engine, register_process
 from evertally.stream import Stream
 
 if TYPE_CHECKING:
+    from evertally.applications.dashboard import Dashboard, GroupBy
     from evertally.applications.stacked import Stacked
     from evertally.applications.stacking import part
     from evertally.kinds import Kind, register_kind
+    from evertally.sketches.count_sketch import CountSketch
+    from evertally.sketches.heavy_prefixes import HeavyPrefixes
+    from evertally.users.active import ActiveUsers
+    from evertally.users.distinct import DistinctUsers
+    from evertally.users.distinct_unknown import UnknownDistinctUsers
+    from evertally.users.joins import JoinedEvents
+    from evertally.users.periods import PeriodUsers
+    from evertally.users.present import PresentItems
+    from evertally.users.retention import Retention
+    from evertally.values.cells import log_edges
     from evertally.values.epochs import AdaptiveSum
+    from evertally.values.histograms import ValueHistogram
+    from evertally.values.quantiles import ValueQuantile
     from evertally.values.sums import RunningSum
     from evertally.values.variance import RunningVariance
 
@@ -62,18 +75,25 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ZCDP",
+    "ActiveUsers",
     "AdaptiveSum",
     "ApproxDP",
     "ApproxZCDP",
     "BudgetExceeded",
     "ConfigurationError",
+    "CountSketch",
     "Counter",
+    "Dashboard",
+    "DistinctUsers",
     "DynamicCount",
     "DynamicHistogram",
     "DynamicRange",
     "EvertallyError",
+    "GroupBy",
+    "HeavyPrefixes",
     "Histogram",
     "HorizonExceeded",
+    "JoinedEvents",
     "Key",
     "Kind",
     "Ledger",
@@ -82,10 +102,13 @@ __all__ = [
     "MinSum",
     "MonotoneQuery",
     "Neighbours",
+    "PeriodUsers",
+    "PresentItems",
     "PureDP",
     "Quantile",
     "Release",
     "ReplayRefused",
+    "Retention",
     "RunningMean",
     "RunningSum",
     "RunningVariance",
@@ -97,10 +120,14 @@ __all__ = [
     "SumSelect",
     "TopK",
     "TopKSelect",
+    "UnknownDistinctUsers",
     "UnknownHistogram",
     "UnknownTopK",
+    "ValueHistogram",
+    "ValueQuantile",
     "VectorCounter",
     "expressions",
+    "log_edges",
     "part",
     "plan",
     "register_engine",
@@ -116,12 +143,30 @@ __all__ = [
 _ROOMS = {room: f"evertally.{room}" for room in ("audit", "bounds", "checks", "kinds", "local", "oneshot", "theory")}
 _ROOMS |= {room: f"evertally.applications.{room}" for room in ("graph", "strings")}
 _IN_ROOMS = dict.fromkeys(("Kind", "register_kind"), "evertally.kinds")  # needs pydantic, and counting does not
-_IN_ROOMS |= {"Stacked": "evertally.applications.stacked", "part": "evertally.applications.stacking"}
-_IN_ROOMS |= {"RunningSum": "evertally.values.sums", "RunningVariance": "evertally.values.variance"}
-_IN_ROOMS |= {"AdaptiveSum": "evertally.values.epochs"}
+_STATISTICS = {
+    "Dashboard": "evertally.applications.dashboard",
+    "GroupBy": "evertally.applications.dashboard",
+    "Stacked": "evertally.applications.stacked",
+    "part": "evertally.applications.stacking",
+    "CountSketch": "evertally.sketches.count_sketch",
+    "HeavyPrefixes": "evertally.sketches.heavy_prefixes",
+    "ActiveUsers": "evertally.users.active",
+    "DistinctUsers": "evertally.users.distinct",
+    "UnknownDistinctUsers": "evertally.users.distinct_unknown",
+    "JoinedEvents": "evertally.users.joins",
+    "PeriodUsers": "evertally.users.periods",
+    "PresentItems": "evertally.users.present",
+    "Retention": "evertally.users.retention",
+    "log_edges": "evertally.values.cells",
+    "AdaptiveSum": "evertally.values.epochs",
+    "ValueHistogram": "evertally.values.histograms",
+    "ValueQuantile": "evertally.values.quantiles",
+    "RunningSum": "evertally.values.sums",
+    "RunningVariance": "evertally.values.variance",
+}
+_IN_ROOMS |= _STATISTICS
 # A snapshot of theirs comes back in a process that has not used them yet.
-look_in("evertally.applications.graph", "evertally.applications.strings", "evertally.applications.stacked")
-look_in("evertally.values.sums", "evertally.values.variance", "evertally.values.epochs")
+look_in("evertally.applications.graph", "evertally.applications.strings", *_STATISTICS.values())
 
 
 def __getattr__(name: str) -> Any:

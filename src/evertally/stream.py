@@ -63,8 +63,9 @@ class Stream:
         name = name or kind.__name__.lower()
         if name in self.mechanisms:
             raise ConfigurationError(f"the stream already has a mechanism named {name!r}; give this one another name")
-        own = {"guarantee", "horizon", "key", "stream", "neighbours", "unit", "max_events_per_user", "period"}
-        reserved = own & set(options)
+        own = {"guarantee", "horizon", "key", "stream", "neighbours", "unit", "max_events_per_user"}
+        # Where users are not protected block by block, a period is one that a statistic counts by.
+        reserved = (own if self.period is None else own | {"period"}) & set(options)
         if reserved:
             raise ConfigurationError(f"{', '.join(sorted(reserved))}: set for the whole stream, not for one mechanism")
         # The whole of it is no share: nothing else fits beside, and noise that is alone may pay in epsilon and delta.

@@ -58,6 +58,8 @@ _COMINGS = {"action": "comes", "identity": "raw", "protects": "event"}
 ALL_KINDS: list[dict[str, Any]] = [
     VISITS,
     {"name": "stay", "kind": "mean", "column": "minutes", "lower": 0, "upper": 120},
+    {"name": "stays", "kind": "value-quantile", "column": "minutes", "edges": {"from": 1, "to": 120, "ratio": 1.2}},
+    {"name": "lengths", "kind": "value-histogram", "column": "minutes", "edges": [0, 30, 60, 120]},
     {"name": "by-ward", "kind": "histogram", **_WARD},
     {"name": "by-room", "kind": "histogram", "column": "room", "categories": [f"room {n}" for n in range(40)]},
     {"name": "median", "kind": "quantile", "q": 0.5, **_WARD},

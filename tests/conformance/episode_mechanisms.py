@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 import evertally as et
 from conformance.hostile import GARBAGE
 from evertally.checks.subject import Subject
@@ -115,7 +117,50 @@ def stacked(name: str, **options: Any) -> Subject:
     )
 
 
+def _board(guarantee: Any, **options: Any) -> Subject:
+    types, metrics = ["a", "b", "c"], {"all": "all", "some": ["a", "b"]}
+
+    def truth(ticks: list[Any]) -> list[dict[str, Any]]:
+        sums = np.cumsum(np.array(ticks), axis=0)
+        return [{"all": int(row.sum()), "some": int(row[:2].sum())} for row in sums]
+
+    return Subject(
+        name=f"Dashboard({guarantee!r}, {options})",
+        make=lambda key: et.Dashboard(
+            types=types, metrics=metrics, guarantee=guarantee, horizon=_TICKS, key=key, **options
+        ),
+        feed=lambda n: [[(t * t + j) % 4 for j in range(3)] for t in range(n)],
+        truth=truth,
+        garbage=GARBAGE,
+        wrong_calls=["abc", 7, [1] * 4, [0.5] * 3, None],
+        ticks=_TICKS,
+    )
+
+
+def _grouped(guarantee: Any) -> Subject:
+    columns = {"sex": ["f", "m"], "ward": ["n", "s"]}
+
+    def truth(ticks: list[Any]) -> list[dict[str, Any]]:
+        sums = np.cumsum(np.array(ticks), axis=0)
+        return [{"sex=f": int(row[:2].sum()), "sex=m": int(row[2:].sum()), "all": int(row.sum())} for row in sums]
+
+    return Subject(
+        name=f"GroupBy({guarantee!r})",
+        make=lambda key: et.GroupBy(
+            columns=columns, tables=[["sex"], []], guarantee=guarantee, horizon=_TICKS, key=key
+        ),
+        feed=lambda n: [[(t * t + j) % 4 for j in range(4)] for t in range(n)],
+        truth=truth,
+        garbage=GARBAGE,
+        wrong_calls=["abc", 7, [1] * 5, [0.5] * 4, None],
+        ticks=_TICKS,
+    )
+
+
 EPISODE_MECHANISMS: tuple[Subject, ...] = (
+    _board(CONCENTRATED),
+    _board(PURE, way="types"),
+    _grouped(CONCENTRATED),
     episodes("all, zCDP", _ALL, CONCENTRATED, longest=2),
     episodes("listed by user, pure", _SOME, PURE, None, words=_SOME, sequence="user", neighbours="replace"),
     stacked("zCDP", guarantee=CONCENTRATED),

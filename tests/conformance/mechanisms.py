@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from conformance.active_mechanisms import ACTIVE_MECHANISMS
 from conformance.column_mechanisms import COLUMN_MECHANISMS
 from conformance.dynamic_constructions import DYNAMIC_CONSTRUCTIONS
 from conformance.dynamic_mechanisms import DYNAMIC_MECHANISMS, RUNS_OF_BOUNDS
@@ -15,9 +16,13 @@ from conformance.episode_mechanisms import EPISODE_MECHANISMS
 from conformance.hostile import GARBAGE
 from conformance.linear_graph_mechanisms import LINEAR_GRAPH_MECHANISMS
 from conformance.nonlinear_mechanisms import NONLINEAR_MECHANISMS
+from conformance.period_mechanisms import PERIOD_MECHANISMS
 from conformance.selection_mechanisms import SELECTION_MECHANISMS
+from conformance.sketch_mechanisms import SKETCH_MECHANISMS
 from conformance.string_mechanisms import STRING_MECHANISMS
+from conformance.user_mechanisms import USER_MECHANISMS
 from conformance.value_mechanisms import VALUE_MECHANISMS
+from conformance.value_quantile_mechanisms import VALUE_QUANTILE_MECHANISMS
 from conformance.workload_mechanisms import WORKLOAD_MECHANISMS
 from evertally.checks.subject import Subject
 from evertally.noise import NoiseKey
@@ -38,6 +43,8 @@ def counter(guarantee: Guarantee, horizon: int | None, mechanism: str, ticks: in
         garbage=GARBAGE,
         wrong_calls=["7", 1.5, [1, 2], None, {"a": 1}],
         ticks=ticks,
+        users="unit" in options,
+        runs=60 if "unit" in options else 1000,  # one object and one column of users for each step of each run
     )
 
 
@@ -94,6 +101,10 @@ MECHANISMS: tuple[Subject, ...] = (
     counter(CONCENTRATED, 20, "auto", max_weight=10, neighbours="replace"),
     counter(PURE, 20, "tree", max_window=3),
     counter(PURE, 20, "auto", signed=True, max_weight=3, neighbours="replace"),
+    # users, replaced or with ticks that are apart
+    counter(CONCENTRATED, 12, "tree", ticks=12, neighbours="replace", unit="user", max_events_per_user=2),
+    counter(CONCENTRATED, 12, "banded", ticks=12, unit="user", max_ticks_per_user=3, min_separation=2),
+    counter(CONCENTRATED, 12, "sqrt", ticks=12, neighbours="replace", unit="user", min_separation=3, calendar=True),
     rows(
         "VectorCounter((epsilon, delta) by the exact curve)",  # a bank alone, which "auto" takes here
         lambda key: VectorCounter(8, max_per_event=8, guarantee=APPROXIMATE, horizon=20, key=key),
@@ -159,4 +170,9 @@ MECHANISMS: tuple[Subject, ...] = (
     *LINEAR_GRAPH_MECHANISMS,
     *NONLINEAR_MECHANISMS,
     *STRING_MECHANISMS,
+    *USER_MECHANISMS,
+    *ACTIVE_MECHANISMS,
+    *PERIOD_MECHANISMS,
+    *VALUE_QUANTILE_MECHANISMS,
+    *SKETCH_MECHANISMS,
 )

@@ -36,3 +36,33 @@ def test_a_stream_whose_process_is_gone_is_refused_and_sent_back(name: str) -> N
         et.ConfigurationError, match=r"'epoch-hybrid' any more: continue .* with the version that began it"
     ):
         et.restore(base64.b64decode(GONE[name]), key=et.simulation(1))
+
+
+# Streams in which users are replaced, by the version that charged 2w replaced events (users-and-domains 1.2).
+REPLACED: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "replaced_users_snapshots.json").read_text())
+
+
+@pytest.mark.parametrize("name", REPLACED)
+def test_a_stream_with_replaced_users_goes_on_with_the_larger_charge_that_it_began_with(name: str) -> None:
+    kept, key = REPLACED[name], et.simulation(2026)
+    mechanism = et.restore(base64.b64decode(kept["snapshot"]), key=key)
+    assert (mechanism.mechanism, mechanism.charging) == (kept["mechanism"], "events")
+    assert mechanism.sensitivity.l2_squared == kept["l2_squared"]
+    released = []
+    for events, users in kept["inputs"]:
+        value = mechanism.step_events(events, users=users).value
+        released.append(value.tolist() if hasattr(value, "tolist") else value)
+        mechanism = et.restore(mechanism.snapshot(), key=key, allow_copy=True)  # and so does what this version keeps
+    assert json.loads(json.dumps(released)) == kept["released"]
+
+
+def test_a_new_stream_with_replaced_users_pays_less_from_other_addresses() -> None:
+    options: dict[str, Any] = {"unit": "user", "max_events_per_user": 2, "neighbours": "replace"}
+    new, old = (
+        et.Counter(guarantee=et.ZCDP(0.5), horizon=20, key=et.simulation(1), charging=how, **options)
+        for how in ("users", "events")
+    )
+    assert (new.sensitivity.l2_squared, old.sensitivity.l2_squared) == (8, 16)
+    assert new.noise_fingerprint != old.noise_fingerprint
+    with pytest.raises(et.ConfigurationError, match="an earlier version began"):
+        et.Counter(guarantee=et.ZCDP(0.5), horizon=20, key=et.simulation(1), charging="half", **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from visit_stream import COLUMN_QUERIES, UNKNOWN_QUERIES, WITH_UNKNOWN_QUERIES, WriteSpec, visits
@@ -14,7 +15,7 @@ from evertally.runtime.input.tick_events import TickEvents
 from evertally.runtime.mechanisms import build
 from evertally.runtime.releases import TickRelease, entries, pack, unpacked
 from evertally.runtime.spec import StreamSpec, load_spec
-from spec_text import queries_text
+from spec_text import queries_text, spec_text
 
 # The kinds that the specs of visit_stream leave out, and labels in other spellings than the one that is released.
 REST = queries_text(
@@ -111,6 +112,24 @@ APPLIED = queries_text(
     },
     {"name": "then", "kind": "episode_counts", **_LETTERS, "sequence": "stream", "words": ["north south"]},
 )
+# Kinds that bound a user by themselves, in a stream that protects users.
+OF_USERS = (
+    {"name": "people", "kind": "distinct_users"},
+    {"name": "by-ward", "kind": "distinct_users", "column": "ward", "categories": ["north", "south"], "other": "rest"},
+    {"name": "in-bits", "kind": "distinct_users", "bits": 4096},
+    {"name": "wards", "kind": "unknown_distinct_users", "column": "ward", "max_categories": 2},
+)
+VALUES = queries_text(
+    {
+        "name": "stays",
+        "kind": "value-quantile",
+        "share": 0.001,
+        "column": "minutes",
+        "edges": {"from": 1, "to": 100, "ratio": 1.5},
+        "q": [0.5, 0.9],
+    },
+    {"name": "lengths", "kind": "value_histogram", "share": 0.001, "column": "minutes", "edges": [0, 7, 20.5, 60]},
+)
 _ROOM = (("share = 0.2\n", "share = 0.13\n"),) * 4
 
 
@@ -123,11 +142,23 @@ def spec_of_all_kinds(write_spec: WriteSpec, present: str = PRESENT + APPLIED + 
     return load_spec(path)
 
 
+def spec_of_user_kinds(folder: Path) -> StreamSpec:
+    path = folder / "users.toml"
+    stream = {"name": "visits", "horizon": 48, "unit": "user", "user_column": "patient"}
+    path.write_text(spec_text(*OF_USERS, stream=stream, guarantee={"epsilon": 90, "delta": 1e-6}))
+    return load_spec(path)
+
+
 def released(spec: StreamSpec, ticks: int) -> Iterator[tuple[TickRelease, dict[str, Release]]]:
     mechanisms = build(spec, simulation(3))
     for tick in range(1, ticks + 1):
         events = TickEvents(spec, [columns(visits(tick - 1, tick), spec.columns())[1]])
-        found = {query.name: mechanisms[query.name].step_events(events.events(query)) for query in spec.queries}
+        found = {
+            query.name: mechanisms[query.name].step_events(
+                events.events(query), **({"users": events.users()} if mechanisms[query.name].takes_users else {})
+            )
+            for query in spec.queries
+        }
         payloads = {query.name: pack(query, found[query.name], spec.beta) for query in spec.queries}
         yield TickRelease(tick, spec.clock.end_of(tick), payloads), found
 

@@ -7,13 +7,14 @@ import math
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from release_stream import released, rows, spec_of_all_kinds
+from release_stream import released, rows, spec_of_all_kinds, spec_of_user_kinds
 from visit_stream import WriteSpec
 
 from evertally.contract.release import Release
@@ -40,7 +41,7 @@ def entries(release: Any, beta: float, names: list[str] | None = None) -> Iterat
     """(category, value, lower, upper) as the release itself has them; numbers in a row are ranks, or have names."""
     value, (lower, upper) = release.value, release.interval(beta=beta)
     if isinstance(value, Mapping):
-        yield from ((label, number, lower[label], upper[label]) for label, number in value.items())
+        yield from ((str(label), number, lower[label], upper[label]) for label, number in value.items())
     elif isinstance(value, list | np.ndarray):
         columns = (list(part.tolist() if isinstance(part, np.ndarray) else part) for part in (value, lower, upper))
         for rank, one in enumerate(zip(*columns, strict=True), start=1):
@@ -54,10 +55,21 @@ def spec(write_spec: WriteSpec) -> StreamSpec:
     return spec_of_all_kinds(write_spec)
 
 
-def test_every_kind_of_query_comes_back_row_by_row(spec: StreamSpec) -> None:
-    assert {query.kind for query in spec.queries} == {kind.name for kind in OURS}
+def test_every_kind_of_query_comes_back_row_by_row(spec: StreamSpec, tmp_path: Path) -> None:
+    of_users = spec_of_user_kinds(tmp_path)
+    assert {query.kind for query in (*spec.queries, *of_users.queries)} == {kind.name for kind in OURS}
+    labels, releases = row_by_row(spec, 48)
+    assert {("found", "north"), ("ahead", "attic"), ("order", "2"), ("middle", "south")} <= labels
+    assert {("cuts", '["north", "p2"]'), ("by-degree", ">=3"), ("words", "south north"), ("often", "south")} <= labels
+    assert {category for name, category in labels if name == "numbers"} == {"7", "true", "caf\u00e9", "0"}
+    assert math.isclose(releases["mean"].value, 25, abs_tol=10)
+    labels, _ = row_by_row(of_users, 12)
+    assert {("people", None), ("by-ward", "rest"), ("in-bits", None)} <= labels
+
+
+def row_by_row(spec: StreamSpec, ticks: int) -> tuple[set[tuple[str, str | None]], dict[str, Any]]:
     labels = set()
-    for kept, releases in released(spec, 48):
+    for kept, releases in released(spec, ticks):
         expected = []
         for name, release in releases.items():
             stddev = None if release.stddev is None else float(f"{release.stddev:.6g}")
@@ -68,10 +80,7 @@ def test_every_kind_of_query_comes_back_row_by_row(spec: StreamSpec) -> None:
         # Compared as text: 1 and 1.0 are two different lines in a file.
         assert json.dumps(found) == json.dumps(expected)
         assert all(len(row) == len(FIELDS) for row in found)
-    assert {("found", "north"), ("ahead", "attic"), ("order", "2"), ("middle", "south")} <= labels
-    assert {("cuts", '["north", "p2"]'), ("by-degree", ">=3"), ("words", "south north"), ("often", "south")} <= labels
-    assert {category for name, category in labels if name == "numbers"} == {"7", "true", "caf\u00e9", "0"}
-    assert math.isclose(releases["mean"].value, 25, abs_tol=10)
+    return labels, releases
 
 
 def test_a_reader_may_ask_for_some_queries(spec: StreamSpec) -> None:

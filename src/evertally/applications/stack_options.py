@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evertally.applications.records import Record
 from evertally.applications.stacking import LARGEST_MULTIPLIER, Counted, Part, balanced
@@ -63,6 +66,12 @@ def read_multipliers(given: Any, weights: Any, units: Mapping[str, Change], guar
     if set(numbers) != set(names):
         raise ConfigurationError("multipliers are given for every part, or for none")
     return [whole("a multiplier", numbers[name], 1, LARGEST_MULTIPLIER) for name in names]
+
+
+def read_weights(given: Any, names: Sequence[str]) -> NDArray[np.float64]:
+    """How important each of these is: 1 where nothing is said."""
+    weights = _by_name("weights", {} if given is None else given, list(names))
+    return np.array([float(_weight(weights.get(name, 1))) for name in names])
 
 
 def _by_name(what: str, given: Any, names: list[str]) -> dict[str, Any]:

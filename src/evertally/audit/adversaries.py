@@ -14,8 +14,10 @@ import numpy as np
 from evertally.audit.game import Adversary, FloatArray, IntArray, Move, Views, width
 from evertally.audit.gaussian import ClosedForm, NodeForm, closed_form, node_form
 from evertally.audit.laplace import ShiftForm, shift_form
-from evertally.privacy import Neighbours, PureDP
+from evertally.privacy import Change, Neighbours, PureDP
+from evertally.statistics.column_options import is_question
 from evertally.statistics.linear_options import is_linear
+from evertally.values.quantiles import ValueQuantile
 
 Row = Sequence[int] | None
 Form = ClosedForm | NodeForm | ShiftForm
@@ -24,23 +26,35 @@ Form = ClosedForm | NodeForm | ShiftForm
 def worst_pair(model: Any) -> tuple[IntArray, IntArray]:
     """The two rows of the largest change that the mechanism's relation allows, as far as its sensitivity says.
 
-    Columns move by `linf` until l2 is used up, and one more by what is left: for replacement half of them in each
-    direction, so that every total stays what a legal event can make it.
+    Columns move as far as they can until l2 is used up, and one more by what is left: for replacement half of them in
+    each direction, so that every total stays what a legal event can make it.
     """
+    if isinstance(model, ValueQuantile):
+        return model.worst_rows()  # not the same in every column: the rows of two cells
     columns = width(model)
     change = getattr(model, "sensitivity", None)
     left, right = np.zeros(columns, dtype=np.int64), np.zeros(columns, dtype=np.int64)
     if change is None:
         left[0] = 1
         return left, right
-    cells = min(columns, change.l2_squared // change.linf**2, change.l1 // change.linf)
-    left[:cells] = change.linf
-    rest = min(change.l1 - cells * change.linf, math.isqrt(change.l2_squared - cells * change.linf**2))
+    height = _height(model, change)
+    cells = min(columns, change.l2_squared // height**2, change.l1 // height)
+    left[:cells] = height
+    rest = min(change.l1 - cells * height, math.isqrt(change.l2_squared - cells * height**2))
     if rest and cells < columns:
         left[cells] = rest
     if model.neighbours is Neighbours.REPLACE and columns > 1:
-        right[cells // 2 : cells], left[cells // 2 : cells] = change.linf, 0
+        right[cells // 2 : cells], left[cells // 2 : cells] = height, 0
     return left, right
+
+
+def _height(model: Any, change: Change) -> int:
+    """How far one column moves. Where users are replaced linf counts the events of both, and is twice what a column can
+    differ by: the worst pair is w m in b columns against w m in b others (users-and-domains 1.2)."""
+    if not (is_linear(model) or is_question(model)) or model.neighbours is not Neighbours.REPLACE:
+        return change.linf
+    rule = model.contribution
+    return change.linf // 2 if rule.max_events_per_user is not None and not rule.in_steps else change.linf
 
 
 class _OneChallenge(Adversary):

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from evertally.audit.game import Factory, FloatArray, flat, public, take
+from evertally.audit.game import Factory, FloatArray, flat, owned, public, take
 from evertally.contract import restore
 from evertally.errors import HorizonExceeded, ReplayRefused
 from evertally.noise import simulation
@@ -148,7 +148,8 @@ def column_attack(make: Factory, keys: int = 160, ticks: int = 3) -> Finding:
 
 def through_door(mechanism: Any, events: Any) -> Any:
     """One tick of events, each of its own user where users are protected."""
-    users = {} if getattr(mechanism, "_users", None) is None else {"users": list(range(len(events)))}
+    named = getattr(mechanism, "_users", None) is not None or owned(mechanism)
+    users = {"users": list(range(len(events)))} if named else {}
     return mechanism.step_events(events, **users)
 
 

@@ -16,6 +16,9 @@ from typing import Any
 
 from evertally import statistics
 from evertally.audit.audited_applications import APPLICATIONS
+from evertally.audit.audited_presence import PRESENCE
+from evertally.audit.audited_users import USERS
+from evertally.audit.audited_value_quantiles import VALUE_QUANTILES
 from evertally.audit.audited_values import VALUES
 from evertally.audit.entries import Audited
 from evertally.audit.report import Progress, Report
@@ -41,6 +44,9 @@ _TWO_LIVES = "charged for two lives, or two items, that show most at different t
 _SAME_NODES = "what comes and what goes share nodes, so one item shows less than two updates"
 _ROUNDS = "charged for all levels and rounds of a node, of which one item meets a part"
 _TESTS = "the scales of the test are those of the paper, which charge twice"
+_ONE_COLUMN_APART = "two users in one column cancel some of each other, wherever their ticks are"
+_TWO_TICKS = "two users show most in two ticks, which exact laws and games do not change at once"
+_OTHER_BLOCKS = "charged for the worst of every two ticks or blocks, which no one path has all of"
 _ELSEWHERE = "which labels are shown is audited by exact laws in the tests"
 
 
@@ -89,6 +95,8 @@ _ONE: dict[str, Any] = {"columns": 5, "max_per_event": 1, "neighbours": "replace
 _BUSY: dict[str, Any] = _ONE | {"largest": 10_000, "max_events_per_tick": 100}
 _CROWD: dict[str, Any] = {"largest": 2400, "max_events_per_tick": 100}
 _USER: dict[str, Any] = {"unit": "user", "max_events_per_user": 2}
+_WEEKLY: dict[str, Any] = {"unit": "user", "max_ticks_per_user": 5, "min_separation": 7}
+_REPLACED, _APART = "users-and-domains 1.2", "users-and-domains 1.3"
 _COUNTED, _EXPIRING, _ANEW = "dynamic-data 13.1", "dynamic-data 13.2", "dynamic-data 13.3"
 _INSERTED, _SUBTRACTED, _INTERVALS = "dynamic-data 5", "dynamic-data 6.1", "dynamic-data 6.2-6.10"
 _WARDS: dict[str, Any] = {"categories": _LABELS}
@@ -133,6 +141,13 @@ AUDITED: tuple[Audited, ...] = (
     _counter(CONCENTRATED, 100, "auto", _WEIGHTS, max_weight=10, neighbours="replace"),
     _counter(PURE, 100, "auto", _WEIGHTS, max_weight=3, signed=True, neighbours="replace"),
     _counter(CONCENTRATED, 100, "auto", _USERS, unit="user", max_events_per_user=4),
+    _counter(CONCENTRATED, 60, "tree", _REPLACED, neighbours="replace", radix=2, why=_TWO_TICKS, **_USER),
+    _query("RunningMean", CONCENTRATED, 60, None, _REPLACED, lower=0, upper=10, neighbours="replace", **_USER),
+    _counter(CONCENTRATED, 60, "banded", _APART, **_WEEKLY),
+    _counter(CONCENTRATED, 60, "sqrt", _APART, neighbours="replace", why=_ONE_COLUMN_APART, **_WEEKLY),
+    _counter(CONCENTRATED, 60, "tree", _APART, radix=2, why=_OTHER_BLOCKS, **_WEEKLY),
+    _query("Histogram", CONCENTRATED, 60, None, _APART, categories=_LABELS, neighbours="replace", **_WEEKLY),
+    _counter(CONCENTRATED, 60, "sqrt", _APART, why=_OTHER_BLOCKS, calendar=True, first_block=3, **_WEEKLY),
     _query("Histogram", PURE, 365, None, _TABLE, categories=_LABELS),
     _query("Histogram", CONCENTRATED, 365, None, _TABLE, categories=_LABELS, max_per_event=3),
     _query("Histogram", CONCENTRATED, 100, None, _TABLE, categories=_LABELS, max_per_event=2, neighbours="replace"),
@@ -265,7 +280,10 @@ AUDITED: tuple[Audited, ...] = (
         **_WARDS,
     ),
     *APPLICATIONS,
+    *USERS,
+    *PRESENCE,
     *VALUES,
+    *VALUE_QUANTILES,
 )
 
 

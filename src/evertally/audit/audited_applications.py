@@ -1,4 +1,5 @@
-"""Graphs, strings, stacks and messages in configurations of realistic size, to be audited: the second part of the list.
+"""Graphs, strings, stacks, sketches and messages in configurations of realistic size, to be audited: the second part
+of the list.
 
 Most have no horizon and the noise of epoch trees: ticks in different epochs share no noise, so whatever neighbours
 differ by can be shown entirely.
@@ -9,12 +10,15 @@ from __future__ import annotations
 from typing import Any
 
 from evertally.applications import graph, strings
+from evertally.applications.dashboard import Dashboard, GroupBy
 from evertally.applications.stacked import Stacked
 from evertally.applications.stacking import part
 from evertally.audit.entries import Audited
 from evertally.audit.local_messages import LocalMessage
 from evertally.local import Protocol
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
+from evertally.sketches.count_sketch import CountSketch
+from evertally.sketches.heavy_prefixes import HeavyPrefixes
 from evertally.statistics import Histogram
 
 PURE, CONCENTRATED, APPROXIMATE = PureDP(1.0), ZCDP(0.5), ApproxDP(1.0, 1e-6)
@@ -28,6 +32,7 @@ _PARTS = "the parts show most on different neighbours"
 
 _LINEAR, _CUTS, _FUNCTIONS = "factorization-counting 6.5", "factorization-counting 6.4", "factorization-counting 6.5"
 _WORDS, _ORDERS = "factorization-counting 6.6", "factorization-counting 6.7"
+_TYPES = "users-and-domains 7"
 _STACKS, _LOCAL = "factorization-counting 12, trap 11", "factorization-counting 6.9"
 
 _NODE: dict[str, Any] = {"vertices": 50, "copies": "absent", "protects": "node"}
@@ -35,6 +40,11 @@ _USER: dict[str, Any] = {"unit": "user", "max_events_per_user": 4}
 _RING = [(i, (i + 1) % 9) for i in range(9)]
 _PATH = [("a", "b"), ("b", "c"), ("c", "d")]
 _TREE: dict[str, Any] = {"mechanism": "epoch-tree"}
+_SKETCH, _PREFIXES = "users-and-domains 5.1", "users-and-domains 5.2"
+_ONCE: dict[str, Any] = {"unit": "user", "max_labels_per_user": 2}
+_WATCH: dict[str, Any] = {"width": 64, "watch": ["a", "b"]}
+_DIGITS: dict[str, Any] = {"symbols": 2, "fanout": 16, "labels": "number", "width": 16, "threshold": 20}
+_TWO_USERS = "charged as if two users met in all columns with opposite signs, which few labels do"
 
 
 def _made(
@@ -62,6 +72,8 @@ _STACK = {
     "letters": part(Histogram, categories=["a", "b", "c"]),
     "orders": part(strings.EpisodeCounts, alphabet="abc", words=["ab", "bc"], sequence="stream"),
 }
+_BOARD = {"all": "all", "some": ["a", "b"]}
+_TABLE = {"sex": ["f", "m"], "ward": ["n", "s"]}
 _GRAPHS = {"edges": part(graph.EdgeCount), "triangles": part(graph.Triangles, max_degree=20)}
 _DEGREES = {
     "edges": part(graph.EdgeCount),
@@ -211,6 +223,22 @@ APPLICATIONS: tuple[Audited, ...] = (
     _made(Stacked, PURE, None, _STACKS, first=_DEGREES, **_TREE),
     _made(Stacked, PURE, 100, _STACKS, why=_PARTS, first=_STACK, mechanism="tree"),
     _made(Stacked, CONCENTRATED, 100, _STACKS, why=_PARTS, first=_GRAPHS),
+    # exclusive types
+    _made(Dashboard, PURE, 100, _TYPES, types=["a", "b", "c"], metrics=_BOARD),
+    _made(Dashboard, CONCENTRATED, 100, _TYPES, types=["a", "b", "c"], metrics=_BOARD, neighbours="replace"),
+    _made(Dashboard, CONCENTRATED, 100, _TYPES, types=["a", "b", "c"], metrics=_BOARD, **_USER),
+    _made(GroupBy, CONCENTRATED, 100, _TYPES, columns=_TABLE, tables=[["sex"], []]),
+    # sketches
+    _made(CountSketch, CONCENTRATED, 100, _SKETCH, **_WATCH),
+    _made(CountSketch, CONCENTRATED, None, _SKETCH, neighbours="replace", rows=3, max_per_event=2, **_TREE, **_WATCH),
+    _made(CountSketch, PURE, 64, _SKETCH, neighbours="replace", max_weight=3, signs=False, **_WATCH),
+    _made(CountSketch, APPROXIMATE, None, _SKETCH, neighbours="replace", **_USER, **_WATCH),
+    _made(CountSketch, CONCENTRATED, 100, _SKETCH, rows=3, **_ONCE, **_WATCH),
+    _made(HeavyPrefixes, CONCENTRATED, 100, _PREFIXES, **_DIGITS),
+    _made(HeavyPrefixes, PURE, 64, _PREFIXES, neighbours="replace", rows=1, **_DIGITS),
+    _made(
+        HeavyPrefixes, CONCENTRATED, 100, _PREFIXES, why=_TWO_USERS, neighbours="replace", rows=1, **_ONCE, **_DIGITS
+    ),
     # messages
     _message(ZCDP(0.5), 100, cells=32),
     _message(ApproxDP(1.0, 1e-9), 10_000),

@@ -489,7 +489,7 @@ def _constant_report(model: Guessing, approach: ColumnWay) -> Report:
 
 def counters_behind(model: Guessing) -> VectorCounter:
     """The counters of which the answers are taken."""
-    options = {name: model._options[name] for name in ("unit", "max_events_per_user", "memory_limit")}
+    options = {name: model._options[name] for name in ("unit", "max_events_per_user", "charging", "memory_limit")}
     return VectorCounter(
         model._task.columns,
         guarantee=model.charge,

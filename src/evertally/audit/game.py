@@ -31,6 +31,7 @@ from evertally.errors import ConfigurationError
 from evertally.noise import NoiseKey, simulation
 from evertally.privacy import Change
 from evertally.statistics.linear_options import Linear, is_linear
+from evertally.values.quantiles import ValueQuantile
 
 Side = Literal["left", "right"]
 Factory = Callable[[NoiseKey], Any]
@@ -214,11 +215,11 @@ class ReplicaArena:
 
 
 # As they were when the auditor was loaded: an engine that was changed afterwards is noticed too.
-_ENGINE = [
+_ENGINE: list[tuple[Any, ...]] = [
     (Linear, "step", Linear.step),
     (Linear, "_step", Linear._step),
     (Linear, "_play", Linear._play),
-    (Linear, "_release", Linear._release),
+    (Linear, "_release", Linear._release, ValueQuantile._release),  # which shows more of the same row
     (LinearEngine, "play", LinearEngine.play),
     (RowDoor, "clip", RowDoor.clip),
 ]
@@ -231,10 +232,10 @@ def arena_for(factory: Factory, model: Any, trials: int, seed: int) -> ObjectAre
     return ObjectArena(factory, trials, seed)
 
 
-def _as_loaded(model: Linear, owner: type, name: str, original: Any) -> bool:
+def _as_loaded(model: Linear, owner: type, name: str, *originals: Any) -> bool:
     """Whether a part of a mechanism is the one that the auditor knows."""
     used = next(type(part) for part in (model, model._engine, model._door) if isinstance(part, owner))
-    return getattr(used, name) is original
+    return any(getattr(used, name) is original for original in originals)
 
 
 def width(model: Any) -> int:
@@ -254,12 +255,21 @@ def take(mechanism: Any, x: Any, tick: int | None = None) -> Any:
     """`step`; where users are protected it is refused, and the engine takes the total behind the door.
 
     The totals of a game are those of users within their caps, by the rules of the game. That the door keeps the caps
-    is attacked on its own (`attacks.through_door`).
+    is attacked on its own (`attacks.through_door`). Where users are bounded by what is counted, x is a pair of events
+    and users.
     """
+    if owned(mechanism):
+        events, users = x
+        return mechanism.step_events(events, users=users, tick=tick)
     if getattr(mechanism, "_users", None) is None:
         return mechanism.step(x, tick=tick) if tick is not None else mechanism.step(x)
     number = mechanism.tick + 1 if tick is None else tick
     return mechanism._step(mechanism._door.total(x, number), tick)
+
+
+def owned(mechanism: Any) -> bool:
+    """Whether it takes events together with those whose they are, and bounds what each of them may do by itself."""
+    return bool(getattr(getattr(mechanism, "_plan", None), "owned", False))
 
 
 def public(release: Any) -> FloatArray:

@@ -16,11 +16,11 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
-from evertally.audit.game import Factory, FloatArray, IntArray
+from evertally.audit.game import Factory, FloatArray, IntArray, owned
 from evertally.audit.gaussian import sigma_squared
 from evertally.noise import ItemSource, Law, ZeroNoise
 from evertally.noise.source import ZeroSource
-from evertally.statistics.unknown import UnknownItems
+from evertally.statistics.unknown import ItemFinder
 
 Label = str | None  # None: the threshold of an unknown domain
 Draw = tuple[str, int]  # lane and node
@@ -95,13 +95,17 @@ class _LabelDraws(_Named):
 def _played(make: Factory, source: _LabelDraws, stream: Sequence[int], weight: int, unveiled: bool = False) -> IntArray:
     """What is released about each label, (ticks, labels), if every label occurs `stream[t]` times in tick t."""
     mechanism = make(ScriptKey(source))
-    if unveiled and isinstance(mechanism, UnknownItems):
+    if unveiled and isinstance(mechanism, ItemFinder):
         mechanism._worker().threshold = SimpleNamespace(at=lambda t: ABSENT + 1)
     labels = list(source._numbers)
     releases = np.full((len(stream), len(labels)), ABSENT, dtype=np.int64)
     for t, times in enumerate(stream):
         events: list[Any] = [label if weight == 1 else {label: weight} for label in labels for _ in range(times)]
-        users = {} if mechanism._users is None else {"users": [label for label in labels for _ in range(times)]}
+        users: dict[str, Any] = {}
+        if owned(mechanism):
+            users = {"users": [f"{t} {i}" for i in range(len(events))]}
+        elif mechanism._users is not None:
+            users = {"users": [label for label in labels for _ in range(times)]}
         for label, value in mechanism.step_events(events, **users).value.items():
             releases[t, source._numbers[label]] = value
     return releases

@@ -1,4 +1,4 @@
-"""Mechanisms that release labels with counts (`UnknownHistogram`, `UnknownTopK`, `StreamingTopK`), as games see them.
+"""Mechanisms that release labels with counts (`UnknownHistogram`, `StreamingTopK` and the like), as games see them.
 
 A game hands over rows of integers and sees as many numbers in every tick. So a row says how often each of a few labels
 occurs, and a release becomes three numbers for each label: whether it is shown, in which place, and its count. Which
@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from evertally.audit.game import Factory, FloatArray, take
+from evertally.audit.game import Factory, FloatArray, owned, take
 from evertally.audit.label_noise import item_table, separation
 from evertally.audit.report import Report
 from evertally.noise import simulation
 from evertally.privacy import ApproxZCDP
 from evertally.statistics import StreamingTopK, UnknownHistogram
-from evertally.statistics.unknown import UnknownItems
+from evertally.statistics.unknown import ItemFinder
+from evertally.users.distinct_unknown import UnknownDistinctUsers
 
 ELSEWHERE = (
     "which labels are shown, and when, is audited by the exact laws of tests/audit, in the probes of the "
@@ -32,7 +33,7 @@ _MOST_TICKS = 64
 
 def releases_labels(model: Any) -> bool:
     """Whether these audits are for the mechanism."""
-    return isinstance(model, UnknownItems | StreamingTopK)
+    return isinstance(model, ItemFinder | StreamingTopK)
 
 
 class Labelled:
@@ -40,6 +41,7 @@ class Labelled:
 
     def __init__(self, mechanism: Any) -> None:
         self._mechanism = mechanism
+        self._seen = 0  # users
         self._labels = mechanism.labels if isinstance(mechanism, StreamingTopK) else _LABELS
         self.guarantee, self.charge, self.horizon = mechanism.guarantee, mechanism.charge, mechanism.horizon
         self.mechanism, self.columns = mechanism.mechanism, len(self._labels)
@@ -49,12 +51,17 @@ class Labelled:
 
     def step(self, row: Any) -> FloatArray:
         fed = row if isinstance(self._mechanism, StreamingTopK) else self._events(row)
+        if owned(self._mechanism):  # each event of a user of its own, as if all were new
+            first, self._seen = self._seen, self._seen + len(fed)
+            fed = fed, list(range(first, self._seen))
         return as_numbers(take(self._mechanism, fed).value, self._labels)
 
     def _events(self, row: Any) -> list[Any]:
         """Events with these totals, each of one label: an event may always name fewer than it is allowed to."""
-        w = self._mechanism._options["max_weight"]
         events: list[Any] = []
+        if owned(self._mechanism):
+            return [label for label, n in zip(self._labels, np.asarray(row).tolist(), strict=True) for _ in range(n)]
+        w = self._mechanism._options["max_weight"]
         for label, total in zip(self._labels, np.asarray(row).tolist(), strict=True):
             events += [{label: w}] * (total // w) + ([{label: total % w}] if total % w else [])
         return events
@@ -76,10 +83,11 @@ def counts_report(factory: Factory, model: Any) -> Report | None:
     """The noise of the counts of a label, all shown: the most powerful test against a change in its worst tick; None
     where not all labels can be shown, or their noise is no fixed matrix of draws."""
     charge = model.charge
-    if type(model) is not UnknownHistogram or model.mechanism != "tree" or not isinstance(charge, ApproxZCDP):
+    kinds = UnknownHistogram, UnknownDistinctUsers
+    if type(model) not in kinds or model.mechanism != "tree" or not isinstance(charge, ApproxZCDP):
         return None
     ticks = min(model.horizon or 0, _MOST_TICKS)
-    w = int(model._options["max_weight"])
+    w = int(model._options.get("max_weight", 1))
     responses, laws = item_table(factory, [1] + [0] * (ticks - 1), weight=w)
     changed = [(np.arange(1, ticks + 1) >= t).astype(np.float64) for t in range(1, ticks + 1)]
     mu = max(separation(responses, laws, moved) for moved in changed)

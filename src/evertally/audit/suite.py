@@ -12,6 +12,11 @@ It depends on what is known about the mechanism:
   (`audit.dynamic`), and games of a pair that shows much.
 * Graphs, strings, stacks: the worst neighbours that a search finds, through the real door and encoder, against the
   noise of the program (`audit.applications`), games of that pair, and questions about what nobody listed.
+* Distinct users: neighbours through the real door and rule, restored in between, against the noise of the program
+  (`audit.owned`), and games of the worst pair.
+* Users of periods, retention, items that come and go: all streams of one unit through the real mechanism, against the
+  noise that is read off it (`audit.presence`), and games of somebody who is there, also while releases are high.
+* Sketches: labels that meet as they must not, in events and users through the real door and table (`audit.sketches`).
 * Messages of clients: every two values against the noise of the message (`audit.local_messages`).
 * Sums with an allowance of each user: two users through the real door and rule, against the noise of the program.
 * Sums with epochs: what an event moves against the noise of each counter, and what happens at a boundary.
@@ -52,7 +57,13 @@ from evertally.audit.local_messages import (
     with_cells,
     worst_cells,
 )
+from evertally.audit.owned import OwnedSearch, is_owned, keyed_rule
+from evertally.audit.owned import inputs_of as owned_inputs
+from evertally.audit.presence import PathSearch, is_presence
 from evertally.audit.report import Progress, Report, hash_seed, measure_mu, measure_rho, play
+from evertally.audit.sketches import SketchSearch, descent_attack, is_sketch, walkable
+from evertally.audit.sketches import inputs_of as labels_sent
+from evertally.audit.user_ticks import has_user_ticks, user_ticks_report
 from evertally.audit.values import allowance_report, boundary_attack, epochs_report, has_allowance, has_epochs
 from evertally.audit.weighed import is_weighed, weighed_report
 from evertally.audit.whitebox import again, of_values, smaller
@@ -63,6 +74,8 @@ from evertally.errors import ConfigurationError
 from evertally.histogram.in_place import Constant
 from evertally.noise import simulation
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
+from evertally.sketches.count_sketch import CountSketch
+from evertally.sketches.options import LabelSketch
 from evertally.statistics import Counter, RunningMean
 from evertally.statistics.column_options import Guessing, is_question
 from evertally.statistics.dynamic_options import Dynamic
@@ -179,12 +192,18 @@ def plan(
         return _dynamic_steps(factory, model, rules)
     if is_encoded(model):
         return _application_steps(factory, model, rules)
+    if has_allowance(model):
+        return [Step("users with an allowance", lambda: allowance_report(model))]
+    if is_sketch(model):
+        return _sketch_steps(factory, model, rules)
+    if is_owned(model):
+        return _owned_steps(factory, model, rules)
+    if is_presence(model):
+        return _presence_steps(factory, model, rules)
     if is_local(model):
         return _message_steps(model, rules)
     if releases_labels(model):
         return _label_steps(factory, model, rules)
-    if has_allowance(model):
-        return [Step("users with an allowance", lambda: allowance_report(model))]
     if has_epochs(model):
         return [
             Step("epochs", lambda: epochs_report(model)),
@@ -223,7 +242,9 @@ def _linear_steps(factory: Factory, model: Linear, rules: _Rules, ticks: int) ->
     real = not gaussian and shift_form(model, 1) is not None
     # Half an epoch of blocks shows half of what hides there.
     at_least = max(ticks, _FIRST_EPOCH) if real and model.horizon is None else ticks
-    if gaussian or real:
+    if has_user_ticks(model):
+        steps.append(Step("closed form", lambda: user_ticks_report(model, ticks)))
+    elif gaussian or real:
         steps.append(Step("closed form", lambda: whitebox.closed_form_report(model, at_least)))
     if gaussian and ticks > 1 and isinstance(model.noise, Remembering):
         steps.append(Step("restored", lambda: whitebox.closed_form_report(model, ticks, ticks // 2)))
@@ -321,7 +342,30 @@ def _dynamic_steps(factory: Factory, model: Dynamic, rules: _Rules) -> list[Step
 def _application_steps(factory: Factory, model: Encoded, rules: _Rules) -> list[Step]:
     search = Search(model, rules.sizes.streams, rules.sizes.pairs)
     steps = [Step("neighbours", search.report), Step("restarts", search.whole)]
+    steps.append(_game_of_neighbours(search, rules))
+    if questions.is_askable(model):
+        steps += _as_steps(model, [("questions", lambda: questions.question_attack(again(search.model)))])
+    if questions.finds_words(model):
+        steps += _as_steps(model, [("found", lambda: questions.found_attack(again(search.model)))])
+    return steps + _contract_steps(factory, model)
 
+
+def _owned_steps(factory: Factory, model: Linear, rules: _Rules) -> list[Step]:
+    search = OwnedSearch(model, rules.sizes.pairs // 3, rules.seed)
+    steps = [Step("neighbours", search.report), Step("whole", search.whole), _game_of_neighbours(search, rules)]
+    inputs = owned_inputs(model)
+    found: Attacks = [
+        ("replay", lambda: attacks.replay_attack(factory, *inputs[:2])),
+        ("restore", lambda: attacks.restore_attack(factory, inputs, copies=3)),
+    ]
+    if not keyed_rule(model):  # intervals around estimates follow what was released
+        found.append(("bad record", lambda: attacks.bad_record_attack(factory)))
+    if model.horizon is not None and model.horizon <= _LONGEST_ATTACK:
+        found.append(("horizon", lambda: attacks.horizon_attack(factory, inputs[1])))
+    return steps + _as_steps(model, found)
+
+
+def _game_of_neighbours(search: Search | OwnedSearch | SketchSearch, rules: _Rules) -> Step:
     def game() -> Report:
         # Made when it is played: the search comes before it.
         played, trials = search.game(), max(_FEWEST_GAMES, rules.sizes.objects // 8)
@@ -330,11 +374,24 @@ def _application_steps(factory: Factory, model: Encoded, rules: _Rules) -> list[
         options = rules.options(50, len(played.left)) | ({} if judged is measure_mu else {"claim": weak})
         return judged(played.mechanism, WorstNeighbours(played), trials, **options)
 
-    steps.append(Step("the worst neighbours", game))
-    if questions.is_askable(model):
-        steps += _as_steps(model, [("questions", lambda: questions.question_attack(again(search.model)))])
-    if questions.finds_words(model):
-        steps += _as_steps(model, [("found", lambda: questions.found_attack(again(search.model)))])
+    return Step("the worst neighbours", game)
+
+
+def _presence_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
+    search = PathSearch(model)
+    steps = [Step("all short streams", search.report), Step("restarts", search.whole)]
+    few = max(_FEWEST_GAMES, rules.sizes.objects // 8)
+    for name, feedback in (("there all the time", False), ("there while the last number is high", True)):
+        pair = adversaries.Scripted(name, np.array([[1]]), np.array([[0]]))
+        steps += _object_steps(search.game(feedback), [pair], few, rules)
+    return steps + _contract_steps(factory, model)
+
+
+def _sketch_steps(factory: Factory, model: LabelSketch, rules: _Rules) -> list[Step]:
+    search = SketchSearch(model)
+    steps = [Step("neighbours", search.report), _game_of_neighbours(search, rules)]
+    if walkable(model):
+        steps += _as_steps(model, [("found", lambda: descent_attack(again(search.alone)))])
     return steps + _contract_steps(factory, model)
 
 
@@ -393,6 +450,9 @@ def _contract_steps(factory: Factory, model: Any) -> list[Step]:
         found.append(("horizon", lambda: attacks.horizon_attack(factory, inputs[1])))
     if counted:
         found.append(("shown", lambda: attacks.metadata_attack(factory, inputs, [[] for _ in inputs], "shown")))
+    if isinstance(model, CountSketch):
+        # Error bars follow the released table, and bad records of others are labels here: no attack compares them.
+        found.append(("restore", lambda: attacks.restore_attack(factory, inputs, copies=3)))
     if is_dynamic(model) or is_encoded(model) or (is_question(model) and not model._task.selects):
         found.append(("restore", lambda: attacks.restore_attack(factory, inputs, copies=3)))
     return _as_steps(model, found)
@@ -406,6 +466,8 @@ def _inputs(model: Any) -> list[Any]:
         known = world_of(model, 2).known
         ticks = [[sent.record for sent in stream if sent is not None] for stream in known[:3]]
         return [ticks[0], [], *ticks[1:]]
+    if is_sketch(model):
+        return labels_sent(model)
     if isinstance(model, Counter):
         return [3, 0, 900, 1]
     if by_column(model):
@@ -452,7 +514,7 @@ def _attack_steps(factory: Factory, model: Linear) -> list[Step]:
     short = factory if model.horizon is None else again(smaller(model, 8))  # long enough for every attack
     inputs = [_totals(model, n) for n in (3, 1, 2, 0, 1, 2)]
     found: Attacks = [("replay", lambda: attacks.replay_attack(short, inputs[1], inputs[3]))]
-    mean = of_values(model)
+    mean = of_values(model) or whitebox.takes_values(model)
     if not mean:  # these attacks compare integers
         found.append(("restore", lambda: attacks.restore_attack(short, inputs)))
     if model._options["unit"] == "event":  # otherwise events would need their users
@@ -469,6 +531,8 @@ def _totals(model: Linear, n: int) -> Any:
     """An input of `step`, another one for each n."""
     if of_values(model):
         return [model.lower + (model.upper - model.lower) * n / 3]
+    if whitebox.takes_values(model):
+        return [whitebox.largest_value(model)] * n
     columns = model._setting.columns
     return n if columns == 1 and not by_column(model) else np.full(columns, n)
 

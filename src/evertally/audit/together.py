@@ -15,7 +15,7 @@ from evertally.audit.game import Factory, FloatArray, public
 from evertally.audit.labels import as_numbers
 from evertally.audit.suite import SIZES, Effort, Step, judge_of
 from evertally.audit.values import has_epochs
-from evertally.audit.whitebox import of_values
+from evertally.audit.whitebox import largest_value, of_values, takes_values
 from evertally.contract.doors import by_column
 from evertally.noise import simulation
 from evertally.privacy import Guarantee
@@ -58,7 +58,8 @@ def _seen(mechanism: Any, release: Any) -> FloatArray:
 
 
 def _fed(mechanism: Any, x: int) -> Any:
-    cap = mechanism._options["max_events_per_user"]
+    bounds = mechanism.contribution
+    cap = bounds.max_events_per_user_tick if bounds.separated else bounds.max_events_per_user
     if cap is None and mechanism.takes_users:
         return mechanism.step_events([_event(mechanism)] * x, users=["one"] * x)
     if cap is None:
@@ -75,6 +76,8 @@ def _event(mechanism: Any) -> Any:
         return next(sent.record for sent in world_of(mechanism, 2).known[0] if sent is not None)
     if of_values(mechanism) or has_epochs(mechanism):
         return mechanism.upper
+    if takes_values(mechanism):
+        return largest_value(mechanism)
     weight = mechanism._options["max_weight"]
     if isinstance(mechanism, UnknownItems):
         return {_LABEL: weight}

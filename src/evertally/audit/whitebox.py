@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, TypeGuard
 
 import numpy as np
 
+from evertally.applications.dashboard import ByType, Dashboard, GroupBy
 from evertally.audit.adversaries import worst_pair
 from evertally.audit.exact import combinations_of, exact_columns
 from evertally.audit.game import Factory, IntArray
@@ -21,6 +22,8 @@ from evertally.noise.reals import RealLaw
 from evertally.privacy import ZCDP, Neighbours, PureDP
 from evertally.statistics import Counter, Histogram, RunningMean, VectorCounter
 from evertally.statistics.linear_options import Linear
+from evertally.values.histograms import ValueHistogram
+from evertally.values.quantiles import ValueQuantile
 from evertally.values.sums import RunningSum
 from evertally.values.variance import RunningVariance
 
@@ -36,6 +39,8 @@ def _tail(model: Linear) -> float:
 def smaller(model: Linear, horizon: int, **changed: Any) -> Linear:
     """The same configuration with another horizon: class, guarantee, process, relation, weights."""
     options = model._options | {"guarantee": model.guarantee, "horizon": horizon} | changed
+    if "band" in options:
+        options["band"] = None  # that of a longer horizon may be too long
     made = type(model)(**options, key=simulation(0))
     if type(made.charge) is not type(model.charge):  # an (epsilon, delta) promise may be paid in either way
         made = type(model)(**(options | {"guarantee": model.charge}), key=simulation(0))
@@ -176,7 +181,8 @@ def of_values(model: Any) -> TypeGuard[RunningMean | RunningSum | RunningVarianc
 def door_report(model: Linear) -> Report | None:
     """How far the neighbouring relation moves a tick's row, tried with events at the mechanism's own door, against the
     change that its noise is made for. (The other audits take that change for granted.)"""
-    if not isinstance(model, Counter | VectorCounter | Histogram) and not of_values(model):
+    counts = isinstance(model, Counter | VectorCounter | Histogram | ByType)
+    if not counts and not of_values(model) and not takes_values(model):
         return None
     pure = isinstance(model.charge, PureDP)
     order = 1 if pure else 2
@@ -189,7 +195,8 @@ def _changes(model: Linear) -> Iterator[IntArray]:
     """Differences of rows between neighbours, for a list of telling events. One tick only: a user whose events lie in
     several ticks changes no more (factorization-counting 2.4)."""
     events = _events(model)
-    cap: int | None = model._options["max_events_per_user"]
+    bounds = model.contribution
+    cap = bounds.max_events_per_user_tick if bounds.separated else bounds.max_events_per_user
     rows = [_row(model, [event] * (1 if cap is None else cap + 2), cap is not None) for event in events]
     if model.neighbours is Neighbours.INDEPENDENT:
         yield np.array([max(abs(int(a[c] - b[c])) for a in rows for b in rows) for c in range(rows[0].size)])
@@ -203,7 +210,24 @@ def _changes(model: Linear) -> Iterator[IntArray]:
         yield from rows
 
 
+def takes_values(model: Any) -> bool:
+    """Whether its ticks are values, not totals."""
+    return isinstance(model, RunningMean | ValueQuantile | ValueHistogram)
+
+
+def largest_value(model: Any) -> float:
+    """The value with the largest row: in the first cell, which moves all prefixes, or at the upper end."""
+    return float(model.upper if isinstance(model, RunningMean) else model.edges[0])
+
+
 def _events(model: Linear) -> list[Any]:
+    if isinstance(model, Dashboard):
+        return [None, *model.types, model.types, "evertally-undeclared", *map(list, combinations(model.types[:6], 2))]
+    if isinstance(model, GroupBy):
+        return [None, *product(*model.columns.values())]
+    if isinstance(model, ValueQuantile | ValueHistogram):
+        edges: Any = model.edges
+        return [None, float("nan"), *edges, 1e300, -1e300]
     if of_values(model):
         return [None, model.lower, model.upper, (model.lower + model.upper) / 2, 1e300, -1e300]
     w = int(model._options["max_weight"])

@@ -180,13 +180,23 @@ def _items_in_blocks(subject: Subject, inputs: list[Any], forward: Played, backw
 
 def _check_items(subject: Subject, inputs: list[Any], forward: Played) -> None:
     """The noise of an item is a function of its label and the tick, whatever else happened."""
-    shuffled = play(subject, [events[::-1] for events in inputs])
+    shuffled = play(subject, [_turned(events) for events in inputs])
     assert alike(forward.values, shuffled.values), "the order of events shows"
     assert [_addresses(entries) for entries in forward.log] == [_addresses(entries) for entries in shuffled.log]
-    among = play(subject, [[f"only once, {t}", *events, f"only here, {t}"] for t, events in enumerate(inputs)])
+    among = play(subject, [_among(t, events) for t, events in enumerate(inputs)])
     assert alike(forward.values, among.values), "unreleased items show"
     for tick, entries in enumerate(forward.log):
         assert all(node <= tick for entry in entries for node in entry.nodes), "noise of blocks that have not ended"
+
+
+def _turned(x: Any) -> Any:
+    return tuple(part[::-1] for part in x) if isinstance(x, tuple) else x[::-1]
+
+
+def _among(tick: int, x: Any) -> Any:
+    events, users = x if isinstance(x, tuple) else (x, None)
+    events = [f"only once, {tick}", *events, f"only here, {tick}"]
+    return events if users is None else (events, [f"first of {tick}", *users, f"last of {tick}"])
 
 
 def _check_last(one: dict[str, int], other: dict[str, int]) -> None:

@@ -39,7 +39,7 @@ def stepped(subject: Subject, mechanism: Any, inputs: list[Any]) -> list[Any]:
 
 def batch(subject: Subject, events: Any) -> dict[str, Any]:
     users: dict[str, Any] = {"users": [(None, "x", 7, float("nan"))[i % 4] for i in range(len(events))]}
-    return {"events": events} | (users if subject.users else {})
+    return {"events": events} | (users if subject.users or subject.owned else {})
 
 
 def check_declares_its_promise(subject: Subject) -> None:
@@ -215,7 +215,9 @@ def check_release_form(subject: Subject) -> None:
                 assert len(release.value) <= getattr(mechanism, "k", math.inf), "more labels than were asked for"
                 ranked = sorted(release.value.items(), key=lambda pair: (-pair[1], pair[0]))
                 assert list(release.value.items()) == ranked, "another order than that of the released numbers"
-        if subject.labels is None:
+            if subject.shape is not None:
+                assert list(release.value) == subject.shape(tick), "labels that do not follow from the tick"
+        if subject.labels is None and subject.shape is None:
             assert len(forms) == 1, "labels or their order changed during the stream"
         else:
             assert any(forms), "no label was ever released"

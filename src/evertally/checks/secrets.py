@@ -43,8 +43,10 @@ def _played(subject: Subject, seed: int) -> Any:
         subject.step(mechanism, x)
     if mechanism.tick == mechanism.horizon:
         return mechanism
-    events = [*events_of(mechanism, inputs[0])[:_COPIES], *[PLANTED] * (_COPIES * (seed - 1))]
-    users = {"users": [f"{PLANTED}/{seed}/{i}" for i in range(len(events))]} if subject.users else {}
+    known = [] if subject.owned else events_of(mechanism, inputs[0])[:_COPIES]
+    events = [*known, *[PLANTED] * (_COPIES * (seed - 1))]
+    named = subject.users or subject.owned
+    users = {"users": [f"{PLANTED}/{seed}/{i}" for i in range(len(events))]} if named else {}
     mechanism.step_events(events, **users)
     mechanism.snapshot()
     return mechanism

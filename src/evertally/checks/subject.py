@@ -55,6 +55,8 @@ def events_of(mechanism: Any, x: Any) -> list[Any]:
         return [1] * int(x)
     if not len(x) or not isinstance(x[0], int | np.integer):
         return list(x)
+    if hasattr(mechanism, "each_type"):
+        return [event for event, count in zip(mechanism.each_type, x, strict=True) for _ in range(int(count))]
     columns = mechanism.columns if not isinstance(mechanism.columns, int) else range(mechanism.columns)
     return [label for label, count in zip(columns, x, strict=True) for _ in range(int(count))]
 
@@ -99,6 +101,9 @@ class Subject:
     bound: Callable[[Any, float, int | None], float] = public_bound  # on the numbers that `error` gives
     growth: int = 64  # bytes by which one tick may make a snapshot longer
     users: bool = False  # events have users, which are protected
+    # of a tick: the labels of its release, where there are more and more of them, by public numbers alone
+    shape: Callable[[int], list[Any]] | None = None
+    owned: bool = False  # inputs are the users of a tick, or a pair of events and users
     runs: int = 1000  # simulations behind the check of the error formula
 
     def length(self, mechanism: Any) -> int:
@@ -106,6 +111,9 @@ class Subject:
 
     def step(self, mechanism: Any, x: Any, *, tick: int | None = None) -> Any:
         """One tick. Where users are protected totals are refused: their events come, each of a user of its own."""
+        if self.owned:
+            events, users = x if isinstance(x, tuple) else (None, x)
+            return mechanism.step_events(events, users=users, tick=tick)
         if not self.users:
             return mechanism.step(x, tick=tick)
         number = mechanism.tick + 1 if tick is None else tick

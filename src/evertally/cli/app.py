@@ -187,6 +187,39 @@ def serve_command(
         serve.command(spec_file, host, port, replay)
 
 
+@app.command("erase")
+def erase_command(
+    spec_file: SpecFile,
+    users: Annotated[
+        str,
+        _option("--users", help="A file with one name on each line; - is standard input. Never the names themselves."),
+    ],
+) -> None:
+    """Erase users from the state of a stream that is not running: names become digests that are never counted again."""
+    with _readable_errors():
+        from evertally.runtime.erasure import erase
+
+        spec = load_spec(spec_file)
+        names = _names(users)
+        tick = erase(spec, names)
+        print(f"{spec.name}: {len(names)} names are erased from the state of tick {tick}. Destroy older copies of it")
+
+
+def _names(file: str) -> list[str]:
+    """Names from a file: on the command line every user of the machine could read them."""
+    try:
+        text = (sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()).decode()
+    except OSError as error:
+        raise ConfigurationError(f"cannot read the file of --users: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ConfigurationError("the file of --users is not UTF-8; write one name on each line") from None
+    lines = (line.removesuffix("\r") for line in text.split("\n"))  # a name may hold any other separator
+    names = [line for line in lines if line]
+    if not names:
+        raise ConfigurationError("the file of --users names nobody; write one name on each line")
+    return names
+
+
 tokens = typer.Typer(help="Bearer tokens of a live stream.", no_args_is_help=True)
 app.add_typer(tokens, name="token")
 TokenName = Annotated[str, _option("--name", help="Whose token it is.")]

@@ -146,6 +146,8 @@ def plan_table(spec: StreamSpec, plan: Plan) -> None:
         if why:
             console.print(escape(f"* {why}"))
     for query, planned in zip(spec.queries, plan.queries, strict=True):
+        for line in planned.users:
+            console.print(escape(f"{planned.name}: {line}."))
         if planned.unbounded_because:
             console.print(escape(f"{planned.name} has no error bound: {planned.unbounded_because}."))
         if planned.guessed_bound is not None:
@@ -238,7 +240,7 @@ def _explained(query: QuerySpec, planned: PlannedQuery, beta: float, last: str |
 
 def _counts(query: QuerySpec, planned: PlannedQuery) -> str:
     if planned.numbers is None:
-        return "found"
+        return query.record.result.labels
     return f"≤ {planned.numbers}" if query.record.result.labels == "found" else str(planned.numbers)
 
 

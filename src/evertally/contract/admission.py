@@ -10,7 +10,11 @@ from evertally.secret import Secret
 
 
 class Admission(Protocol):
-    """What comes in, as the engine takes it, by a rule with a memory. What a call changes can be taken back."""
+    """What comes in, as the engine takes it, by a rule with a memory. What a call changes can be taken back.
+
+    One that knows users by name has `recognise` and `erase`, too (`Erasing`, erasure.py); otherwise requests to erase a
+    user are refused.
+    """
 
     def begin(self, tick: int) -> None:
         """A call begins after `tick` ticks: where `undo` goes back to."""

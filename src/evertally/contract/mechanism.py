@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
+from evertally.contract.erasure import Erasing, digest_of, erasing
 from evertally.contract.guarded import Call, Guarded, Kept, exclusive
 from evertally.contract.inputs import keep_events
 from evertally.contract.options import check_guarantee, option, own_option, statistic
@@ -26,7 +27,8 @@ from evertally.contract.paths import Hold, named
 from evertally.contract.release import Release
 from evertally.contract.snapshot import guarantee_from_json, guarantee_to_json, pack, restorable
 from evertally.contract.ticks import LONGEST_HORIZON, called_tick, checked_tick, last_tick, wanted_ticks
-from evertally.encode import UserCap, UserTick, own_column, require_column
+from evertally.encode import SeparatedCap, UserCap, UserTick, own_column, require_column
+from evertally.encode.owners import owners
 from evertally.errors import ConfigurationError, HorizonExceeded, ReplayRefused, StateError
 from evertally.integers import whole
 from evertally.noise import Key, NoiseKey
@@ -88,6 +90,11 @@ class Mechanism(Guarded):
     )
     max_events_per_user: int | None = option(
         'How many events of a user are counted in the whole stream; goes with unit="user".', default=None
+    )
+    charging: Literal["users", "events"] = option(
+        'What is paid for where a user is replaced: "users" (users-and-domains 1.2); "events" is for streams that an '
+        "earlier version began, which go on with its larger noise.",
+        default="users",
     )
     key: NoiseKey | None = option(
         "What all noise follows from; None draws a new one, which must be saved if the stream is to be restored.",
@@ -151,10 +158,10 @@ class Mechanism(Guarded):
                 f"totals of a tick are kept below 2^61/horizon = {self._tick_limit} to fit 64 bits, and one event may "
                 f"weigh {plan.contribution.max_weight}; choose a shorter horizon or a coarser unit"
             )
-        most = plan.contribution.max_events_per_user
-        self._users = UserCap(most) if most is not None else None
+        self._users = _cap(plan.contribution)
         self._door = plan.door(self._source, self._tick_limit)
         self._engine = plan.engine(self._source)
+        self._recognise_erased()
         self._form = plan.form
         self._kept = Kept(played=Committed(self._form.first(), self._engine.start()))
 
@@ -321,6 +328,36 @@ class Mechanism(Guarded):
         rows, state = self._form.save(self._rows_to_keep()), self._kept.played.state
         return pack(header, [self._source.laws(), users, rows, *self._engine.save(state)], self.key)
 
+    @exclusive
+    def erase(self, users: Any) -> None:
+        """Erasure requests: replaces the names of some users by sealed digests. Nothing is released.
+
+        What was counted stays in the sums. None of their later events counts, whether they had any before or not: a
+        user who was forgotten and counted again would move more than was paid for (users-and-domains, trap 7). Only a
+        snapshot that is taken afterwards is without the names: earlier ones are to be destroyed. Where users are known
+        by name to a rule that cannot erase, the call is refused.
+
+        >>> import evertally as et
+        >>> users = {"unit": "user", "max_events_per_user": 5}
+        >>> counter = et.Counter(guarantee=et.ZCDP(0.5), horizon=9, key=et.noise.ZeroNoise(), **users)
+        >>> counter.step_events([1, 1], users=["ann", "bob"]).value
+        2
+        >>> counter.erase(["ann"])
+        >>> b"ann" in counter.snapshot(), counter.step_events([1, 1], users=["ann", "bob"]).value
+        (False, 3)
+        """
+        if not self.takes_users:
+            raise ConfigurationError("this mechanism knows no users: it protects single events, and keeps no names")
+        require_column(users, "users")
+        _, names = owners(own_column(users))
+        rule = erasing(self._engine, self._plan.owned)
+        self._last_input()  # the last tick's input as a hash, before it is looked at by name
+        if rule is not None:
+            self._moved(0, lambda: rule.erase(names))
+        if self._users is not None:
+            self._users.erase(names)
+            self._kept = replace(self._kept, users=self._users.last)
+
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         restorable(cls.__name__, f"{cls.__module__}.{cls.__qualname__}", cls._restore)
@@ -328,6 +365,9 @@ class Mechanism(Guarded):
     @classmethod
     def _restore(cls, header: dict[str, Any], parts: list[bytes], key: NoiseKey, allow_copy: bool) -> Self:
         options = {name: cls._decoded(name, value) for name, value in header["options"].items()}
+        if options["unit"] == "user" and options["neighbours"] == Neighbours.REPLACE.value:
+            # What earlier versions took from the budget; with less noise the past would be drawn anew.
+            options.setdefault("charging", "events")
         self: Self = cls(**options, key=key, allow_copy=True)
         if self.noise_fingerprint != header["noise"]:
             raise StateError(
@@ -338,7 +378,8 @@ class Mechanism(Guarded):
         # Laws follow from options, by formulas and planners that another version may have changed.
         self._source.expect(parts[0])
         if self._users is not None:
-            self._users = UserCap.from_bytes(parts[1])
+            self._users = self._users.from_bytes(parts[1])
+            self._recognise_erased()
         tick = header["tick"]
         state = self._engine.load(tick, parts[3:])
         recent = self._form.load(parts[2], self._engine, tick)
@@ -359,7 +400,21 @@ class Mechanism(Guarded):
 
     def _contributing(self, **bounds: Any) -> Contribution:
         """What one event may contribute, or all events of a user."""
-        return Contribution(unit=self.unit, max_events_per_user=self.max_events_per_user, **bounds)
+        if self.charging not in ("users", "events"):
+            raise ConfigurationError('charging is "users"; "events" is for streams that an earlier version began')
+        return Contribution(
+            unit=self.unit,
+            max_events_per_user=self.max_events_per_user,
+            in_steps=self.charging == "events",
+            **bounds,
+        )
+
+    def _user_address(self) -> Options:
+        """What addresses keep of the protected unit: streams of earlier versions, and other units, no more than before.
+        One fingerprint means one law."""
+        kept = self._given("unit", "max_events_per_user")
+        replaced = self.unit == "user" and Neighbours.parse(self.neighbours) is Neighbours.REPLACE
+        return kept | {"charging": self.charging} if replaced and self.charging != "events" else kept
 
     @classmethod
     def _encoded(cls, name: str, value: Any) -> Any:
@@ -393,6 +448,15 @@ class Mechanism(Guarded):
             self._users.last = self._kept.users
         if self._looks_back:
             self._note_releases()
+
+    def _recognise_erased(self) -> None:
+        # Of the source alone: a method of this object would keep it alive in a circle.
+        digest = functools.partial(digest_of, self._source)
+        if self._users is not None:
+            self._users.recognise(digest)
+        rule = getattr(self._engine, "rule", None)
+        if isinstance(rule, Erasing):
+            rule.recognise(digest)
 
     def _note_releases(self) -> None:
         """Notes the rows of the last call where windows look for them; however often, to the same effect."""
@@ -471,9 +535,9 @@ class Mechanism(Guarded):
 
     def _about(self) -> str:
         """What the numbers of a release are about."""
-        if self._users is not None:
-            return f"what the cap kept: at most {self._users.max_events} events of each user"
-        rule = self.contribution.user_rule
+        most, rule = self.contribution.max_events_per_user, self.contribution.user_rule
+        if most is not None:
+            return f"what the cap kept: at most {most} events of each user"
         return f"what the rule for users kept: of each user {rule}" if rule else _ABOUT_ALL
 
     def _check_owners(self) -> None:
@@ -502,6 +566,21 @@ class Mechanism(Guarded):
             f"{count} more ticks after tick {self.tick} exceed the horizon {last_tick(self.horizon)} that the noise "
             "was made for; start a new stream with its own budget"
         )
+
+
+def _cap(contribution: Contribution) -> UserCap | SeparatedCap | None:
+    """What keeps some of a user's events, if the contribution names such a rule."""
+    if contribution.max_events_per_user is not None:
+        return UserCap(contribution.max_events_per_user)
+    if not contribution.separated:
+        return None
+    return SeparatedCap(
+        contribution.max_ticks_per_user,
+        contribution.min_separation or 1,
+        calendar=contribution.calendar,
+        first_block=contribution.first_block,
+        events=contribution.max_events_per_user_tick,
+    )
 
 
 def _made(*parts: Any) -> Any:

@@ -17,7 +17,7 @@ from evertally.counting.bank_decay_schedule import states_for_decay
 from evertally.counting.choose import Choice, budgets, charges, misfit
 from evertally.counting.choose import build as build_total
 from evertally.counting.process import Charge, NoiseProcess, path_bound
-from evertally.counting.processes import COMPARED_AT, OURS, PROCESSES, Setting
+from evertally.counting.processes import COMPARED_AT, OURS, PROCESSES, Gram, Setting
 from evertally.counting.toeplitz import ToeplitzProcess, lagged
 from evertally.counting.toeplitz_factor import input_factor, root_factor
 from evertally.counting.workloads import ByAge, Decay, Window
@@ -59,7 +59,17 @@ def choose(guarantee: Guarantee, setting: Setting, workload: ByAge, mechanism: s
     return Choice(best.name, best.charge)
 
 
+def setting_for(name: str, setting: Setting, workload: ByAge) -> Setting:
+    """What a mechanism has to hide. The root of a window changes its sign; of a decay's bank nothing more is proved
+    than that changes of several ticks add up (S2)."""
+    if name in _FACTORS:
+        never_negative = bool((_FACTORS[name](workload, setting.horizon).r >= 0).all())
+        return setting.proved(Gram.NONNEGATIVE if never_negative else Gram.UNKNOWN)
+    return setting.proved(Gram.UNKNOWN) if isinstance(workload, Decay) else setting.for_process(name)
+
+
 def build(choice: Choice, setting: Setting, workload: ByAge, source: Source) -> NoiseProcess:
+    setting = setting_for(choice.mechanism, setting, workload)
     if choice.mechanism in _FACTORS:
         factor = _FACTORS[choice.mechanism](workload, setting.horizon)
         assert isinstance(choice.charge, PureDP | ZCDP)

@@ -7,12 +7,15 @@ and the memory limit.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from evertally.bounds.joint import of_column
 from evertally.counting.bank import LONGEST_BANK
+from evertally.counting.participation import toeplitz_reach
 from evertally.counting.process import Budget, Charge, NoiseProcess, WithoutEnd, path_bound
-from evertally.counting.processes import COMPARED_AT, LONGEST_SQRT, OURS, PROCESSES, Setting, unknown
+from evertally.counting.processes import COMPARED_AT, LONGEST_SQRT, OURS, PROCESSES, SEPARATED, Setting, unknown
 from evertally.counting.sqrt_estimate import SquareRoot
+from evertally.counting.sqrt_factor import coefficients
 from evertally.counting.survey import survey
 from evertally.errors import ConfigurationError
 from evertally.noise import Source, ZeroNoise
@@ -53,7 +56,8 @@ def rank(guarantee: Guarantee, setting: Setting, mechanism: str = "auto", beta: 
     """
     if mechanism != "auto" and mechanism not in PROCESSES:
         raise unknown(mechanism, PROCESSES)
-    names = list(OURS) if mechanism == "auto" else [mechanism]
+    ours = OURS if setting.rule is None else (*SEPARATED, *OURS)
+    names = list(ours) if mechanism == "auto" else [mechanism]
     return Ranking([_way(name, charge, setting, beta) for name in names for charge in charges(guarantee, name)])
 
 
@@ -108,8 +112,10 @@ def _unfit(name: str, charge: Charge, setting: Setting) -> str | None:
         return 'mechanism "pure-blocks" has Laplace noise, for pure budgets; with this one use "bank"'
     if name == "epoch-blocks" and isinstance(charge, ZCDP):
         return 'mechanism "epoch-blocks" has Laplace noise, for pure budgets; with this one use "bank-open"'
-    if name == "sqrt" and (setting.horizon or 0) > LONGEST_SQRT:
-        return f'mechanism "sqrt" takes horizons up to {LONGEST_SQRT}; use "bank" or "honaker"'
+    if name in SEPARATED and setting.rule is None:
+        return f'mechanism "{name}" is for users with max_ticks_per_user or min_separation; use "bank"'
+    if name in ("sqrt", "banded") and (setting.horizon or 0) > LONGEST_SQRT:
+        return f'mechanism "{name}" takes horizons up to {LONGEST_SQRT}; use "bank" or "honaker"'
     if name == "bank" and (setting.horizon or 0) > LONGEST_BANK:
         return f'mechanism "bank" takes horizons up to {LONGEST_BANK}; use "honaker"'
     return None
@@ -141,7 +147,12 @@ def estimated(choice: Choice, setting: Setting) -> NoiseProcess | SquareRoot:
     if choice.mechanism != "sqrt":
         return model_of(choice, setting)
     assert isinstance(choice.charge, ZCDP)
-    return SquareRoot(choice.charge, setting.for_process("sqrt").change, setting.horizon or 1)
+    T = setting.horizon or 1
+    squared: int | Fraction = setting.for_process("sqrt").change.l2_squared
+    if setting.rule is not None:
+        r = coefficients(T)
+        squared = Fraction(toeplitz_reach(r, T, setting.rule), sum(int(x) ** 2 for x in r))
+    return SquareRoot(choice.charge, squared, T)
 
 
 def worst_of(model: NoiseProcess | SquareRoot) -> float:

@@ -29,14 +29,14 @@ from evertally.counting.process import (
     IntArray,
     check_horizon,
     kind_and_scale,
-    node_law,
     round_half_up,
     spread_of,
     window_bound,
 )
+from evertally.counting.tree import blocks_law
 from evertally.noise import Law, Source
 from evertally.noise.jit import jit_once
-from evertally.privacy import Change
+from evertally.privacy import Change, Participation
 from evertally.secret import Secret
 
 _COMPILE_FROM = 64
@@ -60,12 +60,20 @@ class HonakerProcess(Secret):
     """
 
     def __init__(
-        self, charge: Budget, change: Change, *, horizon: int, columns: int, source: Source, lane: str = "honaker"
+        self,
+        charge: Budget,
+        change: Change,
+        *,
+        horizon: int,
+        columns: int,
+        source: Source,
+        rule: Participation | None = None,
+        lane: str = "honaker",
     ) -> None:
         self.horizon: int | None = horizon
         self.columns = columns
         self.levels = horizon.bit_length()
-        self.law: Law = node_law(charge, change, self.levels)
+        self.law: Law = blocks_law(charge, change, 2, self.levels, horizon, rule)
         self._source = source
         self._lane = lane
         self._own = np.array([weight(h) for h in range(self.levels)])

@@ -9,15 +9,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evertally.counting.recursion import inverse_series
 from evertally.counting.sqrt_factor import GRID_BITS
 
 # lambda = 1 - n/2^14, with n in steps of 2^(1/8): a finer choice saves less than a thousandth.
-_FINENESS = 1 << 14
-_CHOICES = tuple(sorted({round(_FINENESS * 2 ** (-i / 8)) for i in range(113)}))
+FINENESS = 1 << 14
+FINER = tuple(sorted({round(FINENESS * 2 ** (-i / 8)) for i in range(113)}))
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,23 @@ class PathFactor:
         beyond = sum((length - m) * own[m] for m in range(1, min(length, len(own))))
         return length * own[0] + 2 * beyond
 
+    def costs(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+        """`cost` of many lengths at once; exact while l 2^34 fits 64 bits."""
+        table = _costs(self)
+        beyond = np.maximum(lengths - (len(table) - 1), 0)
+        costs: NDArray[np.int64] = table[np.minimum(lengths, len(table) - 1)] + beyond * self.level
+        return costs
+
+    @property
+    def level(self) -> int:
+        """h = (sum r)^2: what every further tick of a long run costs."""
+        return sum(self.r) ** 2
+
+    def always(self, horizon: int) -> int:
+        """tot: the squared norm of R times ones at all ticks."""
+        sums = list(accumulate(self.r[:horizon]))
+        return sum(x * x for x in sums) + max(0, horizon - len(sums)) * self.level
+
     def inverse(self) -> NDArray[np.float64]:
         """The series of 1/r, in floats: errors are quoted by it, nothing private rests on it."""
         return _inverse(self)
@@ -53,15 +72,15 @@ class PathFactor:
 @lru_cache(maxsize=256)
 def path_factor(n: int) -> PathFactor:
     """The factor of lambda = 1 - n/2^14."""
-    r = _coefficients(_FINENESS - n)
+    r = _coefficients(FINENESS - n)
     table = np.array(r, dtype=np.int64)
     correlations = np.correlate(table, table, "full")[len(r) - 1 :]  # below 2^34 each: exact
-    return PathFactor(r, tuple(correlations.tolist()), min(60_000, 40 * _FINENESS // n + 3000))
+    return PathFactor(r, tuple(correlations.tolist()), min(60_000, 40 * FINENESS // n + 3000))
 
 
 def _coefficients(j: int) -> tuple[int, ...]:
     r, k = [1 << GRID_BITS], 1
-    power, binomial, bottom = j, 2, 4 * _FINENESS  # j^k, binom(2k, k), (4 2^14)^k
+    power, binomial, bottom = j, 2, 4 * FINENESS  # j^k, binom(2k, k), (4 2^14)^k
     while True:
         # lambda^k g(k) = -j^k binom(2k, k) / (4^k 2^(14 k) (2k - 1)); times 2^(q-1), rounded half up
         top, below = -(power * binomial) << (GRID_BITS - 1), bottom * (2 * k - 1)
@@ -69,19 +88,21 @@ def _coefficients(j: int) -> tuple[int, ...]:
         if coefficient == 0:  # and so are all later ones: lambda^k |g(k)| only falls
             return tuple(r)
         r.append(coefficient)
-        power, binomial, bottom = power * j, binomial * 2 * (2 * k + 1) // (k + 1), bottom * 4 * _FINENESS
+        power, binomial, bottom = power * j, binomial * 2 * (2 * k + 1) // (k + 1), bottom * 4 * FINENESS
         k += 1
+
+
+@lru_cache(maxsize=256)
+def _costs(factor: PathFactor) -> NDArray[np.int64]:
+    """c(0), c(1), .. up to where it goes on as a straight line."""
+    own = np.array(factor.correlations, dtype=np.int64)
+    steps = own[0] + 2 * np.concatenate([[0], np.cumsum(own[1:])])
+    return np.concatenate([[0], np.cumsum(steps)])
 
 
 @lru_cache(maxsize=64)
 def _inverse(factor: PathFactor) -> NDArray[np.float64]:
-    known = np.array(factor.r[1:], dtype=np.float64)
-    found = np.zeros(factor.terms if known.size else 1)
-    found[0] = 1 / factor.r[0]
-    for k in range(1, found.size):
-        reach = min(k, known.size)
-        found[k] = -float(np.dot(known[:reach], found[k - reach : k][::-1])) / factor.r[0]
-    return found
+    return inverse_series(factor.r, factor.terms)
 
 
 @lru_cache(maxsize=64)
@@ -91,10 +112,10 @@ def best_factor(longest: int) -> PathFactor:
     def squared(n: int) -> float:
         # S of the real series lambda^k f(k) is 1/agm(1, sqrt(1 - lambda^2)): for the choice alone, and made of
         # operations that give the same float on every machine.
-        ratio = 1 - n / _FINENESS
+        ratio = 1 - n / FINENESS
         return path_factor(n).cost(longest) / _agm(1.0, math.sqrt(1 - ratio * ratio))
 
-    return path_factor(min(_CHOICES, key=squared))
+    return path_factor(min(FINER, key=squared))
 
 
 def _agm(a: float, b: float) -> float:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from evertally.bounds.selection import L
+from evertally.counting.banded import BandedProcess
 from evertally.counting.bank import BankProcess
 from evertally.counting.bank_open import OPEN_STATES, OpenBankProcess
 from evertally.counting.bank_schedule import states_for
@@ -22,7 +23,7 @@ from evertally.counting.sqrt import SqrtProcess
 from evertally.counting.tree import Radix, TreeProcess, choose_radix
 from evertally.errors import ConfigurationError
 from evertally.noise import Source
-from evertally.privacy import ZCDP, ApproxDP, Change, PureDP
+from evertally.privacy import ZCDP, ApproxDP, Change, Participation, PureDP
 
 # Beyond this the square-root factor takes long to prepare (a few seconds at 2^20, proportional to T).
 LONGEST_SQRT = 2**22
@@ -46,7 +47,9 @@ class Setting:
     """The public parameters of a process.
 
     `change` is what one protected unit moves, for a Gram matrix that is ORDERED; `split` (S3) and `loose` (S2) are the
-    same for those of which less is proved, where that makes a difference.
+    same for those of which less is proved, where that makes a difference. `rule`: a user's ticks are apart; then these
+    are for a group of them, and a process that can tell pays less (users-and-domains 1.3: what it reaches is its own).
+    `band`: the coefficients of a banded factor; None where nobody has chosen yet.
     """
 
     change: Change
@@ -56,10 +59,16 @@ class Setting:
     radix: Radix = "formula"
     split: Change | None = None
     loose: Change | None = None
+    rule: Participation | None = None
+    band: int | None = None
 
     def for_process(self, name: str) -> Setting:
         """The setting that a process gets: what it has to hide by what is proved of it."""
-        gram, change = PROCESSES[name].gram, self.change
+        return self.proved(PROCESSES[name].gram)
+
+    def proved(self, gram: Gram) -> Setting:
+        """What is to be hidden by noise of which so much is proved."""
+        change = self.change
         if gram <= Gram.NONNEGATIVE and self.split is not None:
             change = self.split
         if gram <= Gram.UNKNOWN and self.loose is not None:
@@ -94,18 +103,44 @@ def _tree(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
     depth = L(T, choose_radix(T, setting.radix, isinstance(charge, PureDP)))
     keep = 8 * setting.columns * (depth + 1) <= setting.memory_limit
     return TreeProcess(
-        charge, setting.change, horizon=T, columns=setting.columns, source=source, radix=setting.radix, keep=keep
+        charge,
+        setting.change,
+        horizon=T,
+        columns=setting.columns,
+        source=source,
+        radix=setting.radix,
+        keep=keep,
+        rule=setting.rule,
     )
 
 
 def _honaker(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
     assert isinstance(charge, PureDP | ZCDP)
-    return HonakerProcess(charge, setting.change, horizon=_horizon(setting), columns=setting.columns, source=source)
+    return HonakerProcess(
+        charge,
+        setting.change,
+        horizon=_horizon(setting),
+        columns=setting.columns,
+        source=source,
+        rule=setting.rule,
+    )
 
 
 def _sqrt(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
     assert isinstance(charge, ZCDP)
-    return SqrtProcess(charge, setting.change, horizon=_horizon(setting), columns=setting.columns, source=source)
+    T, d = _horizon(setting), setting.columns
+    return SqrtProcess(charge, setting.change, horizon=T, columns=d, source=source, rule=setting.rule)
+
+
+def _banded(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
+    assert isinstance(charge, ZCDP)
+    if setting.rule is None:
+        raise ConfigurationError(
+            'mechanism "banded" is for users whose ticks are apart: give max_ticks_per_user or min_separation, or use '
+            '"bank"'
+        )
+    T, d = _horizon(setting), setting.columns
+    return BandedProcess(charge, setting.rule, horizon=T, columns=d, source=source, band=setting.band)
 
 
 def _bank(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
@@ -160,6 +195,7 @@ PROCESSES: dict[str, ProcessRecord] = {
     "pure-blocks": ProcessRecord(True, True, _block_bytes, _pure_blocks, gram=_ORDERED),
     # the noise made ahead; the factor and its transforms take about 250 T bytes of work space besides
     "sqrt": ProcessRecord(True, False, lambda s: 8 * s.columns * _horizon(s), _sqrt, gram=_ORDERED),
+    "banded": ProcessRecord(True, False, lambda s: 8 * s.columns * _horizon(s), _banded, gram=_ORDERED),
     "tree": ProcessRecord(True, True, lambda s: 8 * s.columns, _tree, gram=_ORDERED),
     "honaker": ProcessRecord(True, True, lambda s: 64 * s.columns * _horizon(s).bit_length(), _honaker, gram=_ORDERED),
     "epoch-blocks": ProcessRecord(False, True, _epoch_block_bytes, _epoch_blocks, gram=_ORDERED),
@@ -185,4 +221,7 @@ def proved_of(name: str) -> Gram:
     return PROCESSES[name].gram if name in PROCESSES else Gram.UNKNOWN
 
 
-OURS = tuple(PROCESSES)  # what "auto" takes from: nobody gets a process that this library does not answer for
+SEPARATED = ("banded",)  # for users whose ticks are apart, and for nothing else
+OURS = tuple(
+    name for name in PROCESSES if name not in SEPARATED
+)  # what "auto" takes from: nobody gets a process that this library does not answer for

@@ -4,7 +4,8 @@ factorization-counting 2-5 and 11 (exact tier, steps 2-5, correct rounding); doc
 
 With integers r_k = round(2^q f(k)) the mechanism is "release y_t = sum_i r_{t-i} x_i + Z_t for every t", Z_t discrete
 Gaussian with sigma^2 >= D2^2 N/(2 rho), N = sum_k r_k^2. Privacy [R]: y is rho-zCDP as a whole, also for adaptive
-streams: an event's squared shifts of y add up to at most D2^2 N. What leaves is the integer nearest to the unbiased
+streams: an event's squared shifts of y add up to at most D2^2 N, those of a user whose ticks are apart to what
+counting/participation.py says. What leaves is the integer nearest to the unbiased
 estimate from y, half up; since L R = (prefix sums), that is (exact sum) + floor(e_t + 1/2) with
 
     e_t = sum_{i<=t} l_{t-i} Z_i,       l = series of 1/((1 - z) r(z)),
@@ -28,10 +29,11 @@ from numpy.typing import NDArray
 from evertally.bounds.joint import GaussianPath
 from evertally.bounds.tails import Spread
 from evertally.counting.fourier import Spectrum, error_factor
+from evertally.counting.participation import toeplitz_reach
 from evertally.counting.process import FloatArray, IntArray, check_horizon, round_half_up, spread_of
 from evertally.counting.sqrt_factor import GRID_BITS, SqrtFactor, sqrt_factor
 from evertally.noise import DiscreteGaussian, Law, Source, round_up
-from evertally.privacy import ZCDP, Change
+from evertally.privacy import ZCDP, Change, Participation
 from evertally.secret import Secret
 
 _FIRST_BLOCK = 64
@@ -173,11 +175,21 @@ class SqrtProcess(FactorProcess[SqrtFactor, DiscreteGaussian]):
     """
 
     def __init__(
-        self, charge: ZCDP, change: Change, *, horizon: int, columns: int, source: Source, lane: str = "sqrt"
+        self,
+        charge: ZCDP,
+        change: Change,
+        *,
+        horizon: int,
+        columns: int,
+        source: Source,
+        rule: Participation | None = None,
+        lane: str = "sqrt",
     ) -> None:
         factor = sqrt_factor(horizon)
-        sigma_squared = change.l2_squared * factor.column_norm_squared / (2 * charge.exact_rho)
-        law = DiscreteGaussian(round_up(sigma_squared))
+        reach = change.l2_squared * factor.column_norm_squared
+        if rule is not None:
+            reach = toeplitz_reach(factor.r, horizon, rule)
+        law = DiscreteGaussian(round_up(reach / (2 * charge.exact_rho)))
         super().__init__(factor, law, horizon=horizon, columns=columns, source=source, lane=lane)
 
     def joint_radius(self, beta: float, tick: int | None = None) -> float:

@@ -142,10 +142,9 @@ def exact_rounding(z: NDArray[np.int64]) -> int:
 
 
 def rounded_quotient(z: NDArray[np.int64], series: list[int], rest: int = 0, unit: int = 1) -> int:
-    """floor((e + rest)/unit + 1/2) for the last coefficient e of Z divided by an integer power series that begins with
-    2^q.
+    """floor((e + rest)/unit + 1/2) for the last coefficient e of Z divided by an integer power series s, s_0 > 0.
 
-    e is a multiple of 2^(-q t), t = len(z): if a ball of growing precision never excludes the boundary, it will at last
+    e is a multiple of s_0^(-t), t = len(z): if a ball of growing precision never excludes the boundary, it will at last
     isolate that multiple, ties included.
     """
     bits = 128
@@ -177,8 +176,8 @@ def _by_balls(z: NDArray[np.int64], divisor: list[int], rest: int, unit: int, of
         return int(rounded)
     if off:
         return None
-    exact = (e * arb(2) ** (GRID_BITS * t)).unique_fmpz()
+    whole = fmpz(divisor[0]) ** t
+    exact = (e * whole).unique_fmpz()
     if exact is None:
         return None
-    whole = fmpz(1) << (GRID_BITS * t)
     return int((2 * exact + (2 * rest + unit) * whole) // (2 * unit * whole))

@@ -22,11 +22,12 @@ import numpy as np
 from evertally.bounds.joint import GridMaximum, grid_step, tree_maximum
 from evertally.bounds.selection import L, digit_sum, digit_sums, digits
 from evertally.bounds.tails import Spread
+from evertally.counting.participation import tree_reach
 from evertally.counting.process import Budget, IntArray, check_horizon, kind_and_scale, node_law, spread_of
 from evertally.errors import ConfigurationError
-from evertally.noise import Law, Source
+from evertally.noise import DiscreteGaussian, Law, Source, round_up
 from evertally.noise.jit import jit_once
-from evertally.privacy import Change, PureDP
+from evertally.privacy import Change, Participation, PureDP
 from evertally.secret import Secret
 
 Radix = int | Literal["formula", "exact"]
@@ -91,6 +92,16 @@ def choose_radix(horizon: int, radix: Radix, pure: bool) -> int:
     return min(range(2, max(2, min(horizon, 256)) + 1), key=cost)
 
 
+def blocks_law(
+    charge: Budget, change: Change, radix: int, levels: int, horizon: int, rule: Participation | None
+) -> Law:
+    """The law of each block: by how many of them one event meets, or by how often a user whose ticks are apart meets
+    each (users-and-domains 1.3). Under a pure budget that saves nothing: l1 norms add up."""
+    if rule is None or isinstance(charge, PureDP):
+        return node_law(charge, change, levels)
+    return DiscreteGaussian(round_up(tree_reach(radix, levels, horizon, rule) / (2 * charge.exact_rho)))
+
+
 class TreeProcess(Secret):
     """Noise of the r-ary tree.
 
@@ -110,13 +121,14 @@ class TreeProcess(Secret):
         source: Source,
         radix: Radix = "formula",
         keep: bool = True,
+        rule: Participation | None = None,
         lane: str = "tree",
     ) -> None:
         self.horizon: int | None = horizon
         self.columns = columns
         self.radix = choose_radix(horizon, radix, isinstance(charge, PureDP))
         self.levels = L(horizon, self.radix)
-        self.law: Law = node_law(charge, change, self.levels)
+        self.law: Law = blocks_law(charge, change, self.radix, self.levels, horizon, rule)
         self.tick = 0
         self._source = source
         self._lane = lane

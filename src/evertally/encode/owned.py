@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evertally.encode.owners import owners
 from evertally.encode.texts import Texts
-from evertally.encode.users import owners
 from evertally.secret import Secret
 
 IntArray = NDArray[np.int64]
@@ -37,8 +37,8 @@ class OwnedTick(Secret):
         found = hashlib.sha256()
         for part in (self.codes, self.cells, self.names.lengths):
             found.update(len(part).to_bytes(8, "little") + np.ascontiguousarray(part).astype("<i8").tobytes())
-        for name in self.names.names():
-            found.update(name)
+        names = self.names
+        found.update(names.data[names.offsets[0] : names.offsets[-1]].tobytes())
         return found.digest()
 
 
@@ -55,4 +55,4 @@ def owned_tick(users: Any, cells: IntArray | None, tick: int) -> OwnedTick:
     known = codes >= 0
     if not known.all():
         codes, cells = codes[known], cells[known]
-    return OwnedTick(tick, Texts.of(names), codes, cells)
+    return OwnedTick(tick, names, codes, cells)

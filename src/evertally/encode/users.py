@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evertally.encode.labels import Codes, as_list, canonical, coded, is_arrow, label_bytes, require_column
-from evertally.errors import ReplayRefused, StateError
+from evertally.encode.caps import Cap, IntArray, Kept, UserTick
+from evertally.encode.labels import Codes
+from evertally.encode.owners import rank_within_code
+from evertally.encode.texts import Texts
+from evertally.errors import StateError
 from evertally.integers import whole
-from evertally.secret import Secret
 
-_FORMAT = b"evertally-users-1\n"
-
-
-@dataclass(frozen=True, repr=False)
-class UserTick(Secret):
-    """What one tick changed: the counts of its users before and after it. Secret.
-
-    Counts, not differences: to enter them twice is to enter them once, so that whoever was interrupted while doing so
-    does it again.
-    """
-
-    tick: int = 0
-    before: Mapping[str, int] = field(default_factory=dict)
-    after: Mapping[str, int] = field(default_factory=dict)
+_EARLIER = b"evertally-users-1\n"
 
 
-class UserCap(Secret):
+class UserCap(Cap):
     """Keeps the first `max_events` events of each user over the whole life of the stream.
 
     The rule looks at nothing but that user's own events, in their order of arrival, and at none of their
@@ -50,99 +37,54 @@ class UserCap(Secret):
     can be replayed. `look` answers without counting: whoever releases the tick sets `last` when it is released.
     """
 
+    format = b"evertally-users-2\n"
+    fields = 1  # how many of the user's events were kept
+
     def __init__(self, max_events: int) -> None:
         self.max_events = whole("max_events", max_events, 1, 2**31 - 1)
-        self.last = UserTick()  # the last tick that counts; replaced as a whole
-        self._used: dict[str, int] = {}  # the counts after all earlier ticks, and perhaps after the last one
+        super().__init__()
 
-    def keep(self, users: Any, tick: int) -> NDArray[np.bool_]:
-        """One truth value per event: whether it is among the first `max_events` of its user."""
-        kept, self.last = self.look(users, tick)
-        return kept
+    def _decide(self, codes: Codes, before: IntArray, tick: int) -> tuple[Kept, IntArray]:
+        kept: Kept = rank_within_code(codes, len(before)) < self.max_events - before[codes, 0]
+        return kept, before + np.bincount(codes[kept], minlength=len(before))[:, np.newaxis]
 
-    def look(self, users: Any, tick: int) -> tuple[NDArray[np.bool_], UserTick]:
-        """What `keep` would say, and what the tick would change."""
-        require_column(users, "users")
-        codes, names = owners(users)
-        if tick < self.last.tick:
-            raise ReplayRefused(f"the user cap has passed tick {self.last.tick}; tick {tick} cannot be asked again")
-        replay = tick == self.last.tick
-        if not replay:
-            self._used.update(self.last.after)
-        known = self.last.before if replay else {}
-        before = [known.get(name, self._used.get(name, 0)) for name in names]
-        room = np.array([self.max_events - used for used in before] + [0], np.int64)  # code -1 (no user) finds the 0
-        kept = _rank_within_code(codes) < room[codes]
-        if replay:
-            return kept, self.last
-        added = np.bincount(codes[kept], minlength=len(names)).tolist()
-        after = {name: used + more for name, used, more in zip(names, before, added, strict=True)}
-        return kept, UserTick(tick, dict(zip(names, before, strict=True)), after)
-
-    def to_bytes(self) -> bytes:
-        """The whole state as secret bytes (it names users), the same bytes for the same state."""
-        parts = [_FORMAT, self.max_events.to_bytes(4, "big"), self.last.tick.to_bytes(8, "big")]
-        for table in ({**self._used, **self.last.after}, self.last.before):
-            parts.append(len(table).to_bytes(8, "big"))
-            for name in sorted(table):
-                raw = label_bytes(name)
-                parts += [len(raw).to_bytes(4, "big"), raw, table[name].to_bytes(4, "big")]
-        return b"".join(parts)
+    def _options(self) -> list[int]:
+        return [self.max_events]
 
     @classmethod
-    def from_bytes(cls, blob: bytes) -> UserCap:
-        """The cap that `to_bytes` described; StateError when the bytes are not such a description."""
-        if not blob.startswith(_FORMAT):
-            raise StateError("these bytes are not the state of a user cap")
-        reader = _Reader(blob, len(_FORMAT))
-        cap = cls(reader.number(4))
-        tick = reader.number(8)
-        cap._used = reader.table()
-        before = reader.table()
-        reader.finish()
-        if not before.keys() <= cap._used.keys():
-            raise StateError("the state of a user cap counts users of its last tick that it does not know")
-        cap.last = UserTick(tick, before, {name: cap._used[name] for name in before})
-        return cap
+    def _of_options(cls, options: Sequence[int]) -> Self:
+        (max_events,) = options
+        return cls(max_events)
+
+    @classmethod
+    def from_bytes(cls, blob: bytes) -> Self:
+        """The cap that `to_bytes` described, also that of an earlier version; StateError for any other bytes."""
+        return super().from_bytes(_renewed(blob) if blob.startswith(_EARLIER) else blob)
 
 
-def owners(users: Any) -> tuple[Codes, list[str]]:
-    """Codes into a list of distinct canonical user names, -1 for events without a user."""
-    coded_users = coded(users)
-    if coded_users is None:
-        if is_arrow(users) and _is_nested(users):
-            raise TypeError("users must hold one user per event; a column of several users for each is refused")
-        values = as_list(users)
-        coded_users = np.arange(len(values)), values
-    codes, values = coded_users
-    number: dict[str, int] = {}
-    recoded = np.full(len(values) + 1, -1, np.int64)  # the last entry is where code -1 points
-    for i, value in enumerate(values):
-        name = canonical(value)
-        if name is not None:
-            recoded[i] = number.setdefault(name, len(number))
-    return recoded[codes], list(number)
+def _renewed(blob: bytes) -> bytes:
+    """The state of a cap as it is written now, from what the version wrote that kept users in dictionaries."""
+    reader = _Reader(blob, len(_EARLIER))
+    cap = UserCap(reader.number(4))
+    tick = reader.number(8)
+    used, before = reader.table(), reader.table()
+    reader.finish()
+    if not before.keys() <= used.keys():
+        raise StateError("the state of a user cap counts users of its last tick that it does not know")
 
+    def rows(names: list[bytes], counts: dict[bytes, int]) -> UserTick:
+        after = np.array([[used[name]] for name in names], np.int64).reshape(-1, 1)
+        earlier = np.array([[counts.get(name, 0)] for name in names], np.int64).reshape(-1, 1)
+        return UserTick(tick, Texts.of_bytes(names), np.full(len(names), -1), earlier, after)
 
-def _is_nested(users: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_nested(users.type))
-
-
-def _rank_within_code(codes: Codes) -> Codes:
-    """For each entry, how many earlier entries have the same code."""
-    order = np.argsort(codes, kind="stable")
-    in_order = codes[order]
-    starts = np.flatnonzero(np.r_[True, in_order[1:] != in_order[:-1]]) if len(codes) else np.empty(0, np.int64)
-    lengths = np.diff(np.r_[starts, len(codes)])
-    rank = np.empty(len(codes), np.int64)
-    rank[order] = np.arange(len(codes)) - np.repeat(starts, lengths)
-    return rank
+    cap.last = rows(list(used), used)
+    cap._settle()
+    cap.last = rows(list(before), before)
+    return cap.to_bytes()
 
 
 class _Reader:
-    """Reads the fields of `to_bytes` in turn; StateError, without content, when the bytes run out."""
+    """Reads the fields of an earlier `to_bytes` in turn; StateError, without content, when the bytes run out."""
 
     def __init__(self, blob: bytes, position: int) -> None:
         self._blob = blob
@@ -158,10 +100,10 @@ class _Reader:
     def number(self, length: int) -> int:
         return int.from_bytes(self.take(length), "big")
 
-    def table(self) -> dict[str, int]:
-        table: dict[str, int] = {}
+    def table(self) -> dict[bytes, int]:
+        table: dict[bytes, int] = {}
         for _ in range(self.number(8)):
-            name = self.take(self.number(4)).decode("utf-8", "surrogatepass")
+            name = self.take(self.number(4))
             table[name] = self.number(4)
         return table
 

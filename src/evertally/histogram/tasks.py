@@ -66,11 +66,11 @@ def monotone(queries: Queries) -> bool:
 class Task:
     """A question about column sums; everything here is public.
 
-    `change` is what one protected unit moves a row by, `event` what one event does, and `group` how many events a unit
-    has. `one_way`: neighbours differ in one direction (`privacy.moves_one_way`), and so do the answers. `selects`: the
-    answer is a column, not a number. `linear`: every query is a weighted sum of columns. `largest` guesses the largest
-    answer. `growth` is what an answer is thought to grow by in a tick, `most` the same as somebody declared it: a guess
-    may choose and calibrate, but only what was declared carries a bound. All for accuracy only.
+    `change` is what one protected unit moves a row by, `event` what one event does, and `group` in how many events two
+    units differ. `one_way`: neighbours differ in one direction (`privacy.moves_one_way`), and so do the answers.
+    `selects`: the answer is a column, not a number. `linear`: every query is a weighted sum of columns. `largest`
+    guesses the largest answer. `growth` is what an answer is thought to grow by in a tick, `most` the same as somebody
+    declared it: a guess may choose and calibrate, but only what was declared carries a bound. All for accuracy only.
     """
 
     guarantee: Guarantee
@@ -92,6 +92,8 @@ class Task:
     memory_limit: int = 2**30
     # Numbers of an earlier choice (ColumnWay.numbers), to be kept and not found again.
     settled: Mapping[str, Any] | None = field(default=None, compare=False)
+    # `change` for a counter of which nothing is proved
+    loose: Change | None = None
 
     @property
     def ticks(self) -> int:

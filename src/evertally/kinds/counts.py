@@ -9,14 +9,14 @@ from pydantic import model_validator
 from evertally import Counter, Histogram
 from evertally.kinds.fields import Flag, OptionError, Whole
 from evertally.kinds.kind import Card, Kind, Result, declared
-from evertally.kinds.proofs import BY_AGE, CHANGE_OF_COLUMNS, COUNTS, WORKLOADS
-from evertally.kinds.query_table import Labelled, TunedIfSparse, Weighed
+from evertally.kinds.proofs import BY_AGE, CHANGE_OF_COLUMNS, COUNTS, REPLACED_AND_APART, WORKLOADS
+from evertally.kinds.query_table import APART_IN_TICKS, Apart, Labelled, TunedIfSparse, Weighed
 from evertally.kinds.reads import AMOUNTS, LABELS
 
-_ONLY_SOME = {**TunedIfSparse.goes_with, **Weighed.goes_with}
+_ONLY_SOME = {**TunedIfSparse.goes_with, **Weighed.goes_with, **Apart.goes_with}
 
 
-class CounterQuery(TunedIfSparse, Weighed):
+class CounterQuery(TunedIfSparse, Weighed, Apart):
     goes_with = _ONLY_SOME
 
     max_weight: Whole | None = None
@@ -28,7 +28,7 @@ class CounterQuery(TunedIfSparse, Weighed):
         return self
 
 
-class HistogramQuery(Labelled, TunedIfSparse, Weighed):
+class HistogramQuery(Labelled, TunedIfSparse, Weighed, Apart):
     goes_with = _ONLY_SOME
 
     signed: Flag = False
@@ -54,6 +54,8 @@ KINDS = (
         proofs=COUNTS | BY_AGE,
         built_on=_of_workload,
         change_proof="factorization-counting 2.4",
+        user_proof=REPLACED_AND_APART,
+        in_ticks=APART_IN_TICKS,
         rate_with=("sparse",),
         needs_rate=False,
     ),
@@ -66,6 +68,8 @@ KINDS = (
         proofs=COUNTS | BY_AGE,
         built_on=_of_workload,
         change_proof=CHANGE_OF_COLUMNS,
+        user_proof=REPLACED_AND_APART,
+        in_ticks=APART_IN_TICKS,
         rate_with=("sparse",),
         needs_rate=False,
     ),

@@ -42,7 +42,7 @@ class UnknownTopQuery(UnknownHistogramQuery):
     k: Whole
 
 
-def _discovery(mechanism: Any, beta: float, tick: int) -> Discovery | None:
+def discovery(mechanism: Any, beta: float, tick: int) -> Discovery | None:
     """None for blocks: there the threshold depends on the other items."""
     if mechanism.mechanism == "meta":
         return None
@@ -58,7 +58,7 @@ _unknown = partial(
     rate_with=("meta",),
     needs_delta=True,
     only_above=("meta",),
-    discovery=_discovery,
+    discovery=discovery,
     no_discovery="items are looked for in every block of ticks on its own, above a threshold that depends on the other "
     "items there; counts of blocks that did not show an item are lost.",
 )

@@ -58,11 +58,12 @@ class Result:
 
     `categories`: those that every release has, in their order, or None. `labels`: "chosen" (from declared ones) and
     "found" where a release brings its own; `most` is then the option that says how many there are at most, if any does.
+    "growing": a release brings them too, but they follow from the tick and public numbers.
     """
 
     value: Literal["integer", "real", "label"] = "integer"
     categories: Callable[[Parameters], list[str] | None] = single
-    labels: Literal["public", "chosen", "found"] = "public"
+    labels: Literal["public", "chosen", "found", "growing"] = "public"
     most: str | None = None
 
     @property
@@ -94,7 +95,7 @@ class Card:
     Queries of one column whose kind has words for several (`together`) share a card, in the order of `order_by`.
     `places`: the categories are ranks, and are shown as places. `vertices`: those of the graph whose pairs, in the
     order of (0, 1), (0, 2), ..., the categories are. `weighed`: the words where ticks have weights; how they are
-    weighed is added.
+    weighed is added. `by_label`: the view of a query with declared categories, where they may be left out.
     """
 
     view: Literal["figure", "bars", "ranking", "cuts"]
@@ -105,6 +106,11 @@ class Card:
     places: bool = False
     vertices: Callable[[Parameters], list[str]] | None = None
     weighed: str = ""
+    by_label: Literal["bars"] | None = None
+
+    def view_of(self, parameters: Parameters) -> Literal["figure", "bars", "ranking", "cuts"]:
+        """The view of one query."""
+        return self.by_label if self.by_label is not None and "categories" in parameters else self.view
 
     def shown(self, column: str | None, parameters: Parameters, several: bool = False) -> str:
         """The words for one query, or for several on one card.
@@ -267,5 +273,12 @@ class Kind:
         """By how much one protected unit can change what is counted."""
         if neighbours == "independent":
             return INDEPENDENT_COLUMNS
-        parts = [self.change_proof, CHANGE_OF_USERS, self.user_proof] if unit == "user" else [self.change_proof]
+        # What bounds a user by itself is proved as such, and not as a group of events.
+        capped = unit == "user" and not _rule_of(self.statistic)
+        parts = [self.change_proof, CHANGE_OF_USERS, self.user_proof] if capped else [self.change_proof]
         return ", ".join(part for part in parts if part)
+
+
+def _rule_of(statistic: type[Any]) -> str:
+    rule = getattr(statistic, "user_rule", None)
+    return "" if rule is None else str(rule({}))

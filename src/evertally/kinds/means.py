@@ -5,12 +5,12 @@ from __future__ import annotations
 from evertally import RunningMean
 from evertally.kinds.fields import Number, Text
 from evertally.kinds.kind import Card, Kind, Result
-from evertally.kinds.proofs import NOISE_PROCESSES
-from evertally.kinds.query_table import Query
+from evertally.kinds.proofs import NOISE_PROCESSES, REPLACED_AND_APART
+from evertally.kinds.query_table import APART_IN_TICKS, Apart
 from evertally.kinds.reads import AMOUNTS
 
 
-class MeanQuery(Query):
+class MeanQuery(Apart):
     column: Text
     lower: Number
     upper: Number
@@ -27,6 +27,8 @@ KINDS = (
         card=Card("figure", "Mean of {column} so far"),
         proofs=NOISE_PROCESSES,
         change_proof="factorization-counting 6.2 and 2.4",
+        user_proof=REPLACED_AND_APART,
+        in_ticks=APART_IN_TICKS,
         error_later="The error of a mean depends on the number of events; each release has its interval.",
     ),
 )

@@ -40,6 +40,7 @@ NOISE_PROCESSES = {
     "bank-open": Proof("optimal-counting 2.2 and 5, samplers 8"),
     "pure-blocks": Proof("optimal-counting 6, samplers 8"),
     "epoch-blocks": Proof("optimal-counting 6 and 6.1, samplers 8"),
+    "banded": Proof("users-and-domains 1.3, square-root-counter 1 and 2"),
     "honaker": Proof("factorization-counting 8.3"),
     "epoch-tree": Proof("price-of-continual-release 9.1, parameterized-histograms 3.5"),
 }
@@ -62,5 +63,6 @@ COLUMN_SUMS = (
 
 CHANGE_OF_COLUMNS = "factorization-counting 6.3, price-of-continual-release 9.4"
 CHANGE_OF_ITEMS = "streaming-selection 1.3"
+REPLACED_AND_APART = "users-and-domains 1.2 and 1.3"
 CHANGE_OF_USERS = "price-of-continual-release 9.5"
 INDEPENDENT_COLUMNS = "parameterized-histograms 1.2 and 6"

@@ -9,6 +9,7 @@ from pydantic import model_validator
 
 from evertally.encode.labels import canonical
 from evertally.kinds.fields import (
+    Flag,
     Label,
     Labels,
     Name,
@@ -18,6 +19,7 @@ from evertally.kinds.fields import (
     Share,
     Split,
     Text,
+    Ticks,
     Whole,
     Workload,
 )
@@ -72,6 +74,24 @@ class Weighed(Query):
     goes_with: ClassVar[Mapping[str, GoesWith]] = {"workload": GoesWith("sparse", itself=False)}
 
     workload: Workload | None = None
+
+
+class Apart(Query):
+    """A rule for users of its own: few ticks, or ticks that are apart. Only of use where users are protected."""
+
+    goes_with: ClassVar[Mapping[str, GoesWith]] = dict.fromkeys(
+        ("max_ticks_per_user", "min_separation", "calendar", "first_block", "max_events_per_user_tick"),
+        GoesWith("sparse", itself=False),
+    )
+
+    max_ticks_per_user: Whole | None = None
+    min_separation: Ticks | None = None
+    calendar: Flag = False
+    first_block: Ticks | None = None
+    max_events_per_user_tick: Whole | None = None
+
+
+APART_IN_TICKS = ("min_separation", "first_block")
 
 
 class Labelled(Query):

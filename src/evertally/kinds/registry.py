@@ -5,18 +5,41 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 
 from evertally.errors import ConfigurationError
+from evertally.kinds.active import KINDS as ACTIVE
 from evertally.kinds.column_sums import KINDS as COLUMN_SUMS
 from evertally.kinds.counts import KINDS as COUNTS
+from evertally.kinds.dashboards import KINDS as DASHBOARDS
+from evertally.kinds.distinct import KINDS as DISTINCT
 from evertally.kinds.dynamic import KINDS as DYNAMIC
 from evertally.kinds.found_items import KINDS as FOUND_ITEMS
 from evertally.kinds.graphs import KINDS as GRAPHS
+from evertally.kinds.joins import KINDS as JOINS
 from evertally.kinds.kind import Kind
 from evertally.kinds.means import KINDS as MEANS
 from evertally.kinds.query_table import Query
+from evertally.kinds.retention import KINDS as RETENTION
+from evertally.kinds.sketches import KINDS as SKETCHES
 from evertally.kinds.strings import KINDS as STRINGS
+from evertally.kinds.value_quantiles import KINDS as VALUE_QUANTILES
 from evertally.kinds.values import KINDS as VALUES
 
-OURS: tuple[Kind, ...] = (*COUNTS, *MEANS, *VALUES, *COLUMN_SUMS, *FOUND_ITEMS, *DYNAMIC, *GRAPHS, *STRINGS)
+OURS: tuple[Kind, ...] = (
+    *COUNTS,
+    *MEANS,
+    *COLUMN_SUMS,
+    *FOUND_ITEMS,
+    *DYNAMIC,
+    *GRAPHS,
+    *STRINGS,
+    *ACTIVE,
+    *DASHBOARDS,
+    *DISTINCT,
+    *JOINS,
+    *RETENTION,
+    *SKETCHES,
+    *VALUES,
+    *VALUE_QUANTILES,
+)
 
 PACKAGES = "evertally.kinds"  # the entry points of packages that bring kinds
 _known: dict[str, Kind] = {spelling: kind for kind in OURS for spelling in kind.spellings}

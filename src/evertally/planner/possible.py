@@ -9,17 +9,18 @@ from typing import Any
 
 from evertally.counting.bank_open import OPEN_LAST_TICK
 from evertally.counting.choose import Choice, estimated, rank
-from evertally.counting.processes import PROCESSES, Setting
+from evertally.counting.processes import PROCESSES, SEPARATED, Setting
 from evertally.counting.sqrt_estimate import SquareRoot
 from evertally.counting.survey import widest
 from evertally.histogram.tasks import SOMEWHERE
+from evertally.planner.user_cost import about_users
 from evertally.privacy import Guarantee, Neighbours, PureDP
 from evertally.ranking import Way, finely
 from evertally.statistics.linear_options import is_linear
 from evertally.statistics.workload_options import Weighing
 
 # What is compared: all that is told how long a stream will be, and all that goes on for ever.
-_TOLD = tuple(name for name, process in PROCESSES.items() if process.bounded)
+_TOLD = tuple(name for name, process in PROCESSES.items() if process.bounded and name not in SEPARATED)
 _NOT_TOLD = tuple(name for name, process in PROCESSES.items() if not process.bounded)
 _NOTHING = 0.5  # noise of so small a standard deviation mostly rounds to 0: ratios of it mean nothing
 
@@ -104,8 +105,9 @@ def with_floors(ways: Sequence[Way], made: Any) -> list[Way]:
 
 def notes_on(ways: Sequence[Way], made: Any) -> list[str]:
     """What floors mean, and the price of not knowing."""
+    users = about_users(made)
     if counting(made) is None:
-        return []
+        return users
     fitting = [way for way in ways if not way.refused and way.survey is not None]
     notes = []
     if any(way.floor is not None for way in fitting):
@@ -113,14 +115,14 @@ def notes_on(ways: Sequence[Way], made: Any) -> list[str]:
     if any(isinstance(way.charge, PureDP) for way in fitting):
         notes.append("under a pure budget no floor is shown")
     price = price_of(made)
-    return notes if price is None else [*notes, str(price)]
+    return [*notes, *([] if price is None else [str(price)]), *users]
 
 
 def price_of(made: Any) -> Price | None:
     """The price of not knowing the horizon (without one: of not knowing that it would be 2^16); None where no process
     fits, past the last tick of "bank-open" (2^30), where there is hardly any noise, or for other than counts."""
     setting = counting(made)
-    if setting is None:
+    if setting is None or setting.rule is not None:  # without an end users whose ticks are apart have other charges
         return None
     ticks = setting.horizon or SOMEWHERE
     if ticks > OPEN_LAST_TICK:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal
+from typing import Any, Literal
 
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
@@ -58,6 +58,9 @@ class Contribution:
       the statistic bounds a user by itself: `user_rule` says how (users-and-domains 1.1).
     - `unit="user-period"`: all events of one user inside one public block of `period` ticks (users-and-domains 1.1).
       Weaker than "user": whoever is active in many blocks is protected less.
+    - `max_ticks_per_user`, `min_separation`, `calendar`: in place of `max_events_per_user` a user counts in at most so
+      many ticks, so many ticks apart, or (`calendar`) once in every public block of `min_separation` ticks; in each of
+      them with at most `max_events_per_user_tick` events (users-and-domains 1.3; privacy/participation.py).
 
     >>> Contribution(max_per_event=3, max_weight=2).signed
     False
@@ -73,6 +76,12 @@ class Contribution:
     max_events_per_user: int | None = None
     user_rule: str = ""
     period: int | None = None
+    max_ticks_per_user: int | None = None
+    min_separation: int | None = None
+    calendar: bool = False
+    first_block: int | None = None
+    max_events_per_user_tick: int = 1
+    in_steps: bool = False  # a replaced user pays for 2w replaced events: what streams of earlier versions pay
 
     def __post_init__(self) -> None:
         # Kept as Python's own integers: what is charged for must be what was checked.
@@ -88,6 +97,7 @@ class Contribution:
             raise ConfigurationError("unit='user-period' goes with a period, the number of ticks of a block")
         if self.period is not None:
             object.__setattr__(self, "period", whole("period", self.period, 1))
+        self._check_separation()
         if self.unit == "user-period" and not self.user_rule:
             # One removed event may change which later ones are kept, without bound (users-and-domains 1.1).
             raise ConfigurationError(
@@ -104,6 +114,68 @@ class Contribution:
             object.__setattr__(self, "max_events_per_user", capped)
         if self.unit != "event" and self.protects == "item":
             raise ConfigurationError(f"unit={self.unit!r} protects whole events; use protects='event'")
+
+    @property
+    def separated(self) -> bool:
+        """Whether a user's ticks are limited, or kept apart."""
+        return self.max_ticks_per_user is not None or self.min_separation is not None
+
+    def _check_separation(self) -> None:
+        """A rule with memory is for whole users: without one event, or one block, it may keep other later ones, without
+        bound (users-and-domains 1.1). Once in a block of the calendar looks at that block alone."""
+        for name in ("max_ticks_per_user", "min_separation", "first_block"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, whole(name, getattr(self, name), 1))
+        most = whole("max_events_per_user_tick", self.max_events_per_user_tick, 1)
+        object.__setattr__(self, "max_events_per_user_tick", most)
+        if not self.separated:
+            if self.calendar or self.first_block is not None or most != 1:
+                raise ConfigurationError(
+                    "calendar, first_block and max_events_per_user_tick go with min_separation or max_ticks_per_user"
+                )
+            return
+        if self.unit == "event":
+            raise ConfigurationError(
+                "max_ticks_per_user and min_separation go with unit='user': without one of a user's events other later "
+                "ones would be kept, and no charge for single events covers that"
+            )
+        if self.max_events_per_user is not None:
+            raise ConfigurationError(
+                "max_events_per_user is another rule than max_ticks_per_user and min_separation: give one of them"
+            )
+        if self.calendar and self.min_separation is None:
+            raise ConfigurationError("calendar needs min_separation: the length of a block, in ticks")
+        if self.first_block is not None and not (self.calendar and self.first_block <= (self.min_separation or 1)):
+            raise ConfigurationError(
+                "first_block goes with calendar=True, and is at most min_separation: how many ticks the first block has"
+            )
+        if self.unit == "user-period":
+            b = self.min_separation or 1
+            aligned = self.calendar and self.first_block in (None, b) and (self.period or 0) % b == 0
+            if not aligned or self.max_ticks_per_user is not None:
+                raise ConfigurationError(
+                    "unit='user-period' keeps ticks by blocks of the calendar alone: calendar=True, with a "
+                    "min_separation that divides the period, and no max_ticks_per_user"
+                )
+        object.__setattr__(self, "user_rule", self.user_rule or separation_rule(self))
+
+
+def separation_rule(contribution: Any) -> str:
+    """The rule in words that follow "of each user".
+
+    >>> separation_rule(Contribution(unit="user", max_ticks_per_user=52, min_separation=7))
+    'the first event of a tick counts, in at most 52 ticks, each at least 7 ticks after the one before'
+    """
+    n, k, b = (
+        contribution.max_events_per_user_tick,
+        contribution.max_ticks_per_user,
+        contribution.min_separation,
+    )
+    events = "the first event of a tick counts" if n == 1 else f"the first {n} events of a tick count"
+    most = "" if k is None else f", in at most {k} ticks"
+    if contribution.calendar:
+        return f"{events}{most}, of every block of {b} ticks in one"
+    return events + most + ("" if b is None or b == 1 else f", each at least {b} ticks after the one before")
 
 
 @dataclass(frozen=True)
@@ -128,30 +200,53 @@ class Change:
         return Change(k * self.l1, k * k * self.l2_squared, k * self.linf)
 
 
-def change(neighbours: Neighbours | str, contribution: Contribution, columns: int) -> Change:
+def change(neighbours: Neighbours | str, contribution: Contribution, columns: int, cancels: bool = True) -> Change:
     """How far apart two neighbouring streams can be, for events counted in `columns` columns.
 
     Theorems: the table of factorization-counting 6.3 [R], scaled by `max_weight` (for one of several merged items a
     little more, see the comments in `_item`); price-of-continual-release 9.4 for `min(2b, d)`. INDEPENDENT:
     parameterized-histograms 1.2, 1.7 and 6 (all columns change, each in its own tick; a limit on labels per event does
-    not help and is refused). User level, price-of-continual-release 9.5: a group of w events for adding or removing a
-    user, of 2w for replacing one, because the new user's events may lie in other ticks.
+    not help and is refused). User level: adding or removing a user is a group of w events (price-of-continual-release
+    9.5), replacing one twice that in l1 and in l2_squared (users-and-domains 1.2 [R]), signed rows four times in
+    l2_squared; `linf` goes on to say how many events differ at most, 2w of them, and is no norm of the difference.
+
+    `cancels=False`: for noise whose Gram matrix may be negative somewhere. What an old and a new user do to such a
+    release may add up, and a replaced user costs four times in l2_squared whatever the signs.
 
     >>> change("add_remove", Contribution(max_per_event=3), columns=10)
     Change(l1=3, l2_squared=3, linf=1)
     >>> change("replace", Contribution(max_per_event=3, max_weight=2), columns=4)
     Change(l1=8, l2_squared=16, linf=2)
+    >>> change("replace", Contribution(unit="user", max_events_per_user=3), columns=10)
+    Change(l1=6, l2_squared=18, linf=6)
     """
     relation = Neighbours.parse(neighbours)
     d = whole("columns", columns, 1)
     if relation is Neighbours.INDEPENDENT:
         return _independent(contribution, d)
+    if contribution.separated:
+        raise ConfigurationError("what separated ticks cost depends on the noise: see privacy.participation")
     whole_event = contribution.protects == "event"
     base = _event(relation, contribution, d) if whole_event else _item(relation, contribution, d)
     if contribution.max_events_per_user is None:
         return base
     w = contribution.max_events_per_user
-    return base.group(w if relation is Neighbours.ADD_REMOVE else 2 * w)
+    if relation is Neighbours.ADD_REMOVE:
+        return base.group(w)
+    if contribution.in_steps:
+        return base.group(2 * w)
+    removed = _event(Neighbours.ADD_REMOVE, contribution, d).group(w)
+    return replaced_user(removed, base.linf * 2 * w, signs=contribution.signed or not cancels)
+
+
+def replaced_user(removed: Change, linf: int, *, signs: bool) -> Change:
+    """What one user in place of another moves, from what a user moves who is there or not (users-and-domains 1.2 [R]).
+
+    Twice, not the one-event replacement of a group: the old user's events and the new one's need not share ticks, so
+    that no column takes both and cancels them. `signs`: two legal rows may have a negative inner product, or the Gram
+    matrix of the noise a negative entry; then norms add up, and squares are four times as large.
+    """
+    return Change(2 * removed.l1, (4 if signs else 2) * removed.l2_squared, linf)
 
 
 def moves_one_way(neighbours: Neighbours | str, contribution: Contribution) -> bool:

@@ -22,6 +22,7 @@ from evertally.runtime.input.batches import decode, encode
 from evertally.runtime.input.envelope import BatchRefused
 from evertally.runtime.input.sources import Batch
 from evertally.runtime.input.tick_events import TickEvents, split_by_tick
+from evertally.runtime.input.without import without
 from evertally.runtime.opening import anchored, opened
 from evertally.runtime.plan import Plan, plan_of
 from evertally.runtime.releases import TickRelease
@@ -175,6 +176,22 @@ class Live(Secret):
         while self.released < tick:
             released += self._release(self._stop(tick))
         return released
+
+    def erase(self, users: Sequence[str]) -> None:
+        """Erases users from mechanisms, snapshots and journal, all at once or not at all. Nothing is released."""
+        self._machine.erase(users)
+        waiting: dict[int, list[_Part]] = {}
+        payloads: list[tuple[int, bytes]] = []
+        for tick, parts in sorted(self._waiting.items()):
+            for part in parts:
+                left = without(part.batch, str(self.spec.user_column), users)
+                if left is not None:
+                    payload = encode(left)
+                    payloads.append((tick, payload))
+                    waiting.setdefault(tick, []).append(_part(payload, left))
+        self._store.rewrite(self._machine.state().snapshots, payloads)
+        self._waiting = waiting
+        self.waiting_bytes = sum(part.size for parts in waiting.values() for part in parts)
 
     def publish(self, ticks: Sequence[TickRelease]) -> None:
         """Gives committed ticks to the sinks."""

@@ -6,10 +6,11 @@ the same events again gets the same bytes, here or on another machine.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from evertally.errors import ConfigurationError
 from evertally.noise import Key
 from evertally.runtime.mechanisms import Mechanisms, build, restored, twins
 from evertally.runtime.releases import TickRelease, pack
@@ -62,6 +63,14 @@ class Machine(Secret):
         mechanism = self._mechanisms[query.name]
         users = {"users": rows.users()} if mechanism.takes_users else {}
         return mechanism.step_events(rows.events(query), tick=tick, **users)
+
+    def erase(self, users: Sequence[str]) -> None:
+        """Erases users from all mechanisms; refused if one of them cannot, and then nothing of this may be kept."""
+        for name, mechanism in self._mechanisms.items():
+            try:
+                mechanism.erase(users)
+            except ConfigurationError as error:
+                raise ConfigurationError(f"query {name!r}: {error}") from None
 
     def state(self) -> StreamState:
         """What to keep."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evertally.kinds import Discovery
+from evertally.planner.user_cost import about_users
 from evertally.privacy import Guarantee
 from evertally.runtime.mechanisms import Mechanisms
 from evertally.runtime.protected import counted_of_users
@@ -23,7 +24,7 @@ class PlannedQuery:
     carry an interval. Partitions and selections have a bound and no standard deviation. A bound is infinite where
     nothing that was declared bounds the error: `unbounded_because` says what is missing. `guessed_bound` is that of a
     partition while answers stay below `largest`, a guess; None where it is not smaller. `numbers` is None where nobody
-    knows how many there will be.
+    knows how many there will be. `users`: what a rule for users buys, beside group privacy, and which ticks it biases.
     """
 
     name: str
@@ -39,6 +40,7 @@ class PlannedQuery:
     unbounded_because: str | None = None
     discovery: Discovery | None = None
     worst_stddev: float | None = None
+    users: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,7 @@ def plan_of(spec: StreamSpec, mechanisms: Mechanisms, ticks: int | None = None) 
                 guessed_bound=_guessed(mechanism, spec.beta, when, bound),
                 unbounded_because=getattr(mechanism, "unbounded_because", None),
                 worst_stddev=None if record.error_later else mechanism.worst_stddev(t=when),
+                users=tuple(about_users(mechanism)),
                 discovery=record.discovery and record.discovery(mechanism, spec.beta, at),
             )
         )

@@ -98,7 +98,7 @@ def next_release(spec: StreamSpec, published: int) -> dt.datetime | None:
 def _card(query: QuerySpec) -> answers.CardInStream:
     card, result = query.record.card, query.record.result
     return answers.CardInStream(
-        view=card.view,
+        view=card.view_of(query.parameters),
         words=card.shown(query.column, query.parameters),
         together=card.shown(query.column, query.parameters, several=True) if card.together else None,
         order=card.order(query.parameters),

@@ -10,9 +10,10 @@ from typing import Any, Literal, TypeGuard
 from evertally.contract.mechanism import Mechanism, by_tick
 from evertally.contract.options import check_neighbours, option, statistic
 from evertally.contract.parts import Blueprint, Door, Form, Options, check_beta
+from evertally.counting.processes import PROCESSES
 from evertally.errors import ConfigurationError
 from evertally.histogram.expressions import exact_number
-from evertally.histogram.tasks import Task, monotone
+from evertally.histogram.tasks import AllColumns, Task, monotone
 from evertally.histogram.ways import ColumnWay, check_known, choose, rank
 from evertally.integers import whole
 from evertally.noise import ItemSource
@@ -109,6 +110,7 @@ class Guessing(Mechanism):
             raise ConfigurationError("a split has three parts: for tau, for mu and for the histogram")
         contribution = self._contributing(max_per_event=max_per_event, max_weight=weight)
         moved = change(relation, contribution, columns)
+        loose = change(relation, contribution, columns, cancels=False)
         event = change(relation, Contribution(max_per_event=max_per_event, max_weight=weight), columns)
         task = Task(
             self.guarantee,
@@ -129,6 +131,7 @@ class Guessing(Mechanism):
             split=None if shares is None else Split.of(*shares),
             memory_limit=whole("memory_limit", memory_limit, 1, 2**62),
             settled=self.calibration,
+            loose=loose,
         )
         self._task = task
         check_known(mechanism)
@@ -140,12 +143,15 @@ class Guessing(Mechanism):
             raise ConfigurationError(
                 "calibration is what this version settled for the same options, as a snapshot carries it; leave it out"
             ) from error
+        # What is paid for by norms; partitions and selections pay for events, one by one.
+        summed = approach.name in PROCESSES or (approach.name == "recompute" and isinstance(queries, AllColumns))
         split = None if shares is None else [str(share) for share in shares]
         found = {"calibration": approach.numbers, "split": split}
         return Blueprint(
             word=word,
             address=address
-            | self._given("max_events_per_tick", "unit", "max_events_per_user", "beta")
+            | self._given("max_events_per_tick", "beta")
+            | (self._user_address() if summed else self._given("unit", "max_events_per_user"))
             | {"largest": largest, "max_weight": weight, "memory_limit": memory_limit}
             | found,
             mechanism=approach.name if shown is None else shown,

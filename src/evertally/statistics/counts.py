@@ -14,15 +14,15 @@ from evertally.encode import AmountDoor
 from evertally.errors import ConfigurationError
 from evertally.histogram.tasks import AllColumns
 from evertally.histogram.ways import NAMES
-from evertally.privacy import change
 from evertally.ranking import Ranking
 from evertally.statistics.by_column import ByColumn
 from evertally.statistics.column_options import Guessing
 from evertally.statistics.forms import Answer, AnswersByLabel
+from evertally.statistics.separated_options import RULE
 from evertally.statistics.workload_options import Weighing
 
 _SPARSE: Options = {"largest": None, "max_events_per_tick": None, "beta": 0.05, "split": None, "calibration": None}
-_NOT_SPARSE: Options = {"radix": "formula", "signed": False, "workload": None}
+_NOT_SPARSE: Options = {"radix": "formula", "signed": False, "workload": None, "band": None, **RULE}
 
 
 @statistic
@@ -109,12 +109,11 @@ class Counter(SparseToo):
         self._only_linear()
         contribution = self._contributing(max_weight=self.max_weight, signed=self.signed)
         amounts = AmountDoor(self.max_weight, self.signed)
-        return self._linear(
+        return self._counted(
             "Counter",
             1,
-            change(self.neighbours, contribution, 1),
             contribution,
-            self._given("max_weight", "signed", "unit", "max_events_per_user"),
+            self._given("max_weight", "signed") | self._user_address(),
             lambda source, limit: OneAmount(amounts, limit, self.signed),
             NumberForm(1),
         )
@@ -250,13 +249,13 @@ def _columns_of(me: VectorCounter | Histogram, word: str, names: Sequence[Any], 
     me.columns = door.labels
     if isinstance(me, Histogram):
         me.categories = door.labels
-    return me._linear(
+    return me._counted(
         word,
         door.width,
-        change(me.neighbours, contribution, door.width),
         contribution,
         {"columns": kept}
-        | me._given("other", "max_per_event", "max_weight", "signed", "protects", "unit", "max_events_per_user"),
+        | me._given("other", "max_per_event", "max_weight", "signed", "protects")
+        | me._user_address(),
         lambda source, limit: EachColumn(door, limit, me.signed),
         LabelledForm(door.labels) if isinstance(me, Histogram) else RowForm(door.width, door.labels),
         settled={called: kept},

@@ -10,15 +10,16 @@ from typing import Any, TypeGuard
 from evertally.contract.options import check_neighbours, option, statistic
 from evertally.contract.parts import Blueprint, Door, Engine, Form, Options
 from evertally.contract.windows import Windowed
+from evertally.counting.banded import best_band
 from evertally.counting.choose import build, choose, rank
 from evertally.counting.linear import LinearEngine
 from evertally.counting.process import NoiseProcess
-from evertally.counting.processes import Setting
+from evertally.counting.processes import Gram, Setting
 from evertally.counting.tree import ABOUT_RADIX, Radix
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
 from evertally.noise import ItemSource
-from evertally.privacy import Change, Contribution
+from evertally.privacy import Change, Contribution, Participation
 from evertally.ranking import Ranking
 from evertally.statistics.own_engines import ENGINES
 
@@ -52,23 +53,36 @@ class Linear(Windowed):
         settled: Options | None = None,
         split: Change | None = None,
         loose: Change | None = None,
+        rule: Participation | None = None,
     ) -> Blueprint:
         check_neighbours(self.neighbours, self.guarantee)
         if not isinstance(self.radix, int | str):
             raise ConfigurationError('radix is a number, "formula" or "exact"')
         memory_limit = whole("memory_limit", self.memory_limit, 1, 2**62)
-        setting = self._setting = Setting(change, self.horizon, columns, memory_limit, self.radix, split, loose)
+        band = getattr(self, "band", None)
+        setting = Setting(change, self.horizon, columns, memory_limit, self.radix, split, loose, rule, band)
+        self._setting = setting
         own = ENGINES.get(self.mechanism)
         if own is not None:
             mechanism, charge = self.mechanism, self.guarantee
-            if loose is not None:  # nothing is proved of somebody else's engine
-                change = loose
-                setting = self._setting = replace(setting, change=loose, split=None, loose=None)
+            # Nothing is known of its noise: entries of one column may add up whatever their ticks and signs (S2).
+            setting = self._setting = setting.proved(Gram.UNKNOWN)
+            change = setting.change
             engine: Callable[[ItemSource], Engine] = partial(own.build, self.guarantee, setting)
         else:
             choice = self._choice = choose(self.guarantee, setting, self.mechanism)
             mechanism, charge = choice.mechanism, choice.charge
             change = setting.for_process(mechanism).change
+            if band is not None and mechanism != "banded":
+                raise ConfigurationError('band belongs to mechanism="banded"')
+            if mechanism == "banded":
+                assert rule is not None
+                assert self.horizon is not None
+                # Found by floats, and decides a law: kept, and not found again.
+                band = best_band(self.horizon, rule) if band is None else whole("band", band, 1, self.horizon)
+                setting = self._setting = replace(setting, band=band)
+                settled = (settled or {}) | {"band": band}
+                address = address | {"band": band}
 
             def engine(source: ItemSource) -> Engine:
                 return LinearEngine(lambda: build(choice, setting, source))
@@ -80,7 +94,7 @@ class Linear(Windowed):
             mechanism=mechanism,
             charge=charge,
             contribution=contribution,
-            sensitivity=change,
+            sensitivity=change if rule is None else rule.in_one_tick(),
             door=door,
             engine=engine,
             form=form,

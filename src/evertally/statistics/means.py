@@ -14,13 +14,13 @@ from evertally.contract.options import option, statistic
 from evertally.contract.parts import Accuracy, Blueprint, IntArray
 from evertally.encode import ValueDoor
 from evertally.errors import ConfigurationError
-from evertally.privacy import Change, Neighbours
+from evertally.privacy import Change, Neighbours, replaced_user, taking_part
 from evertally.ranking import Ranking
-from evertally.statistics.linear_options import Linear
+from evertally.statistics.separated_options import Separated
 
 
 @statistic
-class RunningMean(Linear):
+class RunningMean(Separated):
     """The mean of all values so far, for values between `lower` and `upper`.
 
     Each value is rounded to a multiple of `resolution` around the middle m of the range and clipped, an integer v with
@@ -57,9 +57,18 @@ class RunningMean(Linear):
         if relation is Neighbours.INDEPENDENT:
             raise ConfigurationError('a mean has one event in both columns: use "add_remove" or "replace"')
         replaced = relation is Neighbours.REPLACE
-        moved = Change(2 * A, 4 * A * A, 2 * A) if replaced else Change(2 * A, 2 * A * A, A)
-        if contribution.max_events_per_user is not None:
-            moved = moved.group(contribution.max_events_per_user * (2 if replaced else 1))
+        moved, removed = Change(2 * A, 4 * A * A, 2 * A), Change(2 * A, 2 * A * A, A)
+        moved = loose = moved if replaced else removed
+        w = contribution.max_events_per_user
+        if w is not None and (contribution.in_steps or not replaced):
+            moved = loose = moved.group(w * (2 if replaced else 1))
+        elif w is not None:
+            # Rows (v, A) have inner products v v' + A^2 >= 0, whatever the signs of v and v' (users-and-domains 1.2).
+            linf = 2 * w * moved.linf
+            moved, loose = (replaced_user(removed.group(w), linf, signs=signs) for signs in (False, True))
+        rule = taking_part(contribution, removed, 2 if replaced else 1) if contribution.separated else None
+        if rule is not None:
+            moved, loose = rule.group(self.horizon), rule.loose(self.horizon)
 
         def opened(source: Any, limit: int) -> Values:
             # Beyond this many values in one tick the two sums would be clipped, and their ratio with them.
@@ -75,9 +84,11 @@ class RunningMean(Linear):
             2,
             moved,
             contribution,
-            {"lower": lower, "upper": upper} | self._given("resolution", "unit", "max_events_per_user"),
+            {"lower": lower, "upper": upper} | self._given("resolution") | self._user_address(),
             opened,
             Ratio(door, self.lower, self.upper),
+            loose=loose,
+            rule=rule,
         )
 
     @by_tick

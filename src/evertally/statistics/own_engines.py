@@ -27,7 +27,19 @@ class OwnEngine:
 
 
 ENGINES: dict[str, OwnEngine] = {}
-_TAKEN = ("auto", "sparse", "linear", "path", *CONSTRUCTIONS, *NAMES, *streaming.MECHANISMS, *unknown.MECHANISMS)
+_TAKEN = (
+    "auto",
+    "sparse",
+    "linear",
+    "path",
+    "fresh",
+    "centred",
+    "independent",
+    *CONSTRUCTIONS,
+    *NAMES,
+    *streaming.MECHANISMS,
+    *unknown.MECHANISMS,
+)
 
 
 def register_engine(name: str, build: Build, *, proof: str) -> None:

@@ -142,10 +142,10 @@ class StreamingTopK(ByColumn):
         else:
             way = _meta(task, every=mechanism == "meta-gauss")
         settled = {"k": task.k, "columns": kept} | self._given("switches", "eta", "accounting", "reuse")
-        rest = ("radix", "max_per_event", "max_weight", "max_events_per_tick", "other", "unit", "max_events_per_user")
+        rest = ("radix", "max_per_event", "max_weight", "max_events_per_tick", "other")
         return Blueprint(
             word="StreamingTopK",
-            address=settled | self._given(*rest),
+            address=settled | self._given(*rest) | self._user_address(),
             mechanism=mechanism,
             charge=way.charge,
             contribution=contribution,

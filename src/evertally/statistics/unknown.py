@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -18,7 +19,7 @@ from evertally.encode import ItemDoor
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
 from evertally.noise import DiscreteGaussian, ItemSource
-from evertally.privacy import ApproxZCDP, Neighbours, change
+from evertally.privacy import ApproxZCDP, Change, Neighbours, change
 from evertally.selection.block_engine import ANY_NUMBER, BlockEngine
 from evertally.selection.found import FoundItems
 from evertally.selection.histograms import OneShot, UnknownGauss, UnknownGumbel
@@ -34,26 +35,14 @@ _OF_BLOCKS: Options = {"kbar": None, "max_events_per_tick": None}
 
 
 @statistic
-class UnknownItems(Mechanism):
-    """Counts of items of an unknown domain. Not used directly; see `UnknownHistogram` and `UnknownTopK`.
-
-    There are no totals to hand over: `step` takes the tick's events and bounds them as `step_events` does, and `run`
-    takes a list of ticks. Where users are protected both are refused: events without owners have no cap. With `tick`,
-    the same events for the last tick, in any order, give the same release again.
-    """
+class ItemFinder(Mechanism):
+    """Counts of items of an unknown domain, each with the noise of a tree, above a threshold. Not used directly."""
 
     threshold: Literal["sum", "per_tick", "paper"] = option(
         'Which threshold of "tree": "sum", "per_tick" or "paper".', default="sum"
     )
     sticky: bool = option('Whether what "tree" once released stays.', default=False)
-    kbar: int | None = option('How many items of a block "meta" looks at; None: 1000, or 10 k.', default=None)
     radix: Radix = option(ABOUT_RADIX, default="formula")
-    max_weight: int = option("The largest amount that an event adds (to each of its items).", default=1)
-    max_events_per_tick: int | None = option(
-        'A public fact: no tick has more events. Error bounds of "meta" rest on it, privacy does not.', default=None
-    )
-
-    named_ways: ClassVar[tuple[str, ...]] = MECHANISMS
 
     @by_tick
     def threshold_at(self, tick: int) -> int:
@@ -78,6 +67,49 @@ class UnknownItems(Mechanism):
         assert isinstance(self._engine, InPlace)
         return self._engine.worker
 
+    def _relation_and_horizon(self) -> tuple[Neighbours, int]:
+        relation = Neighbours.parse(self.neighbours)
+        if relation is Neighbours.INDEPENDENT:
+            raise ConfigurationError('unknown items are protected under "add_remove" or "replace" neighbours only')
+        if self.horizon is None:
+            raise ConfigurationError(
+                "items of an unknown domain need a horizon: the threshold is made for a known number of ticks; "
+                "choose a long one, or start a new stream with its own budget when it is over"
+            )
+        return relation, whole("horizon", self.horizon, 2, LONGEST_HORIZON)
+
+    def _by_tree(
+        self, charge: ApproxZCDP, moved: Change, at_risk: int, most: int | None = None
+    ) -> Callable[..., ItemEngine]:
+        """How to make the engine of a tree, where one protected unit moves counts by `moved`. `at_risk`: labels that
+        exist in one of two neighbouring streams only."""
+        T = whole("horizon", self.horizon, 2, LONGEST_HORIZON)
+        r = whole("radix", choose_radix(T, self.radix, pure=False), 2, _LARGEST_RADIX)
+        depth = L(T, r)
+        law = node_law(charge.to_zcdp(), moved, depth)
+        assert isinstance(law, DiscreteGaussian)
+        threshold = Threshold(self.threshold, T, r, law.sigma_squared, charge.exact_delta / at_risk, move=moved.linf)
+
+        return partial(ItemEngine, law, threshold, radix=r, depth=depth, horizon=T, sticky=self.sticky, most=most)
+
+
+@statistic
+class UnknownItems(ItemFinder):
+    """Counts of items of an unknown domain. Not used directly; see `UnknownHistogram` and `UnknownTopK`.
+
+    There are no totals to hand over: `step` takes the tick's events and bounds them as `step_events` does, and `run`
+    takes a list of ticks. Where users are protected both are refused: events without owners have no cap. With `tick`,
+    the same events for the last tick, in any order, give the same release again.
+    """
+
+    kbar: int | None = option('How many items of a block "meta" looks at; None: 1000, or 10 k.', default=None)
+    max_weight: int = option("The largest amount that an event adds (to each of its items).", default=1)
+    max_events_per_tick: int | None = option(
+        'A public fact: no tick has more events. Error bounds of "meta" rest on it, privacy does not.', default=None
+    )
+
+    named_ways: ClassVar[tuple[str, ...]] = MECHANISMS
+
     def _found(
         self,
         words: tuple[str, str],
@@ -92,15 +124,7 @@ class UnknownItems(Mechanism):
         if mechanism not in MECHANISMS:
             ways = ", ".join(f'"{way}"' for way in MECHANISMS)
             raise ConfigurationError(f"unknown mechanism {mechanism!r}; choose one of {ways}")
-        relation = Neighbours.parse(self.neighbours)
-        if relation is Neighbours.INDEPENDENT:
-            raise ConfigurationError('unknown items are protected under "add_remove" or "replace" neighbours only')
-        if self.horizon is None:
-            raise ConfigurationError(
-                "items of an unknown domain need a horizon: the threshold is made for a known number of ticks; "
-                "choose a long one, or start a new stream with its own budget when it is over"
-            )
-        T = whole("horizon", self.horizon, 2, LONGEST_HORIZON)
+        relation, T = self._relation_and_horizon()
         r = choose_radix(T, self.radix, pure=False)
         depth = L(T, r)
         charge = charge_of(self.guarantee)
@@ -108,20 +132,13 @@ class UnknownItems(Mechanism):
         # The domain has room for any two events: no limit on columns makes a change smaller.
         moved = change(relation, contribution, columns=2 * contribution.max_per_event)
         bounds = {"max_per_event": contribution.max_per_event}
-        bounds |= self._given("radix", "max_weight", "unit", "max_events_per_user")
+        bounds |= self._given("radix", "max_weight") | self._user_address()
         opened = ""
         if mechanism == "tree":
             foreign(self._given(*_OF_BLOCKS), _OF_BLOCKS, 'mechanism="meta"')
-            whole("radix", r, 2, _LARGEST_RADIX)
-            law = node_law(charge.to_zcdp(), moved, depth)
-            assert isinstance(law, DiscreteGaussian)
             # Labels that exist in one of two neighbouring streams only: all that moves, if each moves by one weight.
-            delta = charge.exact_delta / (moved.l1 // contribution.max_weight)
-            threshold = Threshold(self.threshold, T, r, law.sigma_squared, delta, move=moved.linf)
+            made: Any = self._by_tree(charge, moved, moved.l1 // contribution.max_weight, most)
             address = of_trees | self._given("threshold", "sticky")
-            made: Any = partial(
-                ItemEngine, law, threshold, radix=r, depth=depth, horizon=T, sticky=self.sticky, most=most
-            )
         else:
             foreign(self._given(*_OF_TREES), _OF_TREES, 'mechanism="tree"')
             events = contribution.max_events_per_user or 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import NDArray
@@ -20,14 +21,14 @@ from evertally.counting.workloads import Average, ByAge, Series, Weights, Worklo
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
 from evertally.noise import ItemSource
-from evertally.privacy import Change, Contribution
+from evertally.privacy import Change, Contribution, Participation
 from evertally.ranking import Ranking
-from evertally.statistics.linear_options import Linear
 from evertally.statistics.own_engines import ENGINES
+from evertally.statistics.separated_options import Separated
 
 
 @statistic
-class Weighing(Linear):
+class Weighing(Separated):
     """Linear statistics with a workload. Not used directly; see `Counter`, `VectorCounter`, `Histogram`."""
 
     workload: Workload | None = option(
@@ -60,11 +61,18 @@ class Weighing(Linear):
         settled: Options | None = None,
         split: Change | None = None,
         loose: Change | None = None,
+        rule: Participation | None = None,
     ) -> Blueprint:
         workload = self.workload = read(self.workload)
         if workload is None:
-            return super()._linear(word, columns, change, contribution, address, door, form, settled, split, loose)
+            return super()._linear(
+                word, columns, change, contribution, address, door, form, settled, split, loose, rule
+            )
         check_neighbours(self.neighbours, self.guarantee)
+        if rule is not None:
+            raise ConfigurationError(
+                "max_ticks_per_user and min_separation are for running totals; with a workload use max_events_per_user"
+            )
         if self.max_window:
             raise ConfigurationError(
                 "max_window is for running totals, whose differences are sums over windows; leave it out here "
@@ -73,7 +81,7 @@ class Weighing(Linear):
         if self.mechanism in ENGINES:
             raise ConfigurationError("engines of your own keep running totals; leave out the workload")
         memory_limit = whole("memory_limit", self.memory_limit, 1, 2**62)
-        setting = Setting(loose or change, self.horizon, columns, memory_limit, self.radix)
+        setting = Setting(change, self.horizon, columns, memory_limit, self.radix, loose=loose)
         if isinstance(workload, Weights):
             moved, limit, mechanism, charge, engine, shown = _by_tick(self, workload, setting, form)
         elif isinstance(workload, Average):
@@ -110,7 +118,8 @@ def _by_age(me: Weighing, workload: ByAge, setting: Setting, form: Form) -> tupl
         return AgeEngine(lambda: age_ways.build(choice, setting, workload, source), series, setting.horizon)
 
     shown = form if series.unit == 1 and series.step == 1 else OnGrid(form, series)
-    return setting.change, series.limit, choice.mechanism, choice.charge, engine, shown
+    moved = age_ways.setting_for(choice.mechanism, setting, workload).change
+    return moved, series.limit, choice.mechanism, choice.charge, engine, shown
 
 
 def _averaged(me: Weighing, workload: Average, setting: Setting, form: Form) -> tuple[Any, ...]:
@@ -123,7 +132,8 @@ def _averaged(me: Weighing, workload: Average, setting: Setting, form: Form) -> 
 
     limit = 2**61 // (last_tick(setting.horizon) * 2 * parts)
     grid = Series((1,), 1, workload.resolution)
-    return setting.change, limit, choice.mechanism, choice.charge, engine, OnGrid(form, grid)
+    moved = setting.for_process(choice.mechanism).change
+    return moved, limit, choice.mechanism, choice.charge, engine, OnGrid(form, grid)
 
 
 def _by_tick(me: Weighing, workload: Weights, setting: Setting, form: Form) -> tuple[Any, ...]:
@@ -134,16 +144,21 @@ def _by_tick(me: Weighing, workload: Weights, setting: Setting, form: Form) -> t
     beta = workload.beta[: setting.horizon]
     heaviest = max(1, *beta)
     # factorization-counting 6.10: no beta is negative, so all norms grow by max(beta) at most, over several ticks too.
-    one = setting.change
-    moved = Change(one.l1 * heaviest, one.l2_squared * heaviest**2, one.linf * heaviest)
-    weighted = me._setting = Setting(moved, setting.horizon, setting.columns, setting.memory_limit, setting.radix)
+    moved = _times(setting.change, heaviest)
+    loose = None if setting.loose is None else _times(setting.loose, heaviest)
+    weighted = me._setting = replace(setting, change=moved, loose=loose)
     choice = me._choice = choose(me.guarantee, weighted, me.mechanism)
 
     def engine(source: ItemSource) -> Engine:
         return WeightedEngine(lambda: build(choice, weighted, source), workload.beta, workload.alpha)
 
     limit = 2**61 // (setting.horizon * heaviest * max(workload.alpha or (1,)))
+    moved = weighted.for_process(choice.mechanism).change
     return moved, limit, choice.mechanism, choice.charge, engine, form
+
+
+def _times(one: Change, weight: int) -> Change:
+    return Change(one.l1 * weight, one.l2_squared * weight**2, one.linf * weight)
 
 
 class OnGrid(RowForm):

@@ -27,10 +27,12 @@ from audit.bugs import (
     partitions,
     privacy,
     processes,
+    sketches,
     statements,
     switches,
     thresholds,
     unknown_items,
+    value_quantiles,
     values,
 )
 from audit.bugs.planting import MUTANTS, Mutant
@@ -52,9 +54,11 @@ __all__ = [
     "partitions",
     "privacy",
     "processes",
+    "sketches",
     "statements",
     "switches",
     "thresholds",
     "unknown_items",
+    "value_quantiles",
     "values",
 ]

@@ -37,7 +37,8 @@ from evertally.applications.strings.sequences import WordEnds
 from evertally.counting import toeplitz
 from evertally.counting.toeplitz_factor import root_factor
 from evertally.counting.workloads import Decay
-from evertally.encode import UserCap
+from evertally.encode import UserCap, UserTick
+from evertally.encode.user_table import UserTable
 from evertally.local import client, messages, protocol
 from evertally.privacy import Change
 
@@ -205,8 +206,8 @@ def cap_of_a_tick() -> Bug:
 
     def look(self: UserCap, users: Any, tick: int) -> Any:
         if tick != self.last.tick:
-            self._used = {}
-            self.last = replace(self.last, after={})
+            self.last = UserTick(self.last.tick)
+            self._table = UserTable(1)
         return plain(self, users, tick)
 
     return replaced(UserCap, look=look)

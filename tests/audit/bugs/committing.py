@@ -55,7 +55,8 @@ def cap_counts_at_once() -> Bug:
 
     def look(self: UserCap, users: Any, tick: int) -> tuple[NDArray[np.bool_], UserTick]:
         kept, counted = original(self, users, tick)
-        self._used.update(counted.after)
+        self._table.write(0, self._table.enter(counted.names), counted.after[:, 0])
+        self._table.begin()
         return kept, counted
 
     return replaced(UserCap, look=look)

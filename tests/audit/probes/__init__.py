@@ -18,9 +18,11 @@ from audit.probes import (
     label_noise,
     one_shot,
     partitions,
+    sketches,
     statements,
     switches,
     system,
+    value_quantiles,
     values,
 )
 from audit.probes.probing import PROBES, Detection, Family, Probe
@@ -42,8 +44,10 @@ __all__ = [
     "label_noise",
     "one_shot",
     "partitions",
+    "sketches",
     "statements",
     "switches",
     "system",
+    "value_quantiles",
     "values",
 ]

@@ -16,7 +16,7 @@ from evertally.histogram.ways.column_way import ColumnWay
 
 
 def counters(task: Task, name: str) -> Iterator[ColumnWay]:
-    setting = Setting(task.change, task.horizon, task.columns, task.memory_limit)
+    setting = Setting(task.change, task.horizon, task.columns, task.memory_limit, loose=task.loose)
     reasons = []
     for charge in charges(task.guarantee, name):
         reason = misfit(name, charge, setting)

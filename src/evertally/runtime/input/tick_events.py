@@ -75,7 +75,7 @@ def events_of(query: QuerySpec, count: int, column: Callable[[str, str], Any]) -
     cells: dict[str, Any] = {}
     for read in columns:
         found = _listed(column(read.name, read.reads.use))
-        if isinstance(query.parameters.get(read.option), list):
+        if isinstance(query.parameters.get(read.option), list | dict):
             cells.setdefault(read.option, []).append(found)
         else:
             cells[read.option] = found

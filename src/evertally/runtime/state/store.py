@@ -304,6 +304,19 @@ class Store(Secret):
             self._target = None
             self._sidecar.write(Mark(new.generation, new.tick, new.chain))
 
+    def rewrite(self, snapshots: Mapping[str, bytes], waiting: Sequence[tuple[int, bytes]]) -> None:
+        """Puts snapshots of the last tick, and the events of later ones, in the place of all that the store has of the
+        past. Nothing is released: tick and chain stay."""
+        new = replace(self.head, snapshot=self.head.tick)
+        with database.translated(self._path), database.transaction(self._connection):
+            self._put_head(new)
+            self._put_snapshots(snapshots, new.tick)
+            self._connection.execute("DELETE FROM journal")
+            for number, (tick, payload) in enumerate(waiting, 1):
+                sealed = self._key.seal(f"journal {number} {tick}", payload)
+                self._connection.execute("INSERT INTO journal VALUES (?, ?, ?)", (number, tick, sealed))
+        self.head = new
+
     def _select(self, statement: str, *values: object) -> list[Any]:
         with database.translated(self._path):
             return self._connection.execute(statement, values).fetchall()

@@ -1,0 +1,38 @@
+"""Quantiles and histograms of values, to be audited: a part of the list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evertally.audit.entries import Audited
+from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
+from evertally.values.histograms import ValueHistogram
+from evertally.values.quantiles import ValueQuantile
+
+_OTHER_TICKS = "charged for an old and a new user at different ticks; those of one tick share cells"
+_EDGES = [0, 1, 2, 4, 8, 16, 32, 64, 128]
+_SECTION = "users-and-domains 4"
+
+
+def _made(kind: Any, guarantee: Guarantee, horizon: int, why: str = "", **options: Any) -> Audited:
+    shown = ", ".join(f"{name}={value}" for name, value in options.items())
+    return Audited(
+        f"{kind.__name__}({guarantee!r}, T={horizon}{', ' if shown else ''}{shown})",
+        lambda key: kind(edges=_EDGES, guarantee=guarantee, horizon=horizon, key=key, **options),
+        _SECTION,
+        tight=not why,
+        why=why,
+    )
+
+
+_USER: dict[str, Any] = {"unit": "user", "max_events_per_user": 2}
+
+VALUE_QUANTILES: tuple[Audited, ...] = (
+    _made(ValueQuantile, ZCDP(0.5), 50),
+    _made(ValueQuantile, ZCDP(0.5), 50, mechanism="sqrt", neighbours="replace"),
+    _made(ValueQuantile, PureDP(1.0), 50),
+    _made(ValueQuantile, PureDP(1.0), 50, neighbours="replace", outside="cells"),
+    _made(ValueQuantile, ApproxDP(1.0, 1e-6), 50, **_USER),
+    _made(ValueQuantile, ZCDP(0.5), 50, why=_OTHER_TICKS, mechanism="tree", neighbours="replace", **_USER),
+    _made(ValueHistogram, ZCDP(0.5), 50, neighbours="replace"),
+)

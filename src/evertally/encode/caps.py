@@ -1,0 +1,184 @@
+"""What the rules share that keep some of a user's events: a table of users, and what each tick changed in it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evertally.encode.labels import Codes, require_column
+from evertally.encode.owners import owners
+from evertally.encode.texts import Texts
+from evertally.encode.user_table import Digest, UserTable
+from evertally.errors import ConfigurationError, ReplayRefused, StateError
+from evertally.secret import Secret
+
+IntArray = NDArray[np.int64]
+Kept = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class UserTick(Secret):
+    """What one tick changed: what was remembered of its users before and after it, a row for each. Secret.
+
+    Rows, not differences: to enter them twice is to enter them once, so that whoever was interrupted while doing so
+    does it again. `numbers`: where the table had them when the tick was looked at and it had `known` users, -1 for
+    newcomers.
+    """
+
+    tick: int = 0
+    names: Texts = field(default_factory=lambda: Texts.of([]))
+    numbers: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+    before: IntArray = field(default_factory=lambda: np.empty((0, 0), np.int64))
+    after: IntArray = field(default_factory=lambda: np.empty((0, 0), np.int64))
+    known: int = -1
+
+
+class Cap(Secret, ABC):
+    """Keeps some events of each user, by a rule that looks at that user's own events and at the clock. See `UserCap`.
+
+    A subclass says how many whole numbers it remembers of a user (all 0 for a newcomer), and `_decide`. Asked again
+    about the last tick it answers from the state before that tick and changes nothing, so a tick can be replayed.
+    `look` answers without counting: whoever releases the tick sets `last` when it is released.
+    """
+
+    format: bytes
+    fields: int
+
+    def __init__(self) -> None:
+        self.last = UserTick()  # the last tick that counts; replaced as a whole
+        self._table = UserTable(self.fields)  # as it is after all earlier ticks, and perhaps after the last one
+        self._entered: tuple[UserTick, IntArray] = (
+            self.last,
+            self.last.numbers,
+        )  # the tick that the table has, and where
+
+    @abstractmethod
+    def _decide(self, codes: Codes, before: IntArray, tick: int) -> tuple[Kept, IntArray]:
+        """Which events are kept, and what is remembered after them of the users that `codes` point at."""
+
+    @abstractmethod
+    def _options(self) -> list[int]:
+        """The public numbers of the rule."""
+
+    @classmethod
+    @abstractmethod
+    def _of_options(cls, options: Sequence[int]) -> Self:
+        """The rule with these numbers, without a memory."""
+
+    def keep(self, users: Any, tick: int) -> Kept:
+        """One truth value per event: whether it is kept."""
+        kept, self.last = self.look(users, tick)
+        return kept
+
+    def look(self, users: Any, tick: int) -> tuple[Kept, UserTick]:
+        """What `keep` would say, and what the tick would change."""
+        require_column(users, "users")
+        codes, names = owners(users)
+        if tick < self.last.tick:
+            raise ReplayRefused(f"the user cap has passed tick {self.last.tick}; tick {tick} cannot be asked again")
+        self._settle()
+        replay = tick == self.last.tick
+        numbers = self._table.find(names)
+        before = self._rows(numbers, replay)
+        owned = codes >= 0
+        kept = np.zeros(len(codes), np.bool_)
+        kept[owned], after = self._decide(codes[owned], before, tick)
+        erased = self._table.erased(numbers)
+        if erased.any():
+            if replay:  # who counted then, and was erased since, counts again
+                erased &= ~np.isin(numbers, self._entered[1])
+            kept[owned] &= ~erased[codes[owned]]
+            others = np.flatnonzero(~erased)
+            names, numbers, before, after = names.take(others), numbers[others], before[others], after[others]
+        return kept, self.last if replay else UserTick(tick, names, numbers, before, after, len(self._table))
+
+    def recognise(self, digest: Digest) -> None:
+        """Says how names of erased users are digested; see `UserTable.erase`."""
+        self._table.recognise(digest)
+
+    def erase(self, names: Texts) -> None:
+        """Replaces names by their digests: none of these users' later events is kept. Can be interrupted, and done
+        again. The last tick is asked again as before; `last` names nobody afterwards."""
+        self._settle()
+        self._table.erase(names)
+        last, entered = self._entered
+        self.last = UserTick(last.tick, Texts.of([]), entered, last.before, last.after, len(self._table))
+        self._entered = self.last, entered
+
+    def to_bytes(self) -> bytes:
+        """The whole state as secret bytes (it names users), the same bytes for the same state."""
+        self._settle()
+        options, (last, entered) = self._options(), self._entered
+        head = np.array([len(options), *options, last.tick, len(entered)], dtype="<i8")
+        rows = np.concatenate([entered, last.before.ravel()]).astype("<i8")
+        return b"".join([self.format, head.tobytes(), rows.tobytes(), self._table.save()])
+
+    @classmethod
+    def from_bytes(cls, blob: bytes) -> Self:
+        """The cap that `to_bytes` described; StateError when the bytes are not such a description."""
+        if not blob.startswith(cls.format):
+            raise StateError("these bytes are not the state of a user cap")
+        numbers = _Numbers(blob, len(cls.format))
+        options = numbers.take(numbers.one())
+        tick, count = numbers.one(), numbers.one()
+        entered = np.array(numbers.take(count), np.int64)
+        before = np.array(numbers.take(count * cls.fields), np.int64).reshape(count, cls.fields)
+        try:
+            cap = cls._of_options(options)
+        except (ConfigurationError, ValueError):
+            raise StateError("the state of a user cap is damaged") from None
+        cap._table.load(blob[numbers.place :])
+        known = not count or 0 <= entered.min() <= entered.max() < len(cap._table)
+        if tick < 0 or not known or len(np.unique(entered)) != count:
+            raise StateError("the state of a user cap counts users of its last tick that it does not know")
+        after = cap._rows(entered, replay=False)
+        cap.last = UserTick(tick, Texts.of([]), entered, before, after, len(cap._table))
+        cap._entered = cap.last, entered
+        return cap
+
+    def _settle(self) -> None:
+        """The last tick goes into the table, however often, to the same effect."""
+        last, table = self.last, self._table
+        if self._entered[0] is last:
+            return
+        table.undo()  # what an interrupted call left of this
+        numbers = table.enter(last.names, last.numbers if last.known == len(table) else None)
+        for i in range(last.after.shape[1]):
+            table.write(i, numbers, last.after[:, i])
+        table.begin()
+        self._entered = last, numbers
+
+    def _rows(self, numbers: IntArray, replay: bool) -> IntArray:
+        """What is remembered of these users, of those without a number nothing; before the last tick, if asked so."""
+        rows = np.zeros((len(numbers), self.fields), np.int64)
+        known = numbers >= 0
+        last, entered = self._entered
+        for i in range(self.fields):
+            column = self._table.column(i)
+            if replay and len(entered):
+                column = column.copy()
+                column[entered] = last.before[:, i]
+            rows[known, i] = column[numbers[known]]
+        return rows
+
+
+class _Numbers:
+    """Reads whole numbers in turn; StateError, without content, when the bytes run out."""
+
+    def __init__(self, blob: bytes, place: int) -> None:
+        self._blob, self.place = blob, place
+
+    def one(self) -> int:
+        return self.take(1)[0]
+
+    def take(self, count: int) -> list[int]:
+        if not 0 <= 8 * count <= len(self._blob) - self.place:
+            raise StateError("the state of a user cap is cut short")
+        found: list[int] = np.frombuffer(self._blob, "<i8", count, self.place).tolist()
+        self.place += 8 * count
+        return found

@@ -1,0 +1,119 @@
+"""Who is active: the last tick of each user, and how many users were last seen at each of the last ticks.
+
+users-and-domains 2.3. A user who was last seen at tick s is active, in a window of W ticks, at s .. s + W - 1: so the
+number of active users is a sum over the ticks of the window of how many were last seen there. A user leaves exactly
+when W ticks have passed without an event, never earlier: runs that are shorter than a window are not charged for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from evertally.contract.parts import IntArray
+from evertally.encode.owned import OwnedTick
+from evertally.encode.user_table import UserTable
+from evertally.secret import Secret
+
+
+class ActiveRule(Secret):
+    """Users in, changes of the number of active users out: one for each window and category, windows first.
+
+    `most`: the first so many categories of a user count (0: there are none). `active`: the first so many active ticks
+    of a user count. All windows share one table.
+
+    >>> from evertally.encode.owned import owned_tick
+    >>> rule = ActiveRule([1, 3])
+    >>> [rule.admit(owned_tick(users, None, t + 1)).tolist() for t, users in enumerate(["ab", "a", "", "", "b"])]
+    [[2, 2], [-1, 0], [-1, 0], [0, -1], [1, 0]]
+    """
+
+    def __init__(self, windows: Sequence[int], width: int = 1, most: int = 0, active: int | None = None) -> None:
+        self._windows, self._width, self._most, self._active = list(windows), width, most, active
+        self._longest = max(windows)
+        # Fields of a user: the categories, each plus 1; the last tick in each of them; how many ticks counted.
+        self._last, self._used = most, most + max(1, most)
+        self.users = UserTable(fields=self._used + (active is not None))
+        # Row s mod W: how many were last seen at tick s, by category. Replaced, never written into.
+        self._seen = self._before = np.zeros((self._longest, width), dtype=np.int64)
+
+    def admit(self, tick: OwnedTick) -> IntArray:
+        t, seen = tick.tick, self._seen.copy()
+        before = self._counted(seen, t - 1)
+        seen[t % self._longest] = 0  # last seen as long ago as the longest window: active no more
+        users, cells, fields = self._places(tick)
+        for field in np.unique(fields).tolist():
+            at = fields == field
+            last = self.users.read(field, users[at])
+            still = last > max(0, t - self._longest)
+            np.subtract.at(seen, (last[still] % self._longest, cells[at][still]), 1)
+            self.users.write(field, users[at], np.full(int(at.sum()), t))
+        seen[t % self._longest] += np.bincount(cells, minlength=self._width)
+        changes: IntArray = self._counted(seen, t) - before
+        self._seen = seen
+        return changes.ravel()
+
+    def _places(self, tick: OwnedTick) -> tuple[IntArray, IntArray, IntArray]:
+        """Who was active, in which category, and in which field the last tick of that is: each once."""
+        if self._most:
+            return self._by_category(tick)
+        users = self.users.enter(tick.names.take(np.unique(tick.codes)))
+        if self._active is not None:
+            used = self.users.read(self._used, users)
+            users, used = users[used < self._active], used[used < self._active]
+            self.users.write(self._used, users, used + 1)
+        return users, np.zeros_like(users), np.full_like(users, self._last)
+
+    def _by_category(self, tick: OwnedTick) -> tuple[IntArray, IntArray, IntArray]:
+        known = tick.cells[:, 0] >= 0
+        codes, cells = tick.codes[known], tick.cells[known, 0]
+        _, first = np.unique(codes * self._width + cells, return_index=True)
+        first.sort()  # by arrival: which categories of a user come first is decided by the user's own events
+        codes, cells = codes[first], cells[first]
+        present = np.unique(codes)
+        users = self.users.enter(tick.names.take(present))[np.searchsorted(present, codes)]
+        held = np.stack([self.users.read(field, users) for field in range(self._most)])
+        places = np.where((held == cells + 1).any(axis=0), (held == cells + 1).argmax(axis=0), -1)
+        new = places < 0
+        places[new] = (held[:, new] > 0).sum(axis=0) + _rank_within(users[new])
+        kept = places < self._most
+        for field in np.unique(places[kept & new]).tolist():
+            at = kept & new & (places == field)
+            self.users.write(field, users[at], cells[at] + 1)
+        return users[kept], cells[kept], places[kept] + self._last
+
+    def _counted(self, seen: IntArray, tick: int) -> IntArray:
+        """Active users, by window and category."""
+        rows = [np.arange(tick - window + 1, tick + 1) % self._longest for window in self._windows]
+        return np.stack([seen[row].sum(axis=0) for row in rows])
+
+    def begin(self, tick: int) -> None:
+        self.users.begin()
+        self._before = self._seen
+
+    def undo(self, tick: int) -> None:
+        self.users.undo()
+        self._seen = self._before
+
+    def save(self) -> bytes:
+        return self.users.save()
+
+    def load(self, tick: int, data: bytes) -> None:
+        self.users.load(data)
+        seen = np.zeros_like(self._seen)
+        for place in range(max(1, self._most)):
+            last = self.users.column(self._last + place)
+            cells = self.users.column(place) - 1 if self._most else np.zeros_like(last)
+            still = last > max(0, tick - self._longest)
+            np.add.at(seen, (last[still] % self._longest, cells[still]), 1)
+        self._seen = self._before = seen
+
+
+def _rank_within(users: IntArray) -> IntArray:
+    """For each entry, how many earlier ones are of the same user."""
+    order = np.argsort(users, kind="stable")
+    in_order = users[order]
+    rank = np.empty(len(users), dtype=np.int64)
+    rank[order] = np.arange(len(users)) - np.searchsorted(in_order, in_order)
+    return rank

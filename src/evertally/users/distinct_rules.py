@@ -1,0 +1,139 @@
+"""What counts of a user in distinct counts: rules with a memory before the linear engine (users-and-domains 2.1, 2.2).
+
+A rule looks at the user's own earlier events and at nothing else. Everything that a call changes can be taken back, and
+nobody is ever forgotten: a user who counted twice would be charged for once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evertally.contract.parts import IntArray
+from evertally.encode.owned import OwnedTick
+from evertally.encode.texts import Texts
+from evertally.encode.user_table import UserTable
+from evertally.secret import Secret
+
+Hash = Callable[[bytes], bytes]
+
+
+def keyed_numbers(names: Texts, order: Hash, purpose: bytes) -> NDArray[np.uint64]:
+    """64 bits for each name: the same for ever under one key, and unpredictable without it."""
+    digests = b"".join(order(purpose + name)[:8] for name in names.names())
+    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
+
+
+class FirstSeen(Secret):
+    """Everybody counts once, at the first event. The row of a tick: how many were never seen before.
+
+    `most`: only so many users are counted, and kept, at all. `chosen`: which users count, by a fixed function of their
+    names; None: all.
+
+    >>> from evertally.encode.owned import owned_tick
+    >>> rule = FirstSeen()
+    >>> rule.admit(owned_tick(["ann", "bob", "ann"], None, 1)), rule.admit(owned_tick(["bob", "cid"], None, 2))
+    (array([2]), array([1]))
+    """
+
+    def __init__(
+        self, most: int | None = None, chosen: Callable[[Texts], NDArray[np.bool_]] | None = None, limit: int = 2**61
+    ) -> None:
+        self.users = UserTable(fields=0)
+        self._most, self._chosen, self._limit = most, chosen, limit
+
+    def admit(self, tick: OwnedTick) -> IntArray:
+        names, before = tick.names, len(self.users)
+        if self._chosen is not None:
+            names = names.take(np.flatnonzero(self._chosen(names)))
+        if self._most is not None:
+            # Whoever comes when the table is full is not remembered, and finds it full again.
+            names = names.take(np.flatnonzero(self.users.find(names) < 0)[: self._most - before])
+        self.users.enter(names)
+        # 1-Lipschitz, hence free; it keeps the sums far from the end of int64.
+        return np.array([min(len(self.users) - before, self._limit)], dtype=np.int64)
+
+    def begin(self, tick: int) -> None:
+        self.users.begin()
+
+    def undo(self, tick: int) -> None:
+        self.users.undo()
+
+    def save(self) -> bytes:
+        return self.users.save()
+
+    def load(self, tick: int, data: bytes) -> None:
+        self.users.load(data)
+
+
+class FirstPairs(Secret):
+    """The first `most` different cells of each user, each once. A cell is a column, or whatever a label has become.
+
+    Two labels that count in one column are one cell: who counted them as two would move that column twice.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.users, self._most = UserTable(fields=most), most  # a cell + 1 in each field, 0 where there is room
+
+    def offered(self, names: Texts, codes: IntArray, cells: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Of the events (user `codes[i]` of `names`, cell `cells[i]`, -1: none) the pairs that count from now on: the
+        number of the user, the cell, and the field for `write`."""
+        known = cells >= 0
+        codes, cells = codes[known], cells[known]
+        _, first = np.unique(codes * (int(cells.max(initial=0)) + 1) + cells, return_index=True)
+        first.sort()  # by arrival: which of a user's cells come first is decided by the user's own events
+        codes, cells = codes[first], cells[first]
+        present = np.unique(codes)
+        users = self.users.enter(names.take(present))[np.searchsorted(present, codes)]
+        held = np.stack([self.users.read(field, users) for field in range(self._most)])
+        new = ~(held == cells + 1).any(axis=0)
+        users, cells = users[new], cells[new]
+        fields = (held[:, new] > 0).sum(axis=0) + rank_within(users)
+        kept = fields < self._most
+        return users[kept], cells[kept], fields[kept]
+
+    def write(self, users: IntArray, cells: IntArray, fields: IntArray) -> None:
+        """Remembers pairs."""
+        for field in np.unique(fields).tolist():
+            at = fields == field
+            self.users.write(field, users[at], cells[at] + 1)
+
+
+class FirstCategories(Secret):
+    """The first `most` columns of each user count, each once. The row of a tick: new users of each column."""
+
+    def __init__(self, most: int, width: int, limit: int = 2**61) -> None:
+        self.pairs, self._width, self._limit = FirstPairs(most), width, limit
+
+    def admit(self, tick: OwnedTick) -> IntArray:
+        users, cells, fields = self.pairs.offered(tick.names, tick.codes, tick.cells[:, 0])
+        self.pairs.write(users, cells, fields)
+        return np.minimum(np.bincount(cells, minlength=self._width), self._limit)
+
+    def begin(self, tick: int) -> None:
+        self.pairs.users.begin()
+
+    def undo(self, tick: int) -> None:
+        self.pairs.users.undo()
+
+    def save(self) -> bytes:
+        return self.pairs.users.save()
+
+    def load(self, tick: int, data: bytes) -> None:
+        self.pairs.users.load(data)
+
+
+def rank_within(codes: IntArray) -> IntArray:
+    """For each entry, how many earlier ones are the same.
+
+    >>> rank_within(np.array([5, 3, 5, 5])).tolist()
+    [0, 0, 1, 2]
+    """
+    order = np.argsort(codes, kind="stable")
+    in_order = codes[order]
+    starts = np.searchsorted(in_order, in_order)
+    rank = np.empty(len(codes), dtype=np.int64)
+    rank[order] = np.arange(len(codes)) - starts
+    return rank

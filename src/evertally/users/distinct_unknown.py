@@ -1,0 +1,144 @@
+"""How many different users each item had, where nobody listed the items: unique visitors of every page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from evertally.contract.admission import AdmissionEngine
+from evertally.contract.in_place import InPlace
+from evertally.contract.options import option, statistic
+from evertally.contract.parts import Blueprint
+from evertally.encode import ItemTotals
+from evertally.encode.user_table import UserTable
+from evertally.errors import ConfigurationError, StateError
+from evertally.integers import whole
+from evertally.noise import ItemSource
+from evertally.privacy import Change, Neighbours
+from evertally.secret import Secret
+from evertally.selection.found import Found, FoundItems
+from evertally.selection.item_engine import charge_of
+from evertally.statistics.unknown import ItemFinder
+from evertally.users.distinct_rules import FirstPairs
+from evertally.users.labels import LabelledDoor, LabelledTick
+
+
+class FirstLabels(Secret):
+    """The first `most` different labels of each user count, each once. Of a tick: new users of each label.
+
+    A label that no user keeps leaves no trace: it must not become known either.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.pairs, self.labels = FirstPairs(most), UserTable(fields=0)
+
+    def admit(self, tick: LabelledTick) -> ItemTotals:
+        known = self.labels.find(tick.labels)
+        # New labels have numbers for now that no old one has: they are entered once it is known who keeps them.
+        numbers = np.where(known < 0, len(self.labels) + np.arange(len(known)), known)
+        users, cells, fields = self.pairs.offered(tick.names, tick.codes, np.append(numbers, -1)[tick.cells[:, 0]])
+        kept, counts = np.unique(cells, return_counts=True)
+        by_number = np.argsort(numbers)
+        labels = tick.labels.take(by_number[np.searchsorted(numbers[by_number], kept)])
+        final = self.labels.enter(labels)
+        self.pairs.write(users, final[np.searchsorted(kept, cells)], fields)
+        return ItemTotals(labels, counts)
+
+    def begin(self, tick: int) -> None:
+        self.pairs.users.begin()
+        self.labels.begin()
+
+    def undo(self, tick: int) -> None:
+        self.pairs.users.undo()
+        self.labels.undo()
+
+    def save(self) -> bytes:
+        users = self.pairs.users.save()
+        return len(users).to_bytes(8, "little") + users + self.labels.save()
+
+    def load(self, tick: int, data: bytes) -> None:
+        stop = 8 + int.from_bytes(data[:8], "little")
+        if len(data) < stop:
+            raise StateError("a table of users is cut short; restore from an intact snapshot")
+        self.pairs.users.load(data[8:stop])
+        self.labels.load(data[stop:])
+
+
+class FoundByUsers(FoundItems):
+    """The same form behind a rule."""
+
+    def load(self, data: bytes, engine: Any, tick: int) -> list[Found]:
+        return super().load(data, engine.inner, tick)
+
+
+@statistic
+class UnknownDistinctUsers(ItemFinder):
+    """How many different users each item had so far, where the items are not known in advance: unique visitors of every
+    page. The first `max_categories` items of each user count, each once, whatever else the user does.
+
+    At every tick the items whose noisy number of users is above a threshold are released, label -> number, largest
+    first; of the others nothing is. `threshold` and `sticky` as for `UnknownHistogram`.
+
+    Theorem (users-and-domains 2.2 [R], streaming-selection 7.2, adaptive streams included): a user is like one event of
+    m items that is spread over ticks, (m/(2 tau^2), m delta), m = `max_categories`: an item that only one user has has
+    a count of exactly 1, so the threshold is that of single events. "replace" doubles rho and the items at risk.
+    Against `UnknownHistogram` with `unit="user"` and m events of each user: an m-th of rho, and a threshold lower by
+    m - 1. A guarantee without a delta cannot be kept. Protected is always the user.
+
+    `step_events(labels, users=users)`: an event names one label and belongs to one user; what has no user, or no label
+    of at most 1024 bytes, is left out. Exactness tier "exact". Error: `stddev` and intervals are those of the noise.
+    Time O(items so far) a tick; memory O(items so far) and 8 m bytes beside the name of each user, for ever: whoever is
+    forgotten would count twice. Time, memory and snapshots of this object are as private as the data.
+
+    >>> import evertally as et
+    >>> pages = et.UnknownDistinctUsers(max_categories=2, guarantee=et.ApproxDP(1.0, 1e-6), horizon=500,
+    ...                                 key=et.simulation(1))
+    >>> visits = [("home", user) for user in range(900)] * 3 + [("a secret", 7)] * 5000
+    >>> release = pages.step_events([page for page, _ in visits], users=[user for _, user in visits])
+    >>> list(release.value), abs(release.value["home"] - 900) < 60, pages.threshold_at(1)
+    (['home'], True, 297)
+    """
+
+    unit: Any = option('What is protected: everything of one "user".', default="user")
+    max_categories: int = option("How many items of a user count at most: the first ones.", default=1)
+
+    @classmethod
+    def user_rule(cls, options: Mapping[str, Any]) -> str:
+        m = options.get("max_categories", 1)
+        return "the first item, once" if m == 1 else f"the first {m} items, each once"
+
+    def _worker(self) -> Any:
+        engine: Any = self._engine
+        return engine.inner.worker
+
+    def _blueprint(self) -> Blueprint:
+        if self.mechanism not in ("auto", "tree"):
+            raise ConfigurationError(f'unknown mechanism {self.mechanism!r}; users of items are counted by a "tree"')
+        if self.unit != "user":
+            # One event less may change which later items count, without bound (users-and-domains 1.1).
+            raise ConfigurationError('the first items of each user are proved for unit="user" alone')
+        if self.max_events_per_user is not None:
+            raise ConfigurationError("of each user any number of events may come here: leave out max_events_per_user")
+        relation, _ = self._relation_and_horizon()
+        m = self.max_categories = whole("max_categories", self.max_categories, 1, 2**16)
+        at_risk = m if relation is Neighbours.ADD_REMOVE else 2 * m
+        charge, moved = charge_of(self.guarantee), Change(at_risk, at_risk, 1)
+        made = self._by_tree(charge, moved, at_risk)
+
+        def engine(source: ItemSource) -> AdmissionEngine:
+            return AdmissionEngine(FirstLabels(m), InPlace(lambda source: made(source=source), source, returns=False))
+
+        return Blueprint(
+            word="UnknownDistinctUsers",
+            address=self._given("threshold", "sticky", "radix", "max_categories", "unit"),
+            mechanism="tree",
+            charge=charge,
+            contribution=self._contributing(user_rule=self.user_rule({"max_categories": m})),
+            sensitivity=moved,
+            door=lambda source, limit: LabelledDoor(),
+            engine=engine,
+            form=FoundByUsers(),
+            owned=True,
+        )
