@@ -156,6 +156,16 @@ def test_allowances_against_a_plain_model(ticks: Any, most: int) -> None:
         made = et.restore(made.snapshot(), key=key)
 
 
+def test_erased_users_have_used_up_their_allowance() -> None:
+    key = ZeroNoise()
+    made = total(unit="user", max_total_per_user=9, key=key)
+    made.step_events([4, 4], users=["ann", "bob"])
+    made.erase(["ann", "never here"])
+    assert b"ann" not in made.snapshot()
+    for again in (made, et.restore(made.snapshot(), key=key)):
+        assert again.step_events([4, 4, 4], users=["ann", "bob", "never here"]).value == 12
+
+
 def test_windows_and_periods() -> None:
     made = total(max_window=3)
     made.run([[1], [2], [3], [4]])
@@ -165,15 +175,15 @@ def test_windows_and_periods() -> None:
     # the last tick is one node of the tree: its own noise, and not that of two releases
     assert keyed.last(1).stddev == pytest.approx(keyed.noise.window_spread(3, 1).stddev)
     assert keyed.last(1).stddev ** 2 == pytest.approx(keyed.last(2).stddev ** 2 / 3, rel=0.01)
-    days = total(period=3, horizon=None)
+    days = total(every=3, horizon=None)
     assert days.run([[1], [2], [3], [4], [5], [6], [7]]).tolist() == [1, 3, 6, 4, 9, 15, 7]
     assert days.step([1]).about.count("of the current period of 3 ticks")
     one = total(horizon=3, key=et.simulation(1))
-    assert total(period=3, key=et.simulation(1)).worst_stddev() == one.worst_stddev() < total().worst_stddev()
-    keyed = total(period=2, horizon=8, key=et.simulation(1))
+    assert total(every=3, key=et.simulation(1)).worst_stddev() == one.worst_stddev() < total().worst_stddev()
+    keyed = total(every=2, horizon=8, key=et.simulation(1))
     noise = keyed.run([[]] * 8).reshape(4, 2)
     assert len({tuple(row) for row in noise.tolist()}) == 4, "every period has noise of its own"
-    users = total(period=2, unit="user", max_total_per_user=5)
+    users = total(every=2, unit="user", max_total_per_user=5)
     steps = [users.step_events([4], users=["a"]).value for _ in range(3)]
     assert steps == [4, 5, 0], "an allowance is for life, not for a period"
 
@@ -191,8 +201,8 @@ def test_windows_and_periods() -> None:
         ({"lower": 10}, "lower < upper"),
         ({"resolution": Fraction(1, 3)}, "decimal"),
         ({"upper": 2**30, "horizon": 2**20}, "fit"),
-        ({"period": 30}, "period"),
-        ({"period": 3, "max_window": 2}, "period"),
+        ({"every": 30}, "every"),
+        ({"every": 3, "max_window": 2}, "every"),
     ],
 )
 def test_refused(options: dict[str, Any], words: str) -> None:

@@ -85,7 +85,7 @@ def test_windows() -> None:
     made.run([[9.0] * 50, [2.0, 4.0] * 50, [3.0] * 100])
     value = made.last(2).value
     assert (value["mean"], value["variance"]) == (pytest.approx(3), pytest.approx(0.5, abs=0.01))
-    days = spread(period=2, resolution=0.001)
+    days = spread(every=2, resolution=0.001)
     days.run([[9.0] * 50, [9.0] * 50])
     assert days.step([2.0, 4.0]).value["mean"] == pytest.approx(3)
 
@@ -135,6 +135,6 @@ def test_bounds_of_the_error() -> None:
 
 
 def test_refused() -> None:
-    for options in ({"lower": 10}, {"resolution": 0}, {"neighbours": "independent"}, {"unit": "user"}, {"period": 0}):
+    for options in ({"lower": 10}, {"resolution": 0}, {"neighbours": "independent"}, {"unit": "user"}, {"every": 0}):
         with pytest.raises(ConfigurationError):
             spread(**options)

@@ -63,7 +63,7 @@ class RunningSum(Tumbling):
     Noise, error and memory as Counter with max_weight = A (or V) in steps; 8 bytes and a name for each user with an
     allowance. Exactness tier "exact"; time O(1) an event. `step` takes the amounts of the tick, `step_events` with
     users where they have an allowance. `last(window)` is the sum of the last ticks (declare `max_window`); with
-    `period` every period is summed up for itself, with noise for its ticks only.
+    `every` each block of ticks is summed up for itself, with noise for its ticks only.
 
     >>> import evertally as et
     >>> revenue = et.RunningSum(upper=500, resolution=0.01, unit="user", max_total_per_user=2000,
