@@ -41,9 +41,9 @@ def _sum(name: str, low: float, high: float, ticks: int = 20, users: bool = Fals
         users=users,
         growth=400 if users else 64,  # each event has a user of its own, who is remembered for life
         tolerance=1e-9,
-        # An allowance stands before the same noise: its variance is compared for the others.
-        independent_numbers=not users,
-        runs=RUNS_OF_BOUNDS if users else 1000,
+        # The noise is that of a counter, whose variance is compared there, and here for periods.
+        independent_numbers=False,
+        runs=RUNS_OF_BOUNDS,
     )
 
 
@@ -73,7 +73,7 @@ VALUE_MECHANISMS: tuple[Subject, ...] = (
     _sum("allowance", -1, 4, ticks=12, users=True, guarantee=CONCENTRATED, unit="user", max_total_per_user=50),
     Subject(
         name="RunningSum(periods)",
-        make=lambda key: RunningSum(upper=4, resolution=0.25, period=5, guarantee=PURE, horizon=12, key=key),
+        make=lambda key: RunningSum(upper=4, resolution=0.25, every=5, guarantee=PURE, horizon=12, key=key),
         feed=_amounts,
         truth=lambda ticks: [_sums(0, 4)(ticks[t - t % 5 : t + 1])[-1] for t in range(len(ticks))],
         garbage=GARBAGE,

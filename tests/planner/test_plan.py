@@ -21,6 +21,8 @@ CLASSES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     "vector": (et.VectorCounter, {"columns": 5}, {}),
     "histogram": (et.Histogram, {"categories": ["a", "b"]}, {}),
     "mean": (et.RunningMean, {"lower": 0, "upper": 10}, {"count": 10**4}),
+    "sum": (et.RunningSum, {"upper": 10, "resolution": 0.5}, {}),
+    "variance": (et.RunningVariance, {"lower": 0, "upper": 10}, {"count": 10**4}),
     "max": (et.MaxSum, {"columns": 5, "largest": 200, "max_events_per_tick": 2}, {}),
     "min": (et.MinSum, {"columns": 5, "largest": 200}, {}),
     "quantile": (et.Quantile, {"q": "1/2", "columns": 5, "largest": 200}, {}),
@@ -115,7 +117,7 @@ def test_the_table_behind_a_mechanism() -> None:
 @pytest.mark.parametrize("name", CLASSES)
 def test_the_least_guarantee_is_enough_and_the_next_is_not(name: str) -> None:
     make, options, further = CLASSES[name]
-    wanted = 0.05 if name == "mean" else 100
+    wanted = {"mean": 0.05, "variance": 2}.get(name, 100)
     found = asked(name, horizon=200).guarantee_for(wanted, beta=0.01)
     assert (type(found), found.delta) == (et.ApproxDP, 1e-6)
 

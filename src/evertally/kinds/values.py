@@ -28,7 +28,7 @@ class SumQuery(Query):
     resolution: Number | None = None
     rounding: Rounding | None = None
     max_total_per_user: Positive | None = None
-    period: Ticks | None = None
+    every: Ticks | None = None
 
 
 class VarianceQuery(Query):
@@ -36,7 +36,7 @@ class VarianceQuery(Query):
     lower: Number
     upper: Number
     resolution: Number | None = None
-    period: Ticks | None = None
+    every: Ticks | None = None
 
 
 class AdaptiveSumQuery(Query):
@@ -62,7 +62,7 @@ KINDS = (
         proofs=NOISE_PROCESSES,
         change_proof="factorization-counting 2.4, additions 12",
         user_proof="users-and-domains 1.2 and 3",
-        in_ticks=("period",),
+        in_ticks=("every",),
     ),
     Kind(
         statistic=RunningVariance,
@@ -74,7 +74,7 @@ KINDS = (
         proofs=NOISE_PROCESSES,
         change_proof="users-and-domains 3",
         user_proof="users-and-domains 1.2",
-        in_ticks=("period",),
+        in_ticks=("every",),
         error_later="The error of a variance depends on the number of events; each release has its interval.",
     ),
     Kind(

@@ -12,7 +12,8 @@ from evertally.contract.owned import ReadCells
 from evertally.contract.rows import Rows
 from evertally.encode.labels import as_list, require_column
 from evertally.encode.owned import OwnedTick
-from evertally.encode.user_table import UserTable
+from evertally.encode.texts import Texts
+from evertally.encode.user_table import Digest, UserTable
 from evertally.encode.values import MOST_STEPS, AmountGrid
 from evertally.secret import Secret
 from evertally.values.rounding import Rounder
@@ -79,7 +80,8 @@ class Allowance(Secret):
         places = np.ascontiguousarray(arrivals.cells[:, 0]).view(np.float64)
         steps = self._rounder.steps(places, arrivals.tick, arrivals.codes, arrivals.names)
         numbers = self._users.enter(arrivals.names)
-        used, total = self._users.read(0, numbers), 0
+        # Whoever was erased has nothing left.
+        used, total = np.where(self._users.erased(numbers), self._most, self._users.read(0, numbers)), 0
         for start in range(0, len(steps), _PIECE):
             total += self._take(steps[start : start + _PIECE], arrivals.codes[start : start + _PIECE], used)
         self._users.write(0, numbers, used)
@@ -96,6 +98,12 @@ class Allowance(Secret):
         taken = np.clip(self._most - used[codes] - before, 0, sizes)
         np.add.at(used, codes, taken)
         return int((np.sign(steps) * taken).sum())
+
+    def recognise(self, digest: Digest) -> None:
+        self._users.recognise(digest)
+
+    def erase(self, names: Texts) -> None:
+        self._users.erase(names)
 
     def save(self) -> bytes:
         return self._users.save()

@@ -17,7 +17,6 @@ from evertally.contract.mechanism import by_tick
 from evertally.contract.options import option, statistic
 from evertally.contract.owned import OwnedDoor
 from evertally.contract.parts import Accuracy, Blueprint, IntArray, Options
-from evertally.contract.ticks import last_tick
 from evertally.encode.values import AmountGrid, as_written
 from evertally.errors import ConfigurationError
 from evertally.noise import ItemSource
@@ -64,7 +63,7 @@ class RunningSum(Tumbling):
     Noise, error and memory as Counter with max_weight = A (or V) in steps; 8 bytes and a name for each user with an
     allowance. Exactness tier "exact"; time O(1) an event. `step` takes the amounts of the tick, `step_events` with
     users where they have an allowance. `last(window)` is the sum of the last ticks (declare `max_window`); with
-    `period` every period is summed up for itself, with noise for its ticks only.
+    `every` each block of ticks is summed up for itself, with noise for its ticks only.
 
     >>> import evertally as et
     >>> revenue = et.RunningSum(upper=500, resolution=0.01, unit="user", max_total_per_user=2000,
@@ -137,7 +136,7 @@ class RunningSum(Tumbling):
             user_rule=self.user_rule(self._given("max_total_per_user")), max_weight=most, signed=grid.low < 0
         )
         moved, loose = user_change(most, relation, grid.signed)
-        limit = 2**61 // last_tick(self.horizon)
+        limit = self._most_in_a_tick()
         check_room(limit, grid.most)
         rows = self._linear(
             "RunningSum",

@@ -39,7 +39,7 @@ class RunningVariance(Tumbling):
     be, its root. Intervals of all three hold together: each sum is within its own at beta/3, and grid and rounding of
     the squares are in them. Without values: the middle, and no variance. Exactness tier "exact"; time and memory as
     VectorCounter with three columns. `stddev` of a release (the noise) is None: a ratio has none. `step` takes the
-    values of the tick, `last(window)` gives all three for the last ticks, `period` those of tumbling windows.
+    values of the tick, `last(window)` gives all three for the last ticks, `every` those of tumbling windows.
 
     >>> import evertally as et
     >>> spread = et.RunningVariance(lower=0, upper=100, guarantee=et.ZCDP(0.5), horizon=24, key=et.simulation(1))

@@ -16,7 +16,7 @@ from evertally.values.sum_doors import Allowance
 
 @plant("a user with an allowance")
 def net_cap() -> Bug:
-    """net cap instead of an allowance (users-and-domains 10, 11: a refund gives back what it takes)"""
+    """net cap instead of an allowance (users-and-domains 10, number 11: a refund gives back what it takes)"""
 
     def take(self: Allowance, steps: Any, codes: Any, used: Any) -> int:
         total = 0
@@ -31,7 +31,7 @@ def net_cap() -> Bug:
 
 @plant("a user with an allowance")
 def one_allowance_for_all() -> Bug:
-    """one allowance for all users (users-and-domains 10, 7: without one user another may add more)"""
+    """one allowance for all users (users-and-domains 10, number 7: without one user another may add more)"""
     plain = Allowance._take
 
     def take(self: Allowance, steps: Any, codes: Any, used: Any) -> int:
@@ -44,13 +44,13 @@ def one_allowance_for_all() -> Bug:
 
 @plant("a user with an allowance")
 def allowance_lost_at_restart() -> Bug:
-    """allowances lost at a restart (users-and-domains 9, 7: what a user has used up is never forgotten)"""
+    """allowances lost at a restart (users-and-domains 9, number 7: what a user has used up is never forgotten)"""
     return replaced(Allowance, load=lambda self, tick, data: None)
 
 
 @plant("a user with an allowance in the place of another")
 def replaced_user_charged_once() -> Bug:
-    """replaced user charged as one user (users-and-domains 10, 8: two users, twice the square)"""
+    """replaced user charged as one user (users-and-domains 10, number 8: two users, twice the square)"""
     plain = sums.user_change
     return replaced(sums, user_change=lambda most, relation, signed: plain(most, Neighbours.ADD_REMOVE, signed))
 
@@ -75,7 +75,7 @@ def coins_by_place() -> Bug:
 
 @plant("a boundary of epochs")
 def bound_of_unreleased_counts() -> Bug:
-    """bound of an epoch from unreleased counts (users-and-domains 10, 12: the bound is visible)"""
+    """bound of an epoch from unreleased counts (users-and-domains 10, number 12: the bound is visible)"""
     plain = EpochSums._next_epoch
 
     def decided(self: EpochSums, state: EpochState) -> EpochState:
@@ -87,7 +87,7 @@ def bound_of_unreleased_counts() -> Bug:
 
 @plant("a boundary of epochs")
 def noise_follows_the_bound() -> Bug:
-    """noise follows the clip bound inside one counter (users-and-domains 10, 23: an event moves all later ticks)"""
+    """noise follows the bound inside one counter (users-and-domains 10, number 23: an event moves all later ticks)"""
     plain = EpochSums._next_epoch
 
     def followed(self: EpochSums, state: EpochState) -> EpochState:
