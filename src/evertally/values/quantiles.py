@@ -15,12 +15,14 @@ from evertally.contract.options import foreign, option, statistic
 from evertally.contract.parts import Accuracy, Blueprint, IntArray, Options, check_beta
 from evertally.contract.release import Release
 from evertally.contract.ticks import LONGEST_HORIZON, checked_tick
+from evertally.counting.choose import Choice, model_of
 from evertally.counting.linear import LinearEngine
+from evertally.counting.processes import COMPARED_AT
 from evertally.encode.plain import real
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
-from evertally.privacy import Change, Contribution, Neighbours, PureDP
-from evertally.ranking import Ranking
+from evertally.privacy import ZCDP, ApproxDP, Change, Contribution, Neighbours, PureDP
+from evertally.ranking import Ranking, Way
 from evertally.statistics.linear_options import Linear
 from evertally.statistics.own_engines import ENGINES
 from evertally.values.cells import MOST_CELLS, Cells, Outside, read_edges
@@ -220,17 +222,32 @@ class ValueQuantile(Linear):
         engine, at = self._engine, None if tick is None else checked_tick(tick, self.horizon)
         if not isinstance(engine, LinearEngine | PeriodEngine | DescentEngine):  # somebody's own
             return self._domain.reach * engine.error_bound(beta, at)
-        of_tick = beta / self.horizon if self.horizon is not None else 6 * beta / (math.pi * (at or 1)) ** 2
-        accuracy = engine.noise.worst() if at is None else engine.accuracy(at)
+        return self._joint(beta, at, engine.noise.worst() if at is None else engine.accuracy(at))
+
+    def ways(self) -> Ranking:
+        """As for every counter, with errors in ranks, as `error_bound` states them."""
+        setting = self._setting
+
+        def in_ranks(way: Way) -> Way:
+            if way.refused or not isinstance(way.charge, PureDP | ZCDP | ApproxDP):
+                return way
+            choice = Choice(way.name, way.charge)
+
+            def error(beta: float) -> float:
+                model, at = model_of(choice, setting), None if self.horizon else COMPARED_AT
+                return self._joint(beta, at, model.spread(COMPARED_AT) if setting.horizon is None else model.worst())
+
+            shown: dict[str, Any] = {"guess": None, "survey": None, "floor": None}
+            return replace(way, expect=lambda: error(0.5), promise=lambda: error(0.05), **shown)
+
+        return Ranking(in_ranks(way) for way in super().ways())
+
+    def _joint(self, beta: float, tick: int | None, accuracy: Accuracy) -> float:
+        """A bound for all counts of all ticks, which says this about a tick, or about those with this accuracy."""
+        of_tick = beta / self.horizon if self.horizon is not None else 6 * beta / (math.pi * (tick or 1)) ** 2
         return self._widest(accuracy).radius(
             of_tick / (self._domain.cells if self._tree is None else self._tree.leaves)
         )
-
-    def ways(self) -> Ranking:
-        """As for every counter, with errors in ranks."""
-        levels = 1 if self._tree is None else self._tree.levels
-        factor = math.sqrt(levels * float(self._domain.energy.max()))
-        return Ranking(way.shown_as(lambda r: factor * r) for way in super().ways())
 
     def _widest(self, accuracy: Accuracy) -> Accuracy:
         """Of the prefix count with the most noise."""
