@@ -2,10 +2,10 @@
 
     python examples/departure_delays.py [folder] [--days 365]
 
-One flight is protected. Every day a distribution function comes out, from which any quantile and any share can be read
-(docs/value-quantiles.md); nothing is added to the noise for asking more. The data are public (new_york.py), so the
-truth can stand beside it. Edges are at every minute near the timetable, and further apart beyond: public, and chosen without
-looking at the delays.
+One flight is protected. Every day a distribution function comes out, from which any quantile and any share can be
+read (docs/value-quantiles.md); nothing is added to the noise for asking more. The data are public (new_york.py), so
+the truth can stand beside it. Edges are at every minute near the timetable, and further apart beyond: public, and
+chosen without looking at the delays.
 """
 
 from __future__ import annotations

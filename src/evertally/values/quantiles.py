@@ -117,6 +117,18 @@ class ValueQuantile(Linear):
         address = {"edges": edges} | self._given("outside", "every", "unit", "max_events_per_user")
         settled: Options = {"edges": edges, "q": shares}
         form = self._shown = QuantileForm(domain, cells, shares)
+        every = self.every
+
+        def opened(source: Any, limit: int) -> CellDoor:
+            limit = limit if every is None else 2**61 // every  # sums that begin anew
+            # Beyond this many values in one tick the columns would be clipped, and counts no longer fit together.
+            if limit // domain.added.linf < 2**16:
+                raise ConfigurationError(
+                    f"with this horizon and number of cells only {limit // domain.added.linf} values fit into a tick; "
+                    "choose a (shorter) horizon"
+                )
+            return CellDoor(cells, domain, limit)
+
         whole_stream, self.horizon = self.horizon, self.every or self.horizon  # that of the noise
         try:
             rows = self._linear(
@@ -125,7 +137,7 @@ class ValueQuantile(Linear):
                 moved,
                 contribution,
                 address,
-                lambda source, limit: CellDoor(cells, domain, limit),
+                opened,
                 form,
                 settled=settled,
                 loose=loose,
