@@ -31,7 +31,7 @@ VALUE_QUANTILES: tuple[Audited, ...] = (
     _made(ValueQuantile, ZCDP(0.5), 50),
     _made(ValueQuantile, ZCDP(0.5), 50, mechanism="sqrt", neighbours="replace"),
     _made(ValueQuantile, PureDP(1.0), 50),
-    _made(ValueQuantile, PureDP(1.0), 50, neighbours="replace", outside="cells"),
+    _made(ValueQuantile, PureDP(1.0), 50, neighbours="replace", outside="cells", mechanism="tree"),
     _made(ValueQuantile, ApproxDP(1.0, 1e-6), 50, **_USER),
     _made(ValueQuantile, ZCDP(0.5), 50, why=_OTHER_TICKS, mechanism="tree", neighbours="replace", **_USER),
     _made(ValueHistogram, ZCDP(0.5), 50, neighbours="replace"),
