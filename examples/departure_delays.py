@@ -77,7 +77,8 @@ def main() -> None:
         name="delays",
     )
     days, seen, true, first = [], [], [], None
-    for day in delays(given.days):
+    year = delays(given.days)
+    for day in year:
         release = late.step(day)
         first = release if first is None else first
         days.append((release.value, *release.interval(beta=0.05)))
@@ -95,7 +96,7 @@ def main() -> None:
     )
     target = given.folder / "cdf.png"
     assert first is not None
-    draw(days, np.array(true), first.cdf(), np.array(delays(1)[0]), target)
+    draw(days, np.array(true), first.cdf(), np.array(year[0]), target)
     print(f"The picture: {target}")
 
 

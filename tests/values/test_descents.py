@@ -44,7 +44,7 @@ SUBJECT = Subject(
     truth=_seen,
     garbage=GARBAGE,
     wrong_calls=[7, None],
-    ticks=6,
+    ticks=4,
     independent_numbers=False,
     error=_ranks,
     bound=lambda mechanism, beta, t: 6 * float(mechanism.error_bound(beta=beta, tick=t)),  # a prefix for each level
