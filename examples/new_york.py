@@ -45,6 +45,17 @@ def flights(days: int) -> list[list[Flight]]:
     return [sorted(day) for day in found]
 
 
+def delays(days: int) -> list[list[int]]:
+    """How many minutes after its time each flight departed (less than 0: before it), a list for each day."""
+    found: list[list[int]] = [[] for _ in range(days)]
+    with zipfile.ZipFile(data() / "flights.csv.zip") as files:
+        for row in csv.DictReader(io.TextIOWrapper(files.open(files.namelist()[0]))):
+            day = (dt.date(int(row["year"]), int(row["month"]), int(row["day"])) - START).days
+            if day < days and row["dep_delay"] != "NA":
+                found[day].append(int(row["dep_delay"]))
+    return found
+
+
 def airports() -> list[dict[str, str]]:
     """All airports of the data set's own list: public, and not only those that are flown to."""
     with open(data() / "airports.csv", newline="") as file:

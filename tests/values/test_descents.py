@@ -44,7 +44,7 @@ SUBJECT = Subject(
     truth=_seen,
     garbage=GARBAGE,
     wrong_calls=[7, None],
-    ticks=6,
+    ticks=4,
     independent_numbers=False,
     error=_ranks,
     bound=lambda mechanism, beta, t: 6 * float(mechanism.error_bound(beta=beta, tick=t)),  # a prefix for each level
@@ -132,3 +132,18 @@ def test_users() -> None:
     one = large(ZeroNoise(), unit="user", max_events_per_user=2, q=[1.0])
     release = one.step_events([5, 6, 7, 1], users=["ann", "ann", "ann", "bob"])
     assert release.value == {1.0: 6.0}
+
+
+@pytest.mark.parametrize("mechanism", ["bank", "tree", "honaker", "sqrt"])
+def test_the_noise_of_a_node_does_not_depend_on_what_else_is_read(mechanism: str) -> None:
+    one = large(simulation(15), mechanism=mechanism)
+    one.run(_values(4))
+    engine: Any = one._engine
+    state = one._kept.played.state
+    alone = engine._read(state, 2, [7], 4)
+    together = engine._read(state, 2, [0, 7, 200], 4)
+    assert np.array_equal(alone[7], together[7])
+    assert not np.array_equal(together[0], together[200])
+    # Where nothing occurred there is noise as everywhere else.
+    assert np.all(engine._exact(state, 2, 255) == 0)
+    assert np.any(engine._read(state, 2, [255], 4)[255] != 0)

@@ -67,6 +67,8 @@ def test_factors_along_the_domain(
     fine = Change(int(r.sum()), int((r * r).sum()), int(r[0]))
     assert _farthest(r, fine).l2_squared / fine.l2_squared == pytest.approx(replaced, rel=1e-4)
     assert domain.replaced.l2_squared / N == pytest.approx(replaced, rel=0.012)
+    if cells == 2048:  # what planted bug 10 would lose: charged as one cell, and replaced as added
+        assert N / domain.added.linf**2 == pytest.approx(3.49, rel=0.01)
 
 
 def test_the_error_of_a_day_of_minutes() -> None:
@@ -188,6 +190,9 @@ def test_without_noise_quantiles_are_those_of_the_values(guarantee: Any) -> None
         assert release.at_most(7).value == pytest.approx(sum(v <= 7 for v in seen), abs=1e-6)
         assert release.between(7, 20).value == pytest.approx(sum(7 < v <= 20 for v in seen), abs=1e-6)
         assert release.cdf().counts == pytest.approx([sum(v <= e for v in seen) for e in range(1, 33)], abs=1e-6)
+        assert release.quantile(0.35) == np.quantile(seen, 0.35, method="inverted_cdf")
+        low, high = release.quantile_interval(0.35)
+        assert low <= release.quantile(0.35) <= high
         coarse = release.histogram([0, 8, 16, 32])
         assert [bin.value for bin in coarse.values()] == pytest.approx(
             [sum(a < v <= b for v in seen) for a, b in ((0, 8), (8, 16), (16, 32))], abs=1e-6

@@ -84,6 +84,7 @@ from evertally.statistics.column_options import Guessing, is_question
 from evertally.statistics.dynamic_options import Dynamic
 from evertally.statistics.linear_options import Linear, is_linear
 from evertally.users.active import ActiveUsers
+from evertally.values.quantiles import ValueQuantile
 
 Effort = Literal["short", "long"]
 Attacks = list[tuple[str, Callable[[], attacks.Finding]]]
@@ -218,7 +219,8 @@ def plan(
     if is_weighed(model):
         return _weighed_steps(factory, model, rules)
     if not is_linear(model):
-        return _unknown_steps(factory, model, rules)
+        values = isinstance(model, ValueQuantile)
+        return _value_steps(factory, model, rules) if values else _unknown_steps(factory, model, rules)
     door = whitebox.door_report(model)
     steps = [Step("the door", lambda: door)] if door is not None else []
     return steps + _counting_steps(factory, model, rules) + _attack_steps(factory, model)
@@ -446,6 +448,34 @@ def _label_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
     return [*steps, Step("not here", lambda: elsewhere_report(factory)), *_contract_steps(factory, model)]
 
 
+def _value_steps(factory: Factory, model: ValueQuantile, rules: _Rules) -> list[Step]:
+    """Quantiles that are no plain columns: one block of those that begin anew, and games of what is shown."""
+    steps = []
+    if model.every is not None:  # an event lies in one block, and blocks share no noise
+        block = smaller(model, model.every, every=None)
+        steps += _counting_steps(again(block), block, rules)
+    else:
+        note = "what two values of a large domain differ by is tried for all pairs of small ones in the tests"
+        steps.append(Step("not here", lambda: Report.attack(model, "see the note", False, note, "not here")))
+
+    def shown(key: Any) -> _ShownValues:
+        return _ShownValues(factory(key))
+
+    played = [adversaries.FirstTick(shown(simulation(0)))]
+    return steps + _object_steps(shown, played, rules.sizes.objects // 4, rules) + _contract_steps(factory, model)
+
+
+class _ShownValues:
+    """Quantiles as their users see them: x values in the first cell go in, quantiles come out."""
+
+    def __init__(self, quantiles: ValueQuantile) -> None:
+        self._quantiles = quantiles
+        self.guarantee, self.horizon, self.mechanism = quantiles.guarantee, quantiles.horizon, quantiles.mechanism
+
+    def step(self, x: int) -> Any:
+        return self._quantiles.step([whitebox.largest_value(self._quantiles)] * x)
+
+
 def _object_steps(factory: Factory, adversaries: Iterable[Adversary], trials: int, rules: _Rules) -> list[Step]:
     """Games with one object each, over a few ticks."""
     model = factory(simulation(0))
@@ -494,7 +524,8 @@ def _inputs(model: Any) -> list[Any]:
         return [3, 0, 900, 1]
     if by_column(model):
         return [np.full(len(model.columns), n) for n in (3, 0, 900, 1)]
-    return [["one"] * n for n in (3, 0, 900, 1)]
+    event = whitebox.largest_value(model) if whitebox.takes_values(model) else "one"
+    return [[event] * n for n in (3, 0, 900, 1)]
 
 
 def _unknown_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:

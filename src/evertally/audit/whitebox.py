@@ -217,7 +217,9 @@ def takes_values(model: Any) -> bool:
 
 def largest_value(model: Any) -> float:
     """The value with the largest row: in the first cell, which moves all prefixes, or at the upper end."""
-    return float(model.upper if isinstance(model, RunningMean) else model.edges[0])
+    if isinstance(model, RunningMean):
+        return float(model.upper)
+    return 0.0 if model.edges is None else float(model.edges[0])
 
 
 def _events(model: Linear) -> list[Any]:

@@ -66,7 +66,8 @@ class Foreign:
         self._each, self._columns, self._total = each, columns, total
 
     def radius(self, beta: float) -> float:
-        return self._total * self._each.radius(beta / self._columns)
+        # Of noise that need not be symmetric each side may fail with all of it.
+        return self._total * self._each.radius(beta / 2 / self._columns)
 
 
 def combined(each: Accuracy, columns: int, energy: float, heaviest: float, total: float) -> Accuracy:
@@ -165,6 +166,17 @@ class QuantileRelease(Release):
 
     prefixes: Prefixes | None = field(default=None, repr=False, compare=False)
 
+    def quantile(self, q: float) -> float:
+        """The quantile of any other share, as those that are released."""
+        return float(self._found().cells.upper[self._found().quantile(_share(q))])
+
+    def quantile_interval(self, q: float, beta: float = 0.05) -> tuple[float, float]:
+        """(lower, upper): the quantile of a share lies inside with probability at least 1 - beta."""
+        check_beta(beta)
+        found = self._found()
+        first, last = found.quantile_cells(_share(q), beta)
+        return float(found.cells.lower[first]), float(found.cells.upper[last])
+
     def cdf(self, beta: float = 0.05) -> Curve:
         """How many values are at most the upper edge of each cell, monotone, with a band that holds for all edges at
         once with probability at least 1 - beta. Divide by the last count for shares."""
@@ -203,6 +215,12 @@ class QuantileRelease(Release):
     def _found(self) -> Prefixes:
         assert self.prefixes is not None
         return self.prefixes
+
+
+def _share(q: float) -> float:
+    if not 0 < q <= 1:
+        raise ConfigurationError("a quantile is asked for by a share of the values above 0 and at most 1")
+    return float(q)
 
 
 def _estimate(counted: Counted, inner: Counted, outer: Counted) -> Estimate:

@@ -15,12 +15,13 @@ from evertally.contract.options import foreign, option, statistic
 from evertally.contract.parts import Accuracy, Blueprint, IntArray, Options, check_beta
 from evertally.contract.release import Release
 from evertally.contract.ticks import LONGEST_HORIZON, checked_tick
+from evertally.counting.choose import Choice, model_of
 from evertally.counting.linear import LinearEngine
-from evertally.encode.plain import real
+from evertally.counting.processes import COMPARED_AT
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
-from evertally.privacy import Change, Contribution, Neighbours, PureDP
-from evertally.ranking import Ranking
+from evertally.privacy import ZCDP, ApproxDP, Neighbours, PureDP
+from evertally.ranking import Ranking, Way
 from evertally.statistics.linear_options import Linear
 from evertally.statistics.own_engines import ENGINES
 from evertally.values.cells import MOST_CELLS, Cells, Outside, read_edges
@@ -28,8 +29,8 @@ from evertally.values.descent import DescentForm, Tree
 from evertally.values.descent_engine import DescentEngine, read_leaves
 from evertally.values.periods import PeriodEngine, PeriodSource
 from evertally.values.quantile_answers import QuantileRelease, combined
-from evertally.values.quantile_domains import Domain, TreeDomain, square_root_domain, tree_domain
 from evertally.values.quantile_form import CellDoor, QuantileForm
+from evertally.values.quantile_options import best_fanout, domain_of, moved_by, read_shares
 
 SHARES = (0.5, 0.95, 0.99)
 MOST_BITS = 48  # floats hold such whole numbers exactly
@@ -100,7 +101,7 @@ class ValueQuantile(Linear):
     _tree: Tree | None = None
 
     def _blueprint(self) -> Blueprint:
-        shares = _read_shares(self.q)
+        shares = read_shares(self.q)
         self.q = tuple(shares)
         if self.edges is None:
             return self._large(shares)
@@ -108,13 +109,25 @@ class ValueQuantile(Linear):
         edges = read_edges(self.edges)
         self.edges = tuple(edges)
         cells = Cells(edges, self.outside)
-        domain = self._domain = _domain_of(self, cells.count)
+        domain = self._domain = domain_of(self.guarantee, cells.count)
         self.every = None if self.every is None else whole("every", self.every, 1, LONGEST_HORIZON)
         contribution = self._contributing(max_weight=int(domain.added.linf))
-        moved, loose = self._moved_by(domain.added, domain.replaced, contribution)
+        moved, loose = moved_by(self.neighbours, domain.added, domain.replaced, contribution)
         address = {"edges": edges} | self._given("outside", "every", "unit", "max_events_per_user")
         settled: Options = {"edges": edges, "q": shares}
         form = self._shown = QuantileForm(domain, cells, shares)
+        every = self.every
+
+        def opened(source: Any, limit: int) -> CellDoor:
+            limit = limit if every is None else 2**61 // every  # sums that begin anew
+            # Beyond this many values in one tick the columns would be clipped, and counts no longer fit together.
+            if limit // domain.added.linf < 2**16:
+                raise ConfigurationError(
+                    f"with this horizon and number of cells only {limit // domain.added.linf} values fit into a tick; "
+                    "choose a (shorter) horizon"
+                )
+            return CellDoor(cells, domain, limit)
+
         whole_stream, self.horizon = self.horizon, self.every or self.horizon  # that of the noise
         try:
             rows = self._linear(
@@ -123,7 +136,7 @@ class ValueQuantile(Linear):
                 moved,
                 contribution,
                 address,
-                lambda source, limit: CellDoor(cells, domain, limit),
+                opened,
                 form,
                 settled=settled,
                 loose=loose,
@@ -140,15 +153,15 @@ class ValueQuantile(Linear):
             self._given("outside", "every", "max_window"), {"outside": "ends", "every": None, "max_window": 0}, "edges"
         )
         bits = self.bits = whole("bits", self.bits, 1, MOST_BITS)
-        given = _best_fanout(bits, isinstance(self.guarantee, PureDP)) if self.fanout is None else self.fanout
+        given = best_fanout(bits, isinstance(self.guarantee, PureDP)) if self.fanout is None else self.fanout
         fanout = self.fanout = whole("fanout", given, 2, MOST_CELLS)
         digit = fanout.bit_length() - 1
         if fanout != 2**digit or bits % digit:
             raise ConfigurationError("fanout is a power of 2 whose exponent divides bits, such as 256 for 32 bits")
-        tree = self._tree = Tree(bits // digit, fanout, _domain_of(self, fanout, flat=True))
+        tree = self._tree = Tree(bits // digit, fanout, domain_of(self.guarantee, fanout, flat=True))
         self._domain = tree.children
         contribution = self._contributing(max_weight=int(tree.children.added.linf))
-        moved, loose = self._moved_by(*tree.moved(tree.children.added, tree.children.replaced), contribution)
+        moved, loose = moved_by(self.neighbours, *tree.moved(tree.children.added, tree.children.replaced), contribution)
         form = DescentForm(tree, shares)
         rows = self._linear(
             "ValueQuantile",
@@ -165,23 +178,6 @@ class ValueQuantile(Linear):
             raise ConfigurationError("bits= needs one of the noise processes of this library")
         choice, setting = self._choice, self._setting
         return replace(rows, engine=lambda source: DescentEngine(form, choice, setting, source))
-
-    def _moved_by(self, added: Change, another: Change, contribution: Contribution) -> tuple[Change, Change]:
-        """What one unit moves, and the same where nothing is known of the factor of the noise. `added`: one value that
-        is there or not, `another`: one in the place of another."""
-        relation = Neighbours.parse(self.neighbours)
-        if relation is Neighbours.INDEPENDENT:
-            raise ConfigurationError('a value lies in one cell: use "add_remove" or "replace"')
-        replaced, w = relation is Neighbours.REPLACE, contribution.max_events_per_user
-        if w is None:
-            moved = another if replaced else added
-            return moved, moved
-        moved = added.group(w)
-        if not replaced:
-            return moved, moved
-        # Rows have no negative entry: those of the old and the new user do not add up (users-and-domains 1.2).
-        l1, l2_squared, linf = 2 * moved.l1, 2 * moved.l2_squared, 2 * moved.linf
-        return Change(l1, l2_squared, linf), Change(l1, 2 * l2_squared, linf)
 
     def _tumbling(self, rows: Blueprint, period: int) -> Blueprint:
         if self.unit != "event":
@@ -220,17 +216,32 @@ class ValueQuantile(Linear):
         engine, at = self._engine, None if tick is None else checked_tick(tick, self.horizon)
         if not isinstance(engine, LinearEngine | PeriodEngine | DescentEngine):  # somebody's own
             return self._domain.reach * engine.error_bound(beta, at)
-        of_tick = beta / self.horizon if self.horizon is not None else 6 * beta / (math.pi * (at or 1)) ** 2
-        accuracy = engine.noise.worst() if at is None else engine.accuracy(at)
+        return self._joint(beta, at, engine.noise.worst() if at is None else engine.accuracy(at))
+
+    def ways(self) -> Ranking:
+        """As for every counter, with errors in ranks, as `error_bound` states them."""
+        setting = self._setting
+
+        def in_ranks(way: Way) -> Way:
+            if way.refused or not isinstance(way.charge, PureDP | ZCDP | ApproxDP):
+                return way
+            choice = Choice(way.name, way.charge)
+
+            def error(beta: float) -> float:
+                model, at = model_of(choice, setting), None if self.horizon else COMPARED_AT
+                return self._joint(beta, at, model.spread(COMPARED_AT) if setting.horizon is None else model.worst())
+
+            shown: dict[str, Any] = {"guess": None, "survey": None, "floor": None}
+            return replace(way, expect=lambda: error(0.5), promise=lambda: error(0.05), **shown)
+
+        return Ranking(in_ranks(way) for way in super().ways())
+
+    def _joint(self, beta: float, tick: int | None, accuracy: Accuracy) -> float:
+        """A bound for all counts of all ticks, which says this about a tick, or about those with this accuracy."""
+        of_tick = beta / self.horizon if self.horizon is not None else 6 * beta / (math.pi * (tick or 1)) ** 2
         return self._widest(accuracy).radius(
             of_tick / (self._domain.cells if self._tree is None else self._tree.leaves)
         )
-
-    def ways(self) -> Ranking:
-        """As for every counter, with errors in ranks."""
-        levels = 1 if self._tree is None else self._tree.levels
-        factor = math.sqrt(levels * float(self._domain.energy.max()))
-        return Ranking(way.shown_as(lambda r: factor * r) for way in super().ways())
 
     def _widest(self, accuracy: Accuracy) -> Accuracy:
         """Of the prefix count with the most noise."""
@@ -255,28 +266,3 @@ class ValueQuantile(Linear):
         if Neighbours.parse(self.neighbours) is Neighbours.ADD_REMOVE:
             return first, rows[0]
         return first, max(rows, key=lambda row: int(((first - row) ** 2).sum()))
-
-
-def _domain_of(me: Linear, cells: int, flat: bool = False) -> Domain:
-    """Laplace noise pays for l1, Gaussian noise for l2. `flat`: the children of one node of a tree."""
-    if not isinstance(me.guarantee, PureDP):
-        return square_root_domain(cells)
-    return TreeDomain(cells, cells) if flat else tree_domain(cells)
-
-
-def _best_fanout(bits: int, pure: bool) -> int:
-    """Of levels of equal width: the widest up to 256, under Laplace noise the one with the least h^3 b.
-
-    >>> _best_fanout(32, pure=False), _best_fanout(32, pure=True), _best_fanout(7, pure=False)
-    (256, 16, 128)
-    """
-    digits = [digit for digit in range(1, 9) if bits % digit == 0]
-    return int(2 ** (min(digits, key=lambda digit: (bits // digit) ** 3 * 2**digit) if pure else digits[-1]))
-
-
-def _read_shares(q: Any) -> list[float]:
-    given = list(q) if isinstance(q, Sequence | np.ndarray) and not isinstance(q, str) else [q]
-    shares = [real(share) for share in given]
-    if not shares or not all(0 < share <= 1 for share in shares) or len(set(shares)) < len(shares):
-        raise ConfigurationError("q is a share of the values above 0 and at most 1, or a list of different ones")
-    return shares

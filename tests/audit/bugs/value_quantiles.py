@@ -13,14 +13,14 @@ from evertally.values import periods, quantiles
 
 def _charged(change: Callable[[Any], dict[str, Change]]) -> Bug:
     """Domains that say something else about what one value moves."""
-    original = quantiles._domain_of
+    original = quantiles.domain_of
 
-    def domain_of(me: Any, cells: int) -> Any:
-        domain = copy.copy(original(me, cells))
+    def domain_of(guarantee: Any, cells: int, flat: bool = False) -> Any:
+        domain = copy.copy(original(guarantee, cells, flat))
         vars(domain).update(change(domain))
         return domain
 
-    return replaced(quantiles, _domain_of=domain_of)
+    return replaced(quantiles, domain_of=domain_of)
 
 
 @plant("one value, in any cell")
