@@ -106,10 +106,24 @@ APPLIED = queries_text(
     },
     {"name": "then", "kind": "episode_counts", **_LETTERS, "sequence": "stream", "words": ["north south"]},
 )
+SKETCHED = queries_text(
+    {"name": "some", "kind": "sketch", "share": 0.01, "column": "patient", "watch": ["p1", "cafe\u0301"], "width": 64},
+    {
+        "name": "minutes-often",
+        "kind": "heavy-prefixes",
+        "share": 0.01,
+        "column": "minutes",
+        "labels": "number",
+        "symbols": 2,
+        "fanout": 10,
+        "width": 100,
+        "threshold": 30,
+    },
+)
 _ROOM = (("share = 0.2\n", "share = 0.13\n"),) * 4
 
 
-def spec_of_all_kinds(write_spec: WriteSpec, present: str = PRESENT + APPLIED) -> StreamSpec:
+def spec_of_all_kinds(write_spec: WriteSpec, present: str = PRESENT + APPLIED + SKETCHED) -> StreamSpec:
     path = write_spec(*WITH_UNKNOWN_QUERIES, append=COLUMN_QUERIES + UNKNOWN_QUERIES + REST + present)
     text = path.read_text()
     for old, new in _ROOM:
