@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from numpy.typing import NDArray
@@ -84,11 +85,16 @@ class Estimates:
         cautiously, two standard deviations of a bucket's noise below."""
         return max(0.0, moment - max(0.0, abs(value) - 2 * (accuracy.stddev or 0.0)) ** 2)
 
-    def radius(self, row: IntArray, others: float, accuracy: Accuracy, beta: float) -> int:
+    def usual(self, row: IntArray, beta: float) -> float | None:
+        """What most buckets of a released table hold (see `usual_bucket`), so many that medians are off with
+        probability beta."""
+        share = share_of_rows(self.columns.rows, beta)
+        return usual_bucket(row.reshape(self.columns.rows, self.columns.width_of_row), self.columns.signs, share)
+
+    def radius(self, usual: float | None, others: float, accuracy: Accuracy, beta: float) -> int:
         """How far off an estimate may be: in most rows noise and collisions together are not larger. By what released
         buckets hold; where they are few, by Chebyshev's bound on collisions, whose squares are `others`."""
         share, width = share_of_rows(self.columns.rows, beta), self.columns.width_of_row
-        usual = usual_bucket(row.reshape(self.columns.rows, width), self.columns.signs, share)
         if usual is not None:
             return math.floor(max(usual, self._widened**2 * accuracy.radius(share)))
         noise = self._widened**2 * accuracy.radius(share / 2)
@@ -176,6 +182,10 @@ def named(labels: Sequence[Any]) -> Texts:
 def estimated(estimates: Estimates, row: IntArray, accuracy: Accuracy) -> Callable[[Texts], list[Estimate]]:
     """Answers to questions about one release."""
 
+    @lru_cache(maxsize=8)
+    def usual(beta: float) -> float | None:
+        return estimates.usual(row, beta)  # looks at the whole table, the same for all labels
+
     def answers(labels: Texts) -> list[Estimate]:
         moment, deviation = estimates.moment(row, accuracy), estimates.deviation(accuracy)
 
@@ -183,7 +193,7 @@ def estimated(estimates: Estimates, row: IntArray, accuracy: Accuracy) -> Callab
             others = estimates.others(moment, value, accuracy)
 
             def bounds(beta: float) -> tuple[int, int]:
-                radius = estimates.radius(row, others, accuracy, beta)
+                radius = estimates.radius(usual(beta), others, accuracy, beta)
                 return value - radius, value + radius
 
             return Estimate(value, deviation, math.sqrt(others / estimates.columns.width_of_row), bounds)
