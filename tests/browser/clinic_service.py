@@ -112,6 +112,15 @@ ALL_KINDS += [
     {"name": "cups", "kind": "substring_counts", **_CUPS, "longest": 2},
     {"name": "often-cups", "kind": "frequent_substrings", **_CUPS, "longest": 3, "above": 400},
     {"name": "then", "kind": "episode_counts", **_CUPS, "words": ["tea coffee", "coffee tea coffee"]},
+    {"name": "some-drinks", "kind": "count_sketch", "column": "drink", "watch": ["tea", "coffee"], "width": 256},
+    {
+        "name": "drinks-often",
+        "kind": "heavy_prefixes",
+        "column": "drink",
+        "symbols": 8,
+        "width": 256,
+        "threshold": 1000,
+    },
 ]
 
 

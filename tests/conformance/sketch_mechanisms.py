@@ -13,7 +13,7 @@ from evertally.privacy import ZCDP, ApproxDP, PureDP
 from evertally.sketches.count_sketch import CountSketch
 from evertally.sketches.heavy_prefixes import HeavyPrefixes
 
-_TICKS = 8
+_TICKS = 6
 _WRONG = ["abc", 7, None, {"a": 1}, 1.5]
 _WATCHED = ["fig", "pear", "lime"]
 _THRESHOLD = 6
@@ -40,7 +40,7 @@ def sketch(runs: int = 40, users: bool = False, **options: Any) -> Subject:
     """A sketch so wide that the few labels here hardly ever meet."""
     return Subject(
         name=f"CountSketch({', '.join(f'{k}={v}' for k, v in options.items())})",
-        make=lambda key: CountSketch(key=key, rows=3, width=256, watch=_WATCHED, **options),
+        make=lambda key: CountSketch(key=key, rows=3, watch=_WATCHED, **({"width": 256} | options)),
         feed=_fruit,
         truth=lambda ticks: [{label: counts[label] for label in _WATCHED} for counts in _counted(ticks)],
         garbage=GARBAGE,
@@ -59,7 +59,7 @@ def _off(value: dict[str, int], exact: Counter[str]) -> Any:
     return np.array(shown, dtype=float)
 
 
-def prefixes(name: str, users: bool = False, **options: Any) -> Subject:
+def prefixes(name: str, **options: Any) -> Subject:
     """Numbers below 16: few enough that any of them may be found by its noise."""
     return Subject(
         name=f"HeavyPrefixes({name})",
@@ -73,7 +73,6 @@ def prefixes(name: str, users: bool = False, **options: Any) -> Subject:
         error=_off,
         independent_numbers=False,
         labels=lambda mechanism, inputs: set(map(str, range(16))),
-        users=users,
         runs=40,
     )
 
@@ -83,6 +82,7 @@ SKETCH_MECHANISMS: tuple[Subject, ...] = (
     sketch(guarantee=PureDP(1.0), horizon=_TICKS, neighbours="replace", max_per_event=2, signs=False),
     sketch(
         users=True,
+        width=64,
         guarantee=ApproxDP(1.0, 1e-6),
         horizon=None,
         unit="user",
@@ -92,16 +92,4 @@ SKETCH_MECHANISMS: tuple[Subject, ...] = (
     sketch(users=True, guarantee=ZCDP(0.5), horizon=_TICKS, unit="user", max_labels_per_user=2),
     prefixes("exact levels", symbols=2, fanout=4, width=16, guarantee=ZCDP(2), horizon=_TICKS),
     prefixes("sketched below", symbols=4, fanout=2, width=8, guarantee=PureDP(20), horizon=_TICKS),
-    prefixes(
-        "users",
-        users=True,
-        symbols=2,
-        fanout=4,
-        width=16,
-        guarantee=ZCDP(2),
-        horizon=_TICKS,
-        unit="user",
-        max_labels_per_user=2,
-        neighbours="replace",
-    ),
 )

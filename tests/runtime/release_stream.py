@@ -119,6 +119,10 @@ OF_USERS = (
     {"name": "by-ward", "kind": "distinct_users", "column": "ward", "categories": ["north", "south"], "other": "rest"},
     {"name": "in-bits", "kind": "distinct_users", "bits": 4096},
     {"name": "wards", "kind": "unknown_distinct_users", "column": "ward", "max_categories": 2},
+    {"name": "then", "kind": "joined_events", "column": "ward", "after": ["north"], "then": ["south"]},
+    {"name": "active", "kind": "active_users", "windows": [1, "7h"]},
+    {"name": "daily", "kind": "period_users", "every": 4},
+    {"name": "back", "kind": "retention", "every": 4, "ages": 3},
 )
 VALUES = queries_text(
     {
@@ -131,10 +135,43 @@ VALUES = queries_text(
     },
     {"name": "lengths", "kind": "value_histogram", "share": 0.001, "column": "minutes", "edges": [0, 7, 20.5, 60]},
 )
+SKETCHED = queries_text(
+    {"name": "some", "kind": "sketch", "share": 0.01, "column": "patient", "watch": ["p1", "cafe\u0301"], "width": 64},
+    {
+        "name": "minutes-often",
+        "kind": "heavy-prefixes",
+        "share": 0.01,
+        "column": "minutes",
+        "labels": "number",
+        "symbols": 2,
+        "fanout": 10,
+        "width": 100,
+        "threshold": 30,
+    },
+)
+BOARDS = queries_text(
+    {
+        "name": "board",
+        "kind": "dashboard",
+        "share": 0.001,
+        "column": "ward",
+        "types": ["north", "south"],
+        "metrics": {"both": "all", "cold": ["north"]},
+    },
+    {
+        "name": "tables",
+        "kind": "group_by",
+        "share": 0.001,
+        "columns": {"ward": ["north", "south"], "patient": ["p1", "p2"]},
+        "tables": [["ward"], []],
+    },
+)
 _ROOM = (("share = 0.2\n", "share = 0.13\n"),) * 4
 
 
-def spec_of_all_kinds(write_spec: WriteSpec, present: str = PRESENT + APPLIED + VALUES) -> StreamSpec:
+def spec_of_all_kinds(
+    write_spec: WriteSpec, present: str = PRESENT + APPLIED + VALUES + SKETCHED + BOARDS
+) -> StreamSpec:
     path = write_spec(*WITH_UNKNOWN_QUERIES, append=COLUMN_QUERIES + UNKNOWN_QUERIES + REST + present)
     text = path.read_text()
     for old, new in _ROOM:

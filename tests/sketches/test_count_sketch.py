@@ -192,7 +192,7 @@ def test_intervals_cover_noise_and_collisions_and_use_released_numbers_alone() -
         assert again.estimate("l0").interval() == asked["l0"].interval()
         assert asked["l0"].collisions < asked["l9"].collisions  # the largest label is not its own collision
     assert inside >= 0.95 * 1200
-    assert wide / 1200 < 4000  # ||f||/sqrt(width) is 450
+    assert wide / 1200 < 400  # ||f||/sqrt(width) is 450: most buckets hold less
 
 
 def test_reference_run_at_a_tenth_of_its_size() -> None:

@@ -13,11 +13,11 @@ It depends on what is known about the mechanism:
 * Graphs, strings, stacks: the worst neighbours that a search finds, through the real door and encoder, against the
   noise of the program (`audit.applications`), games of that pair, and questions about what nobody listed.
 * Active users: all streams of one user through the real mechanism and its restarts, against the noise that is read off
-  it (`audit.active`), and games of somebody who is there, also while releases are high.
+  it (`audit.active`), and games of somebody who is there while releases are high.
 * Distinct users: neighbours through the real door and rule, restored in between, against the noise of the program
   (`audit.owned`), and games of the worst pair.
 * Users of periods, retention, items that come and go: all streams of one unit through the real mechanism, against the
-  noise that is read off it (`audit.presence`), and games of somebody who is there, also while releases are high.
+  noise that is read off it (`audit.presence`), and games of somebody who is there while releases are high.
 * Sketches: labels that meet as they must not, in events and users through the real door and table (`audit.sketches`).
 * Messages of clients: every two values against the noise of the message (`audit.local_messages`).
 * Sums with an allowance of each user: two users through the real door and rule, against the noise of the program.
@@ -392,10 +392,8 @@ def _game_of_neighbours(search: Search | OwnedSearch | SketchSearch, rules: _Rul
 def _presence_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
     search = PathSearch(model)
     steps = [Step("all short streams", search.report), Step("restarts", search.whole)]
-    few = max(_FEWEST_GAMES, rules.sizes.objects // 8)
-    for name, feedback in (("there all the time", False), ("there while the last number is high", True)):
-        pair = adversaries.Scripted(name, np.array([[1]]), np.array([[0]]))
-        steps += _object_steps(search.game(feedback), [pair], few, rules)
+    pair = adversaries.Scripted("there while the last number is high", np.array([[1]]), np.array([[0]]))
+    steps += _object_steps(search.game(), [pair], max(_FEWEST_GAMES, rules.sizes.objects // 8), rules)
     return steps + _contract_steps(factory, model)
 
 

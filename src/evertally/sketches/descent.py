@@ -18,7 +18,14 @@ from evertally.contract.parts import Accuracy, IntArray
 from evertally.contract.release import Release
 from evertally.contract.rows import from_bytes, to_bytes
 from evertally.sketches.levels import PrefixColumns
-from evertally.sketches.medians import collision_radius, median_deviation, median_of_rows, second_moment, share_of_rows
+from evertally.sketches.medians import (
+    collision_radius,
+    median_deviation,
+    median_of_rows,
+    second_moment,
+    share_of_rows,
+    usual_bucket,
+)
 
 
 @dataclass(frozen=True)
@@ -89,9 +96,12 @@ class HeavyForm(FoundForm):
         if level.rows == 0:
             return math.floor(accuracy.radius(beta / self.width))
         table = row[level.first : level.first + level.columns].reshape(level.rows, level.width)
-        moment = second_moment(table, True, (accuracy.stddev or 0.0) ** 2)
         share = share_of_rows(level.rows, beta / 2)
-        return math.floor(accuracy.radius(beta / (2 * self.width)) + collision_radius(moment, level.width, share))
+        collisions = usual_bucket(table, True, share)
+        if collisions is None:
+            moment = second_moment(table, True, (accuracy.stddev or 0.0) ** 2)
+            collisions = collision_radius(moment, level.width, share)
+        return math.floor(accuracy.radius(beta / (2 * self.width)) + collisions)
 
     def deviation(self, accuracy: Accuracy) -> float | None:
         """Of the longest prefixes, which are shown. A column of its own has more noise than a median of rows."""

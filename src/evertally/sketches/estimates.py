@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from numpy.typing import NDArray
@@ -16,7 +17,14 @@ from evertally.contract.release import Release
 from evertally.encode.labels import canonical, label_bytes
 from evertally.encode.texts import LONGEST_LABEL, Texts
 from evertally.errors import ConfigurationError
-from evertally.sketches.medians import collision_radius, median_deviation, median_of_rows, second_moment, share_of_rows
+from evertally.sketches.medians import (
+    collision_radius,
+    median_deviation,
+    median_of_rows,
+    second_moment,
+    share_of_rows,
+    usual_bucket,
+)
 from evertally.sketches.table import SketchColumns
 
 
@@ -25,8 +33,9 @@ class Estimate:
     """How often a label occurred, from a released table.
 
     `stddev` is that of the noise alone (None for a median of Laplace noise). Labels that share
-    buckets with this one put it off too: by how much is estimated from the released table, `collisions` being the
-    standard deviation in one row, and `interval` has room for both.
+    buckets with this one put it off too: by how much is estimated from the released table. `collisions` is the standard
+    deviation of that in one row (a few large labels make it large, and hardly touch the median of the others);
+    `interval` has room for noise and collisions, by what the buckets of the released table hold.
     """
 
     value: int
@@ -76,11 +85,20 @@ class Estimates:
         cautiously, two standard deviations of a bucket's noise below."""
         return max(0.0, moment - max(0.0, abs(value) - 2 * (accuracy.stddev or 0.0)) ** 2)
 
-    def radius(self, moment: float, accuracy: Accuracy, beta: float) -> int:
-        """How far off an estimate may be: in most rows neither noise nor collisions are larger."""
-        share = share_of_rows(self.columns.rows, beta) / 2
-        noise, width = accuracy.radius(share), self.columns.width_of_row
-        return math.floor(self._widened**2 * noise + collision_radius(moment, width, share))
+    def usual(self, row: IntArray, beta: float) -> float | None:
+        """What most buckets of a released table hold (see `usual_bucket`), so many that medians are off with
+        probability beta."""
+        share = share_of_rows(self.columns.rows, beta)
+        return usual_bucket(row.reshape(self.columns.rows, self.columns.width_of_row), self.columns.signs, share)
+
+    def radius(self, usual: float | None, others: float, accuracy: Accuracy, beta: float) -> int:
+        """How far off an estimate may be: in most rows noise and collisions together are not larger. By what released
+        buckets hold; where they are few, by Chebyshev's bound on collisions, whose squares are `others`."""
+        share, width = share_of_rows(self.columns.rows, beta), self.columns.width_of_row
+        if usual is not None:
+            return math.floor(max(usual, self._widened**2 * accuracy.radius(share)))
+        noise = self._widened**2 * accuracy.radius(share / 2)
+        return math.floor(noise + collision_radius(others, width, share / 2))
 
     @property
     def _widened(self) -> float:
@@ -164,6 +182,10 @@ def named(labels: Sequence[Any]) -> Texts:
 def estimated(estimates: Estimates, row: IntArray, accuracy: Accuracy) -> Callable[[Texts], list[Estimate]]:
     """Answers to questions about one release."""
 
+    @lru_cache(maxsize=8)
+    def usual(beta: float) -> float | None:
+        return estimates.usual(row, beta)  # looks at the whole table, the same for all labels
+
     def answers(labels: Texts) -> list[Estimate]:
         moment, deviation = estimates.moment(row, accuracy), estimates.deviation(accuracy)
 
@@ -171,7 +193,7 @@ def estimated(estimates: Estimates, row: IntArray, accuracy: Accuracy) -> Callab
             others = estimates.others(moment, value, accuracy)
 
             def bounds(beta: float) -> tuple[int, int]:
-                radius = estimates.radius(others, accuracy, beta)
+                radius = estimates.radius(usual(beta), others, accuracy, beta)
                 return value - radius, value + radius
 
             return Estimate(value, deviation, math.sqrt(others / estimates.columns.width_of_row), bounds)

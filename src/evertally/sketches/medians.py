@@ -6,8 +6,11 @@ import math
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evertally.contract.parts import Accuracy, IntArray
+
+_FEW_BUCKETS = 5
 
 
 def median_deviation(accuracy: Accuracy, rows: int) -> float | None:
@@ -60,18 +63,30 @@ def share_of_rows(rows: int, beta: float) -> float:
     return low
 
 
-def second_moment(table: IntArray, signs: bool, noise_variance: float) -> float:
-    """||f||^2, the sum of the squares of all labels' counts, estimated from a released table (rows, buckets): the
-    squares of a row less those of its noise, the median over rows; never below 0. Post-processing.
-
-    Without signs every row is taken around its mean, which is what all labels have in every bucket on average.
-    """
+def _centred(table: IntArray, signs: bool) -> NDArray[np.float64]:
+    """What buckets hold. Without signs every row is taken around its mean, which all labels have in every bucket."""
     width = table.shape[1]
     cells = table.astype(np.float64)
-    if not signs and width > 1:
-        cells = (cells - cells.mean(axis=1, keepdims=True)) * math.sqrt(width / (width - 1))
-    squares = (cells * cells).sum(axis=1) - width * noise_variance
+    if signs or width == 1:
+        return cells
+    return np.asarray((cells - cells.mean(axis=1, keepdims=True)) * math.sqrt(width / (width - 1)))
+
+
+def second_moment(table: IntArray, signs: bool, noise_variance: float) -> float:
+    """||f||^2, the sum of the squares of all labels' counts, estimated from a released table (rows, buckets): the
+    squares of a row less those of its noise, the median over rows; never below 0. Post-processing."""
+    squares = (_centred(table, signs) ** 2).sum(axis=1) - table.shape[1] * noise_variance
     return max(0.0, float(np.median(squares)))
+
+
+def usual_bucket(table: IntArray, signs: bool, share: float) -> float | None:
+    """What a bucket of a released table holds in absolute value, all but about a `share` of them: noise and other
+    labels, which is what a label in one of them is off by. None where too few buckets are beyond it to say so."""
+    if table.shape[1] * share < _FEW_BUCKETS:
+        return None
+    cells = np.abs(_centred(table, signs)).ravel()
+    rank = min(cells.size - 1, math.ceil((1 - share) * cells.size))
+    return float(np.partition(cells, rank)[rank])
 
 
 def collision_radius(moment: float, width: int, share: float) -> float:
