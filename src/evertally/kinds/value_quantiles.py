@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from evertally.errors import ConfigurationError
-from evertally.kinds.fields import OptionError, Text, Whole, says
+from evertally.kinds.fields import OptionError, Text, Ticks, Whole, says
 from evertally.kinds.kind import Card, Kind, Result
-from evertally.kinds.proofs import NOISE_PROCESSES
-from evertally.kinds.query_table import Query
+from evertally.kinds.proofs import NOISE_PROCESSES, REPLACED_AND_APART
+from evertally.kinds.query_table import APART_IN_TICKS, Apart, Query
 from evertally.kinds.reads import AMOUNTS, Parameters
 from evertally.values.cells import Cells, read_edges
 from evertally.values.histograms import ValueHistogram
@@ -41,14 +41,14 @@ class ValueHistogramQuery(Query):
     outside: Outside | None = None
 
 
-class ValueQuantileQuery(Query):
+class ValueQuantileQuery(Apart):
     column: Text
     edges: Edges | None = None
     bits: Whole | None = None
     fanout: Whole | None = None
     q: Shares | None = None
     outside: Outside | None = None
-    every: Whole | None = None
+    every: Ticks | None = None
 
     @model_validator(mode="after")
     def _one_domain(self) -> Self:
@@ -75,7 +75,8 @@ KINDS = (
         card=Card("bars", "Quantiles of {column} so far"),
         proofs=NOISE_PROCESSES,
         change_proof=_PROOF,
-        user_proof="users-and-domains 1.2",
+        user_proof=REPLACED_AND_APART,
+        in_ticks=(*APART_IN_TICKS, "every"),
         error_later="The error of a quantile depends on how many values lie near it; each release has its interval.",
     ),
     Kind(

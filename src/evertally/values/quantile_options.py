@@ -9,7 +9,8 @@ import numpy as np
 
 from evertally.encode.plain import real
 from evertally.errors import ConfigurationError
-from evertally.privacy import Change, Contribution, Guarantee, Neighbours, PureDP
+from evertally.privacy import Change, Contribution, Guarantee, Neighbours, Participation, PureDP
+from evertally.privacy.participation import taking_part
 from evertally.values.quantile_domains import Domain, TreeDomain, square_root_domain, tree_domain
 
 
@@ -31,6 +32,13 @@ def moved_by(
     # Rows have no negative entry: those of the old and the new user do not add up (users-and-domains 1.2).
     l1, l2_squared, linf = 2 * moved.l1, 2 * moved.l2_squared, 2 * moved.linf
     return Change(l1, l2_squared, linf), Change(l1, 2 * l2_squared, linf)
+
+
+def apart(neighbours: str | Neighbours, added: Change, contribution: Contribution) -> Participation | None:
+    """What users move who count in few ticks, or in ticks that are apart (users-and-domains 1.3 and 4: beta^2 = N_U).
+    None where there is no such rule."""
+    times = 2 if Neighbours.parse(neighbours) is Neighbours.REPLACE else 1
+    return taking_part(contribution, added, times) if contribution.separated else None
 
 
 def domain_of(guarantee: Guarantee, cells: int, flat: bool = False) -> Domain:

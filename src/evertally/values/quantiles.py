@@ -22,22 +22,22 @@ from evertally.errors import ConfigurationError
 from evertally.integers import whole
 from evertally.privacy import ZCDP, ApproxDP, Neighbours, PureDP
 from evertally.ranking import Ranking, Way
-from evertally.statistics.linear_options import Linear
 from evertally.statistics.own_engines import ENGINES
+from evertally.statistics.separated_options import Separated
 from evertally.values.cells import MOST_CELLS, Cells, Outside, read_edges
 from evertally.values.descent import DescentForm, Tree
 from evertally.values.descent_engine import DescentEngine, read_leaves
 from evertally.values.periods import PeriodEngine, PeriodSource
 from evertally.values.quantile_answers import QuantileRelease, combined
 from evertally.values.quantile_form import CellDoor, QuantileForm
-from evertally.values.quantile_options import best_fanout, domain_of, moved_by, read_shares
+from evertally.values.quantile_options import apart, best_fanout, domain_of, moved_by, read_shares
 
 SHARES = (0.5, 0.95, 0.99)
 MOST_BITS = 48  # floats hold such whole numbers exactly
 
 
 @statistic
-class ValueQuantile(Linear):
+class ValueQuantile(Separated):
     """Quantiles of all values so far: the median, the 95 % and 99 % points, or any others, from one budget.
 
     `edges` cut the line into cells, public and fixed: a list, or `et.log_edges(0.1, 3.6e6, 1.02)`. The answer for a
@@ -113,7 +113,10 @@ class ValueQuantile(Linear):
         self.every = None if self.every is None else whole("every", self.every, 1, LONGEST_HORIZON)
         contribution = self._contributing(max_weight=int(domain.added.linf))
         moved, loose = moved_by(self.neighbours, domain.added, domain.replaced, contribution)
-        address = {"edges": edges} | self._given("outside", "every", "unit", "max_events_per_user")
+        rule = apart(self.neighbours, domain.added, contribution)
+        if rule is not None:
+            moved, loose = rule.group(self.horizon), rule.loose(self.horizon)
+        address = {"edges": edges} | self._given("outside", "every") | self._user_address()
         settled: Options = {"edges": edges, "q": shares}
         form = self._shown = QuantileForm(domain, cells, shares)
         every = self.every
@@ -140,6 +143,7 @@ class ValueQuantile(Linear):
                 form,
                 settled=settled,
                 loose=loose,
+                rule=rule,
             )
         finally:
             self.horizon = whole_stream
@@ -161,6 +165,8 @@ class ValueQuantile(Linear):
         tree = self._tree = Tree(bits // digit, fanout, domain_of(self.guarantee, fanout, flat=True))
         self._domain = tree.children
         contribution = self._contributing(max_weight=int(tree.children.added.linf))
+        if contribution.separated:
+            raise ConfigurationError("bits= goes with max_events_per_user; ticks that are apart go with edges=")
         moved, loose = moved_by(self.neighbours, *tree.moved(tree.children.added, tree.children.replaced), contribution)
         form = DescentForm(tree, shares)
         rows = self._linear(
@@ -168,7 +174,7 @@ class ValueQuantile(Linear):
             fanout,
             moved,
             contribution,
-            self._given("bits", "fanout", "unit", "max_events_per_user") | {"q": shares},
+            self._given("bits", "fanout") | {"q": shares} | self._user_address(),
             lambda source, limit: RecordsOfTicks(lambda events: read_leaves(events, tree.leaves, limit), form.width),
             form,
             settled={"q": shares, "fanout": fanout},
