@@ -33,6 +33,7 @@ class FirstLabels(Secret):
     """
 
     def __init__(self, most: int) -> None:
+        # Labels are never forgotten, so their numbers stay, and may lie in the fields of users.
         self.pairs, self.labels = FirstPairs(most), UserTable(fields=0)
 
     def admit(self, tick: LabelledTick) -> ItemTotals:
