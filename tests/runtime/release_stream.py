@@ -80,7 +80,7 @@ PRESENT = queries_text(
         **_UPDATES,
     },
 )
-VALUES = queries_text(
+SUMS = queries_text(
     {"name": "sum", "kind": "sum", "share": 0.01, "column": "minutes", "upper": 50, "resolution": 0.5},
     {"name": "spread", "kind": "variance", "share": 0.01, "column": "minutes", "lower": 0, "upper": 50},
     {"name": "adapted", "kind": "adaptive_sum", "share": 0.01, "column": "minutes", "upper": 512, "pilot": 2},
@@ -133,7 +133,7 @@ VALUES = queries_text(
 _ROOM = (("share = 0.2\n", "share = 0.13\n"),) * 4
 
 
-def spec_of_all_kinds(write_spec: WriteSpec, present: str = PRESENT + APPLIED + VALUES) -> StreamSpec:
+def spec_of_all_kinds(write_spec: WriteSpec, present: str = PRESENT + APPLIED + VALUES + SUMS) -> StreamSpec:
     path = write_spec(*WITH_UNKNOWN_QUERIES, append=COLUMN_QUERIES + UNKNOWN_QUERIES + REST + present)
     text = path.read_text()
     for old, new in _ROOM:
