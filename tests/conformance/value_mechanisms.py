@@ -73,9 +73,11 @@ VALUE_MECHANISMS: tuple[Subject, ...] = (
     _sum("allowance", -1, 4, ticks=12, users=True, guarantee=CONCENTRATED, unit="user", max_total_per_user=50),
     Subject(
         name="RunningSum(periods)",
-        make=lambda key: RunningSum(upper=4, resolution=0.25, every=5, guarantee=PURE, horizon=12, key=key),
+        make=lambda key: RunningSum(
+            upper=4, resolution=0.25, every=3, guarantee=CONCENTRATED, mechanism="tree", horizon=8, key=key
+        ),
         feed=_amounts,
-        truth=lambda ticks: [_sums(0, 4)(ticks[t - t % 5 : t + 1])[-1] for t in range(len(ticks))],
+        truth=lambda ticks: [_sums(0, 4)(ticks[t - t % 3 : t + 1])[-1] for t in range(len(ticks))],
         garbage=GARBAGE,
         wrong_calls=[7, None],
         tolerance=1e-9,

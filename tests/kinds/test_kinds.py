@@ -15,8 +15,7 @@ from visit_stream import WriteSpec, spec_writer
 import evertally as et
 from evertally.errors import ConfigurationError
 from evertally.histogram.ways import NAMES
-from evertally.kinds import OURS, Card, Kind, Query, find, forget_kind, is_ours, known, register_kind
-from evertally.kinds.reads import AMOUNTS
+from evertally.kinds import AMOUNTS, OURS, Card, Kind, Query, find, forget_kind, is_ours, known, register_kind
 from evertally.runtime import load_spec
 from evertally.runtime.releases import unpacked
 from evertally.runtime.sinks.parquet import release_schema, release_table

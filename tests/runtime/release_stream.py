@@ -81,7 +81,7 @@ PRESENT = queries_text(
         **_UPDATES,
     },
 )
-VALUES = queries_text(
+SUMS = queries_text(
     {"name": "sum", "kind": "sum", "share": 0.01, "column": "minutes", "upper": 50, "resolution": 0.5},
     {"name": "spread", "kind": "variance", "share": 0.01, "column": "minutes", "lower": 0, "upper": 50},
     {"name": "adapted", "kind": "adaptive_sum", "share": 0.01, "column": "minutes", "upper": 512, "pilot": 2},
@@ -121,8 +121,8 @@ OF_USERS = (
     {"name": "wards", "kind": "unknown_distinct_users", "column": "ward", "max_categories": 2},
     {"name": "then", "kind": "joined_events", "column": "ward", "after": ["north"], "then": ["south"]},
     {"name": "active", "kind": "active_users", "windows": [1, "7h"]},
-    {"name": "daily", "kind": "period_users", "every": 4},
-    {"name": "back", "kind": "retention", "every": 4, "ages": 3},
+    {"name": "daily", "kind": "period_users", "period": 4},
+    {"name": "back", "kind": "retention", "period": 4, "ages": 3},
 )
 VALUES = queries_text(
     {
@@ -169,9 +169,10 @@ BOARDS = queries_text(
 _ROOM = (("share = 0.2\n", "share = 0.13\n"),) * 4
 
 
-def spec_of_all_kinds(
-    write_spec: WriteSpec, present: str = PRESENT + APPLIED + VALUES + SKETCHED + BOARDS
-) -> StreamSpec:
+FURTHER = VALUES + SUMS + SKETCHED + BOARDS
+
+
+def spec_of_all_kinds(write_spec: WriteSpec, present: str = PRESENT + APPLIED + FURTHER) -> StreamSpec:
     path = write_spec(*WITH_UNKNOWN_QUERIES, append=COLUMN_QUERIES + UNKNOWN_QUERIES + REST + present)
     text = path.read_text()
     for old, new in _ROOM:

@@ -32,6 +32,7 @@ _ALLOWED: dict[str, Any] = {"unit": "user", "max_total_per_user": 50}
 
 VALUES: tuple[Audited, ...] = (
     _made(RunningSum, CONCENTRATED, 100, _BOUNDED, **_CENTS),
+    _made(RunningSum, CONCENTRATED, 64, _BOUNDED, mechanism="tree", **_CENTS),
     _made(RunningSum, PURE, 100, _BOUNDED, lower=-5, neighbours="replace", **_CENTS),
     _made(RunningSum, CONCENTRATED, 365, _SUMS, **_CENTS, **_ALLOWED),
     _made(RunningSum, PURE, 100, _SUMS, lower=-20, **_CENTS, **_ALLOWED),
