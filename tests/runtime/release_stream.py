@@ -166,7 +166,7 @@ BOARDS = queries_text(
         "tables": [["ward"], []],
     },
 )
-_ROOM = (("share = 0.2\n", "share = 0.13\n"),) * 4
+_ROOM = (("share = 0.2\n", "share = 0.12\n"),) * 4
 
 
 FURTHER = VALUES + SUMS + SKETCHED + BOARDS
