@@ -19,22 +19,22 @@ from spec_text import queries_text, spec_text
 
 # The kinds that the specs of visit_stream leave out, and labels in other spellings than the one that is released.
 REST = queries_text(
-    {"name": "mean", "kind": "mean", "share": 0.001, "column": "minutes", "lower": 0, "upper": 50, "resolution": 1},
+    {"name": "mean", "kind": "mean", "share": 0.01, "column": "minutes", "lower": 0, "upper": 50, "resolution": 1},
     {
         "name": "numbers",
         "kind": "histogram",
-        "share": 0.001,
+        "share": 0.01,
         "column": "minutes",
         "categories": [7, True, "cafe\u0301"],
         "other": 0,
     },
-    {"name": "idle", "kind": "min", "share": 0.001, "column": "ward", "categories": ["north", "south"]},
-    {"name": "half", "kind": "quantile", "q": 0.5, "share": 0.001, "column": "ward", "categories": ["north", "south"]},
-    {"name": "best", "kind": "top", "k": 2, "share": 0.001, "column": "ward", "categories": ["north", "south", "attic"]},
+    {"name": "idle", "kind": "min", "share": 0.01, "column": "ward", "categories": ["north", "south"]},
+    {"name": "half", "kind": "quantile", "q": 0.5, "share": 0.01, "column": "ward", "categories": ["north", "south"]},
+    {"name": "best", "kind": "top", "k": 2, "share": 0.01, "column": "ward", "categories": ["north", "south", "attic"]},
     {
         "name": "one",
         "kind": "query",
-        "share": 0.001,
+        "share": 0.01,
         "column": "ward",
         "categories": ["north", "south"],
         "expression": {"ranks": [1, -1], "of": "all"},
@@ -42,7 +42,7 @@ REST = queries_text(
     {
         "name": "few",
         "kind": "histogram",
-        "share": 0.001,
+        "share": 0.01,
         "column": "ward",
         "categories": ["north", "south"],
         "mechanism": "sparse",
@@ -51,12 +51,12 @@ REST = queries_text(
 # Patients who come by the north and go by the south. An event of theirs is counted by the others too.
 _UPDATES = {"action": "ward", "insert": "north", "delete": "south", "id": "patient", "protects": "event"}
 PRESENT = queries_text(
-    {"name": "inside", "kind": "dynamic_count", "share": 0.001, **_UPDATES, "lifetimes": 9},
+    {"name": "inside", "kind": "dynamic_count", "share": 0.01, **_UPDATES, "lifetimes": 9},
     {"name": "inside-again", "kind": "present_items", "share": 0.001, **_UPDATES},
     {
         "name": "inside-by-minutes",
         "kind": "dynamic_histogram",
-        "share": 0.001,
+        "share": 0.01,
         "column": "minutes",
         "categories": [7, 20],
         "other": 0,
@@ -65,7 +65,7 @@ PRESENT = queries_text(
     {
         "name": "inside-by-range",
         "kind": "dynamic_range",
-        "share": 0.001,
+        "share": 0.01,
         "column": "minutes",
         "size": 50,
         "ranges": [[0, 9], "all"],
@@ -74,7 +74,7 @@ PRESENT = queries_text(
     {
         "name": "inside-asked",
         "kind": "linear_queries",
-        "share": 0.001,
+        "share": 0.01,
         "columns": ["minutes", "patient"],
         "family": {"kind": "marginals", "attributes": {"minutes": 50, "patient": ["p1", "p2"]}, "order": 1},
         "show": {"one": {"patient": "p1"}, "all": {}},
@@ -87,9 +87,9 @@ SUMS = queries_text(
     {"name": "adapted", "kind": "adaptive_sum", "share": 0.001, "column": "minutes", "upper": 512, "pilot": 2},
 )
 # Patients and wards are joined by visits, and wards come one after the other.
-_EDGES = {"share": 0.001, "columns": ["patient", "ward"]}
+_EDGES = {"share": 0.01, "columns": ["patient", "ward"]}
 _KNOWN = {**_EDGES, "vertices": ["north", "south", "p1", "p2"]}
-_LETTERS = {"share": 0.001, "column": "ward", "alphabet": ["north", "south"], "other": "south"}
+_LETTERS = {"share": 0.01, "column": "ward", "alphabet": ["north", "south"], "other": "south"}
 APPLIED = queries_text(
     {"name": "edges", "kind": "edge_count", **_EDGES},
     {"name": "degrees", "kind": "degree_vector", **_KNOWN},
