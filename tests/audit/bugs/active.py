@@ -16,7 +16,7 @@ from evertally.users.active_rule import ActiveRule
 
 @plant("daily active users, all short streams")
 def shared_draw_anew() -> Bug:
-    """the shared draw of active users drawn anew at every tick (users-and-domains 10, bug 3: once per series and life)"""
+    """the shared draw of active users drawn anew at every tick (users-and-domains 10, bug 3: once for life)"""
 
     def halves(self: Any) -> Any:
         return self._source.draws(self._shared_lane, self.laws.shared, [self.tick], self.columns)[0]
@@ -43,7 +43,7 @@ def early_expiry() -> Bug:
 
 @plant("active users of one block, put away and restored")
 def recursion_lost() -> Bug:
-    """the recursion of path noise lost at restarts (users-and-domains 10, bug 15: K numbers are part of the snapshot)"""
+    """the recursion of path noise lost at restarts (users-and-domains 10, bug 15: it is part of the snapshot)"""
     original = RecursiveProcess.recall
 
     def recall(self: Any, tick: int, memory: bytes) -> None:
