@@ -410,8 +410,9 @@ def _active_steps(model: ActiveUsers, rules: _Rules) -> list[Step]:
     steps = [Step("all short streams", search.report), Step("restarts", search.whole), Step("crowd", search.returning)]
     if model.unit == "user" and not isinstance(model.charge, PureDP):
         steps.append(Step("comes and goes", search.habits))
-        few = max(_FEWEST_GAMES, rules.sizes.objects // 16)
-        for name, feedback in (("there all the time", False), ("there while the last number is high", True)):
+    few = max(_FEWEST_GAMES, rules.sizes.objects // 16)
+    for name, feedback in (("there all the time", False), ("there while the last number is high", True)):
+        if feedback or model.unit == "user":
             pair = adversaries.Scripted(name, np.array([[1]]), np.array([[0]]))
             steps += _object_steps(search.game(feedback), [pair], few, rules)
     return steps

@@ -70,7 +70,7 @@ class ActiveRule(Secret):
         """Who was active, in which category, and in which field the last tick of that is: each once."""
         if self._most:
             return self._by_category(tick)
-        users = self.users.enter(tick.names.take(np.unique(tick.codes)))
+        users = self.users.enter(tick.names)
         users = users[~self.users.erased(users)]
         if self._active is not None:
             used = self.users.read(self._used, users)

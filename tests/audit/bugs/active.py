@@ -43,7 +43,7 @@ def early_expiry() -> Bug:
 
 @plant("active users of one block, put away and restored")
 def recursion_lost() -> Bug:
-    """the recursion of path noise lost at restarts (users-and-domains 10, bug 15: it is in snapshots)"""
+    """the recursion of path noise lost at restarts (users-and-domains 10, bug 15: it is part of the snapshot)"""
     original = RecursiveProcess.recall
 
     def recall(self: Any, tick: int, memory: bytes) -> None:
