@@ -177,7 +177,7 @@ def test_one_relation_for_all() -> None:
     for mechanism in (c, h):
         assert mechanism.neighbours is et.Neighbours.REPLACE is s.neighbours
         assert mechanism.horizon == 50
-        assert mechanism.sensitivity.l1 == 6 * (1 if mechanism is c else 2)
+        assert (mechanism.sensitivity.l1, mechanism.sensitivity.l2_squared) == (6, 18)  # users-and-domains 1.2
     independent = stream(et.ZCDP(0.5), neighbours="independent")
     with pytest.raises(ConfigurationError, match="oblivious"):
         independent.add(et.Counter, share=1)

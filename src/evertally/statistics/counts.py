@@ -147,6 +147,8 @@ class VectorCounter(ByColumn, Weighing):
     (factorization-counting 5 and 6.3; streaming-selection 3.4, KnownBase).
 
     `neighbours`: "add_remove" costs l2^2 = b w^2, "replace" min(2b, d) w^2 (4 b w^2 if signed), "independent" d w^2.
+    Users with n events: n^2 times the first, replaced ones 2 n^2 times (4 if signed; users-and-domains 1.2); few ticks
+    of a user, or ticks that are apart, cost less (`max_ticks_per_user`, `min_separation`; 1.3 there).
     `protects="item"`: one item of an event instead of the whole event; where events are cut to `max_per_event` items,
     the removal of one lets another in, and two columns move.
 
