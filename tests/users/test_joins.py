@@ -63,11 +63,11 @@ def test_without_noise_it_is_the_plain_model_also_across_restarts(within: int | 
 @pytest.mark.parametrize("once", [False, True])
 @pytest.mark.parametrize("relation", ["add_remove", "replace"])
 def test_no_user_moves_more_than_is_charged(relation: str, once: bool) -> None:
-    """All lives of a user with up to four events in three ticks, through door and rule: the charge is attained."""
+    """All lives of a user with up to three events in three ticks, through door and rule: the charge is attained."""
     made = joined(horizon=3, neighbours=relation, once=once, mechanism="tree", radix=2)
     events = [(t, label) for t in range(3) for label in ("shown", "order", "call")]
     paths = {(0,) * 6}
-    for life in itertools.chain.from_iterable(itertools.combinations_with_replacement(events, n) for n in (2, 3, 4)):
+    for life in itertools.chain.from_iterable(itertools.combinations_with_replacement(events, n) for n in (2, 3)):
         one = joined(horizon=3, once=once)
         sums = [
             one.step_events([x for at, x in life if at == t], users=["me"] * sum(at == t for at, _ in life)).value
