@@ -5,7 +5,7 @@ import re
 import pytest
 
 import evertally as et
-from evertally.contract import Mechanism
+from evertally.contract.mechanism import Mechanism
 from printed import ROOT, python_blocks, run_as_printed
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])

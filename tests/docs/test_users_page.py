@@ -41,7 +41,8 @@ def test_the_first_table_is_that_of_the_classes() -> None:
         *("PresentItems", "RunningSum", "RunningVariance", "AdaptiveSum", "ValueQuantile", "ValueHistogram"),
         *("CountSketch", "HeavyPrefixes", "Dashboard", "Counter"),
     }
-    for number, (_, call, _, _, printed, _, _) in enumerate(found):
+    checked = 0
+    for number, (_, call, _, squared, printed, _, _) in enumerate(found):
         name, _, options = call.strip("`").partition("(")
         kind = getattr(et, name)
         guarantee = et.ApproxDP(1, 1e-6) if name.startswith("Unknown") else et.ZCDP(0.5)
@@ -49,10 +50,24 @@ def test_the_first_table_is_that_of_the_classes() -> None:
         if name != "PresentItems":
             common["unit"] = "user"
         made = eval(f"make({options}", {"et": et, "make": lambda *given, **more: kind(*given, **more, **common)})  # noqa: B023
+        formula = re.fullmatch(r"1|([mwV])(²?)(?: \(.*\))?|(rows x p)", squared)
+        if formula:
+            letters = {
+                "m": ("max_categories", "max_pairs"),
+                "w": ("max_events_per_user",),
+                "V": ("max_total_per_user",),
+            }
+            value = 1
+            if formula[1]:
+                value = next(getattr(made, option) for option in letters[formula[1]] if hasattr(made, option))
+            value = made.rows * made.max_labels_per_user if formula[3] else value ** (2 if formula[2] else 1)
+            assert made.sensitivity.l2_squared == value, call
+            checked += 1
         if figure := re.match(r"[\d.]+", printed):
             assert _worst(made) == pytest.approx(float(figure[0]), rel=1e-3, abs=0.006), call
         elif printed != "needs a delta":
             assert _worst(made) is None, call
+    assert checked >= 7
 
 
 def test_its_changes_and_deviations_are_those_of_the_statistic() -> None:
