@@ -4,19 +4,22 @@ import re
 
 import pytest
 
+import evertally as et
+from evertally.contract.mechanism import Mechanism
 from printed import ROOT, python_blocks, run_as_printed
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
 def test_readme_python_runs_as_printed(capsys):
-    assert len(python_blocks("README.md")) == 3
+    assert len(python_blocks("README.md")) == 4
     names = run_as_printed("README.md")
     printed = capsys.readouterr().out
     assert "±" in printed
     assert "Ledger" in printed
     assert names["visits"].tick == 24
     assert names["busiest"].mechanism in printed
+    assert set(names["release"].value) == {1, 7, 28}
 
 
 def test_column_queries_page_runs_as_printed():
@@ -34,6 +37,18 @@ def test_unknown_items_page_runs_as_printed():
     names = run_as_printed("docs/unknown-items.md")
     assert list(names["release"].value) == ["tea", "milk"]
     assert names["tags"].tick == 1
+
+
+def test_every_statistic_is_listed_and_every_page_can_be_found():
+    statistics = {
+        name for name in et.__all__ if isinstance(getattr(et, name), type) and issubclass(getattr(et, name), Mechanism)
+    }
+    assert len(statistics) > 30
+    readme = (ROOT / "README.md").read_text()
+    for name in statistics:
+        assert f"`{name}`" in readme, name
+        assert f"`{name}`" in et.__doc__, name
+    assert [page.name for page in ROOT.glob("docs/*.md") if f"(docs/{page.name})" not in readme] == []
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

@@ -6,6 +6,25 @@
 >>> values = counter.run(np.ones(365, dtype=int) * 40)
 >>> bool(abs(values[-1] - 365 * 40) < counter.error_bound(beta=1e-6))
 True
+
+Which statistic for what, and where it is described:
+
+- events: `Counter`, `VectorCounter`, `Histogram`; many counts at once: `Dashboard`, `GroupBy`, `Stacked`
+  (docs/stacked.md)
+- people: `DistinctUsers`, `UnknownDistinctUsers`, `ActiveUsers`, `PeriodUsers`, `Retention`, `JoinedEvents`
+  (docs/users.md)
+- numbers: `RunningSum`, `RunningMean`, `RunningVariance`, `AdaptiveSum` (docs/values.md); `ValueQuantile`,
+  `ValueHistogram`, `log_edges` (docs/value-quantiles.md)
+- more labels than anybody can list: `UnknownHistogram`, `UnknownTopK`, `StreamingTopK` (docs/unknown-items.md);
+  `CountSketch`, `HeavyPrefixes` (docs/large-domains.md)
+- questions about column sums: `MaxSum`, `MinSum`, `Quantile`, `TopK`, `SumSelect`, `TopKSelect`, `MonotoneQuery`
+  (docs/column-queries.md)
+- what is there now: `DynamicCount`, `DynamicHistogram`, `DynamicRange`, `LinearQueries` (docs/dynamic-data.md);
+  `PresentItems`, where items come back (docs/users.md)
+- graphs and strings: `graph`, `strings` (docs/graphs.md, docs/strings.md)
+- without a curator, and once: `local`, `oneshot`
+
+`Stream` puts several under one guarantee, `plan` says what they cost, `restore` goes on after a restart.
 """
 
 from importlib import import_module

@@ -8,13 +8,6 @@ import pytest
 from page_tables import rows
 
 import evertally as et
-from printed import run_as_printed
-
-
-def test_it_runs_as_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    names = run_as_printed("docs/users.md")
-    assert set(names["monthly"].value) == {1, 7, 28}
-    assert "AT, 7" in capsys.readouterr().out
 
 
 def test_its_deviations_are_those_of_the_statistic() -> None:

@@ -134,6 +134,11 @@ def test_the_tutorial(tmp_path: Path, terminal: Terminal, service: Service) -> N
     service.press_ctrl_c()
     released = [json.loads(line) for line in (tmp_path / "visits.jsonl").read_text().splitlines()]
     assert {row["query"] for row in released} == {"all", "by-ward"}
+    people = [json.loads(line) for line in (tmp_path / "people.jsonl").read_text().splitlines()]
+    true = {("different", None): 600, ("active", "1"): 200, ("active", "7"): 600}
+    last = {(row["query"], row["category"]): row for row in people if row["tick"] == 2}
+    assert last.keys() == true.keys()
+    assert all(abs(row["value"] - true[which]) < 10 * row["stddev"] for which, row in last.items())
     # Everything counted once, within ten standard deviations of the noise.
     assert abs(released[-4]["value"] - EVENTS) < 10 * released[-4]["stddev"]
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 from page_tables import rows
 
 import evertally as et
-from evertally.runtime import load_spec, plan
-from printed import ROOT, run_as_printed
+from printed import ROOT
 
 PAGE = "docs/users.md"
 RHO = 1e-4  # so much noise that rounding does not show
@@ -20,13 +18,6 @@ RHO = 1e-4  # so much noise that rounding does not show
 
 def factor(mechanism: Any) -> float:
     return float(mechanism.worst_stddev()) * math.sqrt(2 * RHO)
-
-
-def test_it_runs_as_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    names = run_as_printed(PAGE)
-    assert (names["days"].tick, names["weeks"].tick, names["seats"].tick) == (2, 14, 2)
-    assert {c: len(row) for c, row in names["releases"][-1].value.items()} == {1: 2, 2: 1}
-    assert "±" in capsys.readouterr().out
 
 
 def test_factors_of_periods() -> None:
@@ -71,11 +62,3 @@ def test_factors_of_retention() -> None:
     made = ({}, {"mechanism": "independent"}, {"neighbours": "replace"})
     for told, options in zip(said, made, strict=True):
         assert factor(et.Retention(**common, **options)) == pytest.approx(float(told), abs=0.006)
-
-
-def test_the_spec_is_one(tmp_path: Path) -> None:
-    (text,) = re.findall(r"```toml\n(.*?)```", (ROOT / PAGE).read_text(), flags=re.S)
-    path = tmp_path / "shop.toml"
-    path.write_text(text)
-    planned = plan(load_spec(path)).queries
-    assert [(row.name, row.mechanism) for row in planned] == [("today", "centred"), ("returning", "centred")]

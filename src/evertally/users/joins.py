@@ -105,7 +105,8 @@ class JoinedEvents(Linear):
     @classmethod
     def user_rule(cls, options: Mapping[str, Any]) -> str:
         m = options.get("max_pairs", 1)
-        return f"the first {m} events that follow" + (", each kind once" if options.get("once") else "")
+        which = "the first event that follows" if m == 1 else f"the first {m} events that follow"
+        return which + (", each kind once" if options.get("once") else "")
 
     @property
     def noise(self) -> NoiseProcess:

@@ -42,7 +42,7 @@ class PresentItems(Mechanism):
     releases. With F flips an item's path has at most ceil(F/2) runs. Factors (standard deviation times sqrt(2 rho)) for
     4096 ticks: 4.9 for F = 2, 7.7 for 8, 12.2 for 32, 27 for 512; 32.5 without a limit. "replace": noise for four times
     the squared norm, no shared draw. `protects="event"`: one record; for "set" without `max_flips`, where the worlds
-    agree again at the next record of the item: factor 4.9. Pure budgets: a process for running sums of changes, or
+    agree again at the next record of the item: factor 4.8. Pure budgets: a process for running sums of changes, or
     independent Laplace noise. Exactness tier "exact". Time O(1) for a record and O(K) for a tick, K < 700; memory
     O(items ever inserted).
 
