@@ -271,3 +271,27 @@ def test_one_item_of_an_event_is_less_than_the_event() -> None:
     with pytest.raises(et.ConfigurationError, match="no promise would cover both"):
         stream.add(et.Counter, share="1/4")
     stream.add(et.VectorCounter, share="1/4", columns=3, max_per_event=2, protects="item")
+
+
+def test_statistics_of_one_block_share_a_stream() -> None:
+    stream = et.Stream("s", guarantee=et.ZCDP(1), horizon=20, key=et.simulation(1), unit="user-period", period=4)
+    stream.add(et.ActiveUsers, share=0.3, windows=[2])
+    stream.add(et.DistinctUsers, share=0.3)
+    stream.add(et.Counter, share=0.3, calendar=True, min_separation=2)
+    assert {made.protected_unit for made in stream.mechanisms.values()} == {"user-period"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (et.Counter, {}),
+        (et.Histogram, {"categories": ["a", "b"]}),
+        (et.ValueHistogram, {"edges": [0, 1, 2]}),
+        (et.RunningSum, {"upper": 1}),
+    ],
+)
+def test_a_replaced_user_costs_more_where_nothing_is_proved_of_the_noise(kind: Any, options: dict[str, Any]) -> None:
+    """users-and-domains 1.2: twice a removed user where no entry of the Gram matrix is negative, else four times."""
+    users = {"unit": "user", "max_events_per_user": 3, "neighbours": "replace"}
+    made = kind(guarantee=et.ZCDP(1), horizon=9, key=et.simulation(1), **users, **options)
+    assert made._setting.loose.l2_squared == 2 * made.sensitivity.l2_squared

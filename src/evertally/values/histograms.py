@@ -58,4 +58,5 @@ class ValueHistogram(Linear):
             lambda source, limit: CellDoor(cells, None, limit),
             BinForm(cells.labels()),
             settled={"edges": edges},
+            loose=change(self.neighbours, contribution, cells.count, cancels=False),
         )
