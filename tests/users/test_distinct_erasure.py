@@ -86,3 +86,12 @@ def test_planted_bug_24(bug: bool) -> None:
         again = [users.step_events(["ann"]).value, wards.step_events(["x"], users=["ann"]).value["x"]]
     assert values == [1, 1]
     assert again == ([2, 2] if bug else [1, 1])
+
+
+def test_a_table_that_is_more_than_full_takes_nobody() -> None:
+    """Erased names that were never here take room too, and may be more than there is: nobody comes in then."""
+    few = made(max_users=2)
+    assert few.step_events(["ann", "bob"]).value == 2
+    few.erase([f"never {i}" for i in range(5)])
+    assert few.step_events([f"new {i}" for i in range(100)]).value == 2
+    assert few.step_events([f"newer {i}" for i in range(100)]).value == 2

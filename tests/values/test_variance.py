@@ -138,3 +138,9 @@ def test_refused() -> None:
     for options in ({"lower": 10}, {"resolution": 0}, {"neighbours": "independent"}, {"unit": "user"}, {"every": 0}):
         with pytest.raises(ConfigurationError):
             spread(**options)
+
+
+@pytest.mark.parametrize("bounds", [{"lower": 0, "upper": 500, "resolution": 1000}, {"lower": 0, "upper": 1e300}])
+def test_ranges_without_a_variance_are_refused(bounds: dict[str, Any]) -> None:
+    with pytest.raises(et.ConfigurationError, match="resolution below the width"):
+        et.RunningVariance(guarantee=et.ZCDP(1), horizon=9, key=et.simulation(1), **bounds)

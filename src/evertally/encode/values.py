@@ -89,6 +89,10 @@ class AmountGrid(Secret):
             raise ConfigurationError(f"lower and upper bound the amounts, lower < upper; got {lower!r} and {upper!r}")
         if step is None or not _SMALLEST_STEP <= step <= _LARGEST_STEP:
             raise ConfigurationError(f"resolution is what amounts are rounded to, a number above 0; got {resolution!r}")
+        if step > max(abs(low), abs(high)):
+            raise ConfigurationError(
+                f"resolution {resolution!r} is more than any amount from {lower!r} to {upper!r}: choose a finer one"
+            )
         # A place that is no event at all is 0: with one sign only, the other end of what an event may add.
         self.low, self.high = min(0, math.floor(low / step)), max(0, math.ceil(high / step))
         if max(-self.low, self.high) > MOST_STEPS:

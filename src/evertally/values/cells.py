@@ -36,12 +36,18 @@ def log_edges(first: float, last: float, ratio: float) -> list[float]:
     low, high, step = (_number(value) for value in (first, last, ratio))
     if low is None or high is None or step is None or not 0 < low < high or step <= 1:
         raise ConfigurationError("log_edges takes 0 < first < last and a ratio above 1, all of them finite")
-    steps = math.log(high / low) / math.log(step)
+    steps = (math.log(high) - math.log(low)) / math.log(step)
     if not steps < MOST_CELLS:
         raise ConfigurationError(f"a ratio of {step!r} makes more than {MOST_CELLS} cells: choose a larger one")
     # An edge next to the last one, from rounding, would make a cell of no width.
-    inner = [low * step**k for k in range(1, math.ceil(steps - 1e-9))]
+    inner = [_power(low, step, k) for k in range(1, math.ceil(steps - 1e-9))]
     return [low, *(edge for edge in inner if low < edge < high), high]
+
+
+def _power(low: float, step: float, k: int) -> float:
+    """low * step^k, also where step^k alone is beyond floats."""
+    half = k // 2 if k * math.log(step) > 700 else k
+    return low * step**half * step ** (k - half)
 
 
 def read_edges(edges: Any) -> list[float]:

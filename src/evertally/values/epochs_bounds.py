@@ -22,6 +22,7 @@ from evertally.values.rounding import Rounder
 from evertally.values.sum_doors import exact_sum, ticks_of
 
 MOST_EPOCHS = 64
+_KNOWN = 8  # so many times what noise may make of nothing must have been seen before a bound moves
 
 
 @dataclass(frozen=True)
@@ -44,13 +45,14 @@ class Bounds:
 
     def decide(self, released: IntArray | None, before: int) -> int:
         """The place of the next bound: the smallest above which no more than the wanted part of all amounts lies, by
-        the counts that were released last. What twice the noise could make of nothing counts as nothing."""
+        the counts that were released last. What twice the noise could make of nothing counts as nothing; where all that
+        was seen is not many times that, the bound stays."""
         if released is None:
             return self.first
         tails = [int(released[place + 1 :].sum()) for place in range(len(released))]
         everything = int(released.sum())
-        if everything <= self.noise(len(tails)):
-            return before  # hardly anything is known
+        if everything <= _KNOWN * self.noise(len(tails)):
+            return before  # hardly anything is known: noise alone would decide
         for place, tail in enumerate(tails):
             noise = self.noise(len(tails) - 1 - place)
             if tail <= max(Fraction(noise), (1 - self.quantile) * everything):

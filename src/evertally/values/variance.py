@@ -16,6 +16,7 @@ from evertally.contract.options import option, statistic
 from evertally.contract.parts import Accuracy, Blueprint, IntArray
 from evertally.contract.rows import Rows
 from evertally.encode import ValueDoor
+from evertally.errors import ConfigurationError
 from evertally.noise import ItemSource
 from evertally.privacy import Change, Neighbours
 from evertally.ranking import Ranking
@@ -24,6 +25,8 @@ from evertally.values.sums import check_relation, check_room
 from evertally.values.tumbling import Tumbling
 
 LABELS = ("mean", "variance", "stddev")
+
+_LARGEST = 1e150  # whose square is a float
 
 
 @statistic
@@ -59,6 +62,11 @@ class RunningVariance(Tumbling):
         grid = self._values = ValueDoor(self.lower, self.upper, self.resolution)
         lower, upper = self.lower, self.upper
         self.lower, self.upper = float(lower), float(upper)
+        if grid.grid > self.upper - self.lower or max(abs(self.lower), abs(self.upper)) > _LARGEST:
+            raise ConfigurationError(
+                f"a variance needs a resolution below the width of the range, and squares that floats hold: values up "
+                f"to {_LARGEST:g}; measure in another unit"
+            )
         relation = check_relation(self.neighbours, "a variance")
         contribution = self._contributing(max_weight=grid.steps, signed=True)
         moved, loose = variance_change(grid.steps, relation, contribution.max_events_per_user)
