@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from evertally.audit.attacks import Finding
-from evertally.audit.dynamic import Losses, loud
+from evertally.audit.dynamic import Losses
 from evertally.audit.game import Factory, FloatArray
 from evertally.audit.gaussian import claimed_mu, impulse_response
 from evertally.audit.report import Report
@@ -54,9 +54,9 @@ def _claim(model: Any) -> tuple[str, float]:
 
 
 def game_of_amounts(model: Any) -> Factory:
-    """The game with the largest amount, or all that a user is allowed, at the first tick against nothing, at a promise
-    so weak that few games show it."""
-    options = model._options | {"guarantee": loud(model.guarantee)}
+    """The game with the largest amount, or all that a user is allowed, at the first tick against nothing. Few games
+    show little of a promise that is kept, and enough of noise that is missing."""
+    options = model._options | {"guarantee": model.guarantee}
     return lambda key: _SpentOrNot(type(model)(**options, key=key))
 
 
