@@ -165,7 +165,7 @@ def mean(**options: Any) -> Any:
 
 
 MECHANISMS = [
-    # make, l1, l2^2 of the largest change of one event (or of all events of one user)
+    # make, l1, l2^2 of the largest change of one event (or of all events of one user; replaced: users-and-domains 1.2)
     ("counter", counter(), 1, 1),
     ("counter, weights", counter(max_weight=7), 7, 49),
     ("counter, replace", counter(max_weight=7, neighbours="replace"), 7, 49),
@@ -175,6 +175,12 @@ MECHANISMS = [
     (
         "counter, user replaced",
         counter(max_weight=2, unit="user", max_events_per_user=5, neighbours="replace"),
+        20,
+        200,
+    ),
+    (
+        "counter, user replaced, as streams of earlier versions go on",
+        counter(max_weight=2, unit="user", max_events_per_user=5, neighbours="replace", charging="events"),
         20,
         400,
     ),
@@ -190,7 +196,7 @@ MECHANISMS = [
     ("mean", mean(), 10, 50),
     ("mean, replace", mean(neighbours="replace"), 10, 100),
     ("mean, user", mean(unit="user", max_events_per_user=3), 30, 450),
-    ("mean, user replaced", mean(unit="user", max_events_per_user=3, neighbours="replace"), 60, 3600),
+    ("mean, user replaced", mean(unit="user", max_events_per_user=3, neighbours="replace"), 60, 900),
 ]
 
 

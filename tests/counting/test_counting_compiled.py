@@ -10,13 +10,15 @@ from evertally.counting.choose import build, choose
 from evertally.counting.process import NoiseProcess
 from evertally.counting.processes import PROCESSES, Setting
 from evertally.noise import simulation
-from evertally.privacy import Change
+from evertally.privacy import Change, Participation
 
 N = 150
 
 
 def process(name: str, columns: int, budget: et.PureDP | et.ZCDP) -> NoiseProcess:
-    setting = Setting(Change(1, 1, 1), 200 if PROCESSES[name].bounded else None, columns, 2**30)
+    rule = Participation(Change(1, 1, 1), ticks=20, separation=7) if name == "banded" else None
+    change = Change(1, 1, 1) if rule is None else rule.group(200)
+    setting = Setting(change, 200 if PROCESSES[name].bounded else None, columns, 2**30, rule=rule)
     return build(choose(budget, setting, name), setting, simulation(1).source("compiled", name))
 
 

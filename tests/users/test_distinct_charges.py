@@ -6,6 +6,7 @@ users-and-domains 2.1, 2.2, 2.6 and 11.1.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -51,8 +52,17 @@ def swap(ticks: int) -> float:
     return float((diagonal[:, None] + diagonal[None, :] - 2 * G).max() / G[0, 0])
 
 
+@cache
 def all_streams(make: Callable[[], Any]) -> dict[tuple[Any, ...], tuple[int, ...]]:
-    return {stream: counted(make(), stream) for stream in product(SUBSETS, repeat=TICKS)}
+    found = {}
+    for begun in product(SUBSETS, repeat=TICKS - 1):
+        rule = make()
+        head = counted(rule, begun)
+        for last in SUBSETS:
+            rule.begin(TICKS - 1)
+            found[*begun, last] = head + counted(rule, [last])
+            rule.undo(TICKS - 1)
+    return found
 
 
 def without(stream: tuple[Any, ...], user: str, ticks: Iterable[int]) -> tuple[Any, ...]:

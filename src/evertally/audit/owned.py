@@ -172,6 +172,9 @@ class OwnedSearch:
         nobody, all_labels = ((),) * _PLACES, tuple(mine[1:] * _PLACES)
         yield nobody, all_labels[:_PLACES]
         yield nobody, all_labels[::-1][:_PLACES]
+        if isinstance(self.model, JoinedEvents):  # all pairs in one tick
+            before, after = (((self._users[0], label),) for label in self._labels[:2])
+            yield nobody, (before + after * min(self.model.max_pairs, _MANY), *nobody[1:])
         for _ in range(self._most):
             drawn = [[events[i] for i in self._random.integers(len(events), size=_PLACES)] for events in (theirs, mine)]
             yield tuple(drawn[0]), tuple(drawn[1])

@@ -67,7 +67,14 @@ from evertally.audit.report import Progress, Report, hash_seed, measure_mu, meas
 from evertally.audit.sketches import SketchSearch, descent_attack, is_sketch, walkable
 from evertally.audit.sketches import inputs_of as labels_sent
 from evertally.audit.user_ticks import has_user_ticks, user_ticks_report
-from evertally.audit.values import allowance_report, boundary_attack, epochs_report, has_allowance, has_epochs
+from evertally.audit.values import (
+    allowance_report,
+    boundary_attack,
+    epochs_report,
+    game_of_amounts,
+    has_allowance,
+    has_epochs,
+)
 from evertally.audit.weighed import is_weighed, weighed_report
 from evertally.audit.whitebox import again, of_values, smaller
 from evertally.contract.doors import by_column
@@ -200,7 +207,7 @@ def plan(
     if is_active(model):
         return _active_steps(model, rules)
     if has_allowance(model):
-        return [Step("users with an allowance", lambda: allowance_report(model))]
+        return [Step("users with an allowance", lambda: allowance_report(model)), *_amount_steps(model, rules)]
     if is_sketch(model):
         return _sketch_steps(factory, model, rules)
     if is_owned(model):
@@ -215,6 +222,7 @@ def plan(
         return [
             Step("epochs", lambda: epochs_report(model)),
             *_as_steps(model, [("boundary", lambda: boundary_attack(model))]),
+            *_amount_steps(model, rules),
         ]
     if is_weighed(model):
         return _weighed_steps(factory, model, rules)
@@ -445,6 +453,11 @@ def _label_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
     played = [adversaries.FirstTick(made(simulation(0)))]
     steps += _object_steps(made, played, rules.sizes.objects // 4, rules)
     return [*steps, Step("not here", lambda: elsewhere_report(factory)), *_contract_steps(factory, model)]
+
+
+def _amount_steps(model: Any, rules: _Rules) -> list[Step]:
+    pair = adversaries.Scripted("the largest amount", np.array([[1]]), np.array([[0]]))
+    return _object_steps(game_of_amounts(model), [pair], max(_FEWEST_GAMES, rules.sizes.objects // 8), rules)
 
 
 def _value_steps(factory: Factory, model: ValueQuantile, rules: _Rules) -> list[Step]:

@@ -19,6 +19,7 @@ from evertally.audit.report import Report
 from evertally.privacy import Contribution, Neighbours, Participation, PureDP
 from evertally.statistics import RunningMean
 from evertally.statistics.linear_options import Linear
+from evertally.values.quantiles import ValueQuantile
 
 
 def has_user_ticks(model: Linear) -> bool:
@@ -73,6 +74,11 @@ def _rows(model: Linear) -> tuple[float, float]:
     bounds: Contribution = model.contribution
     events = bounds.max_events_per_user or bounds.max_events_per_user_tick
     columns, height = model._setting.columns, float(bounds.max_weight * events) ** 2
+    if isinstance(model, ValueQuantile):  # rows of cells, whose columns are not alike
+        times = 1 if bounds.max_events_per_user else events**2
+        left, right = model.worst_rows()
+        apart = float(((left - right) ** 2).sum()) * times
+        return float(max((left**2).sum(), (right**2).sum())) * times, apart
     if isinstance(model, RunningMean):
         return 2 * height, 4 * height
     b = min(bounds.max_per_event, columns)

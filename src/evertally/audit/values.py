@@ -18,7 +18,7 @@ import numpy as np
 
 from evertally.audit.attacks import Finding
 from evertally.audit.dynamic import Losses
-from evertally.audit.game import FloatArray
+from evertally.audit.game import Factory, FloatArray
 from evertally.audit.gaussian import claimed_mu, impulse_response
 from evertally.audit.report import Report
 from evertally.audit.whitebox import smaller
@@ -48,6 +48,35 @@ def has_epochs(model: Any) -> bool:
 def _claim(model: Any) -> tuple[str, float]:
     charge = model.charge
     return ("epsilon", charge.epsilon) if isinstance(charge, PureDP) else ("mu", claimed_mu(charge))
+
+
+# -- games -------------------------------------------------------------------------------------------------------------
+
+
+def game_of_amounts(model: Any) -> Factory:
+    """The game with the largest amount, or all that a user is allowed, at the first tick against nothing. Few games
+    show little of a promise that is kept, and enough of noise that is missing."""
+    options = model._options | {"guarantee": model.guarantee}
+    return lambda key: _SpentOrNot(type(model)(**options, key=key))
+
+
+class _SpentOrNot:
+    """A mechanism for games: the first row says whether the amounts are there, later ones nothing."""
+
+    columns = 1
+
+    def __init__(self, mechanism: Any) -> None:
+        self._mechanism = mechanism
+        self.guarantee, self.charge = mechanism.guarantee, mechanism.charge
+        self.mechanism, self.horizon = mechanism.mechanism, mechanism.horizon
+        self.audited_as = type(mechanism).__name__
+
+    def step(self, row: int) -> FloatArray:
+        made = self._mechanism
+        many = min(_MOST_EVENTS, -(-made.sensitivity.linf // made._grid.most)) if has_allowance(made) else 1
+        amounts = [made.upper] * many if row else []
+        made.step_events(amounts, users=["a"] * len(amounts) if made.takes_users else None)
+        return np.asarray(made._kept.played.recent[-1][:1], dtype=np.float64)
 
 
 # -- allowances --------------------------------------------------------------------------------------------------------

@@ -347,7 +347,10 @@ class Mechanism(Guarded):
         (False, 3)
         """
         if not self.takes_users:
-            raise ConfigurationError("this mechanism knows no users: it protects single events, and keeps no names")
+            raise ConfigurationError(
+                "this mechanism knows no users: it protects single events, or items, and nobody said how to erase an "
+                "item that it knows by name. Name items by pseudonyms, made with a secret that you can destroy"
+            )
         require_column(users, "users")
         _, names = owners(own_column(users))
         rule = erasing(self._engine, self._plan.owned)

@@ -162,6 +162,15 @@ class UserTable(Secret):
         self._now = _Now(NameIndex(self._seed, texts, here), columns, hidden, tombs, size, now.forgotten)
         return np.array([tombs[one] for one in digests], np.int64)
 
+    def emptied(self) -> UserTable:
+        """A new table with nobody but the erased, who are recognised there, too."""
+        made, digests = UserTable(self.fields, self._seed), list(self._now.tombs)
+        made._digest = self._digest
+        if digests:
+            nothing = [np.zeros(len(digests), np.int64)] * self.fields
+            made.load(table_to_bytes(Texts.of_bytes(digests), nothing, np.arange(len(digests))))
+        return made
+
     @property
     def erased_any(self) -> bool:
         """Whether anybody was erased."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from evertally.contract.parts import IntArray
-from evertally.encode.owned import OwnedTick
+from evertally.encode.owned import OwnedTick, without_erased
 from evertally.encode.texts import Texts
-from evertally.encode.user_table import UserTable
+from evertally.encode.user_table import Digest, UserTable
 from evertally.errors import StateError
 from evertally.secret import Secret
 
@@ -34,7 +34,7 @@ class OncePerUser(Secret):
         self._pairs.undo()
 
     def admit(self, arrivals: OwnedTick) -> IntArray:
-        row = np.zeros(self._width, dtype=np.int64)
+        arrivals, row = without_erased(arrivals, self._users), np.zeros(self._width, dtype=np.int64)
         if not len(arrivals):
             return row
         users = self._users.enter(arrivals.names)[arrivals.codes]
@@ -60,6 +60,13 @@ class OncePerUser(Secret):
         self._pairs.enter(names.take(kept))
         self._users.write(place, who, np.minimum(self._most, used + counts))
         np.add.at(row, columns[kept], amounts[kept])
+
+    def recognise(self, digest: Digest) -> None:
+        self._users.recognise(digest)
+
+    def erase(self, names: Texts) -> None:
+        """What counted stays, by numbers that say nothing without the names."""
+        self._users.erase(names)
 
     def save(self) -> bytes:
         users = self._users.save()

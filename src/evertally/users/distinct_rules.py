@@ -53,6 +53,7 @@ class FirstSeen(Secret):
             names = names.take(np.flatnonzero(self._chosen(names)))
         if self._most is not None:
             # Whoever comes when the table is full is not remembered, and finds it full again.
+            # Erased users who never came take places, too, and may be more than there were.
             names = names.take(np.flatnonzero(self.users.find(names) < 0)[: max(0, self._most - before)])
         self.users.enter(names)
         # 1-Lipschitz, hence free; it keeps the sums far from the end of int64.

@@ -17,8 +17,9 @@ from evertally.contract.ticks import LONGEST_HORIZON
 from evertally.counting.linear import LinearEngine
 from evertally.counting.process import NoiseProcess
 from evertally.encode.door import declared_labels
-from evertally.encode.owned import OwnedTick
-from evertally.encode.user_table import UserTable
+from evertally.encode.owned import OwnedTick, without_erased
+from evertally.encode.texts import Texts
+from evertally.encode.user_table import Digest, UserTable
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
 from evertally.privacy import Change, Neighbours
@@ -41,7 +42,7 @@ class Followed(Secret):
         self._columns, self._most, self._within, self._once = columns, most, within, once
 
     def admit(self, tick: OwnedTick) -> IntArray:
-        row = np.zeros(self._columns, dtype=np.int64)
+        tick, row = without_erased(tick, self.users), np.zeros(self._columns, dtype=np.int64)
         cells = tick.cells[:, 0]
         told = cells >= 0
         present, codes = np.unique(tick.codes[told], return_inverse=True)
@@ -66,6 +67,13 @@ class Followed(Secret):
 
     def undo(self, tick: int) -> None:
         self.users.undo()
+
+    def recognise(self, digest: Digest) -> None:
+        self.users.recognise(digest)
+
+    def erase(self, names: Texts) -> None:
+        """Pairs that counted stay; what others of these users' events followed is followed no more."""
+        self.users.erase(names)
 
     def save(self) -> bytes:
         return self.users.save()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from evertally.counting.process import IntArray
-from evertally.encode.owned import OwnedTick
-from evertally.encode.user_table import UserTable
+from evertally.encode.owned import OwnedTick, without_erased
+from evertally.encode.texts import Texts
+from evertally.encode.user_table import Digest, UserTable
 from evertally.errors import StateError
 from evertally.secret import Secret
 
@@ -17,17 +18,14 @@ class PeriodRule(Secret):
     """Ticks of users to the change of the number that is shown: of the period that runs, or of the last that is over.
 
     With `most`, only the first so many active periods of a user count, and everybody is remembered for ever. Without,
-    a period knows nothing of the one before: who was active in it is forgotten.
+    a period knows nothing of the one before: who was active in it is forgotten, unless erased.
     """
 
     def __init__(self, period: int, *, so_far: bool, most: int | None) -> None:
         self._period, self._so_far, self._most = period, so_far, most
-        self._users = self._empty()
+        self._users = UserTable(fields=0 if most is None else 2)
         self._counts = (0, 0)  # counted in this period, and shown last
         self._mark = (self._users, self._counts)
-
-    def _empty(self) -> UserTable:
-        return UserTable(fields=0 if self._most is None else 2)
 
     def begin(self, tick: int) -> None:
         self._users.begin()
@@ -43,8 +41,8 @@ class PeriodRule(Secret):
         if place == 0:
             counted = 0
             if self._most is None:
-                self._users = self._empty()
-        counted += self._newly(arrivals, period + 1)
+                self._users = self._users.emptied()
+        counted += self._newly(without_erased(arrivals, self._users), period + 1)
         now = counted if self._so_far or place == self._period - 1 else shown
         self._counts = (counted, now)
         return np.array([now - shown], dtype=np.int64)
@@ -62,6 +60,13 @@ class PeriodRule(Secret):
         users.write(_USED, fresh, users.read(_USED, fresh) + 1)
         return len(fresh)
 
+    def recognise(self, digest: Digest) -> None:
+        self._users.recognise(digest)
+
+    def erase(self, names: Texts) -> None:
+        # They stay in the number of the period that runs, and are in none that follows (trap 7).
+        self._users.erase(names)
+
     def save(self) -> bytes:
         return np.array(self._counts, dtype="<i8").tobytes() + self._users.save()
 
@@ -69,7 +74,7 @@ class PeriodRule(Secret):
         if len(data) < 16:
             raise StateError("these bytes are no table of users of a period; restore from an intact snapshot")
         counted, shown = np.frombuffer(data[:16], dtype="<i8").tolist()
-        users = self._empty()
+        users = self._users.emptied()
         users.load(data[16:])
         self._users, self._counts = users, (counted, shown)
         self._mark = (users, self._counts)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from evertally.counting.process import IntArray
-from evertally.encode.owned import OwnedTick
-from evertally.encode.user_table import UserTable
+from evertally.encode.owned import OwnedTick, without_erased
+from evertally.encode.texts import Texts
+from evertally.encode.user_table import Digest, UserTable
 from evertally.secret import Secret
 from evertally.users.retention_table import Cells
 
@@ -31,6 +32,7 @@ class CohortRule(Secret):
 
     def admit(self, arrivals: OwnedTick) -> IntArray:
         cells, users = self._cells, self._users
+        arrivals = without_erased(arrivals, users)
         row = np.zeros(1 + len(cells), dtype=np.int64)
         period = (arrivals.tick - 1) // cells.period + 1
         if period > cells.periods:  # a last period that is never over
@@ -47,6 +49,15 @@ class CohortRule(Secret):
             found = np.bincount(ages[ages < len(places)], minlength=len(places))
             row[1 + places] = found[::-1]
         return row
+
+    def recognise(self, digest: Digest) -> None:
+        self._users.recognise(digest)
+
+    def erase(self, names: Texts) -> None:
+        """Cells that are over stay. They are in none that is not, nor in that of the period that runs: any part of a
+        user's cells is within what is paid for a whole row."""
+        numbers = np.unique(self._users.erase(names))
+        self._users.write(_ACTIVE, numbers, np.zeros_like(numbers))
 
     def save(self) -> bytes:
         return self._users.save()

@@ -226,9 +226,10 @@ def _queries(file: SpecFile, clock: Clock) -> tuple[QuerySpec, ...]:
 
 
 def _whole(file: SpecFile, query: QuerySpec) -> QuerySpec:
-    """The query, if its categories can be told: some follow from options that only its class can judge."""
+    """The query, if its categories and its rule for users can be told: only its class can judge the options they follow
+    from."""
     try:
-        _ = query.categories
+        _ = query.categories, query.user_rule
     except ConfigurationError as error:
         raise ConfigurationError(f"{file.path}:{query.line}: query {query.name!r}: {error}") from error
     return query
