@@ -19,6 +19,8 @@ from evertally.kinds.reads import Column, Parameters, Reads, Records, columns_re
 from evertally.statistics.own_engines import proof_elsewhere
 
 Arguments = dict[str, Any]
+View = Literal["figure", "bars", "ranking", "cuts", "triangle"]
+Lasting = Callable[[int], str]  # so many ticks, in the words of a clock
 
 _FOUND = 1000  # rows for sizes, where labels are found: how many there will be is not public
 
@@ -96,9 +98,12 @@ class Card:
     `places`: the categories are ranks, and are shown as places. `vertices`: those of the graph whose pairs, in the
     order of (0, 1), (0, 2), ..., the categories are. `weighed`: the words where ticks have weights; how they are
     weighed is added. `by_label`: the view of a query with declared categories, where they may be left out.
+    `names`: what readers call the public categories, in their order. `logarithmic`: whether the values are read on a
+    scale of factors. `apart`: the numbers have different units, and each gets an axis of its own. `by_value`: rows are
+    ranked by their numbers, in whatever order they are released. `period`: the option with the ticks between two ages.
     """
 
-    view: Literal["figure", "bars", "ranking", "cuts"]
+    view: View
     words: str
     events: str = ""
     together: str = ""
@@ -107,8 +112,13 @@ class Card:
     vertices: Callable[[Parameters], list[str]] | None = None
     weighed: str = ""
     by_label: Literal["bars"] | None = None
+    names: Callable[[Parameters, Lasting], list[str]] | None = None
+    logarithmic: Callable[[Parameters], bool] | None = None
+    apart: bool = False
+    by_value: bool = False
+    period: str | None = None
 
-    def view_of(self, parameters: Parameters) -> Literal["figure", "bars", "ranking", "cuts"]:
+    def view_of(self, parameters: Parameters) -> View:
         """The view of one query."""
         return self.by_label if self.by_label is not None and "categories" in parameters else self.view
 

@@ -81,7 +81,11 @@ KINDS = (
         statistic=Retention,
         options=RetentionQuery,
         result=Result(labels="growing"),
-        card=Card("bars", "Users of each cohort who are active again, by age in periods of {period} ticks"),
+        card=Card(
+            "triangle",
+            "Users of each cohort who are active again, by age in periods of {period} ticks",
+            period="period",
+        ),
         arguments=_by_cell,
         **_users,
     ),

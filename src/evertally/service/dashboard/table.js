@@ -56,7 +56,9 @@ export class Table {
 
   /** The entries with their rank. A row is known by its label; where ranks carry numbers only, by the rank. */
   ranked(latest) {
-    return entries(latest.queries[this.query.name]).map((entry, i) => {
+    const found = entries(latest.queries[this.query.name]);
+    if (this.query.card.by_value) found.sort((a, b) => b.value - a.value);
+    return found.map((entry, i) => {
       const label = this.names ? String(entry.value) : entry.label;
       return { ...entry, label, value: this.names ? -i : entry.value, rank: i + 1 };
     });
