@@ -132,7 +132,12 @@ ALL_KINDS += [
         "types": WARDS,
         "metrics": {"all-wards": "all", "sides": ["south", "west"]},
     },
-    {"name": "table", "kind": "group_by", "columns": {"ward": WARDS, "drink": ["tea"]}, "tables": [["ward"], ["drink"]]},
+    {
+        "name": "table",
+        "kind": "group_by",
+        "columns": {"ward": WARDS, "drink": ["tea"]},
+        "tables": [["ward"], ["drink"]],
+    },
     {"name": "inside-again", "kind": "present_items", "action": "comes", "id": "room", "protects": "event"},
 ]
 

@@ -107,10 +107,7 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clinic]:
         # Each week fewer of them come, and only on some of its days.
         here = range(60 * (day // 7), 200 if day < 7 else 300, 1 + day % 7)
         clinic.release(
-            *(
-                (1, {"who": n, "ward": WARDS[n % 4] if day % 2 == 0 else "north", "drink": DRUNK[n % 2]})
-                for n in here
-            )
+            *((1, {"who": n, "ward": WARDS[n % 4] if day % 2 == 0 else "north", "drink": DRUNK[n % 2]}) for n in here)
         )
     yield clinic
     clinic.stop()

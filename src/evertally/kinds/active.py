@@ -51,7 +51,7 @@ def _categories(parameters: Parameters) -> list[str]:
 
 def _names(parameters: Parameters, lasting: Lasting) -> list[str]:
     """The categories in words: "last day", or "north, last 7 days"."""
-    lasts = [f"last {lasting(window)}" for window in parameters["windows"]]
+    lasts = [f"last {lasting(window).removeprefix('1 ')}" for window in parameters["windows"]]
     if "categories" not in parameters:
         return lasts
     return [f"{canonical(label)}, {last}" for last in lasts for label in named(parameters)]

@@ -89,6 +89,15 @@ class Result:
         return self.numbers(parameters) or _FOUND
 
 
+def counted_ticks(ticks: int) -> str:
+    """So many ticks, where there is no clock that has other words.
+
+    >>> counted_ticks(1), counted_ticks(7)
+    ('1 tick', '7 ticks')
+    """
+    return f"{ticks} tick{'' if ticks == 1 else 's'}"
+
+
 @dataclass(frozen=True)
 class Card:
     """A kind on the page: its view, and what it releases in plain words.
@@ -99,8 +108,9 @@ class Card:
     order of (0, 1), (0, 2), ..., the categories are. `weighed`: the words where ticks have weights; how they are
     weighed is added. `by_label`: the view of a query with declared categories, where they may be left out.
     `names`: what readers call the public categories, in their order. `logarithmic`: whether the values are read on a
-    scale of factors. `apart`: the numbers have different units, and each gets an axis of its own. `by_value`: rows are
-    ranked by their numbers, in whatever order they are released. `period`: the option with the ticks between two ages.
+    scale of factors. `apart`: the numbers have different units, and each gets an axis of its own. `nested`: whether the
+    categories are prefixes, which are shown under what they begin with. `period`: the option that says how many ticks a
+    period has.
     """
 
     view: View
@@ -115,14 +125,16 @@ class Card:
     names: Callable[[Parameters, Lasting], list[str]] | None = None
     logarithmic: Callable[[Parameters], bool] | None = None
     apart: bool = False
-    by_value: bool = False
+    nested: Callable[[Parameters], bool] | None = None
     period: str | None = None
 
     def view_of(self, parameters: Parameters) -> View:
         """The view of one query."""
         return self.by_label if self.by_label is not None and "categories" in parameters else self.view
 
-    def shown(self, column: str | None, parameters: Parameters, several: bool = False) -> str:
+    def shown(
+        self, column: str | None, parameters: Parameters, several: bool = False, lasting: Lasting = counted_ticks
+    ) -> str:
         """The words for one query, or for several on one card.
 
         >>> Card("figure", "Sum of {column} so far", events="Events so far").shown("minutes", {})
@@ -136,6 +148,8 @@ class Card:
             return self.events
         order = self.order(parameters)
         given = {**parameters, "column": column} | ({} if order is None else {str(self.order_by): f"{order:g}"})
+        if self.period is not None:
+            given[self.period] = lasting(parameters[self.period])
         return words.format_map(given)
 
     def order(self, parameters: Parameters) -> float | None:

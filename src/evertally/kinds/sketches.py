@@ -66,7 +66,11 @@ KINDS = (
         also=("heavy-prefixes",),
         options=HeavyPrefixesQuery,
         result=Result(labels="found"),
-        card=Card("ranking", "What occurs often in {column}, from {threshold} on with noise", by_value=True),
+        card=Card(
+            "ranking",
+            "What occurs often in {column}, from {threshold} on with noise",
+            nested=lambda parameters: parameters.get("show") == "prefixes",
+        ),
         change_proof="users-and-domains 5.2",
     ),
 )

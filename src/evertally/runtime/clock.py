@@ -176,16 +176,17 @@ class Clock:
         return moment if self.integer else written(moment)
 
     def lasting(self, ticks: int) -> str:
-        """So many ticks in words that follow "last": days rather than weeks, as people count them for this.
+        """So many ticks in words: days rather than weeks, as people say it of windows.
 
         >>> hours = Clock.declared(column="time", start="2013-01-01", tick="1h")
         >>> hours.lasting(24), hours.lasting(7 * 24), hours.lasting(5)
-        ('day', '7 days', '5 hours')
+        ('1 day', '7 days', '5 hours')
         """
         if self.integer:
-            return "tick" if ticks == 1 else f"{ticks} ticks"
+            return f"{ticks} tick{'' if ticks == 1 else 's'}"
         days, rest = divmod(ticks * self.length, _DAY)
-        return duration(ticks * self.length) if rest or days == 1 else f"{days} days"
+        words = f"{days} days" if days > 1 and not rest else duration(ticks * self.length)
+        return words if words[0].isdigit() else f"1 {words}"
 
     def ticks_in(self, option: str, length: object) -> int:
         """A length in ticks: a number of them, or a length of time that is a whole number of ticks.

@@ -98,9 +98,10 @@ def next_release(spec: StreamSpec, published: int) -> dt.datetime | None:
 def _card(query: QuerySpec, clock: Clock) -> answers.CardInStream:
     card, result = query.record.card, query.record.result
     given = query.parameters
+    ticks = None if card.period is None else given[card.period]
     return answers.CardInStream(
         view=card.view_of(given),
-        words=card.shown(query.column, given),
+        words=card.shown(query.column, given, lasting=clock.lasting),
         together=card.shown(query.column, given, several=True) if card.together else None,
         order=card.order(given),
         values="labels" if result.value == "label" else "numbers",
@@ -109,8 +110,8 @@ def _card(query: QuerySpec, clock: Clock) -> answers.CardInStream:
         names=None if card.names is None else card.names(given, clock.lasting),
         scale="log" if card.logarithmic is not None and card.logarithmic(given) else "linear",
         apart=card.apart,
-        by_value=card.by_value,
-        period=None if card.period is None else given[card.period],
+        nested=card.nested is not None and card.nested(given),
+        period=None if ticks is None else answers.CardPeriod(ticks=ticks, words=clock.lasting(ticks)),
     )
 
 

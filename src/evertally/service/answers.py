@@ -57,6 +57,11 @@ class Budget(Amounts):
     ticks_left: int | None = Field(description="None on a stream without a horizon.")
 
 
+class CardPeriod(Answer):
+    ticks: int
+    words: str
+
+
 class CardInStream(Answer):
     """How a page shows a query."""
 
@@ -72,8 +77,8 @@ class CardInStream(Answer):
     names: list[str] | None = Field(description="What readers call the categories, in the order of `labels`.")
     scale: Literal["linear", "log"] = Field(description="The axis of the values.")
     apart: bool = Field(description="Whether the numbers have different units, and need an axis each.")
-    by_value: bool = Field(description="Whether rows are ranked by their numbers, not in their released order.")
-    period: int | None = Field(description="How many ticks lie between two ages of a cohort.")
+    nested: bool = Field(description="Whether the categories are prefixes.")
+    period: CardPeriod | None = Field(description="The blocks of ticks that users are counted in.")
 
 
 class PlannedNoise(Answer):

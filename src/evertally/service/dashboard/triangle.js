@@ -2,7 +2,7 @@
 
 import { entries } from "./curves.js";
 import { element, setText } from "./dom.js";
-import { beginning, duration, estimate, instant, isBounded, number } from "./format.js";
+import { beginning, estimate, instant, isBounded, number } from "./format.js";
 
 const CELL = /^cohort (\d+), age (\d+)$/;
 const NOTE =
@@ -15,13 +15,13 @@ export class Triangle {
   constructor(query, clock) {
     this.query = query.name;
     this.clock = clock;
-    this.period = query.card.period;
+    this.period = query.card.period.ticks;
     this.rows = new Map();
     this.ages = 0;
     this.head = element("tr", {}, element("th", { scope: "col" }, "First active"));
     this.body = element("tbody");
-    this.empty = element("p", { class: "quiet" }, `The first cohort is complete after ${this.lasting()}.`);
-    const caption = `Users by cohort and age, in steps of ${this.lasting()}`;
+    this.empty = element("p", { class: "quiet" }, `The first cohort is complete after ${query.card.period.words}.`);
+    const caption = `A row for those who came first in one period of ${query.card.period.words}, a column for each period later`;
     this.table = element(
       "table",
       { hidden: true },
@@ -37,11 +37,6 @@ export class Triangle {
       this.empty,
       element("p", { class: "quiet note" }, NOTE),
     );
-  }
-
-  lasting() {
-    const { tick_seconds: seconds } = this.clock;
-    return seconds === null ? `${number(this.period)} ticks` : duration(this.period * seconds);
   }
 
   draw(points, latest) {
