@@ -70,7 +70,7 @@ export class Lines {
       padding: [10, 12, 0, 0],
       scales: {
         x: { time: this.timed, range: (plot, low, high) => widened(low, high) },
-        ...(this.log ? { y: { distr: LOGARITHMIC } } : {}),
+        ...(this.log ? { y: { distr: LOGARITHMIC, range: (plot, low, high) => stretched(low, high) } } : {}),
       },
       axes: [
         {
@@ -80,7 +80,7 @@ export class Lines {
           space: 70,
           ...(this.timed ? { values: timeMarks } : { values: marks }),
         },
-        { ...axis, size: 56, space: 34, values: marks },
+        { ...axis, size: 56, space: 34, values: marks, ...(this.log ? { splits: steps, filter: all } : {}) },
       ],
       series: [{}, ...this.curves.flatMap((curve) => seriesOf(curve))],
       bands: this.curves.map((curve, i) => ({
@@ -153,6 +153,18 @@ function seriesOf({ slot, dash = 0 }) {
 }
 
 const widened = (low, high) => (low === null ? [0, 1] : low === high ? [low - 1, high + 1] : [low, high]);
+const stretched = (low, high) => (low === null ? [1, 10] : [low / 1.1, high * 1.1]);
+const all = (plot, values) => values;
+
+/** Marks of a logarithmic axis: 1, 2, 5, 10, ...; over many decades their powers of ten alone. */
+function steps(plot, axis, low, high) {
+  const first = Math.floor(Math.log10(low));
+  const last = Math.ceil(Math.log10(high));
+  const decades = Array.from({ length: last - first + 1 }, (_, i) => Number(`1e${first + i}`));
+  const made = decades.flatMap((ten) => (last - first > 3 ? [ten] : [ten, 2 * ten, 5 * ten]));
+  return made.filter((value) => value >= low && value <= high);
+}
+
 const marks = (plot, values) => values.map((value) => (value === null ? "" : short(value)));
 
 /** Clock times within a day, dates beyond; the year where it matters. */
