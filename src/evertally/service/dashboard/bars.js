@@ -17,7 +17,8 @@ export class Bars {
     this.picks = new Picks();
     this.byValue = false;
     this.lines = new Lines(chart, 260);
-    this.list = element("ul", { class: query.card.names ? "bars worded" : "bars", "aria-label": `${query.name} by label` });
+    const list = { class: query.card.names ? "bars worded" : "bars", "aria-label": `${query.name} by label` };
+    this.list = element("ul", list);
     this.shortlist = new Shortlist(() => this.redraw());
     this.order = element(
       "button",

@@ -161,7 +161,7 @@ function steps(plot, axis, low, high) {
   const first = Math.floor(Math.log10(low));
   const last = Math.ceil(Math.log10(high));
   const decades = Array.from({ length: last - first + 1 }, (_, i) => Number(`1e${first + i}`));
-  const made = decades.flatMap((ten) => (last - first > 3 ? [ten] : [ten, 2 * ten, 5 * ten]));
+  const made = decades.flatMap((ten) => (high / low > 1000 ? [ten] : [ten, 2 * ten, 5 * ten]));
   return made.filter((value) => value >= low && value <= high);
 }
 

@@ -19,7 +19,10 @@ export class Shortlist {
     this.element = element("div", { class: "shortlist", hidden: true }, this.input, this.note);
   }
 
-  /** The rows ({label, value, ...; `shown` where readers call it otherwise}) that are shown, in the order in which they came; `kept` ones stay without a filter. */
+  /**
+   * The rows ({label, value, ...; `shown` where readers call it otherwise}) to be shown, in the order in which they
+   * came; `kept` ones stay without a filter.
+   */
   pick(rows, kept = () => false) {
     const many = rows.length > LIMIT;
     this.element.hidden = !many;

@@ -21,7 +21,7 @@ export class Triangle {
     this.head = element("tr", {}, element("th", { scope: "col" }, "First active"));
     this.body = element("tbody");
     this.empty = element("p", { class: "quiet" }, `The first cohort is complete after ${query.card.period.words}.`);
-    const caption = `A row for those who came first in one period of ${query.card.period.words}, a column for each period later`;
+    const caption = `A row for each period of ${query.card.period.words} in which users came first, a column for each later`;
     this.table = element(
       "table",
       { hidden: true },
