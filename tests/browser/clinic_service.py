@@ -25,7 +25,7 @@ HEAD = """\
 [stream]
 name = "clinic-visits"
 horizon = {horizon}
-max_events_per_tick = 2000
+{stream}
 
 [guarantee]
 epsilon = 20.0
@@ -47,6 +47,7 @@ requests_per_second = 1000
 """
 
 HOURLY = 'column = "time"\nstart = 2026-01-01T00:00:00Z\ntick = "1h"\nclose = "request"'
+DAILY = HOURLY.replace("1h", "1d")
 ON_THE_WALL = 'start = "first serve"\ntick = "6s"'
 NUMBERED = 'column = "time"\nstart = 1000\ntick = 10\nclose = "request"'
 
@@ -121,6 +122,53 @@ ALL_KINDS += [
         "width": 256,
         "threshold": 1000,
     },
+    {"name": "all-minutes", "kind": "running_sum", "column": "minutes", "upper": 120},
+    {"name": "spread", "kind": "running_variance", "column": "minutes", "lower": 0, "upper": 120},
+    {"name": "adapted", "kind": "adaptive_sum", "column": "minutes", "upper": 512, "pilot": 2},
+    {
+        "name": "tiles",
+        "kind": "dashboard",
+        "column": "ward",
+        "types": WARDS,
+        "metrics": {"all-wards": "all", "sides": ["south", "west"]},
+    },
+    {
+        "name": "table",
+        "kind": "group_by",
+        "columns": {"ward": WARDS, "drink": ["tea"]},
+        "tables": [["ward"], ["drink"]],
+    },
+    {"name": "inside-again", "kind": "present_items", "action": "comes", "id": "room", "protects": "event"},
+]
+
+# Statistics of people, who are protected as such, day by day.
+PEOPLE: list[dict[str, Any]] = [
+    {"name": "people", "kind": "distinct_users"},
+    {"name": "people-by-ward", "kind": "distinct_users", **_WARD},
+    {"name": "found", "kind": "unknown_distinct_users", "column": "drink", "max_categories": 2},
+    {"name": "active", "kind": "active_users", "windows": ["1d", "7d", "28d"]},
+    {"name": "active-by-ward", "kind": "active_users", **_WARD, "windows": ["1d", "7d"]},
+    {"name": "weekly", "kind": "period_users", "period": "7d"},
+    {"name": "retention", "kind": "retention", "period": "7d", "ages": 4},
+    {"name": "then-west", "kind": "joined_events", "column": "ward", "after": ["north"], "then": ["west", WARDS[3]]},
+    {
+        "name": "prefixes",
+        "kind": "heavy_prefixes",
+        "column": "drink",
+        "symbols": 12,
+        "width": 256,
+        "threshold": 80,
+        "max_labels_per_user": 1,
+        "show": "prefixes",
+    },
+    {
+        "name": "watched",
+        "kind": "count_sketch",
+        "column": "drink",
+        "watch": ["tea", WARDS[3]],
+        "width": 256,
+        "max_labels_per_user": 1,
+    },
 ]
 
 
@@ -140,8 +188,9 @@ class Clinic:
         horizon: int = 500,
         public: bool = False,
         clock: str = HOURLY,
+        stream: str = "max_events_per_tick = 2000",
     ) -> None:
-        lines = [HEAD.format(horizon=horizon, public=str(public).lower(), clock=clock)]
+        lines = [HEAD.format(horizon=horizon, public=str(public).lower(), clock=clock, stream=stream)]
         for query in queries:
             lines += ["[[query]]", *(f"{name} = {_toml(value)}" for name, value in query.items()), ""]
         self.spec_file = folder / "clinic.toml"
@@ -149,6 +198,7 @@ class Clinic:
         tokens = TokenFile(folder / "clinic.tokens")
         self.read_token, self._admin_token = tokens.add("reader", "read"), tokens.add("keeper", "admin")
         self._clock = clock
+        self._length = dt.timedelta(days=1) if clock == DAILY else dt.timedelta(hours=1)
         self.tick = 0
         self._port = 0
         self.start()
@@ -190,7 +240,7 @@ class Clinic:
 
     def _end(self) -> str | int:
         """When the last tick ended."""
-        return 1000 + 10 * self.tick if self._clock == NUMBERED else (START + dt.timedelta(hours=self.tick)).isoformat()
+        return 1000 + 10 * self.tick if self._clock == NUMBERED else (START + self.tick * self._length).isoformat()
 
     def get(self, path: str) -> httpx.Response:
         return self._client.get(path)

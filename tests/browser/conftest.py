@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from opened_page import Open, Opened
     from playwright.sync_api import Browser
 
+DRUNK = ["tea", "<img src=x>"]
 _HERE = Path(__file__).resolve().parent
 _FLAGS = [
     "--no-sandbox",
@@ -91,6 +92,23 @@ def gallery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clinic]:
         come = tick % 8 < 5
         others = [(5 + tick % 7, visit(ward, "coffee", room=room, comes=come)) for room, ward in enumerate(WARDS)]
         clinic.release((copies, visit(leading, "tea", room=tick, minutes=20 + tick)), *others)
+    yield clinic
+    clinic.stop()
+
+
+@pytest.fixture(scope="session")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clinic]:
+    """Statistics of users, three weeks and a day old. 200 came in the first week, 100 in the second, none after."""
+    from clinic_service import DAILY, PEOPLE, WARDS, Clinic
+
+    stream = 'unit = "user"\nuser_column = "who"'
+    clinic = Clinic(tmp_path_factory.mktemp("people"), PEOPLE, horizon=64, clock=DAILY, stream=stream)
+    for day in range(22):
+        # Each week fewer of them come, and only on some of its days.
+        here = range(60 * (day // 7), 200 if day < 7 else 300, 1 + day % 7)
+        clinic.release(
+            *((1, {"who": n, "ward": WARDS[n % 4] if day % 2 == 0 else "north", "drink": DRUNK[n % 2]}) for n in here)
+        )
     yield clinic
     clinic.stop()
 

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from evertally.encode.labels import canonical
 from evertally.kinds.fields import Label, Labels, OptionError, Ticks, Whole, says
-from evertally.kinds.kind import Arguments, Card, Kind, Result, named
+from evertally.kinds.kind import Arguments, Card, Kind, Lasting, Result, named
 from evertally.kinds.proofs import NOISE_PROCESSES, Proof
 from evertally.kinds.query_table import Query
 from evertally.kinds.reads import NAMES, Parameters
@@ -49,6 +49,14 @@ def _categories(parameters: Parameters) -> list[str]:
     return [f"{canonical(label)}, {window}" for window in windows for label in named(parameters)]
 
 
+def _names(parameters: Parameters, lasting: Lasting) -> list[str]:
+    """The categories in words: "last day", or "north, last 7 days"."""
+    lasts = [f"last {lasting(window).removeprefix('1 ')}" for window in parameters["windows"]]
+    if "categories" not in parameters:
+        return lasts
+    return [f"{canonical(label)}, {last}" for last in lasts for label in named(parameters)]
+
+
 _PATHS = "users-and-domains 1.4, 1.5 and 2.3"
 
 KINDS = (
@@ -58,7 +66,13 @@ KINDS = (
         options=ActiveQuery,
         reads=NAMES,
         result=Result(categories=_categories),
-        card=Card("bars", "Active users by {column}, in the last ticks", events="Active users in the last ticks"),
+        card=Card(
+            "figure",
+            "Active users by {column}: different ones, in the time that just ended",
+            events="Active users: different ones, in the time that just ended",
+            by_label="bars",
+            names=_names,
+        ),
         proofs={"path": Proof(_PATHS), "fresh": Proof(_PATHS)} | NOISE_PROCESSES,
         change_proof="users-and-domains 2.3",
         arguments=_arguments,

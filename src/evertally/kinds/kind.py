@@ -19,6 +19,8 @@ from evertally.kinds.reads import Column, Parameters, Reads, Records, columns_re
 from evertally.statistics.own_engines import proof_elsewhere
 
 Arguments = dict[str, Any]
+View = Literal["figure", "bars", "ranking", "cuts", "triangle"]
+Lasting = Callable[[int], str]  # so many ticks, in the words of a clock
 
 _FOUND = 1000  # rows for sizes, where labels are found: how many there will be is not public
 
@@ -87,6 +89,15 @@ class Result:
         return self.numbers(parameters) or _FOUND
 
 
+def counted_ticks(ticks: int) -> str:
+    """So many ticks, where there is no clock that has other words.
+
+    >>> counted_ticks(1), counted_ticks(7)
+    ('1 tick', '7 ticks')
+    """
+    return f"{ticks} tick{'' if ticks == 1 else 's'}"
+
+
 @dataclass(frozen=True)
 class Card:
     """A kind on the page: its view, and what it releases in plain words.
@@ -96,9 +107,13 @@ class Card:
     `places`: the categories are ranks, and are shown as places. `vertices`: those of the graph whose pairs, in the
     order of (0, 1), (0, 2), ..., the categories are. `weighed`: the words where ticks have weights; how they are
     weighed is added. `by_label`: the view of a query with declared categories, where they may be left out.
+    `names`: what readers call the public categories, in their order. `logarithmic`: whether the values are read on a
+    scale of factors. `apart`: the numbers have different units, and each gets an axis of its own. `nested`: whether the
+    categories are prefixes, which are shown under what they begin with. `period`: the option that says how many ticks a
+    period has.
     """
 
-    view: Literal["figure", "bars", "ranking", "cuts"]
+    view: View
     words: str
     events: str = ""
     together: str = ""
@@ -107,12 +122,19 @@ class Card:
     vertices: Callable[[Parameters], list[str]] | None = None
     weighed: str = ""
     by_label: Literal["bars"] | None = None
+    names: Callable[[Parameters, Lasting], list[str]] | None = None
+    logarithmic: Callable[[Parameters], bool] | None = None
+    apart: bool = False
+    nested: Callable[[Parameters], bool] | None = None
+    period: str | None = None
 
-    def view_of(self, parameters: Parameters) -> Literal["figure", "bars", "ranking", "cuts"]:
+    def view_of(self, parameters: Parameters) -> View:
         """The view of one query."""
         return self.by_label if self.by_label is not None and "categories" in parameters else self.view
 
-    def shown(self, column: str | None, parameters: Parameters, several: bool = False) -> str:
+    def shown(
+        self, column: str | None, parameters: Parameters, several: bool = False, lasting: Lasting = counted_ticks
+    ) -> str:
         """The words for one query, or for several on one card.
 
         >>> Card("figure", "Sum of {column} so far", events="Events so far").shown("minutes", {})
@@ -126,6 +148,8 @@ class Card:
             return self.events
         order = self.order(parameters)
         given = {**parameters, "column": column} | ({} if order is None else {str(self.order_by): f"{order:g}"})
+        if self.period is not None:
+            given[self.period] = lasting(parameters[self.period])
         return words.format_map(given)
 
     def order(self, parameters: Parameters) -> float | None:

@@ -81,7 +81,11 @@ KINDS = (
         statistic=Retention,
         options=RetentionQuery,
         result=Result(labels="growing"),
-        card=Card("bars", "Users of each cohort who are active again, by age in periods of {period} ticks"),
+        card=Card(
+            "triangle",
+            "Users of each cohort who are active again, by age in periods of {period}",
+            period="period",
+        ),
         arguments=_by_cell,
         **_users,
     ),
@@ -89,7 +93,7 @@ KINDS = (
         statistic=PeriodUsers,
         options=PeriodUsersQuery,
         result=Result(),
-        card=Card("figure", "Users active in a period of {period} ticks"),
+        card=Card("figure", "Users active in the last period of {period} that is over", period="period"),
         **_users,
     ),
     Kind(

@@ -58,7 +58,7 @@ KINDS = (
         also=("sketch",),
         options=CountSketchQuery,
         result=Result(categories=watched),
-        card=Card("bars", "Some labels of {column}, by how often they occurred"),
+        card=Card("bars", "Watched labels of {column}: estimates of how often they occurred"),
         change_proof="users-and-domains 5.1",
     ),
     _sketched(
@@ -66,7 +66,11 @@ KINDS = (
         also=("heavy-prefixes",),
         options=HeavyPrefixesQuery,
         result=Result(labels="found"),
-        card=Card("ranking", "What occurs often in {column}, from {threshold} on with noise"),
+        card=Card(
+            "ranking",
+            "What occurs often in {column}, from {threshold} on with noise",
+            nested=lambda parameters: parameters.get("show") == "prefixes",
+        ),
         change_proof="users-and-domains 5.2",
     ),
 )

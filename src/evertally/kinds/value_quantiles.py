@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from itertools import pairwise
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from evertally.errors import ConfigurationError
 from evertally.kinds.fields import OptionError, Text, Ticks, Whole, says
-from evertally.kinds.kind import Card, Kind, Result
+from evertally.kinds.kind import Card, Kind, Lasting, Result
 from evertally.kinds.proofs import NOISE_PROCESSES, REPLACED_AND_APART
 from evertally.kinds.query_table import APART_IN_TICKS, Apart, Query
 from evertally.kinds.reads import AMOUNTS, Parameters
@@ -61,6 +63,22 @@ def _shares(parameters: Parameters) -> list[str]:
     return [shown_share(share) for share in parameters.get("q") or SHARES]
 
 
+def _percentiles(parameters: Parameters, lasting: Lasting) -> list[str]:
+    """p50 for 0.5, exactly: a share is what its shortest spelling says."""
+    return [f"p{(100 * Decimal(share)).normalize():f}" for share in _shares(parameters)]
+
+
+def _by_factors(parameters: Parameters) -> bool:
+    """Whether edges were declared by a ratio, or are as good as: all of one ratio, to 1 %, but for a shorter last."""
+    edges = parameters.get("edges")
+    if edges is None or isinstance(edges, dict):
+        return edges is not None
+    if len(edges) < 4 or edges[0] <= 0:
+        return False
+    ratios = [b / a for a, b in pairwise(edges)]
+    return all(abs(ratio / ratios[0] - 1) < 0.01 for ratio in ratios[:-1])
+
+
 def _bins(parameters: Parameters) -> list[str]:
     return Cells(read_edges(parameters["edges"]), parameters.get("outside") or "ends").labels()
 
@@ -72,7 +90,7 @@ KINDS = (
         options=ValueQuantileQuery,
         reads=AMOUNTS,
         result=Result(value="real", categories=_shares),
-        card=Card("bars", "Quantiles of {column} so far"),
+        card=Card("figure", "Percentiles of {column} so far", names=_percentiles, logarithmic=_by_factors),
         proofs=NOISE_PROCESSES,
         change_proof=_PROOF,
         user_proof=REPLACED_AND_APART,

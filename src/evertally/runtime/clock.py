@@ -28,6 +28,7 @@ Close = Literal["wall", "request"]
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+_DAY = 86_400_000_000  # in microseconds
 _LENGTH = re.compile(r"([1-9]\d{0,8})([smhdw])")
 _TIME = re.compile(
     r"([1-9]\d{3})-(\d\d)-(\d\d)"
@@ -173,6 +174,19 @@ class Clock:
         """When a tick is over: the moment as of which its release counts."""
         moment = self.start + tick * self.length
         return moment if self.integer else written(moment)
+
+    def lasting(self, ticks: int) -> str:
+        """So many ticks in words: days rather than weeks, as people say it of windows.
+
+        >>> hours = Clock.declared(column="time", start="2013-01-01", tick="1h")
+        >>> hours.lasting(24), hours.lasting(7 * 24), hours.lasting(5)
+        ('1 day', '7 days', '5 hours')
+        """
+        if self.integer:
+            return f"{ticks} tick{'' if ticks == 1 else 's'}"
+        days, rest = divmod(ticks * self.length, _DAY)
+        words = f"{days} days" if days > 1 and not rest else duration(ticks * self.length)
+        return words if words[0].isdigit() else f"1 {words}"
 
     def ticks_in(self, option: str, length: object) -> int:
         """A length in ticks: a number of them, or a length of time that is a whole number of ticks.

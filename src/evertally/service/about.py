@@ -44,7 +44,7 @@ class About:
                     labels=query.categories,
                     share=str(query.share),
                     ours=query.ours,
-                    card=_card(query),
+                    card=_card(query, spec.clock),
                 )
                 for query, planned in self._planned
             ],
@@ -95,16 +95,23 @@ def next_release(spec: StreamSpec, published: int) -> dt.datetime | None:
     return end + dt.timedelta(seconds=spec.serve.publish_after)
 
 
-def _card(query: QuerySpec) -> answers.CardInStream:
+def _card(query: QuerySpec, clock: Clock) -> answers.CardInStream:
     card, result = query.record.card, query.record.result
+    given = query.parameters
+    ticks = None if card.period is None else given[card.period]
     return answers.CardInStream(
-        view=card.view_of(query.parameters),
-        words=card.shown(query.column, query.parameters),
-        together=card.shown(query.column, query.parameters, several=True) if card.together else None,
-        order=card.order(query.parameters),
+        view=card.view_of(given),
+        words=card.shown(query.column, given, lasting=clock.lasting),
+        together=card.shown(query.column, given, several=True) if card.together else None,
+        order=card.order(given),
         values="labels" if result.value == "label" else "numbers",
         places=card.places,
-        vertices=None if card.vertices is None else card.vertices(query.parameters),
+        vertices=None if card.vertices is None else card.vertices(given),
+        names=None if card.names is None else card.names(given, clock.lasting),
+        scale="log" if card.logarithmic is not None and card.logarithmic(given) else "linear",
+        apart=card.apart,
+        nested=card.nested is not None and card.nested(given),
+        period=None if ticks is None else answers.CardPeriod(ticks=ticks, words=clock.lasting(ticks)),
     )
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from evertally.kinds.kind import View
 from evertally.runtime.certificate import finite
 
 Finite = Annotated[float | None, BeforeValidator(finite)]
@@ -56,10 +57,15 @@ class Budget(Amounts):
     ticks_left: int | None = Field(description="None on a stream without a horizon.")
 
 
+class CardPeriod(Answer):
+    ticks: int
+    words: str
+
+
 class CardInStream(Answer):
     """How a page shows a query."""
 
-    view: Literal["figure", "bars", "ranking", "cuts"]
+    view: View
     words: str = Field(description="What is released, in plain language.")
     together: str | None = Field(description="The words for several queries of one column that share a card.")
     order: float | None = Field(description="The place of a query among those that it shares a card with.")
@@ -68,6 +74,11 @@ class CardInStream(Answer):
     vertices: list[str] | None = Field(
         description="The vertices whose pairs (0, 1), (0, 2), ... the categories are, of a graph."
     )
+    names: list[str] | None = Field(description="What readers call the categories, in the order of `labels`.")
+    scale: Literal["linear", "log"] = Field(description="The axis of the values.")
+    apart: bool = Field(description="Whether the numbers have different units, and need an axis each.")
+    nested: bool = Field(description="Whether the categories are prefixes.")
+    period: CardPeriod | None = Field(description="The blocks of ticks that users are counted in.")
 
 
 class PlannedNoise(Answer):
@@ -95,7 +106,7 @@ class QueryInStream(PlannedNoise):
 class PublicStream(Answer):
     name: str
     guarantee: Shown
-    unit: Literal["event", "item", "node", "user"]
+    unit: Literal["event", "item", "node", "user", "user-period"]
     neighbours: str
     horizon: int | None
     beta: float

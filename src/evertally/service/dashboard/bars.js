@@ -5,17 +5,20 @@ import { element, setText } from "./dom.js";
 import { reorder } from "./flip.js";
 import { estimate, isBounded, label as safe } from "./format.js";
 import { Lines } from "./lines.js";
+import { namesOf } from "./names.js";
 import { Picks } from "./picks.js";
 import { Shortlist } from "./shortlist.js";
 
 export class Bars {
   constructor(query, chart) {
     this.query = query.name;
+    this.nameOf = namesOf(query);
     this.rows = new Map();
     this.picks = new Picks();
     this.byValue = false;
     this.lines = new Lines(chart, 260);
-    this.list = element("ul", { class: "bars", "aria-label": `${query.name} by label` });
+    const list = { class: query.card.names ? "bars worded" : "bars", "aria-label": `${query.name} by label` };
+    this.list = element("ul", list);
     this.shortlist = new Shortlist(() => this.redraw());
     this.order = element(
       "button",
@@ -47,7 +50,7 @@ export class Bars {
 
   draw(points, latest) {
     Object.assign(this, { points, latest });
-    const all = entries(latest.queries[this.query]);
+    const all = this.entries(latest);
     const ranked = [...all].sort((a, b) => b.value - a.value);
     if (points.length && !this.picks.slots.size) this.picks.follow(ranked.map((entry) => entry.label));
     const shown = this.shortlist.pick(this.byValue ? ranked : all);
@@ -59,15 +62,19 @@ export class Bars {
     this.order.hidden = all.length < 2;
     const curves = this.picks
       .labels()
-      .map((one) => ({ name: one, slot: this.picks.slot(one), ...curve(points, this.query, one) }));
+      .map((one) => ({ name: this.nameOf(one), slot: this.picks.slot(one), ...curve(points, this.query, one) }));
     this.lines.draw(points, curves);
+  }
+
+  entries(latest) {
+    return entries(latest.queries[this.query]).map((entry) => ({ ...entry, shown: this.nameOf(entry.label) }));
   }
 
   row(entry, scale) {
     if (!this.rows.has(entry.label))
       this.rows.set(
         entry.label,
-        makeRow(entry.label, () => this.toggle(entry.label)),
+        makeRow(entry.shown, () => this.toggle(entry.label)),
       );
     const row = this.rows.get(entry.label);
     const { value, error } = estimate(entry.value, entry.lower, entry.upper);
@@ -94,9 +101,9 @@ export class Bars {
   }
 
   tell(latest) {
-    const best = [...entries(latest.queries[this.query])].sort((a, b) => b.value - a.value).slice(0, 3);
+    const best = this.entries(latest).sort((a, b) => b.value - a.value).slice(0, 3);
     return best
-      .map((entry) => `${safe(entry.label)} ${estimate(entry.value, entry.lower, entry.upper).value}`)
+      .map((entry) => `${safe(entry.shown)} ${estimate(entry.value, entry.lower, entry.upper).value}`)
       .join("; ");
   }
 }

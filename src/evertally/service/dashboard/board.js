@@ -34,6 +34,7 @@ export class Board {
   }
 
   async load(card, turn = this.turn) {
+    if (card.view.needsNoHistory) return;
     card.loading = true;
     try {
       const { releases } = await getJson(releasesPath(card.names, { ...this.bounds(), points: this.pointsOf(card) }));
@@ -71,7 +72,7 @@ export class Board {
   }
 
   extend(card, release) {
-    if ((card.points.at(-1)?.tick ?? 0) >= release.tick) return;
+    if (card.view.needsNoHistory || (card.points.at(-1)?.tick ?? 0) >= release.tick) return;
     card.points.push(pointOf(release, card.names));
     const first = this.bounds().first;
     while (card.points[0].tick < first) card.points.shift();

@@ -7,6 +7,7 @@ import { Figure } from "./figure.js";
 import { fraction, label as safe, number, percent, rough } from "./format.js";
 import { downloads } from "./links.js";
 import { Table } from "./table.js";
+import { Triangle } from "./triangle.js";
 
 /** The groups of queries that are drawn together, in the order of the stream. */
 export function groups(queries) {
@@ -24,7 +25,7 @@ export function groups(queries) {
 export function makeCard(group, chart, stream) {
   const [query] = group;
   const { words, together } = query.card;
-  const view = viewOf(group, chart);
+  const view = viewOf(group, chart, stream);
   const heading = element("h3", {}, element("bdi", {}, group.map((one) => one.name).join(", ")));
   const empty = element("p", { class: "quiet empty" }, "Nothing has been released yet.");
   const card = element(
@@ -38,15 +39,16 @@ export function makeCard(group, chart, stream) {
   return { element: card, empty, view, names: group.map((one) => one.name), group, points: [] };
 }
 
-function viewOf(group, chart) {
+function viewOf(group, chart, stream) {
   const [query] = group;
   if (query.card.view === "bars") return new Bars(query, chart);
   if (query.card.view === "cuts") return new Cuts(query, chart);
+  if (query.card.view === "triangle") return new Triangle(query, stream.clock);
   if (query.card.view === "ranking") return new Table(query, chart);
   const rising = [...group].sort((a, b) => a.card.order - b.card.order);
   const nameOf = ({ name, card }) => (group.length > 1 ? `${name} (${card.order})` : null);
   const parts = rising.map((one) => ({ query: one.name, name: nameOf(one) }));
-  return new Figure(parts, chart);
+  return new Figure(parts, chart, query);
 }
 
 function about(group, stream) {
@@ -66,7 +68,7 @@ function about(group, stream) {
           `Error of all releases, with probability ${percent(1 - stream.beta)}`,
           query.error_bound === null ? noBound(query) : `at most ${rough(query.error_bound)}`,
         ],
-        ["Labels", query.card.view === "bars" ? number(query.labels.length) : null],
+        ["Labels", query.card.view === "bars" && query.labels ? number(query.labels.length) : null],
         ["Vertices", query.card.vertices ? number(query.card.vertices.length) : null],
       ]
         .filter(([, value]) => value !== null && value !== undefined)

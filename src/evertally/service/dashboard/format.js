@@ -54,6 +54,12 @@ export function moment(time) {
   return `${time.slice(0, 10)} ${time.slice(11, 19)} UTC`;
 }
 
+/** A day, or a moment of it where that is not midnight: what begins there is named by it. */
+export function beginning(seconds) {
+  const [day, clock] = new Date(seconds * 1000).toISOString().split("T");
+  return clock.startsWith("00:00:00") ? day : `${day} ${clock.slice(0, 5)}`;
+}
+
 /** A length of time in its two largest units. */
 export function duration(seconds) {
   const units = [

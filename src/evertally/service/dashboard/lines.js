@@ -4,6 +4,12 @@ import { element, setText } from "./dom.js";
 import { estimate, label as safe, moment, number, short } from "./format.js";
 
 const { uPlot } = window;
+const LOGARITHMIC = 3; // uPlot's number for it
+const DASHES = [
+  [],
+  [8, 5],
+  [2, 4],
+];
 const inUtc = (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC");
 
 /** A colour of the palette, as the theme has it now. */
@@ -11,10 +17,12 @@ const colour = (name) => getComputedStyle(document.documentElement).getPropertyV
 
 /** A chart for any number of curves. Dragging calls `zoom(from, to)`, a double click `reset()`. */
 export class Lines {
-  constructor({ zoom, reset, timed }, height = 190) {
+  /** `log`: the axis of the values is one of factors, and all values are above 0. */
+  constructor({ zoom, reset, timed }, height = 190, log = false) {
     this.actions = { zoom, reset };
     this.timed = timed;
     this.height = height;
+    this.log = log;
     this.points = [];
     this.curves = [];
     this.legend = element("ul", { class: "legend" });
@@ -26,7 +34,7 @@ export class Lines {
     document.addEventListener("themechange", () => this.plot?.redraw(false));
   }
 
-  /** `curves`: [{name, slot, value, lower, upper}]; `slot` is the number of its colour. */
+  /** `curves`: [{name, slot, dash, value, lower, upper}]; `slot` is the number of its colour. */
   draw(points, curves) {
     this.points = points;
     const shape = (list) => list.map((curve) => `${curve.slot} ${curve.name}`).join("\n");
@@ -60,7 +68,10 @@ export class Lines {
       tzDate: inUtc,
       legend: { show: false },
       padding: [10, 12, 0, 0],
-      scales: { x: { time: this.timed, range: (plot, low, high) => widened(low, high) } },
+      scales: {
+        x: { time: this.timed, range: (plot, low, high) => widened(low, high) },
+        ...(this.log ? { y: { distr: LOGARITHMIC, range: (plot, low, high) => stretched(low, high) } } : {}),
+      },
       axes: [
         {
           ...axis,
@@ -69,9 +80,9 @@ export class Lines {
           space: 70,
           ...(this.timed ? { values: timeMarks } : { values: marks }),
         },
-        { ...axis, size: 56, space: 34, values: marks },
+        { ...axis, size: 56, space: 34, values: marks, ...(this.log ? { splits: steps, filter: all } : {}) },
       ],
-      series: [{}, ...this.curves.flatMap((curve) => seriesOf(curve.slot))],
+      series: [{}, ...this.curves.flatMap((curve) => seriesOf(curve))],
       bands: this.curves.map((curve, i) => ({
         series: [3 * i + 3, 3 * i + 2],
         fill: () => colour(`--band-${curve.slot}`),
@@ -115,7 +126,9 @@ export class Lines {
     if (!this.points.length) return "Nothing released yet";
     const ticks = `ticks ${number(this.points[0].tick)} to ${number(this.points.at(-1).tick)}`;
     const count = this.curves.length === 1 ? "One line" : `${this.curves.length} lines`;
-    return `${count} with error bands, ${ticks}`;
+    const names = this.curves.filter((curve) => curve.name !== null).map((curve) => safe(curve.name));
+    const named = names.length ? ` (${names.join("; ")})` : "";
+    return `${count}${named} with error bands, ${ticks}${this.log ? ", on a logarithmic scale" : ""}`;
   }
 
   resize() {
@@ -131,13 +144,27 @@ function legendRow({ name, slot }) {
 }
 
 /** The three series of a curve: the line, and the edges that the band is filled between. */
-function seriesOf(slot) {
-  const edge = { stroke: null, width: 0, points: { show: false } };
+function seriesOf({ slot, dash = 0 }) {
+  // A band that is narrow on its scale would be hidden by its line: the edges are drawn too.
+  const edge = { stroke: () => `${colour(`--line-${slot}`)}80`, width: 1, points: { show: false } };
   const few = (plot, i, from, to) => to - from < 2; // one value alone is a point
-  return [{ stroke: () => colour(`--line-${slot}`), width: 2, points: { show: few, size: 6 } }, edge, edge];
+  const line = { stroke: () => colour(`--line-${slot}`), width: 2, dash: DASHES[dash % DASHES.length] };
+  return [{ ...line, points: { show: few, size: 6 } }, edge, edge];
 }
 
 const widened = (low, high) => (low === null ? [0, 1] : low === high ? [low - 1, high + 1] : [low, high]);
+const stretched = (low, high) => (low === null ? [1, 10] : [low / 1.1, high * 1.1]);
+const all = (plot, values) => values;
+
+/** Marks of a logarithmic axis: 1, 2, 5, 10, ...; over many decades their powers of ten alone. */
+function steps(plot, axis, low, high) {
+  const first = Math.floor(Math.log10(low));
+  const last = Math.ceil(Math.log10(high));
+  const decades = Array.from({ length: last - first + 1 }, (_, i) => Number(`1e${first + i}`));
+  const made = decades.flatMap((ten) => (high / low > 1000 ? [ten] : [ten, 2 * ten, 5 * ten]));
+  return made.filter((value) => value >= low && value <= high);
+}
+
 const marks = (plot, values) => values.map((value) => (value === null ? "" : short(value)));
 
 /** Clock times within a day, dates beyond; the year where it matters. */

@@ -19,13 +19,16 @@ export class Shortlist {
     this.element = element("div", { class: "shortlist", hidden: true }, this.input, this.note);
   }
 
-  /** The rows ({label, value, ...}) to be shown, in the order in which they came; `kept` ones stay without a filter. */
+  /**
+   * The rows ({label, value, ...; `shown` where readers call it otherwise}) to be shown, in the order in which they
+   * came; `kept` ones stay without a filter.
+   */
   pick(rows, kept = () => false) {
     const many = rows.length > LIMIT;
     this.element.hidden = !many;
     if (!many) return rows;
     const wanted = this.input.value.trim().toLocaleLowerCase();
-    const found = wanted ? rows.filter((row) => row.label.toLocaleLowerCase().includes(wanted)) : rows;
+    const found = wanted ? rows.filter((row) => (row.shown ?? row.label).toLocaleLowerCase().includes(wanted)) : rows;
     const best = new Set([...found].sort((a, b) => b.value - a.value).slice(0, LIMIT));
     setText(this.note, note(rows.length, found.length, best.size, wanted !== "", this.things));
     return found.filter((row) => best.has(row) || (!wanted && kept(row)));

@@ -25,7 +25,7 @@ export class Table {
     this.over = this.names ? new Strip() : new Lines(chart);
     this.element = element(
       "div",
-      { class: this.names && query.labels === null ? "ranking alone" : "ranking" },
+      { class: classOf(query) },
       element("div", {}, this.shortlist.element, element("table", {}, headOf(query), this.body), this.empty, this.note),
       this.over.element,
     );
@@ -39,7 +39,8 @@ export class Table {
     Object.assign(this, { points, latest });
     const ranked = this.ranked(latest);
     const led = this.names ? leadersOf(points, this.query.name) : [];
-    this.picks.follow([...new Set([...led, ...ranked].map((entry) => entry.label))]);
+    const best = this.query.card.nested ? [...ranked].sort((a, b) => b.value - a.value) : ranked;
+    this.picks.follow([...new Set([...led, ...best].map((entry) => entry.label))]);
     const shown = this.shortlist.pick(ranked);
     const largest = Math.max(1, ...shown.map((entry) => entry.value));
     reorder(
@@ -56,7 +57,9 @@ export class Table {
 
   /** The entries with their rank. A row is known by its label; where ranks carry numbers only, by the rank. */
   ranked(latest) {
-    return entries(latest.queries[this.query.name]).map((entry, i) => {
+    const found = entries(latest.queries[this.query.name]);
+    if (this.query.card.nested) found.sort((a, b) => compare(beginningOf(a.label), beginningOf(b.label)));
+    return found.map((entry, i) => {
       const label = this.names ? String(entry.value) : entry.label;
       return { ...entry, label, value: this.names ? -i : entry.value, rank: i + 1 };
     });
@@ -104,6 +107,15 @@ export class Table {
       .join("; ");
   }
 }
+
+/** Prefixes have no ranks: each holds all that begins with it. */
+function classOf({ card, labels }) {
+  if (card.nested) return "ranking nested";
+  return card.values === "labels" && labels === null ? "ranking alone" : "ranking";
+}
+
+const beginningOf = (prefix) => prefix.replace(/\*$/, "");
+const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 
 function headOf({ card, column }) {
   const label = card.places ? "Place" : (column ?? "Label");
