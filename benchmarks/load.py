@@ -166,6 +166,13 @@ def resident(process: int) -> float:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
+def cpu_seconds(process: int) -> float:
+    """Of a process so far: what a busy machine does not change."""
+    with open(f"/proc/{process}/stat") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def token(spec: Path, role: str) -> str:
     made = [sys.executable, "-m", "evertally.cli", "token", "add", str(spec), "--role", role, "--name", role]
     added = subprocess.run(made, capture_output=True, text=True, check=True)
@@ -203,17 +210,19 @@ def measure(work: Work, senders: int) -> dict[str, float]:
             for worker in workers:
                 worker.start()
             ready.wait()
-            started = time.time()
+            started, used = time.time(), cpu_seconds(server.pid)
             for worker in workers:
                 worker.join()
             lasted = time.time() - started
             time.sleep(2.5)
+            used = cpu_seconds(server.pid) - used
             server.terminate()
             server.communicate(timeout=600)
             watching.join()
         if server.returncode != 0 or any(worker.exitcode != 0 for worker in workers):
             raise RuntimeError("the server or a sender failed")
-        return figures(watch, sent.value, lasted) | on_disk(Path(folder))
+        found = figures(watch, sent.value, lasted)
+        return found | {"CPU seconds of the server per million events": used / sent.value * 1e6} | on_disk(Path(folder))
 
 
 def figures(watch: Watch, events: int, seconds: float) -> dict[str, float]:
