@@ -56,10 +56,7 @@ def at_ratio(T: int, W: int, ratio: float) -> float:
 
 def factor(made: Any) -> float:
     """The largest standard deviation of a number, in 1/sqrt(2 rho)."""
-    if isinstance(made, et.ValueQuantile):
-        worst = made.rank_stddev(made.horizon)
-    else:
-        worst = made.worst_stddev()
+    worst = made.rank_stddev(made.horizon) if isinstance(made, et.ValueQuantile) else made.worst_stddev()
     if worst is None:
         raise TypeError(f"{type(made).__name__} states no standard deviation")
     return float(worst) / UNIT

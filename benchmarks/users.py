@@ -9,8 +9,8 @@ Factors are standard deviations in units of 1/sqrt(2 rho), of the widest number 
 * Group: a counter of single events whose noise is multiplied by how often a user can change what is counted. Anew:
   independent noise for every number, under composition. Both are made by the same library, in the same run.
 * Measured: the mechanism itself under many simulation keys, on a stream of users, minus what it releases without noise;
-  a mean of squares over the ticks of a shorter horizon, in units of the mechanism's own standard deviation, so that 1 is
-  right. "Agrees" is |z| <= 4; group and anew are measured the same way. The exit code says whether all agree.
+  a mean of squares over the ticks of a shorter horizon, in units of the mechanism's own standard deviation, so that 1
+  is right. "Agrees" is |z| <= 4; group and anew are measured the same way. The exit code says whether all agree.
 """
 
 from __future__ import annotations
@@ -83,7 +83,11 @@ class Row:
 
     @property
     def group(self) -> float | None:
-        return None if self.case.group is None else group_factor(1 if self.case.once else self.case.horizon, self.case.group)
+        return (
+            None
+            if self.case.group is None
+            else group_factor(1 if self.case.once else self.case.horizon, self.case.group)
+        )
 
     @property
     def anew(self) -> float | None:
@@ -175,13 +179,27 @@ def columns_measured(made: Any) -> Ratio:
 
 def others_measured(rows: list[Row]) -> list[tuple[str, Ratio]]:
     """Group privacy and noise anew, as far as they are compared with."""
-    groups = sorted({(1 if row.case.once else min(row.case.horizon, 365), row.case.group) for row in rows if row.case.group})
+    groups = sorted(
+        {(1 if row.case.once else min(row.case.horizon, 365), row.case.group) for row in rows if row.case.group}
+    )
     fresh = sorted({row.case.anew for row in rows if row.case.anew})
     found = [(f"group of {k}, T = {T}", columns_measured(counter(T, k))) for T, k in groups]
     return found + [(f"{n:,} numbers anew", columns_measured(counter(1, rho=RHO / n))) for n in fresh]
 
 
-HEAD = ("UD", "what", "its figure", "factor", "formula/UD", "group", "gain", "anew", "gain", "measured/stated", "agrees")
+HEAD = (
+    "UD",
+    "what",
+    "its figure",
+    "factor",
+    "formula/UD",
+    "group",
+    "gain",
+    "anew",
+    "gain",
+    "measured/stated",
+    "agrees",
+)
 
 
 def table(rows: list[Row]) -> Table:
