@@ -26,9 +26,8 @@ class Case:
     """One figure of the specification, and how to make the mechanism that has it.
 
     `by_golden`: the same with the specification's own parameters, where the library looks for better ones. `group`: how
-    often a user can change what is counted. `anew`: the variance of noise that is drawn anew for each number (or for each
-    tick, and added up, if that is less). `played`: a
-    horizon for Monte Carlo, where the whole one takes too long.
+    often a user can change what is counted. `anew`: the variance of noise that is drawn anew for each number (or for
+    each tick, and added up, if that is less). `played`: a horizon for Monte Carlo, where the whole one takes too long.
     """
 
     section: str
@@ -66,11 +65,11 @@ def counted(T: int) -> list[Case]:
     """2.1, 2.2: different users."""
     by = [f"category {i}" for i in range(40)]
     distinct = partial(et.DistinctUsers, mechanism="sqrt")
-    cases = [Case("2.1", "different users", 3.71, distinct, T, None, T, played=256)]
+    cases = [Case("2.1", "different users", 3.71, distinct, T, None, T, played=32)]
     for m, golden in ((4, 7.43), (10, 11.74)):
         what = f"by category, {m} a user"
         make = partial(distinct, by=by, max_categories=m)
-        cases.append(Case("2.2", what, golden, make, T, m, m * T, played=256))
+        cases.append(Case("2.2", what, golden, make, T, m, m * T, played=32))
     return cases
 
 
@@ -85,12 +84,12 @@ def active() -> list[Case]:
     for T, W, ratio, golden in table:
         comings = 2 * math.ceil(T / (W + 1))  # and goings
         make, own = partial(et.ActiveUsers, [W]), partial(at_ratio, T, W, ratio)
-        cases.append(Case("2.3", f"active, T = {T}, W = {W}", golden, make, T, comings, T, min(T, 40), own))
+        cases.append(Case("2.3", f"active, T = {T}, W = {W}", golden, make, T, comings, T, min(T, 32), own))
     three = partial(et.ActiveUsers, [1, 7, 28])
-    cases.append(Case("2.3", "active, T = 365, W = 1, 7, 28", 15.53, three, YEAR, None, 3 * YEAR, played=40))
+    cases.append(Case("2.3", "active, T = 365, W = 1, 7, 28", 15.53, three, YEAR, None, 3 * YEAR, played=32))
     for W, golden in ((7, 1.90), (28, 2.52)):
         make = partial(et.ActiveUsers, [W], unit="user-period", period=1)
-        cases.append(Case("2.3", f"active, one tick of a user, W = {W}", golden, make, YEAR, None, W, played=40))
+        cases.append(Case("2.3", f"active, one tick of a user, W = {W}", golden, make, YEAR, None, W, played=32))
     return cases
 
 
@@ -100,9 +99,9 @@ def periods() -> list[Case]:
     running = partial(et.PeriodUsers, period=24, so_far=True)
     cohorts = partial(et.Retention, period=7, ages=12)
     return [
-        Case("2.4", "users of each day", (math.sqrt(365) + 1) / 2, day, HOURS, 365, 365, played=240, once=True),
-        Case("2.4", "so far today, every hour", 32.45, running, HOURS, None, HOURS, played=120),
-        Case("2.4", "retention, 12 ages", 2.23, cohorts, 364, 12, 12, played=84, once=True),
+        Case("2.4", "users of each day", (math.sqrt(365) + 1) / 2, day, HOURS, 365, 365, played=72, once=True),
+        Case("2.4", "so far today, every hour", 32.45, running, HOURS, None, HOURS, played=48),
+        Case("2.4", "retention, 12 ages", 2.23, cohorts, 364, 12, 12, played=28, once=True),
     ]
 
 
@@ -116,7 +115,7 @@ def present() -> list[Case]:
     cases = []
     for flips, golden in goldens:
         what = f"present items, {'any number of' if flips is None else flips} flips"
-        cases.append(Case("2.5", what, golden, partial(et.PresentItems, max_flips=flips), T, flips, T, played=40))
+        cases.append(Case("2.5", what, golden, partial(et.PresentItems, max_flips=flips), T, flips, T, played=32))
     return cases
 
 
@@ -134,7 +133,7 @@ def separated() -> list[Case]:
             if golden is not None:
                 make = partial(et.Counter, mechanism=process, **rule)
                 what = f"T = {T}, {k} ticks of a user, {b} apart, {process}"
-                cases.append(Case("6", what, golden, make, T, k, k * T, min(T, 365)))
+                cases.append(Case("6", what, golden, make, T, k, k * T, min(T, 48)))
     return cases
 
 
