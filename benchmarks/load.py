@@ -1,13 +1,15 @@
 """The load bars of the live service: ticks of a second, a histogram of 10,000 categories, top-k and three quantiles.
 
     python -m benchmarks.load [--short] [--format arrow|ndjson] [--seconds S] [--senders N] [--rate EVENTS]
+                              [--users N [--events M]]
 
-Without a rate each format is sent twice: as fast as it is taken, and at the bar.
+Without a rate each format is sent twice: as fast as it is taken, and at the bar. With users the stream is another
+(load_users.py): different and active users, revenue with an allowance, percentiles, of so many users.
 
 A real `evertally serve` in a process of its own, senders in others, all on this machine's cores. Bodies are made
 beforehand and sent again under new idempotency keys. Printed: events that were acknowledged a second, how long after
-the end of its tick a release arrived (the fixed delay of publication included, and without it), the memory of the
-server and its slope over the events.
+the end of its tick a release arrived (the fixed delay of publication included, and without it), how long the slowest
+tick took, the memory of the server and its slope over the events, and the size of state and snapshots.
 """
 
 from __future__ import annotations
@@ -18,19 +20,22 @@ import datetime as dt
 import json
 import multiprocessing
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
 import pyarrow as pa
+
+from benchmarks import load_users
 
 CATEGORIES = 10_000
 BARS = {"arrow": 200_000, "ndjson": 50_000}
@@ -69,12 +74,35 @@ def body(events: int, media: str, seed: int) -> bytes:
     return bytes(sink.getvalue())
 
 
-def send(address: str, token: str, media: str, number: int, stop_at: float, sent: Any, rate: float) -> None:
-    """Sends at a rate of events a second; 0: as fast as it is answered."""
-    bodies = [body(EVENTS_A_BATCH[media], media, 100 * number + i) for i in range(8)]
-    connection = HTTPConnection(urlsplit(address).netloc, timeout=60)  # ends with the process
+@dataclass(frozen=True)
+class Work:
+    """What is sent: how long, how much at most (0: no limit), how fast (0: as it is answered), and of how many users
+    (0: the stream of items)."""
+
+    media: str
+    seconds: float
+    events: int
+    rate: float
+    users: int = 0
+
+    def bodies(self, number: int, senders: int) -> list[bytes]:
+        """Enough for everybody to come where there are users; a few otherwise."""
+        size = EVENTS_A_BATCH[self.media]
+        if not self.users:
+            return [body(size, self.media, 100 * number + i) for i in range(8)]
+        needed = max(8, min(self.events or 4 * self.users, 4 * self.users) // (size * senders))
+        return [load_users.body(size, self.media, 10_000 * number + i, self.users) for i in range(needed)]
+
+
+def send(address: str, token: str, number: int, senders: int, work: Work, sent: Any, ready: Any) -> None:
+    """One sender; all begin when all have their bodies."""
+    media, rate = work.media, work.rate / senders
+    bodies = work.bodies(number, senders)
+    connection = HTTPConnection(urlsplit(address).netloc, timeout=600)  # ends with the process
+    ready.wait()
     batch, started = 0, time.time()
-    while time.time() < stop_at:
+    stop_at = started + work.seconds
+    while time.time() < stop_at and not (work.events and sent.value >= work.events):
         if rate:
             time.sleep(max(0.0, started + batch * EVENTS_A_BATCH[media] / rate - time.time()))
         headers = {
@@ -102,8 +130,10 @@ class Watch:
     address: str
     process: int
     sent: Any
+    admin: str
     lags: list[float] = field(default_factory=list)
     memory: list[tuple[int, float]] = field(default_factory=list)  # events sent, MB
+    ticks: list[float] = field(default_factory=list)  # seconds that a tick took to compute and to store
 
     def run(self) -> None:
         with contextlib.closing(HTTPConnection(urlsplit(self.address).netloc, timeout=60)) as connection:
@@ -114,6 +144,16 @@ class Watch:
                         arrived = time.time()
                         self.lags.append(arrived - _seconds(json.loads(line[5:])["time"]))
                         self.memory.append((self.sent.value, resident(self.process)))
+                        self.ticks.append(self._tick_seconds())
+
+    def _tick_seconds(self) -> float:
+        """Of the last tick; 0 once the service ends."""
+        try:
+            with contextlib.closing(HTTPConnection(urlsplit(self.address).netloc, timeout=60)) as connection:
+                connection.request("GET", "/v1/admin/figures", headers={"Authorization": f"Bearer {self.admin}"})
+                return float(json.loads(connection.getresponse().read())["tick_seconds"])
+        except (OSError, HTTPException):
+            return 0.0
 
 
 def _seconds(text: str) -> float:
@@ -126,49 +166,63 @@ def resident(process: int) -> float:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def measure(media: str, seconds: float, senders: int, rate: float) -> dict[str, float]:
+def cpu_seconds(process: int) -> float:
+    """Of a process so far: what a busy machine does not change."""
+    with open(f"/proc/{process}/stat") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def token(spec: Path, role: str) -> str:
+    made = [sys.executable, "-m", "evertally.cli", "token", "add", str(spec), "--role", role, "--name", role]
+    added = subprocess.run(made, capture_output=True, text=True, check=True)
+    return next(word for word in added.stdout.split() if word.startswith("evt_"))
+
+
+def on_disk(folder: Path) -> dict[str, float]:
+    """The store of a service that ended, and the snapshots in it, sealed as they are."""
+    state = sum(path.stat().st_size for path in folder.glob("load.state*")) / 1e6
+    with contextlib.closing(sqlite3.connect(folder / "load.state")) as store:
+        sizes = store.execute("SELECT query, SUM(LENGTH(sealed)) FROM snapshot GROUP BY query").fetchall()
+    each = {f"MB of the snapshot of {query}": size / 1e6 for query, size in sizes}
+    return {"MB of state on disk": state, "MB of all snapshots": sum(each.values())} | each
+
+
+def measure(work: Work, senders: int) -> dict[str, float]:
     """One run; the figures by name."""
     with tempfile.TemporaryDirectory() as folder:
         spec = Path(folder) / "load.toml"
-        spec.write_text(spec_text())
-        added = subprocess.run(
-            [sys.executable, "-m", "evertally.cli", "token", "add", str(spec), "--role", "ingest", "--name", "load"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        token = next(word for word in added.stdout.split() if word.startswith("evt_"))
+        spec.write_text(load_users.spec_text(PUBLISH_AFTER) if work.users else spec_text())
+        ingest, admin = token(spec, "ingest"), token(spec, "admin")
         command = [sys.executable, "-m", "evertally.cli", "serve", str(spec)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
             assert server.stdout is not None
             address = next(word for word in server.stdout.readline().split() if word.startswith("http"))
-            sent = multiprocessing.get_context("spawn").Value("q", 0)
-            watch = Watch(address, server.pid, sent)
+            spawn = multiprocessing.get_context("spawn")
+            sent, ready = spawn.Value("q", 0), spawn.Barrier(senders + 1)
+            watch = Watch(address, server.pid, sent, admin)
             watching = threading.Thread(target=watch.run)
             watching.start()
-            stop_at = time.time() + seconds + 3
             workers = [
-                multiprocessing.get_context("spawn").Process(
-                    target=send, args=(address, token, media, number, stop_at, sent, rate / senders)
-                )
+                spawn.Process(target=send, args=(address, ingest, number, senders, work, sent, ready))
                 for number in range(senders)
             ]
             for worker in workers:
                 worker.start()
-            while sent.value == 0:
-                time.sleep(0.01)
-            started = time.time()
+            ready.wait()
+            started, used = time.time(), cpu_seconds(server.pid)
             for worker in workers:
                 worker.join()
             lasted = time.time() - started
             time.sleep(2.5)
-            state = sum(path.stat().st_size for path in Path(folder).glob("load.state*")) / 1e6
+            used = cpu_seconds(server.pid) - used
             server.terminate()
-            server.communicate(timeout=60)
+            server.communicate(timeout=600)
             watching.join()
         if server.returncode != 0 or any(worker.exitcode != 0 for worker in workers):
             raise RuntimeError("the server or a sender failed")
-    return figures(watch, sent.value, lasted) | {"MB of state on disk": state}
+        found = figures(watch, sent.value, lasted)
+        return found | {"CPU seconds of the server per million events": used / sent.value * 1e6} | on_disk(Path(folder))
 
 
 def figures(watch: Watch, events: int, seconds: float) -> dict[str, float]:
@@ -183,6 +237,8 @@ def figures(watch: Watch, events: int, seconds: float) -> dict[str, float]:
         "p50 seconds from the end of a tick to its arrival": float(np.quantile(lags, 0.5)),
         "p99 seconds from the end of a tick to its arrival": float(np.quantile(lags, 0.99)),
         "p99 of that beyond the fixed delay": float(np.quantile(lags, 0.99)) - PUBLISH_AFTER,
+        "seconds that a tick took at the median": float(np.median(watch.ticks[2:])),
+        "seconds that the slowest tick took": max(watch.ticks[2:]),
         "MB of memory at the end": used[-1],
         "MB of memory per million events, after the warm-up": slope * 1e6,
         "millions of events over which this was fitted": (at[-1] - at[0]) / 1e6,
@@ -196,10 +252,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--senders", type=int, default=2)
     parser.add_argument("--rate", type=float, default=None, help="events a second; 0: as fast as they are taken")
+    parser.add_argument("--users", type=int, default=0, help="a stream about so many users")
+    parser.add_argument("--events", type=int, default=0, help="ends after so many")
     options = parser.parse_args()
     for media in (options.format,) if options.format else ("arrow", "ndjson"):
         for rate in (0.0, float(BARS[media])) if options.rate is None else (options.rate,):
-            found = measure(media, 5.0 if options.short else options.seconds, options.senders, rate)
+            seconds = 5.0 if options.short else options.seconds
+            found = measure(Work(media, seconds, options.events, rate, options.users), options.senders)
             share = found["events per second"] / BARS[media]
             speed = f"at {rate:,.0f} events a second" if rate else "as fast as they are taken"
             print(f"{media}, {speed}: {share:.2f} of the bar of {BARS[media]:,}")

@@ -7,11 +7,16 @@ import pytest
 from benchmarks import load
 
 
-@pytest.mark.parametrize("media", ["arrow", "ndjson"])
-def test_a_short_run(media: str) -> None:
-    found = load.measure(media, seconds=2.0, senders=1, rate=20_000.0)
+@pytest.mark.parametrize(("media", "users"), [("arrow", 0), ("ndjson", 0), ("arrow", 5000)])
+def test_a_short_run(media: str, users: int) -> None:
+    work = load.Work(media, seconds=2.0, events=0, rate=20_000.0, users=users)
+    found = load.measure(work, senders=1)
     assert found["events"] % load.EVENTS_A_BATCH[media] == 0
     assert 1_000 < found["events per second"] < 60_000
     assert found["ticks seen"] >= 1
     assert found["p99 seconds from the end of a tick to its arrival"] >= load.PUBLISH_AFTER
     assert found["MB of memory at the end"] > 50
+    assert found["seconds that the slowest tick took"] > 0
+    assert found["MB of all snapshots"] > 0
+    if users:
+        assert found["MB of the snapshot of different"] * 1e6 > 5 * users  # every user has a name there
