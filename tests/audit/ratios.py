@@ -212,14 +212,12 @@ def _() -> float:
 @ratio(13, "two_types", "event with two types, total and types", 1.5)
 def _() -> float:
     metrics: dict[str, Any] = {"total": "all", "a": ["a"], "b": ["b"]}
-    options: dict[str, Any] = {"types": ["a", "b"], "metrics": metrics, "multipliers": dict.fromkeys(metrics, 1)} | {
-        "mechanism": "tree"
-    }
-    return moved(
-        lambda key: Dashboard(**options, guarantee=ZCDP(RHO), mechanism="tree", horizon=_TICKS, key=key),
-        [["a", "b"]],
-        [],
-    )
+    options: dict[str, Any] = {"types": ["a", "b"], "metrics": metrics, "multipliers": dict.fromkeys(metrics, 1)}
+
+    def make(key: Any) -> Dashboard:
+        return Dashboard(guarantee=ZCDP(RHO), mechanism="tree", horizon=_TICKS, key=key, **options)
+
+    return moved(make, [["a", "b"]], [])
 
 
 def quantiles(**options: Any) -> Factory:
