@@ -162,23 +162,3 @@ def test_order_of_metrics_survives_a_snapshot() -> None:
 def test_bad_options_are_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(et.ConfigurationError, match=words):
         board(**options)
-
-
-def test_an_event_that_counts_in_two_types_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planted bug 13 of users-and-domains 10: exclusive types not enforced."""
-    from evertally.applications import typed
-
-    class Both(typed.TypeDoor):
-        def event_row(self, events: Any, tick: int) -> Any:
-            counts = np.zeros(len(self._matrix), dtype=np.int64)
-            for event in events:
-                for label in event if isinstance(event, list) else [event]:
-                    number = self._type_of(label)
-                    if number is not None:
-                        counts[number] += 1
-            return self._times(counts)
-
-    monkeypatch.setattr("evertally.applications.dashboard.TypeDoor", Both)
-    report = door_report(board())
-    assert report is not None
-    assert not report.passed

@@ -10,7 +10,6 @@ every tick: a draw that all ticks share shows at all of them. What is charged is
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from functools import cached_property
 from itertools import product
 from typing import Any, TypeGuard
@@ -18,16 +17,14 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from evertally.audit.dynamic import loud
-from evertally.audit.game import Factory, FloatArray, IntArray
-from evertally.audit.gaussian import claimed_mu, height_of, is_gaussian, sigma_squared
-from evertally.audit.laplace import hiding
+from evertally.audit.game import Factory, FloatArray
+from evertally.audit.gaussian import claim_of
+from evertally.audit.impulses import losses_of, read_noise
 from evertally.audit.report import Report
 from evertally.audit.whitebox import smaller
 from evertally.contract.snapshot import restore
-from evertally.noise import DiscreteLaplace, NoiseKey, ZeroNoise
-from evertally.noise.reals import KnownReals, RealLaw
-from evertally.noise.source import ItemSource, ZeroSource
-from evertally.privacy import Neighbours, PureDP
+from evertally.noise import NoiseKey, ZeroNoise
+from evertally.privacy import Neighbours
 from evertally.users.active import ActiveUsers
 
 Acts = tuple[int, ...]  # tick by tick: 0, or 1 + the category of the user's event
@@ -57,35 +54,6 @@ def small_copy(model: ActiveUsers, ticks: int, **changed: Any) -> ActiveUsers:
     made: Any = smaller(model, horizon, **(given | changed))  # type: ignore[arg-type]
     assert is_active(made)
     return made
-
-
-class _Impulse(ZeroSource):
-    """An impulse in one draw, by the order in which draws are first asked for."""
-
-    def __init__(self, at: int) -> None:
-        self._at = at
-        self.drawn: dict[tuple[str, int, int], Any] = {}  # law of each address, in order
-
-    def draws(self, lane: str, law: Any, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
-        index = [int(node) for node in nodes]
-        out = np.zeros((len(index), coordinates), dtype=np.int64)
-        for i, node in enumerate(index):
-            for j in range(coordinates):
-                address = (lane, node, first + j)
-                self.drawn.setdefault(address, law)
-                out[i, j] = height_of(law) * (list(self.drawn).index(address) == self._at)
-        return out
-
-    def reals(self, lane: str, law: RealLaw, nodes: range, coordinates: int = 1, first: int = 0) -> KnownReals:
-        return KnownReals(self.draws(lane, law, nodes, coordinates, first).astype(np.float64))
-
-
-class _ImpulseKey(ZeroNoise):
-    def __init__(self, at: int) -> None:
-        self.made = _Impulse(at)
-
-    def source(self, *path: str | bytes) -> ItemSource:
-        return self.made
 
 
 class ActiveSearch:
@@ -177,31 +145,20 @@ class ActiveSearch:
 
     def noise(self, restarts: bool) -> tuple[FloatArray, list[Any]]:
         """W (numbers of all ticks x draws), and the law of each draw."""
-        nothing, at = self.streams[0], 0
-        columns: list[FloatArray] = []
-        silent = self.played(nothing, ZeroNoise(), restarts)
-        while True:
-            key = _ImpulseKey(at)
-            response = self.played(nothing, key, restarts) - silent
-            laws = list(key.made.drawn.values())
-            if at >= len(laws):
-                return np.array(columns).T, laws
-            columns.append(response / height_of(laws[at]))
-            at += 1
+        return read_noise(lambda key: self.played(self.streams[0], key, restarts))
 
     def report(self) -> Report:
         """What the worst neighbours lose."""
-        charge = self.model.charge
-        unit, claimed = ("epsilon", charge.epsilon) if isinstance(charge, PureDP) else ("mu", claimed_mu(charge))
+        claim = claim_of(self.model.charge)
         found = list(self.differences().values())
         changes = np.array([moved for moved, _ in found])
         try:
-            lost = _lost(*self.restored_noise, changes)
+            lost = losses_of(*self.restored_noise, changes)
         except np.linalg.LinAlgError:
             silent = "a combination of releases that carries no noise"
-            return Report.computed(self.model, silent, "closed form", unit, claimed, math.inf)
+            return Report.computed(self.model, silent, "closed form", *claim, math.inf)
         worst = int(np.argmax(lost))
-        return Report.computed(self.model, found[worst][1], "closed form", unit, claimed, float(lost[worst]))
+        return Report.computed(self.model, found[worst][1], "closed form", *claim, float(lost[worst]))
 
     def habits(self) -> Report:
         """What users lose who come and go with a fixed rhythm, in one window of a longer copy: were their runs shorter
@@ -215,18 +172,10 @@ class ActiveSearch:
         changes = np.array([self._made(ZeroNoise(), made).run(stream)[:, 0] for stream in streams], dtype=np.float64)
         if Neighbours.parse(made.neighbours) is Neighbours.REPLACE:
             changes = np.array([one - other for one in changes for other in changes])
-        columns: list[FloatArray] = []
-        while True:
-            key = _ImpulseKey(len(columns))
-            response = self._made(key, made).noise.advance(ticks)[:, 0]
-            laws = list(key.made.drawn.values())
-            if len(columns) == len(laws):
-                break
-            columns.append(response / height_of(laws[len(columns)]))
-        charge = made.charge
-        unit, claimed = ("epsilon", charge.epsilon) if isinstance(charge, PureDP) else ("mu", claimed_mu(charge))
-        lost = float(_lost(np.array(columns).T, laws, changes).max())
-        return Report.computed(made, "comes and goes", "closed form", unit, claimed, lost)
+        noise = read_noise(lambda key: self._made(key, made).noise.advance(ticks)[:, 0].astype(np.float64))
+        claim = claim_of(made.charge)
+        lost = float(losses_of(*noise, changes).max())
+        return Report.computed(made, "comes and goes", "closed form", *claim, lost)
 
     def whole(self) -> Report:
         """Whether a mechanism that is never put away has the same noise, and the same releases without it."""
@@ -271,16 +220,6 @@ class _ThereOrNot:
         others = 4 * min(self._mechanism.tick, max(self._mechanism.windows))
         self._high = bool(released[-1] >= min(others, 4) + 1)
         return released
-
-
-def _lost(W: FloatArray, laws: list[Any], changes: FloatArray) -> FloatArray:
-    """Epsilon, or mu, of each change of the releases, from the matrix of the noise."""
-    if is_gaussian(laws):
-        covariance = (W * np.array([sigma_squared(law) for law in laws])) @ W.T
-        inverse = np.linalg.inv(covariance)
-        return np.asarray(np.sqrt(np.einsum("nt,tu,nu->n", changes, inverse, changes)))
-    scales = np.array([float(law.scale) if isinstance(law, DiscreteLaplace) else 1.0 for law in laws])
-    return np.asarray(hiding(W * scales, changes).lower)
 
 
 def _shown(acts: Acts) -> str:

@@ -38,11 +38,10 @@ from evertally.audit.application_streams import (
 from evertally.audit.dynamic import Losses, loud
 from evertally.audit.edge_streams import world_of_edges
 from evertally.audit.game import FloatArray, IntArray
-from evertally.audit.gaussian import claimed_mu, impulse_response
+from evertally.audit.gaussian import claim_of, impulse_response
 from evertally.audit.letter_streams import world_of_letters
 from evertally.audit.report import Report
 from evertally.audit.whitebox import smaller
-from evertally.privacy import PureDP
 
 _TICKS = 63  # of the noise matrix: 6 epochs where there is no horizon
 _CLOSER = 24  # pairs that are placed in ticks in many ways, for each norm
@@ -142,17 +141,16 @@ class Search:
 
     def report(self) -> Report:
         """What the worst pair loses."""
-        charge = self.model.charge
-        unit, claimed = ("epsilon", charge.epsilon) if isinstance(charge, PureDP) else ("mu", claimed_mu(charge))
+        claim = claim_of(self.model.charge)
         try:
             worst = self.worst
         except np.linalg.LinAlgError:
             silent = "a combination of releases that carries no noise"
-            return Report.computed(self.model, silent, "closed form", unit, claimed, math.inf)
+            return Report.computed(self.model, silent, "closed form", *claim, math.inf)
         if math.isnan(worst.lost):
             words = "of refined Laplace estimates there is no formula"
             return Report.attack(self.model, "neighbours", False, words, "not here")
-        return Report.computed(self.model, str(worst.pair), "closed form", unit, claimed, worst.lost)
+        return Report.computed(self.model, str(worst.pair), "closed form", *claim, worst.lost)
 
     def whole(self) -> Report:
         """Whether the mechanism itself, restored before every tick, moves by what its parts moved by."""

@@ -29,7 +29,7 @@ from evertally.audit.game import Factory, FloatArray, IntArray, public
 from evertally.audit.gaussian import (
     AnyLaw,
     ImpulseSource,
-    claimed_mu,
+    claim_of,
     height_of,
     is_gaussian,
     laplace_scales,
@@ -213,9 +213,8 @@ def linear_report(model: Dynamic, pairs: list[Pair], tried: str) -> Report:
     >>> report.adversary, round(report.fraction, 6)
     ('short: +a@1 -a@2 against nothing', 1.0)
     """
-    charge = model.charge
     ticks = max((record.tick for pair in pairs for record in pair.left), default=1)
-    unit, claimed = ("epsilon", charge.epsilon) if isinstance(charge, PureDP) else ("mu", claimed_mu(charge))
+    claim = claim_of(model.charge)
     try:
         losses = Losses(*noise_matrix(model, ticks))
         if not losses.known:
@@ -224,10 +223,10 @@ def linear_report(model: Dynamic, pairs: list[Pair], tried: str) -> Report:
         lost = losses.of(moved)
     except np.linalg.LinAlgError:
         return Report.computed(
-            model, "a combination of releases that carries no noise", "closed form", unit, claimed, math.inf
+            model, "a combination of releases that carries no noise", "closed form", *claim, math.inf
         )
     worst = int(np.argmax(lost))
-    return Report.computed(model, f"{tried}: {candidates[worst]}", "closed form", unit, claimed, float(lost[worst]))
+    return Report.computed(model, f"{tried}: {candidates[worst]}", "closed form", *claim, float(lost[worst]))
 
 
 # -- constructions -----------------------------------------------------------------------------------------------------

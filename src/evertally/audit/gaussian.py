@@ -29,7 +29,7 @@ from evertally.counting.processes import Setting
 from evertally.errors import ConfigurationError
 from evertally.noise import DiscreteGaussian, DiscreteLaplace
 from evertally.noise.reals import KnownReals, RealLaw
-from evertally.privacy import ZCDP, ApproxDP, Guarantee
+from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from evertally.statistics.linear_options import Linear
 
 AnyLaw = Any  # of integers, or of real variates
@@ -208,6 +208,15 @@ def sigma_squared(law: AnyLaw) -> float:
     if not isinstance(law, DiscreteGaussian):
         raise ValueError("the closed form is for Gaussian noise")
     return float(law.sigma_squared)
+
+
+def claim_of(charge: Guarantee) -> tuple[str, float]:
+    """In what the loss of linear noise is told, and how much of it is claimed.
+
+    >>> claim_of(PureDP(1.5)), claim_of(ZCDP(0.5))
+    (('epsilon', 1.5), ('mu', 1.0))
+    """
+    return ("epsilon", charge.epsilon) if isinstance(charge, PureDP) else ("mu", claimed_mu(charge))
 
 
 def claimed_mu(charge: Guarantee) -> float:

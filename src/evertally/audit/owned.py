@@ -21,12 +21,11 @@ from evertally.applications.encoder import EncodedEngine
 from evertally.audit.application_games import Neighbours
 from evertally.audit.dynamic import Losses, loud
 from evertally.audit.game import IntArray
-from evertally.audit.gaussian import claimed_mu, impulse_response
+from evertally.audit.gaussian import claim_of, impulse_response
 from evertally.audit.report import Report
 from evertally.audit.whitebox import smaller
 from evertally.noise import ZeroNoise
 from evertally.privacy import Neighbours as Relation
-from evertally.privacy import PureDP
 from evertally.statistics.linear_options import Linear
 from evertally.users.bitmap import Bitmap
 from evertally.users.joins import JoinedEvents
@@ -234,18 +233,17 @@ class OwnedSearch:
 
     def report(self) -> Report:
         """What the worst pair loses."""
-        charge = self.model.charge
-        unit, claimed = ("epsilon", charge.epsilon) if isinstance(charge, PureDP) else ("mu", claimed_mu(charge))
+        claim = claim_of(self.model.charge)
         try:
             lost, pair, restarts = self.worst
         except np.linalg.LinAlgError:
             silent = "a combination of releases that carries no noise"
-            return Report.computed(self.model, silent, "closed form", unit, claimed, math.inf)
+            return Report.computed(self.model, silent, "closed form", *claim, math.inf)
         if math.isnan(lost):
             words = "of refined Laplace estimates there is no formula"
             return Report.attack(self.model, "neighbours", False, words, "not here")
         words = f"{pair}, restored in between" if restarts else str(pair)
-        return Report.computed(self.model, words, "closed form", unit, claimed, lost)
+        return Report.computed(self.model, words, "closed form", *claim, lost)
 
     def whole(self) -> Report:
         """Whether the mechanism itself, without noise, counts what its rule counts."""

@@ -10,7 +10,7 @@ carry the very noise of the first time. What a statistic is charged is never ask
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import product
 from typing import Any, TypeGuard
@@ -18,16 +18,14 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from evertally.audit.dynamic import loud
-from evertally.audit.game import Factory, FloatArray, IntArray
-from evertally.audit.gaussian import claimed_mu, height_of, is_gaussian, sigma_squared
-from evertally.audit.laplace import hiding
+from evertally.audit.game import Factory, FloatArray
+from evertally.audit.gaussian import claim_of
+from evertally.audit.impulses import losses_of, read_noise
 from evertally.audit.report import Report
 from evertally.audit.whitebox import smaller
 from evertally.contract.snapshot import restore
-from evertally.noise import DiscreteLaplace, NoiseKey, ZeroNoise
-from evertally.noise.reals import KnownReals, RealLaw
-from evertally.noise.source import ItemSource, ZeroSource
-from evertally.privacy import Neighbours, PureDP
+from evertally.noise import NoiseKey, ZeroNoise
+from evertally.privacy import Neighbours
 from evertally.users.periods import PeriodUsers
 from evertally.users.present import PresentItems
 from evertally.users.retention import Retention
@@ -61,39 +59,6 @@ def small_copy(model: Any, **changed: Any) -> Any:
     most = None if model.max_active_periods is None else min(model.max_active_periods, 2)
     horizon: Any = None if model.horizon is None else min(model.horizon // model.period, 6 // period) * period
     return smaller(model, horizon, period=period, max_active_periods=most, **changed)
-
-
-class _Planted(ZeroSource):
-    """An impulse in one draw, by the order in which draws are first asked for."""
-
-    def __init__(self, at: int) -> None:
-        self._at = at
-        self.laws_drawn: list[Any] = []
-        self._places: dict[tuple[str, int, int], int] = {}
-
-    def draws(self, lane: str, law: Any, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
-        index = [int(node) for node in nodes]
-        out = np.zeros((len(index), coordinates), dtype=np.int64)
-        for i, node in enumerate(index):
-            for j in range(coordinates):
-                place = self._places.setdefault((lane, node, first + j), len(self._places))
-                if place == len(self.laws_drawn):
-                    self.laws_drawn.append(law)
-                out[i, j] = height_of(law) if place == self._at else 0
-        return out
-
-    def reals(self, lane: str, law: RealLaw, nodes: range, coordinates: int = 1, first: int = 0) -> KnownReals:
-        return KnownReals(self.draws(lane, law, nodes, coordinates, first).astype(np.float64))
-
-
-class _PlantedKey(ZeroNoise):
-    """The key of such noise."""
-
-    def __init__(self, at: int) -> None:
-        self.made = _Planted(at)
-
-    def source(self, *path: str | bytes) -> ItemSource:
-        return self.made
 
 
 class PathSearch:
@@ -178,17 +143,7 @@ class PathSearch:
     @cached_property
     def noise(self) -> tuple[FloatArray, list[Any]]:
         """W (numbers of all ticks x draws), and the law of each draw."""
-        nothing, at = self.streams[0], 0
-        columns: list[FloatArray] = []
-        silent = self.paths[nothing]
-        while True:
-            key = _PlantedKey(at)
-            response = self.played(nothing, key).ravel() - silent
-            laws = key.made.laws_drawn
-            if at >= len(laws):
-                return np.array(columns).T, laws
-            columns.append(response / height_of(laws[at]))
-            at += 1
+        return read_noise(lambda key: self.played(self.streams[0], key).ravel())
 
     def losses(self, changes: Sequence[FloatArray]) -> FloatArray:
         """Epsilon, or mu, of each change; infinite where a change shows in a number without noise, or in one that is
@@ -200,13 +155,7 @@ class PathSearch:
         noisy = rows.any(axis=1)
         torn |= (moved[:, first][:, ~noisy] != 0).any(axis=1)
         kept, W = moved[:, first][:, noisy], W[first][noisy]
-        if is_gaussian(laws):
-            variances = np.array([sigma_squared(law) for law in laws])
-            rounding = self.model._engine.inner.noise.spread(self.ticks).roundings / 12
-            covariance = (W * variances) @ W.T + rounding * np.eye(len(W))
-            lost = np.sqrt(np.einsum("nt,tu,nu->n", kept, np.linalg.inv(covariance), kept))
-        else:
-            lost = hiding(W * np.array([_scale(law) for law in laws]), kept).lower
+        lost = losses_of(W, laws, kept, self.model._engine.inner.noise.spread(self.ticks).roundings)
         lost[torn] = math.inf
         return np.asarray(lost)
 
@@ -214,16 +163,15 @@ class PathSearch:
 
     def report(self) -> Report:
         """What the worst neighbours lose."""
-        charge = self.model.charge
-        unit, claimed = ("epsilon", charge.epsilon) if isinstance(charge, PureDP) else ("mu", claimed_mu(charge))
+        claim = claim_of(self.model.charge)
         found = list(self.differences().values())
         try:
             lost = self.losses([moved for moved, _ in found])
         except np.linalg.LinAlgError:
             silent = "a combination of releases that carries no noise"
-            return Report.computed(self.model, silent, "closed form", unit, claimed, math.inf)
+            return Report.computed(self.model, silent, "closed form", *claim, math.inf)
         worst = int(np.argmax(lost))
-        return Report.computed(self.model, found[worst][1], "closed form", unit, claimed, float(lost[worst]))
+        return Report.computed(self.model, found[worst][1], "closed form", *claim, float(lost[worst]))
 
     def whole(self) -> Report:
         """Whether a mechanism that is never put away releases the same."""
@@ -266,10 +214,6 @@ class _ThereOrNot:
         released = self._step(self._mechanism, tick, does)
         self._high = bool(released[-1] >= 1)
         return released
-
-
-def _scale(law: Any) -> float:
-    return float(law.scale) if isinstance(law, DiscreteLaplace) else 1.0
 
 
 def _shown(stream: Stream) -> str:

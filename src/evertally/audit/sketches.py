@@ -20,13 +20,12 @@ from evertally.audit.application_games import Neighbours, OneOfTwo
 from evertally.audit.attacks import Finding
 from evertally.audit.dynamic import Losses, loud
 from evertally.audit.game import Factory, FloatArray, IntArray
-from evertally.audit.gaussian import claimed_mu, impulse_response
+from evertally.audit.gaussian import claim_of, impulse_response
 from evertally.audit.report import Report
 from evertally.audit.whitebox import again, smaller
 from evertally.contract import restore
 from evertally.noise import NoiseKey, ZeroNoise, simulation
 from evertally.privacy import Neighbours as Relation
-from evertally.privacy import PureDP
 from evertally.sketches.count_sketch import CountSketch
 from evertally.sketches.heavy_prefixes import HeavyPrefixes
 from evertally.sketches.options import LabelSketch
@@ -168,12 +167,11 @@ class SketchSearch:
 
     def report(self) -> Report:
         """What the worst pair loses."""
-        charge = self.model.charge
-        unit, claimed = ("epsilon", charge.epsilon) if isinstance(charge, PureDP) else ("mu", claimed_mu(charge))
+        claim = claim_of(self.model.charge)
         lost, pair, _, _ = self.worst
         if math.isnan(lost):
             return Report.attack(self.model, "neighbours", False, "of refined Laplace estimates there is no formula")
-        return Report.computed(self.model, pair.name, "closed form", unit, claimed, lost)
+        return Report.computed(self.model, pair.name, "closed form", *claim, lost)
 
     def game(self) -> Neighbours:
         """The game with the worst pair, at a promise so weak that few games show it."""

@@ -40,6 +40,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from evertally.applications.dashboard import Dashboard, GroupBy
 from evertally.applications.encoded import Encoded
 from evertally.audit import adversaries, attacks, questions, whitebox
 from evertally.audit.active import ActiveSearch, is_active
@@ -598,6 +599,8 @@ def _totals(model: Linear, n: int) -> Any:
         return [model.lower + (model.upper - model.lower) * n / 3]
     if whitebox.takes_values(model):
         return [whitebox.largest_value(model)] * n
+    if isinstance(model, Dashboard | GroupBy):
+        return np.full(len(model.each_type), n)
     columns = model._setting.columns
     return n if columns == 1 and not by_column(model) else np.full(columns, n)
 

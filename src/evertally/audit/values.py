@@ -19,7 +19,7 @@ import numpy as np
 from evertally.audit.attacks import Finding
 from evertally.audit.dynamic import Losses
 from evertally.audit.game import Factory, FloatArray
-from evertally.audit.gaussian import claimed_mu, impulse_response
+from evertally.audit.gaussian import claim_of, impulse_response
 from evertally.audit.report import Report
 from evertally.audit.whitebox import smaller
 from evertally.counting.choose import Choice, model_of
@@ -43,11 +43,6 @@ def has_allowance(model: Any) -> bool:
 def has_epochs(model: Any) -> bool:
     """Whether it is a sum whose bound changes from epoch to epoch."""
     return isinstance(model, AdaptiveSum)
-
-
-def _claim(model: Any) -> tuple[str, float]:
-    charge = model.charge
-    return ("epsilon", charge.epsilon) if isinstance(charge, PureDP) else ("mu", claimed_mu(charge))
 
 
 # -- games -------------------------------------------------------------------------------------------------------------
@@ -100,8 +95,7 @@ def allowance_report(model: RunningSum) -> Report:
         return Report.attack(small, "allowance", False, "of refined Laplace estimates there is no formula", "not here")
     lost = losses.of(np.stack([moved for moved, _ in pairs])[:, :, None])
     worst = int(np.argmax(lost))
-    unit, claimed = _claim(small)
-    return Report.computed(small, pairs[worst][1], "closed form", unit, claimed, float(lost[worst]))
+    return Report.computed(small, pairs[worst][1], "closed form", *claim_of(small.charge), float(lost[worst]))
 
 
 def _allowance_pairs(model: Any, ticks: int) -> Iterator[tuple[FloatArray, str]]:
@@ -161,8 +155,8 @@ def epochs_report(model: Any) -> Report:
         for place in {0, plan.bounds.first, columns - 1}
     )
     lost = sizes + sums if pure else math.hypot(sizes, sums)
-    unit, claimed = _claim(model)
-    return Report.computed(model, "an event, its size and its amount", "closed form", unit, claimed, lost)
+    words = "an event, its size and its amount"
+    return Report.computed(model, words, "closed form", *claim_of(model.charge), lost)
 
 
 def _largest_loss(choice: Choice, setting: Setting) -> float:

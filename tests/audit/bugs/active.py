@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from audit.bugs.planting import Bug, plant, replaced
+from evertally.counting import path_factor, runs
 from evertally.counting.centred import CentredPath
 from evertally.counting.recursion import RecursiveProcess
 from evertally.counting.runs import Presence
@@ -35,7 +37,7 @@ def early_expiry() -> Bug:
     """users expire before their window is over (users-and-domains 10, bug 5, and trap 6: runs shorter than charged)"""
 
     def counted(self: Any, seen: Any, tick: int) -> Any:
-        short = [max(1, window // 4) for window in self._windows]
+        short = [1 for _ in self._windows]
         return np.stack([seen[np.arange(tick - w + 1, tick + 1) % self._longest].sum(axis=0) for w in short])
 
     return replaced(ActiveRule, _counted=counted)
@@ -79,6 +81,33 @@ def half_the_horizon() -> Bug:
         return found
 
     return replaced(Presence, windows=classmethod(windows))
+
+
+@plant("the cost of one run, in integers")
+def costs_of_real_coefficients() -> Bug:
+    """runs charged by real coefficients where rounded ones are used (users-and-domains 10, bug 17: near 1)"""
+    original = path_factor._coefficients
+
+    def factor(n: int) -> path_factor.PathFactor:
+        k = np.arange(1, 4000)
+        ratio = 1 - n / path_factor.FINENESS
+        real = np.concatenate([[1.0], -np.cumprod((2 * k - 1) / (2 * k) * ratio) / (2 * k - 1)]) * 2.0**16
+        r = original(path_factor.FINENESS - n)
+        own = [round(float(real[: real.size - m] @ real[m:])) for m in range(len(r))]
+        return path_factor.PathFactor(r, tuple(own), min(60_000, 40 * path_factor.FINENESS // n + 3000))
+
+    return replaced(runs, path_factor=functools.lru_cache(factor))
+
+
+@plant("the cost of one run, in integers")
+def costs_of_the_last_run() -> Bug:
+    """runs charged as if they lasted until the horizon (users-and-domains 10, bug 17: one that ends before costs
+    more)"""
+
+    def cost(self: path_factor.PathFactor, lengths: Any) -> Any:
+        return np.array([self.always(int(length)) for length in lengths.ravel()]).reshape(lengths.shape)
+
+    return replaced(path_factor.PathFactor, costs=cost)
 
 
 @plant("active users by category, all short streams")

@@ -34,6 +34,7 @@ from evertally.applications.strings import episode_bounds, frequent
 from evertally.applications.strings.options import StringStatistic
 from evertally.applications.strings.rows import Counted
 from evertally.applications.strings.sequences import WordEnds
+from evertally.applications.typed import TypeDoor
 from evertally.counting import toeplitz
 from evertally.counting.toeplitz_factor import root_factor
 from evertally.counting.workloads import Decay
@@ -305,3 +306,17 @@ def message_anew() -> Bug:
         return messages.pack(self._protocol, self._entries(loss), private=False)
 
     return replaced(client.Client, message_for_loss=message_for_loss)
+
+
+@plant("events with two types")
+def two_types() -> Bug:
+    """types of a dashboard that are not exclusive (users-and-domains 10, bug 13: an event counts in two)"""
+
+    def event_row(self: Any, events: Any, tick: int) -> Any:
+        row = np.zeros(self._matrix.shape[1], dtype=np.int64)
+        for event in events:
+            types = [self._type_of(label) for label in (event if isinstance(event, list) else [event])]
+            row += self._matrix[[number for number in types if number is not None]].max(axis=0, initial=0)
+        return row
+
+    return replaced(TypeDoor, event_row=event_row)

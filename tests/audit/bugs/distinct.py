@@ -62,3 +62,15 @@ def labels_before_columns() -> Bug:
         return np.bincount(np.minimum(cells, self._width - 1), minlength=self._width)
 
     return all_of(replaced(distinct, column_reader=reader), replaced(FirstCategories, admit=admit))
+
+
+@plant("an erased user who comes back")
+def erased_user_counts_again() -> Bug:
+    """an erased user counts again (users-and-domains 10: bug 24; the digest of a name must be recognised)"""
+
+    def erase(self: FirstSeen, names: Texts) -> None:
+        self.users.begin()
+        self.users.forget(self.users.find(names))
+        self.users.begin()
+
+    return replaced(FirstSeen, erase=erase)

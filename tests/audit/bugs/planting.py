@@ -12,7 +12,7 @@ from unittest import mock
 
 from audit.probes import PROBES, Probe
 from evertally.bounds import joint, staleness
-from evertally.counting import sqrt_factor
+from evertally.counting import runs, sqrt_factor
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law
 
 Bug = AbstractContextManager[None]
@@ -60,6 +60,7 @@ def replaced(target: Any, **attributes: Any) -> Iterator[None]:
 
 def _forget() -> None:
     sqrt_factor.sqrt_factor.cache_clear()
+    runs.best_path.cache_clear()
     for kept in (joint.tree_maximum, joint.refined_maximum, staleness.behind_radius, staleness.ahead_radius):
         kept.cache_clear()
     staleness.close_law.cache_clear()

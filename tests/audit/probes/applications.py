@@ -6,6 +6,7 @@ from typing import Any
 
 from audit.probes.probing import Verdict, first_leak, probe
 from evertally.applications import graph, strings
+from evertally.applications.dashboard import Dashboard
 from evertally.applications.stacked import Stacked
 from evertally.applications.stacking import part
 from evertally.audit import attacks
@@ -15,6 +16,7 @@ from evertally.audit.questions import found_attack, question_attack
 from evertally.audit.report import Report
 from evertally.audit.suite import SIZES
 from evertally.audit.weighed import weighed_report
+from evertally.audit.whitebox import door_report
 from evertally.counting import workloads
 from evertally.errors import ConfigurationError
 from evertally.local import Protocol
@@ -181,3 +183,21 @@ def found() -> Verdict:
         return strings.FrequentSubstrings(guarantee=ZCDP(4), horizon=8, key=key, **counted)
 
     return first_leak(found_attack(make))
+
+
+@probe("closed form", "events with two types")
+def two_types() -> Verdict:
+    types = ["click", "order", "refund"]
+    metrics: dict[str, Any] = {"total": "all"} | {one: [one] for one in types}
+    report = door_report(
+        Dashboard(
+            types=types,
+            metrics=metrics,
+            multipliers=dict.fromkeys(metrics, 1),
+            guarantee=CONCENTRATED,
+            horizon=8,
+            key=simulation(0),
+        )
+    )
+    assert report is not None
+    return verdict(report)

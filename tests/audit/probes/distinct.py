@@ -6,6 +6,7 @@ from typing import Any
 
 from audit.probes.applications import verdict
 from audit.probes.probing import Verdict, probe
+from audit.probes.user_ticks import apart, of
 from evertally.audit.owned import OwnedSearch
 from evertally.audit.report import Report
 from evertally.noise import simulation
@@ -44,3 +45,18 @@ def in_categories() -> Verdict:
 @probe("closed form", "users in undeclared categories")
 def undeclared() -> Verdict:
     return verdict(row(by=_WARDS[:1], other="rest", max_categories=2))
+
+
+def erased(made: Any) -> Any:
+    """What happens to a mechanism between two ticks: a user is erased."""
+    if made.tick:
+        made.erase(["ann"])
+    return made
+
+
+@probe("closed form", "an erased user who comes back")
+def erased_user() -> Verdict:
+    def make(key: Any) -> DistinctUsers:
+        return DistinctUsers(guarantee=ZCDP(0.5), horizon=8, mechanism="sqrt", key=key)
+
+    return apart(make, of("ann", (1, 2), 8), of("ann", (), 8), erased)

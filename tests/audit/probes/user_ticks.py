@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from audit.probes.probing import KEY, ROUNDING, Factory, Verdict, counter, histogram, probe
-from evertally.audit.gaussian import closed_form
+from evertally.audit.gaussian import form_of, impulse_response
 from evertally.errors import ConfigurationError
 from evertally.privacy import ZCDP
 
@@ -17,20 +18,25 @@ Stream = list[list[tuple[str, Any]]]  # for each tick, users and their events
 RHO = 0.5
 
 
-def apart(make: Factory, one: Stream, other: Stream) -> Verdict:
-    """Under one key the noise of two streams cancels: what is left is how far they are apart after the door."""
+def squared(make: Factory, one: Stream, other: Stream, between: Callable[[Any], Any] = lambda made: made) -> float:
+    """mu^2 of the most powerful test between two streams. Under one key their noise cancels: what is left is how far
+    they are apart after the door. `between` is what happens to the mechanism before each tick."""
     released = []
     for stream in (one, other):
-        mechanism = make(KEY)
+        mechanism: Any = make(KEY)
         rows = []
         for tick in stream:
+            mechanism = between(mechanism)
             mechanism.step_events([event for _, event in tick], users=[user for user, _ in tick])
             rows.append(np.asarray(mechanism._kept.played.recent[-1], dtype=np.float64).ravel())
         released.append(np.array(rows))
     sums = released[0] - released[1]
-    directions = closed_form(make(KEY), len(one)).directions
-    squared = float(np.einsum("tc,ts,sc->", sums, directions, np.diff(sums, axis=0, prepend=0)))
-    mu, claimed = math.sqrt(squared), math.sqrt(2 * RHO)
+    directions = form_of(*impulse_response(make(KEY), len(one)), 0.0).directions
+    return float(np.einsum("tc,ts,sc->", sums, directions, np.diff(sums, axis=0, prepend=0)))
+
+
+def apart(make: Factory, one: Stream, other: Stream, between: Callable[[Any], Any] = lambda made: made) -> Verdict:
+    mu, claimed = math.sqrt(squared(make, one, other, between)), math.sqrt(2 * RHO)
     return mu > claimed * (1 + ROUNDING), f"the most powerful test separates by mu {mu:.6g}, claimed {claimed:.6g}"
 
 
