@@ -9,7 +9,6 @@ from evertally.kinds import Discovery
 from evertally.planner.user_cost import about_users
 from evertally.privacy import Guarantee
 from evertally.runtime.mechanisms import Mechanisms
-from evertally.runtime.protected import counted_of_users
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.runtime.standing import standing
 from evertally.statistics.column_options import is_question
@@ -122,8 +121,8 @@ def about_intervals(spec: StreamSpec) -> str:
             f"{spec.user_column!r}; what it left out is not counted, and nothing here says how much that was"
         )
     return (
-        f"intervals and bounds are about what the rules for users kept, of each {spec.user_column!r} "
-        f"{'; '.join(counted_of_users(spec))}; what a rule left out is not counted, and nothing here says how much"
+        f"intervals and bounds are about what the rules kept of each {spec.user_column!r}; what a rule left out is not "
+        "counted, and nothing here says how much that was"
     )
 
 
