@@ -54,7 +54,9 @@ class LabelSketch(Linear):
     @classmethod
     def user_rule(cls, options: Mapping[str, Any]) -> str:
         most = options.get("max_labels_per_user")
-        return "" if most is None else f"at most {most} labels count, each once"
+        if most is None:
+            return ""
+        return "one label counts, once" if most == 1 else f"at most {most} labels count, each once"
 
     @property
     def noise(self) -> NoiseProcess:
