@@ -1,4 +1,4 @@
-"""What it costs to protect users: every golden factor of users-and-domains, by the running code.
+"""What it costs to protect users: golden factors of users-and-domains, by the running code.
 
     python -m benchmarks.users [--monte-carlo] [--short] [--out FOLDER]
 
