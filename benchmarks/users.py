@@ -1,4 +1,4 @@
-"""What it costs to protect users: every golden factor of users-and-domains, by the running code.
+"""What it costs to protect users: golden factors of users-and-domains, by the running code.
 
     python -m benchmarks.users [--monte-carlo] [--short] [--out FOLDER]
 
@@ -103,7 +103,7 @@ class Row:
         found = [self.case.section, self.case.what, golden, f"{self.formula:.4g}", f"{self.own / self.case.golden:.4f}"]
         for other in (self.group, self.anew):
             found += ["", ""] if other is None else [f"{other:.4g}", f"{other / self.formula:.2f}"]
-        return [*found, "" if self.measured is None else str(self.measured), "yes" if self.agrees else "NO"]
+        return [*found, "not measured" if self.measured is None else str(self.measured), "yes" if self.agrees else "NO"]
 
 
 def predicted(case: Case) -> Row:
@@ -217,7 +217,7 @@ def main() -> int:
     fine = True
     for case in cases():
         row = predicted(case)
-        if options.monte_carlo:
+        if options.monte_carlo and case.measurable:
             found = measured(case, NUMBERS // 10 if options.short else NUMBERS)
             row = Row(case, row.formula, row.own, found)
             print(case.what, found, "" if found.agrees else "DISAGREES", flush=True)
