@@ -95,10 +95,6 @@ class ActiveUsers(Mechanism):
         found: NoiseProcess = engine.inner.noise
         return found
 
-    @property
-    def protected_unit(self) -> str:
-        return self.unit if self.period is None else f"user in {self.period} ticks"
-
     def ways(self) -> Ranking:
         """The ranked table that "auto" takes its noise from, with bounds that hold with probability 95 %."""
         return self._ways
