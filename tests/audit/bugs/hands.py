@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from audit.bugs.planting import Bug, all_of, plant, replaced
 from evertally import balls
-from evertally.encode import AmountDoor, ValueDoor, door, labels, users, values
+from evertally.encode import AmountDoor, ValueDoor, caps, door, labels, values
 from evertally.encode.labels import as_list
 from evertally.encode.plain import real
 from evertally.histogram.expressions import Expression
@@ -59,14 +59,14 @@ def printed_names() -> Bug:
 @plant("owners that lie", trap=_RAISES)
 def several_owners_raise() -> Bug:
     """an event of several owners raises"""
-    original = users._owners
+    original = caps.owners
 
     def owners(column: Any) -> Any:
         if any(type(value) in (list, tuple, dict) for value in as_list(column)):
             raise TypeError("users must hold one user per event")
         return original(column)
 
-    return replaced(users, _owners=owners)
+    return replaced(caps, owners=owners)
 
 
 @plant("ranges that floats cannot cut")
