@@ -457,3 +457,24 @@ def test_a_counter_without_noise_is_caught_in_every_way(guarantee, quick, monkey
     broken = {report.method for report in reports if not report.passed}
     assert broken & {"event", "separation"}
     assert broken & {"exact law", "closed form"}
+
+
+def test_queries_that_bound_users_by_themselves_are_audited_together(monkeypatch):
+    def users(key):
+        made = et.Stream("shop", guarantee=et.ZCDP(0.5), horizon=4, unit="user", key=key)
+        queries = {
+            "all": made.add(et.DistinctUsers, share="1/2", name="all"),
+            "wards": made.add(et.DistinctUsers, share="1/4", name="wards", by=["a", "b"]),
+            "active": made.add(et.ActiveUsers, share="1/4", name="active", windows=[1, 3]),
+        }
+        return Together(queries, made.guarantee, made.horizon)
+
+    monkeypatch.setitem(suite.SIZES, "short", FEW_GAMES)
+    (step,) = together_plan(users)
+    assert step.run().passed
+
+
+def test_blocks_of_users_are_protected_by_all_statistics_of_a_stream():
+    made = et.Stream("shop", guarantee=et.ZCDP(0.5), horizon=8, unit="user-period", period=2, key=KEY)
+    made.add(et.DistinctUsers, share="1/2", name="all")
+    assert made.add(et.ActiveUsers, share="1/2", name="active", windows=[3]).protected_unit == "user-period"

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from evertally.applications.dashboard import Dashboard, GroupBy
+from evertally.audit.active import is_active
 from evertally.audit.adversaries import FirstTick
 from evertally.audit.applications import is_encoded, world_of
 from evertally.audit.dynamic import is_dynamic
@@ -14,6 +16,7 @@ from evertally.audit.dynamic_streams import values_of
 from evertally.audit.game import Factory, FloatArray, public
 from evertally.audit.labels import as_numbers
 from evertally.audit.presence import is_presence, numbers_of
+from evertally.audit.sketches import is_sketch, labels_of
 from evertally.audit.suite import SIZES, Effort, Step, judge_of
 from evertally.audit.values import has_epochs
 from evertally.audit.whitebox import largest_value, of_values, takes_values
@@ -55,7 +58,8 @@ def _seen(mechanism: Any, release: Any) -> FloatArray:
         return as_numbers(release.value, [_LABEL])
     if isinstance(mechanism, StreamingTopK):
         return as_numbers(release.value, mechanism.labels)
-    return numbers_of(mechanism) if is_presence(mechanism) else public(release)
+    users = is_presence(mechanism) or is_active(mechanism)
+    return numbers_of(mechanism) if users else public(release)
 
 
 def _fed(mechanism: Any, x: int) -> Any:
@@ -81,6 +85,13 @@ def _event(mechanism: Any) -> Any:
         return mechanism.upper
     if takes_values(mechanism):
         return largest_value(mechanism)
+    if is_sketch(mechanism):
+        return labels_of(mechanism)[0]
+    if isinstance(mechanism, Dashboard | GroupBy):
+        return mechanism.each_type[0]
+    if mechanism._plan.owned and not hasattr(mechanism, "max_weight"):  # who is there counts, or in which category
+        labels = getattr(mechanism, "by", None) or getattr(mechanism, "after", None) or [None]
+        return next(iter(labels))
     weight = mechanism._options["max_weight"]
     if isinstance(mechanism, UnknownItems):
         return {_LABEL: weight}
@@ -95,4 +106,7 @@ def together_plan(factory: Factory, effort: Effort = "short", *, seed: int = 0) 
     adversary.name += ", all queries"
     model = factory(simulation(0))
     judged, ticks = judge_of(model.guarantee), min(_TICKS, model.horizon or _TICKS)
-    return [Step(adversary.name, lambda: judged(factory, adversary, SIZES[effort].objects, ticks=ticks, seed=seed))]
+    # Tables of users are made anew for every game, which takes long.
+    owned = any(getattr(one, "_plan", None) is not None and one._plan.owned for one in model._mechanisms)
+    games = SIZES[effort].objects // (8 if owned else 1)
+    return [Step(adversary.name, lambda: judged(factory, adversary, games, ticks=ticks, seed=seed))]

@@ -10,9 +10,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
+from evertally.applications.dashboard import Dashboard, GroupBy
 from evertally.audit.game import FloatArray
 from evertally.audit.gaussian import claimed_mu, closed_form
 from evertally.audit.report import Report
@@ -81,6 +83,10 @@ def _rows(model: Linear) -> tuple[float, float]:
         return float(max((left**2).sum(), (right**2).sum())) * times, apart
     if isinstance(model, RunningMean):
         return 2 * height, 4 * height
+    if isinstance(model, Dashboard | GroupBy):  # an event moves all metrics of its type; at worst two types share none
+        door: Any = model._door
+        most = float((door._matrix.astype(np.float64) ** 2).sum(axis=1).max())
+        return most * height, 2 * most * height
     b = min(bounds.max_per_event, columns)
     return b * height, (4 * b if bounds.signed else min(2 * b, columns)) * height
 
