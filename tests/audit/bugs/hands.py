@@ -16,11 +16,7 @@ from numpy.typing import NDArray
 
 from audit.bugs.planting import Bug, all_of, plant, replaced
 from evertally import balls
-<<<<<<< HEAD
 from evertally.encode import AmountDoor, ValueDoor, door, labels, owners, values
-=======
-from evertally.encode import AmountDoor, ValueDoor, caps, door, labels, values
->>>>>>> uaudit
 from evertally.encode.labels import as_list
 from evertally.encode.plain import real
 from evertally.histogram.expressions import Expression
@@ -63,22 +59,14 @@ def printed_names() -> Bug:
 @plant("owners that lie", trap=_RAISES)
 def several_owners_raise() -> Bug:
     """an event of several owners raises"""
-<<<<<<< HEAD
     original = owners._one_by_one
-=======
-    original = caps.owners
->>>>>>> uaudit
 
     def one_by_one(column: Any) -> Any:
         if any(type(value) in (list, tuple, dict) for value in as_list(column)):
             raise TypeError("users must hold one user per event")
         return original(column)
 
-<<<<<<< HEAD
     return replaced(owners, _one_by_one=one_by_one)
-=======
-    return replaced(caps, owners=owners)
->>>>>>> uaudit
 
 
 @plant("ranges that floats cannot cut")
