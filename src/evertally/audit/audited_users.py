@@ -44,7 +44,9 @@ USERS: tuple[Audited, ...] = (
     made(DistinctUsers, CONCENTRATED, 100, _BOUNDED, why=_SHARED, bits=2**12, mechanism="tree"),
     made(DistinctUsers, CONCENTRATED, 100, _BOUNDED, sample="1/4", mechanism="sqrt"),
     made(DistinctUsers, CONCENTRATED, 100, _BY_CATEGORY, by=_WARDS, max_categories=2, other="rest"),
-    made(JoinedEvents, CONCENTRATED, 100, _JOINED, after=["shown"], then=["order", "call"], max_pairs=3),
+    made(
+        JoinedEvents, CONCENTRATED, 100, _JOINED, after=["shown"], then=["order", "call"], max_pairs=3, mechanism="tree"
+    ),
     made(
         JoinedEvents, PURE, None, _JOINED, after=["shown"], then=["order", "call"], max_pairs=2, mechanism="epoch-tree"
     ),
