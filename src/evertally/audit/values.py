@@ -27,6 +27,7 @@ from evertally.counting.processes import Setting
 from evertally.noise import simulation
 from evertally.privacy import Neighbours, PureDP
 from evertally.values.epochs import AdaptiveSum
+from evertally.values.epochs_bounds import KNOWN
 from evertally.values.epochs_engine import SHOWN
 from evertally.values.sums import RunningSum
 
@@ -190,10 +191,13 @@ def boundary_attack(model: Any, runs: int = 12) -> Finding:
     for seed in range(runs):
         made = type(model)(**options, key=simulation(seed))
         plan, totals = made._engine._plan, []
-        few = plan.bounds.noise(len(plan.bounds.steps) - 1)
-        place, released = plan.bounds.first, None
+        # So many small ones that a bound is decided at all, and so few large ones that noise decides which.
+        bounds, counts = plan.bounds, len(plan.bounds.steps)
+        small = max(_SMALL, KNOWN * bounds.noise(counts))
+        few = max(bounds.noise(counts - 1), math.floor((1 - bounds.quantile) * 2 * small))
+        place, released = bounds.first, None
         for tick in range(1, 5):
-            made.step([made.resolution] * _SMALL + ([made.upper] * few if tick == 1 else []))
+            made.step([made.resolution] * small + ([made.upper] * few if tick == 1 else []))
             row = made._kept.played.recent[-1]
             if tick in (1, 3):
                 place = plan.bounds.decide(released, place)
@@ -202,6 +206,6 @@ def boundary_attack(model: Any, runs: int = 12) -> Finding:
             released = row[SHOWN:]
             totals.append(int(row[0]))
         allowed = model_of(plan.sums, plan.setting(1, place)).spread(1).radius(1e-9)
-        if abs(totals[2] - totals[1] - _SMALL) > allowed:
+        if abs(totals[2] - totals[1] - small) > allowed:
             return Finding("boundary", True, "the noise of a closed epoch is gone from the totals after it")
     return Finding("boundary", False, "bounds follow from releases, and the noise of closed epochs stays")

@@ -204,7 +204,7 @@ class Clock:
             raise ConfigurationError(f"{option} must be a number of ticks{also}")
         ticks, rest = divmod(int(match[1]) * _UNITS[match[2]] * 1_000_000, self.length)
         if rest or not ticks:
-            raise ConfigurationError(f"{option} must be whole ticks, and a tick is a {duration(self.length)}")
+            raise ConfigurationError(f"{option} must be whole ticks, and a tick is {self.lasting(1)}")
         return ticks
 
     def _boundary(self, option: str, moment: int) -> int:

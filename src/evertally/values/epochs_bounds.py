@@ -22,7 +22,7 @@ from evertally.values.rounding import Rounder
 from evertally.values.sum_doors import exact_sum, ticks_of
 
 MOST_EPOCHS = 64
-_KNOWN = 8  # so many times what noise may make of nothing must have been seen before a bound moves
+KNOWN = 8  # so many times what noise may make of nothing must have been seen before a bound moves
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Bounds:
             return self.first
         tails = [int(released[place + 1 :].sum()) for place in range(len(released))]
         everything = int(released.sum())
-        if everything <= _KNOWN * self.noise(len(tails)):
+        if everything <= KNOWN * self.noise(len(tails)):
             return before  # hardly anything is known: noise alone would decide
         for place, tail in enumerate(tails):
             noise = self.noise(len(tails) - 1 - place)
