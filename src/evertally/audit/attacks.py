@@ -176,8 +176,9 @@ def _correlation_finding(name: str, found: list[tuple[float, int, int]], keys: i
     return Finding(name, abs(largest) * math.sqrt(keys - 1) > _ALARM, text)
 
 
-def form(release: Any) -> str:
-    """Everything of a release but its numbers, as a reader gets it: tick, labels in their order, types, error bars.
+def form(release: Any, radii: bool = True) -> str:
+    """Everything of a release but its numbers, as a reader gets it: tick, labels in their order, types, error bars
+    (without `radii` not how wide they are: around estimates that follows what was released).
 
     >>> import evertally as et
     >>> counter = et.Counter(guarantee=et.PureDP(1.0), horizon=1, key=et.simulation(0))
@@ -187,7 +188,7 @@ def form(release: Any) -> str:
     lower, upper = (public(side) for side in release.interval(0.05))
     value = public(release.value)
     # An error bar around an integer has a public radius; one around a ratio may depend on the released sums.
-    whole = np.array(flat(release.value)).dtype.kind == "i"
+    whole = radii and np.array(flat(release.value)).dtype.kind == "i"
     radius = [float(x) for x in (*(value - lower), *(upper - value))] if whole else "any"
     fields = {"tick": release.tick, "value": _shape(release.value), "stddev": release.stddev}
     return json.dumps(fields | {"private": release.private, "radius": radius})
@@ -199,7 +200,9 @@ def _shape(value: Any) -> Any:
     return [str(value.dtype), *value.shape] if isinstance(value, np.ndarray) else type(value).__name__
 
 
-def metadata_attack(make: Factory, left: Sequence[Any], right: Sequence[Any], name: str = "metadata") -> Finding:
+def metadata_attack(
+    make: Factory, left: Sequence[Any], right: Sequence[Any], name: str = "metadata", radii: bool = True
+) -> Finding:
     """Compares the forms of releases on two streams of event batches: labels, their order, types and error bars.
 
     >>> import evertally as et
@@ -212,7 +215,7 @@ def metadata_attack(make: Factory, left: Sequence[Any], right: Sequence[Any], na
         forms = []
         for mechanism, events in zip(mechanisms, batches, strict=True):
             try:
-                forms.append(form(through_door(mechanism, events)))
+                forms.append(form(through_door(mechanism, events), radii))
             except Exception as error:  # whatever it is, a reader sees that it happened
                 return Finding(name, True, f"the content of a record raised {type(error).__name__} at tick {tick}")
         if forms[0] != forms[1]:
@@ -230,14 +233,14 @@ _GARBAGE: tuple[Any, ...] = (
 )
 
 
-def bad_record_attack(make: Factory, garbage: Sequence[Any] = _GARBAGE) -> Finding:
+def bad_record_attack(make: Factory, garbage: Sequence[Any] = _GARBAGE, radii: bool = True) -> Finding:
     """Sends records that nobody can count, beside a stream without events: no error, and the same form.
 
     >>> import evertally as et
     >>> bad_record_attack(lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=9, key=key)).leaked
     False
     """
-    return metadata_attack(make, garbage, [[] for _ in garbage], "bad record")
+    return metadata_attack(make, garbage, [[] for _ in garbage], "bad record", radii)
 
 
 def unknown_item_attack(make: Factory, label: str = "never declared", ticks: int = 3) -> Finding:

@@ -256,10 +256,15 @@ def take(mechanism: Any, x: Any, tick: int | None = None) -> Any:
 
     The totals of a game are those of users within their caps, by the rules of the game. That the door keeps the caps
     is attacked on its own (`attacks.through_door`). Where users are bounded by what is counted, x is a pair of events
-    and users.
+    and users, or one of the two.
     """
     if owned(mechanism):
-        events, users = x
+        if isinstance(x, tuple):
+            events, users = x
+        elif getattr(mechanism._door, "read", None) is None:
+            events, users = None, x
+        else:  # events of different people
+            events, users = x, [f"u{i}" for i in range(len(x))]
         return mechanism.step_events(events, users=users, tick=tick)
     if getattr(mechanism, "_users", None) is None:
         return mechanism.step(x, tick=tick) if tick is not None else mechanism.step(x)
@@ -282,5 +287,9 @@ def public(release: Any) -> FloatArray:
 def flat(value: Any) -> list[Any]:
     """The numbers and labels of a released value, in its order; those of a stack part by part."""
     if isinstance(value, dict):
-        return [part for one in value.values() for part in (flat(one) if isinstance(one, dict | np.ndarray) else [one])]
+        return [
+            part
+            for one in value.values()
+            for part in (flat(one) if isinstance(one, dict | list | np.ndarray) else [one])
+        ]
     return list(np.atleast_1d(np.array(value)).ravel().tolist())
