@@ -298,7 +298,7 @@ def _assumptions(spec: StreamSpec) -> list[str]:
         times[spec.clock.close],
         "Public: that the stream exists, its spec, the number and times of its ticks, and the error bounds.",
     ]
-    if spec.user_column is not None:
+    if spec.unit != "event":
         assumed.append(
             f"A person is one name in the column {spec.user_column!r}. Whoever has several names is protected for "
             "each of them."

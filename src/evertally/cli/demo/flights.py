@@ -23,6 +23,7 @@ from evertally.errors import ConfigurationError
 from evertally.runtime import StreamSpec
 
 COLUMNS = {"time_hour": "time", "origin": "origin", "carrier": "carrier", "dest": "destination", "dep_delay": "delay"}
+COLUMNS |= {"tailnum": "plane"}  # whose departure it is
 
 
 def departures() -> Any:

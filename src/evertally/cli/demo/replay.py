@@ -23,6 +23,7 @@ from evertally.cli.demo.report import write_report
 from evertally.runtime import StreamSpec, certificate, load_spec
 from evertally.service import TokenFile
 
+EDGES = [*range(-30, 60, 2), *range(60, 180, 10), *range(180, 601, 60)]  # minutes
 CARRIERS = ("UA", "B6", "EV", "DL", "AA", "MQ", "US", "9E", "WN", "VX", "FL", "AS", "F9", "YV", "HA", "OO")
 SPEC = f"""\
 # A year of departures from New York. `evertally plan departures.toml` explains it.
@@ -30,6 +31,7 @@ SPEC = f"""\
 [stream]
 name = "departures"
 neighbours = "add_remove"     # what is hidden: whether one departure took place
+user_column = "plane"         # whose an event is, for those who count different ones
 
 [guarantee]                   # for the whole year and all queries together
 epsilon = 1.0
@@ -70,18 +72,31 @@ categories = ["EWR", "JFK", "LGA"]
 [[query]]
 name = "by-carrier"
 kind = "histogram"
-share = 0.3
+share = 0.2
 column = "carrier"
 categories = {json.dumps(CARRIERS)}
 
 [[query]]
 name = "mean-delay"
 kind = "running_mean"         # minutes; early departures have negative ones
-share = 0.1
+share = 0.05
 column = "delay"
 lower = -30
 upper = 180
 resolution = 1
+
+[[query]]
+name = "delays"               # half of all departures, and nine of ten, were late by this or less
+kind = "value_quantile"
+share = 0.1
+column = "delay"
+q = [0.5, 0.9, 0.99]
+edges = {json.dumps(EDGES)}
+
+[[query]]
+name = "planes"               # different ones so far
+kind = "distinct_users"
+share = 0.05
 
 [[query]]
 name = "top-destinations"     # nobody declared them: they are found
