@@ -61,6 +61,13 @@ COLUMNS: dict[str, Any] = {
     "arrow ids in a dictionary": pa.array([5, -5, 5] * 100).dictionary_encode(),
     "arrow floats": pa.array([7.0, 2.5, None] * 100),
     "arrow bytes": pa.array([b"ann", b"\xff", None] * 100),
+    "arrow text as bytes": TEXT.cast(pa.binary()),
+    "arrow text as bytes, with holes": pa.array(HOLES).cast(pa.large_binary())[37:350],
+    "arrow dictionary of bytes": pa.array(HOLES).cast(pa.binary()).dictionary_encode(),
+    "arrow accents as bytes": pa.array(["é".encode(), "e\u0301".encode(), b"b", b""] * 80),
+    "arrow normalised accents as bytes": pa.array(["é".encode(), "ü".encode(), b"b", b""] * 80),
+    "arrow surrogates as bytes": pa.array([b"\xed\xa0\xbd", b"\xed\xb8\x80", "\U0001f600".encode()] * 100),
+    "arrow bytes of one width": pa.array([b"ann", b"bob"] * 150, pa.binary(3)),
     "arrow nulls": pa.nulls(300),
     "long names": ["x" * 2000, "x" * 1999 + "y"] * 150,
     "arrow long names": pa.array(["x" * 2000, "x" * 1999 + "y"] * 150),
@@ -79,7 +86,19 @@ def test_a_column_says_what_its_values_say(name: str, count: int | None) -> None
 
 
 @pytest.mark.parametrize(
-    "name", ["words", "int64", "arrow text", "arrow ids with holes", "arrow dictionary", "objects"]
+    "name",
+    [
+        "words",
+        "int64",
+        "arrow text",
+        "arrow ids with holes",
+        "arrow dictionary",
+        "objects",
+        "arrow text as bytes",
+        "arrow text as bytes, with holes",
+        "arrow dictionary of bytes",
+        "arrow normalised accents as bytes",
+    ],
 )
 def test_common_columns_are_read_in_one_piece(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "_one_by_one", None)

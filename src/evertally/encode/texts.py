@@ -44,13 +44,15 @@ class Texts(Secret):
     def of_arrow(cls, column: Any) -> Texts | None:
         """The values of an Arrow array without nulls, if each of them is a label as it stands; otherwise None.
 
-        Whole numbers and texts are, as long as texts are in ASCII or normalised (see `canonical`).
+        Whole numbers and texts are, as long as texts are in ASCII or normalised (see `canonical`). So are bytes that
+        are such a text in UTF-8: a service keeps every text as bytes.
         """
         import pyarrow as pa
 
         if pa.types.is_integer(column.type):
             column = column.cast(pa.string())
-        if not any(kind(column.type) for kind in (pa.types.is_string, pa.types.is_large_string)) or column.null_count:
+        kinds = pa.string(), pa.large_string(), pa.binary(), pa.large_binary()
+        if column.type not in kinds or column.null_count:
             return None
         if not len(column):
             return cls.of([])  # an empty array may have no buffers

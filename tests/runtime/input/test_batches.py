@@ -20,13 +20,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from visit_stream import SPEC
 
-from evertally.encode import ItemDoor
+from evertally.encode import ItemDoor, owners
 from evertally.errors import StateError
 from evertally.noise import ZeroNoise
 from evertally.runtime import load_spec
 from evertally.runtime.clock import instant
 from evertally.runtime.input import json_cells, tick_events
 from evertally.runtime.input.batches import ARROW, JSON, JSON_LINES, Batch, BatchRefused, decode, encode, parse
+from evertally.runtime.input.envelope import needed
 from evertally.runtime.input.tick_events import TickEvents, length, split_by_tick
 from evertally.runtime.mechanisms import build
 from evertally.runtime.spec import StreamSpec
@@ -419,6 +420,21 @@ def test_the_columns_of_an_arrow_stream(visits: StreamSpec) -> None:
     assert refusal(stream_of(twice), ARROW, visits) == "the batch must have exactly one column 'ward'"
     others = pa.Table.from_arrays([ward, ward, ward], ["x", "ward", "x"])
     assert cells(parse(stream_of(others), ARROW, visits)["ward"]) == [b"north"]
+
+
+def test_the_users_of_an_arrow_stream_are_read_in_one_piece(doors: StreamSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One by one, users take most of the time of a service."""
+    monkeypatch.setattr(owners, "_one_by_one", None)
+    names = [f"patient {i % 200}" for i in range(300)]
+    others = {name: pa.nulls(300) for name in needed(doors) if name != "patient"}
+    batches = [
+        parse(stream_of(pa.table({"patient": pa.array(names, kind)} | others)), ARROW, doors)
+        for kind in (pa.string(), pa.large_string())
+    ]
+    for tick in (batches[:1], batches[1:], batches):
+        codes, found = owners.owners(TickEvents(doors, tick).users())
+        assert found.list() == names[:200]
+        assert codes.tolist() == [i % 200 for i in range(300)] * len(tick)
 
 
 @pytest.mark.parametrize(
