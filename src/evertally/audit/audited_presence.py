@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from evertally.audit.entries import Audited
-from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
+from evertally.audit.entries import Audited, made
+from evertally.privacy import ZCDP, ApproxDP, PureDP
 from evertally.users.periods import PeriodUsers
 from evertally.users.present import PresentItems
 from evertally.users.retention import Retention
@@ -19,31 +17,20 @@ _BLOCKS = "what comes and what goes share noise, so one item shows less than its
 _PERIODS, _TABLE, _ITEMS = "users-and-domains 2.4", "users-and-domains 2.4", "users-and-domains 2.5"
 
 
-def _made(kind: Any, guarantee: Guarantee, horizon: int | None, section: str, why: str = "", **options: Any) -> Audited:
-    words = [repr(guarantee), f"T={horizon}", *(f"{name}={value}" for name, value in options.items())]
-    return Audited(
-        f"{kind.__name__}({', '.join(words)})",
-        lambda key: kind(guarantee=guarantee, horizon=horizon, key=key, **options),
-        section,
-        tight=not why,
-        why=why,
-    )
-
-
 PRESENCE: tuple[Audited, ...] = (
-    _made(PeriodUsers, CONCENTRATED, 365, _PERIODS, _CENTRED, period=1),
-    _made(PeriodUsers, PURE, None, _PERIODS, period=7, max_active_periods=3),
-    _made(PeriodUsers, PURE, 364, _PERIODS, _CENTRED, period=7),
-    _made(PeriodUsers, APPROXIMATE, 364, _PERIODS, period=7, neighbours="replace"),
-    _made(PeriodUsers, CONCENTRATED, 8760, _PERIODS, _CENTRED, period=24, so_far=True),
-    _made(PeriodUsers, PURE, 8760, _PERIODS, period=24, so_far=True, max_active_periods=2, neighbours="replace"),
-    _made(Retention, CONCENTRATED, 364, _TABLE, _CENTRED, period=7, ages=12),
-    _made(Retention, CONCENTRATED, 364, _TABLE, period=7, ages=12, neighbours="replace"),
-    _made(Retention, PURE, 364, _TABLE, period=7, ages=2),
-    _made(Retention, APPROXIMATE, 364, _TABLE, period=7, ages=2, neighbours="replace"),
-    _made(PresentItems, CONCENTRATED, 4096, _ITEMS, _RUNS, max_flips=8),
-    _made(PresentItems, CONCENTRATED, 365, _ITEMS, _CENTRED, semantics="copies"),
-    _made(PresentItems, CONCENTRATED, 365, _ITEMS, _TWO, max_flips=4, neighbours="replace"),
-    _made(PresentItems, CONCENTRATED, 365, _ITEMS, _RUNS, protects="event"),
-    _made(PresentItems, PURE, 365, _ITEMS, _BLOCKS, max_flips=2),
+    made(PeriodUsers, CONCENTRATED, 365, _PERIODS, _CENTRED, period=1),
+    made(PeriodUsers, PURE, None, _PERIODS, period=7, max_active_periods=3),
+    made(PeriodUsers, PURE, 364, _PERIODS, _CENTRED, period=7),
+    made(PeriodUsers, APPROXIMATE, 364, _PERIODS, period=7, neighbours="replace"),
+    made(PeriodUsers, CONCENTRATED, 8760, _PERIODS, _CENTRED, period=24, so_far=True),
+    made(PeriodUsers, PURE, 8760, _PERIODS, period=24, so_far=True, max_active_periods=2, neighbours="replace"),
+    made(Retention, CONCENTRATED, 364, _TABLE, _CENTRED, period=7, ages=12),
+    made(Retention, CONCENTRATED, 364, _TABLE, period=7, ages=12, neighbours="replace"),
+    made(Retention, PURE, 364, _TABLE, period=7, ages=2),
+    made(Retention, APPROXIMATE, 364, _TABLE, period=7, ages=2, neighbours="replace"),
+    made(PresentItems, CONCENTRATED, 4096, _ITEMS, _RUNS, max_flips=8),
+    made(PresentItems, CONCENTRATED, 365, _ITEMS, _CENTRED, semantics="copies"),
+    made(PresentItems, CONCENTRATED, 365, _ITEMS, _TWO, max_flips=4, neighbours="replace"),
+    made(PresentItems, CONCENTRATED, 365, _ITEMS, _RUNS, protects="event"),
+    made(PresentItems, PURE, 365, _ITEMS, _BLOCKS, max_flips=2),
 )

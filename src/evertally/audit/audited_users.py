@@ -6,10 +6,8 @@ differ by can be shown entirely.
 
 from __future__ import annotations
 
-from typing import Any
-
-from evertally.audit.entries import Audited
-from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
+from evertally.audit.entries import Audited, made
+from evertally.privacy import ZCDP, ApproxDP, PureDP
 from evertally.users.distinct import DistinctUsers
 from evertally.users.distinct_unknown import UnknownDistinctUsers
 from evertally.users.joins import JoinedEvents
@@ -21,18 +19,6 @@ _ELSEWHERE = "which labels are shown is audited by exact laws in the tests"
 _ONCE, _BY_CATEGORY, _BOUNDED = "users-and-domains 2.1", "users-and-domains 2.2", "users-and-domains 2.6"
 _JOINED = "users-and-domains 7"
 _WARDS = ["north", "south", "west"]
-
-
-def made(kind: Any, guarantee: Guarantee, horizon: int | None, section: str, why: str = "", **options: Any) -> Audited:
-    """An entry of the list."""
-    shown = (f"{k}={len(v) if isinstance(v, list) else v}" for k, v in options.items())
-    return Audited(
-        f"{kind.__name__}({', '.join([repr(guarantee), f'T={horizon}', *shown])})",
-        lambda key: kind(guarantee=guarantee, horizon=horizon, key=key, **options),
-        section,
-        tight=not why,
-        why=why,
-    )
 
 
 USERS: tuple[Audited, ...] = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from evertally.audit.entries import Audited
-from evertally.privacy import ZCDP, Guarantee, PureDP
+from evertally.audit.entries import Audited, made
+from evertally.privacy import ZCDP, PureDP
 from evertally.values.epochs import AdaptiveSum
 from evertally.values.sums import RunningSum
 from evertally.values.variance import RunningVariance
@@ -16,30 +16,19 @@ _SUMS, _BOUNDED = "users-and-domains 3", "factorization-counting 2.4, additions 
 _TWO_USERS = "charged for a Gram matrix of any process, and old and new user show less of it at any two ticks"
 
 
-def _made(kind: Any, guarantee: Guarantee, horizon: int | None, section: str, why: str = "", **options: Any) -> Audited:
-    words = [repr(guarantee), f"T={horizon}", *(f"{name}={value}" for name, value in options.items())]
-    return Audited(
-        f"{kind.__name__}({', '.join(words)})",
-        lambda key: kind(guarantee=guarantee, horizon=horizon, key=key, **options),
-        section,
-        tight=not why,
-        why=why,
-    )
-
-
 _CENTS: dict[str, Any] = {"upper": 20, "resolution": 0.01}
 _ALLOWED: dict[str, Any] = {"unit": "user", "max_total_per_user": 50}
 
 VALUES: tuple[Audited, ...] = (
-    _made(RunningSum, CONCENTRATED, 100, _BOUNDED, **_CENTS),
-    _made(RunningSum, CONCENTRATED, 64, _BOUNDED, mechanism="tree", **_CENTS),
-    _made(RunningSum, PURE, 100, _BOUNDED, lower=-5, neighbours="replace", **_CENTS),
-    _made(RunningSum, CONCENTRATED, 365, _SUMS, **_CENTS, **_ALLOWED),
-    _made(RunningSum, PURE, 100, _SUMS, lower=-20, **_CENTS, **_ALLOWED),
-    _made(RunningSum, CONCENTRATED, 100, _SUMS, why=_TWO_USERS, neighbours="replace", **_CENTS, **_ALLOWED),
-    _made(RunningVariance, CONCENTRATED, 100, _SUMS, lower=0, upper=10),
-    _made(RunningVariance, PURE, 100, _SUMS, lower=0, upper=10),
-    _made(RunningVariance, CONCENTRATED, 100, _SUMS, lower=0, upper=10, neighbours="replace"),
-    _made(AdaptiveSum, CONCENTRATED, 100, "users-and-domains 1.7 and 3", upper=1000, pilot=10),
-    _made(AdaptiveSum, PURE, 64, "users-and-domains 1.7 and 3", upper=100, epochs=[16, 16], neighbours="replace"),
+    made(RunningSum, CONCENTRATED, 100, _BOUNDED, **_CENTS),
+    made(RunningSum, CONCENTRATED, 64, _BOUNDED, mechanism="tree", **_CENTS),
+    made(RunningSum, PURE, 100, _BOUNDED, lower=-5, neighbours="replace", **_CENTS),
+    made(RunningSum, CONCENTRATED, 365, _SUMS, **_CENTS, **_ALLOWED),
+    made(RunningSum, PURE, 100, _SUMS, lower=-20, **_CENTS, **_ALLOWED),
+    made(RunningSum, CONCENTRATED, 100, _SUMS, why=_TWO_USERS, neighbours="replace", **_CENTS, **_ALLOWED),
+    made(RunningVariance, CONCENTRATED, 100, _SUMS, lower=0, upper=10),
+    made(RunningVariance, PURE, 100, _SUMS, lower=0, upper=10),
+    made(RunningVariance, CONCENTRATED, 100, _SUMS, lower=0, upper=10, neighbours="replace"),
+    made(AdaptiveSum, CONCENTRATED, 100, "users-and-domains 1.7 and 3", upper=1000, pilot=10),
+    made(AdaptiveSum, PURE, 64, "users-and-domains 1.7 and 3", upper=100, epochs=[16, 16], neighbours="replace"),
 )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from evertally.audit.game import Factory
+from evertally.privacy import Guarantee
 
 
 @dataclass(frozen=True)
@@ -17,3 +19,15 @@ class Audited:
     tight: bool = True
     why: str = ""
     ticks: int | None = None
+
+
+def made(kind: Any, guarantee: Guarantee, horizon: int | None, section: str, why: str = "", **options: Any) -> Audited:
+    """An entry for a statistic by its options; `why` it cannot show all that is charged for, if it cannot."""
+    shown = (f"{name}={len(value) if isinstance(value, list) else value}" for name, value in options.items())
+    return Audited(
+        f"{kind.__name__}({', '.join([repr(guarantee), f'T={horizon}', *shown])})",
+        lambda key: kind(guarantee=guarantee, horizon=horizon, key=key, **options),
+        section,
+        tight=not why,
+        why=why,
+    )

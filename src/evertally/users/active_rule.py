@@ -14,11 +14,10 @@ import numpy as np
 from evertally.contract.parts import IntArray
 from evertally.encode.owned import OwnedTick
 from evertally.encode.texts import Texts
-from evertally.encode.user_table import Digest, UserTable
-from evertally.secret import Secret
+from evertally.users.user_rule import UserRule
 
 
-class ActiveRule(Secret):
+class ActiveRule(UserRule):
     """Users in, changes of the number of active users out: one for each window and category, windows first.
 
     `most`: the first so many categories of a user count (0: there are none). `active`: the first so many active ticks
@@ -38,7 +37,7 @@ class ActiveRule(Secret):
         self._longest = max(windows)
         # Fields of a user: the categories, each plus 1; the last tick in each of them; how many ticks counted.
         self._last, self._used = most, most + max(1, most)
-        self.users = UserTable(fields=self._used + (active is not None))
+        super().__init__(fields=self._used + (active is not None))
         # Row s mod W: how many were last seen at tick s, by category. Replaced, never written into.
         self._seen = self._before = np.zeros((self._longest, width), dtype=np.int64)
 
@@ -104,25 +103,19 @@ class ActiveRule(Secret):
         return np.stack([seen[row].sum(axis=0) for row in rows])
 
     def begin(self, tick: int) -> None:
-        self.users.begin()
+        super().begin(tick)
         self._before = self._seen
 
     def undo(self, tick: int) -> None:
-        self.users.undo()
+        super().undo(tick)
         self._seen = self._before
-
-    def recognise(self, digest: Digest) -> None:
-        self.users.recognise(digest)
 
     def erase(self, names: Texts) -> None:
         # They leave when their window is over, as if silent, and never come again (trap 7).
-        self.users.erase(names)
-
-    def save(self) -> bytes:
-        return self.users.save()
+        super().erase(names)
 
     def load(self, tick: int, data: bytes) -> None:
-        self.users.load(data)
+        super().load(tick, data)
         seen = np.zeros_like(self._seen)
         for place in range(max(1, self._most)):
             last = self.users.column(self._last + place)

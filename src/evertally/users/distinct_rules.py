@@ -16,6 +16,7 @@ from evertally.encode.owned import OwnedTick
 from evertally.encode.texts import Texts
 from evertally.encode.user_table import UserTable
 from evertally.secret import Secret
+from evertally.users.user_rule import UserRule
 
 Hash = Callable[[bytes], bytes]
 Digest = Callable[[bytes], bytes]
@@ -29,7 +30,7 @@ def keyed_numbers(names: Texts, order: Hash, purpose: bytes) -> NDArray[np.uint6
     return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
 
 
-class FirstSeen(Secret):
+class FirstSeen(UserRule):
     """Everybody counts once, at the first event. The row of a tick: how many were never seen before.
 
     `most`: only so many users are counted, and kept, at all. `chosen`: which users count, by a fixed function of their
@@ -44,7 +45,7 @@ class FirstSeen(Secret):
     def __init__(
         self, most: int | None = None, chosen: Callable[[Texts], NDArray[np.bool_]] | None = None, limit: int = 2**61
     ) -> None:
-        self.users = UserTable(fields=0)
+        super().__init__(fields=0)
         self._most, self._chosen, self._limit = most, chosen, limit
 
     def admit(self, tick: OwnedTick) -> IntArray:
@@ -59,24 +60,9 @@ class FirstSeen(Secret):
         # 1-Lipschitz, hence free; it keeps the sums far from the end of int64.
         return np.array([min(len(self.users) - before, self._limit)], dtype=np.int64)
 
-    def recognise(self, digest: Digest) -> None:
-        self.users.recognise(digest)
-
     def erase(self, names: Texts) -> None:
         """The count stays, and nobody of them counts again: whoever is found in the table is not new."""
-        self.users.erase(names)
-
-    def begin(self, tick: int) -> None:
-        self.users.begin()
-
-    def undo(self, tick: int) -> None:
-        self.users.undo()
-
-    def save(self) -> bytes:
-        return self.users.save()
-
-    def load(self, tick: int, data: bytes) -> None:
-        self.users.load(data)
+        super().erase(names)
 
 
 class FirstPairs(Secret):

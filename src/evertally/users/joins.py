@@ -19,18 +19,17 @@ from evertally.counting.process import NoiseProcess
 from evertally.encode.door import declared_labels
 from evertally.encode.owned import OwnedTick, without_erased
 from evertally.encode.texts import Texts
-from evertally.encode.user_table import Digest, UserTable
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
 from evertally.privacy import Change, Neighbours
-from evertally.secret import Secret
 from evertally.statistics.linear_options import Linear
 from evertally.users.labels import column_reader
+from evertally.users.user_rule import UserRule
 
 _MOST_COLUMNS = 62  # those that counted of a user are bits of one number, where each counts once
 
 
-class Followed(Secret):
+class Followed(UserRule):
     """Counts events that follow. It remembers of each user the tick of the last event that others follow, how many
     pairs have counted, and in which columns; it looks at nothing else.
 
@@ -38,7 +37,7 @@ class Followed(Secret):
     """
 
     def __init__(self, columns: int, most: int, within: int | None, once: bool) -> None:
-        self.users = UserTable(fields=3)
+        super().__init__(fields=3)
         self._columns, self._most, self._within, self._once = columns, most, within, once
 
     def admit(self, tick: OwnedTick) -> IntArray:
@@ -62,24 +61,9 @@ class Followed(Secret):
             self.users.write(field, users, np.array(values, dtype=np.int64))
         return row
 
-    def begin(self, tick: int) -> None:
-        self.users.begin()
-
-    def undo(self, tick: int) -> None:
-        self.users.undo()
-
-    def recognise(self, digest: Digest) -> None:
-        self.users.recognise(digest)
-
     def erase(self, names: Texts) -> None:
         """Pairs that counted stay; what others of these users' events followed is followed no more."""
-        self.users.erase(names)
-
-    def save(self) -> bytes:
-        return self.users.save()
-
-    def load(self, tick: int, data: bytes) -> None:
-        self.users.load(data)
+        super().erase(names)
 
 
 @statistic
