@@ -19,7 +19,7 @@ PAGE = "docs/users.md"
 def test_it_runs_as_printed(capsys: pytest.CaptureFixture[str]) -> None:
     names = run_as_printed(PAGE)
     printed = capsys.readouterr().out
-    assert names["users"] == ["bob", "cid"]
+    assert names["came"] == ["bob", "cid"]
     assert printed.splitlines()[:2] == ["banded 57.8", "10.2"]
     assert set(names["wards"].step_events([], users=[]).value) == {"north", "south", "elsewhere"}
     assert "a secret" not in printed
