@@ -179,6 +179,11 @@ def test_it_is_served_and_shown(toy: kinds.Kind, package: Path, tmp_path: Path) 
             "values": "numbers",
             "places": False,
             "vertices": None,
+            "names": None,
+            "scale": "linear",
+            "apart": False,
+            "nested": False,
+            "period": None,
         }
         latest = service.get("/v1/releases/latest").json()
         assert latest["queries"]["late"]["value"] == pytest.approx(200, abs=30)

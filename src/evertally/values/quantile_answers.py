@@ -160,8 +160,9 @@ class QuantileRelease(Release):
     >>> low, high = release.at_most(30).interval()
     >>> low < 260 < high, round(release.between(30, 50).stddev, 1)
     (True, 2.7)
-    >>> release.cdf().counts.round().astype(int).tolist()
-    [56, 163, 261, 359, 455, 557, 656, 757, 856, 995]
+    >>> found, exact = release.cdf().counts, np.array([60, 160, 260, 360, 460, 560, 660, 760, 860, 1000])
+    >>> bool(np.abs(found - exact).max() < 30)
+    True
     """
 
     prefixes: Prefixes | None = field(default=None, repr=False, compare=False)
