@@ -194,5 +194,5 @@ def test_ranges(opened: Open, gallery: Clinic) -> None:
     expect(plot).to_have_attribute("aria-label", f"One line with error bands, ticks {first} to {gallery.tick}")
     gallery.release((10, visit()))
     expect(plot).to_have_attribute("aria-label", f"One line with error bands, ticks {first + 1} to {gallery.tick}")
-    page.get_by_role("button", name="All").click()
+    page.get_by_role("button", name="All", exact=True).click()
     expect(plot).to_have_attribute("aria-label", f"One line with error bands, ticks 1 to {gallery.tick}")
