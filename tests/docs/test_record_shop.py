@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import importlib
-import importlib.util
 import re
 import sys
 from pathlib import Path
@@ -25,18 +24,9 @@ def shop() -> Any:
     return importlib.import_module("record_shop")
 
 
-def made_up(shop: Any) -> list[Any]:
-    """A few hundred customers, where the data set is not installed (requirements/data.txt)."""
-    days = [(shop.START + shop.dt.timedelta(days=(7 * i) % (7 * WEEKS) + i % 7), i) for i in range(3000)]
-    found = [shop.Order((day - shop.START).days // 7 + 1, day, f"{i * i % 701}", 5.0 + i % 90) for day, i in days]
-    return sorted(found, key=lambda order: order.day)
-
-
 def test_it_runs_and_is_near_the_truth(
     shop: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if importlib.util.find_spec("lifetimes") is None:
-        monkeypatch.setattr(shop, "orders", lambda weeks: made_up(shop))
     monkeypatch.setattr(sys, "argv", ["record_shop", str(tmp_path), "--weeks", str(WEEKS)])
     shop.main()
     printed = capsys.readouterr().out
@@ -52,9 +42,6 @@ def test_it_runs_and_is_near_the_truth(
         assert next(csv.reader(file)) == ["day", "customer", "dollars"]
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("lifetimes") is None, reason="make installs the data: requirements/data.txt"
-)
 def test_the_data_are_those_of_the_page(shop: Any) -> None:
     found = shop.orders(78)
     assert (len(found), len({order.customer for order in found})) == (69_659, 23_570)

@@ -14,7 +14,7 @@ import numpy as np
 from evertally.contract.parts import IntArray
 from evertally.encode.owned import OwnedTick
 from evertally.encode.texts import Texts
-from evertally.users.user_rule import UserRule
+from evertally.users.user_rule import UserRule, rank_within
 
 
 class ActiveRule(UserRule):
@@ -90,7 +90,7 @@ class ActiveRule(UserRule):
         held = np.stack([self.users.read(field, users) for field in range(self._most)])
         places = np.where((held == cells + 1).any(axis=0), (held == cells + 1).argmax(axis=0), -1)
         new = places < 0
-        places[new] = (held[:, new] > 0).sum(axis=0) + _rank_within(users[new])
+        places[new] = (held[:, new] > 0).sum(axis=0) + rank_within(users[new])
         kept = places < self._most
         for field in np.unique(places[kept & new]).tolist():
             at = kept & new & (places == field)
@@ -123,12 +123,3 @@ class ActiveRule(UserRule):
             still = last > max(0, tick - self._longest)
             np.add.at(seen, (last[still] % self._longest, cells[still]), 1)
         self._seen = self._before = seen
-
-
-def _rank_within(users: IntArray) -> IntArray:
-    """For each entry, how many earlier ones are of the same user."""
-    order = np.argsort(users, kind="stable")
-    in_order = users[order]
-    rank = np.empty(len(users), dtype=np.int64)
-    rank[order] = np.arange(len(users)) - np.searchsorted(in_order, in_order)
-    return rank

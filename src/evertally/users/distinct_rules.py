@@ -16,7 +16,7 @@ from evertally.encode.owned import OwnedTick
 from evertally.encode.texts import Texts
 from evertally.encode.user_table import UserTable
 from evertally.secret import Secret
-from evertally.users.user_rule import UserRule
+from evertally.users.user_rule import UserRule, rank_within
 
 Hash = Callable[[bytes], bytes]
 Digest = Callable[[bytes], bytes]
@@ -133,17 +133,3 @@ class FirstCategories(Secret):
 
     def load(self, tick: int, data: bytes) -> None:
         self.pairs.users.load(data)
-
-
-def rank_within(codes: IntArray) -> IntArray:
-    """For each entry, how many earlier ones are the same.
-
-    >>> rank_within(np.array([5, 3, 5, 5])).tolist()
-    [0, 0, 1, 2]
-    """
-    order = np.argsort(codes, kind="stable")
-    in_order = codes[order]
-    starts = np.searchsorted(in_order, in_order)
-    rank = np.empty(len(codes), dtype=np.int64)
-    rank[order] = np.arange(len(codes)) - starts
-    return rank

@@ -13,7 +13,7 @@ from evertally.contract.forms import LabelledForm
 from evertally.contract.options import option, statistic
 from evertally.contract.owned import OwnedDoor
 from evertally.contract.parts import Blueprint, IntArray
-from evertally.contract.ticks import LONGEST_HORIZON
+from evertally.contract.ticks import LONGEST_HORIZON, last_tick
 from evertally.counting.linear import LinearEngine
 from evertally.counting.process import NoiseProcess
 from evertally.encode.door import declared_labels
@@ -36,9 +36,10 @@ class Followed(UserRule):
     Cells are columns of what is counted, or `len(columns)` for an event that others follow, -1 for neither.
     """
 
-    def __init__(self, columns: int, most: int, within: int | None, once: bool) -> None:
+    def __init__(self, columns: int, most: int, within: int | None, once: bool, limit: int = 2**61) -> None:
         super().__init__(fields=3)
         self._columns, self._most, self._within, self._once = columns, most, within, once
+        self._limit = limit
 
     def admit(self, tick: OwnedTick) -> IntArray:
         tick, row = without_erased(tick, self.users), np.zeros(self._columns, dtype=np.int64)
@@ -59,7 +60,8 @@ class Followed(UserRule):
             row[cell] += 1
         for field, values in enumerate((last, used, seen)):
             self.users.write(field, users, np.array(values, dtype=np.int64))
-        return row
+        # 1-Lipschitz, hence free; it keeps the sums far from the end of int64.
+        return np.minimum(row, self._limit)
 
     def erase(self, names: Texts) -> None:
         """Pairs that counted stay; what others of these users' events followed is followed no more."""
@@ -147,11 +149,11 @@ class JoinedEvents(Linear):
             settled=self._given("after", "then"),
             loose=loose,
         )
-        most = self.max_pairs
+        most, limit = self.max_pairs, 2**61 // last_tick(self.horizon)
         return replace(
             rows,
             owned=True,
-            engine=lambda source: EncodedEngine(Followed(width, most, within, once), rows.engine(source)),
+            engine=lambda source: EncodedEngine(Followed(width, most, within, once, limit), rows.engine(source)),
         )
 
 

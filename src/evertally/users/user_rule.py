@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from evertally.contract.parts import IntArray
 from evertally.encode.texts import Texts
 from evertally.encode.user_table import Digest, UserTable
 from evertally.secret import Secret
@@ -31,3 +34,17 @@ class UserRule(Secret):
 
     def load(self, tick: int, data: bytes) -> None:
         self.users.load(data)
+
+
+def rank_within(codes: IntArray) -> IntArray:
+    """For each entry, how many earlier ones are the same.
+
+    >>> rank_within(np.array([5, 3, 5, 5])).tolist()
+    [0, 0, 1, 2]
+    """
+    order = np.argsort(codes, kind="stable")
+    in_order = codes[order]
+    starts = np.searchsorted(in_order, in_order)
+    rank = np.empty(len(codes), dtype=np.int64)
+    rank[order] = np.arange(len(codes)) - starts
+    return rank
