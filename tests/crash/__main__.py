@@ -10,23 +10,24 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1]))  # what all tests share
 
-from crash_stream import everything, on_the_wall
+from crash_stream import everything, of_users, on_the_wall
 from driver import AIMS, Campaign, Report
 from nursery import Nursery
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python tests/crash", description=__doc__)
-    parser.add_argument("--kills", type=int, default=200, help="kill -9 of a service under load, over both campaigns")
+    parser.add_argument("--kills", type=int, default=200, help="kill -9 of a service under load, over all campaigns")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
     arguments = parser.parse_args()
     print(f"seed {arguments.seed}", flush=True)
     wrong = 0
     with Nursery() as nursery:
-        on_request, on_wall = arguments.kills - arguments.kills // 4, arguments.kills // 4
+        fourth = arguments.kills // 4
         for name, text, kills in (
-            ("ticks on request, a query of every kind, capped users", everything, on_request),
-            ("ticks on the wall clock", on_the_wall, on_wall),
+            ("ticks on request, a query of every kind, capped users", everything, arguments.kills - 2 * fourth),
+            ("ticks on request, users without a cap", of_users, fourth),
+            ("ticks on the wall clock", on_the_wall, fourth),
         ):
             chance = random.Random(arguments.seed)
             with tempfile.TemporaryDirectory() as folder:

@@ -113,6 +113,57 @@ _EVERY_KIND = queries_text(
 )
 
 _ON_REQUEST = 'column = "time"\nstart = 2013-01-01T00:00:00Z\ntick = "1h"\nclose = "request"'
+_OF_USERS = """
+[[query]]
+name = "people"
+kind = "distinct_users"
+[[query]]
+name = "wards"
+kind = "distinct_users"
+column = "ward"
+categories = ["north", "south"]
+max_categories = 2
+[[query]]
+name = "active"
+kind = "active_users"
+windows = [1, 7]
+[[query]]
+name = "daily"
+kind = "period_users"
+period = 6
+[[query]]
+name = "back"
+kind = "retention"
+period = 6
+ages = 3
+[[query]]
+name = "then"
+kind = "joined_events"
+column = "ward"
+after = ["north"]
+then = ["south"]
+[[query]]
+name = "total"
+kind = "running_sum"
+column = "minutes"
+upper = 40
+max_total_per_user = 200
+[[query]]
+name = "lengths"
+kind = "value_quantile"
+column = "minutes"
+edges = [0, 10, 20, 50]
+q = [0.5]
+max_ticks_per_user = 4
+min_separation = 2
+[[query]]
+name = "some"
+kind = "count_sketch"
+column = "ward"
+watch = ["north"]
+width = 64
+max_labels_per_user = 2
+"""
 _ON_THE_WALL = 'start = "first serve"\ntick = "1s"'
 _USERS = 'unit = "user"\nmax_events_per_user = 9\nuser_column = "patient"\nmax_events_per_tick = 40'
 
@@ -129,6 +180,21 @@ def everything(sinks: str = "", snapshot_every: int = 5) -> str:
             serve="",
         )
         + _EVERY_KIND
+    )
+
+
+def of_users(sinks: str = "", snapshot_every: int = 5) -> str:
+    """Ticks on request, users without a cap: every query bounds a user by a table of its own."""
+    return (
+        _HEAD.format(
+            stream='horizon = 9000\nunit = "user"\nuser_column = "patient"',
+            guarantee="rho = 50",
+            clock=_ON_REQUEST,
+            snapshot_every=snapshot_every,
+            sinks=sinks,
+            serve="",
+        )
+        + _OF_USERS
     )
 
 
