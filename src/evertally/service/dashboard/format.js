@@ -2,23 +2,48 @@
 
 // An end that is 2^61 away is no bound: of a partition that ran out of intervals, or where nothing was declared.
 const NO_BOUND = 2 ** 60;
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const DAY = 86400;
+const SPACE = "\u00a0"; // numbers are not torn from their errors and units
 
-const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
-const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 const significant = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+
+/** A number with a real minus sign, separators, and this many digits after the point. */
+function fixed(value, digits) {
+  const shown = value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return shown.replace(/^-(0(?:\.0+)?)$/, "$1").replace("-", "−");
+}
+
+/** Digits after the point: the error has two digits if it starts with 1 or 2, else one; never rounded to tens. */
+export function digitsOf(error) {
+  if (!(error > 0) || !Number.isFinite(error)) return 0;
+  const power = Math.floor(Math.log10(error));
+  return Math.min(8, Math.max(0, (error / 10 ** power < 2.95 ? 1 : 0) - power));
+}
 
 /** A number with separators. A fraction gets as many digits as its error leaves meaning for. */
 export function number(value, error = null) {
   if (typeof value !== "number") return "–";
-  if (Number.isInteger(value) && (error === null || Number.isInteger(error))) return whole.format(value);
-  const scale = error > 0 ? error : Math.abs(value) / 1000 || 1;
-  const digits = Math.min(8, Math.max(0, 1 - Math.floor(Math.log10(scale))));
-  return value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  if (error !== null) return fixed(value, Number.isInteger(value) && Number.isInteger(error) ? 0 : digitsOf(error));
+  return Number.isInteger(value) ? fixed(value, 0) : fixed(value, digitsOf(Math.abs(value) / 100));
 }
 
-export const rough = (value) => (typeof value === "number" ? significant.format(value) : "–");
-export const short = (value) => (Math.abs(value) < 10000 ? value.toLocaleString("en") : compact.format(value));
-export const percent = (part) => `${significant.format(part * 100)} %`;
+export const rough = (value) => (typeof value === "number" ? significant.format(value).replace("-", "−") : "–");
+export const percent = (part) => `${significant.format(part * 100)}${SPACE}%`;
+
+/** A number beside an axis: 1,000, 10k, 1.2M. `step` is the distance to the next one. */
+export function axisNumber(value, step = 1) {
+  const digits = (unit) => Math.min(6, Math.max(0, Math.ceil(-Math.log10(step / unit) - 1e-9)));
+  for (const [unit, sign] of [
+    [1e9, "G"],
+    [1e6, "M"],
+    [1e4, "k"],
+  ]) {
+    const scale = sign === "k" ? 1e3 : unit;
+    if (Math.abs(value) >= unit) return `${fixed(value / scale, Math.min(2, digits(scale)))}${sign}`;
+  }
+  return fixed(value, value === 0 ? 0 : digits(1));
+}
 
 export const isBounded = (lower, upper) =>
   typeof lower === "number" && typeof upper === "number" && upper - lower < NO_BOUND;
@@ -29,41 +54,85 @@ export function fraction(written) {
   return above / below;
 }
 
-/** The value and its interval in words: {value: "412", error: "± 31"}, or a range where the interval is lopsided. */
+/** The value and its interval in words: {value: "412", error: "± 31"}, or "35 to 46" where the interval is lopsided. */
 export function estimate(value, lower, upper) {
   if (typeof value !== "number") return { value: "–", error: "" };
   if (!isBounded(lower, upper)) {
     return { value: number(value), error: isBounded(lower, value) ? `at least ${number(lower)}` : "no bound" };
   }
-  const below = value - lower;
-  const above = upper - value;
+  const [below, above] = [value - lower, upper - value];
   const width = Math.max(below, above);
-  const even = Math.abs(below - above) <= 0.02 * width;
+  const even = Math.abs(below - above) <= 0.02 * width || Math.abs(below - above) < 0.5 * 10 ** -digitsOf(width);
   return {
     value: number(value, width),
-    error: even ? `± ${number(width, width)}` : `${number(lower, width)} to ${number(upper, width)}`,
+    error: even ? `±${SPACE}${number(width, width)}` : `${number(lower, width)} to ${number(upper, width)}`,
   };
 }
+
+/** The same in one text, for tables and tooltips: "159 ± 8", "39 min (35 to 46)". */
+export function told(value, lower, upper, unit = null) {
+  const { value: shown, error } = estimate(value, lower, upper);
+  const withUnit = unit && shown !== "–" ? `${shown}${SPACE}${unit}` : shown;
+  if (!error) return withUnit;
+  if (error.startsWith("±")) return unit ? `${shown}${SPACE}${error}${SPACE}${unit}` : `${shown}${SPACE}${error}`;
+  return `${withUnit} (${error})`;
+}
+
+/** How many of something: 1 departure, 2 departures. */
+export const plural = (noun, count = 2) => (count === 1 || /s$/.test(noun) ? noun : noun.replace(/([^aeiou])y$/, "$1ie") + "s");
 
 /** Where a release stands on the time axis: seconds since 1970, or the integer of an integer clock. */
 export const instant = (time) => (typeof time === "number" ? time : Date.parse(time) / 1000);
 
-/** A release's time as it is in the downloads: UTC. */
+let currentYear = new Date().getUTCFullYear();
+
+/** The year of the stream, which times of it do not repeat. */
+export function setYear(time) {
+  if (typeof time === "string") currentYear = new Date(time).getUTCFullYear();
+}
+
+const withYear = (date) => (date.getUTCFullYear() === currentYear ? "" : ` ${date.getUTCFullYear()}`);
+const clockOf = (date) =>
+  date.toISOString().slice(11, date.getUTCSeconds() || date.getUTCMilliseconds() ? 19 : 16);
+
+/** "5 Dec", of seconds since 1970; with its year if that is not the stream's. */
+export function dayAndMonth(seconds) {
+  const date = new Date(seconds * 1000);
+  return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]}${withYear(date)}`;
+}
+
+export const monthOf = (seconds) => MONTHS[new Date(seconds * 1000).getUTCMonth()];
+export const timeOfDay = (seconds) => clockOf(new Date(seconds * 1000));
+
+/** "6 Dec 05:00 UTC", of a time as it is in answers; on a clock of integers "time 1,030". */
 export function moment(time) {
-  if (typeof time === "number") return `time ${whole.format(time)}`;
-  return `${time.slice(0, 10)} ${time.slice(11, 19)} UTC`;
+  if (typeof time === "number") return `time ${number(time)}`;
+  const seconds = instant(time);
+  return `${dayAndMonth(seconds)} ${timeOfDay(seconds)} UTC`;
+}
+
+/** A window by what it covers: one day by its name, several by both ends, hours by their times. */
+export function period(start, end) {
+  if (typeof start === "number") return `${number(start)} to ${number(end)}`;
+  const [from, to] = [instant(start), instant(end)];
+  const days = (to - from) / DAY;
+  if (days === 1) return dayAndMonth(from);
+  if (Number.isInteger(days)) return `${dayAndMonth(from)} to ${dayAndMonth(to - DAY)}`;
+  const same = new Date(from * 1000).getUTCDate() === new Date(to * 1000).getUTCDate() && to - from < DAY;
+  const until = same || to - from < DAY ? timeOfDay(to) : `${dayAndMonth(to)} ${timeOfDay(to)}`;
+  return `${dayAndMonth(from)} ${timeOfDay(from)} to ${until}`;
 }
 
 /** A day, or a moment of it where that is not midnight: what begins there is named by it. */
 export function beginning(seconds) {
-  const [day, clock] = new Date(seconds * 1000).toISOString().split("T");
-  return clock.startsWith("00:00:00") ? day : `${day} ${clock.slice(0, 5)}`;
+  const clock = timeOfDay(seconds);
+  return clock === "00:00" ? dayAndMonth(seconds) : `${dayAndMonth(seconds)} ${clock}`;
 }
 
 /** A length of time in its two largest units. */
 export function duration(seconds) {
   const units = [
-    ["d", 86400],
+    ["d", DAY],
     ["h", 3600],
     ["min", 60],
     ["s", 1],

@@ -46,3 +46,69 @@
  * format.js: estimate(value, lower, upper) -> {value: "159", error: "± 8"}; number, axisNumber, percent, rough, duration,
  *     label, moment(time) -> "6 Dec 05:00 UTC", period(start, end) -> "29 Nov to 5 Dec", dayAndMonth, setYear(time).
  */
+
+import { barsCard } from "./bars.js";
+import { CutsCard } from "./cuts.js";
+import { FigureCard } from "./figure.js";
+import { LeadsCard } from "./leads.js";
+import { ListCard, LONG } from "./list.js";
+import { RankingCard } from "./ranking.js";
+import { TriangleCard } from "./triangle.js";
+
+const COLUMNS = 12;
+
+/** The groups of queries that are drawn together, in the order of the stream. */
+export function groups(queries) {
+  const made = [];
+  for (const query of queries) {
+    const friend =
+      query.card.together && made.find(([first]) => first.kind === query.kind && first.column === query.column);
+    if (friend) friend.push(query);
+    else made.push([query]);
+  }
+  return made;
+}
+
+export function makeCard(queries, stream, options = {}) {
+  const card = cardOf(queries, stream, options);
+  card.names = queries.map((query) => query.name);
+  return card;
+}
+
+function cardOf(queries, stream, options) {
+  const [{ card, labels, differences }] = queries;
+  switch (card.view) {
+    case "bars":
+      return labels !== null && labels.length > LONG && differences
+        ? new ListCard(queries, stream, options)
+        : barsCard(queries, stream, options);
+    case "cuts":
+      return new CutsCard(queries, stream, options);
+    case "triangle":
+      return new TriangleCard(queries, stream, options);
+    case "ranking":
+      return card.values === "labels" ? new LeadsCard(queries, stream, options) : new RankingCard(queries, stream, options);
+    default:
+      return new FigureCard(queries, stream, options);
+  }
+}
+
+/** Full rows: a card that does not fit begins the next row, and the last of a row takes what is left. */
+export function layOut(cards) {
+  let [row, used] = [[], 0];
+  const close = () => {
+    if (row.length && used < COLUMNS) row.at(-1).width += COLUMNS - used;
+    if (row.length === 2 && row.every((one) => one.card.span === 4)) for (const one of row) one.width = 6;
+    for (const { card, width } of row) {
+      card.element.classList.remove("span-4", "span-6", "span-8", "span-12");
+      card.element.classList.add(`span-${width}`);
+    }
+    [row, used] = [[], 0];
+  };
+  for (const card of cards) {
+    if (used + card.span > COLUMNS) close();
+    row.push({ card, width: card.span });
+    used += card.span;
+  }
+  close();
+}

@@ -1,0 +1,157 @@
+/** One number, or a few that belong together (active users, percentiles, expressions): in words, and as lines. */
+
+import { lineChart } from "../charts/line.js";
+import { look, lookAt } from "../charts/look.js";
+import { element, setText } from "../dom.js";
+import { estimate, label as safe, told } from "../format.js";
+import { Frame } from "./frame.js";
+import { isPercentiles, namesOf } from "./names.js";
+import { numbersOf } from "./numbers.js";
+import { counted, inWords, nounsOf, sinceWords, titleOf, unitWords } from "./words.js";
+
+export class FigureCard {
+  constructor(queries, stream, options) {
+    this.queries = [...queries].sort((a, b) => (a.card.order ?? 0) - (b.card.order ?? 0));
+    this.stream = stream;
+    const [query] = this.queries;
+    const windowed = this.queries.some((one) => one.differences);
+    this.needs = { windows: windowed, finer: windowed && queries.length === 1 && query.labels === null, history: !windowed, exactness: true };
+    this.frame = new Frame(queries, stream, { ...options, table: () => this.table() });
+    Object.assign(this, { element: this.frame.element, title: this.frame.title, span: this.single() ? 8 : 4 });
+    this.values = element("dl", { class: "values" });
+    // Numbers of different units have an axis each; how many there are is known before the first release.
+    const count = query.card.apart ? (query.labels?.length ?? 1) : 1;
+    this.boxes = Array.from({ length: count }, () => element("div", { class: count > 1 ? "small" : "" }));
+    const zoom = { zoom: (from, to) => this.view?.zoom?.(from, to), back: () => this.view?.back?.() };
+    this.charts = this.boxes.map((box) => lineChart(box, zoom));
+    this.frame.content.append(this.values, ...this.boxes);
+  }
+
+  single() {
+    return this.queries.length === 1 && this.queries[0].labels === null && this.queries[0].card.order === null;
+  }
+
+  draw(view) {
+    this.view = view;
+    this.series = this.queries.flatMap((query) => this.seriesOf(query, view));
+    const finer = this.finer(view);
+    if (this.series.length === 1 && finer) this.series[0].name = inWords(view.window.words);
+    this.frame.setSub(this.words(view));
+    if (!this.series.some((one) => one.last?.value !== null)) {
+      this.shown = [];
+      return this.frame.nothing(view);
+    }
+    this.frame.show(true);
+    this.fill();
+    this.shown = finer ? [finer, ...this.series] : this.series;
+    const drawn = this.charts.length > 1 ? this.series.map((one) => [one]) : [this.shown];
+    drawn.forEach((series, i) => this.charts[i]?.draw(this.chartOf(series, view)));
+    this.frame.renew();
+  }
+
+  chartOf(series, view) {
+    const [query] = this.queries;
+    return {
+      series,
+      extent: view.extent,
+      ends: series.length > 1 || this.charts.length > 1,
+      log: query.card.scale === "log",
+      zero: series.length > 1 && !series.some((one) => one.soft) && query.card.scale !== "log",
+      lanes: false,
+      unit: query.unit ?? null,
+      hatch: view.lost ? [{ ...view.lost, words: "no news" }] : [],
+      timed: this.stream.clock.tick_seconds !== null,
+      say: this.sentence(series, view),
+      caption: `${this.title}, ${this.words(view)}`,
+    };
+  }
+
+  seriesOf(query, view) {
+    const numbers = numbersOf(query, view);
+    if (!numbers) return [];
+    const nameOf = namesOf(query);
+    return numbers.last.map((last, i) => {
+      const group = this.queries.length > 1 ? `${titleOf(query)} (${query.card.order})` : null;
+      const name = nameOf(last.label) ?? group;
+      const place = this.queries.length > 1 ? this.queries.indexOf(query) : i;
+      const own = last.label === null || query.labels === null ? lookAt(place) : look(query, last.label);
+      const { value, error } = estimate(last.value, last.lower, last.upper);
+      const sub = isPercentiles(query) ? told(last.value, null, null, query.unit).replace(/ \(.*/, "") : error;
+      return { label: last.label, name, tip: name ?? this.title, look: own, last, sub: last.value === null ? "" : name === null ? value : sub, points: numbers.points(last.label) };
+    });
+  }
+
+  /** Single days behind longer windows: the reader sees what a longer window buys. */
+  finer(view) {
+    const [query] = this.queries;
+    const numbers = this.needs.finer && view.finer?.[query.name] ? numbersOf(query, view, "finer") : null;
+    if (!numbers || !numbers.last.length || view.window.ticks === null) return null;
+    const { words, ticks } = numbers.answer.window;
+    if (ticks >= view.window.ticks || !sameUnit(numbers.answer, view.series?.[query.name])) return null;
+    const name = `each ${inWords(words)}`;
+    const [last] = numbers.last;
+    const sub = last.value === null ? "" : estimate(last.value, last.lower, last.upper).error;
+    return { label: null, name, tip: name, soft: true, look: lookAt(0), last, sub, points: numbers.points(null) };
+  }
+
+  /** The numbers in large type, where there are several; one number has a tile. */
+  fill() {
+    const many = this.series.length > 1;
+    this.values.hidden = !many || isPercentiles(this.queries[0]);
+    if (this.values.hidden) return this.values.replaceChildren();
+    while (this.values.children.length > this.series.length) this.values.lastChild.remove();
+    while (this.values.children.length < this.series.length)
+      this.values.append(element("div", {}, element("dt"), element("dd", {}, element("b"), " ", element("span"))));
+    this.series.forEach(({ name, look: own, last }, i) => {
+      const box = this.values.children[i];
+      const { value, error } = estimate(last.value, last.lower, last.upper);
+      box.className = `keyed ${own.className}`;
+      setText(box.querySelector("dt"), safe(name ?? this.title));
+      setText(box.querySelector("b"), value);
+      setText(box.querySelector("span"), error);
+    });
+  }
+
+  words(view) {
+    const [query] = this.queries;
+    const answer = query.differences ? view.series?.[query.name] : null;
+    const finer = this.needs.finer && view.finer?.[query.name];
+    if (query.description) return query.description;
+    const called = this.queries.length > 1 ? query.card.together : query.card.words;
+    if (!answer) return safe(called ?? "");
+    if (answer.tick.length === 0) return nounsOf(query, this.stream);
+    const unit = finer && answer.per && answer.window.ticks !== answer.per.ticks ? `per ${inWords(answer.per.words)}` : unitWords(answer);
+    if (isPercentiles(query)) return `${query.unit ? `${query.unit}: ` : ""}${namesList(query)} are within${answer.window.ticks === null ? `, ${sinceWords(answer)}` : `, ${unit}`}`;
+    return query.title ? unit : `${safe(called.replace(/ so far/, ""))}, ${unit}`;
+  }
+
+  sentence(series, view) {
+    const last = series.filter((one) => !one.soft && one.last.value !== null);
+    const values = last.map(({ name, last: { value, lower, upper } }) => `${name ? `${safe(name)} ` : ""}${told(value, lower, upper, this.queries[0].unit)}`);
+    return `${safe(this.title)}, ${this.words(view)}, ${view.range?.words ?? ""}. Last: ${values.join("; ")}.`.replaceAll("±", "plus or minus");
+  }
+
+  table() {
+    if (this.charts.length === 1) return this.charts[0].table();
+    return element("div", {}, ...this.charts.filter((chart) => chart.data).map((chart) => chart.table()));
+  }
+
+  tell() {
+    const values = (this.series ?? [])
+      .filter((one) => one.last.value !== null)
+      .map(({ name, last }) => `${name ? `${safe(name)} ` : ""}${told(last.value, last.lower, last.upper)}`);
+    return values.join("; ").replaceAll("±", "plus or minus");
+  }
+}
+
+const namesList = (query) => {
+  const names = query.labels.map((label) => namesOf(query)(String(label)));
+  return names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0];
+};
+
+/** Two answers whose numbers can stand on one axis: counts per the same time, or numbers that are no rates at all. */
+function sameUnit(a, b) {
+  if (!b || counted(a) !== counted(b)) return false;
+  const per = (answer) => answer.per?.ticks ?? answer.window.ticks;
+  return !counted(a) || per(a) === per(b);
+}

@@ -1,0 +1,82 @@
+/** What cards and tiles say about windows, rates, changes and errors. */
+
+import { dayAndMonth, instant, moment, number, plural } from "../format.js";
+import { isTotal } from "../charts/points.js";
+
+export const titleOf = (query) => query.title ?? query.name;
+export const nounOf = (query, stream) => query.noun ?? stream.noun ?? "event";
+export const nounsOf = (query, stream) => plural(nounOf(query, stream));
+
+/** "per day, 7-day windows", "per 6 hours", "since 1 Jan": the unit of the numbers of an answer of v1/windows. */
+export function unitWords(answer) {
+  if (isTotal(answer)) return sinceWords(answer);
+  const { window, per } = answer;
+  const length = inWords(window.words);
+  if (!per) return counted(answer) ? `per ${length}` : windowsWords(length);
+  return per.ticks === window.ticks ? `per ${inWords(per.words)}` : `per ${inWords(per.words)}, ${windowsWords(length)}`;
+}
+
+export const sinceWords = ({ start }) =>
+  start.length === 0 ? "since the start" : typeof start[0] === "number" ? `since ${number(start[0])}` : `since ${dayAndMonth(instant(start[0]))}`;
+
+/** Whether the numbers add up (counts and sums have a standard deviation); those of means and percentiles do not. */
+export const counted = (answer) => answer.stddev.some((one) => one !== null);
+
+/** "1 day" and "Day" as "day"; "6 h" as "6 hours". */
+export function inWords(words) {
+  const [, count, unit] = /^(?:(\d+) )?([a-zA-Z]+)$/.exec(words) ?? [null, null, words];
+  const whole = { h: "hour", d: "day", min: "minute", s: "second" }[unit] ?? unit.toLowerCase().replace(/s$/, "");
+  return count && count !== "1" ? `${count} ${whole}s` : whole;
+}
+
+/** "7 days" as "7-day windows". */
+export function windowsWords(words) {
+  const [, count, unit] = /^(\d+) (\w+?)s?$/.exec(words) ?? [];
+  return count ? `${count}-${unit} windows` : `windows of one ${words}`;
+}
+
+/** "last 7 days", "last day". */
+export const lastWords = (words) => `last ${inWords(words)}`;
+
+/**
+ * The news against the window before: {mark: "▲ 3.7 %" | "≈ no clear change", rest: "on the 7 days before"}.
+ *
+ * An arrow only where the change exceeds its own error; parts of a hundred only where what was before is above zero.
+ */
+export function changeWords({ change, clear, before, beforeClear }, against) {
+  if (!clear) return { mark: "≈ no clear change", rest: `on ${against}`, clear };
+  const arrow = change > 0 ? "▲" : "▼";
+  const part = Math.abs((change / before) * 100);
+  const size = beforeClear && before > 0 ? `${number(part, part < 9.5 ? 0.1 : 1)}\u00a0%` : number(Math.abs(change), Math.abs(change) / 20);
+  return { mark: `${arrow}\u00a0${size}`, rest: `on ${against}`, clear };
+}
+
+/** "the 7 days before", "the day before". */
+export const beforeWords = (words) => `the ${inWords(words)} before`;
+
+/** What an empty card says: when its first number comes, and how exact it will be. */
+export function emptyWords(query, stream, view) {
+  const nouns = nounsOf(query, stream);
+  if (view.state !== "before" && view.latest) {
+    return query.card.view === "ranking"
+      ? ["Nothing stands out yet", "A name appears once it is frequent enough to be shown safely."]
+      : [`Too few ${nouns} to say`, firstWords(view)];
+  }
+  const first = view.first ? `The first number comes on ${moment(view.first)}` : "No numbers yet";
+  return [first, exactWords(view.exactness?.[query.name]) ?? "Nothing is published yet."];
+}
+
+const firstWords = ({ first, window }) =>
+  first ? `The first ${window.ticks === null ? "number" : inWords(window.words)} is full on ${moment(first)}.` : "";
+
+/** "Its error is known before any data: ± 56 a day, ± 10 a day in 7-day windows." */
+export function exactWords(exactness) {
+  const known = (exactness?.windows ?? []).filter((one) => one.radius !== null);
+  if (!known.length) return null;
+  const told = known.slice(-2).map(({ words, radius, per }) => {
+    if (!per) return `± ${number(Math.ceil(radius))} in ${inWords(words)}`;
+    const rate = `± ${number(per.radius, per.radius)} a ${inWords(per.words)}`;
+    return inWords(words) === inWords(per.words) ? rate : `${rate} in ${windowsWords(inWords(words))}`;
+  });
+  return `Its error is known before any data: ${told.join(", ")}.`;
+}
