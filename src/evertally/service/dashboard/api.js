@@ -10,6 +10,9 @@ export class Refused extends Error {
   }
 }
 
+/** Nobody answered. */
+export class Unreachable extends Error {}
+
 let token = null;
 let ahead = 0; // milliseconds by which the clock of the service is ahead of ours
 
@@ -18,9 +21,11 @@ export const serviceTime = () => Date.now() + ahead;
 
 /** Takes a token out of the address (#token=...), where it must not stay: addresses are copied and shown. */
 export function takeToken() {
-  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  const shown = new URLSearchParams(location.hash.slice(1));
+  const given = shown.get("token");
   if (given !== null) {
-    history.replaceState(null, "", location.pathname + location.search);
+    shown.delete("token");
+    history.replaceState(null, "", location.pathname + location.search + (shown.size ? `#${shown}` : ""));
     keepToken(given);
   } else {
     token ??= read();
@@ -46,10 +51,13 @@ function read() {
 
 export const hasToken = () => token !== null && token !== "";
 
-/** One GET; raises Refused, or what fetch raises when nobody answers. */
+/** One GET; raises Refused or Unreachable. */
 export async function get(path, { headers = {}, signal } = {}) {
   const authorization = hasToken() ? { Authorization: `Bearer ${token}` } : {};
-  const response = await fetch(path, { headers: { ...headers, ...authorization }, signal, cache: "no-store" });
+  const asked = fetch(path, { headers: { ...headers, ...authorization }, signal, cache: "no-store" });
+  const response = await asked.catch((error) => {
+    throw new Unreachable("the service does not answer", { cause: error });
+  });
   const skew = Date.parse(response.headers.get("Date") ?? "") - Date.now();
   if (Math.abs(skew) > 2000) ahead = skew; // a header has full seconds only
   if (response.ok) return response;
@@ -57,17 +65,28 @@ export async function get(path, { headers = {}, signal } = {}) {
   throw new Refused(response.status, String(answer.error ?? `the service answered ${response.status}`));
 }
 
-export const getJson = async (path, options) => (await get(path, options)).json();
+export async function getJson(path, options) {
+  const response = await get(path, options);
+  return response.json().catch((error) => {
+    throw new Unreachable("the answer broke off", { cause: error });
+  });
+}
 
-/** The address of releases: queries, and a range of ticks where there is one. */
-export function releasesPath(queries, parameters) {
-  const given = Object.entries(parameters).filter(([, value]) => value !== null && value !== undefined);
-  return `v1/releases?${new URLSearchParams([...queries.map((name) => ["query", name]), ...given])}`;
+/** An address with parameters; those without a value are left out, lists are repeated. */
+export function pathOf(place, parameters) {
+  const given = Object.entries(parameters)
+    .flatMap(([name, value]) => (Array.isArray(value) ? value.map((one) => [name, one]) : [[name, value]]))
+    .filter(([, value]) => value !== null && value !== undefined && value !== "");
+  return `${place}?${new URLSearchParams(given)}`;
 }
 
 /** Saves an answer as a file: a plain link could not carry the token. */
 export async function save(path, filename) {
-  const address = URL.createObjectURL(await (await get(path)).blob());
+  saveBlob(await (await get(path)).blob(), filename);
+}
+
+export function saveBlob(blob, filename) {
+  const address = URL.createObjectURL(blob);
   const link = document.createElement("a");
   link.href = address;
   link.download = filename;

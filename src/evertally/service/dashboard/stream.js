@@ -42,7 +42,8 @@ function parse(block) {
 /**
  * Follows the stream after tick `after` until it ends or `signal` aborts; returns the last tick that arrived.
  *
- * `onRelease(release)` gets every release once, in order. `onState(state)` gets "live", "lost" or "ended".
+ * `onRelease(release)` gets every release once, in order. `onState(state, seconds)` gets "live", "lost" or "ended", and
+ * with "lost" how long it waits before it tries again; an event "hurry" of `signal` ends the wait.
  * Raises Refused if the service wants a token.
  */
 export async function follow({ after, signal, onRelease, onState }) {
@@ -75,8 +76,9 @@ export async function follow({ after, signal, onRelease, onState }) {
       watch.stop();
     }
     if (signal.aborted) break;
-    onState("lost");
-    await pause(WAITS[Math.min(failures++, WAITS.length - 1)], signal);
+    const wait = WAITS[Math.min(failures++, WAITS.length - 1)] * (0.75 + 0.5 * Math.random()); // readers are spread out
+    onState("lost", wait);
+    await pause(wait, signal);
   }
   return last;
 }
@@ -93,12 +95,17 @@ function watchdog(outer) {
   return { signal: AbortSignal.any([outer, inner.signal]), stir, stop: () => clearTimeout(timer) };
 }
 
-/** Waits, but no longer than until the network is back. Tries of many readers are spread out. */
-function pause(seconds, signal) {
+/** Waits, but no longer than until the network is back or the reader is in a hurry. */
+export function pause(seconds, signal) {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, seconds * 1000 * (0.75 + 0.5 * Math.random()));
-    addEventListener("online", resolve, { once: true, signal });
-    signal.addEventListener("abort", resolve, { once: true });
-    signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+    const over = new AbortController();
+    const end = () => {
+      clearTimeout(timer);
+      over.abort();
+      resolve();
+    };
+    const timer = setTimeout(end, seconds * 1000);
+    addEventListener("online", end, { signal: over.signal });
+    for (const name of ["abort", "hurry"]) signal.addEventListener(name, end, { signal: over.signal });
   });
 }

@@ -1,35 +1,37 @@
-// Light or dark: as the system says, unless the reader chose. Runs before the page is painted, so that nothing flashes.
+// Light, dark, or as the device: the address says it, else what the reader chose before. Runs before the page is
+// painted, so that nothing flashes.
 (() => {
   const KEPT = "evertally-theme";
+  const NAMES = ["light", "dark", "auto"];
   const root = document.documentElement;
   const system = matchMedia("(prefers-color-scheme: dark)");
-  let choice = null;
-  try {
-    choice = localStorage.getItem(KEPT);
-  } catch {
-    // Storage may be switched off: a choice then lasts until the page is left.
-  }
+
+  const kept = () => {
+    try {
+      return localStorage.getItem(KEPT);
+    } catch {
+      return null; // Storage may be switched off: a choice then lasts until the page is left.
+    }
+  };
+
+  const given = new URLSearchParams(location.hash.slice(1)).get("theme");
+  let choice = [given, kept()].find((name) => NAMES.includes(name)) ?? "auto";
 
   const apply = () => {
-    root.dataset.theme = choice ?? (system.matches ? "dark" : "light");
-    document.getElementById("theme")?.setAttribute("aria-pressed", String(root.dataset.theme === "dark"));
+    root.dataset.choice = choice;
+    root.dataset.theme = choice !== "auto" ? choice : system.matches ? "dark" : "light";
     document.dispatchEvent(new Event("themechange"));
   };
 
-  const turn = () => {
-    choice = root.dataset.theme === "dark" ? "light" : "dark";
+  document.addEventListener("themewanted", (event) => {
+    choice = event.detail;
     try {
       localStorage.setItem(KEPT, choice);
     } catch {
       // as above
     }
     apply();
-  };
-
-  apply();
-  system.addEventListener("change", apply);
-  document.addEventListener("DOMContentLoaded", () => {
-    apply();
-    document.getElementById("theme").addEventListener("click", turn);
   });
+  system.addEventListener("change", apply);
+  apply();
 })();

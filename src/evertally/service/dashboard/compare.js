@@ -1,0 +1,102 @@
+/** The labels of a statistic, largest first, to be picked for the chart. Long lists are searched on the server. */
+
+import { icon } from "./charts/icons.js";
+import { look, lookKey } from "./charts/look.js";
+import { element, setText } from "./dom.js";
+import { estimate, label as safe, number } from "./format.js";
+import { namesOf } from "./cards/names.js";
+import { MOST_PICKS } from "./state.js";
+
+const ROWS = 50; // at a time
+const MANY = 50; // labels: from here on "clear of the noise" holds for all at once
+const WAIT = 200; // milliseconds after the last key
+
+export class Compare {
+  constructor({ stream, state, data }, query, toggle) {
+    Object.assign(this, { stream, state, data, query, toggle, more: 0, rows: [] });
+    this.nameOf = namesOf(query);
+    this.count = element("p", { class: "quiet" });
+    this.input = element("input", {
+      type: "search",
+      "aria-label": "Find a label",
+      placeholder: "Find a label",
+      autocomplete: "off",
+      oninput: () => this.typed(),
+    });
+    this.input.value = state.search;
+    this.note = element("p", { class: "quiet note-line", role: "status" });
+    this.list = element("ul", { class: "labels" });
+    this.further = element(
+      "button",
+      { type: "button", class: "btn", hidden: true, onclick: () => this.showMore() },
+      `Show ${ROWS} more`,
+    );
+    this.element = element(
+      "section",
+      { class: "card compare" },
+      element("h3", {}, "Compare"),
+      this.count,
+      element("div", { class: "find-box" }, icon("search"), this.input),
+      this.note,
+      this.list,
+      this.further,
+    );
+  }
+
+  typed() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => {
+      this.more = 0;
+      this.state.set({ search: this.input.value.trim() });
+    }, WAIT);
+  }
+
+  showMore() {
+    this.more += 1;
+    this.state.tell(["more"]);
+  }
+
+  /** Names that readers see instead of labels are matched here; the server knows labels only. */
+  async load(to) {
+    const search = this.query.card.names ? "" : this.state.search;
+    const pages = Array.from({ length: this.more + 1 }, (_, page) =>
+      this.data.labels(this.query, this.state.window.ticks, to, { search, offset: page * ROWS, limit: ROWS }),
+    );
+    const answers = await Promise.all(pages);
+    const has = (row) => this.nameOf(row.label).toLocaleLowerCase().includes(this.state.search.toLocaleLowerCase());
+    this.answer = answers[0];
+    this.rows = answers.flatMap((answer) => answer.rows).filter((row) => !this.query.card.names || has(row));
+  }
+
+  draw(picks, per) {
+    const { labels, matching, clear } = this.answer;
+    setText(this.count, `${number(picks.length)} of ${number(labels)} labels, ${MOST_PICKS} at most`);
+    const scale = per ? per.ticks / this.state.window.ticks : 1;
+    const few = labels <= MANY || this.rows.length === 0;
+    const found = this.state.search !== "" && this.rows.length === 0;
+    const words = `${number(matching)} match, ${number(clear)} of them clear of the noise.`;
+    setText(this.note, found ? "Nothing of that name is published here." : few ? "" : words);
+    this.further.hidden = this.rows.length >= matching || this.query.card.names;
+    const focused = this.list.contains(document.activeElement) ? document.activeElement.dataset.label : null;
+    this.list.replaceChildren(...this.rows.map((row, i) => this.row(row, i, picks, scale)));
+    if (focused !== null) [...this.list.querySelectorAll("input")].find((one) => one.dataset.label === focused)?.focus();
+  }
+
+  row({ label, value, lower, upper, clear }, i, picks, scale) {
+    const on = picks.includes(label);
+    const [middle, low, high] = [value, lower, upper].map((one) => (one === null ? null : one * scale));
+    const { value: shown, error } = estimate(middle, low, high);
+    const id = `pick-${i}`;
+    const box = element("input", { type: "checkbox", id, "data-label": label, onchange: () => this.toggle(label) });
+    box.checked = on;
+    const name = safe(this.nameOf(label));
+    return element(
+      "li",
+      { class: `${on ? "on" : ""} ${clear ? "" : "faint"}` },
+      box,
+      lookKey(look(this.query, label)),
+      element("label", { for: id, title: name }, element("bdi", {}, name)),
+      element("span", { class: "amount" }, shown, element("span", { class: "quiet" }, error && ` ${error}`)),
+    );
+  }
+}

@@ -1,0 +1,206 @@
+/** The course of a statistic: a large chart with what it is compared with, the strip below it, the same as a table. */
+
+import { Brush } from "./brush.js";
+import { lineChart } from "./charts/line.js";
+import { look } from "./charts/look.js";
+import { labelsOf, pointsOf } from "./charts/points.js";
+import { Compare } from "./compare.js";
+import { element, setText } from "./dom.js";
+import { estimate, label as safe, moment, number, told } from "./format.js";
+import { aRate, measureOf, spoken } from "./measure.js";
+import { namesOf } from "./cards/names.js";
+import { windowsOf } from "./state.js";
+import { words } from "./switches.js";
+
+const AGAIN = 3_000; // milliseconds until what did not come is asked for again
+const USUAL_PICKS = 5;
+
+export class Course {
+  constructor(page, query, failed, { lead }) {
+    const { stream, state, views, data, feed } = page;
+    Object.assign(this, { stream, state, views, data, feed, query, failed, lead, drawn: null, busy: false });
+    this.nameOf = namesOf(query);
+    this.many = query.card.view !== "figure" || (query.labels?.length ?? 0) > 1;
+    this.title = element("h3");
+    this.hint = element("p", { class: "hint", hidden: true });
+    this.box = element("div", { class: "course-chart" });
+    const zoom = { zoom: (from, to) => views.zoom(from, to), back: () => state.set({ part: null }) };
+    this.chart = lineChart(this.box, zoom);
+    this.brush = new Brush(views, state);
+    this.empty = element("p", { class: "empty", hidden: true });
+    const about = words(
+      "Drag to look closer, double click to go back. Arrow keys step through the points.",
+      "Touch the chart to read a point.",
+    );
+    this.picture = element("section", { class: "card course" }, this.title, element("p", { class: "quiet" }, ...about));
+    this.picture.append(this.box, this.empty, this.brush.element);
+    this.compare = this.many ? new Compare(page, query, (label) => this.toggle(label)) : null;
+    this.table = element("section", { class: "card table" });
+    this.element = element(
+      "div",
+      {},
+      this.hint,
+      element(
+        "div",
+        { class: this.many ? "grid of-course" : "grid of-course alone" },
+        this.picture,
+        this.compare?.element,
+        this.table,
+      ),
+    );
+  }
+
+  mark() {
+    for (const place of [this.picture, this.compare?.element]) if (place) place.hidden = this.state.table;
+  }
+
+  close() {}
+
+  toggle(label) {
+    const shown = this.picks ?? [];
+    const picks = shown.includes(label) ? shown.filter((one) => one !== label) : [...shown, label].slice(-6);
+    this.state.set({ picks: picks.length ? picks : shown });
+  }
+
+  key = () => JSON.stringify([this.views.key(), this.state.picks, this.state.search, this.compare?.more]);
+
+  async refresh() {
+    const key = this.key();
+    if (this.busy || this.drawn === key) return;
+    this.busy = true;
+    try {
+      await (this.feed.tick ? this.load() : this.before());
+      this.drawn = key;
+    } catch (error) {
+      if (!this.failed(error)) setTimeout(() => this.refresh(), AGAIN);
+      return;
+    } finally {
+      this.busy = false;
+    }
+    this.refresh();
+  }
+
+  async before() {
+    const first = this.views.clock.written(this.state.window.ticks ?? 1);
+    this.nothing(`The first number comes on ${moment(first)}. How exact it will be is known already: see below.`);
+  }
+
+  nothing(text) {
+    this.chart.clear();
+    this.box.hidden = true;
+    this.empty.hidden = false;
+    setText(this.empty, text);
+    this.brush.element.hidden = true;
+    this.table.hidden = true;
+    this.hint.hidden = true;
+  }
+
+  async load() {
+    const { query, data, views, state } = this;
+    const range = views.range();
+    const { ticks } = state.window;
+    const per = data.rateOf(query, ticks);
+    if (this.compare) await this.compare.load(range.to);
+    this.picks = this.many ? await this.chosen(range.to) : null;
+    const answer = await data.windows(query, ticks, range, { labels: this.picks, per });
+    const finer = this.many ? null : views.finer(ticks);
+    const behind = finer === null ? null : await data.windows(query, finer, range, { per });
+    const whole = { from: 0, to: this.feed.tick };
+    const labels = this.picks?.slice(0, 1) ?? null;
+    const overview = await data.windows(query, ticks, whole, { labels, per });
+    this.draw(answer, behind, overview);
+  }
+
+  /** The labels that have a line: those the reader picked, else the largest. */
+  async chosen(to) {
+    if (this.state.picks.length) return this.state.picks;
+    const { rows } = await this.data.labels(this.query, this.state.window.ticks, to);
+    return rows.slice(0, USUAL_PICKS).map((row) => row.label);
+  }
+
+  draw(answer, behind, overview) {
+    if (!answer.tick.length) {
+      const first = this.views.clock.written(this.state.window.ticks ?? 1);
+      const later = this.feed.tick < (this.state.window.ticks ?? 1);
+      this.nothing(later ? `The first window of this length ends on ${moment(first)}.` : "No whole window of this length fits into what is shown.");
+      return;
+    }
+    const { query, stream } = this;
+    const measure = measureOf(query, answer, stream);
+    const series = labelsOf(answer).map((label, place) => this.line(label, pointsOf(answer, place)));
+    if (behind) series.unshift(this.soft(behind));
+    const view = this.views.shape();
+    this.box.hidden = false;
+    this.empty.hidden = true;
+    this.table.hidden = false;
+    this.brush.element.hidden = false;
+    setText(this.title, measure);
+    const caption = `The same numbers as a table: ${measure}, with the error that holds ${Math.round((1 - stream.beta) * 100)} times in 100`;
+    this.chart.draw({
+      series,
+      extent: view.extent,
+      ends: this.many || behind !== null,
+      unit: query.unit,
+      noun: query.noun,
+      timed: this.views.clock.timed,
+      hatch: view.lost ? [view.lost] : [],
+      say: this.sentence(measure, series),
+      caption,
+    });
+    this.table.replaceChildren(this.chart.table());
+    this.brush.draw(pointsOf(overview, 0), { from: this.views.clock.at(0), to: this.views.clock.at(this.feed.tick) });
+    this.compare?.draw(this.picks, answer.per);
+    this.explain(answer);
+  }
+
+  line(label, points) {
+    const last = points.findLast((point) => point.value !== null);
+    const sub = last ? told(last.value, last.lower, last.upper) : "";
+    const name = label === null ? spoken(this.state.window.words) : this.nameOf(label);
+    return { label, name, look: look(this.query, label ?? this.query.labels?.[0] ?? ""), sub, points };
+  }
+
+  soft(answer) {
+    const made = this.line(null, pointsOf(answer, 0));
+    const last = made.points.findLast((point) => point.value !== null);
+    return { ...made, name: `each ${spoken(answer.window.words)}`, soft: true, sub: last ? estimate(last.value, last.lower, last.upper).error : "" };
+  }
+
+  sentence(measure, series) {
+    const told = series.filter((one) => !one.soft).map((one) => `${safe(one.name)} ${one.sub}`);
+    return `${measure}, ${this.views.range().words}. Last: ${told.join("; ")}.`;
+  }
+
+  /** How many labels there are, how large the error is, and whether a longer window would say more. */
+  explain(answer) {
+    const { query } = this;
+    const at = answer.tick.length - 1;
+    const errors = answer.value.map((_, place) => answer.upper[place][at] - answer.value[place][at]);
+    const error = Math.max(...errors.filter((one) => Number.isFinite(one)));
+    if (!Number.isFinite(error)) return;
+    const shown = `±\u00a0${number(Math.round(error) === error ? error : error, error)}`;
+    if (!query.description) {
+      const each = query.labels && this.many ? `${number(query.labels.length)} labels, declared before the start. ` : "";
+      const many = this.many ? " each" : "";
+      setText(this.lead, `${each}Error ${shown}${aRate(answer.per)}${many}.`);
+    }
+    const sizes = answer.value.map((row) => Math.abs(row[at] ?? 0)).sort((a, b) => a - b);
+    const middle = sizes[Math.floor(sizes.length / 2)];
+    const longer = windowsOf(this.stream).find((one) => one.ticks > (this.state.window.ticks ?? Infinity) && one.seconds >= 7 * 86400)
+      ?? windowsOf(this.stream).find((one) => one.ticks > (this.state.window.ticks ?? Infinity));
+    this.hint.hidden = !(longer && error > 0.6 * middle);
+    if (this.hint.hidden) return;
+    const use = { type: "button", class: "link", onclick: () => this.state.set({ window: longer }) };
+    this.hint.replaceChildren(
+      `At this window the error, ${shown}, is as large as many of the numbers. `,
+      element("button", use, `Use ${longer.words.toLowerCase()}`),
+    );
+  }
+
+  /** The address of what is drawn, as a file. */
+  viewPath(format) {
+    const { ticks } = this.state.window;
+    const { query, views, data } = this;
+    return data.windowsPath(query, ticks, views.range(), { labels: this.picks, per: data.rateOf(query, ticks), format });
+  }
+}
