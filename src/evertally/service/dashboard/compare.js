@@ -56,16 +56,27 @@ export class Compare {
     this.state.tell(["more"]);
   }
 
-  /** Names that readers see instead of labels are matched here; the server knows labels only. */
-  async load(to) {
-    const search = this.query.card.names ? "" : this.state.search;
+  /**
+   * The rows. Short lists stand in the order of the whole shown range: that of one window changes by chance.
+   *
+   * Names that readers see instead of labels are matched here; the server knows labels only.
+   */
+  async load(range) {
+    const { state, query, data } = this;
+    const whole = range.from === 0 ? null : range.to - range.from;
+    const ranked = await data.labels(query, whole, range.to, { limit: ROWS });
+    this.largest = ranked.rows.map((row) => row.label);
+    const search = query.card.names ? "" : state.search;
     const pages = Array.from({ length: this.more + 1 }, (_, page) =>
-      this.data.labels(this.query, this.state.window.ticks, to, { search, offset: page * ROWS, limit: ROWS }),
+      data.labels(query, state.window.ticks, range.to, { search, offset: page * ROWS, limit: ROWS }),
     );
     const answers = await Promise.all(pages);
-    const has = (row) => this.nameOf(row.label).toLocaleLowerCase().includes(this.state.search.toLocaleLowerCase());
+    const has = (row) => this.nameOf(row.label).toLocaleLowerCase().includes(state.search.toLocaleLowerCase());
     this.answer = answers[0];
-    this.rows = answers.flatMap((answer) => answer.rows).filter((row) => !this.query.card.names || has(row));
+    this.rows = answers.flatMap((answer) => answer.rows).filter((row) => !query.card.names || has(row));
+    if (this.answer.labels > MANY) return;
+    const places = new Map(this.largest.map((label, place) => [label, place]));
+    this.rows.sort((a, b) => (places.get(a.label) ?? MANY) - (places.get(b.label) ?? MANY));
   }
 
   draw(picks, per) {

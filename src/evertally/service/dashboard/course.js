@@ -4,6 +4,7 @@ import { Brush } from "./brush.js";
 import { lineChart } from "./charts/line.js";
 import { look } from "./charts/look.js";
 import { labelsOf, pointsOf } from "./charts/points.js";
+import { seriesTable } from "./charts/table.js";
 import { Compare } from "./compare.js";
 import { element, setText } from "./dom.js";
 import { estimate, label as safe, moment, number, told } from "./format.js";
@@ -66,7 +67,7 @@ export class Course {
 
   async refresh() {
     const key = this.key();
-    if (this.busy || this.drawn === key) return;
+    if (!this.feed.ready || this.busy || this.drawn === key) return;
     this.busy = true;
     try {
       await (this.feed.tick ? this.load() : this.before());
@@ -100,8 +101,8 @@ export class Course {
     const range = views.range();
     const { ticks } = state.window;
     const per = data.rateOf(query, ticks);
-    if (this.compare) await this.compare.load(range.to);
-    this.picks = this.many ? await this.chosen(range.to) : null;
+    if (this.compare) await this.compare.load(range);
+    this.picks = this.many ? this.chosen() : null;
     const answer = await data.windows(query, ticks, range, { labels: this.picks, per });
     const finer = this.many ? null : views.finer(ticks);
     const behind = finer === null ? null : await data.windows(query, finer, range, { per });
@@ -111,11 +112,9 @@ export class Course {
     this.draw(answer, behind, overview);
   }
 
-  /** The labels that have a line: those the reader picked, else the largest. */
-  async chosen(to) {
-    if (this.state.picks.length) return this.state.picks;
-    const { rows } = await this.data.labels(this.query, this.state.window.ticks, to);
-    return rows.slice(0, USUAL_PICKS).map((row) => row.label);
+  /** The labels that have a line: those the reader picked, else the largest of the whole range, which chance moves least. */
+  chosen() {
+    return this.state.picks.length ? this.state.picks : this.compare.largest.slice(0, USUAL_PICKS);
   }
 
   draw(answer, behind, overview) {
@@ -145,9 +144,9 @@ export class Course {
       timed: this.views.clock.timed,
       hatch: view.lost ? [view.lost] : [],
       say: this.sentence(measure, series),
-      caption,
     });
-    this.table.replaceChildren(this.chart.table());
+    const main = series.filter((one) => !one.soft);
+    this.table.replaceChildren(seriesTable({ series: main, unit: query.unit, caption }));
     this.brush.draw(pointsOf(overview, 0), { from: this.views.clock.at(0), to: this.views.clock.at(this.feed.tick) });
     this.compare?.draw(this.picks, answer.per);
     this.explain(answer);

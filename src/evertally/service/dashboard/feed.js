@@ -31,6 +31,11 @@ export class Feed {
     return this.shown?.tick ?? 0;
   }
 
+  /** Whether it is known what there is to show. */
+  get ready() {
+    return this.shown !== null || this.stream.released === 0;
+  }
+
   async start() {
     this.control = new AbortController();
     if (this.stream.released) this.add(await this.latest());

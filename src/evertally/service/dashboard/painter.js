@@ -43,7 +43,7 @@ export class Painter {
   /** One drawing at a time for each item: what changes meanwhile is drawn after it, once. */
   async paint(item) {
     const key = this.views.key(item.zoomable);
-    if (!item.near || item.busy || item.drawn === key) return;
+    if (!this.views.feed.ready || !item.near || item.busy || item.drawn === key) return;
     item.busy = true;
     item.part.element.setAttribute("aria-busy", "true");
     let view;
