@@ -1,6 +1,8 @@
 """What needs no token: the page and its files, and two signs of life."""
 
+from collections.abc import Iterator
 from importlib import resources
+from importlib.resources.abc import Traversable
 
 from fastapi import APIRouter, Response
 
@@ -37,7 +39,7 @@ def open_routes(parts: Parts) -> APIRouter:
         """The dashboard."""
         return file("index.html")
 
-    @router.get("/static/{name}", response_class=Response, responses={200: _FILE, **problems(404)})
+    @router.get("/static/{name:path}", response_class=Response, responses={200: _FILE, **problems(404)})
     async def static(name: str) -> Response:
         """Scripts and styles of the dashboard."""
         return file(name)
@@ -60,13 +62,17 @@ def open_routes(parts: Parts) -> APIRouter:
 def page_files() -> dict[str, tuple[bytes, str]]:
     """Content and media type of each file, by name: a fixed table, so that no name in a request is ever a path.
 
-    >>> content, media_type = page_files()["index.html"]
-    >>> media_type
-    'text/html; charset=utf-8'
+    >>> files = page_files()
+    >>> files["index.html"][1], files["charts/line.js"][1]
+    ('text/html; charset=utf-8', 'text/javascript; charset=utf-8')
     """
-    files = {}
-    for file in resources.files("evertally.service").joinpath("dashboard").iterdir():
+    return dict(_files_in(resources.files("evertally.service").joinpath("dashboard"), ""))
+
+
+def _files_in(folder: Traversable, place: str) -> Iterator[tuple[str, tuple[bytes, str]]]:
+    for file in folder.iterdir():
         suffix = "." + file.name.rpartition(".")[2]
-        if suffix in _MEDIA_TYPES:
-            files[file.name] = (file.read_bytes(), _MEDIA_TYPES[suffix])
-    return files
+        if file.is_dir():
+            yield from _files_in(file, f"{place}{file.name}/")
+        elif suffix in _MEDIA_TYPES:
+            yield place + file.name, (file.read_bytes(), _MEDIA_TYPES[suffix])
