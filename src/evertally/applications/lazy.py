@@ -200,6 +200,10 @@ class LazyEngine(AdmissionEngine):
     def window(self, tick: int, window: int) -> Accuracy:
         return self.noise.window_spread(tick, window)
 
+    @property
+    def exact_windows(self) -> bool:
+        return bool(getattr(self.noise, "exact_windows", False))
+
     def error_bound(self, beta: float, tick: int | None, trust_largest: bool = False) -> float:
         """Of every coordinate that can be asked for: N = T x askable in the union bound (6.0)."""
         return path_bound(self._noise_of([0]), of_column(beta, self._askable), tick)

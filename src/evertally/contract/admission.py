@@ -62,6 +62,14 @@ class AdmissionEngine(Secret):
     def window(self, tick: int, window: int) -> Accuracy:
         return self.inner.window(tick, window)
 
+    @property
+    def differences(self) -> bool:
+        return bool(getattr(self.inner, "differences", True))
+
+    @property
+    def exact_windows(self) -> bool:
+        return bool(getattr(self.inner, "exact_windows", False))
+
     def error_bound(self, beta: float, tick: int | None, trust_largest: bool = False) -> float:
         return self.inner.error_bound(beta, tick, trust_largest)
 

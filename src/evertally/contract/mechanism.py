@@ -111,6 +111,7 @@ class Mechanism(Guarded):
 
     exactness: ClassVar[str] = "exact"
     _looks_back = False
+    _differs = False
 
     @abstractmethod
     def _blueprint(self) -> Blueprint:
@@ -197,6 +198,11 @@ class Mechanism(Guarded):
         """How this statistic with these options bounds what one user may do, in words that follow "of each user"; empty
         where it does not do so by itself, and needs `max_events_per_user`."""
         return ""
+
+    @property
+    def differences(self) -> bool:
+        """Whether the difference of two releases is what happened in the ticks between them."""
+        return False
 
     @property
     def unbounded_because(self) -> str | None:
@@ -488,7 +494,11 @@ class Mechanism(Guarded):
             self._engine_tick = kept.tick + 1
             kept = Kept(kept.tick + 1, played, totals, b"", kept.users if users is None else users)
             self._kept = kept
-        return self._release(kept.played.recent[-1], self._engine.accuracy(kept.tick))
+        row = kept.played.recent[-1]
+        release = self._release(row, self._engine.accuracy(kept.tick))
+        if self._differs:
+            release.__dict__["row"] = row  # never written to again
+        return release
 
     def _moved(self, count: int, play: Callable[[], Any]) -> Any:
         self._engine.begin(self._kept.tick)

@@ -109,7 +109,8 @@ class Engine(Protocol):
         """How far what is released at a tick may be off."""
 
     def window(self, tick: int, window: int) -> Accuracy:
-        """The same for the difference of two releases."""
+        """The same for the difference of two releases. An engine, or a form, whose differences mean nothing says
+        `differences = False`; one whose `window` is the law itself, and no bound on it, `exact_windows = True`."""
 
     def error_bound(self, beta: float, tick: int | None, trust_largest: bool = False) -> float:
         """A bound on the error of all ticks together (with `tick`: at that tick), failing with probability beta."""

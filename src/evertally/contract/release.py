@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from evertally.contract.parts import check_beta
 
@@ -16,6 +16,9 @@ class Release:
     `value` is a number, or a dictionary of numbers by label; `stddev` is the standard deviation of the noise in each
     number, None where none is defined. `private` is False under simulation and test keys. `about` says what was
     counted, and so what the interval is about: where users are protected, only what their cap kept.
+
+    `row` are the released integers behind the value, where the difference of two releases is a sum over the ticks
+    between them (`Mechanism.between`), else None. `since` is 0, or the tick after which a window begins.
 
     >>> import evertally as et
     >>> counter = et.Counter(guarantee=et.PureDP(1.0), horizon=100, key=et.simulation(1))
@@ -31,6 +34,10 @@ class Release:
     private: bool
     bounds: Callable[[float], tuple[Any, Any]] = field(repr=False, compare=False)
     about: str = "all events, within their bounds"
+
+    # Not fields: two releases are the same by what they say.
+    row: ClassVar[Any] = None
+    since: ClassVar[int] = 0
 
     def __init__(
         self,

@@ -1,17 +1,19 @@
-"""Sums over the last ticks: differences of two releases, which cost no privacy."""
+"""Sums over some ticks: differences of two releases, which cost no privacy."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from evertally.contract.combined import combined
 from evertally.contract.guarded import exclusive
-from evertally.contract.mechanism import Mechanism
+from evertally.contract.mechanism import Mechanism, by_tick
 from evertally.contract.options import option, statistic
-from evertally.contract.parts import IntArray
+from evertally.contract.parts import Accuracy, IntArray
 from evertally.contract.release import Release
-from evertally.contract.ticks import LONGEST_HORIZON
+from evertally.contract.ticks import LONGEST_HORIZON, checked_tick
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
 
@@ -33,6 +35,94 @@ class Windowed(Mechanism):
         # Released rows of the last ticks, tick t in place t mod (max_window + 1); those of the last call are committed.
         self._looks_back = self.max_window > 0
         self._history = np.zeros((self.max_window + 1, self._engine.width), dtype=np.int64)
+        self._differs = self.differences
+
+    @property
+    def differences(self) -> bool:
+        return getattr(self._form, "differences", True) and getattr(self._engine, "differences", True)
+
+    @by_tick
+    def stddev(self, tick: int, since: int = 0) -> float | None:
+        """Standard deviation of the noise in each number released at a tick; with `since`, in the difference to what
+        was released then: the sum over the ticks since + 1 .. tick. Public, known before any data; None where none is
+        defined (partitions, ratios).
+
+        >>> import evertally as et
+        >>> counter = et.Counter(guarantee=et.ZCDP(0.5), horizon=365, key=et.simulation(1))
+        >>> counter.stddev(300, since=293) < counter.stddev(300)
+        True
+        """
+        if not since:
+            return super().stddev(tick)
+        return self._form.deviation(self._between(since, checked_tick(tick, self.horizon)))
+
+    def between(self, earlier: Release | None, later: Release) -> Release:
+        """What happened after the tick of one release and up to that of another: their difference, which costs no
+        privacy and needs nothing but the two. `earlier` None: the beginning.
+
+        Value, standard deviation and interval are those of the window; its `since` says after which tick it begins.
+
+        >>> import evertally as et
+        >>> counter = et.Counter(guarantee=et.ZCDP(0.5), horizon=365, key=et.simulation(1))
+        >>> days = [counter.step(100) for _ in range(30)]
+        >>> week = counter.between(days[-8], days[-1])
+        >>> week.since, week.tick, week.stddev == counter.stddev(30, since=23)
+        (23, 30, True)
+        """
+        since = 0 if earlier is None else earlier.tick
+        rows = [later.row] if earlier is None else [later.row, earlier.row]
+        if any(row is None or len(row) != self._engine.width for row in rows):
+            raise ConfigurationError(
+                "between takes releases of this mechanism that have a row: not windows, not values"
+            )
+        return self.window_of(later.row, None if earlier is None else earlier.row, tick=later.tick, since=since)
+
+    def window_of(self, now: Any, before: Any, *, tick: int, since: int) -> Release:
+        """`between`, from the released rows of two ticks as a release log keeps them; `before` None: zeros."""
+        accuracy = self._between(since, checked_tick(tick, self.horizon))
+        row = np.asarray(now, dtype=np.int64)
+        return self._window(row if before is None else row - np.asarray(before, dtype=np.int64), accuracy, tick, since)
+
+    def change_of(self, now: Any, middle: Any, before: Any, *, ticks: tuple[int, int, int]) -> Release:
+        """By how much a window differs from the one before it: (now - middle) - (middle - before), from released rows
+        at three ticks, the last one first."""
+        t, m, s = ticks
+        rows = [np.asarray(row, dtype=np.int64) for row in (now, middle, before)]
+        accuracy = self.combined({t: 1, m: -2, s: 1})
+        return self._window(rows[0] - 2 * rows[1] + rows[2], accuracy, t, s)
+
+    def combined(self, weights: Mapping[int, float]) -> Accuracy:
+        """How far a weighted sum of the releases at some ticks may be off, one number of each. Exact where windows are:
+        all covariances follow from the variances of differences, 2 cov(s, t) = V(s) + V(t) - V(t - s)."""
+        if not self.differences:
+            raise self._no_windows()
+        return combined(self._engine, {tick: float(weight) for tick, weight in weights.items() if weight and tick})
+
+    def _between(self, since: int, tick: int) -> Accuracy:
+        if not self.differences:
+            raise self._no_windows()
+        since = whole("since", since, 0, tick - 1)
+        return self._engine.window(tick, tick - since) if since else self._engine.accuracy(tick)
+
+    def _window(self, row: IntArray, accuracy: Accuracy, tick: int, since: int) -> Release:
+        assert self.key is not None
+        form = self._form
+        made = Release(
+            tick,
+            form.show(row),
+            form.deviation(accuracy),
+            self.key.private,
+            lambda beta: form.interval(row, accuracy, beta),
+            self._about(),
+        )
+        made.__dict__["since"] = since
+        return made
+
+    def _no_windows(self) -> ConfigurationError:
+        return ConfigurationError(
+            f"differences of releases of this {type(self).__name__} are no sums over the ticks between: it weighs "
+            "ticks, begins anew, or estimates"
+        )
 
     @exclusive
     def last(self, window: int) -> Release:

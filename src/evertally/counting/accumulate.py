@@ -79,5 +79,7 @@ class AccumulatingProcess(Secret):
         reach = self.worst().radius(1e-9 / n)
         return tree_maximum(kind, scale, n + 1, n, reach, grid_step(kind, scale)).radius(beta / 2)
 
+    exact_windows = True
+
     def window_spread(self, tick: int, window: int) -> Spread:
         return spread_of(self.law, window, 1.0)

@@ -88,6 +88,8 @@ class FilteredNoise(Secret):
     def mean_variance(self, tick: int) -> float:
         return self._spread(self._moments.mean(tick)).stddev ** 2
 
+    exact_windows = True
+
     def window_spread(self, tick: int, window: int) -> Spread:
         """Exact (optimal-counting 7)."""
         before = tick - window

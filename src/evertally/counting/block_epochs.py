@@ -86,6 +86,8 @@ class BlockEpochs(Pieces):
         # One rounding an epoch.
         return self._unit * real + 0.5 * (k + 1)
 
+    exact_windows = True
+
     def window_spread(self, tick: int, window: int) -> Spread:
         """Exact: within an epoch what is held falls out; of two epochs, the earlier one is left by its last row."""
         then = tick - window

@@ -81,6 +81,11 @@ class LinearEngine(Secret):
     def window(self, tick: int, window: int) -> Spread:
         return self.noise.window_spread(tick, window)
 
+    @property
+    def exact_windows(self) -> bool:
+        """Whether `window` is the law of the difference, and no bound on it."""
+        return bool(getattr(self.noise, "exact_windows", False))
+
     def error_bound(self, beta: float, tick: int | None, trust_largest: bool = False) -> float:
         """By the law of the path (`path_bound`; docs/theory/additions.md, 8)."""
         return path_bound(self.noise, beta, tick)

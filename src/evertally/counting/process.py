@@ -47,7 +47,8 @@ class NoiseProcess(Protocol):
         """The widest spread over all ticks of the horizon."""
 
     def window_spread(self, tick: int, window: int) -> Spread:
-        """The law of noise(tick) - noise(tick - window) of one coordinate, or a bound on it."""
+        """The law of noise(tick) - noise(tick - window) of one coordinate, or a bound on it (a class whose windows are
+        that law says `exact_windows = True`)."""
 
 
 @runtime_checkable

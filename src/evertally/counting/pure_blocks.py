@@ -139,6 +139,8 @@ class PureBlocksProcess(Secret):
         places = zip(self._levels, self._places(tick), strict=True)
         return RowSpread([level.squares(j) for level, (_, j) in places])
 
+    exact_windows = True
+
     def window_spread(self, tick: int, window: int) -> Spread:
         """Exact: rows of one block are subtracted, those of two blocks are independent."""
         if window >= tick:

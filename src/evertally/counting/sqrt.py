@@ -106,6 +106,8 @@ class FactorProcess(Secret, Generic[F, L]):
         weights = float(known.sum()) + (tick - known.size) * float(known[-1])
         return self.law.stddev() ** 2 * weights * unit * unit / tick + self._factor.roundings / 12
 
+    exact_windows = True
+
     def window_spread(self, tick: int, window: int) -> Spread:
         unit = 2.0**-self._factor.bits
         inverse = self._factor.inverse[:tick]

@@ -178,6 +178,8 @@ class TreeProcess(Secret):
         reach = max(reach, self.worst().radius(_FARTHEST / self.horizon))
         return tree_maximum(kind, scale, self.radix, self.horizon, reach, grid_step(kind, scale))
 
+    exact_windows = True
+
     def window_spread(self, tick: int, window: int) -> Spread:
         different = len(set(self._blocks(tick)) ^ set(self._blocks(tick - window)))
         return spread_of(self.law, different, 1.0)

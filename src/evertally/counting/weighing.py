@@ -51,6 +51,8 @@ class AgeEngine(LinearEngine):
     [[1], [3], [7]]
     """
 
+    differences = False
+
     def __init__(self, make: Callable[[], NoiseProcess], series: Series, horizon: int | None) -> None:
         super().__init__(make)
         self._weights = np.array(series.weights[:horizon], dtype=np.int64)
@@ -113,6 +115,8 @@ class WeightedEngine(LinearEngine):
     [[1], [1], [110]]
     """
 
+    differences = False
+
     def __init__(self, make: Callable[[], NoiseProcess], beta: tuple[int, ...], alpha: tuple[int, ...] | None) -> None:
         super().__init__(make)
         self._beta = np.array(beta, dtype=np.int64)
@@ -160,6 +164,8 @@ class AverageEngine(LinearEngine):
     >>> engine.play(np.array([[1], [2], [5]]), engine.start()).rows.tolist()
     [[10], [15], [27]]
     """
+
+    differences = False
 
     def __init__(self, make: Callable[[], NoiseProcess], parts: int) -> None:
         super().__init__(make)

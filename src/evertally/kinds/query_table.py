@@ -45,6 +45,13 @@ class Query(Section):
     share: Share | None = None
     column: Text | None = None
     mechanism: Text | None = None
+    # Words for readers, and the windows that they want: in no digest, for every kind.
+    title: Text | None = None
+    noun: Text | None = None
+    unit: Text | None = None
+    description: Text | None = None
+    window: Ticks | None = None
+    per: Ticks | None = None
 
     @model_validator(mode="after")
     def _options_of_the_mechanism(self) -> Self:

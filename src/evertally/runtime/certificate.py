@@ -86,7 +86,7 @@ def certificate_of(spec: StreamSpec, mechanisms: Mechanisms) -> dict[str, Any]:
 def plain_words(spec: StreamSpec) -> str:
     """The promise for a person who has never heard of differential privacy. True, and short."""
     every = "tick" if spec.clock.integer else duration(spec.clock.length)
-    correct = _guesses(spec)
+    correct = guesses(spec)
     doubt = (
         f"Somebody who is in two minds about it, and then sees everything that this stream ever publishes, guesses "
         f"right in at most {correct} of 100 cases."
@@ -267,7 +267,7 @@ def _implied(guarantee: Guarantee, deltas: Sequence[Fraction]) -> Iterator[Appro
             yield guarantee.to_approx(delta)
 
 
-def _guesses(spec: StreamSpec) -> int:
+def guesses(spec: StreamSpec) -> int:
     """Of 100 guesses between two neighbours with even odds, how many are right at most; rounded up.
 
     (eps, delta)-DP bounds the best test by (e^eps + delta)/(e^eps + 1); every pair that is implied may be used.

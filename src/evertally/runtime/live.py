@@ -64,6 +64,7 @@ class Live(Secret):
         self._waiting: dict[int, list[_Part]] = {}  # by tick
         self._latest = 0  # tick that an event was stamped with
         self.waiting_bytes = 0
+        self._twins: dict[str, Any] | None = None
         with ExitStack() as stack:
             stream = opened(spec, replay=replay, origin=lambda: self._origin(spec))
             self._store, self._machine, self._publisher = stack.enter_context(stream)
@@ -123,8 +124,14 @@ class Live(Secret):
     def described(self) -> tuple[Plan, dict[str, Any]]:
         """Plan and certificate of the mechanisms that run here. May be called from any thread: twins of them are asked,
         made from options that never change."""
-        twins = self._machine.twins()
+        twins, _ = self.laws()
         return plan_of(self.spec, twins), certificate_of(self.spec, twins)
+
+    def laws(self) -> tuple[dict[str, Any], bool]:
+        """Twins of the mechanisms that run here, and whether payloads keep rows: what windows are made with."""
+        if self._twins is None:
+            self._twins = self._machine.twins()
+        return self._twins, self._store.head.rows
 
     def now(self) -> int:
         """The wall clock in microseconds since 1970."""

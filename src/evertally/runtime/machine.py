@@ -40,15 +40,15 @@ class StreamState(Secret):
 class Machine(Secret):
     """The mechanisms of a stream between two ticks."""
 
-    def __init__(self, spec: StreamSpec, mechanisms: Mechanisms) -> None:
-        self._spec, self._mechanisms = spec, mechanisms
+    def __init__(self, spec: StreamSpec, mechanisms: Mechanisms, rows: bool = False) -> None:
+        self._spec, self._mechanisms, self._rows = spec, mechanisms, rows
         self.tick = 0
         self.releases: dict[str, Any] = {}  # of the last tick, by query
 
     @classmethod
-    def at(cls, spec: StreamSpec, state: StreamState, key: Key) -> Machine:
-        """The machine that goes on from a state."""
-        machine = cls(spec, restored(spec, key, state.snapshots) if state.snapshots else build(spec, key))
+    def at(cls, spec: StreamSpec, state: StreamState, key: Key, *, rows: bool = False) -> Machine:
+        """The machine that goes on from a state. `rows`: whether payloads keep rows, as the stream began."""
+        machine = cls(spec, restored(spec, key, state.snapshots) if state.snapshots else build(spec, key), rows)
         machine.tick = state.tick
         return machine
 
@@ -56,7 +56,10 @@ class Machine(Secret):
         """Releases the next tick."""
         self.releases = {query.name: self._released(rows, query, tick) for query in self._spec.queries}
         self.tick = tick
-        payloads = {query.name: pack(query, self.releases[query.name], self._spec.beta) for query in self._spec.queries}
+        payloads = {
+            query.name: pack(query, self.releases[query.name], self._spec.beta, rows=self._rows)
+            for query in self._spec.queries
+        }
         return TickRelease(tick, self._spec.clock.end_of(tick), payloads)
 
     def _released(self, rows: Rows, query: QuerySpec, tick: int) -> Any:
@@ -78,7 +81,7 @@ class Machine(Secret):
 
     def on(self, spec: StreamSpec) -> Machine:
         """The same mechanisms under a spec whose clock has been set."""
-        machine = Machine(spec, self._mechanisms)
+        machine = Machine(spec, self._mechanisms, self._rows)
         machine.tick = self.tick
         return machine
 

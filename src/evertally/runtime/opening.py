@@ -28,7 +28,7 @@ def opened(
 
             def check() -> None:
                 state = StreamState(store.head.snapshot, store.snapshots())
-                found.append(Machine.at(anchored(spec, store), state, key))
+                found.append(Machine.at(anchored(spec, store), state, key, rows=store.head.rows))
                 store.check_ledger(found[0].ledger())
 
             known = store.open(replay, check)
@@ -39,7 +39,7 @@ def opened(
                     publisher.catch_up()
             else:
                 # Mechanisms and sinks come first: what they refuse must not leave a bound key behind.
-                machine = Machine.at(spec, StreamState(), key)
+                machine = Machine.at(spec, StreamState(), key, rows=store.head.rows)
                 sinks = open_sinks(spec)
                 if store.replay_target is None:
                     for sink in sinks:

@@ -122,6 +122,10 @@ class Pump(Secret):
         """Plan and certificate of what runs. May be called from any thread."""
         return self._live.described()
 
+    def laws(self) -> tuple[dict[str, Any], bool]:
+        """What windows are made with (`Live.laws`). May be called from any thread."""
+        return self._live.laws()
+
     def submit(self, batch_id: str, batch: Batch, size: int) -> Future[Receipt]:
         """A batch of `size` bytes; the receipt comes when it is durable. Raises Busy or Stopped."""
         with self._lock:

@@ -22,6 +22,7 @@ from evertally.runtime.spec import QuerySpec, StreamSpec
 FIELDS = ("tick", "time", "query", "category", "value", "stddev", "lower", "upper")
 
 _LEVEL = 1  # higher levels take longer and gain 7 % on counts with noise
+LONGEST_ROW = 4096  # numbers; what has more keeps no row beside its value
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,11 @@ class TickRelease:
     columns: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False, compare=False)
 
 
-def pack(query: QuerySpec, release: Release, beta: float) -> bytes:
+def pack(query: QuerySpec, release: Release, beta: float, *, rows: bool = False) -> bytes:
     """A release as bytes, with the interval that holds with probability 1 - beta.
+
+    With `rows` the released integers stand beside a value that is made of them: windows of means and percentiles need
+    them. Streams of versions that did not keep them go on without: their bytes must come out as they were released.
 
     >>> import evertally as et
     >>> from fractions import Fraction
@@ -63,6 +67,10 @@ def pack(query: QuerySpec, release: Release, beta: float) -> bytes:
     radius = _radius(value, lower, upper)
     content |= {"lower": lower, "upper": upper} if radius is None else {"radius": radius}
     content["stddev"] = None if release.stddev is None else float(f"{release.stddev:.6g}")
+    if rows and release.row is not None and len(release.row) <= LONGEST_ROW:
+        row, shown = release.row.tolist(), value if isinstance(value, list) else [value]
+        if row != shown or any(type(number) is not int for number in shown):
+            content["row"] = row
     # ASCII, because a label may be a text that UTF-8 cannot hold.
     return json.dumps(content, separators=(",", ":"), default=_plain).encode("ascii")
 
@@ -104,6 +112,18 @@ def unpack(query: QuerySpec, payload: bytes) -> dict[str, Any]:
     if len(lengths) != 1:
         raise _damaged()
     return {"category": category, "value": value, "lower": lower, "upper": upper, "stddev": stddev}
+
+
+def row_of(payload: bytes) -> list[int] | None:
+    """The released integers of a payload: those beside its value, or the value itself if it consists of integers. Only
+    a law can say whether these are the row (`windows.Law`)."""
+    try:
+        content = json.loads(payload)
+        value = content["value"]
+    except (ValueError, TypeError, KeyError):
+        raise _damaged() from None
+    row = content.get("row", value if isinstance(value, list) else [value])
+    return row if all(type(number) is int for number in row) else None
 
 
 def entries(columns: Mapping[str, Any]) -> Iterable[Any]:

@@ -6,10 +6,12 @@ import datetime as dt
 from fractions import Fraction
 from typing import Any
 
-from evertally.runtime.certificate import plain_words
+from evertally.runtime.certificate import guesses, plain_words
 from evertally.runtime.clock import Clock
 from evertally.runtime.plan import Plan
 from evertally.runtime.spec import QuerySpec, StreamSpec
+from evertally.runtime.windows import Windows
+from evertally.runtime.windows.offered import RANGES, edges_of, offered
 from evertally.service import answers
 
 
@@ -17,8 +19,12 @@ class About:
     """The public side of one stream. Plan and certificate are those of the mechanisms that run (`Live.described`), made
     once: they do not depend on data."""
 
-    def __init__(self, spec: StreamSpec, plan: Plan, certificate: dict[str, Any]) -> None:
+    def __init__(
+        self, spec: StreamSpec, plan: Plan, certificate: dict[str, Any], windows: Windows | None = None
+    ) -> None:
         self._spec, self._plan, self.certificate = spec, plan, certificate
+        self._windowed = frozenset() if windows is None else windows.windowed
+        self._guesses = guesses(spec)
         self._planned = list(zip(spec.queries, self._plan.queries, strict=True))
         self._spent = sum((query.share for query in spec.queries), Fraction(0))
         self._public = {name: getattr(spec, name) for name in answers.PublicStream.model_fields}
@@ -30,6 +36,12 @@ class About:
         left = None if horizon is None else max(0, horizon - released)
         return answers.AboutStream(
             **self._public | {"horizon": horizon},
+            title=spec.title,
+            noun=spec.noun or "event",
+            description=spec.description,
+            guesses=self._guesses,
+            windows=[answers.Length(**one) for one in offered(spec.clock, horizon)],
+            ranges=[answers.Length(**one) for one in offered(spec.clock, horizon, RANGES)],
             plain_words=plain_words(spec),
             adversary=spec.guarantee.adversary,
             ended=ended,
@@ -45,6 +57,14 @@ class About:
                     share=str(query.share),
                     ours=query.ours,
                     card=_card(query, spec.clock),
+                    title=query.words.title,
+                    noun=query.words.noun,
+                    unit=query.words.unit,
+                    description=query.words.description,
+                    differences=query.name in self._windowed,
+                    window=query.words.window,
+                    per=query.words.per,
+                    edges=edges_of(query),
                 )
                 for query, planned in self._planned
             ],

@@ -101,6 +101,22 @@ class QueryInStream(PlannedNoise):
     share: str
     ours: bool = Field(description="False for a kind that whoever runs the stream has registered.")
     card: CardInStream
+    title: str | None
+    noun: str | None = Field(description="What is counted, one of it; None: as in the stream.")
+    unit: str | None = Field(description="Of the values.")
+    description: str | None
+    differences: bool = Field(description="Whether v1/windows has windows of it, and not only levels.")
+    window: int | None = Field(description="The window that the spec names, in ticks.")
+    per: int | None = Field(description="The rate that the spec names: per so many ticks.")
+    edges: list[float] | None = Field(description="Of bins of numbers; one more than there are bins.")
+
+
+class Length(Answer):
+    """So many ticks."""
+
+    ticks: int
+    seconds: float | None = Field(description="None where time stamps are integers of the user's own unit.")
+    words: str
 
 
 class PublicStream(Answer):
@@ -114,6 +130,15 @@ class PublicStream(Answer):
 
 
 class AboutStream(PublicStream):
+    title: str | None
+    noun: str = Field(description="What an event is called.")
+    description: str | None
+    guesses: int = Field(
+        description="Of 100 guesses about one protected unit with even odds, how many are right at most, by whoever "
+        "has read everything. Rounded up."
+    )
+    windows: list[Length] = Field(description="Windows worth offering: a tick, a day, 7 and 30 days.")
+    ranges: list[Length] = Field(description="Stretches of time worth offering.")
     plain_words: str
     adversary: Literal["adaptive", "oblivious"]
     ended: bool
@@ -203,6 +228,40 @@ class TickAnswer(Answer):
 
 class ReleasesAnswer(Answer):
     releases: list[TickAnswer]
+
+
+class Change(Answer):
+    """Against the window before, with its own error."""
+
+    value: list[list[Cell]]
+    stddev: list[float | None]
+    clear: list[list[bool | None]] = Field(
+        description="Whether the change exceeds its own error; of levels, means and percentiles, whether the two "
+        "intervals do not touch (then up to 2 beta)."
+    )
+
+
+class WindowsAnswer(Answer):
+    """Windows, one entry for each, oldest first; values have a list for each label, or one list without labels."""
+
+    query: str
+    measure: Literal["window", "total", "level"] = Field(
+        description="`level`: what the query releases by itself at the end of each window, where differences of "
+        "releases mean nothing."
+    )
+    window: Length | None
+    per: Length | None
+    beta: float
+    labels: list[str] | None
+    since: list[int]
+    tick: list[int]
+    start: list[str | int]
+    end: list[str | int]
+    stddev: list[float | None] = Field(description="The same for all labels of a window.")
+    value: list[list[Cell]]
+    lower: list[list[Cell]]
+    upper: list[list[Cell]]
+    change: Change | None
 
 
 class CloseRequest(BaseModel):

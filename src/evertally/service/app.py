@@ -11,6 +11,7 @@ import evertally
 from evertally.runtime.pump import Pump
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state.history import History
+from evertally.runtime.windows import Windows
 from evertally.service.about import About
 from evertally.service.access import Doorman
 from evertally.service.answers import problems
@@ -24,6 +25,7 @@ from evertally.service.routes_admin import admin_routes
 from evertally.service.routes_ingest import ingest_routes
 from evertally.service.routes_open import open_routes
 from evertally.service.routes_read import read_routes
+from evertally.service.routes_windows import window_routes
 from evertally.service.tokens import TokenFile
 from evertally.service.workers import Workers
 
@@ -33,16 +35,18 @@ _BODIES_AT_ONCE = 8  # of the largest size, in memory while they are read and pa
 def create_app(pump: Pump, history: History, spec: StreamSpec, tokens: TokenFile) -> FastAPI:
     """The application. `spec` is that of the live stream, with its clock in place."""
     workers = Workers()
+    windows = Windows(spec, *pump.laws(), history.read)
     parts = Parts(
         spec=spec,
         pump=pump,
         history=history,
         doorman=Doorman(tokens, public=spec.serve.public, requests_per_second=spec.serve.requests_per_second),
-        about=About(spec, *pump.described()),
+        about=About(spec, *pump.described(), windows),
         metrics=Metrics(spec, pump, history),
         live_events=LiveEvents(spec, pump, history, workers),
         workers=workers,
         reading_room=ReadingRoom(_BODIES_AT_ONCE * spec.serve.max_batch_bytes),
+        windows=windows,
     )
 
     @asynccontextmanager
@@ -66,7 +70,13 @@ def create_app(pump: Pump, history: History, spec: StreamSpec, tokens: TokenFile
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     app.state.parts = parts
-    for router in (open_routes(parts), read_routes(parts), ingest_routes(parts), admin_routes(parts)):
+    for router in (
+        open_routes(parts),
+        read_routes(parts),
+        window_routes(parts),
+        ingest_routes(parts),
+        admin_routes(parts),
+    ):
         app.include_router(router)
     add_problem_handlers(app)
     describe_truthfully(app)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from evertally.runtime.pump import Pump
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state.history import History
+from evertally.runtime.windows import Windows
 from evertally.service.about import About
 from evertally.service.access import Doorman
 from evertally.service.bodies import ReadingRoom
@@ -28,3 +29,4 @@ class Parts:
     live_events: LiveEvents
     workers: Workers
     reading_room: ReadingRoom
+    windows: Windows

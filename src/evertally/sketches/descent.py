@@ -65,6 +65,8 @@ def descend(row: IntArray, columns: PrefixColumns, threshold: int, most: int) ->
 class HeavyForm(FoundForm):
     """A released row as the labels that were found in it, the largest first; or all prefixes."""
 
+    differences = False
+
     def __init__(self, columns: PrefixColumns, threshold: int, most: int, everything: bool) -> None:
         self.columns, self.threshold, self.most, self.everything = columns, threshold, most, everything
         self.width = columns.width

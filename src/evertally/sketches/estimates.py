@@ -109,6 +109,8 @@ class Estimates:
 class TableForm(RowForm):
     """The whole table of a sketch: rows of buckets."""
 
+    differences = False
+
     def __init__(self, columns: SketchColumns) -> None:
         super().__init__(columns.width)
         self._shape = columns.rows, columns.width_of_row
@@ -127,6 +129,8 @@ class TableForm(RowForm):
 
 class WatchForm(RowForm):
     """Estimates of declared labels."""
+
+    differences = False
 
     labels: list[str]
 

@@ -24,6 +24,8 @@ NO_LIMIT = 2**61  # the upper end of an interval that has none
 class EstimateForm(RowForm, ABC):
     """A noisy count as an estimate of the number of users, a whole number. Not used directly; see its subclasses."""
 
+    differences = False
+
     def __init__(self) -> None:
         super().__init__(1)
 

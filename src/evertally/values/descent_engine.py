@@ -145,6 +145,8 @@ class DescentEngine(Secret):
     def widest(self, tick: int) -> Accuracy | None:
         return widest(self.noise, tick)
 
+    differences = False
+
     def window(self, tick: int, window: int) -> Accuracy:
         raise AssertionError("nodes that were read at two ticks are not the same")
 

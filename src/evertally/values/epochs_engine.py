@@ -164,6 +164,8 @@ class EpochSums(Secret):
     def _model(self, epoch: int, place: int) -> Any:
         return model_of(self._plan.sums, self._plan.setting(epoch, place))
 
+    differences = False
+
     def window(self, tick: int, window: int) -> Accuracy:
         raise ConfigurationError("sums with bounds of their epochs do not look back")
 

@@ -82,6 +82,8 @@ class PeriodEngine(Secret):
     def widest(self, tick: int) -> Accuracy | None:
         return self._inner.widest(min(tick, self._period))
 
+    differences = False
+
     def window(self, tick: int, window: int) -> Accuracy:
         raise AssertionError("sums that begin anew have no differences")
 

@@ -70,6 +70,11 @@ class FrequentSubstrings(SubstringCounts):
             )
         return plan
 
+    @property
+    def differences(self) -> bool:
+        """Which words are found is said of the whole stream."""
+        return False
+
     def _shown(self, words: Words) -> list[int]:
         """Whose noise is kept from tick to tick. None of it is shown as such: of a long list one word will do."""
         letters = words.listed is None and words.lengths[0] == 1 and len(words.alphabet) <= MOST_SHOWN

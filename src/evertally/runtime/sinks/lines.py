@@ -89,6 +89,11 @@ def _csv(release: TickRelease, query: str, columns: dict[str, Any]) -> list[str]
     ]
 
 
+def csv_line(cells: Iterable[Any]) -> str:
+    """Cells as a line of CSV."""
+    return ",".join(map(_cell, cells)) + "\n"
+
+
 def _cell(value: Any) -> str:
     text = "" if value is None else str(value)
     return '"' + text.replace('"', '""') + '"' if _special(text) else text

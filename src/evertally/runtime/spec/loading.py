@@ -28,10 +28,11 @@ from evertally.runtime.clock import FIRST_SERVE, Clock
 from evertally.runtime.spec import sections
 from evertally.runtime.spec.checks import check_whole
 from evertally.runtime.spec.file import Model, SpecFile, nearest
-from evertally.runtime.spec.types import QuerySpec, ServeSpec, SinkSpec, StreamSpec
+from evertally.runtime.spec.types import QuerySpec, ServeSpec, SinkSpec, StreamSpec, Words
 
 _SECONDS_AFTER = 0.5
-_OF_ALL_KINDS = ("name", "kind", "share", "column")  # options that are no parameters of a mechanism
+_WORDS = ("title", "noun", "unit", "description", "window", "per")  # for readers: they decide nothing
+_OF_ALL_KINDS = ("name", "kind", "share", "column", *_WORDS)  # options that are no parameters of a mechanism
 
 
 def load_spec(path: str | os.PathLike[str]) -> StreamSpec:
@@ -202,6 +203,15 @@ def _parameters(file: SpecFile, clock: Clock, query: Query, number: int) -> dict
     return given
 
 
+def _words(file: SpecFile, clock: Clock, query: Query, number: int) -> Words:
+    given = {name: value for name in _WORDS if (value := getattr(query, name)) is not None}
+    if "per" in given and "window" not in given:
+        file.refuse("per needs window: a rate is about the ticks of a window", "query", "per", number)
+    written = f"{given.get('window')}" + (f" per {given['per']}" if "per" in given else "")
+    ticks = {name: _ticks(file, clock, given[name], "query", name, number) for name in _WORDS[4:] if name in given}
+    return Words(**given | ticks, written=written if "window" in given else "")
+
+
 def _queries(file: SpecFile, clock: Clock) -> tuple[QuerySpec, ...]:
     read = [_query(file, table, number) for number, table in enumerate(_tables(file, "query"), 1)]
     names = {spelling: record.name for record in kinds.known() for spelling in record.spellings}
@@ -219,6 +229,7 @@ def _queries(file: SpecFile, clock: Clock) -> tuple[QuerySpec, ...]:
                 column=query.column,
                 line=file.line("query", None, number),
                 parameters=_parameters(file, clock, query, number),
+                words=_words(file, clock, query, number),
             ),
         )
         for number, (query, share) in enumerate(zip(read, shares, strict=True), 1)

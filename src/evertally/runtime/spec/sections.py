@@ -44,6 +44,9 @@ class StreamSection(Section):
     user_column: Text | None = None
     period: Ticks | None = None
     max_events_per_tick: Whole | None = None
+    title: Text | None = None
+    noun: Text | None = None
+    description: Text | None = None
 
     @model_validator(mode="after")
     def _users_are_named(self) -> Self:

@@ -21,6 +21,22 @@ SourceSpec = SourceSection
 
 
 @dataclass(frozen=True)
+class Words:
+    """What readers are told about a query, and in which windows they get it: in no digest, changeable at any time.
+
+    `window` and `per` are ticks; `written` is how the spec says them, for names in outputs.
+    """
+
+    title: str | None = None
+    noun: str | None = None
+    unit: str | None = None
+    description: str | None = None
+    window: int | None = None
+    per: int | None = None
+    written: str = ""
+
+
+@dataclass(frozen=True)
 class QuerySpec:
     """One released statistic: its mechanism, its share of the guarantee, and its column (None: events are counted)."""
 
@@ -30,6 +46,7 @@ class QuerySpec:
     column: str | None
     parameters: Mapping[str, Any]
     line: int
+    words: Words = Words()
 
     @property
     def mechanism(self) -> str | None:
@@ -143,6 +160,9 @@ class StreamSpec:
     retention: Retention
     serve: ServeSpec
     file: SpecFile = field(repr=False, compare=False)
+    title: str | None = None  # words for readers, as in `Words`
+    noun: str | None = None
+    description: str | None = None
 
     @property
     def last_tick(self) -> int | None:
@@ -159,6 +179,11 @@ class StreamSpec:
     def protects(self) -> Literal["event", "item", "node", "user", "user-period"]:
         """The protected unit."""
         return self.unit if self.items is None else self.items.one
+
+    @property
+    def longest_window(self) -> int:
+        """The ticks that outputs look back on."""
+        return max((query.words.window or 0 for query in self.queries), default=0)
 
     @property
     def rows(self) -> int:

@@ -47,7 +47,11 @@ STEPS = (
     -- a keyed fingerprint of where a query draws its noise
     ALTER TABLE ledger ADD COLUMN noise TEXT NOT NULL DEFAULT '';
     """,
+    """
+    -- the head of a stream may say that its payloads keep rows: what cannot make them must not go on with it
+    """,
 )
+LOOKED_AT = 3  # the first version whose tables are those of the last one
 
 _DAMAGED = "it is damaged; the stream stops. Bring back the last good copy and resume with --replay"
 _REMEDIES = {

@@ -30,11 +30,15 @@ class AnotherSpec(StateError):
 
 @dataclass(frozen=True)
 class Mark:
-    """How far a stream has come: the number of times it was opened, its last tick, the hash of all it released."""
+    """How far a stream has come: the number of times it was opened, its last tick, the hash of all it released.
+
+    `rows`: whether its payloads keep rows. Settled when it begins; here too, for a state that is rebuilt by replay.
+    """
 
     generation: int = 0
     tick: int = 0
     chain: str = NO_CHAIN
+    rows: bool = False
 
 
 class Sidecar(Secret):
@@ -64,7 +68,7 @@ class Sidecar(Secret):
                 "spec: the same noise under two would cancel out. Undo the change of the spec, or start a new stream "
                 "with new key, state and output files"
             )
-        return Mark(fields["generation"], fields["tick"], fields["chain"])
+        return Mark(fields["generation"], fields["tick"], fields["chain"], fields.get("rows", False))
 
     def write(self, mark: Mark) -> None:
         """Makes a mark durable."""

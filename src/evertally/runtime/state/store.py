@@ -59,6 +59,7 @@ class Head:
     snapshot: int = 0  # the tick of the snapshots; the journal has the events since
     origin: int | None = None  # of a clock that starts at the first serve
     run: RunInProgress | None = None
+    rows: bool = False  # whether payloads keep rows; those of earlier versions do not
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,8 @@ class Store(Secret):
                         "input, use --replay"
                     )
                 self._target = mark
+            # New streams keep rows; a state that is rebuilt has the payloads that were released.
+            self.head = replace(self.head, rows=True if self._target is None else self._target.rows)
             return False
         self._connection = database.connect(self._path)
         try:
@@ -123,7 +126,7 @@ class Store(Secret):
                 self._put_head(head)
             self.head = head
             if self._target is None:
-                self._sidecar.write(Mark(generation, self.head.tick, self.head.chain))
+                self._sidecar.write(self._mark(self.head))
         except BaseException:
             self._connection.close()
             raise
@@ -144,7 +147,7 @@ class Store(Secret):
             self._put_head(head)
         self.head = head
         if self._target is None:
-            self._sidecar.write(Mark(generation, 0, NO_CHAIN))
+            self._sidecar.write(self._mark(head))
 
     def check_ledger(self, ledger: Sequence[LedgerRow]) -> None:
         """Refuses mechanisms that would pay otherwise, or draw other noise, than those that began the stream."""
@@ -167,7 +170,7 @@ class Store(Secret):
         head = self.head
         if head.tick > mark.tick and (head.before_tick, head.before_chain) == (mark.tick, mark.chain):
             # Interrupted between store and sidecar: the store is one commit ahead and continues what the sidecar knows.
-            self._sidecar.write(Mark(mark.generation, head.tick, head.chain))
+            self._sidecar.write(replace(self._mark(head), generation=mark.generation))
             return
         if head.tick >= mark.tick and (head.tick, head.chain) != (mark.tick, mark.chain):
             raise StateError(
@@ -302,7 +305,7 @@ class Store(Secret):
         if self.replay_target is None:
             # Either the stream was current, or the replay has just arrived: then the store is the stream again.
             self._target = None
-            self._sidecar.write(Mark(new.generation, new.tick, new.chain))
+            self._sidecar.write(self._mark(new))
 
     def rewrite(self, snapshots: Mapping[str, bytes], waiting: Sequence[tuple[int, bytes]]) -> None:
         """Puts snapshots of the last tick, and the events of later ones, in the place of all that the store has of the
@@ -325,6 +328,10 @@ class Store(Secret):
         """Remembers how far sinks are, between two commits."""
         with database.translated(self._path), database.transaction(self._connection):
             self._put_cursors(cursors)
+
+    @staticmethod
+    def _mark(head: Head) -> Mark:
+        return Mark(head.generation, head.tick, head.chain, head.rows)
 
     def _check_replay(self, new: Head) -> None:
         target = self._target

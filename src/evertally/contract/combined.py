@@ -1,0 +1,71 @@
+"""Weighted sums of several releases: how far they may be off, by the laws of single releases and of windows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import combinations
+from typing import Any
+
+from evertally.bounds.tails import Spread
+from evertally.contract.parts import Accuracy
+
+
+def combined(engine: Any, weights: Mapping[int, float]) -> Accuracy:
+    """The law of sum_i w_i noise(t_i), of one column.
+
+    Noise is a weighted sum of independent draws. Its variance is a quadratic form, so that of any combination follows
+    from those of single ticks and of pairwise differences: sum_i w_i^2 V_i + sum_{i<j} w_i w_j (V_i + V_j - D_ij).
+    The same holds for `proxy`, the quadratic form that tails are bounded by. Where an engine bounds its windows from
+    above only, so would this bound be wrong: then, and where there is no variance at all, errors are added up.
+    """
+    ticks = sorted(weights)
+    if len(ticks) == 1 and weights[ticks[0]] == 1:
+        return engine.accuracy(ticks[0])  # type: ignore[no-any-return]
+    single = {t: engine.accuracy(t) for t in ticks}
+    pairs = {(s, t): engine.window(t, t - s) for s, t in combinations(ticks, 2)}
+    laws = [*single.values(), *pairs.values()]
+    if not ticks or not all(isinstance(law, Spread) for law in laws) or not _exact(engine):
+        return AddedUp([(abs(weights[t]), single[t]) for t in ticks])
+    variance, proxy = (_form(name, weights, single, pairs) for name in ("variance", "proxy"))
+    # A draw's weight in the sum is at most the sum of its weights in the parts; draws are no finer than the finest.
+    peak = min(math.sqrt(proxy), sum(abs(weights[t]) * law.peak for t, law in single.items()))
+    first = laws[0]
+    return Spread(
+        first.law,
+        variance,
+        proxy,
+        peak,
+        min(law.finest for law in laws) if _whole(weights) else 0.0,
+        sum(abs(weights[t]) * law.roundings for t, law in single.items()),
+    )
+
+
+def _exact(engine: Any) -> bool:
+    return bool(getattr(engine, "exact_windows", False))
+
+
+def _whole(weights: Mapping[int, float]) -> bool:
+    """Whether the combination lies on the lattice that its draws lie on."""
+    return all(float(weight).is_integer() for weight in weights.values())
+
+
+def _form(name: str, weights: Mapping[int, float], single: Mapping[int, Any], pairs: Mapping[Any, Any]) -> float:
+    total = sum(weights[t] ** 2 * getattr(law, name) for t, law in single.items())
+    for (s, t), law in pairs.items():
+        twice = getattr(single[s], name) + getattr(single[t], name) - getattr(law, name)
+        total += weights[s] * weights[t] * twice
+    # Cancels to nothing where the combination does; floats may leave a little below 0.
+    return max(0.0, float(total))
+
+
+class AddedUp:
+    """Several errors, each within its own radius."""
+
+    stddev = None
+
+    def __init__(self, parts: list[tuple[float, Accuracy]]) -> None:
+        self._parts = parts
+
+    def radius(self, beta: float) -> float:
+        return sum(weight * law.radius(beta / len(self._parts)) for weight, law in self._parts)

@@ -1,0 +1,55 @@
+"""Windows and stretches of time that are worth offering to a reader of a stream: public numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evertally.runtime.clock import Clock
+from evertally.runtime.spec import QuerySpec
+from evertally.values.cells import read_edges
+
+_DAY = 86_400_000_000  # in microseconds
+WINDOWS = (1, 7, 30)  # days
+RANGES = (7, 30, 90, 365)
+_COUNTED = (10, 100, 1000)  # ticks, where a tick is no time
+_UNITS = (("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000))
+
+
+def offered(clock: Clock, last: int | None, days: tuple[int, ...] = WINDOWS) -> list[dict[str, Any]]:
+    """A tick (for windows), and so many days as far as they are longer than a tick and shorter than the stream.
+
+    >>> clock = Clock.declared(column=None, start="2013-01-01", tick="6h")
+    >>> [(one["ticks"], one["words"]) for one in offered(clock, 1460)]
+    [(1, '6 h'), (4, 'Day'), (28, '7 days'), (120, '30 days')]
+    >>> [one["words"] for one in offered(clock, 1460, RANGES)]
+    ['7 days', '30 days', '90 days']
+    """
+    found = [1] if days is WINDOWS else []
+    if clock.integer:
+        found += [ticks for ticks in _COUNTED if last is None or ticks < last]
+        return [{"ticks": ticks, "seconds": None, "words": clock.lasting(ticks)} for ticks in found]
+    for number in days:
+        ticks, rest = divmod(number * _DAY, clock.length)
+        if not rest and ticks > 1 and (last is None or ticks < last):
+            found.append(ticks)
+    return [
+        {"ticks": ticks, "seconds": ticks * clock.length / 1e6, "words": short(ticks * clock.length)} for ticks in found
+    ]
+
+
+def short(length: int) -> str:
+    """A length of time in few letters, from microseconds.
+
+    >>> short(_DAY), short(7 * _DAY), short(6 * 3_600_000_000), short(365 * _DAY), short(90_000_000)
+    ('Day', '7 days', '6 h', 'Year', '90 s')
+    """
+    days, rest = divmod(length, _DAY)
+    if not rest:
+        return {1: "Day", 365: "Year"}.get(days, f"{days} days")
+    return next((f"{length // unit} {word}" for word, unit in _UNITS if length % unit == 0), f"{length / 1e6:g} s")
+
+
+def edges_of(query: QuerySpec) -> list[float] | None:
+    """The declared edges of a query about numbers."""
+    edges = query.parameters.get("edges")
+    return None if edges is None else read_edges(edges)

@@ -1,0 +1,99 @@
+"""Windows, rates and long lists of labels: post-processing of what was released, for whoever may read."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from evertally.errors import ConfigurationError
+from evertally.runtime.windows import Question
+from evertally.runtime.windows.question import in_ticks
+from evertally.service import answers
+from evertally.service.answers import problems
+from evertally.service.pages import MEDIA_TYPES, Format
+from evertally.service.parts import Parts
+from evertally.service.problems import Refused
+from evertally.service.routes_read import Tick
+from evertally.service.windows import WindowPages
+
+_MOST_LABELS = 500  # in one request
+_ALSO: dict[str, Any] = {
+    "text/csv": {"schema": {"type": "string"}},
+    "application/vnd.apache.arrow.stream": {"schema": {"type": "string", "format": "binary"}},
+}
+_WINDOWS: dict[str, Any] = {
+    "model": answers.WindowsAnswer,
+    "description": "Full windows, oldest first.",
+    "content": _ALSO,
+}
+
+Name = Annotated[str, Query(max_length=64, description="The query.")]
+Window = Annotated[
+    str | None,
+    Query(
+        max_length=16, description='A length such as "7d", a number of ticks, or "total". Default: that of the spec.'
+    ),
+]
+Labels = Annotated[
+    list[Annotated[str, Query(max_length=1000)]] | None,
+    Query(max_length=_MOST_LABELS, description="Only these labels. Default: all, or the 50 largest."),
+]
+
+
+def window_routes(parts: Parts) -> APIRouter:
+    router = APIRouter(
+        tags=["read"], dependencies=[Depends(parts.doorman.door("read"))], responses=problems(401, 403, 429)
+    )
+    spec, pump = parts.spec, parts.pump
+    pages = WindowPages(spec, parts.windows)
+    words = {query.name: query.words for query in spec.queries}
+
+    def ticks_of(query: str, window: str | None) -> int | None:
+        """The window in ticks, None for totals."""
+        if query not in words:
+            raise Refused(404, "the stream has no query of that name")
+        if window is None:
+            return words[query].window or 1
+        return _ticks("window", window)
+
+    def _ticks(option: str, text: str) -> int | None:
+        try:
+            return in_ticks(spec.clock, option, text)
+        except ConfigurationError as error:
+            raise Refused(400, str(error)) from None
+
+    @router.get("/v1/windows", response_class=Response, responses={200: _WINDOWS, **problems(400, 404)})
+    async def windows(
+        query: Name,
+        window: Window = None,
+        first: Annotated[Tick, Query(alias="from", description="No window begins before the end of this tick.")] = None,
+        last: Annotated[Tick, Query(alias="to", description="The last window ends here. Default: the newest.")] = None,
+        every: Annotated[
+            int | None, Query(ge=1, le=2**31, description="Ticks between the ends of windows. Default: the window.")
+        ] = None,
+        label: Labels = None,
+        per: Annotated[
+            str | None, Query(max_length=16, description='Counts as a rate, per "1d". Default, and "": as they are.')
+        ] = None,
+        points: Annotated[int | None, Query(ge=1, le=10_000, description="Thins evenly to at most so many.")] = None,
+        format: Format = "json",
+    ) -> Response:
+        """What happened between releases, with its exact error, and the change against the window before.
+
+        Differences of what was released: reading them costs no privacy. Windows whose ends are not kept any more are
+        left out.
+        """
+        question = Question(
+            query=query,
+            window=ticks_of(query, window),
+            first=first or 0,
+            last=last,
+            every=every,
+            labels=None if label is None else tuple(dict.fromkeys(label)),
+            per=None if not per else _ticks("per", per),
+            points=points,
+        )
+        published = pump.published
+        made = await parts.workers.read(lambda: pages.page(question, published, format))
+        return Response(made, media_type=MEDIA_TYPES[format])
+
+    return router

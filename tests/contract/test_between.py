@@ -1,0 +1,75 @@
+"""Differences of releases: their value, and the exact law of their noise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import evertally as et
+
+MECHANISMS = [
+    ("bank", et.ZCDP(0.5)),
+    ("sqrt", et.ZCDP(0.5)),
+    ("tree", et.PureDP(1.0)),
+    ("pure-blocks", et.PureDP(1.0)),
+]
+
+
+def paths(mechanism: str, guarantee: et.Guarantee, horizon: int, runs: int) -> np.ndarray:
+    """Noise of many independent columns, shape (runs, horizon)."""
+    counter = et.VectorCounter(runs, guarantee=guarantee, horizon=horizon, mechanism=mechanism, key=et.simulation(3))
+    return counter.run(np.zeros((horizon, runs), dtype=np.int64)).T.astype(float)
+
+
+@pytest.mark.parametrize(("mechanism", "guarantee"), MECHANISMS)
+def test_combinations_of_releases_have_the_stated_noise(mechanism: str, guarantee: et.Guarantee) -> None:
+    horizon, runs = 30, 20_000
+    noise = paths(mechanism, guarantee, horizon, runs)
+    # one unit moves one column, whatever the width
+    law = et.VectorCounter(runs, guarantee=guarantee, horizon=horizon, mechanism=mechanism, key=et.simulation(3))
+    for weights in ({30: 1, 23: -1}, {30: 1, 23: -2, 16: 1}, {8: 1, 7: -2, 6: 1}, {30: 0.5, 11: 0.25, 4: -3}):
+        found = sum(weight * noise[:, tick - 1] for tick, weight in weights.items())
+        stated = law.combined(weights)
+        assert stated.stddev == pytest.approx(found.std(), rel=0.03)
+        outside = np.mean(np.abs(found) > stated.radius(0.05))
+        assert outside < 0.05 + 4 * np.sqrt(0.05 * 0.95 / runs)
+
+
+def test_a_window_is_the_difference_of_two_releases() -> None:
+    counter = et.Counter(guarantee=et.ZCDP(0.5), horizon=30, max_window=9, key=et.simulation(1))
+    days = [counter.step(n) for n in range(30)]
+    week = counter.between(days[-8], days[-1])
+    last = counter.last(7)
+    assert (week.value, week.stddev, week.interval()) == (last.value, last.stddev, last.interval())
+    assert (week.since, week.tick, days[-1].since) == (23, 30, 0)
+    first = counter.between(None, days[6])
+    assert (first.value, first.stddev) == (days[6].value, days[6].stddev)
+
+
+def test_a_change_is_a_difference_of_windows() -> None:
+    counter = et.Counter(guarantee=et.ZCDP(0.5), horizon=30, key=et.simulation(1))
+    days = [counter.step(100) for _ in range(30)]
+    change = counter.change_of(days[29].row, days[22].row, days[15].row, ticks=(30, 23, 16))
+    windows = [counter.between(days[a], days[b]).value for a, b in ((22, 29), (15, 22))]
+    assert change.value == windows[0] - windows[1]
+
+
+def test_means_of_windows() -> None:
+    mean = et.RunningMean(lower=0, upper=100, guarantee=et.ZCDP(50), horizon=24, key=et.simulation(1))
+    first = mean.step([20.0] * 1000)
+    second = mean.step([80.0] * 1000)
+    window = mean.between(first, second)
+    lower, upper = window.interval()
+    assert lower <= 80 <= upper
+    assert abs(window.value - 80) < 1
+    assert window.stddev is None
+
+
+def test_what_has_no_windows_says_so() -> None:
+    decayed = et.Counter(guarantee=et.ZCDP(0.5), horizon=9, workload=et.workloads.Decay("9/10"), key=et.simulation(1))
+    release = decayed.step(3)
+    assert release.row is None
+    with pytest.raises(et.ConfigurationError, match="no sums"):
+        decayed.stddev(2, since=1)
+    with pytest.raises(et.ConfigurationError, match="row"):
+        decayed.between(None, release)
