@@ -8,7 +8,7 @@ import { element, setText } from "./dom.js";
 import { dayAndMonth, estimate, instant, label as safe, number } from "./format.js";
 import { isPercentiles, namesOf } from "./cards/names.js";
 import { numbersOf } from "./cards/numbers.js";
-import { beforeWords, changeWords, counted, inWords, lastWords, sinceWords, titleOf } from "./cards/words.js";
+import { beforeWords, changeWords, counted, inWords, lastWords, sinceWords, titleOf, withinWords } from "./cards/words.js";
 
 const DAY = 86400;
 
@@ -89,7 +89,7 @@ class Tile {
     if (view.window.ticks === null) return setText(this.news, this.pace(answer, chosen));
     const news = answer ? this.changed(answer, labels.indexOf(chosen.label)) : levelled(points, view);
     if (news === null) return setText(this.news, "");
-    const { mark, rest, clear } = changeWords(news, answer ? beforeWords(answer.window.words) : `${inWords(view.window.words)} ago`);
+    const { mark, rest, clear } = changeWords(news, answer ? beforeWords(answer.window.words) : withinWords(view.window.words));
     if (clear) this.news.replaceChildren(element("b", {}, mark), ` ${rest}`);
     else setText(this.news, `${mark} ${rest}`);
   }
@@ -105,7 +105,8 @@ class Tile {
 
   /** Of totals: how much that is a day. */
   pace(answer, chosen) {
-    if (!answer || !counted(answer) || typeof answer.start[0] !== "string" || answer.tick.length === 0) return "all so far";
+    if (!answer) return "";
+    if (!counted(answer) || typeof answer.start[0] !== "string" || answer.tick.length === 0) return "all so far";
     const days = (instant(answer.end.at(-1)) - instant(answer.start.at(-1))) / DAY;
     const rate = chosen.value / days;
     return days < 2 ? "all so far" : `about ${number(rate, Math.max(1, Math.abs(rate) / 100))} a day`;

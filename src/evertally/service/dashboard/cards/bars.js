@@ -11,7 +11,7 @@ import { estimate, label as safe, told } from "../format.js";
 import { Frame } from "./frame.js";
 import { namesOf } from "./names.js";
 import { numbersOf } from "./numbers.js";
-import { inWords, lastWords, sinceWords, unitWords } from "./words.js";
+import { inWords, lastWords, plainWords, sinceWords, unitWords } from "./words.js";
 
 const AS_LINES = 4; // labels, at most: more lines than these are told apart by nobody
 const NAMED_HOLLOW = 6; // labels that a foot names
@@ -49,8 +49,8 @@ export class LabelsCard {
     const { query } = this;
     const answer = query.differences ? view.series?.[query.name] : null;
     if (query.description) return query.description;
-    if (!answer) return safe(query.card.words);
-    const plain = query.title ? "" : `${safe(query.card.words.replace(/ so far/, ""))}, `;
+    if (!answer || answer.tick.length === 0) return safe(plainWords(query));
+    const plain = query.title ? "" : `${safe(plainWords(query))}, `;
     return `${plain}${this.unit(answer)}`;
   }
 
@@ -160,7 +160,8 @@ export class BinsCard extends LabelsCard {
 
   paint(view) {
     const words = `${safe(this.title)}, ${this.words(view)}`;
-    this.columns.draw({ rows: this.drawn, caption: words, say: `${words}. Most: ${this.tell()}.` });
+    this.drawn = this.drawn.map((row) => ({ ...row, name: row.name.replace(/(^|\s)-(?=[\d.])/g, "$1−") }));
+    this.columns.draw({ rows: this.drawn, edges: this.query.edges, caption: words, say: `${words}. Most: ${this.tell()}.` });
     const hollow = this.drawn.some((row) => !row.clear);
     this.frame.setFoot(hollow ? "Hollow bars cannot be told from zero." : "");
   }

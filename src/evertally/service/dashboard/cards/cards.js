@@ -6,7 +6,8 @@
  *     open(name): the reader wants the page of this statistic. ask(name, {search, sort, clear, offset}): a long list wants
  *     other rows of v1/labels (answered by a draw with new `labels`). large: for a page of its own, without the button.
  *     tell(): the last values in words, for a screen reader.
- * layOut(cards): gives the elements their widths, so that rows of twelve columns are full (class span-4, span-8, ...).
+ * layOut(cards): sorts the list into the order in which the cards fill rows of twelve columns (and their elements, where
+ *     they are in the page), and gives the elements their widths: classes span-4, span-8, ...
  * tiled(queries) -> the queries that have a tile (one number says it), in order.      [tiles.js]
  * makeTile(query, stream, {open}) -> {element, names, needs, draw(view)}               [tiles.js]
  *
@@ -47,6 +48,7 @@
  *     label, moment(time) -> "6 Dec 05:00 UTC", period(start, end) -> "29 Nov to 5 Dec", dayAndMonth, setYear(time).
  */
 
+import { arrange } from "../dom.js";
 import { barsCard } from "./bars.js";
 import { CutsCard } from "./cuts.js";
 import { FigureCard } from "./figure.js";
@@ -93,22 +95,41 @@ function cardOf(queries, stream, options) {
   }
 }
 
-/** Full rows: a card that does not fit begins the next row, and the last of a row takes what is left. */
+/** Full rows of twelve columns, wide cards left and right by turns: a narrow card is taken from further down if need be. */
 export function layOut(cards) {
-  let [row, used] = [[], 0];
-  const close = () => {
-    if (row.length && used < COLUMNS) row.at(-1).width += COLUMNS - used;
-    if (row.length === 2 && row.every((one) => one.card.span === 4)) for (const one of row) one.width = 6;
-    for (const { card, width } of row) {
-      card.element.classList.remove("span-4", "span-6", "span-8", "span-12");
-      card.element.classList.add(`span-${width}`);
+  const left = [...cards];
+  const ordered = [];
+  let wideFirst = true;
+  while (left.length) {
+    const row = takeRow(left);
+    const wide = row.length === 2 && row.some((card) => card.span === 8);
+    if (wide) {
+      row.sort((a, b) => (wideFirst ? b.span - a.span : a.span - b.span));
+      wideFirst = !wideFirst;
     }
-    [row, used] = [[], 0];
-  };
-  for (const card of cards) {
-    if (used + card.span > COLUMNS) close();
-    row.push({ card, width: card.span });
-    used += card.span;
+    const width = wide ? null : COLUMNS / row.length;
+    for (const card of row) {
+      card.element.classList.remove("span-4", "span-6", "span-8", "span-12");
+      card.element.classList.add(`span-${width ?? card.span}`);
+    }
+    ordered.push(...row);
   }
-  close();
+  cards.splice(0, cards.length, ...ordered);
+  const parent = cards[0]?.element.parentElement;
+  if (parent) arrange(parent, cards.map((card) => card.element));
+  return cards;
+}
+
+/** The first card that is left, and those that fill its row: one narrow beside a wide one, or three narrow ones. */
+function takeRow(left) {
+  const row = [left.shift()];
+  const take = (span) => {
+    const place = left.findIndex((card) => card.span === span);
+    if (place >= 0) row.push(...left.splice(place, 1));
+  };
+  if (row[0].span === 8) take(4);
+  else if (left[0]?.span === 8) take(8);
+  else for (let i = 0; i < 2; i++) if (left[0]?.span === 4) take(4);
+  if (row.length === 2 && row[0].span === 4 && row[1].span === 4 && left.some((card) => card.span === 4)) take(4);
+  return row;
 }

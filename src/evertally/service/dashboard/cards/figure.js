@@ -7,7 +7,7 @@ import { estimate, label as safe, told } from "../format.js";
 import { Frame } from "./frame.js";
 import { isPercentiles, namesOf } from "./names.js";
 import { numbersOf } from "./numbers.js";
-import { counted, inWords, nounsOf, sinceWords, titleOf, unitWords } from "./words.js";
+import { counted, inWords, plainWords, sinceWords, titleOf, unitWords } from "./words.js";
 
 export class FigureCard {
   constructor(queries, stream, options) {
@@ -17,7 +17,7 @@ export class FigureCard {
     const windowed = this.queries.some((one) => one.differences);
     this.needs = { windows: windowed, finer: windowed && queries.length === 1 && query.labels === null, history: !windowed, exactness: true };
     this.frame = new Frame(queries, stream, { ...options, table: () => this.table() });
-    Object.assign(this, { element: this.frame.element, title: this.frame.title, span: this.single() ? 8 : 4 });
+    Object.assign(this, { element: this.frame.element, title: this.frame.title, span: this.single() && stream.queries[0].name === query.name ? 8 : 4 });
     this.values = element("dl", { class: "values" });
     // Numbers of different units have an axis each; how many there are is known before the first release.
     const count = query.card.apart ? (query.labels?.length ?? 1) : 1;
@@ -35,7 +35,12 @@ export class FigureCard {
     this.view = view;
     this.series = this.queries.flatMap((query) => this.seriesOf(query, view));
     const finer = this.finer(view);
-    if (this.series.length === 1 && finer) this.series[0].name = inWords(view.window.words);
+    if (this.series.length === 1 && finer) {
+      const [{ last }] = this.series;
+      const { error } = estimate(last.value, last.lower, last.upper);
+      const name = inWords(view.window.words);
+      Object.assign(this.series[0], { name, tip: name, sub: error });
+    }
     this.frame.setSub(this.words(view));
     if (!this.series.some((one) => one.last?.value !== null)) {
       this.shown = [];
@@ -54,7 +59,7 @@ export class FigureCard {
     return {
       series,
       extent: view.extent,
-      ends: series.length > 1 || this.charts.length > 1,
+      ends: this.values.hidden && series.length > 1, // else the numbers in large type are the key
       log: query.card.scale === "log",
       zero: series.length > 1 && !series.some((one) => one.soft) && query.card.scale !== "log",
       lanes: false,
@@ -117,12 +122,11 @@ export class FigureCard {
     const answer = query.differences ? view.series?.[query.name] : null;
     const finer = this.needs.finer && view.finer?.[query.name];
     if (query.description) return query.description;
-    const called = this.queries.length > 1 ? query.card.together : query.card.words;
-    if (!answer) return safe(called ?? "");
-    if (answer.tick.length === 0) return nounsOf(query, this.stream);
+    const called = safe(plainWords(query, this.queries.length > 1));
+    if (!answer || answer.tick.length === 0) return called;
     const unit = finer && answer.per && answer.window.ticks !== answer.per.ticks ? `per ${inWords(answer.per.words)}` : unitWords(answer);
     if (isPercentiles(query)) return `${query.unit ? `${query.unit}: ` : ""}${namesList(query)} are within${answer.window.ticks === null ? `, ${sinceWords(answer)}` : `, ${unit}`}`;
-    return query.title ? unit : `${safe(called.replace(/ so far/, ""))}, ${unit}`;
+    return query.title ? unit : `${called}, ${unit}`;
   }
 
   sentence(series, view) {
@@ -149,9 +153,9 @@ const namesList = (query) => {
   return names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0];
 };
 
-/** Two answers whose numbers can stand on one axis: counts per the same time, or numbers that are no rates at all. */
+/** Two answers whose numbers can stand on one axis: counts per the same time. (Means of single days are mostly noise.) */
 function sameUnit(a, b) {
-  if (!b || counted(a) !== counted(b)) return false;
+  if (!b || !counted(a) || !counted(b)) return false;
   const per = (answer) => answer.per?.ticks ?? answer.window.ticks;
-  return !counted(a) || per(a) === per(b);
+  return per(a) === per(b);
 }

@@ -4,6 +4,7 @@ import { BarList, isClear } from "../charts/hbar.js";
 import { remember } from "../charts/look.js";
 import { SteadyOrder, withPlaces } from "../charts/places.js";
 import { numbersTable } from "../charts/table.js";
+import { element } from "../dom.js";
 import { label as safe, told } from "../format.js";
 import { LabelsCard } from "./bars.js";
 import { inWords } from "./words.js";
@@ -20,6 +21,7 @@ export class RankingCard extends LabelsCard {
     this.order = new SteadyOrder();
     this.list = new BarList({ words: `${safe(this.title)}, the largest first`, places: !this.nested && !this.counts });
     this.list.element.classList.toggle("nested", this.nested);
+    if (this.list.places) this.frame.content.append(element("p", { class: "heads" }, "Place"));
     this.frame.content.append(this.list.element);
   }
 

@@ -32,7 +32,7 @@ export function inWords(words) {
 /** "7 days" as "7-day windows". */
 export function windowsWords(words) {
   const [, count, unit] = /^(\d+) (\w+?)s?$/.exec(words) ?? [];
-  return count ? `${count}-${unit} windows` : `windows of one ${words}`;
+  return count ? `${count}-${unit} windows` : `${words} by ${words}`;
 }
 
 /** "last 7 days", "last day". */
@@ -43,39 +43,48 @@ export const lastWords = (words) => `last ${inWords(words)}`;
  *
  * An arrow only where the change exceeds its own error; parts of a hundred only where what was before is above zero.
  */
-export function changeWords({ change, clear, before, beforeClear }, against) {
-  if (!clear) return { mark: "≈ no clear change", rest: `on ${against}`, clear };
+export function changeWords({ change, clear, before, beforeClear }, rest) {
+  if (!clear) return { mark: "≈ no clear change", rest, clear };
   const arrow = change > 0 ? "▲" : "▼";
   const part = Math.abs((change / before) * 100);
-  const size = beforeClear && before > 0 ? `${number(part, part < 9.5 ? 0.1 : 1)}\u00a0%` : number(Math.abs(change), Math.abs(change) / 20);
-  return { mark: `${arrow}\u00a0${size}`, rest: `on ${against}`, clear };
+  const size = beforeClear && before > 0 ? `${number(part, part < 9.5 ? 0.5 : 5)}\u00a0%` : number(Math.abs(change), Math.abs(change) / 20);
+  return { mark: `${arrow}\u00a0${size}`, rest, clear };
 }
 
-/** "the 7 days before", "the day before". */
-export const beforeWords = (words) => `the ${inWords(words)} before`;
+/** "on the 7 days before", "on the day before". */
+export const beforeWords = (words) => `on the ${inWords(words)} before`;
+
+/** "in 7 days", "in a day": of levels, which are no sums. */
+export const withinWords = (words) => (/^\d/.test(inWords(words)) ? `in ${inWords(words)}` : `in one ${inWords(words)}`);
 
 /** What an empty card says: when its first number comes, and how exact it will be. */
 export function emptyWords(query, stream, view) {
-  const nouns = nounsOf(query, stream);
+  if (query.card.view === "ranking" && query.labels === null)
+    return [`No ${query.column ?? "name"} stands out yet`, "A name appears once it is frequent enough to be shown safely."];
+  const first = query.differences ? view.first : firstRelease(stream.clock);
   if (view.state !== "before" && view.latest) {
-    return query.card.view === "ranking"
-      ? ["Nothing stands out yet", "A name appears once it is frequent enough to be shown safely."]
-      : [`Too few ${nouns} to say`, firstWords(view)];
+    const full = first && instant(first) > instant(view.latest.time) ? `The first number comes on ${moment(first)}.` : "";
+    return [`Too few ${nounsOf(query, stream)} to say`, full];
   }
-  const first = view.first ? `The first number comes on ${moment(view.first)}` : "No numbers yet";
-  return [first, exactWords(view.exactness?.[query.name]) ?? "Nothing is published yet."];
+  const exact = exactWords(view.exactness?.[query.name]);
+  return [first ? `The first number comes on ${moment(first)}` : "No numbers yet", exact ?? ""];
 }
 
-const firstWords = ({ first, window }) =>
-  first ? `The first ${window.ticks === null ? "number" : inWords(window.words)} is full on ${moment(first)}.` : "";
+function firstRelease({ start, tick_seconds: seconds }) {
+  return seconds === null ? null : new Date((instant(start) + seconds) * 1000).toISOString();
+}
+
+/** What a statistic is, in the words of its kind; windows are not "so far". */
+export const plainWords = (query, several = false) =>
+  (several ? query.card.together : query.card.words).replace(query.differences ? / so far/ : /$^/, "");
 
 /** "Its error is known before any data: ± 56 a day, ± 10 a day in 7-day windows." */
 export function exactWords(exactness) {
   const known = (exactness?.windows ?? []).filter((one) => one.radius !== null);
   if (!known.length) return null;
   const told = known.slice(-2).map(({ words, radius, per }) => {
-    if (!per) return `± ${number(Math.ceil(radius))} in ${inWords(words)}`;
-    const rate = `± ${number(per.radius, per.radius)} a ${inWords(per.words)}`;
+    if (!per) return `±\u00a0${number(Math.ceil(radius))} in ${inWords(words)}`;
+    const rate = `±\u00a0${number(per.radius, per.radius)} a\u00a0${inWords(per.words)}`;
     return inWords(words) === inWords(per.words) ? rate : `${rate} in ${windowsWords(inWords(words))}`;
   });
   return `Its error is known before any data: ${told.join(", ")}.`;

@@ -1,7 +1,7 @@
 /** A histogram of numeric bins: standing bars with whiskers, over an axis that starts at zero. */
 
 import { element } from "../dom.js";
-import { estimate, isBounded, label as safe, told } from "../format.js";
+import { estimate, isBounded, label as safe, number, told } from "../format.js";
 import { marginFor } from "./axes.js";
 import { valueAxis } from "./scale.js";
 import { svg, whenSized, widthOf } from "./svg.js";
@@ -25,9 +25,9 @@ export class Columns {
     whenSized(this.plot, () => this.paint());
   }
 
-  /** rows: [{name, value, lower, upper, clear}] in the order of the bins. */
-  draw({ rows, say, caption }) {
-    Object.assign(this, { rows, caption });
+  /** rows: [{name, value, lower, upper, clear}] in the order of the bins; edges: the numbers between them. */
+  draw({ rows, edges, say, caption }) {
+    Object.assign(this, { rows, edges, caption });
     this.plot.setAttribute("aria-label", say);
     this.paint();
   }
@@ -52,14 +52,10 @@ export class Columns {
       svg("line", { class: value === 0 ? "rule zero" : "rule", x1: left, x2: width, y1: y(value), y2: y(value) }),
       svg("text", { x: left - 8, y: y(value) + 4, "text-anchor": "end" }, text),
     ]);
-    const names = this.rows.map((row) => short(row.name));
-    const every = Math.max(1, Math.ceil((Math.max(...names.map((name) => widthOf(name))) + 6) / each));
     const columns = this.rows.map((row, i) => column(row, left + i * each, each, y));
-    const words = names.map((name, i) => {
-      const at = left + (i + 0.5) * each;
-      if (i % every || at + widthOf(name) / 2 > width + 1) return null;
-      return svg("text", { x: at, y: height - 6, "text-anchor": "middle" }, name);
-    });
+    const words = fitting(edgeWords(this.edges, this.rows.length), left, each, width).map(({ at, text }) =>
+      svg("text", { x: at, y: height - 6, "text-anchor": "middle" }, text),
+    );
     this.plot.querySelector("svg")?.remove();
     this.plot.prepend(
       svg(
@@ -105,7 +101,23 @@ export class Columns {
   }
 }
 
-const short = (name) => safe(name).replace(/ to /, "–");
+/** The numbers between the bins, by their place; the outer bins may be open. */
+function edgeWords(edges, bins) {
+  const first = edges.length > bins ? 0 : edges.length === bins - 1 ? 1 : 0;
+  return edges.map((edge, i) => ({ place: first + i, text: number(edge) }));
+}
+
+/** As many of these words as stand beside each other. */
+function fitting(words, left, each, width) {
+  const made = [];
+  for (const { place, text } of words) {
+    const [at, half] = [left + place * each, widthOf(text) / 2 + 4];
+    const before = made.at(-1);
+    if (at + half > width + 4 || (before && at - half < before.at + before.half)) continue;
+    made.push({ at, half, text });
+  }
+  return made;
+}
 
 function column({ value, lower, upper, clear }, x, each, y) {
   const gap = Math.min(6, each * 0.12);

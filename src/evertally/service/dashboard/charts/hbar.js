@@ -48,7 +48,7 @@ export class BarList {
     const scale = barScale(rows);
     const texts = rows.map((row) => estimate(row.value, row.lower, row.upper));
     const widest = (words, weight) => Math.ceil(Math.max(24, ...words.map((word) => widthOf(word, weight))) * 1.1);
-    const names = widest(rows.map((row) => safe(row.name)), 600);
+    const names = widest(rows.map((row) => safe(row.name)), 600) + 10 * Math.max(0, ...rows.map((row) => row.depth ?? 0));
     this.element.style.setProperty("--name", `${Math.min(LONGEST_NAME, names)}px`);
     this.element.style.setProperty("--told", `${widest(texts.map(({ value, error }) => `${value} ${error}`), 400) + 2}px`);
     for (const label of this.rows.keys()) if (!rows.some((row) => row.label === label)) this.rows.delete(label);

@@ -12,6 +12,7 @@ import { seriesTable } from "./table.js";
 
 const ENDS_NEED = 380; // pixels of chart: narrower ones have a legend above
 const DOTS = 20; // points and more are a line without dots
+const MANY = 120; // points and more are a thin line
 const MARK_EVERY = 58; // pixels between the marks of the axis of values
 
 export const lineChart = (box, options) => new LineChart(box, options);
@@ -131,7 +132,7 @@ function band({ points, look, soft }, x, y) {
 
 function line({ points, look, soft }, x, y) {
   const known = points.filter((point) => point.value !== null);
-  const group = svg("g", { class: `${look.className} ${soft ? "soft" : ""} ${soft && known.length > 120 ? "fine" : ""}` });
+  const group = svg("g", { class: `${look.className} ${soft ? "soft" : ""} ${known.length > MANY ? "fine" : ""}` });
   for (const run of runs(points, (point) => point.value !== null))
     group.append(svg("path", { class: "line", d: pathOf(run, x, y, "value") }));
   if (soft || !known.length) return group;

@@ -30,21 +30,29 @@ export function numbersTable({ caption, heads, rows }) {
   return made;
 }
 
-/** A table of what a line chart draws: newest first, a column for every line. */
+/** What a line chart draws: newest first, a column for every line; a thin line behind the others has a table of its own. */
 export function seriesTable({ series, unit = null, caption = "", say = "" }) {
+  const shown = [series.filter((one) => !one.soft), series.filter((one) => one.soft)].filter((some) => some.length);
+  const tables = shown.map((some) => {
+    const own = shown.length > 1 ? `${caption || say}, ${some.map((one) => one.name).join(", ")}` : caption || say;
+    return numbersTable({ caption: own, ...columnsOf(some, unit) });
+  });
+  return element("div", {}, ...tables);
+}
+
+function columnsOf(series, unit) {
   const times = new Map();
   for (const { points } of series) for (const point of points) if (!times.has(point.x)) times.set(point.x, point);
-  const cell = (points) => new Map(points.map((point) => [point.x, point]));
-  const columns = series.map((one) => cell(one.points));
+  const columns = series.map((one) => new Map(one.points.map((point) => [point.x, point])));
   const rows = [...times.values()]
     .sort((a, b) => b.x - a.x)
     .map((point) => ({
-      head: point.start === null || point.total ? moment(point.end) : period(point.start, point.end),
-      cells: columns.map((column) => {
-        const found = column.get(point.x);
-        return found && found.value !== null ? told(found.value, found.lower, found.upper, unit) : "–";
-      }),
+      head: isMoment(point) ? moment(point.end) : period(point.start, point.end),
+      cells: columns.map((column) => cell(column.get(point.x), unit)),
     }));
-  const heads = [rows.length && series[0].points[0]?.start ? "Window" : "Time", ...series.map((one) => safe(one.name ?? one.tip ?? "Value"))];
-  return numbersTable({ caption: caption || say, heads, rows });
+  const first = series[0].points[0];
+  return { heads: [first && !isMoment(first) ? "Window" : "Time", ...series.map((one) => safe(one.name ?? one.tip ?? "Value"))], rows };
 }
+
+const isMoment = (point) => point.start === null || point.total;
+const cell = (point, unit) => (point && point.value !== null ? told(point.value, point.lower, point.upper, unit) : "–");
