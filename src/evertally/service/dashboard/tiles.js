@@ -124,7 +124,7 @@ function levelled(points, { window }) {
 }
 
 /** Rates are shown as what they add up to in their window. */
-const rateOf = (answer) => (answer?.per && answer.window.ticks !== null ? answer.window.ticks / answer.per.ticks : 1);
+const rateOf = (answer) => (answer?.per && answer.window ? answer.window.ticks / answer.per.ticks : 1);
 
 const outward = (end, up) => (up ? Math.ceil(end - 1e-6) : Math.floor(end + 1e-6));
 const dayOf = (time) => (typeof time === "number" ? number(time) : dayAndMonth(instant(time)));

@@ -5,6 +5,7 @@ import { BarList, isClear } from "../charts/hbar.js";
 import { lineChart } from "../charts/line.js";
 import { look } from "../charts/look.js";
 import { SteadyOrder } from "../charts/places.js";
+import { isTotal } from "../charts/points.js";
 import { numbersTable } from "../charts/table.js";
 import { element } from "../dom.js";
 import { estimate, label as safe, told } from "../format.js";
@@ -55,7 +56,7 @@ export class LabelsCard {
   }
 
   unit(answer) {
-    if (answer.window.ticks === null) return sinceWords(answer);
+    if (isTotal(answer)) return sinceWords(answer);
     const last = lastWords(answer.window.words);
     return answer.per ? `per ${inWords(answer.per.words)}, ${last}` : `in the ${last}`;
   }

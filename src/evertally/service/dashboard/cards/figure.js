@@ -7,7 +7,7 @@ import { estimate, label as safe, told } from "../format.js";
 import { Frame } from "./frame.js";
 import { isPercentiles, namesOf } from "./names.js";
 import { numbersOf } from "./numbers.js";
-import { counted, inWords, plainWords, sinceWords, titleOf, unitWords } from "./words.js";
+import { counted, inWords, plainWords, titleOf, unitWords } from "./words.js";
 
 export class FigureCard {
   constructor(queries, stream, options) {
@@ -124,8 +124,8 @@ export class FigureCard {
     if (query.description) return query.description;
     const called = safe(plainWords(query, this.queries.length > 1));
     if (!answer || answer.tick.length === 0) return called;
-    const unit = finer && answer.per && answer.window.ticks !== answer.per.ticks ? `per ${inWords(answer.per.words)}` : unitWords(answer);
-    if (isPercentiles(query)) return `${query.unit ? `${query.unit}: ` : ""}${namesList(query)} are within${answer.window.ticks === null ? `, ${sinceWords(answer)}` : `, ${unit}`}`;
+    const unit = finer && answer.per && answer.window?.ticks !== answer.per.ticks ? `per ${inWords(answer.per.words)}` : unitWords(answer);
+    if (isPercentiles(query)) return `${query.unit ? `${query.unit}: ` : ""}${namesList(query)} are within, ${unit}`;
     return query.title ? unit : `${called}, ${unit}`;
   }
 
@@ -156,6 +156,6 @@ const namesList = (query) => {
 /** Two answers whose numbers can stand on one axis: counts per the same time. (Means of single days are mostly noise.) */
 function sameUnit(a, b) {
   if (!b || !counted(a) || !counted(b)) return false;
-  const per = (answer) => answer.per?.ticks ?? answer.window.ticks;
+  const per = (answer) => answer.per?.ticks ?? answer.window?.ticks;
   return per(a) === per(b);
 }

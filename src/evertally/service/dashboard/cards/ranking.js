@@ -3,6 +3,7 @@
 import { BarList, isClear } from "../charts/hbar.js";
 import { remember } from "../charts/look.js";
 import { SteadyOrder, withPlaces } from "../charts/places.js";
+import { isTotal } from "../charts/points.js";
 import { numbersTable } from "../charts/table.js";
 import { element } from "../dom.js";
 import { label as safe, told } from "../format.js";
@@ -46,7 +47,7 @@ export class RankingCard extends LabelsCard {
   }
 
   unit(answer) {
-    if (answer.window.ticks === null) return super.unit(answer);
+    if (isTotal(answer)) return super.unit(answer);
     const over = this.view.range?.words ? `over the ${this.view.range.words.toLowerCase()} shown` : "over what is shown";
     return answer.per ? `per ${inWords(answer.per.words)}, ${over}` : over;
   }

@@ -17,7 +17,7 @@ export function pointsOf(answer, place = 0) {
 }
 
 /** Whether the numbers are running totals: their windows all begin at the start. */
-export const isTotal = ({ window }) => window.ticks === null;
+export const isTotal = ({ window }) => window === null;
 
 /** The labels of an answer; [null] where it is one number. */
 export const labelsOf = (answer) => answer?.labels ?? [null];
