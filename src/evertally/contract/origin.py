@@ -41,7 +41,7 @@ def origin(x: Any, labels: Labels | None) -> Origin | None:
     """Where ticks came from; None for arrays, lists and all that has no index, which give arrays."""
     pandas, polars, arrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
     if pandas is not None and isinstance(x, pandas.DataFrame | pandas.Series):
-        return _of_pandas(x, pandas)
+        return _of_pandas(x, _times(x, labels), pandas)
     if polars is not None and isinstance(x, polars.Series):
         return Origin(lambda values, at, columns: _polars(None, values, at, columns, x.name or _VALUE, polars))
     if polars is not None and isinstance(x, polars.DataFrame):
@@ -63,9 +63,13 @@ def _times(x: Any, labels: Labels | None) -> int | None:
     return None if found is None else time_column(found, labels)
 
 
-def _of_pandas(x: Any, pandas: Any) -> Origin:
+def _of_pandas(x: Any, time: int | None, pandas: Any) -> Origin:
     index, name = x.index, getattr(x, "name", None)
     times = isinstance(index, pandas.DatetimeIndex | pandas.PeriodIndex)
+    if time is not None:
+        if times:
+            raise TypeError("the times of ticks are in the index of this frame, and in a column too; drop one of them")
+        index, times = pandas.Index(x.iloc[:, time]), True
     if (times or getattr(index.dtype, "kind", "O") in "iufmM") and not (
         index.is_monotonic_increasing and index.is_unique and not index.hasnans
     ):
@@ -96,6 +100,9 @@ def _of_arrow(x: Any, time: int | None, arrow: Any) -> Origin:
 
     def back(values: Any, at: IntArray | None, columns: Sequence[str] | None) -> Any:
         cells = _cells(values, columns, _VALUE)
+        if isinstance(values, list) and any(isinstance(value, dict) for value in values):
+            pairs = [[(_written(label), number) for label, number in value.items()] for value in values]
+            cells[_VALUE] = arrow.array(pairs, arrow.map_(arrow.string(), arrow.int64()))
         if column is not None:
             kept = column if at is None else column.take(arrow.array(at))
             cells = {_free(name, cells): kept} | cells
@@ -106,6 +113,8 @@ def _of_arrow(x: Any, time: int | None, arrow: Any) -> Origin:
 
 def _polars(time: Any, values: Any, at: IntArray | None, columns: Sequence[str] | None, name: str, polars: Any) -> Any:
     cells = _cells(values, columns, name)
+    if isinstance(values, list) and any(isinstance(value, dict) for value in values):
+        cells[name] = polars.Series(name, values, dtype=polars.Object)  # labels differ from tick to tick
     if time is None and not (isinstance(values, np.ndarray) and values.ndim == 2):
         return polars.Series(name, cells[name])
     if time is not None:
@@ -118,6 +127,11 @@ def _cells(values: Any, columns: Sequence[str] | None, name: str) -> dict[str, A
     if isinstance(values, np.ndarray) and values.ndim == 2:
         return {str(label): np.ascontiguousarray(values[:, i]) for i, label in enumerate(_named(columns, values))}
     return {name: values}
+
+
+def _written(label: Any) -> str:
+    # Arrow holds UTF-8 only; what else a label may contain is shown escaped.
+    return str(label).encode("utf-8", "backslashreplace").decode()
 
 
 def _named(columns: Sequence[str] | None, values: Any) -> Sequence[Any]:

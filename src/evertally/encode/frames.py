@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from evertally.encode.labels import as_list, is_arrow
+from evertally.encode.labels import Codes, as_list, coded_arrow, is_arrow
 from evertally.encode.plain import UNREADABLE
 from evertally.secret import Secret
 
@@ -161,16 +161,12 @@ def counts_by_label(x: Any) -> Any:
 def check_same_index(events: Any, users: Any) -> None:
     """Refuses two Series whose rows have different labels: position by position they would be put together wrongly."""
     pandas = sys.modules.get("pandas")
-    if (
-        pandas is None
-        or not isinstance(events, pandas.Series | pandas.DataFrame)
-        or not isinstance(users, pandas.Series)
-    ):
+    if pandas is None or not all(isinstance(x, pandas.Series | pandas.DataFrame) for x in (events, users)):
         return
     if not events.index.equals(users.index):
         raise TypeError(
-            "events and users have different indices, so it is not clear whose events are whose; take both from one "
-            "frame, or hand over users.to_numpy() if they are in the same order"
+            "two Series that belong together have different indices, so it is not clear which rows do; take both from "
+            "one frame, or hand over one of them as series.to_numpy() if they are in the same order"
         )
 
 
@@ -220,16 +216,34 @@ def _of_arrow(x: Any) -> Table:
 
 
 def _plain_arrow(values: Any) -> Any:
-    """Without views, extensions and ends that are encoded by their runs: not every function of Arrow takes them."""
+    """Without views and extensions, which not every function of Arrow takes, and with dictionaries of what occurs alone:
+    the order of one, and what else is in it, says something about other rows."""
     import pyarrow as pa
 
     kind = values.type
     if isinstance(kind, pa.BaseExtensionType):
         return _plain_arrow(values.cast(kind.storage_type))
+    if pa.types.is_dictionary(kind):
+        encoded = coded_arrow(values)
+        return values if encoded is None else _in_order(*encoded)
     for is_view, plain in ((pa.types.is_string_view, pa.large_string), (pa.types.is_binary_view, pa.large_binary)):
         if is_view(kind):
             return values.cast(plain())
     return values
+
+
+def _in_order(codes: Codes, dictionary: Any) -> Any:
+    """A column by numbers of its values, these in the order in which they first occur."""
+    import pyarrow as pa
+
+    first = np.full(len(dictionary), len(codes), dtype=np.int64)
+    there = np.flatnonzero(codes >= 0)[::-1]
+    first[codes[there]] = there  # of several the last one written stays, which is the first row
+    used = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(codes))]
+    numbers = np.full(len(dictionary) + 1, -1, dtype=np.int64)
+    numbers[used] = np.arange(len(used))
+    renumbered = numbers[codes]
+    return pa.DictionaryArray.from_arrays(pa.array(renumbered, mask=renumbered < 0), dictionary.take(pa.array(used)))
 
 
 def _speaks_arrow(x: Any) -> bool:

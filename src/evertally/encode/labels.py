@@ -93,7 +93,7 @@ def require_column(events: object, what: str) -> None:
         events, Sequence
     ):
         raise TypeError(
-            f"{what} must be a list, tuple, 1-d numpy array or Arrow array with one entry per event; got "
+            f"{what} must be a list, tuple, 1-d numpy array, Series or Arrow array with one entry per event; got "
             f"{type(events).__name__}. One single event goes in a list: [event]"
         )
 

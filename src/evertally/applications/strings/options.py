@@ -30,7 +30,7 @@ from evertally.counting.choose import rank
 from evertally.counting.process import NoiseProcess
 from evertally.counting.processes import PROCESSES, Gram, proved_of
 from evertally.dynamic.answers import Answer
-from evertally.encode.frames import Table, column, columns_of, records
+from evertally.encode.frames import Table, check_same_index, column, columns_of, records
 from evertally.errors import ConfigurationError, StateError
 from evertally.integers import whole
 from evertally.noise import ItemSource
@@ -86,6 +86,7 @@ class StringStatistic(Encoded):
     def step_events(self, events: Any, *, users: Any = None, tick: int | None = None) -> Release:
         """One tick from raw records, in their order. With `unit="user"`: letters, and the user of each."""
         if self.unit == "user" and self.sequence == "user" and users is not None:
+            check_same_index(events, users)
             events, users = with_owners(self._own_events(events), column(users))
         plain: Any = Mechanism.step_events
         release: Release = plain.__wrapped__(self, events, users=users, tick=tick)
