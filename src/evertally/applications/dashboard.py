@@ -20,9 +20,9 @@ from evertally.contract.parts import Blueprint, Options
 from evertally.contract.ticks import checked_tick
 from evertally.counting.processes import Gram, proved_of
 from evertally.encode.door import declared_labels
-from evertally.encode.frames import Table, columns_of
+from evertally.encode.frames import Table
 from evertally.encode.labels import canonical
-from evertally.encode.named import combined, parts_by_name
+from evertally.encode.named import columns_of, combined, parts_by_name
 from evertally.encode.plain import UNREADABLE
 from evertally.errors import ConfigurationError
 from evertally.integers import whole

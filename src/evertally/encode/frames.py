@@ -60,10 +60,10 @@ def column(x: Any) -> Any:
     if is_own(x) or isinstance(x, np.ndarray | np.generic) or table(x) is not None:
         return x
     pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
-    if pandas is not None and isinstance(x, pandas.Series | pandas.Index | pandas.api.extensions.ExtensionArray):
+    if _is_of_pandas(x, pandas):
         return _of_pandas(x, pandas)
     if polars is not None and isinstance(x, polars.Series):
-        return _of_polars(x)
+        return _of_polars(x, polars)
     if _speaks_arrow(x):
         return _by_arrow(x)
     if callable(getattr(x, "to_numpy", None)):
@@ -93,10 +93,11 @@ def table(x: Any) -> Table | None:
         raise TypeError("this frame is a plan, and has no rows yet; collect it first: frame.collect()")
     if polars is not None and isinstance(x, polars.DataFrame):
         times = tuple(i for i, kind in enumerate(x.dtypes) if kind.is_temporal())
-        return Table(tuple(x.columns), lambda i: _of_polars(x.to_series(i)), len(x), times=times)
+        return Table(tuple(x.columns), lambda i: _of_polars(x.to_series(i), polars), len(x), times=times)
     if arrow is not None and isinstance(x, arrow.Table | arrow.RecordBatch):
         return _of_arrow(x)
-    return None if pandas is not None and isinstance(x, pandas.Series) else _by_interface(x)
+    alone = _is_of_pandas(x, pandas) or (polars is not None and isinstance(x, polars.Series))
+    return None if alone else _by_interface(x)
 
 
 def struct_table(x: Any) -> Table | None:
@@ -110,30 +111,6 @@ def struct_table(x: Any) -> Table | None:
     chunks = x.chunks if isinstance(x, pa.ChunkedArray) else [x]
     schema = pa.schema(list(x.type))
     return _of_arrow(pa.Table.from_batches([pa.RecordBatch.from_struct_array(c) for c in chunks], schema=schema))
-
-
-def columns_of(found: Table, wanted: Sequence[str], optional: Sequence[str] = ()) -> list[int | None]:
-    """The places of columns by their names, in the order wanted; None for an optional one that is not there. Refuses a
-    table that has others, or one of them twice."""
-    places: dict[Any, int] = {}
-    for place, name in enumerate(found.names):
-        if not isinstance(name, str) or name not in (*wanted, *optional) or name in places:
-            raise TypeError(_shape(wanted, optional))
-        places[name] = place
-    if not set(wanted) <= set(places):
-        raise TypeError(_shape(wanted, optional))
-    return [places.get(name) for name in (*wanted, *optional)]
-
-
-def records(found: Table, places: Sequence[int | None]) -> list[tuple[Any, ...]]:
-    """The rows of a table as tuples of the columns at these places, None for a column that is not there.
-
-    >>> visits = np.array([("f", 3), ("m", 4)], dtype=[("sex", "U1"), ("ward", int)])
-    >>> records(table(visits), [1, None, 0])
-    [(3, None, 'f'), (4, None, 'm')]
-    """
-    columns = [[None] * len(found) if place is None else as_list(found.read(place)) for place in places]
-    return list(zip(*columns, strict=True)) if columns else [()] * len(found)
 
 
 def counts_by_label(x: Any) -> Any:
@@ -170,14 +147,6 @@ def check_same_index(events: Any, users: Any) -> None:
         )
 
 
-def _shape(wanted: Sequence[str], optional: Sequence[str]) -> str:
-    more = f" (and, if you like, {', '.join(optional)})" if optional else ""
-    return (
-        f"a table of events has the columns {', '.join(wanted)}{more}, each once and no others: they are read by their "
-        "names. Choose or rename columns first"
-    )
-
-
 def _of_pandas(values: Any, pandas: Any) -> Any:
     if isinstance(values, pandas.MultiIndex):
         return list(values)
@@ -192,19 +161,31 @@ def _of_pandas(values: Any, pandas: Any) -> Any:
     except ImportError:
         return values.to_numpy(dtype=object, na_value=None)
     try:
-        return _plain_arrow(pa.array(values, from_pandas=True))
+        found = pa.array(values, from_pandas=True)
     except (*UNREADABLE, pa.ArrowException):  # its text quotes a cell
+        found = None
+    if found is None or isinstance(found.type, pa.BaseExtensionType):  # periods would become numbers, and so labels
         return _of_pandas(values.astype(object), pandas)
+    return _plain_arrow(found)
+
+
+def _is_of_pandas(x: Any, pandas: Any) -> bool:
+    """Whether it is a column of pandas."""
+    if pandas is None:
+        return False
+    return isinstance(x, pandas.Series | pandas.Index | pandas.api.extensions.ExtensionArray)
 
 
 def _is_time(kind: Any, pandas: Any) -> bool:
     return isinstance(kind, pandas.DatetimeTZDtype | pandas.PeriodDtype) or getattr(kind, "kind", "") == "M"
 
 
-def _of_polars(values: Any) -> Any:
+def _of_polars(values: Any, polars: Any) -> Any:
+    if values.dtype == polars.Object:  # in Arrow they would be addresses
+        return values.to_list()
     try:
         return _plain_arrow(values.to_arrow())
-    except Exception:  # objects of Python, or no Arrow; foreign code may raise whatever it likes, and quote a cell
+    except Exception:  # without Arrow, say; foreign code may raise whatever it likes, and quote a cell
         return values.to_list()
 
 
@@ -216,13 +197,11 @@ def _of_arrow(x: Any) -> Table:
 
 
 def _plain_arrow(values: Any) -> Any:
-    """Without views and extensions, which not every function of Arrow takes, and with dictionaries of what occurs alone:
-    the order of one, and what else is in it, says something about other rows."""
+    """Without views, which not every function of Arrow takes, and with no more in a dictionary than what occurs: its
+    order, and what else is in it, say something about other rows."""
     import pyarrow as pa
 
     kind = values.type
-    if isinstance(kind, pa.BaseExtensionType):
-        return _plain_arrow(values.cast(kind.storage_type))
     if pa.types.is_dictionary(kind):
         encoded = coded_arrow(values)
         return values if encoded is None else _in_order(*encoded)

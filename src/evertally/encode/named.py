@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from evertally.encode.frames import Table, records
-from evertally.encode.labels import Coded, coded
+from evertally.encode.frames import Table
+from evertally.encode.labels import Coded, as_list, coded
 
 
 def parts_by_name(record: Any, names: tuple[str, ...]) -> list[Any] | None:
@@ -33,6 +33,31 @@ def parts_by_name(record: Any, names: tuple[str, ...]) -> list[Any] | None:
     return None
 
 
+def columns_of(found: Table, wanted: Sequence[str], optional: Sequence[str] = ()) -> list[int | None]:
+    """The places of columns by their names, in the order wanted; None for an optional one that is not there. Refuses a
+    table that has others, or one of them twice."""
+    places: dict[Any, int] = {}
+    for place, name in enumerate(found.names):
+        if not isinstance(name, str) or name not in (*wanted, *optional) or name in places:
+            raise TypeError(_shape(wanted, optional))
+        places[name] = place
+    if not set(wanted) <= set(places):
+        raise TypeError(_shape(wanted, optional))
+    return [places.get(name) for name in (*wanted, *optional)]
+
+
+def records(found: Table, places: Sequence[int | None]) -> list[tuple[Any, ...]]:
+    """The rows of a table as tuples of the columns at these places, None for a column that is not there.
+
+    >>> from evertally.encode.frames import table
+    >>> visits = np.array([("f", 3), ("m", 4)], dtype=[("sex", "U1"), ("ward", int)])
+    >>> records(table(visits), [1, None, 0])
+    [(3, None, 'f'), (4, None, 'm')]
+    """
+    columns = [[None] * len(found) if place is None else as_list(found.read(place)) for place in places]
+    return list(zip(*columns, strict=True)) if columns else [()] * len(found)
+
+
 def combined(found: Table, places: Sequence[int | None]) -> Any:
     """The rows of a table as tuples of some of its columns, different ones once: what they mean is looked up for each
     of these alone."""
@@ -55,3 +80,11 @@ def combined(found: Table, places: Sequence[int | None]) -> Any:
             parts.append(column[1][code - 1] if column and code else None)
         values.append(tuple(reversed(parts)))
     return Coded(codes.astype(np.int64, copy=False), values)
+
+
+def _shape(wanted: Sequence[str], optional: Sequence[str]) -> str:
+    more = f" (and, if you like, {', '.join(optional)})" if optional else ""
+    return (
+        f"a table of events has the columns {', '.join(wanted)}{more}, each once and no others: they are read by their "
+        "names. Choose or rename columns first"
+    )

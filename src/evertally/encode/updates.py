@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evertally.encode.frames import Table, columns_of
-from evertally.encode.frames import records as rows_of
+from evertally.encode.frames import Table
 from evertally.encode.labels import as_list, canonical, label_bytes, require_column
-from evertally.encode.named import parts_by_name
+from evertally.encode.named import columns_of, parts_by_name
+from evertally.encode.named import records as rows_of
 from evertally.encode.plain import UNREADABLE
 from evertally.secret import Secret
 

@@ -10,8 +10,9 @@ from evertally.applications.graph.edges import read_edge, vertex
 from evertally.applications.records import Record
 from evertally.contract.options import option, statistic
 from evertally.contract.parts import Options
-from evertally.encode.frames import Table, column, columns_of, records
+from evertally.encode.frames import Table, column
 from evertally.encode.labels import as_list, require_column
+from evertally.encode.named import columns_of, records
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
 

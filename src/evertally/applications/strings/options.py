@@ -30,7 +30,8 @@ from evertally.counting.choose import rank
 from evertally.counting.process import NoiseProcess
 from evertally.counting.processes import PROCESSES, Gram, proved_of
 from evertally.dynamic.answers import Answer
-from evertally.encode.frames import Table, check_same_index, column, columns_of, records
+from evertally.encode.frames import Table, check_same_index, column
+from evertally.encode.named import columns_of, records
 from evertally.errors import ConfigurationError, StateError
 from evertally.integers import whole
 from evertally.noise import ItemSource
