@@ -5,7 +5,8 @@
     et.oneshot.unknown_histogram  counts above a threshold, where labels come with the data
     et.oneshot.unknown_top        at most k labels that pass a threshold
 
-A histogram is a mapping from labels (text, whole numbers, bytes) to counts of events. The caller has bounded the
+A histogram is a mapping from labels (text, whole numbers, bytes) to counts of events, a Series with labels for its
+index (`frame["word"].value_counts()`), or a frame of two columns, labels and "count". The caller has bounded the
 events: each adds at most `max_weight` to a label, and for the two histograms to at most `max_per_event` labels. Counts
 below 0 are read as 0, what is no label is left out; of two keys that are spellings of one label the larger count is
 kept.
@@ -29,7 +30,8 @@ from evertally.bounds.selection import kbar_rule
 from evertally.contract.paths import named, once
 from evertally.contract.release import Release
 from evertally.counting.process import spread_of
-from evertally.encode.labels import canonical
+from evertally.encode.frames import column, counts_by_label
+from evertally.encode.labels import as_list, canonical
 from evertally.encode.plain import whole
 from evertally.errors import ConfigurationError
 from evertally.noise import Key, NoiseKey
@@ -183,10 +185,11 @@ def unknown_top(
 
 def _seen(histogram: Mapping[Any, int]) -> dict[str, int]:
     """Positive counts by canonical label."""
+    histogram = counts_by_label(histogram)
     if not isinstance(histogram, Mapping):
         raise TypeError(f"a histogram is a mapping from labels to counts, not a {type(histogram).__name__}")
     seen: dict[str, int] = {}
-    for key, value in histogram.items():
+    for key, value in list(histogram.items()):
         label, count = canonical(key), whole(value, LARGEST_COUNT)
         if label is not None and count > 0:
             # An event may have touched both spellings: their sum would move twice as far as allowed, their maximum
@@ -197,7 +200,7 @@ def _seen(histogram: Mapping[Any, int]) -> dict[str, int]:
 
 def _declared(histogram: Mapping[Any, int], categories: Iterable[Any]) -> dict[str, int]:
     """The counts of a public list, zeros included; other labels are left out silently."""
-    labels = [canonical(category) for category in categories]
+    labels = [canonical(category) for category in as_list(column(categories))]
     if not labels or None in labels or len(set(labels)) < len(labels):
         raise ConfigurationError("categories are distinct labels (text, whole numbers or bytes), at least one")
     seen = _seen(histogram)

@@ -13,13 +13,16 @@ from evertally.applications.metrics import Metrics, best_multipliers, moved
 from evertally.applications.stack_options import read_weights
 from evertally.applications.stacking import LARGEST_MULTIPLIER
 from evertally.applications.typed import Metric, MetricsForm, TypeDoor, TypeOf, first_type
+from evertally.contract.labelled import Labels
 from evertally.contract.mechanism import by_tick
 from evertally.contract.options import option, statistic
 from evertally.contract.parts import Blueprint, Options
 from evertally.contract.ticks import checked_tick
 from evertally.counting.processes import Gram, proved_of
 from evertally.encode.door import declared_labels
-from evertally.encode.labels import as_list, canonical
+from evertally.encode.frames import Table
+from evertally.encode.labels import canonical
+from evertally.encode.named import columns_of, combined, parts_by_name
 from evertally.encode.plain import UNREADABLE
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
@@ -67,6 +70,10 @@ class ByType(Linear):
     def _typed(self) -> tuple[Metrics, TypeOf, Options]:
         """Metrics over types, how an event gets its type, and the options that say so, as they are kept."""
 
+    @abstractmethod
+    def _labels(self) -> Labels:
+        """What the types are called."""
+
     @classmethod
     def _encoded(cls, name: str, value: Any) -> Any:
         # As a list: the order of metrics is that of columns, and mappings may be written in another.
@@ -84,6 +91,7 @@ class ByType(Linear):
             raise ConfigurationError('an event has one type and moves many metrics: use "add_remove" or "replace"')
         contribution = self._contributing()
         metrics, type_of, kept = self._typed()
+        labels = self._labels()
         weights = read_weights(self.weights, metrics.names)
         numbers = self._numbers(metrics, weights)
         matrix = metrics.rows(numbers)
@@ -113,7 +121,7 @@ class ByType(Linear):
             {name: self._encoded(name, value) for name, value in kept.items()}
             | {"multipliers": numbers}
             | self._given("way", "unit", "max_events_per_user"),
-            lambda source, limit: TypeDoor(type_of, matrix, limit),
+            lambda source, limit: TypeDoor(type_of, labels, matrix, limit),
             MetricsForm(self._shown, matrix.shape[1]),
             settled=kept | settled | {"way": self.way},
         )
@@ -186,6 +194,9 @@ class Dashboard(ByType):
         index = {label: number for number, label in enumerate(labels)}
         return metrics, first_type(index, other), self._given("types", "other", "metrics")
 
+    def _labels(self) -> Labels:
+        return Labels.of(self.each_type, None if self.other is None else len(self.each_type) - 1)
+
 
 def _canonical(metrics: Any) -> Any:
     """The labels of metrics in their one spelling."""
@@ -235,16 +246,22 @@ class GroupBy(ByType):
         for row, numbers in zip(contains, names.values(), strict=True):
             row[numbers] = True
         self.columns, self.tables, self.each_type = values, tables, list(cells)
+        names_of_columns = tuple(values)
 
         def type_of(event: Any) -> int | None:
-            if not issubclass(type(event), list | tuple):
-                return None
             try:
-                return places.get(tuple(canonical(part) for part in as_list(event)))
+                parts = parts_by_name(event, names_of_columns)
+                return None if parts is None else places.get(tuple(map(canonical, parts)))
             except UNREADABLE:
                 return None
 
         return Metrics(tuple(names), contains), type_of, self._given("columns", "tables")
+
+    def _labels(self) -> Labels:
+        return Labels.of(self.each_type, levels=list(self.columns))
+
+    def _of_table(self, found: Table) -> Any:
+        return combined(found, columns_of(found, list(self.columns)))
 
 
 def cells_of(columns: Mapping[str, Sequence[Any]], tables: Sequence[Sequence[str]]) -> list[str]:

@@ -29,6 +29,7 @@ from evertally.contract.parts import Accuracy, Blueprint
 from evertally.contract.release import Release
 from evertally.contract.ticks import checked_tick, last_tick
 from evertally.counting.processes import Gram, proved_of
+from evertally.encode.frames import check_same_index, column
 from evertally.errors import ConfigurationError
 from evertally.noise import ItemSource
 from evertally.privacy import ZCDP, Change, Contribution, Neighbours, PureDP
@@ -104,7 +105,8 @@ class Stacked(Encoded):
     def step_events(self, events: Any, *, users: Any = None, tick: int | None = None) -> Release:
         """One tick from raw records, in their order; with `unit="user"`, and the user of each."""
         if self.unit == "user" and users is not None:
-            events, users = with_owners(events, users)
+            check_same_index(events, users)
+            events, users = with_owners(self._own_events(events), column(users))
         plain: Any = Mechanism.step_events
         release: Release = plain.__wrapped__(self, events, users=users, tick=tick)
         return release

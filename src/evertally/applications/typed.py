@@ -15,7 +15,9 @@ from evertally.bounds.tails import Spread
 from evertally.contract.doors import RowDoor
 from evertally.contract.forms import LabelledForm
 from evertally.contract.inputs import as_integers
+from evertally.contract.labelled import Labels, filled, many_by_label, row_by_label
 from evertally.contract.parts import Accuracy, IntArray
+from evertally.encode.frames import column
 from evertally.encode.labels import as_list, canonical, coded, require_column
 from evertally.encode.plain import UNREADABLE, pairs
 
@@ -26,17 +28,26 @@ TypeOf = Callable[[Any], int | None]
 class TypeDoor(RowDoor):
     """Events become counts of types, and those become a row by a matrix: what one event of each type adds."""
 
-    def __init__(self, type_of: TypeOf, matrix: IntArray, limit: int) -> None:
+    takes_totals = True
+
+    def __init__(self, type_of: TypeOf, labels: Labels, matrix: IntArray, limit: int) -> None:
         super().__init__(matrix.shape[1], limit)
+        self.labels = labels
         self._type_of, self._matrix = type_of, matrix
         # So many events of one type count in a tick: the products stay in 64 bits. 1-Lipschitz, hence free.
         self._most = min(limit, 2**61 // max(1, int(matrix.sum())))
 
     def row(self, x: Any, tick: int) -> IntArray:
-        counts = as_integers(x)
+        return self._times(self._counts(x))
+
+    def _counts(self, x: Any) -> IntArray:
+        found = row_by_label(x, self.labels)
+        if found is not None:
+            return filled(found, len(self._matrix), self._most)
+        counts = as_integers(column(x))
         if counts.shape != (len(self._matrix),):
             raise TypeError(f"step takes {len(self._matrix)} integers, one for each type, not shape {counts.shape}")
-        return self._times(counts)
+        return counts
 
     def event_row(self, events: Any, tick: int) -> IntArray:
         require_column(events, "events")
@@ -53,7 +64,8 @@ class TypeDoor(RowDoor):
         return self._times(counts)
 
     def many(self, x: Any, first: int) -> Any:
-        rows = as_integers(x)
+        found = many_by_label(x, self._counts, self.labels)
+        rows = as_integers(x) if found is None else found
         if rows.ndim != 2 or rows.shape[1] != len(self._matrix):
             raise TypeError(f"run takes integers of shape (ticks, {len(self._matrix)}), not of shape {rows.shape}")
         return self._times(rows)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from evertally.contract.inputs import as_integers
+from evertally.contract.labelled import Labels, filled, many_by_label, one_column, row_by_label
 from evertally.contract.parts import IntArray
 from evertally.contract.rows import Rows, SparseRows, dense, to_bytes
 from evertally.encode import AmountDoor, CategoryDoor, ItemDoor, ItemTotals, ValueDoor, require_column
+from evertally.encode.frames import column
 from evertally.encode.labels import as_list
 from evertally.encode.texts import Texts
 from evertally.errors import ConfigurationError
@@ -26,6 +28,8 @@ _ZERO = np.zeros(1, dtype=np.int64)
 class RowDoor(ABC):
     """Integer rows. Totals are clipped to `limit`: 1-Lipschitz in every total, hence free, and it keeps the sums far
     from the end of int64. Not used directly."""
+
+    takes_totals = False  # events are all that it reads; otherwise `step` and `run` take totals
 
     def __init__(self, columns: int, limit: int, signed: bool = False) -> None:
         self.columns = columns
@@ -80,6 +84,8 @@ class RowDoor(ABC):
 class OneAmount(RowDoor):
     """Totals are single integers, events are amounts."""
 
+    takes_totals = True
+
     def __init__(self, amounts: AmountDoor, limit: int, signed: bool = False) -> None:
         super().__init__(1, limit, signed)
         self._amounts = amounts
@@ -103,37 +109,36 @@ class OneAmount(RowDoor):
     def many(self, x: Any, first: int) -> Rows:
         if type(x) is SparseRows:
             return super().many(x, first)
-        rows = as_integers(x)
+        rows = as_integers(one_column(x))
         if rows.ndim != 1:
             raise TypeError(f"run takes a sequence of integers, one for each tick, not an array of shape {rows.shape}")
         return rows.reshape(-1, 1)
 
 
 class EachColumn(RowDoor):
-    """Rows, mappings from labels and raw events become one integer for each column."""
+    """Rows, rows with labels and raw events become one integer for each column."""
+
+    takes_totals = True
 
     def __init__(self, categories: CategoryDoor, limit: int, signed: bool = False) -> None:
         super().__init__(len(categories.labels), limit, signed)
         self.categories = categories
+        self.labels = Labels.of(categories.labels, categories.other)
 
     def row(self, x: Any, tick: int) -> IntArray:
-        if isinstance(x, Mapping):
-            return self._row_of_mapping(x)
-        row = as_integers(x)
+        found = row_by_label(x, self.labels)
+        if found is not None:
+            return filled(found, self.columns, self._limit)
+        row = as_integers(column(x))
         if row.shape != (self.columns,):
             raise TypeError(f"step takes {self.columns} integers, one for each column, not shape {row.shape}")
         return row
 
-    def _row_of_mapping(self, totals: Mapping[Any, Any]) -> IntArray:
-        row = [0] * self.columns
-        pairs = list(totals.items())  # read once: a mapping of the caller's own making may say something else later
-        numbers = as_integers([number for _, number in pairs])
-        for (label, _), number in zip(pairs, numbers.tolist(), strict=True):
-            # An undeclared label is content, not a mistake in the call: it goes to `other` or nowhere, silently.
-            column = self.categories.column(label)
-            if column is not None:
-                row[column] += number
-        return as_integers([max(-self._limit, min(self._limit, total)) for total in row])
+    def many(self, x: Any, first: int) -> Rows:
+        if type(x) is SparseRows:
+            return super().many(x, first)
+        rows = many_by_label(x, lambda one: self.row(one, first), self.labels)
+        return super().many(x if rows is None else rows, first)
 
     def event_row(self, events: Any, tick: int) -> IntArray:
         return self.categories.totals(events, tick)

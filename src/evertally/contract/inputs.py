@@ -7,13 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evertally.encode.labels import as_list
+from evertally.encode.labels import Coded, as_list
 from evertally.encode.plain import plain
 
 IntArray = NDArray[np.int64]
 
 # Far beyond any clip of a tick's total, so that cutting here changes nothing.
-_FAR = 2**62
+FAR = 2**62
+
+# What frames, series and labelled arrays of other libraries have.
+_LABELLED = ("columns", "column_names", "iloc", "coords", "__dataframe__")
 
 
 def as_integers(x: Any) -> IntArray:
@@ -24,6 +27,9 @@ def as_integers(x: Any) -> IntArray:
     """
     if isinstance(x, np.ma.MaskedArray):
         raise TypeError("masked totals do not say what is meant where the mask is; fill them first, x.filled(0)")
+    if not isinstance(x, np.ndarray | list | tuple) and any(hasattr(x, name) for name in _LABELLED):
+        # numpy would read it by position, whatever its labels say.
+        raise TypeError(f"a {type(x).__name__} has labels, and here numbers are read by their place: x.to_numpy()")
     try:
         array = np.asarray(x)
         if array.dtype.kind == "f" and not hasattr(x, "dtype"):
@@ -37,9 +43,9 @@ def as_integers(x: Any) -> IntArray:
         # Copied into Python's own integers, then bounded: a subclass may say anything when it is compared.
         numbers = [plain(v) for v in array.flat]
         if all(isinstance(n, int) for n in numbers):
-            return np.array([max(-_FAR, min(_FAR, n)) for n in numbers], dtype=np.int64).reshape(array.shape)  # type: ignore[type-var]
+            return np.array([max(-FAR, min(FAR, n)) for n in numbers], dtype=np.int64).reshape(array.shape)  # type: ignore[type-var]
     if array.dtype == np.uint64:
-        return np.asarray(np.minimum(array, np.uint64(_FAR)), dtype=np.int64)
+        return np.asarray(np.minimum(array, np.uint64(FAR)), dtype=np.int64)
     if array.dtype.kind not in "iub":
         raise TypeError(
             f"totals are integers, not {array.dtype}; round them by a rule that looks at one event at a time, "
@@ -57,6 +63,6 @@ def keep_events(events: Any, kept: NDArray[np.bool_]) -> Any:
             return events.filter(pa.array(kept))
         except pa.ArrowNotImplementedError:
             raise TypeError(f"a column of {events.type} cannot be filtered by user; cast it, e.g. to string") from None
-    if isinstance(events, np.ndarray):
+    if isinstance(events, np.ndarray | Coded):
         return events[kept]
     return [event for event, keep in zip(as_list(events), kept, strict=True) if keep]

@@ -22,12 +22,15 @@ from evertally.contract.erasure import Erasing, digest_of, erasing
 from evertally.contract.guarded import Call, Guarded, Kept, exclusive
 from evertally.contract.inputs import keep_events
 from evertally.contract.options import check_guarantee, option, own_option, statistic
+from evertally.contract.origin import origin
 from evertally.contract.parts import FEW_TICKS, Accuracy, Blueprint, IntArray, Options, Widening, check_beta
 from evertally.contract.paths import Hold, named
 from evertally.contract.release import Release
 from evertally.contract.snapshot import guarantee_from_json, guarantee_to_json, pack, restorable
 from evertally.contract.ticks import LONGEST_HORIZON, called_tick, checked_tick, last_tick, wanted_ticks
 from evertally.encode import SeparatedCap, UserCap, UserTick, own_column, require_column
+from evertally.encode.frames import Table, check_same_index, column, is_own, struct_table, table
+from evertally.encode.labels import as_list, is_arrow
 from evertally.encode.owners import owners
 from evertally.errors import ConfigurationError, HorizonExceeded, ReplayRefused, StateError
 from evertally.integers import whole
@@ -221,6 +224,8 @@ class Mechanism(Guarded):
         """
         if self._users is not None:
             self._check_owners()
+        if type(x) is not int and not self._takes_totals:
+            x = self._own_events(x)
         if tick is None:
             return self._step(self._door.total(x, self._kept.tick + 1), None)
         called = called_tick(tick)
@@ -232,6 +237,8 @@ class Mechanism(Guarded):
         """One tick from raw events. Whatever is not legal in a record is bounded silently and never raises."""
         tick = called_tick(tick)
         number = self.tick + 1 if tick is None else tick
+        check_same_index(events, users)
+        events, users = self._own_events(events), column(users)
         if self._plan.owned:
             self._check_tick(number)
             return self._step(cast(Any, self._door).owned(events, users, number), tick)
@@ -257,11 +264,13 @@ class Mechanism(Guarded):
         """Many ticks at once: an array (or list) of released values, bit-identical to repeated `step`.
 
         With `full=True` an Arrow table with tick, (column,) value and the 95 % interval of each value. With `at`, an
-        increasing list of ticks of this run, only the releases at those ticks are kept; all ticks are played.
+        increasing list of ticks of this run, only the releases at those ticks are kept; all ticks are played. Of a
+        frame or a Series of another library the values come back as one, with its index (docs/data-frames.md).
         """
         self._check_owners()
         first = self.tick + 1
-        many = self._door.many(x, first)
+        came_from = origin(x, getattr(self._door, "labels", None))
+        many = self._door.many(self._own_ticks(x), first)
         count = len(many)
         if self.tick + count > last_tick(self.horizon):
             raise self._over(count)
@@ -274,9 +283,11 @@ class Mechanism(Guarded):
             kept.append((self._form.nothing(), None))
         if full:
             ticks = range(first, first + count) if wanted is None else (wanted + first).tolist()
-            return self._form.table(list(ticks), self._form.joined(kept), self._engine.accuracy)
+            made = self._form.table(list(ticks), self._form.joined(kept), self._engine.accuracy)
+            return made if came_from is None else came_from.with_times(made, first)
         # Shown before they are repeated: a released row may stand for many ticks.
-        return self._form.joined([(self._form.show_many(rows), lasts) for rows, lasts in kept])
+        values = self._form.joined([(self._form.show_many(rows), lasts) for rows, lasts in kept])
+        return values if came_from is None else came_from.back(values, wanted, getattr(self._form, "labels", None))
 
     @by_tick
     def stddev(self, tick: int) -> float | None:
@@ -357,6 +368,7 @@ class Mechanism(Guarded):
                 "this mechanism knows no users: it protects single events, or items, and nobody said how to erase an "
                 "item that it knows by name. Name items by pseudonyms, made with a secret that you can destroy"
             )
+        users = column(users)
         require_column(users, "users")
         _, names = owners(own_column(users))
         rule = erasing(self._engine, self._plan.owned)
@@ -402,6 +414,44 @@ class Mechanism(Guarded):
         )
         self._engine_tick = tick
         return self
+
+    @property
+    def _takes_totals(self) -> bool:
+        """Whether `step` and `run` take totals; otherwise they take events."""
+        return bool(getattr(self._door, "takes_totals", False))
+
+    def _own_events(self, events: Any) -> Any:
+        """The events of a tick, of whatever library, as doors take them."""
+        if type(events) is list:
+            return events
+        found = table(events)
+        if found is None and type(self)._of_table is not Mechanism._of_table:
+            found = struct_table(events)
+        return column(events) if found is None else self._of_table(found)
+
+    def _of_table(self, found: Table) -> Any:
+        """Events that are the rows of a table, by the names of its columns; refused where rows have no meaning."""
+        raise TypeError("an event is one entry here: choose the column that holds the events, e.g. frame[name]")
+
+    def _own_ticks(self, x: Any) -> Any:
+        """The ticks of a run, of whatever library, as doors take them."""
+        if self._takes_totals:
+            return x
+        if table(x) is not None:
+            raise TypeError(
+                "run takes the events of each tick here, a list of columns, and not a table; the events of one tick "
+                "go to step_events"
+            )
+        ticks = x if is_own(x) and not is_arrow(x) else as_list(column(x))
+        if not isinstance(ticks, list | tuple) or all(kind is list for kind in set(map(type, ticks))):
+            return ticks
+        if not self._plan.owned:
+            return [self._own_events(events) for events in ticks]
+        # A pair is (events, users), where events are read.
+        for pair in ticks:
+            if type(pair) is tuple and len(pair) == 2:
+                check_same_index(*pair)
+        return [tuple(map(column, tick)) if type(tick) is tuple else column(tick) for tick in ticks]
 
     def _given(self, *names: str) -> Options:
         """Some of the options, as addresses keep them."""

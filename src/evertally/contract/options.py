@@ -17,6 +17,8 @@ from typing import Any, TypeVar, cast, dataclass_transform
 
 import numpy as np
 
+from evertally.encode.frames import column, is_own
+from evertally.encode.labels import as_list
 from evertally.errors import ConfigurationError
 from evertally.integers import own_integer
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Guarantee, Neighbours, PureDP
@@ -88,6 +90,9 @@ def own_option(field: Any, value: Any) -> Any:
         return str.__str__(value)
     if field.name == "mechanism":
         raise ConfigurationError('mechanism is a name, e.g. "auto"')
+    found = value if is_own(value) else column(value)
+    if found is not value:
+        return as_list(found)
     number = own_integer(value)
     return value if number is None else number
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from evertally.contract.inputs import IntArray, as_integers
+from evertally.encode.frames import check_same_index, column
 from evertally.encode.plain import plain
 from evertally.secret import Secret
 
@@ -26,8 +27,10 @@ class SparseRows(Secret):
 
     def __init__(self, ticks: Any, columns: Any, weights: Any = None, *, length: int, width: int) -> None:
         length, width = _size("length", length), _size("width", width)
-        ticks, columns = as_integers(ticks).ravel(), as_integers(columns).ravel()
-        weights = np.ones(len(ticks), dtype=np.int64) if weights is None else as_integers(weights).ravel()
+        for other in (columns, weights):
+            check_same_index(ticks, other)
+        ticks, columns = as_integers(column(ticks)).ravel(), as_integers(column(columns)).ravel()
+        weights = np.ones(len(ticks), dtype=np.int64) if weights is None else as_integers(column(weights)).ravel()
         if not len(ticks) == len(columns) == len(weights):
             raise TypeError("ticks, columns and weights differ in length; an entry has one of each")
         if ((ticks < 0) | (ticks >= length)).any() or ((columns < 0) | (columns >= width)).any():

@@ -158,6 +158,11 @@ class CategoryDoor(EventDoor[int]):
         self._index = {label: i for i, label in enumerate(self.labels)}
 
     @property
+    def other(self) -> int | None:
+        """The column of what was not declared, None if there is none."""
+        return None if self._other < 0 else self._other
+
+    @property
     def width(self) -> int:
         """Number of columns: the declared categories, and one more for `other`."""
         return len(self.labels)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evertally.encode.plain import UNREADABLE, finite, only, plain
+from evertally.secret import Secret
 
 Codes = NDArray[np.int64]
 
@@ -92,14 +93,34 @@ def require_column(events: object, what: str) -> None:
         events, Sequence
     ):
         raise TypeError(
-            f"{what} must be a list, tuple, 1-d numpy array or Arrow array with one entry per event; got "
+            f"{what} must be a list, tuple, 1-d numpy array, Series or Arrow array with one entry per event; got "
             f"{type(events).__name__}. One single event goes in a list: [event]"
         )
 
 
+class Coded(Sequence[Any], Secret):
+    """A column of few different values: for each entry the number of its value. Secret.
+
+    >>> column = Coded(np.array([1, 0, 1]), [("f", "north"), ("m", "south")])
+    >>> list(column), len(column[np.array([True, False, False])])
+    ([('m', 'south'), ('f', 'north'), ('m', 'south')], 1)
+    """
+
+    def __init__(self, codes: Codes, values: list[object]) -> None:
+        self.codes, self.values = codes, values
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, which: Any) -> Any:
+        if isinstance(which, int):
+            return self.values[self.codes[which]]
+        return Coded(self.codes[which], self.values)
+
+
 def own_column(column: Any) -> Any:
     """A column whose length and entries are what they seem: arrays as they are, anything else as a list."""
-    return column if type(column) in (list, tuple, np.ndarray) or is_arrow(column) else as_list(column)
+    return column if type(column) in (list, tuple, np.ndarray, Coded) or is_arrow(column) else as_list(column)
 
 
 def is_arrow(column: object) -> bool:
@@ -144,6 +165,8 @@ def coded(column: Any) -> tuple[Codes, list[object]] | None:
     Only the distinct values are then looked at one by one, by the same functions that look at single events,
     so the fast path cannot disagree with the slow one.
     """
+    if type(column) is Coded:
+        return column.codes, column.values
     if is_arrow(column):
         encoded = coded_arrow(column)
         return None if encoded is None else (encoded[0], as_list(encoded[1]))

@@ -7,20 +7,24 @@ used is dropped without a word, as everywhere at a door; which items live is not
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evertally.encode.frames import Table
 from evertally.encode.labels import as_list, canonical, label_bytes, require_column
+from evertally.encode.named import columns_of, parts_by_name
+from evertally.encode.named import records as rows_of
 from evertally.encode.plain import UNREADABLE
 from evertally.secret import Secret
 
 IntArray = NDArray[np.int64]
 
 _SIGNS = {"insert": 1, "true": 1, "1": 1, "+1": 1, "delete": -1, "false": -1, "-1": -1}
+FIELDS = ("action", "value", "id")
 LONGEST_NAME = 1024  # bytes
 _REMEMBERED = 1 << 16  # values
 
@@ -121,7 +125,7 @@ class UpdateDoor(Secret):
         kind = type(event)
         for own in (tuple, list):
             if issubclass(kind, own):
-                fields = list(own.__iter__(event))
+                fields = parts_by_name(event, FIELDS) or []
                 return (*fields, *[None] * (3 - len(fields))) if 1 <= len(fields) <= 3 else (None, None, None)
         if issubclass(kind, dict):
             read = dict.get
@@ -142,6 +146,16 @@ def sign_of(action: Any) -> int | None:
 def _name(value: Any) -> str | None:
     name = value if type(value) is str and value.isascii() else canonical(value)
     return name if name is not None and len(label_bytes(name)) <= LONGEST_NAME else None
+
+
+def updates_of(found: Table, wanted: Sequence[str], *, insertions: bool = False) -> list[tuple[Any, ...]]:
+    """The rows of a table as records, by the names of its columns. `insertions`: where there is no column `action`, all
+    of them insert."""
+    if insertions and "action" not in found.names:
+        wanted = [name for name in wanted if name != "action"]
+    places = dict(zip(wanted, columns_of(found, wanted), strict=True))
+    rows = rows_of(found, [places.get(name) for name in FIELDS])
+    return rows if "action" in places else [("insert", *row[1:]) for row in rows]
 
 
 def records(inserted: Any, deleted: Any, *, pairs: bool, by_name: bool, named: bool) -> list[Any]:

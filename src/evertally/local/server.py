@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evertally.encode.frames import column
+from evertally.encode.labels import as_list, is_arrow
 from evertally.errors import ConfigurationError, MessageRefused, StateError
 from evertally.local.messages import unpack
 from evertally.local.protocol import MOST_CLIENTS, Protocol
@@ -90,7 +92,8 @@ class Server:
         """Adds all messages of this protocol; the others are left out, and counted by what is wrong with them."""
         entries, refused = np.zeros_like(self._sums.entries), Counter[str]()
         count = simulated = 0
-        for message in messages:
+        given = column(messages)
+        for message in as_list(given) if is_arrow(given) else given:
             try:
                 found, private = unpack(self.protocol, message)
             except MessageRefused as error:

@@ -23,7 +23,8 @@ from evertally.dynamic.parts import Identity
 from evertally.dynamic.planning import Wanted, settle, ways
 from evertally.dynamic.presence import Minted, presence_of
 from evertally.dynamic.static import settled_options
-from evertally.encode.updates import UpdateDoor, records
+from evertally.encode.frames import Table, column
+from evertally.encode.updates import FIELDS, UpdateDoor, records, updates_of
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
 from evertally.noise import ItemSource
@@ -103,10 +104,16 @@ class Dynamic(Mechanism):
         """
         if deleted is not None:
             by_name, named = self.identity in ("id", "token"), self.identity == "id"
+            events, deleted = column(events), column(deleted)
             events = records(events, deleted, pairs=named and self._family.cells > 1, by_name=by_name, named=named)
         plain: Any = Mechanism.step_events
         release: Release = plain.__wrapped__(self, events, users=users, tick=tick)
         return release
+
+    def _of_table(self, found: Table) -> Any:
+        named = self.identity == "id" or (self.identity == "token" and self.deletions)
+        wanted = [name for name, there in zip(FIELDS, (True, self._family.cells > 1, named), strict=True) if there]
+        return updates_of(found, wanted, insertions=not self.deletions)
 
     @property
     def protected_unit(self) -> str:

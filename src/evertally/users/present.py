@@ -17,7 +17,8 @@ from evertally.contract.ticks import LONGEST_HORIZON
 from evertally.counting.linear import LinearEngine
 from evertally.counting.process import NoiseProcess
 from evertally.dynamic.families import Count
-from evertally.encode.updates import UpdateDoor, records
+from evertally.encode.frames import Table, column
+from evertally.encode.updates import UpdateDoor, records, updates_of
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
 from evertally.noise import ItemSource
@@ -71,10 +72,14 @@ class PresentItems(Mechanism):
         """One tick from records (action, value, id), the value being nothing; or, with `deleted`, from the names that
         are inserted and those that are deleted, in this order."""
         if deleted is not None:
+            events, deleted = column(events), column(deleted)
             events = records(events, deleted, pairs=False, by_name=True, named=True)
         plain: Any = Mechanism.step_events
         release: Release = plain.__wrapped__(self, events, users=users, tick=tick)
         return release
+
+    def _of_table(self, found: Table) -> Any:
+        return updates_of(found, ["action", "id"])
 
     @property
     def protected_unit(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from evertally.applications.encoded import Certified
 from evertally.applications.graph import linear_sensitivity
@@ -81,6 +81,10 @@ class CutGraph(AskableGraphStatistic):
     @property
     def _weighted(self) -> bool:
         return self.updates == "insert" and self._ingestion() == "plain" and self.protects == "edge"
+
+    @property
+    def _weights(self) -> Literal["none", "may be", "needed"]:
+        return "may be" if self._weighted else "none"
 
     def _lands(self) -> Lands:
         if self._names is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import isfinite
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from evertally.applications.encoder import Changes, Encoder
 from evertally.applications.graph import prices
@@ -56,6 +56,10 @@ class SpanningForestCost(Followed):
 
     def _own_address(self) -> Options:
         return {"max_weight": self.max_weight}
+
+    @property
+    def _weights(self) -> Literal["none", "may be", "needed"]:
+        return "may be" if self.updates == "delete" else "needed"
 
     def _reader(self, names: list[str] | None) -> Callable[[Any], Record | None]:
         deletes = self.updates == "delete"

@@ -10,7 +10,9 @@ from evertally.applications.graph.edges import read_edge, vertex
 from evertally.applications.records import Record
 from evertally.contract.options import option, statistic
 from evertally.contract.parts import Options
+from evertally.encode.frames import Table, column
 from evertally.encode.labels import as_list, require_column
+from evertally.encode.named import columns_of, records
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
 
@@ -60,6 +62,26 @@ class GraphStatistic(Encoded):
         'privacy rests on ("declared"): by construction of the source no vertex has more.',
         default="projected",
     )
+
+    @property
+    def _weights(self) -> Literal["none", "may be", "needed"]:
+        """Whether an edge has a weight."""
+        return "none"
+
+    def _of_table(self, found: Table) -> Any:
+        """Two columns are the ends of an edge, whichever is first: edges have no direction."""
+        before = ["action"] if self.updates == "both" else []
+        after = (
+            ["weight"] if self._weights == "needed" or (self._weights == "may be" and "weight" in found.names) else []
+        )
+        ends = [name for name in found.names if name not in (*before, *after)]
+        if len(ends) != 2 or not all(isinstance(name, str) for name in ends):
+            raise TypeError(
+                "a table of edges has two columns for the two ends of an edge"
+                + "".join(f", and one that is called {name!r}" for name in (*before, *after))
+                + ", and no others; choose or rename columns first"
+            )
+        return records(found, columns_of(found, [*before, *ends, *after]))
 
     @property
     def protected_unit(self) -> str:
@@ -130,6 +152,7 @@ def among(names: list[str] | None, read: Callable[[Any], Record | None]) -> Call
 
 
 def listed(given: Any, otherwise: str) -> list[Any]:
+    given = column(given)
     try:
         require_column(given, "")
     except TypeError:

@@ -15,6 +15,7 @@ from evertally.applications.strings.words import Words
 from evertally.contract.guarded import exclusive
 from evertally.contract.mechanism import Committed
 from evertally.contract.options import option, statistic
+from evertally.contract.origin import origin
 from evertally.contract.parts import Accuracy, Blueprint, IntArray
 from evertally.contract.release import Release
 from evertally.contract.ticks import last_tick
@@ -83,20 +84,21 @@ class FrequentSubstrings(SubstringCounts):
         return super()._shown(words)
 
     @exclusive
-    def run(self, x: Any, *, full: bool = False, at: Any = None) -> list[dict[str, int]]:
+    def run(self, x: Any, *, full: bool = False, at: Any = None) -> Any:
         """What is found at each tick, as a list; bit-identical to repeated `step`. There is no table of it, and all
         ticks are kept."""
         self._check_owners()
         if full or at is not None:
             raise ConfigurationError("words are found tick by tick: run without full and at, or step")
-        many = self._door.many(x, self.tick + 1)
+        came_from = origin(x, None)
+        many = self._door.many(self._own_ticks(x), self.tick + 1)
         if self.tick + len(many) > last_tick(self.horizon):
             raise self._over(len(many))
         found: list[dict[str, int]] = []
         if len(many):
             played, totals = self._moved(len(many), lambda: self._play_each(many, found))
             self._kept = replace(self._kept, tick=self.tick + len(many), played=played, totals=totals)
-        return found
+        return found if came_from is None else came_from.back(found, None, None)
 
     def _play_each(self, many: list[Any], found: list[dict[str, int]]) -> tuple[Committed, Any]:
         """A run tick by tick: what is asked at a tick follows from that tick's noisy counts."""

@@ -30,6 +30,8 @@ from evertally.counting.choose import rank
 from evertally.counting.process import NoiseProcess
 from evertally.counting.processes import PROCESSES, Gram, proved_of
 from evertally.dynamic.answers import Answer
+from evertally.encode.frames import Table, check_same_index, column
+from evertally.encode.named import columns_of, records
 from evertally.errors import ConfigurationError, StateError
 from evertally.integers import whole
 from evertally.noise import ItemSource
@@ -85,10 +87,16 @@ class StringStatistic(Encoded):
     def step_events(self, events: Any, *, users: Any = None, tick: int | None = None) -> Release:
         """One tick from raw records, in their order. With `unit="user"`: letters, and the user of each."""
         if self.unit == "user" and self.sequence == "user" and users is not None:
-            events, users = with_owners(events, users)
+            check_same_index(events, users)
+            events, users = with_owners(self._own_events(events), column(users))
         plain: Any = Mechanism.step_events
         release: Release = plain.__wrapped__(self, events, users=users, tick=tick)
         return release
+
+    def _of_table(self, found: Table) -> Any:
+        if self.sequence != "user" or self.unit == "user":
+            return super()._of_table(found)
+        return records(found, columns_of(found, ["user", "letter"]))
 
     @exclusive
     def last(self, window: int) -> Release:
