@@ -58,12 +58,21 @@ def draw_lines(axes: Any, lines: Sequence[Line]) -> None:
     for line in chosen:
         looks = look(line.place)
         axes.plot(line.x, line.value, label=line.label or None, **looks)
-        axes.fill_between(line.x, line.low, line.high, color=looks["color"], alpha=BAND, linewidth=0)
+        draw_band(axes, line.x, line.low, line.high, looks["color"])
     if any(line.label for line in chosen):
         left = len(lines) - len(chosen)
         axes.legend(title=f"and {left:,} more" if left else None)
+    axes.yaxis.set_major_formatter(lambda number, _: f"{number:,.10g}".replace("-", "\N{MINUS SIGN}"))
     if chosen and hasattr(chosen[0].x[0], "year"):
-        axes.tick_params(axis="x", rotation=30)
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        axes.xaxis.set_major_locator(days := AutoDateLocator())
+        axes.xaxis.set_major_formatter(ConciseDateFormatter(days))
+
+
+def draw_band(axes: Any, x: Any, low: Any, high: Any, colour: str, **more: Any) -> None:
+    """A band in the colour of its line, with a thin edge."""
+    axes.fill_between(x, low, high, color=colour, alpha=BAND, linewidth=0.6, **more)
 
 
 def draw_bars(axes: Any, lines: Sequence[Line]) -> None:

@@ -67,7 +67,7 @@ def styled() -> AbstractContextManager[None]:
             "axes.titlecolor": INK,
             "axes.titlelocation": "left",
             "axes.titlesize": 11,
-            "axes.titleweight": 600,
+            "axes.titleweight": "bold",
             "figure.facecolor": COLOURS["card"],
             "grid.color": COLOURS["rule"],
             "grid.linewidth": 0.8,
