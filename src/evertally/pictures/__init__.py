@@ -4,7 +4,7 @@ The colours are those of the live page; a test holds the two against each other.
 pip install 'evertally[plot]'. Everything that is drawn has been released already.
 """
 
-from evertally.pictures.charts import Line, draw_band, draw_bars, draw_lines, plot
+from evertally.pictures.charts import Line, draw_band, draw_bars, draw_lines, numbers_of, plot
 from evertally.pictures.html import html_table
 from evertally.pictures.style import BAND, INK, LINES, QUIET, empty_figure, in_style, look, styled
 
@@ -21,6 +21,7 @@ __all__ = [
     "html_table",
     "in_style",
     "look",
+    "numbers_of",
     "plot",
     "styled",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 from evertally.errors import ConfigurationError
@@ -113,7 +114,7 @@ def _axes(ax: Any, wanted: int) -> list[Any]:
 def _panels(what: Any, beta: float) -> dict[str, list[Line]]:
     """What goes into each picture, by its title."""
     if _is_release(what):
-        if not isinstance(what.value, Mapping):
+        if numbers_of(what, beta)[0][0] is None:
             raise ConfigurationError(
                 "a release of one number is no picture: draw a list of releases, or the table of run(full=True)"
             )
@@ -125,17 +126,33 @@ def _panels(what: Any, beta: float) -> dict[str, list[Line]]:
     return _of_columns(_columns(what))
 
 
+def numbers_of(release: Any, beta: float = 0.05) -> list[tuple[Any, Any, Any, Any]]:
+    """(label, value, lower, upper) of each number of a release; one number alone has no label, labels alone have no
+    interval."""
+    value = release.value
+    try:
+        low, high = release.interval(beta)
+    except ConfigurationError:
+        low = high = None
+    if isinstance(value, Mapping):
+        labels = list(value)
+    elif hasattr(value, "__len__") and not isinstance(value, str | bytes):
+        labels = list(range(len(value)))
+    else:
+        return [(None, value, low, high)]
+    if low is None or high is None:
+        return [(label, value[label], None, None) for label in labels]
+    return [(label, value[label], low[label], high[label]) for label in labels]
+
+
 def _of_releases(releases: Sequence[Any], beta: float) -> dict[str, list[Line]]:
     lines: dict[str, Line] = {}
     for release in releases:
-        value, (low, high) = release.value, release.interval(beta)
-        rows = (
-            ((label, value[label], low[label], high[label]) for label in value)
-            if isinstance(value, Mapping)
-            else (("", value, low, high),)
-        )
-        for label, *numbers in rows:
-            lines.setdefault(str(label), Line(str(label), len(lines))).add(release.tick, *numbers)
+        for label, *numbers in numbers_of(release, beta):
+            name = "" if label is None else str(label)
+            if not isinstance(numbers[0], Real) or numbers[1] is None:
+                raise ConfigurationError(_WHAT)
+            lines.setdefault(name, Line(name, len(lines))).add(release.tick, *numbers)
     return {"": list(lines.values())}
 
 

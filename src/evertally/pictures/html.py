@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
+from numbers import Real
 from typing import Any
 
 from evertally.pictures.style import COLOURS
@@ -39,12 +40,13 @@ def written(value: Any) -> str:
         return ""
     if not _is_number(value):
         return str(value)
-    text = f"{value:,.4g}" if isinstance(value, float) and abs(value) < 1000 else f"{value:,.0f}"
+    number = float(value)
+    text = f"{number:,.4g}" if number % 1 and abs(number) < 1000 else f"{number:,.0f}"
     return text.replace("-", "\N{MINUS SIGN}")
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _line(tag: str, cells: Sequence[Any], right: Sequence[bool]) -> str:

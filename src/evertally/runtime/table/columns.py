@@ -100,7 +100,9 @@ def _of_pandas(frame: Any, columns: Sequence[str]) -> Batch:
 
 def _of_series(series: Any) -> Any:
     categories = getattr(series.dtype, "categories", None)
-    if any(isinstance(kind, np.dtype) and kind.hasobject for kind in (series.dtype, getattr(categories, "dtype", None))):
+    if any(
+        isinstance(kind, np.dtype) and kind.hasobject for kind in (series.dtype, getattr(categories, "dtype", None))
+    ):
         return _cells(series.tolist())
     try:
         column = pa.array(series, from_pandas=True)

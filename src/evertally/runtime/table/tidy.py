@@ -102,12 +102,15 @@ def windows(spec: StreamSpec, laws: Mechanisms, log: Log, queries: Iterable[str]
         raise ConfigurationError(f"window: {window.ticks} ticks are more than the {last} that were released")
     rows = _Rows(spec, windowed=True)
     for query in _chosen(spec, queries):
-        law, scale = laws[query.name], 1.0 if query.record.error_later else window.scale
+        law, sums = laws[query.name], query.record.result.value == "integer"
+        first = law._form.first()[0]  # not 0 where something public was there before the first tick
         for tick in ends:
             since = tick - window.ticks
             now = log.releases[tick - 1][query.name].row
-            before = log.releases[since - 1][query.name].row if since else None
+            before = log.releases[since - 1][query.name].row if since else first
             made = law.window_of(now, before, tick=tick, since=since)
+            # Ratios and percentiles of a window are no sums, and have no rate.
+            scale = window.scale if sums or made.stddev is not None else 1.0
             rows.add(query, made, unpack(query, pack(query, made, spec.beta)), scale)
     return rows.table()
 
