@@ -39,6 +39,7 @@ from evertally.counting.processes import PROCESSES, Setting
 from evertally.counting.tree import TreeProcess
 from evertally.histogram.ways import ColumnWay, choose, rank
 from evertally.noise import simulation
+from evertally.pictures import in_style
 from evertally.privacy import Change
 
 DELTA = 1e-6
@@ -524,6 +525,7 @@ def _speed_table(speeds: list[Speed]) -> Table:
     return Table("Column sums: speed", note, columns, rows)
 
 
+@in_style
 def plot(results: Results, path: Path) -> None:
     """The crossover: error over c_max, for one and for all columns of an event, pure and not."""
     import matplotlib

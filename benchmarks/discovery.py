@@ -28,6 +28,7 @@ import numpy as np
 from benchmarks.report import Table
 
 import evertally as et
+from evertally.pictures import in_style
 
 THRESHOLDS = ("paper", "sum", "per_tick")
 # T, d, radix, delta, kbar -> the specification's (named, error) for UnkBase and for MetaAlgo
@@ -149,6 +150,7 @@ def tables(found: list[Found], curves: list[Curve], days: int, items: int) -> li
     ]
 
 
+@in_style
 def plot(curves: list[Curve], path: Path) -> None:
     import matplotlib
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 import evertally as et
 from evertally.dynamic.families import Family, Queries, Ranges
+from evertally.pictures import in_style
 
 IntArray = NDArray[np.int64]
 APPROXIMATE, PURE = et.ApproxDP(epsilon=1.0, delta=1e-6), et.PureDP(1.0)
@@ -297,6 +298,7 @@ def _query_row(q: Query, among: list[Query]) -> tuple[str, ...]:
     )
 
 
+@in_style
 def plot(counted: list[Count], asked: list[Query], path: Path) -> None:
     """Deviations over the horizon, predicted (lines) and measured (points); errors of ranges over the updates."""
     import matplotlib

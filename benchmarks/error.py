@@ -31,6 +31,7 @@ from benchmarks.report import Table, print_tables
 from numpy.typing import NDArray
 
 import evertally as et
+from evertally.pictures import in_style
 from evertally.theory.frontier import optimal_factor, optimal_rms_factor, pure_frontier
 
 UNIT = 10  # 1/sqrt(2 rho) and 1/epsilon, so that rounding to integers (1/12 of variance) does not blur the factors
@@ -208,6 +209,7 @@ def tables(results: list[Result]) -> list[Table]:
     return made
 
 
+@in_style
 def plot(results: list[Result], path: Path) -> None:
     """Worst factors over the horizon, and the error at every tick of the shortest horizon; lines are formulas."""
     import matplotlib
@@ -215,7 +217,8 @@ def plot(results: list[Result], path: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    colours = {name: f"C{i}" for i, name in enumerate(dict.fromkeys(subject.name for subject in SUBJECTS))}
+    every = plt.get_cmap("tab10")  # more of them than our lines have colours
+    colours = {name: every(i) for i, name in enumerate(dict.fromkeys(subject.name for subject in SUBJECTS))}
     figure, axes = plt.subplots(1, 3, figsize=(15, 4.8), constrained_layout=True)
     for axis, pure in ((axes[0], False), (axes[1], True)):
         chosen = [r for r in results if r.pure == pure]

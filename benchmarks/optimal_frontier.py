@@ -29,6 +29,7 @@ from evertally.bounds.tails import Spread
 from evertally.counting.process import NoiseProcess
 from evertally.counting.processes import PROCESSES, Setting
 from evertally.noise import Source, ZeroNoise, simulation
+from evertally.pictures import in_style
 from evertally.privacy import ZCDP, Change, PureDP
 from evertally.theory.frontier import optimal_factor, optimal_rms_factor
 
@@ -240,6 +241,7 @@ def _cells(row: Row) -> tuple[str, ...]:
 _STYLE = {"bank": "C0", "sqrt": "C1", "bank-open": "C2"}
 
 
+@in_style
 def plot(rows: list[Row], path: Path) -> None:
     """Over the floor at every horizon, and over the ticks of the shortest; lines are formulas, points measurements."""
     import matplotlib

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 import evertally as et
 from evertally.bounds.selection import L
 from evertally.counting.tree import choose_radix
+from evertally.pictures import in_style
 from evertally.statistics import StreamingTopK
 
 FloatArray = NDArray[np.float64]
@@ -102,6 +103,7 @@ def radix_table(rows: list[Radix]) -> Table:
     )
 
 
+@in_style
 def plot_radix(rows: list[Radix], path: Path) -> None:
     """Noise over the horizon for several radices and the best, and what the best gains over r = 2."""
     plt = _pyplot()
@@ -347,6 +349,7 @@ def zipf_tables(results: list[Zipf]) -> list[Table]:
     return made
 
 
+@in_style
 def plot_zipf(results: list[Zipf], path: Path) -> None:
     """Error at every tick, a panel for each privacy level and radix."""
     plt = _pyplot()

@@ -29,6 +29,7 @@ import numpy as np
 from benchmarks.report import Table, quantity
 
 import evertally as et
+from evertally.pictures import in_style
 
 GAUSS = et.ZCDP(rho=0.005)
 PURE = et.PureDP(epsilon=0.1)
@@ -263,6 +264,7 @@ def tables(timings: list[Timing]) -> list[Table]:
     return made
 
 
+@in_style
 def plot(timings: list[Timing], path: Path) -> None:
     """Nanoseconds a tick and column, all programs on one logarithmic scale, a panel for each number of columns."""
     import matplotlib

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 import evertally as et
+from evertally.pictures import BAND, INK, empty_figure, in_style
 from new_york import flights
 
 MOST = 100  # neighbours of an airport that count
@@ -58,29 +59,24 @@ def exact(time: list[list[Edge]]) -> dict[str, Any]:
     return {name: np.array([row[name] for row in rows]) for name in counts}
 
 
+@in_style
 def draw(released: dict[str, Any], radii: dict[str, Any], true: dict[str, Any], target: Path) -> None:
     """Edges and triangles, day by day, and how closely knit the network is."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 8), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = empty_figure(10, 8)
     panels = figure.subplots(3, 1, sharex=True)
     days = np.arange(1, len(true["edges"]) + 1)
     titles = {"edges": "Pairs of airports that a plane has joined", "triangles": "Triangles among them"}
     for axes, (name, title) in zip(panels, titles.items(), strict=False):
         axes.plot(days, released[name], label="released; band: 95 % for all days at once")
-        axes.fill_between(days, released[name] - radii[name], released[name] + radii[name], alpha=0.25, linewidth=0)
-        axes.plot(days, true[name], color="black", linewidth=0.8, label="exact (the data are public)")
+        axes.fill_between(days, released[name] - radii[name], released[name] + radii[name], alpha=BAND, linewidth=0)
+        axes.plot(days, true[name], color=INK, linewidth=0.8, label="exact (the data are public)")
         axes.set(title=title)
         axes.legend(loc="lower right")
     from_day = min(30, len(days) // 2)  # before, a ratio of two noisy numbers says nothing
     panels[2].plot(days[from_day:], (3 * released["triangles"] / np.maximum(released["pairs"], 1))[from_day:])
-    panels[2].plot(days, 3 * true["triangles"] / np.maximum(true["pairs"], 1), color="black", linewidth=0.8)
+    panels[2].plot(days, 3 * true["triangles"] / np.maximum(true["pairs"], 1), color=INK, linewidth=0.8)
     panels[2].set(title="How often two neighbours of an airport are joined themselves", xlabel="day of 2013")
     panels[2].set_ylim(0, 1)
-    for axes in panels:
-        axes.grid(alpha=0.3)
     figure.savefig(target, dpi=120, metadata={"Software": None})
 
 

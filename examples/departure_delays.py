@@ -17,26 +17,24 @@ from typing import Any
 import numpy as np
 
 import evertally as et
+from evertally.pictures import BAND, INK, empty_figure, in_style
 from new_york import delays
 
 EDGES = [*range(-30, 60), *range(60, 240, 5), *range(240, 1501, 30)]
 SHARES = (0.5, 0.9, 0.99)
 
 
+@in_style
 def draw(days: list[Any], true: np.ndarray, curve: Any, last: np.ndarray, target: Path) -> None:
     """The quantiles day by day, and the distribution function of the first day."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 8), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = empty_figure(10, 8)
     top, bottom = figure.subplots(2, 1)
     ticks = np.arange(1, len(days) + 1)
     for column, q in enumerate(SHARES):
         values, lower, upper = (np.array([part[kind][q] for part in days]) for kind in range(3))
         (line,) = top.plot(ticks, values, drawstyle="steps-post", label=f"{q:.0%} of flights were at most so late")
-        top.fill_between(ticks, lower, upper, step="post", alpha=0.25, linewidth=0, color=line.get_color())
-        top.plot(ticks, true[:, column], color="black", linewidth=0.8)
+        top.fill_between(ticks, lower, upper, step="post", alpha=BAND, linewidth=0, color=line.get_color())
+        top.plot(ticks, true[:, column], color=INK, linewidth=0.8)
     top.set(title="Minutes of delay since January 2013, released every day; bands: 95 %; black: exact", xlabel="day")
     top.set_yscale("symlog")
     top.legend(loc="center right")
@@ -46,18 +44,16 @@ def draw(days: list[Any], true: np.ndarray, curve: Any, last: np.ndarray, target
         curve.edges,
         curve.lower / total,
         curve.upper / total,
-        alpha=0.25,
+        alpha=BAND,
         linewidth=0,
         label="95 % for all minutes at once",
     )
-    bottom.plot(EDGES, [np.mean(last <= edge) for edge in EDGES], color="black", linewidth=0.8, label="exact")
+    bottom.plot(EDGES, [np.mean(last <= edge) for edge in EDGES], color=INK, linewidth=0.8, label="exact")
     bottom.set(
         title="Share of the flights of the first day that departed at most so many minutes late", xlabel="minutes"
     )
     bottom.set_xlim(-30, 180)
     bottom.legend(loc="lower right")
-    for axes in (top, bottom):
-        axes.grid(alpha=0.3)
     figure.savefig(target, dpi=120, metadata={"Software": None})
 
 

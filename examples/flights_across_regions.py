@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import evertally as et
+from evertally.pictures import INK, empty_figure, in_style
 from new_york import AIRPORTS, airports, flights
 
 ZONES = {"-5": "east", "-6": "centre", "-7": "mountains", "-8": "west"}
@@ -30,18 +31,15 @@ def regions() -> dict[str, list[str]]:
     return found
 
 
+@in_style
 def draw(released: dict[str, Any], radii: dict[str, Any], true: dict[str, Any], target: Path) -> None:
     """The cut between New York and each region, day by day, and how far it is off."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 7), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = empty_figure(10, 7)
     top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     for region, values in released.items():
         days = np.arange(1, len(values) + 1)
         (line,) = top.plot(days, values, label=region)
-        top.plot(days, true[region], ":", color="black", linewidth=0.8)
+        top.plot(days, true[region], ":", color=INK, linewidth=0.8)
         bottom.plot(days, values - true[region], color=line.get_color(), linewidth=0.9)
         bottom.plot(days, radii[region], "--", color=line.get_color(), linewidth=0.7)
         bottom.plot(days, -radii[region], "--", color=line.get_color(), linewidth=0.7)
@@ -50,8 +48,6 @@ def draw(released: dict[str, Any], radii: dict[str, Any], true: dict[str, Any], 
     bottom.set(
         title="Released less exact; dashed: the 95 % interval of one day", xlabel="day of 2013", ylabel="flights"
     )
-    for axes in (top, bottom):
-        axes.grid(alpha=0.3)
     figure.savefig(target, dpi=120, metadata={"Software": None})
 
 

@@ -18,6 +18,7 @@ from evertally.bounds.square_root import S
 from evertally.counting.choose import Choice, misfit, model_of
 from evertally.counting.processes import PROCESSES, Setting
 from evertally.counting.survey import widest
+from evertally.pictures import BAND, QUIET, empty_figure, in_style
 from evertally.privacy import ZCDP, Change, PureDP
 from evertally.theory.count_floors import count_floor
 
@@ -51,12 +52,9 @@ def curves(names: tuple[str, ...], charge: ZCDP | PureDP, lengths: list[int]) ->
     return found
 
 
+@in_style
 def draw(gaussian: dict[str, Curve], pure: dict[str, Curve], floor: Curve, target: Path) -> None:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 4.5), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = empty_figure(10, 4.5)
     left, right = figure.subplots(1, 2)
     for axes, lines, title in (
         (left, gaussian, "Gaussian noise, in units of 1/sqrt(2 rho)"),
@@ -68,9 +66,8 @@ def draw(gaussian: dict[str, Curve], pure: dict[str, Curve], floor: Curve, targe
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         axes.set(title=title, xlabel="T, ticks of the stream", ylabel="worst standard deviation")
-        axes.grid(alpha=0.3, which="both")
     ticks, least = zip(*floor, strict=True)
-    left.fill_between(ticks, least, 1.0, color="tab:gray", alpha=0.35, label="impossible (certified)")
+    left.fill_between(ticks, least, 1.0, color=QUIET, alpha=BAND, label="impossible (certified)")
     left.set_ylim(bottom=1.0)
     for axes in (left, right):
         axes.legend(fontsize="small", loc="upper left")

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from evertally.pictures import BAND, INK, empty_figure, in_style
 from evertally.runtime import load_spec, plain_words, plan, run
 
 HOUR = dt.timedelta(hours=1)
@@ -124,23 +125,20 @@ def released(path: Path) -> tuple[Counts, Counts]:
     return {k: np.array(v) for k, v in values.items()}, {k: np.array(v) for k, v in radii.items()}
 
 
+@in_style
 def draw(
     values: dict[str | None, Any], radii: dict[str | None, Any], true: dict[str | None, Any], target: Path
 ) -> None:
     """Ten days as released, and a mean day of the whole time, by airport."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 8), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = empty_figure(10, 8)
     top, bottom = figure.subplots(2, 1)
     first = 24 * min(180, max(0, len(values[None]) // 24 - 10))
     shown = slice(first, first + 240)
     days = np.arange(len(values[None]))[shown] / 24 + 1
     top.plot(days, values[None][shown], linewidth=1.4, label="released, with its 95 % interval")
     low, high = values[None][shown] - radii[None][shown], values[None][shown] + radii[None][shown]
-    top.fill_between(days, low, high, alpha=0.25, linewidth=0)
-    top.plot(days, true[None][shown], color="black", linewidth=0.8, label="exact (the data are public)")
+    top.fill_between(days, low, high, alpha=BAND, linewidth=0)
+    top.plot(days, true[None][shown], color=INK, linewidth=0.8, label="exact (the data are public)")
     top.set(title="Planes from New York in the air, hour by hour", xlabel="day of 2013", ylabel="planes")
     top.legend(ncols=2, loc="upper left")
     whole = len(values[None]) // 24 * 24
@@ -150,7 +148,6 @@ def draw(
     bottom.set(title="A mean day (dotted: exact)", xlabel="hour, UTC", ylabel="planes")
     bottom.legend(ncols=3, loc="upper left")
     for axes in (top, bottom):
-        axes.grid(alpha=0.3)
         axes.set_ylim(top=axes.get_ylim()[1] * 1.2)  # room for the legend
     figure.savefig(target, dpi=120, metadata={"Software": None})
 

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from evertally.pictures import BAND, INK, empty_figure, in_style
 from evertally.runtime import load_spec, plain_words, run
 
 START = dt.date(1997, 1, 1)
@@ -138,13 +139,10 @@ def shown_cohorts(true: Series) -> list[int]:
     return [cohort for cohort in (1, 2, 3) if f"cohort {cohort}" in true]
 
 
+@in_style
 def draw(rows: dict[str, list[dict[str, Any]]], true: Series, target: Path) -> None:
     """Customers, revenue, retention and order values; bands are 95 % intervals, black lines are exact."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 8), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = empty_figure(11, 8)
     ((people, money), (returning, values)) = figure.subplots(2, 2)
     weeks = np.arange(1, len(true["customers"]) + 1)
     labels = {"customers": "so far", "active 12": "with an order in 12 weeks", "active 4": "in 4 weeks"}
@@ -159,23 +157,21 @@ def draw(rows: dict[str, list[dict[str, Any]]], true: Series, target: Path) -> N
             found = rows[named[name]]
             (line,) = axes.plot(weeks, [row["value"] for row in found], label=labels[name])
             lower, upper = [row["lower"] for row in found], [row["upper"] for row in found]
-            axes.fill_between(weeks, lower, upper, alpha=0.25, linewidth=0, color=line.get_color())
-            axes.plot(weeks, true[name], color="black", linewidth=0.8)
+            axes.fill_between(weeks, lower, upper, alpha=BAND, linewidth=0, color=line.get_color())
+            axes.plot(weeks, true[name], color=INK, linewidth=0.8)
         axes.legend()
-    money.plot(weeks, true["whole revenue"], "--", color="black", linewidth=0.8)
+    money.plot(weeks, true["whole revenue"], "--", color=INK, linewidth=0.8)
     for cohort in shown_cohorts(true):
         if len(true[f"cohort {cohort}"]) > 1:
             ages = range(1, len(true[f"cohort {cohort}"]))
             cells = [rows[f"returning cohort {cohort}, age {age}"][-1] for age in ages]
             errors = np.array([[c["value"] - c["lower"], c["upper"] - c["value"]] for c in cells]).T
             returning.errorbar(ages, [c["value"] for c in cells], errors, fmt="o-", label=f"first in month {cohort}")
-            returning.plot(ages, true[f"cohort {cohort}"][1:], color="black", linewidth=0.8)
+            returning.plot(ages, true[f"cohort {cohort}"][1:], color=INK, linewidth=0.8)
     people.set(title="Customers", xlabel="week", ylim=(0, None))
     money.set(title="Revenue so far, dollars (dashed: of all orders in full)", xlabel="week")
     values.set(title="Value of an order so far, dollars", xlabel="week", yscale="log")
     returning.set(title="Customers who order again", xlabel="months of four weeks after that of the first order")
-    for axes in (people, money, returning, values):
-        axes.grid(alpha=0.3)
     if returning.get_legend_handles_labels()[0]:
         returning.legend()
     figure.savefig(target, dpi=110, metadata={"Software": None})

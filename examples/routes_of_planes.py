@@ -19,6 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import evertally as et
+from evertally.pictures import INK, empty_figure, in_style
 from new_york import airports, flights
 
 THRESHOLD = 500  # how often a route must have been flown to be looked for
@@ -40,13 +41,10 @@ def exact(year: list[Day]) -> tuple[Counter[Route], Counter[Route]]:
     )
 
 
+@in_style
 def draw(rows: list[tuple[str, tuple[int, int], tuple[int, int]]], stddevs: tuple[float, float], target: Path) -> None:
     """Bars for what is released, with two standard deviations either way, and dots for what is true."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 6), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = empty_figure(10, 6)
     panels = figure.subplots(1, 2, sharey=True)
     names = [name for name, *_ in rows]
     titles = (
@@ -54,10 +52,10 @@ def draw(rows: list[tuple[str, tuple[int, int], tuple[int, int]]], stddevs: tupl
         "How many planes ever did (a plane is protected:\nits first 50 routes count, exact counts have all)",
     )
     for axes, title, stddev, column in zip(panels, titles, stddevs, (1, 2), strict=True):
-        axes.barh(names, [row[column][0] for row in rows], xerr=2 * stddev, color="tab:blue", alpha=0.6)
-        axes.plot([row[column][1] for row in rows], names, "k.", label="exact (the data are public)")
+        axes.barh(names, [row[column][0] for row in rows], xerr=2 * stddev, ecolor=INK, capsize=3)
+        axes.plot([row[column][1] for row in rows], names, ".", color=INK, label="exact (the data are public)")
         axes.set(title=title)
-        axes.grid(alpha=0.3, axis="x")
+        axes.grid(visible=False, axis="y")
     panels[0].invert_yaxis()
     panels[0].legend(loc="lower right")
     figure.suptitle("From one destination to the next, found by released counts alone")

@@ -13,6 +13,7 @@ from benchmarks.constant_matters.rows import written
 from benchmarks.constant_matters.top_item import Top
 
 from evertally.bounds.square_root import S
+from evertally.pictures import in_style
 from evertally.theory.frontier import mathias_lower, mathias_upper, optimal_factor
 
 
@@ -30,6 +31,7 @@ def _save(plt: Any, figure: Any, path: Path) -> None:
     plt.close(figure)
 
 
+@in_style
 def errors(pools: Sequence[Pooled], path: Path) -> None:
     """Figures 1 and 2: the error at every tick, and bounds on the norm."""
     plt = _pyplot()
@@ -55,10 +57,10 @@ def errors(pools: Sequence[Pooled], path: Path) -> None:
     for axis in (left, right):
         for line in axis.legend(fontsize=8, loc="upper left").get_lines():
             line.set_linewidth(1.5)
-        axis.grid(alpha=0.3)
     _save(plt, figure, path)
 
 
+@in_style
 def streams(played: Sequence[Runs], path: Path) -> None:
     """Figure 3: one run for each density and process, in a band of one standard deviation."""
     plt = _pyplot()
@@ -93,6 +95,7 @@ def streams(played: Sequence[Runs], path: Path) -> None:
     _save(plt, figure, path)
 
 
+@in_style
 def top(tops: Sequence[Top], path: Path) -> None:
     """Figure 4: the largest count, true and released, at the noise of the product."""
     plt = _pyplot()

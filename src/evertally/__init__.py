@@ -24,7 +24,8 @@ Which statistic for what, and where it is described:
 - graphs and strings: `graph`, `strings` (docs/graphs.md, docs/strings.md)
 - without a curator, and once: `local`, `oneshot`
 
-`Stream` puts several under one guarantee, `plan` says what they cost, `restore` goes on after a restart.
+`release` does a whole table in one call (docs/data-frames.md), `plot` draws what was released. `Stream` puts several
+statistics under one guarantee, `plan` says what they cost, `restore` goes on after a restart.
 """
 
 from importlib import import_module
@@ -74,6 +75,8 @@ if TYPE_CHECKING:
     from evertally.applications.stacked import Stacked
     from evertally.applications.stacking import part
     from evertally.kinds import Kind, register_kind
+    from evertally.pictures import plot
+    from evertally.runtime.table import Released, query, release
     from evertally.sketches.count_sketch import CountSketch
     from evertally.sketches.heavy_prefixes import HeavyPrefixes
     from evertally.users.active import ActiveUsers
@@ -126,6 +129,7 @@ __all__ = [
     "PureDP",
     "Quantile",
     "Release",
+    "Released",
     "ReplayRefused",
     "Retention",
     "RunningMean",
@@ -149,10 +153,13 @@ __all__ = [
     "log_edges",
     "part",
     "plan",
+    "plot",
+    "query",
     "register_engine",
     "register_kind",
     "register_process",
     "register_static",
+    "release",
     "restore",
     "simulation",
     "workloads",
@@ -162,6 +169,8 @@ __all__ = [
 _ROOMS = {room: f"evertally.{room}" for room in ("audit", "bounds", "checks", "kinds", "local", "oneshot", "theory")}
 _ROOMS |= {room: f"evertally.applications.{room}" for room in ("graph", "strings")}
 _IN_ROOMS = dict.fromkeys(("Kind", "register_kind"), "evertally.kinds")  # needs pydantic, and counting does not
+_IN_ROOMS |= dict.fromkeys(("Released", "query", "release"), "evertally.runtime.table")  # needs pyarrow too
+_IN_ROOMS["plot"] = "evertally.pictures"
 _STATISTICS = {
     "Dashboard": "evertally.applications.dashboard",
     "GroupBy": "evertally.applications.dashboard",

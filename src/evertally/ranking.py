@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, Self, overload
 
 from evertally.errors import ConfigurationError
+from evertally.pictures import html_table
 from evertally.privacy import Guarantee
 
 Number = Callable[[], float]
@@ -142,12 +143,33 @@ class Ranking(Sequence[Way]):
         """What is to be said about all of them."""
         return list(self._notes())
 
+    def _further(self) -> Sequence[tuple[str, ...]]:
+        """Lines that are no ways, for comparison."""
+        return ()
+
     def __repr__(self) -> str:
-        return table(self, notes=self.notes)
+        return table(self, self._further(), self.notes)
+
+    def _repr_html_(self) -> str:
+        heads, *lines = _cells(self, self._further())
+        return html_table("Ways, best first", heads, lines, _said(self, self.notes))
 
 
 def table(ways: Sequence[Way], further: Sequence[tuple[str, ...]] = (), notes: Sequence[str] = ()) -> str:
     """Ways as lines of text, further lines of the same columns, and notes."""
+    lines = _cells(ways, further)
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    text = [
+        "  ".join(
+            f"{cell:<{w}}" if i < 2 else f"{cell:>{w}}" for i, (cell, w) in enumerate(zip(line, widths, strict=True))
+        )
+        for line in lines
+    ]
+    return "\n".join([line.rstrip() for line in text] + _said(ways, notes))
+
+
+def _cells(ways: Sequence[Way], further: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Heads, ways that fit, further lines."""
     fitting = [way for way in ways if not way.refused]
     guesses = any(way.guessed < way.bound for way in fitting)
     surveys, floors = any(way.survey for way in fitting), any(way.floor for way in fitting)
@@ -157,20 +179,18 @@ def table(ways: Sequence[Way], further: Sequence[tuple[str, ...]] = (), notes: S
         numbers = [way.predicted, way.bound, *[way.guessed] * guesses]
         stddevs = [*[way.worst_stddev, way.rms_stddev] * surveys, *[way.floor] * floors]
         lines.append((way.name, paid(way), *map(shown, numbers), *map(finely, stddevs), _size(way.memory), way.tier))
-    lines += [(*line, *[""] * (len(lines[0]) - len(line))) for line in further]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    text = [
-        "  ".join(
-            f"{cell:<{w}}" if i < 2 else f"{cell:>{w}}" for i, (cell, w) in enumerate(zip(line, widths, strict=True))
-        )
-        for line in lines
-    ]
+    return lines + [(*line, *[""] * (len(lines[0]) - len(line))) for line in further]
+
+
+def _said(ways: Sequence[Way], notes: Sequence[str]) -> list[str]:
+    """What stands below: notes, what is open, why the others do not fit."""
+    fitting = [way for way in ways if not way.refused]
     said = [f"{way.name}: {way.open}" for way in fitting if way.open]
     said += [f"{way.name} is taken only by name" for way in fitting if way.by_name]
     refused = [
         way.refused if f'"{way.name}"' in way.refused else f"{way.name}: {way.refused}" for way in ways if way.refused
     ]
-    return "\n".join([line.rstrip() for line in text] + list(dict.fromkeys([*notes, *said, *refused])))
+    return list(dict.fromkeys([*notes, *said, *refused]))
 
 
 def paid(way: Way) -> str:

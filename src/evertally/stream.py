@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 
 from evertally.errors import ConfigurationError
 from evertally.noise import Key, NoiseKey
+from evertally.pictures import html_table
 from evertally.privacy import Guarantee, Ledger, Neighbours
 from evertally.privacy._promise import read_share
 
@@ -104,6 +105,15 @@ class Stream:
         if self.period is not None:
             shared["period"] = self.period
         return shared
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (name, type(made).__name__, getattr(made, "mechanism", ""), str(made.guarantee), made.tick)
+            for name, made in self.mechanisms.items()
+        ]
+        horizon = "no horizon" if self.horizon is None else f"{self.horizon:,} ticks"
+        notes = [f"{self.guarantee}, {horizon}, hides one {self.unit}; left: {float(self.ledger.left):.4g}"]
+        return html_table(f"Stream {self.name}", ["name", "statistic", "mechanism", "paid", "tick"], rows, notes)
 
     def __repr__(self) -> str:
         return f"Stream({self.name!r}, {self.guarantee}, horizon={self.horizon}, mechanisms={list(self.mechanisms)})"

@@ -14,10 +14,12 @@ from evertally.audit.estimators import coin_rho
 from evertally.audit.game import FloatArray
 from evertally.audit.report import Report
 from evertally.errors import ConfigurationError
+from evertally.pictures import BAND, INK, LINES, QUIET, empty_figure, in_style
 
-_LEFT, _RIGHT, _ALLOWED = "#c44e52", "#4c72b0", "#55a868"
+_LEFT, _RIGHT, _ALLOWED = LINES[1], LINES[0], LINES[2]
 
 
+@in_style
 def draw(reports: Mapping[str, Report], target: str | PathLike[str]) -> None:
     """Writes a PNG with one row for each report that has scores: the two laws of the score, and the ROC curve.
 
@@ -26,21 +28,11 @@ def draw(reports: Mapping[str, Report], target: str | PathLike[str]) -> None:
     shown = {name: report for name, report in reports.items() if report.scores is not None}
     if not shown:
         raise ConfigurationError("no games were played, so there is nothing to draw")
-    figure = empty_figure(height=3.6 * len(shown) + 0.4)
+    figure = empty_figure(10, 3.6 * len(shown) + 0.4)
     for axes, (name, report) in zip(figure.subplots(len(shown), 2, squeeze=False), shown.items(), strict=True):
         _draw_laws(axes[0], name, report)
         _draw_roc(axes[1], report)
     figure.savefig(target, dpi=120, metadata={"Software": None})
-
-
-def empty_figure(height: float, extra: str = "plot") -> Any:
-    """A figure that needs no screen; `extra` is what to install if there is no matplotlib."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError:
-        raise ConfigurationError(f"the picture needs matplotlib: pip install 'evertally[{extra}]'") from None
-    return FigureCanvasAgg(Figure(figsize=(10, height), layout="constrained")).figure
 
 
 def _draw_laws(axes: Any, name: str, report: Report) -> None:
@@ -56,9 +48,9 @@ def _draw_laws(axes: Any, name: str, report: Report) -> None:
         edges = np.linspace(low, high, 61)
     for scores, colour, label in ((left, _LEFT, "with the change"), (right, _RIGHT, "without it")):
         shares = np.histogram(scores, edges)[0] / scores.size
-        axes.stairs(shares, edges, color=colour, fill=True, alpha=0.35)
+        axes.stairs(shares, edges, color=colour, fill=True, alpha=BAND)
         axes.stairs(shares, edges, color=colour, label=label)
-    axes.set_title(name, fontsize=10)
+    axes.set_title(name)
     axes.set_xlabel(f"score of the adversary ({report.adversary})")
     axes.set_ylabel("share of games")
     axes.legend()
@@ -70,12 +62,12 @@ def _draw_roc(axes: Any, report: Report) -> None:
     alarms, hits = roc(left, right)
     x = np.concatenate([np.geomspace(1e-4, 0.1, 60), np.linspace(0.1, 1, 91)])
     axes.plot(x, allowed(report, x), color=_ALLOWED, label=f"claimed: {report.unit} = {report.claimed:.3g}")
-    axes.plot(alarms, hits, color="black", linewidth=1.2, label=f"found: {report.unit} at least {report.audited:.3g}")
-    axes.plot([0, 1], [0, 1], color="grey", linewidth=0.8, linestyle="--", label="guessing")
+    axes.plot(alarms, hits, color=INK, linewidth=1.2, label=f"found: {report.unit} at least {report.audited:.3g}")
+    axes.plot([0, 1], [0, 1], color=QUIET, linewidth=0.8, linestyle="--", label="guessing")
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)
     axes.set_aspect("equal")
-    axes.set_title("within the claim" if report.passed else "the claim is broken", fontsize=10)
+    axes.set_title("within the claim" if report.passed else "the claim is broken")
     axes.set_xlabel("false alarms")
     axes.set_ylabel("hits")
     axes.legend(loc="lower right")

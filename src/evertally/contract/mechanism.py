@@ -35,6 +35,7 @@ from evertally.encode.owners import owners
 from evertally.errors import ConfigurationError, HorizonExceeded, ReplayRefused, StateError
 from evertally.integers import whole
 from evertally.noise import Key, NoiseKey
+from evertally.pictures import html_table
 from evertally.privacy import ZCDP, Change, Contribution, Guarantee, Neighbours, PureDP
 from evertally.secret import Secret
 
@@ -175,6 +176,19 @@ class Mechanism(Guarded):
         of = "" if self.horizon is None else f" of {self.horizon}"
         what = f"{type(self).__name__} {self.name!r} of stream {self.stream!r}"
         return f"<{what}: {self.mechanism}, {self.guarantee}, tick {self.tick}{of}>"
+
+    def _repr_html_(self) -> str:
+        if "_kept" not in vars(self) or "_form" not in vars(self):
+            return html_table(f"{type(self).__name__}, not made", ["", ""], [])
+        of = "" if self.horizon is None else f" of {self.horizon:,}"
+        rows = [
+            ("stream", self.stream),
+            ("mechanism", self.mechanism),
+            ("guarantee", str(self.guarantee)),
+            ("protects", f"one {self.protected_unit}"),
+            ("tick", f"{self.tick:,}{of}"),
+        ]
+        return html_table(f"{type(self).__name__} {self.name}", ["", ""], rows)
 
     @property
     def noise_fingerprint(self) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from evertally.contract.parts import check_beta
+from evertally.pictures import html_table, numbers_of, plot
 
 
 @dataclass(frozen=True, init=False)
@@ -60,3 +61,19 @@ class Release:
         """
         check_beta(beta)
         return self.bounds(beta)
+
+    def plot(self, *, beta: float = 0.05, ax: Any = None) -> Any:
+        """Bars with whiskers, one for each label; a bar that cannot be told from zero is hollow. Returns matplotlib's
+        axes. One number alone is no picture: `et.plot` draws a list of releases."""
+        return plot(self, ax=ax, beta=beta)
+
+    def _repr_html_(self) -> str:
+        names, rows = ["label", "value", "lower", "upper"], numbers_of(self)
+        first = 1 if [label for label, *_ in rows] == [None] else 0
+        ticks = f"ticks {self.since + 1:,} to {self.tick:,}" if self.since else f"up to tick {self.tick:,}"
+        shown = [row[first:] for row in rows]
+        said = [self.about, "each interval holds with 95 %"]
+        said += [] if self.stddev is None else [f"standard deviation of the noise {self.stddev:.4g}"]
+        return html_table(
+            f"Release, {ticks}", names[first:], shown, ["; ".join(said + ["not private"] * (not self.private))]
+        )

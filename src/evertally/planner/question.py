@@ -16,7 +16,7 @@ from evertally.noise import ZeroNoise
 from evertally.planner.possible import Price, counting, notes_on, price_of, with_floors
 from evertally.planner.search import longest_horizon, smallest_guarantee
 from evertally.privacy import ApproxDP, Guarantee, Neighbours, PureDP
-from evertally.ranking import Ranking, Way, shown, table
+from evertally.ranking import Ranking, Way, shown
 
 _BETA = 0.05
 # What an error depends on besides the options: how many values a mean has, how many items are meant.
@@ -104,13 +104,13 @@ class Plan(Ranking):
         """What must be named to be taken is named."""
         return {"mechanism": self.best.name} if self.best.by_name else {}
 
-    def __repr__(self) -> str:
+    def _further(self) -> list[tuple[str, ...]]:
         further: list[tuple[str, ...]] = []
         if self.constant is not None and self.possible is not None:
             further.append(("constant 0", "nothing", shown(self.constant), shown(self.possible)))
         if self.floor is not None:
             further.append(("floor, any stream", "", "", shown(self.floor)))
-        return table(self, further, self.notes)
+        return further
 
 
 def plan(make: Callable[..., Any], *arguments: Any, **options: Any) -> Plan:

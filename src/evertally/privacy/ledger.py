@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Final
 
 from evertally.errors import BudgetExceeded, ConfigurationError
+from evertally.pictures import html_table
 from evertally.privacy._promise import Cost, show
 from evertally.privacy.conversions import epsilon_of_rho
 from evertally.privacy.guarantees import ZCDP, ApproxDP, ApproxZCDP, Guarantee, PureDP
@@ -150,11 +151,17 @@ class Ledger:
         visits     ZCDP(rho=0.125)
         left       0.75
         """
-        rows = [("guarantee", str(self.guarantee))]
-        rows += [(entry.name, str(entry.charge)) for entry in self.entries]
-        rows += [("left", show(self.left, up=False))]
+        rows = self._rows()
         width = max(len(name) for name, _ in rows)
         return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
+
+    def _rows(self) -> list[tuple[str, str]]:
+        rows = [("guarantee", str(self.guarantee))]
+        rows += [(entry.name, str(entry.charge)) for entry in self.entries]
+        return [*rows, ("left", show(self.left, up=False))]
+
+    def _repr_html_(self) -> str:
+        return html_table("Ledger", ["to", "promised"], self._rows())
 
     def __repr__(self) -> str:
         left = show(self.left, up=False)

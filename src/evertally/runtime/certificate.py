@@ -50,7 +50,7 @@ def certificate(spec: StreamSpec) -> dict[str, Any]:
 def certificate_of(spec: StreamSpec, mechanisms: Mechanisms) -> dict[str, Any]:
     """The certificate of mechanisms that exist: every number comes from them, exact ones as text too."""
     planned = plan_of(spec, mechanisms)
-    ledger = _ledger(spec, mechanisms)
+    ledger = ledger_of(spec, mechanisms)
     return {
         "format": FORMAT,
         "evertally": evertally.__version__,
@@ -180,7 +180,7 @@ def finite(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(value)
 
 
-def _ledger(spec: StreamSpec, mechanisms: Mechanisms) -> Ledger:
+def ledger_of(spec: StreamSpec, mechanisms: Mechanisms) -> Ledger:
     """What the mechanisms satisfy, under what they have to fit; it refuses a sum that does not."""
     ledger = Ledger(spec.shared)
     for name, mechanism in mechanisms.items():

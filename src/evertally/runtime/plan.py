@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from evertally.kinds import Discovery
+from evertally.pictures import html_table
 from evertally.planner.user_cost import about_users
 from evertally.privacy import Guarantee
 from evertally.runtime.mechanisms import Mechanisms
@@ -54,6 +56,15 @@ class Plan:
     queries: tuple[PlannedQuery, ...]
     warnings: tuple[str, ...] = ()
     about: str = ""
+
+    def _repr_html_(self) -> str:
+        heads = ["query", "kind", "numbers", "mechanism", "pays", "stddev", "error bound"]
+        rows = [
+            (one.name, one.kind, one.numbers, one.mechanism, str(one.charge), one.stddev, _finite(one.error_bound))
+            for one in self.queries
+        ]
+        said = [f"errors at tick {self.ticks:,}; no number is off by more than its bound, but for {self.beta:.0%}"]
+        return html_table("Plan", heads, rows, [*said, *([self.about] if self.about else []), *self.warnings])
 
 
 def plan(spec: StreamSpec, ticks: int | None = None) -> Plan:
@@ -124,6 +135,10 @@ def about_intervals(spec: StreamSpec) -> str:
         f"intervals and bounds are about what the rules kept of each {spec.user_column!r}; what a rule left out is not "
         "counted, and nothing here says how much that was"
     )
+
+
+def _finite(bound: float | None) -> float | str | None:
+    return bound if bound is None or math.isfinite(bound) else "none"
 
 
 def _guessed(mechanism: Any, beta: float, tick: int | None, bound: float | None) -> float | None:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evertally import Histogram, simulation
-from evertally.audit.picture import empty_figure
 from evertally.cli.demo.flights import ticks_a_day
+from evertally.pictures import BAND, empty_figure, in_style, look
 from evertally.runtime import StreamSpec
 from evertally.runtime.mechanisms import build
 
@@ -21,10 +21,11 @@ Series = Mapping[tuple[str, str | None], NDArray[np.int64]]
 _SHOWN = ("UA", "EV", "AA", "HA")
 
 
+@in_style
 def draw(spec: StreamSpec, releases: Path, exact: Series, target: Path) -> None:
     """Reads the releases file back and draws from it alone; exact counts appear only in the panel that says so."""
     released, radius = _read(releases)
-    figure = empty_figure(8, extra="demo")
+    figure = empty_figure(10, 8)
     top, bottom = figure.subplots(2, 1, height_ratios=(3, 2))
     _draw_days(top, spec, released)
     _draw_error(bottom, spec, released, radius, exact)
@@ -72,12 +73,12 @@ def _draw_days(axes: Any, spec: StreamSpec, released: Series) -> None:
     band = _band(spec) / 7
     days = np.arange(7, 7 + len(band))
     day, week = ticks_a_day(spec), 7 * ticks_a_day(spec)
-    for label in _SHOWN:
+    for place, label in enumerate(_SHOWN):
         running = released["by-carrier", label]
         before = np.concatenate([np.zeros(week, np.int64), running[:-week]])
         mean = (running - before)[week - 1 :: day] / 7
-        (line,) = axes.plot(days, mean, linewidth=1.4, label=label)
-        axes.fill_between(days, mean - band, mean + band, color=line.get_color(), alpha=0.25, linewidth=0)
+        (line,) = axes.plot(days, mean, label=label, **look(place))
+        axes.fill_between(days, mean - band, mean + band, color=line.get_color(), alpha=BAND, linewidth=0)
     axes.set_ylabel("departures a day")
     axes.legend(title="carrier, 95 % band", ncols=4, loc="upper left")
     title = f"Departures from New York per day (mean of 7 days), as released: {spec.guarantee}"
@@ -85,10 +86,9 @@ def _draw_days(axes: Any, spec: StreamSpec, released: Series) -> None:
 
 
 def _frame(axes: Any, title: str, days: Any, headroom: float) -> None:
-    axes.set_title(title, fontsize=11)
+    axes.set_title(title)
     axes.set_xlim(0, days[-1])
     axes.set_ylim(top=axes.get_ylim()[1] * headroom)
-    axes.grid(alpha=0.3)
 
 
 def _draw_error(axes: Any, spec: StreamSpec, released: Series, radius: Series, exact: Series) -> None:

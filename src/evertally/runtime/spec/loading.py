@@ -37,7 +37,11 @@ _OF_ALL_KINDS = ("name", "kind", "share", "column", *_WORDS)  # options that are
 
 def load_spec(path: str | os.PathLike[str]) -> StreamSpec:
     """Reads and checks a spec file."""
-    file = SpecFile(Path(path).absolute())
+    return spec_of(SpecFile(Path(path).absolute()))
+
+
+def spec_of(file: SpecFile) -> StreamSpec:
+    """Checks what a spec file says, or what was given in its place."""
     stream = _section(file, "stream", sections.StreamSection)
     promised = _section(file, "guarantee", sections.GuaranteeSection)
     declared = _section(file, "clock", sections.ClockSection)

@@ -1,0 +1,169 @@
+"""Tables of any library as batches of columns. What a cell means depends on that cell alone, whatever its neighbours
+are: a column that was read otherwise because of one odd cell would let that cell change all the others."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from evertally.errors import ConfigurationError
+from evertally.runtime.clock import microseconds, written
+from evertally.runtime.input.arrow_columns import clean
+from evertally.runtime.input.batches import encode
+from evertally.runtime.input.sources import ROWS, Batch, InputFile
+from evertally.runtime.input.tick_events import length
+from evertally.runtime.input.times import instants
+from evertally.runtime.spec import StreamSpec
+from evertally.secret import Secret
+
+Library = Literal["pandas", "polars", "arrow", "dict"]
+
+
+class TableInput(Secret):
+    """A table in memory, or a file of events, and the library that it came from."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+        self._file = InputFile(table) if isinstance(table, str | os.PathLike) else None
+        self.library: Library = "arrow" if self._file is not None else library_of(table)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+        """The wanted columns, in the order of rows."""
+        if self._file is not None:
+            yield from self._file.batches(columns)
+        elif self.library == "pandas":
+            yield _of_pandas(self._table, columns)
+        elif self.library == "dict":
+            yield _of_lists(self._table, columns)
+        else:
+            table = pa.table(self._table) if self.library == "polars" else self._table
+            _require(columns, list(table.schema.names))
+            for batch in pa.table(table).select(columns).to_batches():
+                yield _whole({name: clean(batch.column(name)) for name in columns}, batch.num_rows)
+
+
+class Within(Secret):
+    """The rows of an input that lie within the ticks of a stream. Each row's own time stamp decides about it."""
+
+    def __init__(self, source: TableInput, spec: StreamSpec, last: int) -> None:
+        self._source, self._spec, self._last = source, spec, last
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
+        clock = self._spec.clock
+        for batch in self._source.batches(columns):
+            moments, readable = instants(batch[str(clock.column)], clock)
+            own = clock.ticks_of(moments)
+            yield _kept(batch, readable & (own >= 1) & (own <= self._last))
+
+    def digest(self) -> bytes:
+        """All that is counted, and how, as a hash. Secret: two that differ in one row have two of them."""
+        found = hashlib.sha256(self._spec.digest.encode())
+        for batch in self.batches(self._spec.columns()):
+            payload = encode(batch) if length(batch) else b""
+            found.update(len(payload).to_bytes(8, "big") + payload)
+        return found.digest()
+
+
+def library_of(table: Any) -> Library:
+    """Which library made a table, told without importing any."""
+    made_by = type(table).__module__.partition(".")[0]
+    if isinstance(table, pa.Table | pa.RecordBatch):
+        return "arrow"
+    if made_by == "pandas" and hasattr(table, "columns"):
+        return "pandas"
+    if made_by == "polars" and hasattr(table, "collect_schema") and not hasattr(table, "height"):
+        raise ConfigurationError("a lazy frame has no rows yet: give frame.collect()")
+    if isinstance(table, Mapping):
+        return "dict"
+    if hasattr(table, "__arrow_c_stream__"):
+        return "polars" if made_by == "polars" else "arrow"
+    raise ConfigurationError(
+        f"a table is a frame of pandas or Polars, an Arrow table, a dictionary of columns or the path of a file, not "
+        f"a {type(table).__name__}"
+    )
+
+
+def _of_pandas(frame: Any, columns: Sequence[str]) -> Batch:
+    names = [str(name) for name in frame.columns]
+    if frame.index.name is not None and frame.index.name not in names:
+        frame, names = frame.reset_index(), [str(frame.index.name), *names]  # an index with a name is a column
+    _require(columns, names)
+    return _whole({name: _of_series(frame.iloc[:, names.index(name)]) for name in columns}, len(frame))
+
+
+def _of_series(series: Any) -> Any:
+    categories = getattr(series.dtype, "categories", None)
+    if any(
+        isinstance(kind, np.dtype) and kind.hasobject for kind in (series.dtype, getattr(categories, "dtype", None))
+    ):
+        return _cells(series.tolist())
+    try:
+        column = pa.array(series, from_pandas=True)
+    except pa.ArrowException:  # whose text may quote cells
+        column = None
+    if column is None or isinstance(column, pa.ExtensionArray):
+        raise ConfigurationError(f"the column {series.name!r} is of a type, {series.dtype}, that is not read here")
+    return clean(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
+
+
+def _of_lists(table: Mapping[Any, Any], columns: Sequence[str]) -> Batch:
+    _require(columns, [str(name) for name in table])
+    made = {name: _of_list(table[name]) for name in columns}
+    lengths = {len(column) for column in made.values()}
+    if len(lengths) > 1:
+        raise ConfigurationError("the columns of a table have one length")
+    return made
+
+
+def _of_list(column: Any) -> Any:
+    if isinstance(column, pa.ChunkedArray | pa.Array):
+        return clean(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biufM":
+        return clean(pa.array(column))
+    if hasattr(column, "dtype") and hasattr(column, "tolist"):
+        column = column.tolist()
+    if not isinstance(column, list | tuple):
+        raise ConfigurationError("a column of a dictionary is a list or an array")
+    return _cells(column)
+
+
+def _cells(cells: Sequence[Any]) -> NDArray[Any]:
+    return np.fromiter(map(_cell, cells), object, len(cells))
+
+
+def _cell(cell: object) -> object:
+    """A moment as text, which is how it is read beside any other cell; everything else as it is."""
+    kind = type(cell)
+    if kind is dt.date:
+        return str(cell)
+    if isinstance(cell, dt.datetime):
+        try:
+            return written(microseconds(cell))
+        except (ValueError, TypeError, OverflowError):
+            return None
+    return cell
+
+
+def _kept(batch: Batch, rows: NDArray[np.bool_]) -> Batch:
+    if rows.all():
+        return batch
+    mask = pa.array(rows)
+    return {name: col[rows] if isinstance(col, np.ndarray) else col.filter(mask) for name, col in batch.items()}
+
+
+def _whole(columns: Batch, rows: int) -> Batch:
+    return columns or {ROWS: pa.nulls(rows)}
+
+
+def _require(wanted: Sequence[str], present: Sequence[str]) -> None:
+    for name in wanted:
+        if present.count(name) != 1:
+            problem = "has no column" if name not in present else "has more than one column"
+            raise ConfigurationError(f"the table {problem} {name!r}. Its columns: {', '.join(present)}")
