@@ -13,6 +13,7 @@ from evertally.contract.inputs import as_integers
 from evertally.contract.parts import IntArray
 from evertally.contract.rows import Rows, SparseRows, dense, to_bytes
 from evertally.encode import AmountDoor, CategoryDoor, ItemDoor, ItemTotals, ValueDoor, require_column
+from evertally.encode.cells import Cells
 from evertally.encode.labels import as_list
 from evertally.encode.texts import Texts
 from evertally.errors import ConfigurationError
@@ -116,6 +117,10 @@ class EachColumn(RowDoor):
         super().__init__(len(categories.labels), limit, signed)
         self.categories = categories
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.categories.labels
+
     def row(self, x: Any, tick: int) -> IntArray:
         if isinstance(x, Mapping):
             return self._row_of_mapping(x)
@@ -137,6 +142,31 @@ class EachColumn(RowDoor):
 
     def event_row(self, events: Any, tick: int) -> IntArray:
         return self.categories.totals(events, tick)
+
+
+class Bins(RowDoor):
+    """A tick's values become counts of the cells that they lie in; there is no total to hand over."""
+
+    def __init__(self, cells: Cells, limit: int, columns: int | None = None) -> None:
+        super().__init__(cells.count if columns is None else columns, limit)
+        self.cells = cells
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(self.cells.labels())
+
+    def row(self, x: Any, tick: int) -> IntArray:
+        return self.cells.counts(x)
+
+    def event_row(self, events: Any, tick: int) -> IntArray:
+        return self.row(events, tick)
+
+    def many(self, x: Any, first: int) -> Rows:
+        """Ticks as a sequence of sequences of values."""
+        if isinstance(x, np.ndarray) and x.ndim != 2:
+            raise TypeError("run takes one sequence of values for each tick")
+        rows = [self.row(values, first) for values in x]
+        return np.stack(rows) if rows else np.empty((0, self.columns), dtype=np.int64)
 
 
 class Values(RowDoor):

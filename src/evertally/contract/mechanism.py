@@ -31,7 +31,7 @@ from evertally.encode import SeparatedCap, UserCap, UserTick, own_column, requir
 from evertally.encode.owners import owners
 from evertally.errors import ConfigurationError, HorizonExceeded, ReplayRefused, StateError
 from evertally.integers import whole
-from evertally.noise import Key, NoiseKey
+from evertally.noise import NoiseKey, own_key
 from evertally.privacy import ZCDP, Change, Contribution, Guarantee, Neighbours, PureDP
 from evertally.secret import Secret
 
@@ -110,6 +110,7 @@ class Mechanism(Guarded):
     )
 
     exactness: ClassVar[str] = "exact"
+    earlier_names: ClassVar[tuple[str, ...]] = ()  # of this class itself: snapshots of theirs come back
     _looks_back = False
 
     @abstractmethod
@@ -131,7 +132,7 @@ class Mechanism(Guarded):
         self.sensitivity: Change = plan.sensitivity
         self.contribution = plan.contribution
         self.mechanism = plan.mechanism
-        key = self.key = self.key if self.key is not None else Key.generate()
+        key = self.key = own_key(self.key)
         default = plan.word.lower()
         self.name = named(self.name, key, default) if self.stream == DEFAULT_STREAM else self.name or default
         if not isinstance(self.stream, str) or not isinstance(self.name, str):
@@ -363,7 +364,8 @@ class Mechanism(Guarded):
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        restorable(cls.__name__, f"{cls.__module__}.{cls.__qualname__}", cls._restore)
+        for name in (cls.__name__, *vars(cls).get("earlier_names", ())):
+            restorable(name, f"{cls.__module__}.{cls.__qualname__}", cls._restore)
 
     @classmethod
     def _restore(cls, header: dict[str, Any], parts: list[bytes], key: NoiseKey, allow_copy: bool) -> Self:
