@@ -90,7 +90,7 @@ def grid() -> Iterator[Subject]:
         ),
         "MaxSum": (lambda **o: et.MaxSum(labels, **o), four),
         "MinSum": (lambda **o: et.MinSum(4, max_per_event=1, **o), four),
-        "Quantile": (lambda **o: et.Quantile(Fraction(1, 2), 4, **o), four),
+        "Quantile": (lambda **o: et.SumQuantile(Fraction(1, 2), 4, **o), four),
         "TopK": (lambda **o: et.TopK(2, 4, **o), four),
         "SumSelect": (lambda **o: et.SumSelect(labels, **o), four),
         "TopKSelect": (lambda **o: et.TopKSelect(2, labels, **o), four),

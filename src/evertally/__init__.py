@@ -17,7 +17,7 @@ Which statistic for what, and where it is described:
   `ValueHistogram`, `log_edges` (docs/value-quantiles.md)
 - more labels than anybody can list: `UnknownHistogram`, `UnknownTopK`, `StreamingTopK` (docs/unknown-items.md);
   `CountSketch`, `HeavyPrefixes` (docs/large-domains.md)
-- questions about column sums: `MaxSum`, `MinSum`, `Quantile`, `TopK`, `SumSelect`, `TopKSelect`, `MonotoneQuery`
+- questions about column sums: `MaxSum`, `MinSum`, `SumQuantile`, `TopK`, `SumSelect`, `TopKSelect`, `MonotoneQuery`
   (docs/column-queries.md)
 - what is there now: `DynamicCount`, `DynamicHistogram`, `DynamicRange`, `LinearQueries` (docs/dynamic-data.md);
   `PresentItems`, where items come back (docs/users.md)
@@ -28,6 +28,7 @@ Which statistic for what, and where it is described:
 statistics under one guarantee, `plan` says what they cost, `restore` goes on after a restart.
 """
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -57,9 +58,9 @@ from evertally.statistics import (
     MaxSum,
     MinSum,
     MonotoneQuery,
-    Quantile,
     RunningMean,
     StreamingTopK,
+    SumQuantile,
     SumSelect,
     TopK,
     TopKSelect,
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from evertally.applications.dashboard import Dashboard, GroupBy
     from evertally.applications.stacked import Stacked
     from evertally.applications.stacking import part
+    from evertally.encode.cells import log_edges
     from evertally.kinds import Kind, register_kind
     from evertally.pictures import plot
     from evertally.runtime.table import Released, query, release
@@ -86,7 +88,6 @@ if TYPE_CHECKING:
     from evertally.users.periods import PeriodUsers
     from evertally.users.present import PresentItems
     from evertally.users.retention import Retention
-    from evertally.values.cells import log_edges
     from evertally.values.epochs import AdaptiveSum
     from evertally.values.histograms import ValueHistogram
     from evertally.values.quantiles import ValueQuantile
@@ -127,7 +128,6 @@ __all__ = [
     "PeriodUsers",
     "PresentItems",
     "PureDP",
-    "Quantile",
     "Release",
     "Released",
     "ReplayRefused",
@@ -140,6 +140,7 @@ __all__ = [
     "StateError",
     "Stream",
     "StreamingTopK",
+    "SumQuantile",
     "SumSelect",
     "TopK",
     "TopKSelect",
@@ -185,7 +186,7 @@ _STATISTICS = {
     "PeriodUsers": "evertally.users.periods",
     "PresentItems": "evertally.users.present",
     "Retention": "evertally.users.retention",
-    "log_edges": "evertally.values.cells",
+    "log_edges": "evertally.encode.cells",
     "AdaptiveSum": "evertally.values.epochs",
     "ValueHistogram": "evertally.values.histograms",
     "ValueQuantile": "evertally.values.quantiles",
@@ -193,6 +194,7 @@ _STATISTICS = {
     "RunningVariance": "evertally.values.variance",
 }
 _IN_ROOMS |= _STATISTICS
+_RENAMED = {"Quantile": "SumQuantile"}  # the old name, and what says better what it is
 # A snapshot of theirs comes back in a process that has not used them yet.
 look_in("evertally.applications.graph", "evertally.applications.strings", *_STATISTICS.values())
 
@@ -201,6 +203,10 @@ def __getattr__(name: str) -> Any:
     """`et.audit` and the other rooms come when they are asked for; counting does not wait."""
     if name in _IN_ROOMS:
         return getattr(import_module(_IN_ROOMS[name]), name)
+    if name in _RENAMED:
+        new = _RENAMED[name]
+        warnings.warn(f"et.{name} is called et.{new} now; streams go on under either name", DeprecationWarning, 2)
+        return globals()[new]
     if name in _ROOMS:
         return import_module(_ROOMS[name])
     raise AttributeError(f"module 'evertally' has no attribute {name!r}")

@@ -34,7 +34,7 @@ from evertally.encode.frames import column, counts_by_label
 from evertally.encode.labels import as_list, canonical
 from evertally.encode.plain import whole
 from evertally.errors import ConfigurationError
-from evertally.noise import Key, NoiseKey
+from evertally.noise import NoiseKey, own_key
 from evertally.noise.key import encode_path
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Guarantee, Neighbours
 from evertally.privacy.conversions import pure_epsilon_of_rho
@@ -225,7 +225,7 @@ def _approximate(guarantee: Guarantee) -> ApproxDP:
 
 
 def _release(mechanism: _Mechanism, histogram: dict[str, int], key: NoiseKey | None, name: str | None) -> Release:
-    key = Key.generate() if key is None else key
+    key = own_key(key)
     name = named(name, key, "histogram")
     reach = mechanism.reach
     # Parameters are part of the address: the same bits at two scales would reveal data.

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, Literal, TypeVar
 
 from evertally.errors import ConfigurationError
-from evertally.noise import Key, NoiseKey
+from evertally.noise import NoiseKey, own_key
 from evertally.pictures import html_table
 from evertally.privacy import Guarantee, Ledger, Neighbours
 from evertally.privacy._promise import read_share
@@ -51,7 +51,7 @@ class Stream:
         self.name = name
         self.guarantee = guarantee
         self.horizon = horizon
-        self.key: NoiseKey = key if key is not None else Key.generate()
+        self.key: NoiseKey = own_key(key)
         self.neighbours = Neighbours.parse(neighbours)
         self.unit = unit
         self.max_events_per_user = max_events_per_user
@@ -61,7 +61,8 @@ class Stream:
 
     def add(self, kind: type[M], /, *, share: Fraction | str | float, name: str | None = None, **options: Any) -> M:
         """A mechanism of this stream, paid with `share` of the guarantee; options go to its constructor."""
-        name = name or kind.__name__.lower()
+        # The first name that a class had: a name is part of the address of noise.
+        name = name or [kind.__name__, *vars(kind).get("earlier_names", ())][-1].lower()
         if name in self.mechanisms:
             raise ConfigurationError(f"the stream already has a mechanism named {name!r}; give this one another name")
         own = {"guarantee", "horizon", "key", "stream", "neighbours", "unit", "max_events_per_user"}

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from conformance.hostile import GARBAGE
 from evertally.checks.subject import Subject, numbers
 from evertally.privacy import ZCDP, Guarantee, PureDP
+from evertally.statistics import Histogram
 from evertally.values.histograms import ValueHistogram
 from evertally.values.quantiles import ValueQuantile
 
@@ -67,6 +68,16 @@ VALUE_QUANTILE_MECHANISMS: tuple[Subject, ...] = (
     Subject(
         name="ValueHistogram",
         make=lambda key: ValueHistogram(edges=[0, 2, 7, 11], guarantee=ZCDP(0.5), horizon=12, key=key),
+        feed=_values,
+        truth=_bins,
+        garbage=GARBAGE,
+        wrong_calls=[7, None],
+        ticks=12,
+        runs=334,
+    ),
+    Subject(
+        name="Histogram with edges",
+        make=lambda key: Histogram(edges=[0, 2, 7, 11], guarantee=PureDP(1.0), horizon=12, max_window=3, key=key),
         feed=_values,
         truth=_bins,
         garbage=GARBAGE,

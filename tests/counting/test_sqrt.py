@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import evertally.counting.sqrt as sqrt_module
 import evertally.counting.sqrt_factor as sqrt_factor_module
+from evertally.counting import fourier_kernels
 from evertally.counting.fourier import Spectrum, convolve, error_factor, norm, twiddles
 from evertally.counting.process import round_half_up
 from evertally.counting.sqrt import SqrtProcess
@@ -135,6 +136,36 @@ def test_convolution_error_is_within_its_bound(size: int, kind: str) -> None:
     radius = error_factor(n) * norm(x.astype(float)) * norm(np.concatenate([y, z]).astype(float))
     assert worst_error(first[: 2 * size - 1], exact) <= radius
     assert worst_error(second[: 2 * size - 1], third) <= radius
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 14, 15, 16, 17])
+def test_two_passes_at_once_are_one_after_the_other_bit_for_bit(n: int) -> None:
+    """The bound is that of the textbook transform, pass by pass; what is faster may not differ from it in one bit."""
+    rng = np.random.default_rng(n)
+    table_re, table_im = twiddles(n)
+    given = rng.normal(size=1 << n), rng.normal(size=1 << n)
+    re, im = (part.copy() for part in given)
+    fourier_kernels.forward(re, im, table_re, table_im)
+    x, y = (part.copy() for part in given)
+    for h in (2**i for i in reversed(range(n))):
+        a, b = x.reshape(-1, 2, h), y.reshape(-1, 2, h)
+        w, v = table_re[h : 2 * h], table_im[h : 2 * h]
+        xr, xi = a[:, 0] - a[:, 1], b[:, 0] - b[:, 1]
+        a[:, 0] += a[:, 1]
+        b[:, 0] += b[:, 1]
+        a[:, 1], b[:, 1] = xr * w - xi * v, xr * v + xi * w
+    assert np.array_equal(re, x)
+    assert np.array_equal(im, y)
+    fourier_kernels.backward(re, im, table_re, table_im)
+    for h in (2**i for i in range(n)):
+        a, b = x.reshape(-1, 2, h), y.reshape(-1, 2, h)
+        w, v = table_re[h : 2 * h], table_im[h : 2 * h]
+        xr, xi = a[:, 1] * w + b[:, 1] * v, b[:, 1] * w - a[:, 1] * v
+        a[:, 1], b[:, 1] = a[:, 0] - xr, b[:, 0] - xi
+        a[:, 0] += xr
+        b[:, 0] += xi
+    assert np.array_equal(re, x / 2**n)
+    assert np.array_equal(im, y / 2**n)
 
 
 def worst_error(values: np.ndarray, exact: fmpz_poly) -> Fraction:

@@ -68,7 +68,7 @@ def test_every_spelling_is_one_stream(write_spec: WriteSpec) -> None:
             continue
         if "watch" in kind.options.model_fields:  # it takes no categories; see test_sketch_kinds.py
             continue
-        more = {"quantile": "q = 0.5", "monotone_query": 'expression = {column = "north"}'}.get(kind.name, "")
+        more = {"sum_quantile": "q = 0.5", "monotone_query": 'expression = {column = "north"}'}.get(kind.name, "")
         more = "k = 2" if "k" in kind.options.model_fields else more
         specs = [
             load_spec(

@@ -40,6 +40,11 @@ def test_categories_are_shares_and_bins(write_spec: WriteSpec) -> None:
     assert some.categories == ["0.25", "1.0"]
     bins = spec_with(write_spec, kind="value-histogram", edges=[0, 2.5, 10], outside="cells").queries[-1]
     assert bins.categories == ["<= 0", "0 to 2.5", "2.5 to 10", "> 10"]
+    same = spec_with(write_spec, kind="histogram", edges=[0, 2.5, 10], outside="cells").queries[-1]
+    assert same.categories == bins.categories
+    assert [column.reads.use for column in same.columns] == ["amounts"]
+    labelled = spec_with(write_spec, kind="histogram", categories=["a"]).queries[-1]
+    assert [column.reads.use for column in labelled.columns] == ["labels"]
     record = find("value-quantile")
     assert record is not None
     assert list(record.statistic(edges=[0, 1], q=[0.25, 1], **RUN).step([]).value) == [0.25, 1.0]
@@ -56,6 +61,12 @@ def test_categories_are_shares_and_bins(write_spec: WriteSpec) -> None:
         ({"kind": "value-quantile", "edges": [0, 1], "q": []}, "list of shares"),
         ({"kind": "value-quantile", "edges": [0, 1], "outside": "x"}, "outside"),
         ({"kind": "value-histogram"}, "edges"),
+        ({"kind": "histogram"}, "needs 'categories' .* or 'edges'"),
+        ({"kind": "histogram", "edges": [0, 1], "categories": ["a"]}, "categories or edges, not both"),
+        ({"kind": "histogram", "edges": [1, 0]}, "each above"),
+        ({"kind": "histogram", "edges": [0, 1], "other": "rest"}, "other goes with categories"),
+        ({"kind": "histogram", "edges": [0, 1], "max_weight": 3}, "max_weight goes with categories"),
+        ({"kind": "histogram", "categories": ["a"], "outside": "cells"}, "outside goes with edges"),
     ],
 )
 def test_refused(write_spec: WriteSpec, query: dict[str, Any], says: str) -> None:

@@ -25,7 +25,7 @@ CLASSES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     "variance": (et.RunningVariance, {"lower": 0, "upper": 10}, {"count": 10**4}),
     "max": (et.MaxSum, {"columns": 5, "largest": 200, "max_events_per_tick": 2}, {}),
     "min": (et.MinSum, {"columns": 5, "largest": 200}, {}),
-    "quantile": (et.Quantile, {"q": "1/2", "columns": 5, "largest": 200}, {}),
+    "quantile": (et.SumQuantile, {"q": "1/2", "columns": 5, "largest": 200}, {}),
     "top": (et.TopK, {"k": 2, "columns": 5, "largest": 200, "max_events_per_tick": 2}, {}),
     "leader": (et.SumSelect, {"columns": 5, "largest": 200, "max_events_per_tick": 2}, {}),
     "leaders": (et.TopKSelect, {"k": 2, "columns": 5, "largest": 200}, {}),

@@ -135,6 +135,7 @@ MISTAKES = [
     ('file = "visits.jsonl"', 'file = "visits.jsonl"\nbeta = 1', "", "between 0 and 1"),
     ('file = "visits.state"', 'file = "visits.key"', 'file = "visits.state"', "different files"),
     ('kind = "counter"', 'kind = "summ"', 'kind = "counter"', "'counter', 'histogram', 'running_mean'"),
+    ('kind = "counter"', 'kind = "Countr"', 'kind = "counter"', "names no kind. Did you mean 'counter'?"),
     ('kind = "counter"', "kind = 7", 'kind = "counter"', "'counter', 'histogram', 'running_mean'"),
     ('kind = "counter"\n', "", "[[query]]", "needs 'kind'"),
     ("share = 0.25", "share = 0", "share = 0.25", "above 0"),
@@ -201,6 +202,11 @@ MISTAKES = [
     ('kind = "histogram"', 'kind = "streaming-top"\nk = 1\neta = 3\nmechanism = "meta"', "+2", "another mechanism"),
     ("[state]", "[sate]", "[state]", ""),
     ("[stream]", "[stream", "[stream]", "TOML"),
+    ('kind = "counter"', "kind = counter", 'kind = "counter"', 'write kind = "counter"'),
+    ('kind = "counter"', "kind: counter", 'kind = "counter"', "kind = ..."),
+    ("share = 0.25", "share = 0.25\nmax_weight = 1,000", "", "max_weight = 1_000"),
+    ('other = "elsewhere"', "signed = True", 'other = "elsewhere"', "signed = true"),
+    ('categories = ["north", "south"]', "categories = [north]", 'categories = ["north", "south"]', "in a list too"),
 ]
 
 

@@ -35,7 +35,7 @@ RUNNING = pytest.mark.parametrize("subject", [s for s in COLUMN_MECHANISMS if no
 KINDS: dict[str, Any] = {
     "MaxSum": lambda **o: et.MaxSum(LABELS, **o),
     "MinSum": lambda **o: et.MinSum(LABELS, **o),
-    "Quantile": lambda **o: et.Quantile(0.5, LABELS, **o),
+    "Quantile": lambda **o: et.SumQuantile(0.5, LABELS, **o),
     "TopK": lambda **o: et.TopK(2, LABELS, **o),
     "SumSelect": lambda **o: et.SumSelect(LABELS, **o),
     "TopKSelect": lambda **o: et.TopKSelect(2, LABELS, **o),
@@ -67,7 +67,7 @@ def test_the_contract_as_printed() -> None:
     assert (m.tick, m.horizon, m.guarantee, m.neighbours) == (300, 20000, g, et.Neighbours.ADD_REMOVE)
     common: dict[str, Any] = {"columns": 200, "guarantee": g, "horizon": 20000, "key": key, "stream": "clinic"}
     assert et.MinSum(**common).run(rows).shape == (300,)
-    assert et.Quantile(0.5, **common).run(rows).shape == (300,)
+    assert et.SumQuantile(0.5, **common).run(rows).shape == (300,)
     assert et.TopK(5, **common).run(rows).shape == (300, 5)
     assert set(et.SumSelect(**common).run(rows)) <= set(map(str, range(200)))
     assert et.TopKSelect(5, **common).run(rows).shape == (300, 5)
@@ -116,8 +116,8 @@ def test_answers_are_the_textbook_ones(sums: list[int], data: st.DataObject) -> 
     assert chosen == sorted(range(d), key=lambda j: (-sums[j], j))[:k]
     q = data.draw(st.fractions(Fraction(1, 100), 1, max_denominator=100))
     smallest = next(v for v in sorted(sums) if sum(w <= v for w in sums) >= q * d)
-    assert et.Quantile(q, d, **options).step(sums).value == smallest
-    assert et.Quantile(float(q), d, **options).step(sums).value == smallest, "a float is read as what is meant"
+    assert et.SumQuantile(q, d, **options).step(sums).value == smallest
+    assert et.SumQuantile(float(q), d, **options).step(sums).value == smallest, "a float is read as what is meant"
     mean = et.MonotoneQuery(et.expressions.mean, d, **options).step(sums).value
     assert mean == math.ceil(Fraction(sum(sums), d))
 
@@ -126,9 +126,9 @@ def test_quantiles_are_order_statistics() -> None:
     sums = list(range(1, 101))
     options: dict[str, Any] = {"guarantee": PURE, "horizon": 3, "mechanism": "tree", "key": ZeroNoise()}
     for i in range(1, 101):
-        assert et.Quantile(i / 100, 100, **options).step(sums).value == i
-    assert et.Quantile(1, 100, **options).step(sums).value == et.MaxSum(100, **options).step(sums).value
-    assert et.Quantile("1/100", 100, **options).step(sums).value == et.MinSum(100, **options).step(sums).value
+        assert et.SumQuantile(i / 100, 100, **options).step(sums).value == i
+    assert et.SumQuantile(1, 100, **options).step(sums).value == et.MaxSum(100, **options).step(sums).value
+    assert et.SumQuantile("1/100", 100, **options).step(sums).value == et.MinSum(100, **options).step(sums).value
 
 
 @pytest.mark.parametrize("mechanism", ["tree", "rebased", "recompute", "two-level"])
@@ -428,7 +428,7 @@ def test_k_counts_columns(k: Any) -> None:
 @pytest.mark.parametrize("q", [0, -0.5, 1.01, math.nan, math.inf, "half", None], ids=repr)
 def test_q_is_a_share(q: Any) -> None:
     with pytest.raises(ConfigurationError):
-        et.Quantile(q, LABELS, guarantee=PURE, horizon=9)
+        et.SumQuantile(q, LABELS, guarantee=PURE, horizon=9)
 
 
 @pytest.mark.parametrize(
@@ -480,7 +480,7 @@ def test_shares_of_one_stream(guarantee: Any) -> None:
     s = et.Stream("wards", guarantee=guarantee, horizon=50, key=et.simulation(1))
     made = [
         s.add(et.MaxSum, share="1/5", columns=LABELS, mechanism="rebased"),
-        s.add(et.Quantile, share="1/5", q=0.5, columns=LABELS, mechanism="recompute"),
+        s.add(et.SumQuantile, share="1/5", q=0.5, columns=LABELS, mechanism="recompute"),
         s.add(et.SumSelect, share="1/5", columns=LABELS),
         s.add(et.Counter, share="1/5", mechanism="sparse", largest=100),
         s.add(et.Histogram, share="1/5", mechanism="sparse", categories=LABELS),

@@ -13,10 +13,10 @@ import pytest
 import evertally as et
 from evertally.bounds.square_root import S, coefficients
 from evertally.counting.choose import build
+from evertally.encode.cells import Cells, log_edges, read_edges
 from evertally.errors import ConfigurationError
 from evertally.noise import ZeroNoise
 from evertally.privacy import Change
-from evertally.values.cells import Cells, log_edges, read_edges
 from evertally.values.isotonic import isotonic
 from evertally.values.quantile_domains import MOST_PAIRS, SquareRootDomain, TreeDomain, _farthest, tree_domain
 

@@ -186,7 +186,7 @@ AUDITED: tuple[Audited, ...] = (
     _query("MaxSum", PureDP(4.0), 1000, "two-level", _TWO, why=_LEVELS, **_BUSY),
     _query("MaxSum", _OBLIVIOUS, 1000, "two-level", _TWO, why=_SEPARATE, **_BUSY),
     _query("MinSum", PURE, 1000, "rebased", _VARIANT, **_BUSY),
-    _query("Quantile", PURE, 1000, "rebased", _VARIANT, first="1/2", **_BUSY),
+    _query("SumQuantile", PURE, 1000, "rebased", _VARIANT, first="1/2", **_BUSY),
     _query("TopK", PURE, 1000, "rebased", _VARIANT, first=2, **_BUSY),
     _query("TopK", PURE, 1000, "noisy-ladders", _PARTITION, why=_MARGIN, first=2, **_BUSY),
     _query("TopK", PureDP(4.0), 1000, "two-level", _TWO, why=_LEVELS, first=2, **_BUSY),

@@ -6,6 +6,7 @@ from typing import Any
 
 from evertally.audit.entries import Audited
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
+from evertally.statistics import Histogram
 from evertally.values.histograms import ValueHistogram
 from evertally.values.quantiles import ValueQuantile
 
@@ -38,4 +39,5 @@ VALUE_QUANTILES: tuple[Audited, ...] = (
     _made(ValueQuantile, ZCDP(0.5), None, every=20),
     _made(ValueQuantile, ZCDP(0.5), 24, why=_LARGE, edges=None, bits=8, fanout=16),
     _made(ValueHistogram, ZCDP(0.5), 24, neighbours="replace"),
+    _made(Histogram, PureDP(1.0), 24, neighbours="replace"),
 )

@@ -212,7 +212,12 @@ def _changes(model: Linear) -> Iterator[IntArray]:
 
 def takes_values(model: Any) -> bool:
     """Whether its ticks are values, not totals."""
-    return isinstance(model, RunningMean | ValueQuantile | ValueHistogram)
+    return isinstance(model, RunningMean) or _of_cells(model)
+
+
+def _of_cells(model: Any) -> bool:
+    """Whether values are counted by the cells that they lie in."""
+    return isinstance(model, ValueQuantile | ValueHistogram) or (isinstance(model, Histogram) and bool(model.edges))
 
 
 def largest_value(model: Any) -> float:
@@ -227,8 +232,8 @@ def _events(model: Linear) -> list[Any]:
         return [None, *model.types, model.types, "evertally-undeclared", *map(list, combinations(model.types[:6], 2))]
     if isinstance(model, GroupBy):
         return [None, *product(*model.columns.values())]
-    if isinstance(model, ValueQuantile | ValueHistogram):
-        edges: Any = model.edges
+    if _of_cells(model):
+        edges: Any = model.edges  # type: ignore[attr-defined]
         return [None, float("nan"), *edges, 1e300, -1e300]
     if of_values(model):
         return [None, model.lower, model.upper, (model.lower + model.upper) / 2, 1e300, -1e300]

@@ -14,6 +14,7 @@ from evertally.contract.labelled import Labels, filled, many_by_label, one_colum
 from evertally.contract.parts import IntArray
 from evertally.contract.rows import Rows, SparseRows, dense, to_bytes
 from evertally.encode import AmountDoor, CategoryDoor, ItemDoor, ItemTotals, ValueDoor, require_column
+from evertally.encode.cells import Cells
 from evertally.encode.frames import column
 from evertally.encode.labels import as_list
 from evertally.encode.texts import Texts
@@ -123,10 +124,14 @@ class EachColumn(RowDoor):
     def __init__(self, categories: CategoryDoor, limit: int, signed: bool = False) -> None:
         super().__init__(len(categories.labels), limit, signed)
         self.categories = categories
-        self.labels = Labels.of(categories.labels, categories.other)
+        self._named = Labels.of(categories.labels, categories.other)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.categories.labels
 
     def row(self, x: Any, tick: int) -> IntArray:
-        found = row_by_label(x, self.labels)
+        found = row_by_label(x, self._named)
         if found is not None:
             return filled(found, self.columns, self._limit)
         row = as_integers(column(x))
@@ -137,11 +142,36 @@ class EachColumn(RowDoor):
     def many(self, x: Any, first: int) -> Rows:
         if type(x) is SparseRows:
             return super().many(x, first)
-        rows = many_by_label(x, lambda one: self.row(one, first), self.labels)
+        rows = many_by_label(x, lambda one: self.row(one, first), self._named)
         return super().many(x if rows is None else rows, first)
 
     def event_row(self, events: Any, tick: int) -> IntArray:
         return self.categories.totals(events, tick)
+
+
+class Bins(RowDoor):
+    """A tick's values become counts of the cells that they lie in; there is no total to hand over."""
+
+    def __init__(self, cells: Cells, limit: int, columns: int | None = None) -> None:
+        super().__init__(cells.count if columns is None else columns, limit)
+        self.cells = cells
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(self.cells.labels())
+
+    def row(self, x: Any, tick: int) -> IntArray:
+        return self.cells.counts(x)
+
+    def event_row(self, events: Any, tick: int) -> IntArray:
+        return self.row(events, tick)
+
+    def many(self, x: Any, first: int) -> Rows:
+        """Ticks as a sequence of sequences of values."""
+        if isinstance(x, np.ndarray) and x.ndim != 2:
+            raise TypeError("run takes one sequence of values for each tick")
+        rows = [self.row(values, first) for values in x]
+        return np.stack(rows) if rows else np.empty((0, self.columns), dtype=np.int64)
 
 
 class Values(RowDoor):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -47,11 +49,25 @@ def as_integers(x: Any) -> IntArray:
     if array.dtype == np.uint64:
         return np.asarray(np.minimum(array, np.uint64(FAR)), dtype=np.int64)
     if array.dtype.kind not in "iub":
-        raise TypeError(
-            f"totals are integers, not {array.dtype}; round them by a rule that looks at one event at a time, "
-            "or use step_events"
-        )
+        raise TypeError(f"totals are whole numbers, not {_named(array)}")
     return array.astype(np.int64)
+
+
+def _named(array: NDArray[Any]) -> str:
+    """What was given in place of whole numbers, by its type alone, and what to do."""
+    odd = (kind for kind in map(type, array.flat) if not issubclass(kind, int | np.integer | np.bool_))
+    kind = next(odd, object) if array.dtype.kind == "O" else array.dtype.type
+    if issubclass(kind, float | np.floating | Decimal | Fraction):
+        return (
+            f"{kind.__name__}. Amounts with fractions are summed, event by event, by "
+            "et.RunningSum(upper=..., resolution=0.01), by category by et.Histogram(max_weight=..., resolution=0.01); "
+            "whole numbers that are stored as floats are converted by int(x) or x.astype(int)"
+        )
+    if issubclass(kind, str | bytes):
+        return "texts: raw events go to step_events"
+    if issubclass(kind, type(None)):
+        return "None: a tick without events has the total 0"
+    return f"{kind.__name__}: give an int, or a list or array of them; raw events go to step_events"
 
 
 def keep_events(events: Any, kept: NDArray[np.bool_]) -> Any:

@@ -34,7 +34,7 @@ from evertally.encode.labels import as_list, is_arrow
 from evertally.encode.owners import owners
 from evertally.errors import ConfigurationError, HorizonExceeded, ReplayRefused, StateError
 from evertally.integers import whole
-from evertally.noise import Key, NoiseKey
+from evertally.noise import NoiseKey, own_key
 from evertally.pictures import html_table
 from evertally.privacy import ZCDP, Change, Contribution, Guarantee, Neighbours, PureDP
 from evertally.secret import Secret
@@ -114,6 +114,7 @@ class Mechanism(Guarded):
     )
 
     exactness: ClassVar[str] = "exact"
+    earlier_names: ClassVar[tuple[str, ...]] = ()  # of this class itself: snapshots of theirs come back
     _looks_back = False
     _differs = False
 
@@ -136,7 +137,7 @@ class Mechanism(Guarded):
         self.sensitivity: Change = plan.sensitivity
         self.contribution = plan.contribution
         self.mechanism = plan.mechanism
-        key = self.key = self.key if self.key is not None else Key.generate()
+        key = self.key = own_key(self.key)
         default = plan.word.lower()
         self.name = named(self.name, key, default) if self.stream == DEFAULT_STREAM else self.name or default
         if not isinstance(self.stream, str) or not isinstance(self.name, str):
@@ -395,7 +396,8 @@ class Mechanism(Guarded):
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        restorable(cls.__name__, f"{cls.__module__}.{cls.__qualname__}", cls._restore)
+        for name in (cls.__name__, *vars(cls).get("earlier_names", ())):
+            restorable(name, f"{cls.__module__}.{cls.__qualname__}", cls._restore)
 
     @classmethod
     def _restore(cls, header: dict[str, Any], parts: list[bytes], key: NoiseKey, allow_copy: bool) -> Self:

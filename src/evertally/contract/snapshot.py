@@ -19,7 +19,7 @@ from importlib import import_module
 from typing import Any
 
 from evertally.errors import ConfigurationError, StateError
-from evertally.noise import NoiseKey
+from evertally.noise import NoiseKey, check_key
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Guarantee, PureDP
 
 _MAGIC = b"evertally-snapshot-3\n"
@@ -96,7 +96,7 @@ def restore(blob: bytes, *, key: NoiseKey, allow_copy: bool = False) -> Any:
     >>> copies[0].step(1).value == copies[1].step(1).value
     True
     """
-    header, parts = unpack(blob, key)
+    header, parts = unpack(blob, check_key(key))
     for room in _rooms:
         if header["kind"] not in _restorers:
             import_module(room)

@@ -12,7 +12,7 @@ computed here differs from the true one in every entry by at most ||x|| ||y|| er
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -51,22 +51,31 @@ def convolve(x: FloatArray, y: FloatArray, start: int, stop: int) -> tuple[Float
     >>> np.rint(values).tolist(), radius < 1e-13
     ([3.0, 10.0, 8.0], True)
     """
-    n = max(1, (x.size + y.size - 2).bit_length())
-    spectrum = Spectrum(x, n)
-    real, _ = spectrum.times(y, None)
-    return real[start:stop], error_factor(n) * spectrum.norm * norm(y)
+    return product_of(x, y)[start:stop], error_factor(_size(x, y)) * norm(x) * norm(y)
+
+
+def product_of(x: FloatArray, y: FloatArray) -> FloatArray:
+    """The convolution of x and y, and zeros, without a bound on its error."""
+    return Spectrum(x, _size(x, y)).times(y, None)[0]
+
+
+def _size(x: FloatArray, y: FloatArray) -> int:
+    return max(1, (x.size + y.size - 2).bit_length())
 
 
 class Spectrum:
     """The transform of one real vector, kept to be convolved with several others."""
 
     def __init__(self, x: FloatArray, n: int) -> None:
-        self.norm = norm(x)
-        self._n = n
+        self._x, self._n = x, n
         self._re = np.zeros(1 << n)
         self._im = np.zeros(1 << n)
         self._re[: x.size] = x
         _kernels().forward(self._re, self._im, *twiddles(n))
+
+    @cached_property
+    def norm(self) -> float:
+        return norm(self._x)
 
     def times(self, y: FloatArray, z: FloatArray | None) -> tuple[FloatArray, FloatArray]:
         """The cyclic convolutions with y and with z, by one transform of y + iz; the bound is

@@ -16,7 +16,7 @@ from flint import arb, arb_series, fmpz
 from numpy.typing import NDArray
 
 from evertally.balls import decided, with_terms
-from evertally.counting.fourier import FloatArray, Spectrum, convolve, error_factor, norm
+from evertally.counting.fourier import FloatArray, Spectrum, convolve, error_factor, norm, product_of
 
 GRID_BITS = 16  # q: the loss against the real factor is 3e-7 at T = 2^16 (factorization-counting 11, step 2)
 
@@ -70,7 +70,8 @@ def sqrt_factor(horizon: int) -> SqrtFactor:
     r = coefficients(horizon)
     approximate = np.cumsum(approximate_inverse(r / 2.0**GRID_BITS))
     inverse, error = certified_inverse(np.diff(r, prepend=0), approximate)
-    return SqrtFactor(r, sum(int(x) ** 2 for x in r), inverse, error, GRID_BITS)
+    # Squares of at most 2^32, fewer than 2^30 of them: 64 bits hold the sum.
+    return SqrtFactor(r, int(np.dot(r, r)), inverse, error, GRID_BITS)
 
 
 def approximate_inverse(r: FloatArray) -> FloatArray:
@@ -79,8 +80,8 @@ def approximate_inverse(r: FloatArray) -> FloatArray:
     g = np.array([1.0 / r[0]])
     while g.size < T:
         size = min(2 * g.size, T)
-        product, _ = convolve(g, r[:size], 0, size)
-        correction, _ = convolve(g, product[g.size :], 0, size - g.size)
+        product = product_of(g, r[:size])[:size]
+        correction = product_of(g, product[g.size :])[: size - g.size]
         g = np.concatenate([g, -correction])
     return g
 
@@ -98,29 +99,31 @@ def certified_inverse(divisor: NDArray[np.int64], approximate: FloatArray) -> tu
     n = max(1, (2 * T - 2).bit_length())
     spectrum = Spectrum(divisor.astype(np.float64), n)
 
-    # A limb of w bits has entries of at most 2^(w-1): choose w so that the bound on the error is below 1/4.
+    # A limb of w bits has entries of at most 2^(w-1): choose w so that the bound on the error is below 1/4 for two of
+    # them in one transform.
     w = 15
-    while error_factor(n) * spectrum.norm * 2.0 ** (w - 1) * math.sqrt(T) > 0.25:
+    while error_factor(n) * spectrum.norm * 2.0 ** (w - 1) * math.sqrt(2 * T) > 0.25:
         w -= 1
         if w < 3:  # shorter limbs would never end
             raise _too_far_off()
     residual = np.zeros(T, dtype=np.uint64)
     residual[0] = np.uint64((1 << (GRID_BITS + _FIXED_POINT)) % 2**64)
-    rest, shift = h.copy(), 0
+    rest, shift = h, 0
     while rest.any():
-        limb = ((rest + (1 << (w - 1))) & ((1 << w) - 1)) - (1 << (w - 1))
-        rest = (rest - limb) >> w
-        product = np.rint(spectrum.times(limb.astype(np.float64), None)[0][:T]).astype(np.int64)
-        if shift < 64:
-            residual -= product.astype(np.uint64) << np.uint64(shift)
-        shift += w
+        limb, rest = _limb(rest, w)
+        other, rest = _limb(rest, w)
+        for product in spectrum.times(limb.astype(np.float64), other.astype(np.float64)):
+            if shift < 64:
+                residual -= np.rint(product[:T]).astype(np.int64).astype(np.uint64) << np.uint64(shift)
+            shift += w
     # The residual is a small signed number; modulo 2^64 it is exact if it is below 2^63, which floats can tell:
-    estimate, slack = convolve(divisor / 2.0**GRID_BITS, h / 2.0**_FIXED_POINT, 0, T)
+    hf = h / 2.0**_FIXED_POINT
+    estimate = spectrum.times(hf, None)[0][:T] / 2.0**GRID_BITS
     estimate[0] -= 1.0
+    slack = error_factor(n) * spectrum.norm * norm(hf) / 2.0**GRID_BITS * (1 + 1e-6)
     if not (np.max(np.abs(estimate)) + slack) * 2.0 ** (GRID_BITS + _FIXED_POINT) < 2.0**62:
         raise _too_far_off()
     e = residual.astype(np.int64) / 2.0 ** (GRID_BITS + _FIXED_POINT)
-    hf = h / 2.0**_FIXED_POINT
     correction, correction_error = convolve(hf, e, 0, T)
     correction_error *= 1.2  # both factors were rounded to floats: 2 u against the bound's 27 u and more
     inverse = hf + correction
@@ -130,6 +133,12 @@ def certified_inverse(divisor: NDArray[np.int64], approximate: FloatArray) -> tu
     entry = correction_error + (norm(correction) + math.sqrt(T) * correction_error) * norm(e) / (1 - l1)
     # conversions and the last addition: three roundings of numbers that are at most twice the result
     return inverse, (math.sqrt(T) * entry + 6 * 2.0**-53 * norm(inverse)) * (1 + 1e-6)
+
+
+def _limb(h: NDArray[np.int64], w: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(limb, rest): h = limb + rest 2^w, a limb of w bits with its sign."""
+    limb = ((h + (1 << (w - 1))) & ((1 << w) - 1)) - (1 << (w - 1))
+    return limb, (h - limb) >> w
 
 
 def _too_far_off() -> ArithmeticError:

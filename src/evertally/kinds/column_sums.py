@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from pydantic import model_validator
 
-from evertally import MaxSum, MinSum, MonotoneQuery, Quantile, SumSelect, TopK, TopKSelect
+from evertally import MaxSum, MinSum, MonotoneQuery, SumQuantile, SumSelect, TopK, TopKSelect
 from evertally.kinds.fields import Expression, Expressions, OptionError, Whole
 from evertally.kinds.fields import Quantile as Share
 from evertally.kinds.kind import Arguments, Card, Kind, Result, named, ranks
@@ -80,7 +80,8 @@ KINDS = (
     _question(statistic=MaxSum, also=("max",), card=Card("figure", "The largest count of any {column}")),
     _question(statistic=MinSum, also=("min",), card=Card("figure", "The smallest count of any {column}")),
     _question(
-        statistic=Quantile,
+        statistic=SumQuantile,
+        also=("quantile",),
         options=QuantileQuery,
         card=Card(
             "figure",

@@ -7,11 +7,11 @@ from typing import Any, Self
 from pydantic import model_validator
 
 from evertally import Counter, Histogram
-from evertally.kinds.fields import Flag, OptionError, Whole
-from evertally.kinds.kind import Card, Kind, Result, declared
+from evertally.kinds.fields import Edges, Flag, Label, Labels, OptionError, Outside, Text, Whole
+from evertally.kinds.kind import Card, Kind, Result, bins, declared
 from evertally.kinds.proofs import APART, BY_AGE, CHANGE_OF_COLUMNS, COUNTS, REPLACED_AND_APART, WORKLOADS
-from evertally.kinds.query_table import APART_IN_TICKS, Apart, Labelled, TunedIfSparse, Weighed
-from evertally.kinds.reads import AMOUNTS, LABELS
+from evertally.kinds.query_table import APART_IN_TICKS, Apart, TunedIfSparse, Weighed
+from evertally.kinds.reads import AMOUNTS, LABELS, Parameters
 
 _ONLY_SOME = {**TunedIfSparse.goes_with, **Weighed.goes_with, **Apart.goes_with}
 
@@ -28,16 +28,42 @@ class CounterQuery(TunedIfSparse, Weighed, Apart):
         return self
 
 
-class HistogramQuery(Labelled, TunedIfSparse, Weighed, Apart):
+class HistogramQuery(TunedIfSparse, Weighed, Apart):
+    """Counts by declared label, or by bin between declared numbers."""
+
     goes_with = _ONLY_SOME
 
+    column: Text
+    categories: Labels | None = None
+    other: Label | None = None
+    max_per_event: Whole | None = None
+    max_weight: Whole | None = None
     signed: Flag = False
+    edges: Edges | None = None
+    outside: Outside | None = None
+
+    @model_validator(mode="after")
+    def _categories_or_edges(self) -> Self:
+        if self.categories is None and self.edges is None:
+            raise OptionError(None, "needs 'categories' (labels), or 'edges' (numbers that bound the bins of values)")
+        if self.categories is not None and self.edges is not None:
+            raise OptionError("edges", "has categories or edges, not both")
+        if self.outside is not None and self.edges is None:
+            raise OptionError("outside", "outside goes with edges: it says where values beyond them are counted")
+        for option in ("other", "max_per_event", "max_weight", "signed"):
+            if option in self.model_fields_set and self.edges is not None:
+                raise OptionError(option, f"{option} goes with categories: a value lies in one bin, and counts once")
+        return self
 
     @model_validator(mode="after")
     def _sparse_counts_only_grow(self) -> Self:
         if self.mechanism == "sparse" and self.signed:
             raise OptionError("signed", "sparse mechanisms need counts that only grow: leave out signed")
         return self
+
+
+def _labels_or_bins(parameters: Parameters) -> list[str]:
+    return bins(parameters) if "edges" in parameters else declared(parameters)
 
 
 def _of_workload(mechanism: Any) -> str:
@@ -63,7 +89,8 @@ KINDS = (
         statistic=Histogram,
         options=HistogramQuery,
         reads=LABELS,
-        result=Result(categories=declared),
+        reads_as=lambda parameters: AMOUNTS if "edges" in parameters else LABELS,
+        result=Result(categories=_labels_or_bins),
         card=Card("bars", "Events so far, by {column}", weighed="Events by {column}"),
         proofs=COUNTS | BY_AGE | APART,
         built_on=_of_workload,

@@ -7,11 +7,12 @@ digit by digit. Every type says in full words what is wanted; pydantic's own tex
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, ValidationError, WrapValidator
 
 from evertally.counting.workloads import read
+from evertally.encode.cells import read_edges
 from evertally.errors import ConfigurationError
 from evertally.kinds.written_expressions import check_form
 
@@ -88,6 +89,15 @@ def _workload(value: dict[str, Any]) -> dict[str, Any]:
     return table
 
 
+def _edges(value: Any) -> Any:
+    try:
+        read_edges(value)
+    except ConfigurationError as error:
+        raise ValueError(str(error)) from None
+    return value
+
+
+_EDGES = "must be a list of increasing numbers, or a table such as {from = 0.1, to = 1000, ratio = 1.05}"
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 _SPLIT = 'must be three shares that add up to 1, for example ["1/4", "1/4", "1/2"]'
 
@@ -106,6 +116,8 @@ Probability = Annotated[float, Field(gt=0, lt=1), says("must lie between 0 and 1
 Flag = Annotated[bool, says("must be true or false")]
 Label = Annotated[str | int | bool, says("must be a label: a text or an integer")]
 Labels = Annotated[list[str | int | bool], Field(min_length=1), says('must be a list of labels such as ["JFK", "LGA"]')]
+Edges = Annotated[list[int | float] | dict[str, int | float], AfterValidator(_edges), says(_EDGES)]
+Outside = Literal["ends", "cells"]
 Share = Annotated[Fraction, PlainValidator(_share)]
 Quantile = Annotated[str, PlainValidator(lambda value: str(_share(value)))]
 Split = Annotated[list[Share], Field(min_length=3, max_length=3), AfterValidator(_adds_up), says(_SPLIT)]

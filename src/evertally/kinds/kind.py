@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
+from evertally.encode.cells import Cells, read_edges
 from evertally.encode.labels import canonical
 from evertally.kinds.proofs import CHANGE_OF_USERS, INDEPENDENT_COLUMNS, Proof
 from evertally.kinds.query_table import Query
@@ -42,6 +43,11 @@ def single(parameters: Parameters) -> None:
 def declared(parameters: Parameters) -> list[str]:
     """A category for each declared label."""
     return [str(canonical(label)) for label in named(parameters)]
+
+
+def bins(parameters: Parameters) -> list[str]:
+    """A category for each bin between declared edges."""
+    return Cells(read_edges(parameters["edges"]), parameters.get("outside") or "ends").labels()
 
 
 def ranks(parameters: Parameters) -> list[str]:
@@ -240,6 +246,7 @@ class Kind:
     change_proof: str  # how far one event can move what is counted
     user_proof: str = ""  # what is needed beside it where users are protected
     built_on: Callable[[Any], str] | None = None  # of (mechanism): where what it is built on is proved
+    reads_as: Callable[[Parameters], Reads] | None = None  # what it reads, where options decide that
     also: tuple[str, ...] = ()  # other spellings in a spec
     records: Records | None = None  # where an event is more than one column
     owner: Owner | None = None
@@ -274,7 +281,8 @@ class Kind:
 
     def columns(self, column: str | None, parameters: Parameters) -> tuple[Column, ...]:
         """The columns that a query reads."""
-        return columns_read(column, parameters, self.reads, self.records)
+        reads = self.reads if self.reads_as is None else self.reads_as(parameters)
+        return columns_read(column, parameters, reads, self.records)
 
     def user_rule(self, parameters: Parameters) -> str:
         """How a query bounds what one user may do, in words that follow "of each user"; empty where the cap of the

@@ -4,37 +4,23 @@ from __future__ import annotations
 
 from decimal import Decimal
 from itertools import pairwise
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from evertally.errors import ConfigurationError
-from evertally.kinds.fields import OptionError, Text, Ticks, Whole, says
-from evertally.kinds.kind import Card, Kind, Lasting, Result
+from evertally.kinds.fields import Edges, OptionError, Outside, Text, Ticks, Whole, says
+from evertally.kinds.kind import Card, Kind, Lasting, Result, bins
 from evertally.kinds.proofs import NOISE_PROCESSES, REPLACED_AND_APART
 from evertally.kinds.query_table import APART_IN_TICKS, Apart, Query
 from evertally.kinds.reads import AMOUNTS, Parameters
-from evertally.values.cells import Cells, read_edges
 from evertally.values.histograms import ValueHistogram
 from evertally.values.quantile_form import shown_share
 from evertally.values.quantiles import SHARES, ValueQuantile
 
-_EDGES = "must be a list of increasing numbers, or a table such as {from = 0.1, to = 1000, ratio = 1.05}"
 _PROOF = "users-and-domains 4, factorization-counting 2.4"
 
-
-def _edges(value: Any) -> Any:
-    try:
-        read_edges(value)
-    except ConfigurationError as error:
-        raise ValueError(str(error)) from None
-    return value
-
-
-Edges = Annotated[list[int | float] | dict[str, int | float], AfterValidator(_edges), says(_EDGES)]
 SomeShare = Annotated[int | float, Field(gt=0, le=1), says("must be a share of the values, above 0 and at most 1")]
 Shares = Annotated[list[SomeShare], Field(min_length=1), says("must be a list of shares such as [0.5, 0.95]")]
-Outside = Literal["ends", "cells"]
 
 
 class ValueHistogramQuery(Query):
@@ -79,10 +65,6 @@ def _by_factors(parameters: Parameters) -> bool:
     return all(abs(ratio / ratios[0] - 1) < 0.01 for ratio in ratios[:-1])
 
 
-def _bins(parameters: Parameters) -> list[str]:
-    return Cells(read_edges(parameters["edges"]), parameters.get("outside") or "ends").labels()
-
-
 KINDS = (
     Kind(
         statistic=ValueQuantile,
@@ -102,7 +84,7 @@ KINDS = (
         also=("value-histogram",),
         options=ValueHistogramQuery,
         reads=AMOUNTS,
-        result=Result(categories=_bins),
+        result=Result(categories=bins),
         card=Card("bars", "Events so far, by {column}"),
         proofs=NOISE_PROCESSES,
         change_proof="factorization-counting 6.3, users-and-domains 4",

@@ -8,7 +8,7 @@ from evertally.local.factor import IntArray, column
 from evertally.local.losses import Loss, absolute
 from evertally.local.messages import pack
 from evertally.local.protocol import Protocol
-from evertally.noise import Key, NoiseKey
+from evertally.noise import NoiseKey, own_key
 from evertally.secret import Secret
 
 
@@ -41,7 +41,7 @@ class Client(Secret):
 
     def __init__(self, protocol: Protocol, key: NoiseKey | None = None, *, name: str | None = None) -> None:
         self._protocol = protocol
-        self._key = Key.generate() if key is None else key
+        self._key = own_key(key)
         name = named(name, self._key, "client")
         self._source = self._key.source("local", name, protocol.digest)
         self._sent: tuple[bytes, bytes] | None = None  # a keyed digest of the loss, and the message

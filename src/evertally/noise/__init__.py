@@ -1,6 +1,6 @@
 """Noise: the secret key, addressed random bits, exact integer draws and real variates. Nothing here ever sees data."""
 
-from evertally.noise.key import Key, NoiseKey, Recording, ZeroNoise, simulation
+from evertally.noise.key import Key, NoiseKey, Recording, ZeroNoise, check_key, own_key, simulation
 from evertally.noise.laws import DiscreteGaussian, DiscreteLaplace, Law
 from evertally.noise.sampler import round_up
 from evertally.noise.source import ItemSource, Source, VariateSource, item_addresses
@@ -19,7 +19,9 @@ __all__ = [
     "VariateSource",
     "Variates",
     "ZeroNoise",
+    "check_key",
     "item_addresses",
+    "own_key",
     "round_up",
     "simulation",
 ]

@@ -60,6 +60,28 @@ class NoiseKey(Protocol):
         """A public name for the key that reveals nothing about it."""
 
 
+def own_key(key: NoiseKey | None) -> NoiseKey:
+    """The key, or a new one where none was given."""
+    return Key.generate() if key is None else check_key(key)
+
+
+def check_key(key: NoiseKey) -> NoiseKey:
+    """Refuses what is no key.
+
+    >>> check_key("secret")
+    Traceback (most recent call last):
+    ...
+    evertally.errors.ConfigurationError: key is a Key object, nothing of type str: et.Key.generate() makes one, ...
+    """
+    if isinstance(key, type) or not all(hasattr(key, part) for part in ("source", "mac", "private")):
+        # Its type alone: what was given may be a secret.
+        raise ConfigurationError(
+            f"key is a Key object, nothing of type {type(key).__name__}: et.Key.generate() makes one, key.save(path) "
+            "keeps it in a file and et.Key.load(path) reads it; et.simulation(1) is for trials, which are not private"
+        )
+    return key
+
+
 class Key:
     """32 secret bytes.
 
@@ -73,6 +95,10 @@ class Key:
     __slots__ = ("_fresh", "_private", "_process", "_secret")
 
     def __init__(self, secret: bytes, *, private: bool = True) -> None:
+        if not isinstance(secret, bytes | bytearray):
+            raise ConfigurationError(
+                f"a key is made of {KEY_BYTES} bytes, nothing of type {type(secret).__name__}; use Key.generate()"
+            )
         if len(secret) != KEY_BYTES:
             raise ConfigurationError(f"a key has {KEY_BYTES} bytes, not {len(secret)}; use Key.generate()")
         # The same bytes, said not to be private, are another key: a trial must not show the noise of a stream.

@@ -1,6 +1,6 @@
 """The public statistics: options, theorem, and which parts they are put together from. One file a family."""
 
-from evertally.statistics.column_queries import MaxSum, MinSum, MonotoneQuery, Quantile, SumSelect, TopK, TopKSelect
+from evertally.statistics.column_queries import MaxSum, MinSum, MonotoneQuery, SumQuantile, SumSelect, TopK, TopKSelect
 from evertally.statistics.counts import Counter, Histogram, VectorCounter
 from evertally.statistics.dynamic import DynamicCount, DynamicHistogram, DynamicRange, LinearQueries
 from evertally.statistics.means import RunningMean
@@ -17,9 +17,9 @@ __all__ = [
     "MaxSum",
     "MinSum",
     "MonotoneQuery",
-    "Quantile",
     "RunningMean",
     "StreamingTopK",
+    "SumQuantile",
     "SumSelect",
     "TopK",
     "TopKSelect",

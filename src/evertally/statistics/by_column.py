@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from evertally.contract.doors import EachColumn
+from evertally.contract.doors import Bins, EachColumn
 from evertally.contract.mechanism import Mechanism
 from evertally.contract.options import option, statistic
 from evertally.encode import CategoryDoor
@@ -28,8 +28,8 @@ class ByColumn(Mechanism):
     @property
     def labels(self) -> tuple[str, ...]:
         """What the columns are called, `other` included."""
-        assert isinstance(self._door, EachColumn)
-        return self._door.categories.labels
+        assert isinstance(self._door, EachColumn | Bins)
+        return self._door.labels
 
     def _per_event(self, names: Sequence[Any], given: int | None) -> int:
         """How many columns an event touches at most."""

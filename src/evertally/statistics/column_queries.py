@@ -25,7 +25,7 @@ from evertally.statistics.forms import Answer, Answers, Leader, Leaders, Rounded
 
 @statistic
 class ColumnQuery(ByColumn, Guessing):
-    """Not used directly; see `MaxSum`, `MinSum`, `Quantile`, `TopK`, `SumSelect`, `TopKSelect`, `MonotoneQuery`.
+    """Not used directly; see `MaxSum`, `MinSum`, `SumQuantile`, `TopK`, `SumSelect`, `TopKSelect`, `MonotoneQuery`.
 
     An event touches at most `max_per_event` columns (None: all) and adds an integer from 0 to `max_weight` to each.
     """
@@ -123,19 +123,22 @@ class MinSum(ColumnQuery):
 
 
 @statistic
-class Quantile(ColumnQuery):
+class SumQuantile(ColumnQuery):
     """The q-quantile of the column sums: the smallest sum that at least a part q of the columns does not exceed.
+
+    How often the middle category occurred, say; quantiles of a column of numbers are `ValueQuantile`.
 
     q is in (0, 1] and read exactly (0.07 is 7/100): rank ceil(q d) in rising order, so 1 is the maximum and 1/2 the
     lower median. Theorem and cost as `MaxSum`; all order statistics have sensitivity 1 (parameterized-histograms 7.1).
 
     >>> import evertally as et
-    >>> median = et.Quantile(0.5, columns=5, guarantee=et.PureDP(1.0), horizon=100, key=et.simulation(1))
+    >>> median = et.SumQuantile(0.5, columns=5, guarantee=et.PureDP(1.0), horizon=100, key=et.simulation(1))
     >>> median.run([[1, 2, 3, 4, 5]] * 4).shape
     (4,)
     """
 
     word = "Quantile"
+    earlier_names = ("Quantile",)
     q: Fraction | float | str = option("Which part of the columns is not above it, in (0, 1].", kw_only=False)
     columns: Columns | tuple[str, ...] = option("The columns: how many, or their names.", kw_only=False)
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from evertally.contract.doors import Columns, EachColumn, OneAmount, read_columns
+from evertally.contract.doors import Bins, Columns, EachColumn, OneAmount, read_columns
 from evertally.contract.forms import LabelledForm, NumberForm, RowForm
 from evertally.contract.options import foreign, option, statistic
 from evertally.contract.parts import Blueprint, Options
 from evertally.counting.processes import PROCESSES
 from evertally.encode import AmountDoor
+from evertally.encode.cells import Outside
 from evertally.errors import ConfigurationError
 from evertally.histogram.tasks import AllColumns
 from evertally.histogram.ways import NAMES
 from evertally.ranking import Ranking
+from evertally.statistics.bins import Edges, bins, check_categories_or_edges
 from evertally.statistics.by_column import ByColumn
 from evertally.statistics.column_options import Guessing
 from evertally.statistics.forms import Answer, AnswersByLabel
@@ -23,6 +25,7 @@ from evertally.statistics.workload_options import Weighing
 
 _SPARSE: Options = {"largest": None, "max_events_per_tick": None, "beta": 0.05, "split": None, "calibration": None}
 _NOT_SPARSE: Options = {"radix": "formula", "signed": False, "workload": None, "band": None, **RULE}
+_OF_LABELS: Options = {"max_per_event": 1, "max_weight": 1, "signed": False, "protects": "event", "other": None}
 
 
 @statistic
@@ -177,6 +180,10 @@ class Histogram(ByColumn, SparseToo):
     The categories are public and fixed; every one is released at every tick, zero or not (a category that appears only
     when it is non-zero would reveal that). Labels outside the list are dropped silently, or counted under `other`.
 
+    With `edges` in place of categories events are numbers, and are counted by bin: above its lower edge and at most its
+    upper one (users-and-domains 4). Values beyond the edges count in the first and last bin, or in two bins of their
+    own (`outside="cells"`); what is no number counts nowhere. `step` takes the tick's values.
+
     Theorem (factorization-counting 6.3 with the truncation rows, streaming-selection 3.4 KnownBase): as VectorCounter,
     whose options apply here. Error of each count: see `stddev` and `error_bound`, which cover all categories at once.
 
@@ -197,25 +204,73 @@ class Histogram(ByColumn, SparseToo):
     ...                     largest=1000, key=et.simulation(2))
     >>> rare.step({"a": 2, "b": 0}).value
     {'a': 0, 'b': 0}
+    >>> ages = et.Histogram(edges=[0, 18, 65, 120], guarantee=et.ZCDP(0.5), horizon=12, key=et.simulation(1))
+    >>> list(ages.step([4, 18, 30, 50.5, 70, None]).value)
+    ['0 to 18', '18 to 65', '65 to 120']
     """
 
-    categories: Sequence[str] = option("The categories, all of them.")
+    categories: Sequence[str] | None = option("The categories, all of them.", default=None)
+    edges: Edges | None = option(
+        "In place of categories: where bins of numbers begin and end, increasing numbers or "
+        '{"from": 0.1, "to": 1000, "ratio": 1.02}.',
+        default=None,
+    )
+    outside: Outside | None = option(
+        'With edges: whether values beyond them count in the bins at the "ends" (as without it), or in two "cells" of '
+        "their own.",
+        default=None,
+    )
     max_per_event: int | None = option("How many columns an event touches at most; None: all of them.", default=1)
     protects: Literal["event", "item"] = option("What is protected: all of an event, or one item.", default="event")
 
     def _blueprint(self) -> Blueprint:
-        if isinstance(self.categories, int | str):
-            raise ConfigurationError("categories is a list of labels")
-        names = list(self.categories)
+        check_categories_or_edges(self.categories, self.edges, self.outside)
         way = self._way()
         if way is not None:
-            return self._sparse(names, way)
-        self._only_linear()
-        return _columns_of(self, "Histogram", names, "categories")
+            self._only_sparse()
+            foreign(self._given("protects"), {"protects": "event"}, "linear noise")
+        else:
+            self._only_linear()
+        if self.edges is not None:
+            return self._binned(self.edges, way)
+        if isinstance(self.categories, int | str):
+            raise ConfigurationError("categories is a list of labels")
+        names = list(self.categories or ())
+        return _columns_of(self, "Histogram", names, "categories") if way is None else self._sparse(names, way)
+
+    def _binned(self, given: Edges, way: str | None) -> Blueprint:
+        foreign(self._given(*_OF_LABELS), _OF_LABELS, "categories: a value lies in one bin, and counts once")
+        cells = bins(given, self.outside, self.neighbours)
+        self.edges = edges = cells.edges.tolist()
+        self.columns = tuple(cells.labels())
+        address, settled = {"edges": edges, "outside": self.outside or "ends"}, {"edges": edges}
+        if way is None:
+            return self._counted(
+                "Histogram",
+                cells.count,
+                self._contributing(),
+                address | self._user_address(),
+                lambda source, limit: Bins(cells, limit),
+                LabelledForm(self.columns),
+                settled=settled,
+            )
+        return self._partitioned(
+            word="SparseHistogram",
+            mechanism=way,
+            shown=_shown(way),
+            columns=cells.count,
+            queries=AllColumns(cells.count),
+            max_per_event=1,
+            max_weight=1,
+            memory_limit=self.memory_limit,
+            address=address | self._windows(),
+            door=lambda source, limit: Bins(cells, limit),
+            form=lambda approach: AnswersByLabel(cells.labels()),
+            linear=True,
+            settled=settled,
+        )
 
     def _sparse(self, names: list[Any], way: str) -> Blueprint:
-        self._only_sparse()
-        foreign(self._given("protects"), {"protects": "event"}, "linear noise")
         per_event = self._per_event(names, self.max_per_event)
         door, kept = self._read_events(names, per_event)
         self.categories = self.columns = door.labels

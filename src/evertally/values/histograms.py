@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from evertally.contract.doors import Bins
+from evertally.contract.forms import LabelledForm
 from evertally.contract.options import option, statistic
 from evertally.contract.parts import Blueprint
+from evertally.encode.cells import Cells, Outside, read_edges
 from evertally.errors import ConfigurationError
 from evertally.privacy import Neighbours, change
 from evertally.statistics.linear_options import Linear
-from evertally.values.cells import Cells, Outside, read_edges
-from evertally.values.quantile_form import BinForm, CellDoor
 
 
 @statistic
@@ -23,7 +24,8 @@ class ValueHistogram(Linear):
     Theorem (factorization-counting 6.3, users-and-domains 1.2 and 4): a value is in one bin, so l2_squared = 1, or 2
     where it is replaced; a user with w events w^2, or twice that. Bins are counted one by one: a single bin, and a
     range of a few, has less noise so than as the difference of two prefix counts. For wider ranges and quantiles take
-    `ValueQuantile`, whose releases have a `histogram` too.
+    `ValueQuantile`, whose releases have a `histogram` too; for workloads, sparse streams and ticks of users that are
+    apart `Histogram(edges=...)`, which is the same otherwise.
 
     Exactness tier "exact"; error of each count: `stddev`; time O(values + bins) a tick; memory as `Histogram`.
 
@@ -55,8 +57,8 @@ class ValueHistogram(Linear):
             change(self.neighbours, contribution, cells.count),
             contribution,
             {"edges": edges} | self._given("outside", "unit", "max_events_per_user"),
-            lambda source, limit: CellDoor(cells, None, limit),
-            BinForm(cells.labels()),
+            lambda source, limit: Bins(cells, limit),
+            LabelledForm(cells.labels()),
             settled={"edges": edges},
             loose=change(self.neighbours, contribution, cells.count, cancels=False),
         )

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from evertally.bounds.tails import Spread
 from evertally.contract.parts import Accuracy, check_beta
 from evertally.contract.release import Release
+from evertally.encode.cells import Cells, shown
 from evertally.errors import ConfigurationError
-from evertally.values.cells import Cells, shown
 from evertally.values.isotonic import isotonic
 from evertally.values.quantile_domains import Domain
 

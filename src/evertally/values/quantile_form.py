@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evertally.bounds.tails import Spread
-from evertally.contract.doors import RowDoor
-from evertally.contract.forms import LabelledForm, RowForm
+from evertally.contract.doors import Bins
+from evertally.contract.forms import RowForm
 from evertally.contract.parts import Accuracy, IntArray
-from evertally.contract.rows import Rows
-from evertally.values.cells import Cells
+from evertally.encode.cells import Cells
 from evertally.values.quantile_answers import Prefixes
 from evertally.values.quantile_domains import Domain
 
@@ -29,30 +28,18 @@ def shown_share(share: float) -> str:
     return repr(float(share))
 
 
-class CellDoor(RowDoor):
-    """A tick's values become the row that their cells add; there is no total to hand over.
+class CellDoor(Bins):
+    """A tick's values become the row that their cells add.
 
-    The row of one value is that of its cell, whatever the others are, and rows add up. Without a domain a cell is a
-    column.
+    The row of one value is that of its cell, whatever the others are, and rows add up.
     """
 
-    def __init__(self, cells: Cells, domain: Domain | None, limit: int) -> None:
-        super().__init__(cells.count if domain is None else domain.columns, limit)
-        self._cells, self._domain = cells, domain
+    def __init__(self, cells: Cells, domain: Domain, limit: int) -> None:
+        super().__init__(cells, limit, domain.columns)
+        self._domain = domain
 
     def row(self, x: Any, tick: int) -> IntArray:
-        counts = self._cells.counts(x)
-        return counts if self._domain is None else self._domain.encode(counts)
-
-    def event_row(self, events: Any, tick: int) -> IntArray:
-        return self.row(events, tick)
-
-    def many(self, x: Any, first: int) -> Rows:
-        """Ticks as a sequence of sequences of values."""
-        if isinstance(x, np.ndarray) and x.ndim != 2:
-            raise TypeError("run takes one sequence of values for each tick")
-        rows = [self.row(values, first) for values in x]
-        return np.stack(rows) if rows else np.empty((0, self.columns), dtype=np.int64)
+        return self._domain.encode(super().row(x, tick))
 
 
 class QuantileForm(RowForm):
@@ -82,10 +69,3 @@ class QuantileForm(RowForm):
 
     def deviation(self, accuracy: Accuracy) -> None:
         return None
-
-
-class BinForm(LabelledForm):
-    """Counts by bin."""
-
-    def show_many(self, rows: IntArray) -> NDArray[Any]:
-        return rows

@@ -18,13 +18,13 @@ from evertally.contract.ticks import LONGEST_HORIZON, checked_tick
 from evertally.counting.choose import Choice, model_of
 from evertally.counting.linear import LinearEngine
 from evertally.counting.processes import COMPARED_AT
+from evertally.encode.cells import MOST_CELLS, Cells, Outside, read_edges
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
 from evertally.privacy import ZCDP, ApproxDP, Neighbours, PureDP
 from evertally.ranking import Ranking, Way
 from evertally.statistics.own_engines import ENGINES
 from evertally.statistics.separated_options import Separated
-from evertally.values.cells import MOST_CELLS, Cells, Outside, read_edges
 from evertally.values.descent import DescentForm, Tree
 from evertally.values.descent_engine import DescentEngine, read_leaves
 from evertally.values.periods import PeriodEngine, PeriodSource
@@ -42,8 +42,8 @@ class ValueQuantile(Separated):
 
     `edges` cut the line into cells, public and fixed: a list, or `et.log_edges(0.1, 3.6e6, 1.02)`. The answer for a
     share q is the upper edge of the cell that the quantile lies in; values beyond the edges count as the edges, or in
-    cells of their own (`outside="cells"`), and what is no number counts nowhere. (`et.Quantile` is another thing: the
-    quantile of the counts of categories.)
+    cells of their own (`outside="cells"`), and what is no number counts nowhere. (`et.SumQuantile` is something else:
+    the quantile of the counts of categories.)
 
     Theorem (users-and-domains 4 [R]): square root on both axes. A value in cell u of U adds r_0, r_1, .. to the columns
     from u on, r_k = floor(2^8 f(k) + 1/2): l2_squared = N_U = sum r_k^2 under "add_remove", the exact maximum over

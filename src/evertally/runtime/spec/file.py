@@ -16,6 +16,12 @@ from evertally.errors import ConfigurationError
 
 Model = TypeVar("Model", bound=BaseModel)
 
+SEVERAL = ("query", "source", "sink")  # sections of which there may be several: [[query]]
+# What TOML itself takes without quotes: numbers, truth values, dates and times.
+_VALUE = re.compile(
+    r"true|false|[+-]?(?:inf|nan)|[+-]?[\d._]+(?:[eE][+-]?\d+)?|0[xob][\da-fA-F_]+|[\d:TtZz.+-]+(?: [\d:.+Zz-]+)?"
+)
+
 
 class SpecFile:
     """The parsed file beside its text, to find the line of whatever is wrong."""
@@ -33,7 +39,8 @@ class SpecFile:
         except tomllib.TOMLDecodeError as error:
             where = re.search(r"at line (\d+)", str(error))
             line = where[1] if where else str(text.count("\n") + 1)
-            raise ConfigurationError(f"{path}:{line}: this is not valid TOML: {error}") from None
+            why = _in_other_words(text.splitlines(), int(line)) or f"this is not valid TOML: {error}"
+            raise ConfigurationError(f"{path}:{line}: {why}") from None
         self._lines = _lines_of(text)
 
     def line(self, section: str, option: str | None = None, number: int = 1) -> int:
@@ -87,6 +94,38 @@ def _problem(mistake: ErrorDetails, option: str | None, allowed: list[str], purp
     return f"{option} {context['error']}"
 
 
+def _in_other_words(lines: list[str], number: int) -> str | None:
+    """What is wrong with a line that is no TOML, where it is one of the usual mistakes, and what to write."""
+    line = lines[number - 1] if 0 < number <= len(lines) else ""
+    header = re.match(r"\s*(\[\[?)\s*([\w.-]+)\s*\]", line)
+    if header:
+        name, earlier = header[2], [_header(other) for other in lines[: number - 1]]
+        if name in SEVERAL and (name, header[1]) != (name, "[["):
+            return f"write [[{name}]], with two brackets: there may be several"
+        if any(other == (name, "[") for other in earlier):
+            better = f"write [[{name}]] with two brackets each time" if name in SEVERAL else "put its options into one"
+            return f"there is a section [{name}] already; {better}"
+    bare = re.match(r"""\s*["']?([\w-]+)["']?\s*=\s*([^\s"'\[{#][^"'#]*?)\s*(?:#.*)?$""", line)
+    if bare and bare[2].lower() in ("true", "false") and not bare[2].islower():
+        return f"truth values are written small: {bare[1]} = {bare[2].lower()}"
+    if bare and re.fullmatch(r"[+-]?\d{1,3}(?:,\d{3})+", bare[2]):
+        return f"numbers are written without commas: {bare[1]} = {bare[2].replace(',', '_')}"
+    if bare and not _VALUE.fullmatch(bare[2]):
+        return f'a text stands in quotes: write {bare[1]} = "{bare[2]}"'
+    listed = re.match(r"""\s*["']?([\w-]+)["']?\s*=\s*\[\s*[A-Za-z]""", line)
+    if listed:
+        return f'texts stand in quotes, in a list too: write {listed[1]} = ["...", "..."]'
+    colon = re.match(r"""\s*([\w-]+)\s*:\s*\S""", line)
+    if colon:
+        return f"options are written with =, not with a colon: {colon[1]} = ..."
+    return None
+
+
+def _header(line: str) -> tuple[str, str] | None:
+    found = re.match(r"\s*(\[\[?)\s*([\w.-]+)\s*\]", line)
+    return (found[2], found[1]) if found else None
+
+
 def _lines_of(text: str) -> dict[tuple[str, int, str | None], int]:
     lines: dict[tuple[str, int, str | None], int] = {}
     section, number = "", 1
@@ -102,5 +141,11 @@ def _lines_of(text: str) -> dict[tuple[str, int, str | None], int]:
 
 
 def nearest(option: str, allowed: Iterable[str]) -> str:
-    close = difflib.get_close_matches(option, list(allowed), 1)
+    """What a misspelt word may have meant, or all that it could be.
+
+    >>> nearest("Horizn", ["name", "horizon"]), nearest("x", ["name", "horizon"])
+    (" Did you mean 'horizon'?", ' It has: name, horizon')
+    """
+    allowed = list(allowed)
+    close = difflib.get_close_matches(option.lower(), allowed, 1)
     return f" Did you mean {close[0]!r}?" if close else f" It has: {', '.join(allowed)}"

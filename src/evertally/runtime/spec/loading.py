@@ -8,6 +8,7 @@ is served.
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import os
@@ -184,7 +185,7 @@ def _serve(file: SpecFile, section: sections.ServeSection, clock: Clock) -> Serv
 def _tables(file: SpecFile, section: str) -> list[Any]:
     tables = file.content.get(section, [])
     if not isinstance(tables, list):
-        file.refuse(f"must be [[{section}]]: there may be several", section)
+        file.refuse(f"is written [[{section}]], with two brackets: there may be several", section)
     return tables
 
 
@@ -263,7 +264,11 @@ def _query(file: SpecFile, table: Any, number: int) -> Query:
 
 
 def _refuse_kind(given: object) -> str:
-    raise ValueError(f"must be one of {', '.join(repr(record.name) for record in kinds.known())}")
+    spellings = [spelling for record in kinds.known() for spelling in record.spellings]
+    close = difflib.get_close_matches(str(given).lower(), spellings, 1)
+    meant = f"names no kind. Did you mean {close[0]!r}? It" if close else ""
+    names = ", ".join(repr(record.name) for record in kinds.known())
+    raise ValueError(f"{meant} must be one of {names}".lstrip())
 
 
 class _NoKind(Query):
