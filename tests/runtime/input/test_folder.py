@@ -167,7 +167,7 @@ def test_a_file_that_changes_later_is_reported_by_name(incoming: Path, spec: Str
 def test_a_file_that_changes_while_it_is_read(
     incoming: Path, spec: StreamSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evertally.runtime.input.sources._BLOCK", 64)
+    monkeypatch.setattr("evertally.runtime.input.csv_lines._BLOCK", 64)
     state = State()
     path = put(incoming / "day.csv", [f"w{i}" for i in range(100)])
     pieces = Folder(incoming, spec, state.marks.get).new()
