@@ -1,8 +1,8 @@
 """Batches of events: what a live stream takes in, and how it keeps them until their tick is released.
 
-A batch comes as JSON lines, as a JSON array, as CSV or as an Arrow IPC stream. It is refused for its envelope only; a record
-that cannot be read is left out without a trace. In the journal a batch is an Arrow stream of the needed columns, in
-which JSON cells stay what they were: whether all of them happen to be texts must not change what one of them means.
+A batch comes as JSON lines, as a JSON array, as CSV or as an Arrow IPC stream. It is refused for its envelope only; a
+record that cannot be read is left out without a trace. In the journal a batch is an Arrow stream of the needed columns,
+in which JSON cells stay what they were: whether all of them happen to be texts must not change what one of them means.
 """
 
 from __future__ import annotations
