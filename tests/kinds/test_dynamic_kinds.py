@@ -12,7 +12,7 @@ from visit_stream import save
 from evertally.errors import ConfigurationError
 from evertally.kinds import find
 from evertally.kinds.dynamic import records
-from evertally.runtime import certificate, load_spec, plain_words, plan, run
+from evertally.runtime import Asked, certificate, load_spec, plain_words, plan, run
 from evertally.runtime.spec import StreamSpec
 from spec_text import ALL, spec_text
 
@@ -134,7 +134,7 @@ def test_without_names(tmp_path: Path) -> None:
 def test_a_run_that_is_cut_in_two_goes_on(tmp_path: Path) -> None:
     spec = written(tmp_path, PRESENT, WARDS)
     run(spec, save(rows(UPDATES[:4]), tmp_path / "first.csv"), until="2013-01-01T02:00:00Z")
-    run(spec, save(rows(UPDATES)[4:], tmp_path / "second.parquet"), until=UNTIL)
+    run(spec, save(rows(UPDATES)[4:], tmp_path / "second.parquet"), until=UNTIL, asked=Asked(late="count"))
     assert values(spec, "present") == [3, 2, *TOTALS[2:]], "the insertion of d came late"
     assert values(spec, "wards")[2:] == BY_WARD[2:]
 

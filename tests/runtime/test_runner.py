@@ -22,7 +22,7 @@ from visit_stream import (
 from evertally.errors import ConfigurationError, StateError
 from evertally.noise import Key
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP
-from evertally.runtime import Step, load_spec, opening, plan, run
+from evertally.runtime import Asked, Step, load_spec, opening, plan, run
 from evertally.runtime import runner as runner_module
 from evertally.runtime.mechanisms import build
 
@@ -177,11 +177,12 @@ def test_late_early_and_unreadable_events(write_spec: WriteSpec, tmp_path: Path)
     at = [
         {"time": time, "ward": "north"} for time in ("2012-05-01", "2013-01-01T05:59:59", "2013-01-01T06:00", "x", None)
     ]
-    run(load_spec(path), save(at, tmp_path / "a.jsonl"), until="2013-01-01T06:00:00Z")
+    asked = Asked(late="count", later="leave")
+    run(load_spec(path), save(at, tmp_path / "a.jsonl"), until="2013-01-01T06:00:00Z", asked=asked)
     values = [row["value"] for row in released(path) if row["query"] == "all"]
     assert values == [1, 1, 1, 1, 1, 2]  # before the start: first tick; from `until` on and unreadable: nowhere
     late = [{"time": time, "ward": "north"} for time in ("2013-01-01T01:00", "2013-01-01T08:30", "2013-01-01T02:00")]
-    run(load_spec(path), save(late, tmp_path / "b.jsonl"), until="2013-01-01T10:00:00Z")
+    run(load_spec(path), save(late, tmp_path / "b.jsonl"), until="2013-01-01T10:00:00Z", asked=asked)
     values = [row["value"] for row in released(path) if row["query"] == "all"]
     assert values[6:] == [4, 4, 5, 5]  # late: the first tick that was not out yet
 
@@ -190,7 +191,7 @@ def test_late_early_and_unreadable_events(write_spec: WriteSpec, tmp_path: Path)
 def test_integer_clock(write_spec: WriteSpec, tmp_path: Path) -> None:
     path = write_spec(("start = 2013-01-01T00:00:00Z", "start = 100"), ('tick = "1h"', "tick = 10"))
     records = [{"time": time, "ward": "south"} for time in (100, 109, 110, 95, 131)]
-    run(load_spec(path), save(records, tmp_path / "a.csv"), until="130")
+    run(load_spec(path), save(records, tmp_path / "a.csv"), until="130", asked=Asked("count", "leave"))
     rows = [row for row in released(path) if row["query"] == "all"]
     assert [(row["time"], row["value"]) for row in rows] == [(110, 3), (120, 4), (130, 4)]
 
@@ -520,7 +521,8 @@ def test_an_interrupted_run_goes_on_with_the_same_input_only(
     whole, broken = write_spec(folder="whole"), write_spec(folder="broken")
     same_key(whole, broken)
     late = save(visits(0, 48), tmp_path / "v.csv")
-    run(load_spec(whole), late, until="2013-01-02T12:00")
+    asked = Asked(later="leave")
+    run(load_spec(whole), late, until="2013-01-02T12:00", asked=asked)
     spec = load_spec(broken)
 
     def stop(step: Step) -> None:
@@ -528,13 +530,15 @@ def test_an_interrupted_run_goes_on_with_the_same_input_only(
             raise StoppedError
 
     with pytest.raises(StoppedError):
-        run(spec, late, until="2013-01-02T12:00", progress=stop)
+        run(spec, late, until="2013-01-02T12:00", progress=stop, asked=asked)
     assert released(broken)[-1]["tick"] == 20  # a tick is shown after its batch is committed and written
     with pytest.raises(StateError, match="not that file"):
-        run(spec, save(visits(0, 47), tmp_path / "w.csv"), until="2013-01-02T12:00")
+        run(spec, save(visits(0, 47), tmp_path / "w.csv"), until="2013-01-02T12:00", asked=asked)
     with pytest.raises(StateError, match="until 2013-01-02T12:00:00Z was interrupted"):
         run(spec, late)
-    report = run(spec, late, until="2013-01-02T12:00")
+    with pytest.raises(StateError, match="without --drop-late was interrupted"):
+        run(spec, late, until="2013-01-02T12:00", asked=Asked("drop", "leave"))
+    report = run(spec, late, until="2013-01-02T12:00", asked=asked)
     assert (report.first, report.last, report.resumed) == (1, 36, True)
     assert output_of(broken) == output_of(whole)
 

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 
 import evertally
 from evertally.cli.show import Display, affordable_lines, plan_table, ways_tables
 from evertally.errors import ConfigurationError, EvertallyError, described
-from evertally.runtime import StreamSpec, certificate, load_spec, plan, run
+from evertally.runtime import Asked, StreamSpec, certificate, load_spec, plan, run
 from evertally.runtime.affordable import Wanted
 from evertally.runtime.follow import follow, with_folder
 from evertally.runtime.input.sources import InputFile, PipedInput
@@ -90,7 +91,7 @@ def plan_command(
     ways: Annotated[bool, typer.Option("--ways", help="Show every way to release each query, best first.")] = False,
     error: Annotated[float | None, _option(min=0, help="Which guarantee has this error, and which horizon?")] = None,
     beta: Annotated[
-        float | None, _option(help="With --error: the probability of a larger one. Default: [output] beta.")
+        float | None, _option(help=escape("With --error: the probability of a larger one. Default: [output] beta."))
     ] = None,
     query: Annotated[str | None, _option(help="With --error: of this query alone.")] = None,
 ) -> None:
@@ -129,6 +130,19 @@ def run_command(
         str | None,
         typer.Option(metavar="TIME", help="Release up to here (a tick boundary). Default: the end of the clock."),
     ] = None,
+    drop_late: Annotated[
+        bool,
+        typer.Option("--drop-late", help="Leave out rows of ticks that are out: earlier runs counted them."),
+    ] = False,
+    count_late: Annotated[
+        bool, typer.Option("--count-late", help="Count rows of ticks that are out in the first tick that comes.")
+    ] = False,
+    leave_later: Annotated[
+        bool, typer.Option("--leave-later", help="Leave rows at or after --until, for a later run with --drop-late.")
+    ] = False,
+    drop_unreadable: Annotated[
+        bool, typer.Option("--drop-unreadable", help="Go on even if no row has a readable time.")
+    ] = False,
     replay: Replay = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")] = False,
 ) -> None:
@@ -137,13 +151,24 @@ def run_command(
         spec = load_spec(spec_file)
         if (input_file is None) == (folder is None):
             raise ConfigurationError("give either --input FILE or --follow FOLDER")
+        if drop_late and count_late:
+            raise ConfigurationError("late rows are either dropped or counted: --drop-late or --count-late")
+        asked = Asked(
+            late="drop" if drop_late else "count" if count_late else "refuse",
+            later="leave" if leave_later else "refuse",
+            unreadable="drop" if drop_unreadable else "refuse",
+        )
         if folder is not None:
+            if asked != Asked():
+                raise ConfigurationError(
+                    "--drop-late, --count-late, --leave-later and --drop-unreadable are for --input"
+                )
             _follow(with_folder(spec, folder), replay, quiet)
             return
         source = _input(str(input_file), input_format)
         display = Display(spec, quiet)
-        with display.screen:
-            report = run(spec, source, until, display.step, replay)
+        with display:
+            report = run(spec, source, until, display.step, replay, asked, display.announce)
         if not quiet:
             end = spec.clock.end_of(report.last)
             print(f"{spec.name}: ticks {report.first} to {report.last} are out, until {end}; see {_places(spec)}")
@@ -176,8 +201,10 @@ def _follow(spec: StreamSpec, replay: bool, quiet: bool) -> None:
 @app.command("serve")
 def serve_command(
     spec_file: SpecFile,
-    host: Annotated[str | None, _option(help="Instead of [serve] host.")] = None,
-    port: Annotated[int | None, _option(min=0, max=65535, help="Instead of [serve] port; 0: any free one.")] = None,
+    host: Annotated[str | None, _option(help=escape("Instead of [serve] host."))] = None,
+    port: Annotated[
+        int | None, _option(min=0, max=65535, help=escape("Instead of [serve] port; 0: any free one."))
+    ] = None,
     replay: Replay = False,
 ) -> None:
     """Run a live stream: events come in over HTTP, releases go out, a page shows them."""

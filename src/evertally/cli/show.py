@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from rich.console import Console, Group
@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from evertally.cli.progress import ProgressBar
 from evertally.errors import ConfigurationError
 from evertally.planner import ranking_of
 from evertally.runtime import Plan, PlannedQuery, Step, StreamSpec
@@ -31,7 +32,9 @@ _NO_BOUND = 2**60  # an end of an interval that is further away is none
 
 
 class Display:
-    """Progress bar and a live table of the last tick's releases, on its `screen`. A pipe sees nothing of it."""
+    """What whoever starts a run sees: on a terminal a progress bar and a live table of the last tick's releases; if the
+    output goes elsewhere and errors go to a terminal, a plain bar there. A pipe sees nothing of it, and neither does a
+    log: what is announced about rows is exact."""
 
     def __init__(self, spec: StreamSpec, quiet: bool = False) -> None:
         self._spec = spec
@@ -42,12 +45,37 @@ class Display:
         self._task = self._progress.add_task(spec.name, total=None)
         console = Console()
         self._rows_shown = max(3, min(24, console.height - 8))
-        watched = console.is_terminal and not quiet
-        live = Live(get_renderable=self._render, console=console, refresh_per_second=8) if watched else None
-        self.screen: AbstractContextManager[object] = live or nullcontext()
+        self._live, self._bar = None, None
+        if not quiet and console.is_terminal:
+            self._live = Live(get_renderable=self._render, console=console, refresh_per_second=8)
+        elif not quiet and sys.stderr.isatty():
+            self._bar = ProgressBar(spec.name, sys.stderr)
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.start()
+        if self._bar is not None:
+            self._bar.say("reading the input")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+        if self._bar is not None:
+            self._bar.clear()
+
+    def announce(self, lines: Sequence[str]) -> None:
+        """What becomes of rows outside of the run, said before anything is released."""
+        for line in (f"{self._spec.name}: {line}" for line in lines):
+            if self._bar is not None:
+                self._bar.line(line)
+            elif self._live is not None and sys.stdout.isatty():
+                self._live.console.print(line, markup=False, highlight=False)
 
     def step(self, step: Step) -> None:
         self.last = step
+        if self._bar is not None:
+            self._bar.show(step.tick - step.first + 1, step.last - step.first + 1)
 
     def _render(self) -> Any:
         step = self.last
@@ -104,7 +132,7 @@ def output_console(least: int) -> Console:
 def plan_table(spec: StreamSpec, plan: Plan) -> None:
     """What a spec promises and what it will cost in accuracy."""
     console = output_console(110)
-    horizon = f"{spec.horizon} ticks" if spec.horizon else f"unbounded (errors below: at tick {plan.ticks})"
+    horizon = f"{spec.horizon} ticks" if spec.horizon else "without end"
     console.print(f"Stream [bold]{spec.name}[/bold]: {spec.guarantee} for its whole life, {horizon}")
     for warning in plan.warnings:
         console.print(f"[bold red]WARNING[/bold red]: {escape(warning)}")
@@ -113,7 +141,11 @@ def plan_table(spec: StreamSpec, plan: Plan) -> None:
     console.print(escape(f"Neighbours: {spec.neighbours}; protected unit: {protected}{counted}"))
     first, last = _moments(spec, plan.ticks)
     stamps = f"time stamps in column {spec.clock.column!r}" if spec.clock.column else "time stamps are those of receipt"
-    console.print(escape(f"Clock: {first} to {last}, {stamps}"))
+    console.print(escape(f"Clock: {_span(spec, first, last)}, {stamps}"))
+    if not spec.horizon:
+        console.print(
+            escape(f"Errors below are those at tick {plan.ticks:,}, an example: this stream has no last tick")
+        )
     table = Table()
     for heading in (
         "query",
@@ -189,6 +221,12 @@ def _moments(spec: StreamSpec, ticks: int) -> tuple[str | int, str | int]:
     if spec.clock.floating:
         return "from the first serve", f"tick {ticks}"
     return spec.clock.end_of(0), spec.clock.end_of(ticks)
+
+
+def _span(spec: StreamSpec, first: str | int, last: str | int) -> str:
+    if spec.horizon:
+        return f"{first} to {last}"
+    return f"{first}, without end" if spec.clock.floating else f"from {first}, without end"
 
 
 def _places(spec: StreamSpec) -> Iterator[str]:

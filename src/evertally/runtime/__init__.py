@@ -21,11 +21,13 @@
 """
 
 from evertally.runtime.certificate import certificate, plain_words
+from evertally.runtime.input.outside import Asked
 from evertally.runtime.plan import Plan, PlannedQuery, plan
 from evertally.runtime.runner import Report, Step, run
 from evertally.runtime.spec import QuerySpec, StreamSpec, load_spec
 
 __all__ = [
+    "Asked",
     "Plan",
     "PlannedQuery",
     "QuerySpec",

@@ -17,9 +17,14 @@ from evertally.runtime.state.store import Store
 
 @contextmanager
 def opened(
-    spec: StreamSpec, *, replay: bool = False, origin: Callable[[], int | None] = lambda: None
+    spec: StreamSpec,
+    *,
+    replay: bool = False,
+    origin: Callable[[], int | None] = lambda: None,
+    check_input: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[Store, Machine, Publisher]]:
-    """The stream as of its last snapshot. `origin` is asked only by a clock that starts with the stream."""
+    """The stream as of its last snapshot. `origin` is asked only by a clock that starts with the stream, `check_input`
+    only of a new stream: what it refuses leaves no key behind."""
     with fence(spec.key_file):
         key, new_key = obtain_key(spec.key_file, spec.state_file)
         store = Store(key, spec)
@@ -38,12 +43,13 @@ def opened(
                 if store.replay_target is None:
                     publisher.catch_up()
             else:
-                # Mechanisms and sinks come first: what they refuse must not leave a bound key behind.
+                # Mechanisms, sinks and input come first: what they refuse must not leave a bound key behind.
                 machine = Machine.at(spec, StreamState(), key, rows=store.head.rows)
                 sinks = open_sinks(spec)
                 if store.replay_target is None:
                     for sink in sinks:
                         sink.check_new()
+                check_input()
                 if new_key:
                     keep_key(key, spec.key_file)
                 store.begin(machine.ledger(), origin())

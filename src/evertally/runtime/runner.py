@@ -6,10 +6,11 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from evertally.errors import ConfigurationError, StateError
 from evertally.runtime.input.binning import BinnedEvents
+from evertally.runtime.input.outside import Asked
 from evertally.runtime.input.sources import InputFile
 from evertally.runtime.machine import Machine
 from evertally.runtime.opening import opened
@@ -40,6 +41,7 @@ class Report:
 
 
 Progress = Callable[[Step], None]
+Announce = Callable[[list[str]], None]  # what becomes of rows outside of the run; not public
 
 
 def run(
@@ -48,18 +50,24 @@ def run(
     until: object = None,
     progress: Progress | None = None,
     replay: bool = False,
+    asked: Asked | None = None,
+    announce: Announce | None = None,
 ) -> Report:
-    """Releases every tick from the first unreleased one to `until` (default: the end of the clock, or the horizon)."""
+    """Releases every tick from the first unreleased one to `until` (default: the end of the clock, or the horizon).
+
+    Rows outside of these ticks are refused unless `asked` says what is to become of them; `announce` is told how many
+    there are before anything is released.
+    """
     check_runnable(spec)
-    last = _last_tick(spec, until)
-    events = InputFile(source) if isinstance(source, str | os.PathLike) else source
-    with opened(spec, replay=replay) as (store, machine, publisher):
+    file = InputFile(source) if isinstance(source, str | os.PathLike) else source
+    events = _Input(spec, file, _last_tick(spec, until), asked or Asked())
+    with opened(spec, replay=replay, check_input=lambda: events.check(1)) as (store, machine, publisher):
         if next(store.journal(store.head.tick), None) is not None:
             raise StateError(
                 f"{spec.state_file} holds events that a service has accepted for the next ticks; a run would leave "
                 "them out. Serve the stream until those ticks are closed"
             )
-        return _Run(spec, store, machine, publisher, events, last, progress).complete()
+        return _Run(spec, store, machine, publisher, events, progress).complete(announce)
 
 
 def _last_tick(spec: StreamSpec, until: object) -> int:
@@ -74,6 +82,41 @@ def _last_tick(spec: StreamSpec, until: object) -> int:
     if limit is not None and last > limit:
         raise ConfigurationError(f"until is after the last tick of the horizon, {spec.clock.end_of(limit)}")
     return last
+
+
+@dataclass(repr=False)
+class _Input(Secret):
+    """A file, and its rows in ticks once it has been read."""
+
+    spec: StreamSpec
+    file: InputFile
+    last: int
+    asked: Asked
+    _binned: tuple[int, BinnedEvents] | None = None
+
+    def binned(self, first: int) -> BinnedEvents:
+        """The rows of the ticks from `first` on."""
+        if self._binned is None or self._binned[0] != first:
+            late: Literal["count", "drop"] = "drop" if self.asked.late == "drop" else "count"
+            self._binned = first, BinnedEvents(self.spec, self.file, first, self.last, late)
+        return self._binned[1]
+
+    def check_last(self, first: int) -> None:
+        if self.last < first:
+            out = self.spec.clock.end_of(first - 1)
+            raise ConfigurationError(
+                f"nothing to release: all ticks up to {out} are out already. Give a later --until, if the stream has "
+                "any ticks left"
+            )
+
+    def check(self, first: int) -> None:
+        self.check_last(first)
+        self.binned(first).rows.check(self.asked, str(self.file.path), self.spec, first, self.last)
+
+    @property
+    def content(self) -> str:
+        """What is counted: the same rows are other events if late ones are dropped."""
+        return self.file.sha256 + (" without late rows" if self.asked.late == "drop" else "")
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,26 +139,29 @@ class _Run(Secret):
     _store: Store
     _machine: Machine
     _publisher: Publisher
-    _source: InputFile
-    _last: int
+    _input: _Input
     _progress: Progress | None
 
     def __post_init__(self) -> None:
         head = self._store.head
         self._resumed = head.run is not None
-        self._run = head.run or RunInProgress(self._store.input_name(self._source.sha256), head.tick + 1, self._last)
-        self._check_against_run_in_progress(self._last)
-        self._events = BinnedEvents(self._spec, self._source, self._run.first, self._run.last)
+        self._source = self._input.file
+        name = self._store.input_name(self._input.content)
+        self._run = head.run or RunInProgress(name, head.tick + 1, self._input.last)
+        self._check_against_run_in_progress(name, self._input.last)
+        self._events = self._input.binned(self._run.first)
         self._check_not_consumed()
+        self._input.check(self._run.first)
 
-    def _check_against_run_in_progress(self, last: int) -> None:
+    def _check_against_run_in_progress(self, name: str, last: int) -> None:
         end_of = self._spec.clock.end_of
-        if not self._resumed and last < self._run.first:
-            raise ConfigurationError(
-                f"nothing to release: all ticks up to {end_of(self._store.head.tick)} are out already. Give a later "
-                "--until, if the stream has any ticks left"
-            )
-        if self._run.input != self._store.input_name(self._source.sha256):
+        if not self._resumed:
+            self._input.check_last(self._run.first)
+        if self._run.input != name:
+            sha256 = self._source.sha256
+            if self._run.input in map(self._store.input_name, (sha256, f"{sha256} without late rows")):
+                how = "without" if self._input.asked.late == "drop" else "with"
+                raise StateError(f"a run of this input {how} --drop-late was interrupted; finish it {how} that first")
             raise StateError(
                 f"a run of another input was interrupted, and {self._source.path} is not that file (its content "
                 "differs). Run the same file again, unchanged: a tick released from other data would show it"
@@ -128,13 +174,18 @@ class _Run(Secret):
     def _check_not_consumed(self) -> None:
         # A file without any record may come again (two idle days look alike): there is nothing in it to count
         # twice.
-        if self._events.records and self._store.consumed(self._source.sha256):
+        # Without late rows nothing can be counted twice: earlier runs have counted rows of earlier ticks alone.
+        dropped = self._input.asked.late == "drop"
+        if self._events.rows.all and not dropped and self._store.consumed(self._source.sha256):
             raise StateError(
-                f"{self._source.path} has been counted already (same content). Each input is run once; events at or "
-                "after its --until were left out then, and are not added later"
+                f"{self._source.path} has been counted already (same content). Each input is run once; to count what "
+                "was at or after its --until then, run it with --drop-late"
             )
 
-    def complete(self) -> Report:
+    def complete(self, announce: Announce | None) -> Report:
+        if announce is not None:
+            asked, rows = self._input.asked, self._events.rows
+            announce(rows.lines(asked, self._spec, self._run.first, self._run.last))
         while self._store.head.tick < self._run.last:
             self._release_batch()
         self._store.commit([], [], consumed=self._source.sha256, cursors=self._publisher.cursors)

@@ -25,10 +25,12 @@ _KEY = r"^[A-Za-z0-9._:-]{1,128}$"
 _BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
-        "description": "Events. Columns that no query needs are ignored; records that cannot be read are dropped.",
+        "description": "Events. Columns that no query needs are ignored; records that cannot be read are dropped. "
+        "A batch in which no record has any column that the stream knows is refused.",
         "content": {
             "application/x-ndjson": {"schema": {"type": "string", "description": "One JSON object on each line."}},
             "application/json": {"schema": {"type": "array", "items": {"type": "object"}}},
+            "text/csv": {"schema": {"type": "string", "description": "A line of column names, then one event a line."}},
             "application/vnd.apache.arrow.stream": {"schema": {"type": "string", "format": "binary"}},
         },
     }

@@ -26,7 +26,17 @@ from evertally.noise import ZeroNoise
 from evertally.runtime import load_spec
 from evertally.runtime.clock import instant
 from evertally.runtime.input import json_cells, tick_events
-from evertally.runtime.input.batches import ARROW, JSON, JSON_LINES, Batch, BatchRefused, decode, encode, parse
+from evertally.runtime.input.batches import (
+    ARROW,
+    JSON,
+    JSON_LINES,
+    MEDIA_TYPES,
+    Batch,
+    BatchRefused,
+    decode,
+    encode,
+    parse,
+)
 from evertally.runtime.input.envelope import needed
 from evertally.runtime.input.tick_events import TickEvents, length, split_by_tick
 from evertally.runtime.mechanisms import build
@@ -347,8 +357,12 @@ def test_each_line_is_read_as_if_it_were_alone(visits: StreamSpec, lines: list[b
     expected = [record for record in map(record_alone, lines) if record is not None]
     assert repr(list(json_cells.records(b"\n".join(lines)))) == repr(expected)
     assert repr([json_cells.record(line) for line in lines]) == repr(list(map(record_alone, lines)))
+    ours = [record for record in expected if not record or {"time", "ward"} & record.keys()]
+    if expected and not ours:
+        assert "no record has any of the columns" in refusal(b"\n".join(lines), JSON_LINES, visits)
+        return
     batch = parse(b"\n".join(lines), JSON_LINES, visits)
-    assert length(batch) == len(expected)
+    assert length(batch) == len(ours)
     again = decode(encode(batch))
     assert repr(cells(again["ward"])) == repr(cells(batch["ward"]))
     assert encode(again) == encode(batch)
@@ -405,9 +419,9 @@ WARD = "column 'ward' has another type than text, numbers, lists of them, or tab
 
 
 def test_what_every_batch_is_refused_for(visits: StreamSpec) -> None:
-    for media_type in ("text/csv", "", "application/json-seq"):
+    for media_type in ("text/plain", "", "application/json-seq"):
         assert "media type of a batch must be one of application/x-ndjson, " in refusal(b"[]", media_type, visits)
-    for media_type in (JSON_LINES, JSON, ARROW):
+    for media_type in MEDIA_TYPES:
         assert "larger than max_batch_bytes" in refusal(b" " * 1_000_001, media_type, visits)
 
 

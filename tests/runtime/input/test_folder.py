@@ -167,7 +167,7 @@ def test_a_file_that_changes_later_is_reported_by_name(incoming: Path, spec: Str
 def test_a_file_that_changes_while_it_is_read(
     incoming: Path, spec: StreamSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evertally.runtime.input.sources._BLOCK", 64)
+    monkeypatch.setattr("evertally.runtime.input.csv_lines._BLOCK", 64)
     state = State()
     path = put(incoming / "day.csv", [f"w{i}" for i in range(100)])
     pieces = Folder(incoming, spec, state.marks.get).new()
@@ -218,3 +218,14 @@ def test_what_is_refused_names_the_file_and_nothing_in_it(incoming: Path, spec: 
     write_arrow(pa.table({"ward": [[["secret"]]]}), incoming / "deep.arrow")
     with pytest.raises(ConfigurationError, match=r"deep\.arrow: column 'ward' has another type"):
         list(Folder(incoming, spec, {}.get).new())
+
+
+def test_numbers_that_the_schema_declares_may_be_written_in_csv(tmp_path: Path, incoming: Path) -> None:
+    (tmp_path / "minutes.toml").write_text(
+        SPEC.replace("share = 0.75", "share = 0.5")
+        + '[[query]]\nname = "m"\nkind = "counter"\nshare = 0.25\ncolumn = "minutes"\nmax_weight = 60\n'
+        + '[events]\ntime = "time"\nward = "text"\nminutes = "number"\n'
+    )
+    (incoming / "day.csv").write_text("ward,minutes\nnorth,7\n")
+    [piece] = Folder(incoming, load_spec(tmp_path / "minutes.toml"), {}.get).new()
+    assert piece.batch["minutes"].to_pylist() == [b"7"]

@@ -1,8 +1,8 @@
 """Batches of events: what a live stream takes in, and how it keeps them until their tick is released.
 
-A batch comes as JSON lines, as a JSON array or as an Arrow IPC stream. It is refused for its envelope only; a record
-that cannot be read is left out without a trace. In the journal a batch is an Arrow stream of the needed columns, in
-which JSON cells stay what they were: whether all of them happen to be texts must not change what one of them means.
+A batch comes as JSON lines, as a JSON array, as CSV or as an Arrow IPC stream. It is refused for its envelope only; a
+record that cannot be read is left out without a trace. In the journal a batch is an Arrow stream of the needed columns,
+in which JSON cells stay what they were: whether all of them happen to be texts must not change what one of them means.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ import pyarrow.ipc
 from numpy.typing import NDArray
 
 from evertally.errors import StateError
-from evertally.runtime.input import arrow_body, json_cells
-from evertally.runtime.input.envelope import NOT_JSON, TOO_LARGE, BatchRefused, needed
+from evertally.runtime.input import arrow_body, csv_lines, json_cells
+from evertally.runtime.input.envelope import NOT_JSON, TOO_LARGE, BatchRefused, known, needed, recognised
 from evertally.runtime.input.sources import ROWS, Batch
 from evertally.runtime.spec import StreamSpec
 
 JSON_LINES = "application/x-ndjson"
 JSON = "application/json"
 ARROW = "application/vnd.apache.arrow.stream"
-MEDIA_TYPES = (JSON_LINES, JSON, ARROW)
+CSV = "text/csv"
+MEDIA_TYPES = (JSON_LINES, JSON, CSV, ARROW)
 
 _MARK = b"evertally"
 _OBJECTS, _JSON_TEXT = b"objects", b"json"
@@ -62,9 +63,11 @@ def parse(body: bytes, media_type: str, spec: StreamSpec) -> Batch:
     if kind == ARROW:
         rows, columns = arrow_body.read(body, names, spec)
     elif kind == JSON_LINES:
-        rows, columns = json_cells.columns(json_cells.records(body), names)
+        rows, columns = json_cells.columns(recognised(json_cells.records(body), known(spec)), names)
     elif kind == JSON:
-        rows, columns = json_cells.columns(_elements(body), names)
+        rows, columns = json_cells.columns(recognised(_elements(body), known(spec)), names)
+    elif kind == CSV:
+        rows, columns = csv_lines.of_body(body, names)
     else:
         raise BatchRefused(f"the media type of a batch must be one of {', '.join(MEDIA_TYPES)}")
     return columns or {ROWS: pa.nulls(rows)}

@@ -7,14 +7,15 @@ decide about another.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
-from evertally.runtime.input.envelope import check_use
+from evertally.runtime.input.envelope import check_use, known
+from evertally.runtime.input.outside import Rows
 from evertally.runtime.input.sources import Batch, InputFile
-from evertally.runtime.input.tick_events import events_of, joined, prepared, ticks_of
+from evertally.runtime.input.tick_events import events_of, joined, own_ticks, prepared
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.secret import Secret
 
@@ -22,17 +23,23 @@ from evertally.secret import Secret
 class BinnedEvents(Secret):
     """Events in tick order: what the door of each query gets, and the users, if they are the protected unit."""
 
-    def __init__(self, spec: StreamSpec, source: InputFile, first: int, last: int) -> None:
-        self.records = 0
+    def __init__(
+        self, spec: StreamSpec, source: InputFile, first: int, last: int, late: Literal["count", "drop"] = "count"
+    ) -> None:
+        seen = np.zeros(4, np.int64)
         self._first = first
         ticks: list[Any] = []
         chunks: dict[tuple[str, str], list[Any]] = {}
-        for batch in source.batches(spec.columns()):
-            ticks_here, kept = ticks_of(batch, spec, first, last)
-            self.records += len(kept)
-            ticks.append(ticks_here[kept])
+        for batch in source.batches(spec.columns(), known(spec)):
+            own, readable = own_ticks(batch, spec)
+            early, after = readable & (own < first), readable & (own > last)
+            seen += [len(own), early.sum(), after.sum(), len(own) - readable.sum()]
+            kept = readable & ~after & ~early if late == "drop" else readable & ~after
+            ticks.append(np.maximum(own, first)[kept])
             for use, column in _prepared(batch, spec).items():
                 chunks.setdefault(use, []).append(_kept(column, kept))
+        rows, before, later, unreadable = seen.tolist()
+        self.rows = Rows(rows, before, later, unreadable, source.broken)
         in_file_order = np.concatenate(ticks) if ticks else np.empty(0, np.int64)
         order = None
         if np.any(in_file_order[1:] < in_file_order[:-1]):

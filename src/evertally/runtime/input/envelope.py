@@ -6,13 +6,14 @@ the answer to a batch is a release too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
 
 from evertally.errors import ConfigurationError
 from evertally.runtime.input.arrow_columns import is_text, is_view
+from evertally.runtime.input.json_cells import Record
 from evertally.runtime.spec import StreamSpec
 
 _types = pa.types
@@ -32,6 +33,32 @@ NOT_ARROW = "the body is not one complete, valid Arrow IPC stream"
 def needed(spec: StreamSpec) -> list[str]:
     """The columns that a batch must have. Where the wall clock decides about ticks, time stamps are not looked at."""
     return spec.wanted(spec.clock.column if spec.clock.close == "request" else None, spec.user_column)
+
+
+def known(spec: StreamSpec) -> frozenset[str]:
+    """The columns of which an event has at least one. None: the stream reads no column, and every event counts."""
+    return frozenset((*spec.columns(), *(spec.events or ()))) if needed(spec) else frozenset()
+
+
+def recognised(records: Iterable[Record], names: frozenset[str]) -> Iterator[Record]:
+    """The records that have a known column, or no column at all; BatchRefused at the end if there are others only.
+
+    A record with other columns alone is left out for itself, so that a refusal changes no release: otherwise a single
+    record would decide whether all those beside it count.
+
+    >>> list(recognised([{"ward": 1}, {"wrad": 1}, {}], frozenset(["ward"])))
+    [{'ward': 1}, {}]
+    """
+    found = others = False
+    for record in records:
+        if record and names and names.isdisjoint(record):
+            others = True
+        else:
+            found = True
+            yield record
+    if others and not found:
+        columns = ", ".join(map(repr, sorted(names)))
+        raise BatchRefused(f"no record has any of the columns that the spec names ({columns}); none was taken")
 
 
 def check_type(spec: StreamSpec, name: str, kind: Any) -> None:

@@ -22,7 +22,7 @@ import pyarrow as pa
 from evertally.errors import ConfigurationError, StateError
 from evertally.runtime.input.arrow_columns import clean
 from evertally.runtime.input.batches import Mark, Piece
-from evertally.runtime.input.envelope import BatchRefused, check_type, needed
+from evertally.runtime.input.envelope import BatchRefused, check_type, known, needed
 from evertally.runtime.input.sources import ROWS, Batch, InputFile, identity
 from evertally.runtime.input.tick_events import length
 from evertally.runtime.spec import StreamSpec
@@ -106,8 +106,8 @@ class Folder:
 
     def _batches(self, source: InputFile) -> Iterator[Batch]:
         try:
-            for batch in source.batches(needed(self._spec)):
-                taken = {name: self._taken(name, column) for name, column in batch.items()}
+            for batch in source.batches(needed(self._spec), known(self._spec)):
+                taken = {name: self._taken(name, column, source.format) for name, column in batch.items()}
                 # Before it is offered: what was read must be what was hashed.
                 source.check()
                 yield taken
@@ -119,8 +119,9 @@ class Folder:
         except StateError:
             raise self._changed(source.path) from None
 
-    def _taken(self, name: str, column: Any) -> Any:
-        if isinstance(column, np.ndarray) or name == ROWS:
+    def _taken(self, name: str, column: Any, form: str) -> Any:
+        # Cells of JSON and CSV are read one by one: only a column that has a type can have a wrong one.
+        if isinstance(column, np.ndarray) or name == ROWS or form == "csv":
             return column
         check_type(self._spec, name, column.type)
         return clean(column)

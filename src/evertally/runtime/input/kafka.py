@@ -19,7 +19,7 @@ import pyarrow as pa
 from evertally.errors import ConfigurationError, StateError
 from evertally.runtime.input import json_cells
 from evertally.runtime.input.batches import JSON_LINES, Mark, Piece, parse
-from evertally.runtime.input.envelope import BatchRefused, needed
+from evertally.runtime.input.envelope import BatchRefused, known, needed, recognised
 from evertally.runtime.input.sources import ROWS, Batch
 from evertally.runtime.spec import StreamSpec
 
@@ -159,7 +159,11 @@ class KafkaSource:
         if self._values == "record":
             records = (json_cells.record(message.value() or b"") for message in messages)
             names = needed(self._spec)
-            rows, columns = json_cells.columns((record for record in records if record is not None), names)
+            try:
+                found = recognised((record for record in records if record is not None), known(self._spec))
+                rows, columns = json_cells.columns(found, names)
+            except BatchRefused:
+                return _nothing()  # there is nobody to tell
             return columns or {ROWS: pa.nulls(rows)}
         [message] = messages
         headers = {name.lower(): value for name, value in message.headers() or ()}

@@ -8,35 +8,30 @@ after it.
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
 from evertally.errors import ConfigurationError, StateError
-from evertally.runtime.input import json_cells
+from evertally.runtime.input import csv_lines, json_cells
 from evertally.runtime.input.arrow_columns import clean
+from evertally.runtime.input.envelope import BatchRefused, recognised
 from evertally.secret import Secret
 
 Batch = dict[str, Any]  # column name -> Arrow array, or numpy array of Python objects
 # The column of a batch of which no column is wanted: events are only counted. No column of a spec has this name.
 ROWS = ""
 
-_BLOCK = 8 * 2**20
-_LONGEST_LINE = 64 * 2**20
 _JSON_ROWS = 65536
-# Lines in which every cell is free of quotes, or quoted as a whole and free of commas: unquoting is deleting quotes.
-_SIMPLY_QUOTED = re.compile(rb'(?:(?:"[^",\r\n]*"|[^",\r\n]*)[,\r\n])*')
 _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 _FORMATS = {
     ".csv": "csv",
@@ -51,12 +46,24 @@ _FORMATS = {
 FORMATS = tuple(dict.fromkeys(_FORMATS.values()))
 
 
+@dataclass(frozen=True)
+class _Wanted:
+    """What is read of a file, and who is told how many lines were no records."""
+
+    path: Path
+    columns: list[str]
+    known: frozenset[str]
+    skipped: Callable[[int], None]
+
+
 class InputFile(Secret):
     """One file of events, pinned by the hash of its bytes.
 
     The hash is what a resumed run compares, so the file must not change between hashing and the end of
     reading; `check` says so if it did.
     """
+
+    broken = 0  # lines that are no records, of those that were read
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -73,14 +80,19 @@ class InputFile(Secret):
         except OSError as error:
             raise ConfigurationError(f"cannot read the input {self.path}: {error.strerror}") from None
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        """The wanted columns, batch by batch, in file order."""
+    def batches(self, columns: Sequence[str], known: frozenset[str] = frozenset()) -> Iterator[Batch]:
+        """The wanted columns, batch by batch, in file order. `known`: of these a record of JSON lines has one."""
+        self.broken = 0
+        wanted = _Wanted(self.path, list(columns), known, self._skipped)
         try:
             with self._open() as file:
-                yield from _READERS[self.format](file, self.path, list(columns))
+                yield from _READERS[self.format](file, wanted)
         except OSError as error:
             raise ConfigurationError(f"cannot read the input {self.path}: {error.strerror or 'not readable'}") from None
         self.check()
+
+    def _skipped(self, lines: int) -> None:
+        self.broken += lines
 
     def check(self) -> None:
         """StateError if the file is no longer the one that was hashed."""
@@ -132,121 +144,48 @@ def _of(columns: Batch, rows: int) -> Batch:
     return columns or {ROWS: pa.nulls(rows)}
 
 
-def _blocks(file: IO[bytes]) -> Iterator[bytes]:
-    """Blocks of whole lines, each with its newline. A line too long for memory is left out, like any broken record."""
-    rest = b""
-    skipping = False
-    while chunk := file.read(_BLOCK):
-        cut = chunk.rfind(b"\n") + 1
-        if skipping:
-            first = chunk.find(b"\n") + 1
-            if not first:
-                continue
-            skipping, rest, chunk, cut = False, b"", chunk[first:], cut - first
-        if cut:
-            yield rest + chunk[:cut]
-            rest = chunk[cut:]
-        else:
-            rest += chunk
-            if len(rest) > _LONGEST_LINE:
-                skipping, rest = True, b""
-    if rest:
-        yield rest + b"\n"
-
-
-def _csv_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[Batch]:
-    try:
-        header = file.readline(_LONGEST_LINE).decode("utf-8-sig").rstrip("\r\n")
-    except UnicodeDecodeError:
-        raise ConfigurationError(f"{path}: the header line is not UTF-8 text") from None
-    names = next(csv.reader([header]), [])
+def _csv_batches(file: IO[bytes], wanted: _Wanted) -> Iterator[Batch]:
+    header = csv_lines.column_names(file)
+    if header is None:
+        raise ConfigurationError(f"{wanted.path}: the header line is not UTF-8 text")
     # What stands in the first line is not told: without a header it would be a record.
-    _require(columns, names, path, "The first line must name the columns")
-    positions = {name: names.index(name) for name in columns} or {ROWS: 0}
-    for block in _blocks(file):
-        if b'"' in block and len(names) > 1 and _SIMPLY_QUOTED.fullmatch(block):
-            block = block.replace(b'"', b"")
-        batch = (_plain_block if _is_plain(block) else _careful_block)(block, positions, len(names))
-        yield batch if columns else _of({}, len(batch[ROWS]))
+    _require(wanted.columns, header, wanted.path, "The first line must name the columns")
+    for rows, columns in csv_lines.batches(file, header, wanted.columns, wanted.skipped):
+        yield _of(columns, rows)
 
 
-def _is_plain(block: bytes) -> bool:
-    """Whether Arrow's splitter can be trusted with a block: it then does what ours does line by line
-    (tested).
-
-    Quotes may reach over line ends, and Arrow stops with an error at a row that is both too short and not
-    UTF-8.
-    """
-    if b'"' in block or not block.strip(b"\r\n"):
-        return False
-    try:
-        return block.isascii() or bool(block.decode("utf-8"))
-    except UnicodeDecodeError:
-        return False
-
-
-def _plain_block(block: bytes, positions: dict[str, int], width: int) -> Batch:
-    numbered = [str(i) for i in range(width)]
-    wanted = [str(i) for i in positions.values()]
-    table = pa.csv.read_csv(
-        pa.BufferReader(block),
-        read_options=pa.csv.ReadOptions(column_names=numbered, block_size=len(block) + 1),
-        parse_options=pa.csv.ParseOptions(quote_char=False, invalid_row_handler=lambda _row: "skip"),
-        convert_options=pa.csv.ConvertOptions(
-            include_columns=wanted,
-            column_types=dict.fromkeys(numbered, pa.binary()),
-            null_values=[""],
-            strings_can_be_null=True,
-        ),
-    )
-    return {name: table.column(str(i)).combine_chunks() for name, i in positions.items()}
-
-
-def _careful_block(block: bytes, positions: dict[str, int], width: int) -> Batch:
-    rows = [cells for line in _csv_lines(block) if len(cells := _cells(line)) == width]
-    return {name: _cell_column([row[i] for row in rows]) for name, i in positions.items()}
-
-
-def _csv_lines(block: bytes) -> list[str]:
-    text = block.decode("latin-1")  # cannot fail, and encoding it back gives the same bytes
-    return [line for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n") if line]
-
-
-def _cells(line: str) -> list[str]:
-    if '"' not in line:
-        return line.split(",")
-    try:
-        return next(csv.reader([line], strict=True))
-    except csv.Error:
-        return []
-
-
-def _cell_column(cells: list[str]) -> Any:
-    raw = "\n".join(cells).encode("latin-1").split(b"\n") if cells else []  # no cell holds a newline
-    return pa.array([cell or None for cell in raw], pa.binary())
-
-
-def _json_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[Batch]:
+def _json_batches(file: IO[bytes], wanted: _Wanted) -> Iterator[Batch]:
     rows: list[json_cells.Record] = []
-    for block in _blocks(file):
-        for record in json_cells.records(block):
+    try:
+        for record in recognised(_json_records(file, wanted.skipped), wanted.known):
             rows.append(record)
             if len(rows) == _JSON_ROWS:
-                yield _of(json_cells.columns(rows, columns)[1], len(rows))
+                yield _of(json_cells.columns(rows, wanted.columns)[1], len(rows))
                 rows = []
-    yield _of(json_cells.columns(rows, columns)[1], len(rows))
+    except BatchRefused as problem:  # then nothing was given before
+        raise ConfigurationError(f"{wanted.path}: {problem}") from None
+    yield _of(json_cells.columns(rows, wanted.columns)[1], len(rows))
+
+
+def _json_records(file: IO[bytes], skipped: Callable[[int], None]) -> Iterator[json_cells.Record]:
+    for block in csv_lines.blocks(file):
+        found = 0
+        for record in json_cells.records(block):
+            found += 1
+            yield record
+        skipped(sum(map(bool, map(bytes.strip, block.split(b"\n")))) - found)
 
 
 def _clean_batches(
-    record_batches: Callable[..., Iterator[Any]], kind: str, file: IO[bytes], path: Path, columns: list[str]
+    record_batches: Callable[..., Iterator[Any]], kind: str, file: IO[bytes], wanted: _Wanted
 ) -> Iterator[Batch]:
     try:
-        for batch in record_batches(file, path, columns):
+        for batch in record_batches(file, wanted.path, wanted.columns):
             batch.validate()
-            yield _of({name: clean(batch.column(name)) for name in columns}, batch.num_rows)
+            yield _of({name: clean(batch.column(name)) for name in wanted.columns}, batch.num_rows)
     except (pa.ArrowException, KeyError, UnicodeDecodeError):
         # Arrow's own text may quote values of the file.
-        raise ConfigurationError(f"{path} is not a readable {kind} file") from None
+        raise ConfigurationError(f"{wanted.path} is not a readable {kind} file") from None
 
 
 def _parquet_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[Any]:
@@ -271,7 +210,7 @@ def _arrow_batches(file: IO[bytes], path: Path, columns: list[str]) -> Iterator[
     yield from reader if stream else map(reader.get_batch, range(reader.num_record_batches))
 
 
-_READERS: dict[str, Callable[[IO[bytes], Path, list[str]], Iterator[Batch]]] = {
+_READERS: dict[str, Callable[[IO[bytes], _Wanted], Iterator[Batch]]] = {
     "csv": _csv_batches,
     "jsonl": _json_batches,
     "parquet": partial(_clean_batches, _parquet_batches, "Parquet"),

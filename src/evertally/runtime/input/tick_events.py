@@ -196,10 +196,15 @@ def readable(items: Any) -> Any:
     return items
 
 
+def own_ticks(batch: Batch, spec: StreamSpec) -> tuple[Instants, Valid]:
+    """The tick of each event's own time stamp, and which time stamps could be read."""
+    moments, readable = instants(batch[str(spec.clock.column)], spec.clock)
+    return spec.clock.ticks_of(moments), readable
+
+
 def ticks_of(batch: Batch, spec: StreamSpec, first: int, last: int | None) -> tuple[Instants, Valid]:
     """The tick that each event enters, and which events enter any: its own time stamp and public bounds decide."""
-    moments, readable = instants(batch[str(spec.clock.column)], spec.clock)
-    own = spec.clock.ticks_of(moments)
+    own, readable = own_ticks(batch, spec)
     return np.maximum(own, first), readable if last is None else readable & (own <= last)
 
 
