@@ -30,6 +30,8 @@ SPEC = f"""\
 
 [stream]
 name = "departures"
+title = "Departures from New York"
+noun = "departure"
 neighbours = "add_remove"     # what is hidden: whether one departure took place
 user_column = "plane"         # whose an event is, for those who count different ones
 
@@ -60,11 +62,13 @@ public = true                 # releases may be read by everybody
 [[query]]
 name = "all"
 kind = "counter"
+title = "Departures"
 share = 0.2
 
 [[query]]
 name = "by-origin"
 kind = "histogram"
+title = "By airport"
 share = 0.2
 column = "origin"
 categories = ["EWR", "JFK", "LGA"]
@@ -72,6 +76,7 @@ categories = ["EWR", "JFK", "LGA"]
 [[query]]
 name = "by-carrier"
 kind = "histogram"
+title = "By airline"
 share = 0.2
 column = "carrier"
 categories = {json.dumps(CARRIERS)}
@@ -79,6 +84,8 @@ categories = {json.dumps(CARRIERS)}
 [[query]]
 name = "mean-delay"
 kind = "running_mean"         # minutes; early departures have negative ones
+title = "Mean delay"
+unit = "min"
 share = 0.05
 column = "delay"
 lower = -30
@@ -88,6 +95,8 @@ resolution = 1
 [[query]]
 name = "delays"               # half of all departures, and nine of ten, were late by this or less
 kind = "value_quantile"
+title = "Delays"
+unit = "min"
 share = 0.1
 column = "delay"
 q = [0.5, 0.9, 0.99]
@@ -96,11 +105,14 @@ edges = {json.dumps(EDGES)}
 [[query]]
 name = "planes"               # different ones so far
 kind = "distinct_users"
+title = "Different aircraft"
+noun = "aircraft"
 share = 0.05
 
 [[query]]
 name = "top-destinations"     # nobody declared them: they are found
 kind = "unknown_top_k"
+title = "Top destinations"
 k = 10
 share = 0.2
 column = "destination"

@@ -6,7 +6,7 @@ from typing import Any
 
 from evertally.runtime.clock import Clock
 from evertally.runtime.spec import QuerySpec
-from evertally.values.cells import read_edges
+from evertally.encode.cells import read_edges
 
 _DAY = 86_400_000_000  # in microseconds
 WINDOWS = (1, 7, 30)  # days
