@@ -12,12 +12,25 @@ MECHANISMS = [
     ("sqrt", et.ZCDP(0.5)),
     ("tree", et.PureDP(1.0)),
     ("pure-blocks", et.PureDP(1.0)),
+    ("honaker", et.ZCDP(0.5)),
+    ("honaker", et.PureDP(1.0)),
+    ("bank-open", et.ZCDP(0.5)),
+    ("epoch-tree", et.PureDP(1.0)),
+    ("epoch-tree", et.ZCDP(0.5)),
+    ("epoch-blocks", et.PureDP(1.0)),
 ]
+WITHOUT_END = ("bank-open", "epoch-tree", "epoch-blocks")
+
+
+def many(mechanism: str, guarantee: et.Guarantee, horizon: int, runs: int) -> et.VectorCounter:
+    """Many independent columns; one unit moves one column, whatever the width."""
+    end = None if mechanism in WITHOUT_END else horizon
+    return et.VectorCounter(runs, guarantee=guarantee, horizon=end, mechanism=mechanism, key=et.simulation(3))
 
 
 def paths(mechanism: str, guarantee: et.Guarantee, horizon: int, runs: int) -> np.ndarray:
-    """Noise of many independent columns, shape (runs, horizon)."""
-    counter = et.VectorCounter(runs, guarantee=guarantee, horizon=horizon, mechanism=mechanism, key=et.simulation(3))
+    """Their noise, shape (runs, horizon)."""
+    counter = many(mechanism, guarantee, horizon, runs)
     return counter.run(np.zeros((horizon, runs), dtype=np.int64)).T.astype(float)
 
 
@@ -25,8 +38,7 @@ def paths(mechanism: str, guarantee: et.Guarantee, horizon: int, runs: int) -> n
 def test_combinations_of_releases_have_the_stated_noise(mechanism: str, guarantee: et.Guarantee) -> None:
     horizon, runs = 30, 20_000
     noise = paths(mechanism, guarantee, horizon, runs)
-    # one unit moves one column, whatever the width
-    law = et.VectorCounter(runs, guarantee=guarantee, horizon=horizon, mechanism=mechanism, key=et.simulation(3))
+    law = many(mechanism, guarantee, horizon, runs)
     for weights in ({30: 1, 23: -1}, {30: 1, 23: -2, 16: 1}, {8: 1, 7: -2, 6: 1}, {30: 0.5, 11: 0.25, 4: -3}):
         found = sum(weight * noise[:, tick - 1] for tick, weight in weights.items())
         stated = law.combined(weights)

@@ -148,7 +148,7 @@ def test_worst_by_brute_force(T: int) -> None:
     assert p.worst().radius(0.01) >= max(p.spread(t).radius(0.01) for t in range(1, T + 1))
 
 
-def test_window_bound_covers_the_true_variance() -> None:
+def test_window_spread_is_that_of_the_true_weights() -> None:
     T = 24
     p = process(T)
     nodes = [(h, i) for h in range(5) for i in range(1, (T >> h) + 1)]
@@ -158,8 +158,10 @@ def test_window_bound_covers_the_true_variance() -> None:
     }
     for t in range(1, T + 1):
         for window in range(1, t + 1):
-            true = sum((a - b) ** 2 for a, b in zip(path[t], path[t - window], strict=True))
-            assert p.window_spread(t, window).proxy >= float(true * p.law.sigma_squared) * (1 - 1e-12)
+            weights = [a - b for a, b in zip(path[t], path[t - window], strict=True)]
+            spread = p.window_spread(t, window)
+            assert spread.proxy == pytest.approx(float(sum(w * w for w in weights) * p.law.sigma_squared), rel=1e-12)
+            assert spread.peak**2 == pytest.approx(float(max(map(abs, weights)) ** 2 * p.law.sigma_squared), rel=1e-12)
 
 
 def test_deviation_of_the_specification() -> None:

@@ -247,6 +247,29 @@ def _names(file: str) -> list[str]:
     return names
 
 
+@app.command("windows")
+def windows_command(
+    spec_file: SpecFile,
+    query: Annotated[str | None, _option(help="Of this query; needed where there are several.")] = None,
+    window: Annotated[
+        str | None, _option(help='A length such as 7d, a number of ticks, or "total". Default: that of the spec.')
+    ] = None,
+    per: Annotated[str | None, _option(help="Counts as a rate, per 1d. Default: that of the spec.")] = None,
+    first: Annotated[int | None, _option("--from", min=0, help="No window begins before the end of this tick.")] = None,
+    last: Annotated[int | None, _option("--to", min=1, help="The last window ends with this tick.")] = None,
+    every: Annotated[int | None, _option(min=1, help="Ticks between the ends of windows. Default: the window.")] = None,
+    points: Annotated[int | None, _option(min=1, help="At most so many windows, evenly thinned.")] = None,
+    label: Annotated[list[str] | None, _option(help="Only this label; may be given several times.")] = None,
+    form: Annotated[str, typer.Option("--format", help="table, csv or json.")] = "table",
+) -> None:
+    """Show what happened between releases, with its exact error: sums over days or weeks, rates, changes."""
+    with _readable_errors():
+        from evertally.cli import windows
+
+        limits = {"first": first, "last": last, "every": every, "points": points}
+        windows.command(load_spec(spec_file), query, window, per, form, label or [], **limits)
+
+
 tokens = typer.Typer(help="Bearer tokens of a live stream.", no_args_is_help=True)
 app.add_typer(tokens, name="token")
 TokenName = Annotated[str, _option("--name", help="Whose token it is.")]

@@ -28,8 +28,9 @@ def combined(engine: Any, weights: Mapping[int, float]) -> Accuracy:
     if not ticks or not all(isinstance(law, Spread) for law in laws) or not _exact(engine):
         return AddedUp([(abs(weights[t]), single[t]) for t in ticks])
     variance, proxy = (_form(name, weights, single, pairs) for name in ("variance", "proxy"))
-    # A draw's weight in the sum is at most the sum of its weights in the parts; draws are no finer than the finest.
-    peak = min(math.sqrt(proxy), sum(abs(weights[t]) * law.peak for t, law in single.items()))
+    # A draw's weight in the sum is at most the sum of its weights in the parts; draws are no finer than the finest. A
+    # hair above, so that the tail of one single draw, which the sum need not be, is never taken.
+    peak = min(math.sqrt(proxy), sum(abs(weights[t]) * law.peak for t, law in single.items())) * (1 + 1e-9)
     first = laws[0]
     return Spread(
         first.law,
@@ -46,8 +47,9 @@ def _exact(engine: Any) -> bool:
 
 
 def _whole(weights: Mapping[int, float]) -> bool:
-    """Whether the combination lies on the lattice that its draws lie on."""
-    return all(float(weight).is_integer() for weight in weights.values())
+    """Whether the combination lies on the lattice that its draws lie on, and on no coarser one."""
+    parts = [float(weight) for weight in weights.values()]
+    return all(part.is_integer() for part in parts) and math.gcd(*(int(part) for part in parts)) == 1
 
 
 def _form(name: str, weights: Mapping[int, float], single: Mapping[int, Any], pairs: Mapping[Any, Any]) -> float:

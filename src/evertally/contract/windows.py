@@ -128,9 +128,9 @@ class Windowed(Mechanism):
     def last(self, window: int) -> Release:
         """The sum over the last `window` ticks: the difference of two releases, so it costs no privacy.
 
-        `stddev` is that of the difference for banks, blocks, trees and square roots; for Honaker's process and epochs
-        an upper limit, as if the noises of the two releases were independent. Where releases have no standard deviation
-        (`"sparse"`), neither has their difference, and the interval adds up both errors.
+        `stddev` is that of the difference, whichever process makes the noise (one that somebody registered may state an
+        upper limit). Where releases have no standard deviation (`"sparse"`), neither has their difference, and the
+        interval adds up both errors.
         """
         if not self.max_window or not self.tick:
             raise ConfigurationError("windows need releases to look back on: declare max_window, and take a step first")

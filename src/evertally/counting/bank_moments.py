@@ -21,6 +21,7 @@ from evertally.counting.process import FloatArray
 _SAMPLES = 33  # ticks of a segment that are looked at for its widest; what lies between differs by less than 1e-6
 _STRIDE = 32
 _TOGETHER = _STRIDE * _STRIDE  # variances made at once
+_STRETCHES = 64  # so many are kept: a window asks for two ticks that may be far apart
 
 
 class Moments:
@@ -45,7 +46,9 @@ class Moments:
         for i, length in enumerate(bank.lengths.tolist()[:-1]):
             self._before[i + 1] = self._states(i, np.array([length]))[0]
         self._tops = np.array([self._most(i, length) for i, length in enumerate(bank.lengths.tolist())])
+        self._decay = np.log(np.maximum(a, 1e-300))
         self._known: tuple[int, int, list[float]] = (0, 0, [])  # the variances of ticks first .. last
+        self._lately: dict[int, tuple[int, int, list[float]]] = {}  # the same, of the stretches that were asked for
 
     def variance(self, tick: int) -> float:
         """Of x at a tick."""
@@ -56,9 +59,15 @@ class Moments:
             # Always the same ones together: how a variance is rounded must not depend on which was asked for first.
             first = start + 1 + (tick - start - 1) // _TOGETHER * _TOGETHER
             last = min(start + length, first + _TOGETHER - 1)
-            made = self._run(i, first - start) if length > _STRIDE else self._at(i, np.arange(1, length + 1))
-            known = made[: last + 1 - first].tolist()
-            self._known = first, last, known
+            stretch = self._lately.get(first)
+            if stretch is None:
+                made = self._run(i, first - start) if length > _STRIDE else self._at(i, np.arange(1, length + 1))
+                stretch = first, last, made[: last + 1 - first].tolist()
+                if len(self._lately) >= _STRETCHES:
+                    self._lately.clear()
+                self._lately[first] = stretch
+            self._known = stretch
+            known = stretch[2]
         return known[tick - first]
 
     def widest(self, tick: int, since: int = 1) -> float:
@@ -89,10 +98,12 @@ class Moments:
         i = bisect_left(self._ends, before)
         C = self._states(i, np.array([before - self._start(i) - 1]))[0]
         with_x = (self._alpha[i] * C).sum(axis=1) + self._bank.K[i] * self._bank.r[i] ** 2
-        ends = np.array(self._ends)
-        inside = np.maximum(np.minimum(ends, tick) - np.maximum(ends - self._bank.lengths, before), 0)
-        logs = np.log(np.maximum(self._bank.a, 1e-300))
-        return float(np.exp((inside[:, None] * logs).sum(axis=0)) @ with_x)
+        j = bisect_left(self._ends, tick, i)
+        if i == j:
+            return float(np.exp((tick - before) * self._decay[i]) @ with_x)
+        inside = self._bank.lengths[i : j + 1].astype(np.float64)
+        inside[0], inside[-1] = self._ends[i] - before, tick - self._start(j)
+        return float(np.exp(inside @ self._decay[i : j + 1]) @ with_x)
 
     def path(self, sigma: float) -> GaussianPath:
         bank = self._bank

@@ -85,21 +85,3 @@ class BlockEpochs(Pieces):
         real = path_radius(sizes[k], 6 * beta / (math.pi * (k + 1)) ** 2, tuple(sizes[:k]))
         # One rounding an epoch.
         return self._unit * real + 0.5 * (k + 1)
-
-    exact_windows = True
-
-    def window_spread(self, tick: int, window: int) -> Spread:
-        """Exact: within an epoch what is held falls out; of two epochs, the earlier one is left by its last row."""
-        then = tick - window
-        if then <= 0:
-            return self.spread(tick)
-        now_in, then_in = self.piece_of(tick), self.piece_of(then)
-        start = self.before(then_in)
-        if now_in == then_in:
-            return self._model(now_in).window_spread(tick - start, window)
-        last = self.length(then_in)
-        spread = self._model(now_in).spread(tick - self.before(now_in))
-        for closed in range(then_in + 1, now_in):
-            spread = spread + self._model(closed).spread(self.length(closed))
-        left = last - (then - start)
-        return spread + self._model(then_in).window_spread(last, left) if left else spread

@@ -80,9 +80,7 @@ class CentredPath(RecursiveProcess):
 
     def window_spread(self, tick: int, window: int) -> Spread:
         # What all ticks share cancels, but for a window that begins before the first tick.
-        if window == tick:
-            return self.spread(tick)
-        return super().spread(tick) + super().spread(tick - window)
+        return self.spread(tick) if window >= tick else super().window_spread(tick, window)
 
     def _halves(self) -> IntArray | None:
         if self.laws.shared is None:

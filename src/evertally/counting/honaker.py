@@ -31,7 +31,6 @@ from evertally.counting.process import (
     kind_and_scale,
     round_half_up,
     spread_of,
-    window_bound,
 )
 from evertally.counting.tree import blocks_law
 from evertally.noise import Law, Source
@@ -149,8 +148,24 @@ class HonakerProcess(Secret):
         # An integer error above r is an estimate of at least r + 1/2.
         return float(math.ceil(joint)) if joint < plain else plain
 
+    exact_windows = True
+
     def window_spread(self, tick: int, window: int) -> Spread:
-        return window_bound(self, tick, window)
+        """Exact. With H the highest bit in which the two ticks differ, the later prefix goes on with a node of height H
+        and the nodes of its lower bits, the earlier one with nodes inside of that node; what comes before falls out.
+
+        The mix counts a node of height g inside of it (2^(g+1) - 1)/(2^(H+1) - 1) times (the factors of all heights
+        between telescope), so their covariance is 2^g/(2^(H+1) - 1): with r = earlier mod 2^H, r/(2^(H+1) - 1) in all.
+        """
+        before = tick - window
+        if before <= 0:
+            return self.spread(tick)
+        H = (tick ^ before).bit_length() - 1
+        inside, scale = before % 2**H, 2.0 ** (H + 1) - 1.0
+        squares = weight(H) + self._weights(tick % 2**H) + self._weights(inside) - 2 * inside / scale
+        alone = [weight(h) for h in _set_bits(tick % 2**H)]
+        largest = max(weight(H), *alone, *(weight(g) - 2.0**g / scale for g in _set_bits(inside)), 0.0)
+        return spread_of(self.law, squares, largest, roundings=int(tick > 1) + int(before > 1))
 
     def _weights(self, tick: int) -> float:
         return sum(weight(h) for h in range(tick.bit_length()) if tick >> h & 1)

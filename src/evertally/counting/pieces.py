@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from evertally.bounds.tails import Spread
-from evertally.counting.process import IntArray, NoiseProcess, window_bound
+from evertally.counting.process import IntArray, NoiseProcess
 from evertally.counting.survey import mean_variance, widest
 from evertally.secret import Secret
 
@@ -102,8 +102,25 @@ class Pieces(Secret, ABC):
             total += ticks * (held + mean_variance(own, ticks))
         return total / tick
 
+    @property
+    def exact_windows(self) -> bool:
+        return bool(getattr(self._model(0), "exact_windows", False))
+
     def window_spread(self, tick: int, window: int) -> Spread:
-        return window_bound(self, tick, window)
+        """Within a piece what is held falls out; of two pieces, the earlier one is left by its last noise. As exact as
+        windows inside of a piece are."""
+        then = tick - window
+        if then <= 0:
+            return self.spread(tick)
+        now_in, then_in = self.piece_of(tick), self.piece_of(then)
+        start = self.before(then_in)
+        if now_in == then_in:
+            return self._model(now_in).window_spread(tick - start, window)
+        spread = self._model(now_in).spread(tick - self.before(now_in))
+        for closed in range(then_in + 1, now_in):
+            spread = spread + self._model(closed).spread(self.length(closed))
+        left = self.before(then_in + 1) - then
+        return spread + self._model(then_in).window_spread(self.length(then_in), left) if left else spread
 
     def _with_held(self, spread: Spread, piece: int) -> Spread:
         """The spread of a piece plus that of what the closed ones hold."""

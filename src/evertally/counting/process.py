@@ -163,6 +163,20 @@ def kind_and_scale(law: Law) -> tuple[Kind, float]:
     return "gaussian", float(law.sigma_squared) ** 0.5
 
 
+def difference_energy(series: FloatArray, before: int, tick: int) -> float:
+    """sum_k (l_k - l_(k - w))^2 over the draws of the ticks up to `tick`, with w = tick - before and l_k = 0 for k < 0
+    and where the series ends.
+
+    >>> difference_energy(np.array([1.0, 0.5, 0.25]), 1, 3)  # 1 + 0.5^2 + (0.25 - 1)^2
+    1.8125
+    """
+    window = tick - before
+    weights = np.zeros(min(tick, series.size + window))
+    weights[: series.size] = series[: weights.size]
+    weights[window:] -= series[: weights.size - window]
+    return float(np.sum(weights**2))
+
+
 def window_bound(process: NoiseProcess, tick: int, window: int) -> Spread:
     """For weights w, w' >= 0: sum (w - w')^2 <= sum w^2 + sum w'^2, so the spreads add as if independent."""
     now = process.spread(tick)

@@ -19,7 +19,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from evertally.bounds.tails import Spread
-from evertally.counting.process import FloatArray, IntArray, check_horizon, round_half_up, spread_of, window_bound
+from evertally.counting.process import (
+    FloatArray,
+    IntArray,
+    check_horizon,
+    difference_energy,
+    round_half_up,
+    spread_of,
+)
 from evertally.counting.sqrt_factor import rounded_quotient
 from evertally.errors import StateError
 from evertally.noise import Law, Source
@@ -75,6 +82,7 @@ class RecursiveProcess(Secret):
             raise ArithmeticError("coefficients must be exact as floats")
         self.horizon, self.columns, self.tick, self.law = horizon, columns, 0, law
         self._source, self._lane = source, lane
+        self._inverse = inverse
         self._energy = np.cumsum(inverse**2)
         self._largest = np.maximum.accumulate(inverse)
         self._later = np.array(r[1:], dtype=np.float64)[:, None]
@@ -125,8 +133,17 @@ class RecursiveProcess(Secret):
     def widest(self, tick: int) -> Spread:
         return self.spread(tick)  # weights only add up
 
+    exact_windows = True
+
     def window_spread(self, tick: int, window: int) -> Spread:
-        return window_bound(self, tick, window)
+        """Exact: a draw counts l_k - l_(k - window), where l is the series of 1/r(z)."""
+        before = tick - window
+        if before <= 0:
+            return self.spread(tick)
+        squares = difference_energy(self._inverse, before, tick)
+        # No entry of the series is below 0, so no difference of two is larger than the larger one.
+        largest = float(self._largest[min(tick, self._largest.size) - 1])
+        return spread_of(self.law, squares, largest, roundings=2)
 
     def _halves(self) -> IntArray | None:
         """h of each column; None: 0."""

@@ -66,6 +66,11 @@ class SideBySide(Secret):
         known = [spread for spread in found if spread is not None]
         return max(known, key=_deviation) if len(known) == len(found) else None
 
+    @property
+    def exact_windows(self) -> bool:
+        # Of several laws the widest at one tick need not be the widest at another: then nothing follows about sums.
+        return len(self.parts) == 1 and bool(getattr(self.parts[0], "exact_windows", False))
+
     def window_spread(self, tick: int, window: int) -> Spread:
         return max((part.window_spread(tick, window) for part in self.parts), key=_deviation)
 

@@ -30,7 +30,14 @@ from evertally.bounds.joint import GaussianPath
 from evertally.bounds.tails import Spread
 from evertally.counting.fourier import Spectrum, error_factor
 from evertally.counting.participation import toeplitz_reach
-from evertally.counting.process import FloatArray, IntArray, check_horizon, round_half_up, spread_of
+from evertally.counting.process import (
+    FloatArray,
+    IntArray,
+    check_horizon,
+    difference_energy,
+    round_half_up,
+    spread_of,
+)
 from evertally.counting.sqrt_factor import GRID_BITS, SqrtFactor, sqrt_factor
 from evertally.noise import DiscreteGaussian, Law, Source, round_up
 from evertally.privacy import ZCDP, Change, Participation
@@ -109,10 +116,10 @@ class FactorProcess(Secret, Generic[F, L]):
     exact_windows = True
 
     def window_spread(self, tick: int, window: int) -> Spread:
-        unit = 2.0**-self._factor.bits
-        inverse = self._factor.inverse[:tick]
-        older = np.concatenate([np.zeros(window), inverse[: tick - window]])
-        weights = float(np.sum((inverse - older) ** 2)) * unit * unit
+        before, unit = tick - window, 2.0**-self._factor.bits
+        if before <= 0:
+            return self.spread(tick)
+        weights = difference_energy(self._factor.inverse, before, tick) * unit * unit
         return spread_of(self.law, weights, self._largest * unit, roundings=2 * self._factor.roundings)
 
     def _with_rests(self, path: FloatArray, start: int, column: int, rests: IntArray) -> IntArray:

@@ -15,11 +15,14 @@ Memory 8 d T bytes; without a horizon 8 d times the terms of L that matter.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from evertally.bounds.tails import Spread
 from evertally.contract.parts import FEW_TICKS
-from evertally.counting.process import Budget, IntArray, NoiseProcess, Remembering, Settled
+from evertally.counting.epochs import EpochProcess
+from evertally.counting.honaker import HonakerProcess
+from evertally.counting.process import Budget, IntArray, NoiseProcess, Remembering, Settled, window_bound
 from evertally.counting.sqrt import FactorProcess, SqrtProcess
 from evertally.counting.survey import widest
 from evertally.counting.toeplitz_factor import ToeplitzFactor
@@ -102,7 +105,15 @@ class Lagged(Secret):
                     mine.settle_as(its)
 
     def spread(self, tick: int) -> Spread:
-        return self._now.window_spread(tick, min(tick, self._window))
+        # Two cases are a little wider than they are, as such streams have always stated them: what they publish stays
+        # the same, bit for bit, and so does what "auto" takes.
+        window = min(tick, self._window)
+        if isinstance(self._now, HonakerProcess | EpochProcess):
+            return window_bound(self._now, tick, window)
+        stated = self._now.window_spread(tick, window)
+        if window == tick and isinstance(self._now, FactorProcess):
+            return replace(stated, roundings=2 * stated.roundings)
+        return stated
 
     def widest(self, tick: int) -> Spread | None:
         if isinstance(self._now, SqrtProcess):
@@ -119,8 +130,7 @@ class Lagged(Secret):
         return self._now.worst() + self._now.worst()  # as if independent
 
     def window_spread(self, tick: int, window: int) -> Spread:
-        now = self.spread(tick)
-        return now if window == tick else now + self.spread(tick - window)
+        return window_bound(self, tick, window)  # four totals; nobody asks, for weighed sums have no differences
 
 
 class LaggedMemory(Lagged):

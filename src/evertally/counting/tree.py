@@ -59,6 +59,20 @@ def blocks(t: int, radix: int) -> list[int]:
     return found
 
 
+def differing(t: int, before: int, radix: int) -> int:
+    """How many blocks tile one of 1..t and 1..before, and not both. They share those of their common leading digits,
+    and of the first digit in which they differ as many as the smaller one has.
+
+    >>> differing(7, 6, 2), differing(11, 7, 3), len({11, 10, 9} ^ {7, 6, 3})
+    (1, 6, 6)
+    """
+    found = 0
+    while t != before:
+        (t, now), (before, then) = divmod(t, radix), divmod(before, radix)
+        found += now - then if t == before else now + then
+    return found
+
+
 def largest_digit_sum(horizon: int, radix: int) -> int:
     """max digitsum(t) over t <= T: T itself, or T with one digit lowered and all later ones raised to r - 1."""
     ds = digits(horizon, radix)
@@ -181,8 +195,7 @@ class TreeProcess(Secret):
     exact_windows = True
 
     def window_spread(self, tick: int, window: int) -> Spread:
-        different = len(set(self._blocks(tick)) ^ set(self._blocks(tick - window)))
-        return spread_of(self.law, different, 1.0)
+        return spread_of(self.law, differing(tick, tick - window, self.radix), 1.0)
 
     def _noise(self, tick: int) -> IntArray:
         noise: IntArray = self._source.draws(self._lane, self.law, self._blocks(tick), self.columns).sum(axis=0)

@@ -127,8 +127,11 @@ class Live(Secret):
         twins, _ = self.laws()
         return plan_of(self.spec, twins), certificate_of(self.spec, twins)
 
-    def laws(self) -> tuple[dict[str, Any], bool]:
-        """Twins of the mechanisms that run here, and whether payloads keep rows: what windows are made with."""
+    def laws(self, *, anew: bool = False) -> tuple[dict[str, Any], bool]:
+        """Twins of the mechanisms that run here, and whether payloads keep rows: what windows are made with. `anew`:
+        for another thread, for a mechanism is for one at a time."""
+        if anew:
+            return self._machine.twins(), self._store.head.rows
         if self._twins is None:
             self._twins = self._machine.twins()
         return self._twins, self._store.head.rows

@@ -16,6 +16,7 @@ from evertally.runtime.mechanisms import Mechanisms, build, restored, twins
 from evertally.runtime.releases import TickRelease, pack
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.runtime.state.store import LedgerRow
+from evertally.runtime.windows.outputs import check_windows
 from evertally.secret import Secret
 
 
@@ -48,7 +49,9 @@ class Machine(Secret):
     @classmethod
     def at(cls, spec: StreamSpec, state: StreamState, key: Key, *, rows: bool = False) -> Machine:
         """The machine that goes on from a state. `rows`: whether payloads keep rows, as the stream began."""
-        machine = cls(spec, restored(spec, key, state.snapshots) if state.snapshots else build(spec, key), rows)
+        mechanisms = restored(spec, key, state.snapshots) if state.snapshots else build(spec, key)
+        check_windows(spec, mechanisms, rows)
+        machine = cls(spec, mechanisms, rows)
         machine.tick = state.tick
         return machine
 

@@ -38,8 +38,8 @@ def opened(
 
             known = store.open(replay, check)
             if known:
-                publisher = Publisher(spec, store, open_sinks(spec))
                 machine = found[0]
+                publisher = Publisher(spec, store, open_sinks(spec), machine.twins)
                 if store.replay_target is None:
                     publisher.catch_up()
             else:
@@ -53,7 +53,7 @@ def opened(
                 if new_key:
                     keep_key(key, spec.key_file)
                 store.begin(machine.ledger(), origin())
-                publisher = Publisher(spec, store, sinks)
+                publisher = Publisher(spec, store, sinks, machine.twins)
                 machine = machine.on(anchored(spec, store))
             yield store, machine, publisher
         finally:

@@ -6,12 +6,15 @@ crash some ticks are written again: the same bytes at the same place.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from evertally.runtime.releases import TickRelease
 from evertally.runtime.sinks import Sink
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state.store import Cursor, Store
+from evertally.runtime.windows import Windows
+from evertally.runtime.windows.outputs import WindowRows
 
 _AT_ONCE = 256  # ticks read from the log at a time
 
@@ -19,8 +22,13 @@ _AT_ONCE = 256  # ticks read from the log at a time
 class Publisher:
     """The sinks of a stream and how far each of them is."""
 
-    def __init__(self, spec: StreamSpec, store: Store, sinks: Sequence[Sink]) -> None:
+    def __init__(
+        self, spec: StreamSpec, store: Store, sinks: Sequence[Sink], laws: Callable[[], Mapping[str, Any]]
+    ) -> None:
         self._store, self._sinks = store, sinks
+        self._windows: WindowRows | None = None
+        if spec.longest_window:
+            self._windows = WindowRows(spec, Windows(spec, laws(), store.head.rows, self._kept))
         names = {sink.name for sink in spec.sinks}  # one that was taken out of the spec must not hold up the others
         self.cursors = {name: cursor for name, cursor in store.cursors().items() if name in names}
         self._begin([sink for sink in sinks if sink.name not in self.cursors])
@@ -46,11 +54,15 @@ class Publisher:
                 ticks = self._store.releases(first, min(last, first + _AT_ONCE - 1))
                 self._write(sink, self.cursors[sink.name], ticks)
 
+    def _kept(self, ticks: Sequence[int], queries: Sequence[str]) -> list[TickRelease]:
+        return [release for tick in ticks for release in self._store.releases(tick, tick)]
+
     def publish(self, ticks: Sequence[TickRelease]) -> None:
         """Ticks that have just been committed."""
         for sink in self._sinks:
             self._write(sink, self.cursors[sink.name], ticks)
 
     def _write(self, sink: Sink, cursor: Cursor, ticks: Sequence[TickRelease]) -> None:
-        offset = sink.publish(ticks, cursor.offset)
+        shown = ticks if self._windows is None else self._windows.added(ticks)
+        offset = sink.publish(shown, cursor.offset)
         self.cursors[sink.name] = Cursor(ticks[-1].tick if ticks else cursor.tick, offset)

@@ -38,6 +38,8 @@ class TickRelease:
     payloads: Mapping[str, bytes]  # by query, in the order of the spec
     # What `unpacked` has read: sinks, page and webhooks share it.
     columns: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False, compare=False)
+    # Windows that the spec asks for and that end here, by name: they follow from the log (`windows.outputs`).
+    windows: Mapping[str, tuple[QuerySpec, dict[str, Any]]] = field(default_factory=dict, repr=False, compare=False)
 
 
 def pack(query: QuerySpec, release: Release, beta: float, *, rows: bool = False) -> bytes:
@@ -145,9 +147,17 @@ def unpacked(spec: StreamSpec, release: TickRelease) -> Iterator[tuple[QuerySpec
             yield query, release.columns[query.name]
 
 
+def shown(spec: StreamSpec, release: TickRelease) -> Iterator[tuple[str, QuerySpec, dict[str, Any]]]:
+    """What outputs write of a release: its queries, each under its name, and then the windows."""
+    for query, columns in unpacked(spec, release):
+        yield query.name, query, columns
+    for name, (query, columns) in release.windows.items():
+        yield name, query, columns
+
+
 def as_json(spec: StreamSpec, release: TickRelease) -> dict[str, Any]:
     """A release as it is told to other programs: tick, time, and the columns of each query by name."""
-    columns = {query.name: columns for query, columns in unpacked(spec, release)}
+    columns = {name: columns for name, _, columns in shown(spec, release)}
     return {"tick": release.tick, "time": release.time, "queries": columns}
 
 

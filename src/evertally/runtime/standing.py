@@ -10,6 +10,7 @@ from evertally.runtime.machine import Machine, StreamState
 from evertally.runtime.mechanisms import Mechanisms, build
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state.looking import AnotherSpec, StoreToRead, key_to_look
+from evertally.runtime.windows.outputs import check_windows
 
 
 def standing(spec: StreamSpec) -> Mechanisms:
@@ -18,7 +19,12 @@ def standing(spec: StreamSpec) -> Mechanisms:
     They have their own key, which is thrown away, and have seen no data. Charges that are not those of the ledger in
     the state, or other noise, are refused (StateError).
     """
-    return _running(spec) or build(spec, key=None)
+    running = _running(spec)
+    if running is not None:
+        return running
+    made = build(spec, key=None)
+    check_windows(spec, made, keeps_rows=True)
+    return made
 
 
 def _running(spec: StreamSpec) -> Mechanisms | None:
@@ -29,7 +35,8 @@ def _running(spec: StreamSpec) -> Mechanisms | None:
         with StoreToRead.found(key, spec) as store:
             if store is None:
                 return None
-            machine = Machine.at(spec, StreamState(store.head.snapshot, store.snapshots()), key)
+            state = StreamState(store.head.snapshot, store.snapshots())
+            machine = Machine.at(spec, state, key, rows=store.head.rows)
             store.check_ledger(machine.ledger())
             return machine.twins()
     except AnotherSpec:

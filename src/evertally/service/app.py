@@ -42,7 +42,7 @@ def create_app(pump: Pump, history: History, spec: StreamSpec, tokens: TokenFile
         history=history,
         doorman=Doorman(tokens, public=spec.serve.public, requests_per_second=spec.serve.requests_per_second),
         about=About(spec, *pump.described(), windows),
-        metrics=Metrics(spec, pump, history),
+        metrics=Metrics(spec, pump, history, windows),
         live_events=LiveEvents(spec, pump, history, workers),
         workers=workers,
         reading_room=ReadingRoom(_BODIES_AT_ONCE * spec.serve.max_batch_bytes),

@@ -16,9 +16,11 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from evertally.runtime.pump import Pump
-from evertally.runtime.releases import unpacked
+from evertally.runtime.releases import shown
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state.history import History
+from evertally.runtime.windows import Windows
+from evertally.runtime.windows.outputs import WindowRows
 from evertally.service.about import next_release
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -33,8 +35,9 @@ _COLUMNS = {
 class Metrics:
     """Both registries, as text."""
 
-    def __init__(self, spec: StreamSpec, pump: Pump, history: History) -> None:
+    def __init__(self, spec: StreamSpec, pump: Pump, history: History, windows: Windows) -> None:
         self._spec, self._pump, self._history = spec, pump, history
+        self._windows = WindowRows(spec, windows)
 
     def public(self) -> bytes:
         return _text(self._released())
@@ -55,10 +58,11 @@ class Metrics:
             left = (moment - dt.datetime.now(dt.UTC)).total_seconds()
             yield self._gauge("next_release_seconds", "Seconds until the next release.", max(0.0, left))
         latest = self._history.latest()
-        shown = [] if latest is None else [(q.name, columns) for q, columns in unpacked(spec, latest)]
+        found = [] if latest is None else self._windows.added([latest])
+        series = [(name, columns) for release in found for name, _, columns in shown(spec, release)]
         for column, text in _COLUMNS.items():
             family = GaugeMetricFamily(f"evertally_{column}", text, labels=["stream", "query", "category"])
-            for query, columns in shown:
+            for query, columns in series:
                 for category, value in _series(columns, column):
                     family.add_metric([spec.name, query, category], value)
             yield family
@@ -95,5 +99,5 @@ def _series(columns: dict[str, Any], column: str) -> list[tuple[str, float]]:
     return [
         (category.encode("utf-8", "backslashreplace").decode(), number)
         for category, value, number in cells
-        if not isinstance(value, str)
+        if not isinstance(value, str | None)
     ]

@@ -16,6 +16,8 @@ from evertally.runtime.releases import TickRelease
 from evertally.runtime.sinks import Webhook
 from evertally.runtime.spec import SinkSpec
 from evertally.runtime.state.history import History
+from evertally.runtime.windows import Windows
+from evertally.runtime.windows.outputs import WindowRows
 from evertally.service.logs import log
 
 _WINDOW = 1000  # ticks that are looked for at once
@@ -33,12 +35,17 @@ def webhooks(live: Live, pump: Pump, history: History) -> Iterator[None]:
 
 
 def _start(stack: ExitStack, live: Live, sink: SinkSpec, pump: Pump, history: History) -> None:
+    rows = None
+    if live.spec.longest_window:
+        rows = WindowRows(live.spec, Windows(live.spec, *live.laws(anew=True), history.read))
+
     def read(after: int) -> Sequence[TickRelease]:
         published = pump.published
         for start in range(after, published, _WINDOW):
             ticks = history.ticks(start + 1, min(published, start + _WINDOW), limit=_WINDOW)
             if ticks:
-                return history.read(ticks[:_AT_ONCE])
+                releases = history.read(ticks[:_AT_ONCE])
+                return releases if rows is None else rows.added(releases)
         return []
 
     def trouble(failure: str | None) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evertally.errors import StateError
-from evertally.runtime.releases import FIELDS, TickRelease, entries, unpacked
+from evertally.runtime.releases import FIELDS, TickRelease, entries, shown
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state.sidecar import sync_directory
 
@@ -61,8 +61,8 @@ def encode(spec: StreamSpec, ticks: Iterable[TickRelease], suffix: str, header: 
     """
     lines, text = (_csv, [",".join(FIELDS) + "\n"] if header else []) if suffix == ".csv" else (_json_lines, [])
     for release in ticks:
-        for query, columns in unpacked(spec, release):
-            text += lines(release, query.name, columns)
+        for name, _, columns in shown(spec, release):
+            text += lines(release, name, columns)
     return "".join(text).encode("utf-8", "backslashreplace")
 
 

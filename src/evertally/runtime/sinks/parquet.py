@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from evertally.errors import StateError
 from evertally.runtime.clock import instant
 from evertally.runtime.plan import about_intervals
-from evertally.runtime.releases import TickRelease, unpacked
+from evertally.runtime.releases import TickRelease, shown
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state.sidecar import replace_file, sync_directory
 
@@ -40,7 +40,7 @@ class Parts:
 
     def __init__(self, name: str, folder: Path, spec: StreamSpec) -> None:
         self.name, self._folder, self._spec = name, folder, spec
-        self._schema = release_schema(spec)
+        self._schema = release_schema(spec, windows=True)
         self._length = ticks_of_a_part(spec)
         self._open: tuple[int, pa.Table] | None = None  # the last tick that is in the folder, and the part it is in
 
@@ -96,6 +96,8 @@ class Parts:
         data = path.read_bytes()
         try:
             table = pq.read_table(pa.BufferReader(data))
+            if table.schema.field("value").type == pa.float64():
+                self._schema = _with_fractions(self._schema)  # rates that a spec does not ask for any more
             return int(table.schema.metadata[_LAST]), table.cast(self._schema)
         except (OSError, ValueError, TypeError, KeyError, pa.ArrowException):
             raise StateError(f"{path} is damaged or was not written by this stream; bring the right one back") from None
@@ -113,10 +115,11 @@ def ticks_of_a_part(spec: StreamSpec) -> int:
     return max(1, min(_TICKS, _ROWS // spec.rows))
 
 
-def release_schema(spec: StreamSpec) -> pa.Schema:
-    """The columns of releases as a table, which follow from the spec."""
+def release_schema(spec: StreamSpec, windows: bool = False) -> pa.Schema:
+    """The columns of releases as a table, which follow from the spec; `windows`: with the rates that it asks for."""
     values = {query.record.result.value for query in spec.queries}
-    number = pa.float64() if "real" in values else pa.int64()
+    rates = windows and any(query.words.per is not None for query in spec.queries)
+    number = pa.float64() if "real" in values or rates else pa.int64()
     labels = [("label", pa.string())] if "label" in values else []
     return pa.schema(
         [
@@ -134,18 +137,24 @@ def release_schema(spec: StreamSpec) -> pa.Schema:
     )
 
 
+def _with_fractions(schema: pa.Schema) -> pa.Schema:
+    for name in ("value", "lower", "upper"):
+        schema = schema.set(schema.get_field_index(name), pa.field(name, pa.float64()))
+    return schema
+
+
 def release_table(spec: StreamSpec, schema: pa.Schema, release: TickRelease) -> pa.Table:
     """The rows of a tick, in the order of `releases.entries`."""
     time = instant(release.time) if isinstance(release.time, str) else release.time
     tables = [schema.empty_table()]
-    for query, columns in unpacked(spec, release):
+    for name, query, columns in shown(spec, release):
         names = ("category", "value", "lower", "upper")
-        category, value, lower, upper = (_listed(columns[name]) for name in names)
+        category, value, lower, upper = (_listed(columns[part]) for part in names)
         count, labelled = len(value), query.record.result.value == "label"
         fields: dict[str, list[Any]] = {
             "tick": [release.tick] * count,
             "time": [time] * count,
-            "query": [query.name] * count,
+            "query": [name] * count,
             "category": _texts(category),
             "value": [None] * count if labelled else value,
             "label": _texts(value if labelled else [None] * count),

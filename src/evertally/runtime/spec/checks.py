@@ -18,6 +18,7 @@ def check_whole(spec: StreamSpec) -> None:
     _check_files(spec)
     _check_events(spec)
     _check_publication(spec)
+    _check_windows(spec)
     _check_protected(spec)
     _check_owners(spec)
     _check_users(spec)
@@ -175,6 +176,17 @@ def _check_owners(spec: StreamSpec) -> None:
             spec.file.refuse(problem, "query", owner.option, number)
         if spec.unit != "user" and owner.needed(query.parameters) and owner.option not in query.parameters:
             spec.file.refuse(f"needs {owner.option!r}, the column that says whose a record is", "query", None, number)
+
+
+def _check_windows(spec: StreamSpec) -> None:
+    """A window that outputs get must become full, and its beginning must be kept until then."""
+    for number, query in enumerate(spec.queries, 1):
+        window = query.words.window or 0
+        if spec.last_tick is not None and window > spec.last_tick:
+            spec.file.refuse(f"window is longer than the stream, {spec.last_tick} ticks", "query", "window", number)
+        if window > spec.retention.full:
+            problem = f"window is {window} ticks, and [retention] keeps {spec.retention.full} in full; raise `full`"
+            spec.file.refuse(problem, "query", "window", number)
 
 
 def _check_publication(spec: StreamSpec) -> None:

@@ -373,6 +373,7 @@ class Store(Secret):
     def _forget(self, released: int, cursors: Mapping[str, Cursor]) -> int:
         """Old releases as the retention says, but never one that a sink still waits for; old batch ids."""
         delivered = min((cursor.tick for cursor in cursors.values()), default=released)
+        delivered = max(0, delivered - self._spec.longest_window)  # what the next windows begin with
         for statement, values in drop_statements(released, self._spec.retention, delivered, self._swept):
             self._connection.execute(statement, values)
         self._connection.execute(
