@@ -12,6 +12,7 @@ from conformance.dynamic_mechanisms import RUNS_OF_BOUNDS
 from conformance.hostile import GARBAGE
 from evertally.checks.subject import Subject
 from evertally.privacy import ZCDP, PureDP
+from evertally.statistics import Histogram
 from evertally.values.epochs import AdaptiveSum
 from evertally.values.sums import RunningSum
 from evertally.values.variance import RunningVariance
@@ -67,7 +68,36 @@ def _cut(bounds: list[float]) -> Any:
     return truth
 
 
+def _by_category(n: int) -> list[list[dict[str, float]]]:
+    return [[{"ab"[i % 2]: ((t + 3 * i) % 23) / 4 - 1} for i in range(5)] for t in range(n)]
+
+
+def _sums_by_category(ticks: list[list[dict[str, float]]]) -> list[dict[str, float]]:
+    sums = {"a": 0.0, "b": 0.0}
+    found = []
+    for tick in ticks:
+        for event in tick:
+            for label, amount in event.items():
+                sums[label] += min(4.0, max(0.0, amount))
+        found.append(dict(sums))
+    return found
+
+
 VALUE_MECHANISMS: tuple[Subject, ...] = (
+    Subject(
+        name="Histogram(resolution)",
+        make=lambda key: Histogram(
+            categories=["a", "b"], max_weight=4, resolution=0.25, guarantee=CONCENTRATED, horizon=12, key=key
+        ),
+        feed=_by_category,
+        truth=_sums_by_category,
+        garbage=GARBAGE,
+        wrong_calls=[7, None, {"a": 1.5}],
+        ticks=12,
+        tolerance=1e-9,
+        independent_numbers=False,
+        runs=RUNS_OF_BOUNDS,
+    ),
     _sum("zCDP, both signs", -1, 4, guarantee=CONCENTRATED),
     _sum("pure, replace, windows", 0, 4, ticks=12, guarantee=PURE, neighbours="replace", max_window=3),
     _sum("allowance", -1, 4, ticks=12, users=True, guarantee=CONCENTRATED, unit="user", max_total_per_user=50),

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import evertally as et
+from evertally.contract.rounding import Rounder
 from evertally.encode.texts import Texts
 from evertally.encode.values import AmountGrid, as_written
 from evertally.errors import ConfigurationError
 from evertally.noise import simulation
-from evertally.values.rounding import Rounder
 
 
 def rounder(seed: int = 1, low: int = -5, high: int = 5) -> Rounder:

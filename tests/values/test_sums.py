@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evertally as et
+from evertally.contract.rounding import Rounder
 from evertally.counting.processes import PROCESSES
 from evertally.encode.owned import owned_tick
 from evertally.encode.values import AmountGrid
 from evertally.errors import ConfigurationError
 from evertally.noise import ZeroNoise
 from evertally.privacy import Neighbours
-from evertally.values.rounding import Rounder
 from evertally.values.sum_doors import Allowance
 from evertally.values.sums import user_change
 

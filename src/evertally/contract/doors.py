@@ -12,11 +12,13 @@ import numpy as np
 from evertally.contract.inputs import as_integers
 from evertally.contract.labelled import Labels, filled, many_by_label, one_column, row_by_label
 from evertally.contract.parts import IntArray
+from evertally.contract.rounding import Rounder
 from evertally.contract.rows import Rows, SparseRows, dense, to_bytes
 from evertally.encode import AmountDoor, CategoryDoor, ItemDoor, ItemTotals, ValueDoor, require_column
+from evertally.encode.amounts import AmountsByCategory
 from evertally.encode.cells import Cells
 from evertally.encode.frames import column
-from evertally.encode.labels import as_list
+from evertally.encode.labels import as_list, label_bytes
 from evertally.encode.texts import Texts
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
@@ -147,6 +149,38 @@ class EachColumn(RowDoor):
 
     def event_row(self, events: Any, tick: int) -> IntArray:
         return self.categories.totals(events, tick)
+
+
+class AmountsInColumns(EachColumn):
+    """Events give amounts to columns, in whole steps: each is rounded by a coin of its own, whose address is the tick,
+    the column, the amount and its number among equal ones (additions 12). There is no total to hand over."""
+
+    categories: AmountsByCategory
+
+    def __init__(self, categories: AmountsByCategory, rounder: Rounder, limit: int, signed: bool = False) -> None:
+        super().__init__(categories, limit, signed)
+        self._rounder = rounder
+        self._names = Texts.of_bytes([label_bytes(label) for label in categories.labels])
+
+    def row(self, x: Any, tick: int) -> IntArray:
+        if isinstance(x, Mapping) or (isinstance(x, np.ndarray) and x.dtype.kind in "biufc"):
+            raise TypeError('with a resolution step takes the events of the tick, such as [{"a": 19.99}, {"b": 5}]')
+        return self.event_row(x, tick)
+
+    def event_row(self, events: Any, tick: int) -> IntArray:
+        columns, amounts = self.categories.amounts(events, tick)
+        steps = self._rounder.steps(self.categories.grid.places(amounts), tick, columns, self._names)
+        # In halves that cannot overflow: a step is at most 2^40.
+        high, low = (np.zeros(self.columns, dtype=np.int64) for _ in range(2))
+        np.add.at(high, columns, steps >> 20)
+        np.add.at(low, columns, steps & (2**20 - 1))
+        totals = [(h << 20) + rest for h, rest in zip(high.tolist(), low.tolist(), strict=True)]
+        return np.array([max(-self._limit, min(self._limit, total)) for total in totals], dtype=np.int64)
+
+    def many(self, x: Any, first: int) -> Rows:
+        require_column(x, "the ticks of a run")
+        rows = [self.row(events, first + i) for i, events in enumerate(as_list(x))]
+        return np.stack(rows) if rows else np.empty((0, self.columns), dtype=np.int64)
 
 
 class Bins(RowDoor):

@@ -36,6 +36,7 @@ _TOTAL_LIMIT = 2**62
 Row = NDArray[np.int64]
 Order = Callable[[bytes], bytes]
 Item = TypeVar("Item", int, str)
+Weight = TypeVar("Weight", int, float)
 
 
 class AmountDoor(Secret):
@@ -118,7 +119,7 @@ class EventDoor(Secret, ABC, Generic[Item]):
         low, high = -self.max_weight, self.max_weight
         return {item: max(low, min(high, weight)) for item, weight in items.items() if weight}
 
-    def _cut(self, items: dict[Item, int], tick: int) -> dict[Item, int]:
+    def _cut(self, items: dict[Item, Weight], tick: int) -> dict[Item, Weight]:
         if len(items) <= self.max_per_event:
             return items
         content = b"".join(_framed(self._label_bytes(item), items[item]) for item in sorted(items))
@@ -227,7 +228,7 @@ def declared_labels(categories: Iterable[object], other: object | None = None) -
     return tuple(labels)
 
 
-def _framed(content: bytes, number: int) -> bytes:
+def _framed(content: bytes, number: float) -> bytes:
     """An injective encoding of (content, number): two different events must never hash as one."""
     digits = str(number).encode()
     return len(digits).to_bytes(4, "big") + digits + len(content).to_bytes(8, "big") + content

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from evertally.contract.doors import Bins, Columns, EachColumn, OneAmount, read_columns
-from evertally.contract.forms import LabelledForm, NumberForm, RowForm
+from evertally.contract.forms import LabelledForm, NumberForm
 from evertally.contract.options import foreign, option, statistic
 from evertally.contract.parts import Blueprint, Options
 from evertally.counting.processes import PROCESSES
@@ -17,15 +17,22 @@ from evertally.histogram.tasks import AllColumns
 from evertally.histogram.ways import NAMES
 from evertally.ranking import Ranking
 from evertally.statistics.bins import Edges, bins, check_categories_or_edges
-from evertally.statistics.by_column import ByColumn
 from evertally.statistics.column_options import Guessing
 from evertally.statistics.forms import Answer, AnswersByLabel
+from evertally.statistics.in_steps import InSteps
 from evertally.statistics.separated_options import RULE
 from evertally.statistics.workload_options import Weighing
 
 _SPARSE: Options = {"largest": None, "max_events_per_tick": None, "beta": 0.05, "split": None, "calibration": None}
 _NOT_SPARSE: Options = {"radix": "formula", "signed": False, "workload": None, "band": None, **RULE}
-_OF_LABELS: Options = {"max_per_event": 1, "max_weight": 1, "signed": False, "protects": "event", "other": None}
+_OF_AMOUNTS: Options = {"resolution": None}
+_OF_LABELS: Options = {
+    "max_per_event": 1,
+    "max_weight": 1,
+    "signed": False,
+    "protects": "event",
+    "other": None,
+} | _OF_AMOUNTS
 
 
 @statistic
@@ -73,9 +80,11 @@ class SparseToo(Weighing, Guessing):
 class Counter(SparseToo):
     """The running total of a stream: how many events so far, or how much.
 
-    An event adds an integer from 0 to `max_weight` (from -max_weight if `signed`). After every tick the total of all
-    ticks so far is released, with integer noise. The noise follows from key, `stream`, `name` and parameters: a second
-    counter on *other* data needs another key or another name, or their difference is published exactly.
+    An event adds an integer from 0 to `max_weight` (from -max_weight if `signed`); fractions of it are cut towards
+    zero, for a counter counts: what has fractions is summed by `RunningSum`, by category by `Histogram`, with a
+    `resolution`. After every tick the total of all ticks so far is released, with integer noise. The noise follows from
+    key, `stream`, `name` and parameters: a second counter on *other* data needs another key or another name, or their
+    difference is published exactly.
 
     Theorem (optimal-counting 2.2 and 6, price-of-continual-release 3.2): all releases together keep `guarantee` under
     `neighbours`, also when the stream is chosen after seeing earlier releases. With a bank the worst standard deviation
@@ -142,12 +151,13 @@ class Counter(SparseToo):
 
 
 @statistic
-class VectorCounter(ByColumn, Weighing):
+class VectorCounter(InSteps):
     """Several running totals of one stream, released together: one column each.
 
     An event touches at most `max_per_event` columns and adds an integer from 0 to `max_weight` to each. All columns
     share one budget: the noise depends on how far *one event* moves the row, not on the number of columns
-    (factorization-counting 5 and 6.3; streaming-selection 3.4, KnownBase).
+    (factorization-counting 5 and 6.3; streaming-selection 3.4, KnownBase). With `resolution` amounts have fractions and
+    are rounded without a bias (additions 12).
 
     `neighbours`: "add_remove" costs l2^2 = b w^2, "replace" min(2b, d) w^2 (4 b w^2 if signed), "independent" d w^2.
     Users with n events: n^2 times the first, replaced ones 2 n^2 times (4 if signed; users-and-domains 1.2); few ticks
@@ -165,16 +175,13 @@ class VectorCounter(ByColumn, Weighing):
     """
 
     columns: Columns | tuple[str, ...] = option("The columns: how many, or their names.", kw_only=False)
-    max_per_event: int | None = option("How many columns an event touches at most; None: all of them.", default=1)
-    signed: bool = option("Whether amounts may be negative.", default=False)
-    protects: Literal["event", "item"] = option("What is protected: all of an event, or one item.", default="event")
 
     def _blueprint(self) -> Blueprint:
-        return _columns_of(self, "VectorCounter", read_columns(self.columns), "columns")
+        return self._columns_of("VectorCounter", read_columns(self.columns), "columns", by_label=False)
 
 
 @statistic
-class Histogram(ByColumn, SparseToo):
+class Histogram(InSteps, SparseToo):
     """How often each category occurred so far.
 
     The categories are public and fixed; every one is released at every tick, zero or not (a category that appears only
@@ -183,6 +190,10 @@ class Histogram(ByColumn, SparseToo):
     With `edges` in place of categories events are numbers, and are counted by bin: above its lower edge and at most its
     upper one (users-and-domains 4). Values beyond the edges count in the first and last bin, or in two bins of their
     own (`outside="cells"`); what is no number counts nowhere. `step` takes the tick's values.
+
+    With `resolution` categories have amounts, such as revenue by country: an event maps labels to numbers from 0 to
+    `max_weight`, each rounded to a multiple of the resolution without a bias, by a coin that no other event has a say
+    in (additions 12). `step` takes the tick's events then. Error and noise in the unit of amounts.
 
     Theorem (factorization-counting 6.3 with the truncation rows, streaming-selection 3.4 KnownBase): as VectorCounter,
     whose options apply here. Error of each count: see `stddev` and `error_bound`, which cover all categories at once.
@@ -207,6 +218,11 @@ class Histogram(ByColumn, SparseToo):
     >>> ages = et.Histogram(edges=[0, 18, 65, 120], guarantee=et.ZCDP(0.5), horizon=12, key=et.simulation(1))
     >>> list(ages.step([4, 18, 30, 50.5, 70, None]).value)
     ['0 to 18', '18 to 65', '65 to 120']
+    >>> revenue = et.Histogram(categories=["DE", "FR"], max_weight=500, resolution=0.01, guarantee=et.ZCDP(0.5),
+    ...                        horizon=12, key=et.simulation(1))
+    >>> release = revenue.step([{"DE": 19.99}, {"FR": 45.5}, {"DE": 700}] * 1000)
+    >>> bool(abs(release.value["DE"] - 519_990) < release.stddev * 5), round(release.stddev / 500, 2)
+    (True, 1.62)
     """
 
     categories: Sequence[str] | None = option("The categories, all of them.", default=None)
@@ -220,15 +236,13 @@ class Histogram(ByColumn, SparseToo):
         "their own.",
         default=None,
     )
-    max_per_event: int | None = option("How many columns an event touches at most; None: all of them.", default=1)
-    protects: Literal["event", "item"] = option("What is protected: all of an event, or one item.", default="event")
 
     def _blueprint(self) -> Blueprint:
         check_categories_or_edges(self.categories, self.edges, self.outside)
         way = self._way()
         if way is not None:
             self._only_sparse()
-            foreign(self._given("protects"), {"protects": "event"}, "linear noise")
+            foreign(self._given("protects", "resolution"), {"protects": "event"} | _OF_AMOUNTS, "linear noise")
         else:
             self._only_linear()
         if self.edges is not None:
@@ -236,7 +250,11 @@ class Histogram(ByColumn, SparseToo):
         if isinstance(self.categories, int | str):
             raise ConfigurationError("categories is a list of labels")
         names = list(self.categories or ())
-        return _columns_of(self, "Histogram", names, "categories") if way is None else self._sparse(names, way)
+        if way is not None:
+            return self._sparse(names, way)
+        plan = self._columns_of("Histogram", names, "categories", by_label=True)
+        self.categories = self.columns
+        return plan
 
     def _binned(self, given: Edges, way: str | None) -> Blueprint:
         foreign(self._given(*_OF_LABELS), _OF_LABELS, "categories: a value lies in one bin, and counts once")
@@ -294,26 +312,3 @@ class Histogram(ByColumn, SparseToo):
 
 def _shown(way: str) -> str:
     return "sparse" if way == "intervals" else way
-
-
-def _columns_of(me: VectorCounter | Histogram, word: str, names: Sequence[Any], called: str) -> Blueprint:
-    """The blueprint of linear counts by column."""
-    per_event = me._per_event(names, me.max_per_event)
-    door, kept = me._read_events(names, per_event, me.signed, rank_by_label=me.protects == "item")
-    contribution = me._contributing(
-        max_per_event=per_event, max_weight=me.max_weight, signed=me.signed, protects=me.protects, truncated=True
-    )
-    me.columns = door.labels
-    if isinstance(me, Histogram):
-        me.categories = door.labels
-    return me._counted(
-        word,
-        door.width,
-        contribution,
-        {"columns": kept}
-        | me._given("other", "max_per_event", "max_weight", "signed", "protects")
-        | me._user_address(),
-        lambda source, limit: EachColumn(door, limit, me.signed),
-        LabelledForm(door.labels) if isinstance(me, Histogram) else RowForm(door.width, door.labels),
-        settled={called: kept},
-    )

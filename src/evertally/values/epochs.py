@@ -14,6 +14,8 @@ from evertally.contract.forms import RowForm
 from evertally.contract.mechanism import Mechanism, by_tick
 from evertally.contract.options import check_neighbours, option, statistic
 from evertally.contract.parts import Accuracy, Blueprint, IntArray
+from evertally.contract.rounding import ROUNDINGS, Rounder
+from evertally.contract.units import check_room, own_numbers
 from evertally.counting.choose import Choice, budgets, choose, estimated, rank, worst_of
 from evertally.counting.process import Budget
 from evertally.counting.processes import OURS, Setting
@@ -25,8 +27,7 @@ from evertally.privacy import ZCDP, Change, PureDP, change
 from evertally.ranking import Ranking
 from evertally.values.epochs_bounds import Bounds, SizesAndSums, read_epochs
 from evertally.values.epochs_engine import SHOWN, EpochPlan, EpochSums
-from evertally.values.rounding import ROUNDINGS, Rounder
-from evertally.values.sums import check_relation, check_room, own_numbers, user_change
+from evertally.values.sums import check_relation, user_change
 
 LABELS = ("total", "bound")
 

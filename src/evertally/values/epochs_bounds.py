@@ -14,11 +14,11 @@ import numpy as np
 
 from evertally.contract.doors import RowDoor
 from evertally.contract.inputs import IntArray
+from evertally.contract.rounding import Rounder
 from evertally.contract.rows import Rows
 from evertally.encode.values import AmountGrid
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
-from evertally.values.rounding import Rounder
 from evertally.values.sum_doors import exact_sum, ticks_of
 
 MOST_EPOCHS = 64

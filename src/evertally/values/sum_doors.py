@@ -9,6 +9,7 @@ import numpy as np
 from evertally.contract.doors import RowDoor
 from evertally.contract.inputs import IntArray
 from evertally.contract.owned import ReadCells
+from evertally.contract.rounding import Rounder
 from evertally.contract.rows import Rows
 from evertally.encode.labels import as_list, require_column
 from evertally.encode.owned import OwnedTick
@@ -16,7 +17,6 @@ from evertally.encode.texts import Texts
 from evertally.encode.user_table import Digest, UserTable
 from evertally.encode.values import MOST_STEPS, AmountGrid
 from evertally.secret import Secret
-from evertally.values.rounding import Rounder
 
 _PIECE = 2**61 // MOST_STEPS  # events whose steps add up within 64 bits
 

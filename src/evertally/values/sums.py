@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -17,16 +16,15 @@ from evertally.contract.mechanism import by_tick
 from evertally.contract.options import option, statistic
 from evertally.contract.owned import OwnedDoor
 from evertally.contract.parts import Accuracy, Blueprint, IntArray, Options
+from evertally.contract.rounding import ROUNDINGS, Rounder
+from evertally.contract.units import check_room, own_numbers
 from evertally.encode.values import AmountGrid, as_written
 from evertally.errors import ConfigurationError
 from evertally.noise import ItemSource
 from evertally.privacy import Change, Neighbours
 from evertally.ranking import Ranking
-from evertally.values.rounding import ROUNDINGS, Rounder
 from evertally.values.sum_doors import Allowance, AmountsOfTicks, places_as_bits
 from evertally.values.tumbling import Tumbling
-
-_FEWEST = 2**16  # amounts that must fit into a tick
 
 
 def check_relation(neighbours: str | Neighbours, what: str) -> Neighbours:
@@ -35,15 +33,6 @@ def check_relation(neighbours: str | Neighbours, what: str) -> Neighbours:
     if relation is Neighbours.INDEPENDENT:
         raise ConfigurationError(f'{what} has no columns of its own right: use "add_remove" or "replace"')
     return relation
-
-
-def check_room(limit: int, most: int) -> None:
-    """Beyond so many values in one tick sums would be clipped."""
-    if limit // most < _FEWEST:
-        raise ConfigurationError(
-            f"with this resolution and horizon only {limit // most} values fit into a tick; "
-            "choose a coarser resolution, or a (shorter) horizon"
-        )
 
 
 @statistic
@@ -179,28 +168,6 @@ def user_change(most: int, relation: Neighbours, signed: bool) -> tuple[Change, 
         return Change(V, V * V, V), None
     apart = Change(2 * V, 4 * V * V, 2 * V)
     return (apart, None) if signed else (Change(2 * V, 2 * V * V, 2 * V), apart)
-
-
-def own_numbers(given: Options) -> Options:
-    """Options that are numbers as Python's own, the same for the same number: what addresses and snapshots keep.
-
-    >>> from fractions import Fraction
-    >>> own_numbers({"upper": np.float32(2), "resolution": Fraction(1, 100), "max_total_per_user": None})
-    {'upper': 2, 'resolution': 0.01, 'max_total_per_user': None}
-    """
-    found: Options = {}
-    for name, value in given.items():
-        exact = as_written(value)
-        if value is not None and exact is None:
-            raise ConfigurationError(f"{name} is a finite number, not {value!r}")
-        if exact is not None and exact.denominator > 1 and as_written(_float(exact)) != exact:
-            raise ConfigurationError(f"{name} is {value!r}, which no decimal number of 17 digits says; round it")
-        found[name] = None if exact is None else int(exact) if exact.denominator == 1 else float(exact)
-    return found
-
-
-def _float(exact: Fraction) -> float:
-    return float(exact) if abs(exact) < 2**1000 else math.inf
 
 
 class InUnits(RowForm):

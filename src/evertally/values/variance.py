@@ -15,13 +15,14 @@ from evertally.contract.mechanism import by_tick
 from evertally.contract.options import option, statistic
 from evertally.contract.parts import Accuracy, Blueprint, IntArray
 from evertally.contract.rows import Rows
+from evertally.contract.units import check_room
 from evertally.encode import ValueDoor
 from evertally.errors import ConfigurationError
 from evertally.noise import ItemSource
 from evertally.privacy import Change, Neighbours
 from evertally.ranking import Ranking
 from evertally.values.sum_doors import ticks_of
-from evertally.values.sums import check_relation, check_room
+from evertally.values.sums import check_relation
 from evertally.values.tumbling import Tumbling
 
 LABELS = ("mean", "variance", "stddev")

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from audit.bugs.planting import Bug, plant, replaced
+from evertally.contract import rounding
 from evertally.privacy import Change, Neighbours
-from evertally.values import rounding, sums, variance
+from evertally.values import sums, variance
 from evertally.values.epochs_engine import SHOWN, EpochState, EpochSums
 from evertally.values.sum_doors import Allowance
 

@@ -1,0 +1,68 @@
+"""Amounts by category: events that name categories, each with a number that need not be whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evertally.encode.door import CategoryDoor, Order
+from evertally.encode.labels import as_list, coded, require_column
+from evertally.encode.plain import UNREADABLE, pairs, real
+from evertally.encode.values import AmountGrid
+
+
+class AmountsByCategory(CategoryDoor):
+    """What each event gives to each category, bounded as `CategoryDoor` does it: labels canonicalised, duplicates
+    merged by adding, amounts clipped, the event cut to `max_per_event` categories. All of it by the event alone; not
+    yet rounded to steps.
+
+    >>> door = AmountsByCategory(["a", "b"], AmountGrid(0, 50, 0.01), max_per_event=2, order=lambda message: message)
+    >>> [part.tolist() for part in door.amounts([{"a": 19.99, "b": 700}, "b", {"c": 3.5}, {"a": -2}], tick=1)]
+    [[0, 1, 1], [19.99, 50.0, 1.0]]
+    """
+
+    def __init__(
+        self,
+        categories: Iterable[object],
+        grid: AmountGrid,
+        other: object | None = None,
+        max_per_event: int = 1,
+        *,
+        order: Order,
+        rank_by_label: bool = False,
+    ) -> None:
+        super().__init__(
+            categories, other, max_per_event, grid.most, grid.signed, order=order, rank_by_label=rank_by_label
+        )
+        self.grid = grid
+        self._ends = tuple(float(grid.shown(np.asarray(end))) for end in (grid.low, grid.high))
+
+    def amounts(self, events: Any, tick: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The category and the amount of everything that the events of a tick give."""
+        require_column(events, "events")
+        plain = coded(events)
+        if plain is not None:
+            codes, values = plain
+            columns = [self.column(value) for value in values]
+            found = np.array([-1 if column is None else column for column in columns] + [-1], dtype=np.int64)[codes]
+            found = found[found >= 0]
+            return found, np.ones(found.size)
+        given = [item for event in as_list(events) for item in self._given(event, tick).items()]
+        return np.array([c for c, _ in given], dtype=np.int64), np.array([a for _, a in given], dtype=np.float64)
+
+    def _given(self, event: object, tick: int) -> dict[int, float]:
+        items: dict[int, float] = {}
+        try:
+            for value, amount in pairs(event):
+                item, number = self.column(value), real(amount)
+                if item is not None and (number > 0 or (self.signed and not math.isnan(number))):
+                    items[item] = items.get(item, 0.0) + number
+        except UNREADABLE:
+            return {}
+        low, high = self._ends
+        # Infinities of both signs add up to no number.
+        return self._cut({i: min(high, max(low, a)) for i, a in items.items() if a and not math.isnan(a)}, tick)
