@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import namedtuple
 from functools import cache
 from typing import Any
@@ -17,20 +16,9 @@ from hypothesis import strategies as st
 
 import evertally as et
 from conformance.mechanisms import MECHANISMS
+from conformance.one_of_each import one_of_each
 from evertally.checks.subject import Subject, alike
 from evertally.contract.labelled import Labels
-
-SLOW = re.compile("rebased|epoch|sparse|sqrt")  # engines that are long in the making; doors are the same in all
-
-
-def by_class(wanted: Any) -> list[Subject]:
-    """One subject for each class of statistics."""
-    found: dict[str, Subject] = {}
-    for subject in MECHANISMS:
-        kind = subject.name.split("(")[0].split(":")[0]
-        if not SLOW.search(subject.name) and kind not in found and wanted(subject):
-            found[kind] = subject
-    return list(found.values())
 
 
 @cache
@@ -48,7 +36,7 @@ def labels_of(subject: Subject) -> Labels | None:
     return getattr(made(subject.name)._door, "labels", None)
 
 
-LABELLED = by_class(has_labels)
+LABELLED = one_of_each(has_labels)
 
 
 def spelled(labels: Labels) -> list[Any]:
@@ -89,7 +77,7 @@ def test_every_kind_of_door_is_among_the_subjects() -> None:
     assert {"Histogram", "VectorCounter", "MaxSum", "TopK", "Dashboard", "GroupBy"} <= names
 
 
-@pytest.mark.parametrize("subject", LABELLED, ids=lambda subject: subject.name.split("(")[0].split(":")[0])
+@pytest.mark.parametrize("subject", LABELLED, ids=lambda subject: subject.name)
 @given(data=st.data())
 @settings(max_examples=12)
 def test_shuffled_columns_are_the_same_totals(subject: Subject, data: st.DataObject) -> None:
@@ -108,7 +96,7 @@ def test_shuffled_columns_are_the_same_totals(subject: Subject, data: st.DataObj
     assert np.array_equal(door.total(one, 1), door.total(rows[0], 1))
 
 
-@pytest.mark.parametrize("subject", LABELLED, ids=lambda subject: subject.name.split("(")[0].split(":")[0])
+@pytest.mark.parametrize("subject", LABELLED, ids=lambda subject: subject.name)
 def test_releases_of_a_frame_are_those_of_its_array(subject: Subject) -> None:
     labels = labels_of(subject)
     assert labels is not None
