@@ -123,7 +123,7 @@ class EachColumn(RowDoor):
     def __init__(self, categories: CategoryDoor, limit: int, signed: bool = False) -> None:
         super().__init__(len(categories.labels), limit, signed)
         self.categories = categories
-        self.labels = Labels.of(categories.labels, categories.other)
+        self.labels = Labels.of(categories.labels, categories.other, numbered=categories.numbered)
 
     def row(self, x: Any, tick: int) -> IntArray:
         found = row_by_label(x, self.labels)
