@@ -33,7 +33,7 @@ def has_labels(subject: Subject) -> bool:
 
 
 def labels_of(subject: Subject) -> Labels | None:
-    return getattr(made(subject.name)._door, "labels", None)
+    return getattr(made(subject.name)._door, "named", None)
 
 
 LABELLED = one_of_each(has_labels)

@@ -225,7 +225,8 @@ def test_long_columns_are_read_without_a_look_at_each_cell(monkeypatch: pytest.M
 def test_nothing_of_other_libraries_is_loaded() -> None:
     code = (
         "import sys, evertally as et\n"
-        "made = et.Histogram(categories=['a', 'b'], guarantee=et.ZCDP(0.5), horizon=9, key=et.simulation(1))\n"
+        "promise = {'guarantee': et.ZCDP(0.5), 'horizon': 9, 'mechanism': 'tree', 'key': et.simulation(1)}\n"
+        "made = et.Histogram(categories=['a', 'b'], **promise)\n"
         "made.step({'a': 1}); made.step_events(['a']); made.run([[1, 2]])\n"
         "assert not {'pandas', 'polars', 'pyarrow'} & set(sys.modules)\n"
     )

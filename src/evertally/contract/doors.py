@@ -123,10 +123,10 @@ class EachColumn(RowDoor):
     def __init__(self, categories: CategoryDoor, limit: int, signed: bool = False) -> None:
         super().__init__(len(categories.labels), limit, signed)
         self.categories = categories
-        self.labels = Labels.of(categories.labels, categories.other, numbered=categories.numbered)
+        self.named = Labels.of(categories.labels, categories.other, numbered=categories.numbered)
 
     def row(self, x: Any, tick: int) -> IntArray:
-        found = row_by_label(x, self.labels)
+        found = row_by_label(x, self.named)
         if found is not None:
             return filled(found, self.columns, self._limit)
         row = as_integers(column(x))
@@ -137,7 +137,7 @@ class EachColumn(RowDoor):
     def many(self, x: Any, first: int) -> Rows:
         if type(x) is SparseRows:
             return super().many(x, first)
-        rows = many_by_label(x, lambda one: self.row(one, first), self.labels)
+        rows = many_by_label(x, lambda one: self.row(one, first), self.named)
         return super().many(x if rows is None else rows, first)
 
     def event_row(self, events: Any, tick: int) -> IntArray:
