@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import namedtuple
 from functools import cache
 from typing import Any
@@ -17,20 +16,9 @@ from hypothesis import strategies as st
 
 import evertally as et
 from conformance.mechanisms import MECHANISMS
+from conformance.one_of_each import one_of_each
 from evertally.checks.subject import Subject, alike
 from evertally.contract.labelled import Labels
-
-SLOW = re.compile("rebased|epoch|sparse|sqrt")  # engines that are long in the making; doors are the same in all
-
-
-def by_class(wanted: Any) -> list[Subject]:
-    """One subject for each class of statistics."""
-    found: dict[str, Subject] = {}
-    for subject in MECHANISMS:
-        kind = subject.name.split("(")[0].split(":")[0]
-        if not SLOW.search(subject.name) and kind not in found and wanted(subject):
-            found[kind] = subject
-    return list(found.values())
 
 
 @cache
@@ -45,10 +33,10 @@ def has_labels(subject: Subject) -> bool:
 
 
 def labels_of(subject: Subject) -> Labels | None:
-    return getattr(made(subject.name)._door, "labels", None)
+    return getattr(made(subject.name)._door, "named", None)
 
 
-LABELLED = by_class(has_labels)
+LABELLED = one_of_each(has_labels)
 
 
 def spelled(labels: Labels) -> list[Any]:
@@ -89,7 +77,7 @@ def test_every_kind_of_door_is_among_the_subjects() -> None:
     assert {"Histogram", "VectorCounter", "MaxSum", "TopK", "Dashboard", "GroupBy"} <= names
 
 
-@pytest.mark.parametrize("subject", LABELLED, ids=lambda subject: subject.name.split("(")[0].split(":")[0])
+@pytest.mark.parametrize("subject", LABELLED, ids=lambda subject: subject.name)
 @given(data=st.data())
 @settings(max_examples=12)
 def test_shuffled_columns_are_the_same_totals(subject: Subject, data: st.DataObject) -> None:
@@ -108,7 +96,7 @@ def test_shuffled_columns_are_the_same_totals(subject: Subject, data: st.DataObj
     assert np.array_equal(door.total(one, 1), door.total(rows[0], 1))
 
 
-@pytest.mark.parametrize("subject", LABELLED, ids=lambda subject: subject.name.split("(")[0].split(":")[0])
+@pytest.mark.parametrize("subject", LABELLED, ids=lambda subject: subject.name)
 def test_releases_of_a_frame_are_those_of_its_array(subject: Subject) -> None:
     labels = labels_of(subject)
     assert labels is not None
@@ -166,6 +154,10 @@ Other = namedtuple("Other", ["x", "a", "b"])
         pd.DataFrame([[1, 2]], columns=["a", "a"]),
         pd.DataFrame([[1, 2, 3]]),
         pd.Series([1], index=pd.MultiIndex.from_tuples([("a", "b")], names=["x", "y"])),
+        pd.Series([1], index=pd.MultiIndex.from_tuples([("a", "b")])),
+        pd.Series([1, 2], index=pd.interval_range(0, 2)),
+        pd.cut(pd.Series([0.5, 1.5]), [0, 1, 2]).value_counts(),
+        pd.Series([1], index=pd.PeriodIndex(["2024-01"], freq="M")),
         pl.DataFrame({"column_0": [1], "column_1": [2], "column_2": [3]}),
         pl.LazyFrame({"a": [1]}),
         pa.table({"a": [1], "x": [2]}),
@@ -242,6 +234,20 @@ def test_numbers_for_names_must_all_be_there() -> None:
     assert counter.step(pd.Series([1, 2, 3], index=[2, 0, 1])).value.tolist() == [4, 6, 2]
 
 
+def test_numbers_that_are_names_may_be_missing() -> None:
+    hours = et.Histogram(categories=range(24), guarantee=et.ZCDP(0.5), horizon=9, key=et.noise.ZeroNoise())
+    assert hours.run(pd.DataFrame({7: [1], 3: [2]})).iloc[0, [3, 7]].tolist() == [2, 1]
+    assert hours.step(pd.Series([7, 7, 3]).value_counts()).value["7"] == 3
+    with pytest.raises(TypeError, match="index"):
+        hours.step(pd.Series([5, 6]))
+
+
+def test_what_is_no_name_does_not_go_to_other() -> None:
+    for frame in (pd.DataFrame({None: [1]}), pd.DataFrame([[1]], columns=pd.interval_range(0, 1))):
+        with pytest.raises(TypeError, match="column for each label"):
+            plain(other="rest").run(frame)
+
+
 def test_levels_of_labels_are_read_by_their_names() -> None:
     def visits() -> Any:
         return et.GroupBy(
@@ -257,6 +263,8 @@ def test_levels_of_labels_are_read_by_their_names() -> None:
     expected = visits().step_events(list(zip(events["sex"], events["ward"], strict=True))).value
     assert visits().step(events.groupby(["ward", "sex"]).size()).value == expected
     assert visits().step(events.groupby(["sex", "ward"]).size()).value == expected
+    with pytest.raises(TypeError, match="2 parts"):
+        visits().step(events["sex"].value_counts())
     with pytest.raises(TypeError, match="sex, ward"):
         visits().step(events.groupby(["sex", "ward"]).size().rename_axis(["sex", "hall"]))
     ticks = events.assign(day=[1, 1, 2]).groupby(["day", "ward", "sex"]).size().unstack(["ward", "sex"], fill_value=0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from decimal import Decimal
 from typing import Any
 
@@ -218,3 +220,23 @@ def test_long_columns_are_read_without_a_look_at_each_cell(monkeypatch: pytest.M
     found = table(pl.DataFrame({"x": cells, "y": cells[::-1]}))
     assert found is not None
     assert len(combined(found, [1, 0]).values) == 3
+
+
+def test_nothing_of_other_libraries_is_loaded() -> None:
+    code = (
+        "import sys, evertally as et\n"
+        "promise = {'guarantee': et.ZCDP(0.5), 'horizon': 9, 'mechanism': 'tree', 'key': et.simulation(1)}\n"
+        "made = et.Histogram(categories=['a', 'b'], **promise)\n"
+        "made.step({'a': 1}); made.step_events(['a']); made.run([[1, 2]])\n"
+        "assert not {'pandas', 'polars', 'pyarrow'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("which", [0, 1, 2, 3, 5, 6, 7, 8, 9, 11, 15])
+def test_without_arrow_columns_mean_the_same(which: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    given_column = texts(TEXTS)[which]
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert named(column(given_column)) == named(TEXTS)
+    with pytest.raises(TypeError, match="pyarrow is needed"):
+        column(OnlyStream(None))

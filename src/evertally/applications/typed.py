@@ -32,7 +32,7 @@ class TypeDoor(RowDoor):
 
     def __init__(self, type_of: TypeOf, labels: Labels, matrix: IntArray, limit: int) -> None:
         super().__init__(matrix.shape[1], limit)
-        self.labels = labels
+        self.named = labels
         self._type_of, self._matrix = type_of, matrix
         # So many events of one type count in a tick: the products stay in 64 bits. 1-Lipschitz, hence free.
         self._most = min(limit, 2**61 // max(1, int(matrix.sum())))
@@ -41,7 +41,7 @@ class TypeDoor(RowDoor):
         return self._times(self._counts(x))
 
     def _counts(self, x: Any) -> IntArray:
-        found = row_by_label(x, self.labels)
+        found = row_by_label(x, self.named)
         if found is not None:
             return filled(found, len(self._matrix), self._most)
         counts = as_integers(column(x))
@@ -64,7 +64,7 @@ class TypeDoor(RowDoor):
         return self._times(counts)
 
     def many(self, x: Any, first: int) -> Any:
-        found = many_by_label(x, self._counts, self.labels)
+        found = many_by_label(x, self._counts, self.named)
         rows = as_integers(x) if found is None else found
         if rows.ndim != 2 or rows.shape[1] != len(self._matrix):
             raise TypeError(f"run takes integers of shape (ticks, {len(self._matrix)}), not of shape {rows.shape}")

@@ -126,14 +126,14 @@ class EachColumn(RowDoor):
     def __init__(self, categories: CategoryDoor, limit: int, signed: bool = False) -> None:
         super().__init__(len(categories.labels), limit, signed)
         self.categories = categories
-        self._named = Labels.of(categories.labels, categories.other)
+        self.named = Labels.of(categories.labels, categories.other, numbered=categories.numbered)
 
     @property
     def labels(self) -> tuple[str, ...]:
         return self.categories.labels
 
     def row(self, x: Any, tick: int) -> IntArray:
-        found = row_by_label(x, self._named)
+        found = row_by_label(x, self.named)
         if found is not None:
             return filled(found, self.columns, self._limit)
         row = as_integers(column(x))
@@ -144,7 +144,7 @@ class EachColumn(RowDoor):
     def many(self, x: Any, first: int) -> Rows:
         if type(x) is SparseRows:
             return super().many(x, first)
-        rows = many_by_label(x, lambda one: self.row(one, first), self._named)
+        rows = many_by_label(x, lambda one: self.row(one, first), self.named)
         return super().many(x if rows is None else rows, first)
 
     def event_row(self, events: Any, tick: int) -> IntArray:

@@ -22,7 +22,6 @@ from evertally.encode.frames import Table, column, table
 from evertally.encode.labels import as_list, canonical
 
 _WHOLE = re.compile(r"-?\d+")
-_NUMBERS = "iufcmM"  # kinds of numpy's that are numbers or times
 
 
 @dataclass(frozen=True)
@@ -30,22 +29,20 @@ class Labels:
     """What the numbers of a tick are called, in their order.
 
     `names`: in their one spelling, tuples of them where a name has several parts, called `levels`. `other`: the place
-    of whatever is not among them.
+    of whatever is not among them. `numbered`: columns have nothing but their numbers for names.
     """
 
     names: tuple[Any, ...]
     place: Mapping[Any, int]
     other: int | None = None
     levels: tuple[str, ...] = ()
+    numbered: bool = False
 
     @classmethod
-    def of(cls, names: Sequence[Any], other: int | None = None, levels: Sequence[str] = ()) -> Labels:
-        return cls(tuple(names), {name: i for i, name in enumerate(names)}, other, tuple(levels))
-
-    @property
-    def numbered(self) -> bool:
-        """Whether columns have nothing but their numbers for names."""
-        return not self.levels and all(name == str(i) for i, name in enumerate(self.names))
+    def of(
+        cls, names: Sequence[Any], other: int | None = None, levels: Sequence[str] = (), numbered: bool = False
+    ) -> Labels:
+        return cls(tuple(names), {name: i for i, name in enumerate(names)}, other, tuple(levels), numbered)
 
     def spelled(self, label: Any) -> Any:
         """A label as it is among the names; None for what is no label."""
@@ -62,13 +59,17 @@ class Labels:
 
     def _order(self, levels: Sequence[Any] | None) -> list[int] | None:
         """Which part of a label comes first, second, ...; None: they are in order."""
-        if levels is None or all(level is None for level in levels):
+        if levels is None:
             return None
-        if len(levels) != len(self.levels) or set(levels) != set(self.levels):
+        if len(levels) != len(self.levels):
+            raise TypeError(
+                f"labels have {max(1, len(self.levels))} parts here, and this index has {len(levels)} levels"
+            )
+        if all(level is None for level in levels):
+            return None
+        if set(levels) != set(self.levels):
             raise TypeError(
                 f"labels of several parts are read by the names of their levels, which are {', '.join(self.levels)}"
-                if self.levels
-                else "labels have one part here; this index has several levels"
             )
         return [list(levels).index(level) for level in self.levels]
 
@@ -138,7 +139,8 @@ def _columns(found: Table, labels: Labels) -> list[tuple[int, int]]:
             f"these columns have no names but 0 to {len(labels.names) - 1}, and a frame has all of these; rename its "
             "columns, declare names (columns=[...]), or hand over an array: frame.to_numpy()"
         )
-    if None in places and labels.other is None:
+    nameless = any(labels.spelled(found.names[i]) is None for i in given)
+    if nameless or (None in places and labels.other is None):
         raise TypeError(
             f"a frame has a column for each label that was declared ({labels.called()}); this one has others. Choose "
             "the columns that are meant, or declare other=. Times of ticks are a frame's index in pandas, and one "
@@ -168,9 +170,12 @@ def _check_index(index: Any, labels: Labels, pandas: Any) -> None:
             f"a Series is read by its index, and this one is not {labels.called()}; set it (series.index = [...]), or "
             "hand over an array: series.to_numpy()"
         )
-    kind = getattr(index.dtype, "kind", "O")
-    numbers = kind in _NUMBERS or isinstance(index, pandas.DatetimeIndex | pandas.PeriodIndex)
-    if numbers and not any(isinstance(name, str) and _WHOLE.fullmatch(name) for name in labels.names):
+    if index.nlevels != max(1, len(labels.levels)):
+        raise TypeError(f"labels have {max(1, len(labels.levels))} parts here, this index has {index.nlevels} levels")
+    dtype = index.categories.dtype if isinstance(index, pandas.CategoricalIndex) else index.dtype
+    kind = getattr(dtype, "kind", "O")
+    numbers = kind in "iuf" and any(isinstance(name, str) and _WHOLE.fullmatch(name) for name in labels.names)
+    if not numbers and (kind in "iufcmM" or isinstance(dtype, pandas.PeriodDtype | pandas.IntervalDtype)):
         raise TypeError(
             f"a Series is read by its index, which holds numbers or times here; the labels are {labels.called()}"
         )

@@ -29,7 +29,7 @@ from evertally.contract.release import Release
 from evertally.contract.snapshot import guarantee_from_json, guarantee_to_json, pack, restorable
 from evertally.contract.ticks import LONGEST_HORIZON, called_tick, checked_tick, last_tick, wanted_ticks
 from evertally.encode import SeparatedCap, UserCap, UserTick, own_column, require_column
-from evertally.encode.frames import Table, check_same_index, column, is_own, struct_table, table
+from evertally.encode.frames import Table, check_same_index, column, struct_table, table
 from evertally.encode.labels import as_list, is_arrow
 from evertally.encode.owners import owners
 from evertally.errors import ConfigurationError, HorizonExceeded, ReplayRefused, StateError
@@ -284,7 +284,7 @@ class Mechanism(Guarded):
         """
         self._check_owners()
         first = self.tick + 1
-        came_from = origin(x, getattr(self._door, "labels", None))
+        came_from = origin(x, getattr(self._door, "named", None))
         many = self._door.many(self._own_ticks(x), first)
         count = len(many)
         if self.tick + count > last_tick(self.horizon):
@@ -458,7 +458,8 @@ class Mechanism(Guarded):
                 "run takes the events of each tick here, a list of columns, and not a table; the events of one tick "
                 "go to step_events"
             )
-        ticks = x if is_own(x) and not is_arrow(x) else as_list(column(x))
+        found = column(x)
+        ticks = as_list(found) if found is not x or is_arrow(x) else x
         if not isinstance(ticks, list | tuple) or all(kind is list for kind in set(map(type, ticks))):
             return ticks
         if not self._plan.owned:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar, cast, dataclass_transform
 import numpy as np
 
 from evertally.encode.frames import column, is_own
-from evertally.encode.labels import as_list
+from evertally.encode.labels import as_list, is_arrow
 from evertally.errors import ConfigurationError
 from evertally.integers import own_integer
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Guarantee, Neighbours, PureDP
@@ -91,7 +91,7 @@ def own_option(field: Any, value: Any) -> Any:
     if field.name == "mechanism":
         raise ConfigurationError('mechanism is a name, e.g. "auto"')
     found = value if is_own(value) else column(value)
-    if found is not value:
+    if found is not value or is_arrow(value):
         return as_list(found)
     number = own_integer(value)
     return value if number is None else number

@@ -15,14 +15,18 @@ import numpy as np
 from evertally.contract.labelled import Labels, time_column
 from evertally.contract.parts import IntArray
 from evertally.encode.frames import table
+from evertally.secret import Secret
 
 _VALUE = "value"
 _IN_ORDER = "the ticks of a run are in order: their index (or their times) must rise from row to row, {}"
 
 
 @dataclass(frozen=True, repr=False)
-class Origin:
-    """`back` makes a frame or series of values by tick, with their columns; `times` are an Arrow array, or None."""
+class Origin(Secret):
+    """What is kept of the frame that ticks were in. Secret, as it may be reached from here.
+
+    `back` makes a frame or series of values by tick, with their columns; `times` are an Arrow array, or None.
+    """
 
     back: Callable[[Any, IntArray | None, Sequence[str] | None], Any]
     times: Callable[[], Any] | None = None

@@ -155,6 +155,7 @@ class CategoryDoor(EventDoor[int]):
     ) -> None:
         super().__init__(max_per_event, max_weight, signed, order=order, rank_by_label=rank_by_label)
         self.labels = declared_labels(categories, other)
+        self.numbered = isinstance(categories, range)  # columns that nobody gave a name
         self._other = len(self.labels) - 1 if other is not None else -1
         self._index = {label: i for i, label in enumerate(self.labels)}
 
