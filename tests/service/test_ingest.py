@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import json
@@ -41,6 +42,14 @@ def _arrow(records: list[dict[str, str]]) -> bytes:
     return sink.getvalue()
 
 
+def _csv(records: list[dict[str, str]]) -> bytes:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(records[0]))
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue().encode()
+
+
 def _released(service: Served) -> dict[str, Any]:
     latest = service.get("/v1/releases/latest").json()
     return {name: columns["value"] for name, columns in latest["queries"].items()} | {"tick": latest["tick"]}
@@ -66,13 +75,14 @@ def test_every_media_type_counts_the_same(exact: Served) -> None:
             (NDJSON, lines(records)),
             ("application/json", json.dumps(records).encode()),
             (ARROW, _arrow(records)),
+            ("text/csv", _csv(records)),
             ("Application/X-NDJSON; charset=utf-8", lines(records)),
         ]
     ):
         answer = exact.send(f"media-{number}", body, media_type)
         assert answer.status_code == 202
         assert answer.json() == {"batch": f"media-{number}", "tick": tick, "duplicate": False}
-    _next_tick(exact, 20, 12)
+    _next_tick(exact, 25, 15)
 
 
 def test_a_batch_counts_once_however_often_it_comes(exact: Served) -> None:
@@ -213,12 +223,18 @@ def test_bodies_of_other_endpoints_are_bounded_too(service: Served) -> None:
         (b"", ARROW),
         (_arrow([{"time": "2013-01-01", "ward": "north"}])[:-9], ARROW),
         (_arrow([{"time": "2013-01-01"}]), ARROW),
+        (lines([{"tmie": "2013-01-01", "wrad": "north"}]), NDJSON),
+        (b'[{"wrad": "north"}, 7]', "application/json"),
+        (b"", "text/csv"),
+        (b"time,wrad\n2013-01-01,north\n", "text/csv"),
     ],
 )
 def test_broken_envelopes(service: Served, body: bytes, media_type: str) -> None:
     answer = service.send("broken", body, media_type)
     assert answer.status_code == 400
     assert list(answer.json()) == ["error"]
+    assert "north" not in answer.text
+    assert "wrad" not in answer.text
 
 
 # -- nothing about records -----------------------------------------------------------------------------------------

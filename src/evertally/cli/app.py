@@ -108,6 +108,44 @@ def plan_command(
             plan_table(spec, plan(spec))
 
 
+@app.command("init")
+def init_command(
+    spec_file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[SPEC.toml]", help="The file to write. Default: named like the sample.", show_default=False
+        ),
+    ] = None,
+    sample: Annotated[
+        Path | None, _option("--from", metavar="FILE", help="Test data: its header names the columns.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; take what would be offered.")] = False,
+    start: Annotated[str | None, _option(help="Where the first tick begins.")] = None,
+    tick: Annotated[str | None, _option(help='Length of a tick, such as "1d".')] = None,
+) -> None:
+    """Write a commented spec, from a few questions. Nothing is ever overwritten."""
+    with _readable_errors():
+        from evertally.cli import init
+
+        path = init.command(spec_file, sample, yes, start, tick)
+        print(f"{path} is written. Look at it, then: evertally plan {path}")
+
+
+@app.command("check")
+def check_command(
+    spec_file: SpecFile,
+    sample: Annotated[
+        Path | None, _option(metavar="FILE", help="Test data: which of its rows and columns match, and what is cut.")
+    ] = None,
+) -> None:
+    """Try a spec on test data, without key and state. Exit status 1 if nothing of the sample would be counted."""
+    with _readable_errors():
+        from evertally.cli import check
+
+        if not check.command(spec_file, sample):
+            raise typer.Exit(1)
+
+
 @app.command("certificate")
 def certificate_command(spec_file: SpecFile) -> None:
     """Print what the stream promises, to whom and by which theorems, as JSON."""

@@ -99,10 +99,10 @@ class Display:
     def _rows(self, query: QuerySpec, release: Any) -> Iterator[tuple[str, ...]]:
         columns = unpack(query, pack(query, release, self._spec.beta))
         for category, value, lower, upper in entries(columns):
-            yield query.name, escape(_printable(category or "")), escape(_shown(value)), _margin(value, lower, upper)
+            yield query.name, escape(printable(category or "")), escape(_shown(value)), _margin(value, lower, upper)
 
 
-def _printable(label: str) -> str:
+def printable(label: str) -> str:
     """A label on one line of a terminal: it may be anybody's text, with control sequences in it."""
     shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in label)
     return shown if len(shown) <= _LONGEST_SHOWN else shown[: _LONGEST_SHOWN - 1] + "…"
@@ -117,7 +117,7 @@ def _margin(value: Any, lower: float, upper: float) -> str:
 
 def _shown(value: float | str) -> str:
     if isinstance(value, str):
-        return _printable(value)
+        return printable(value)
     return f"{value:,.2f}" if isinstance(value, float) and not value.is_integer() else f"{value:,.0f}"
 
 

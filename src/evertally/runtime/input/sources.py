@@ -14,6 +14,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -32,6 +33,7 @@ Batch = dict[str, Any]  # column name -> Arrow array, or numpy array of Python o
 ROWS = ""
 
 _JSON_ROWS = 65536
+_RECORDS_LOOKED_AT = 1000
 _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 _FORMATS = {
     ".csv": "csv",
@@ -91,6 +93,15 @@ class InputFile(Secret):
             raise ConfigurationError(f"cannot read the input {self.path}: {error.strerror or 'not readable'}") from None
         self.check()
 
+    def column_names(self) -> list[str]:
+        """The columns that the file has; of JSON lines those of its first thousand records."""
+        try:
+            with self._open() as file:
+                return _column_names(file, self.format)
+        except (OSError, pa.ArrowException):
+            pass
+        raise ConfigurationError(f"{self.path} is not a readable {self.format} file")
+
     def _skipped(self, lines: int) -> None:
         self.broken += lines
 
@@ -130,6 +141,19 @@ class PipedInput(InputFile):
 
     def _open(self) -> IO[bytes]:
         return io.BytesIO(self._content)
+
+
+def _column_names(file: IO[bytes], format: str) -> list[str]:
+    if format == "csv":
+        return csv_lines.column_names(file) or []
+    if format == "parquet":
+        return list(pa.parquet.ParquetFile(file).schema_arrow.names)
+    if format == "jsonl":
+        records = islice(_json_records(file, lambda _count: None), _RECORDS_LOOKED_AT)
+        return list(dict.fromkeys(name for record in records for name in record))
+    stream = file.read(6) != b"ARROW1"
+    file.seek(0)
+    return list((pa.ipc.open_stream if stream else pa.ipc.open_file)(file).schema.names)
 
 
 def _require(columns: list[str], present: Sequence[str], path: Path, hint: str | None = None) -> None:
