@@ -20,6 +20,7 @@ import evertally as et
 from evertally.errors import NoiseReused
 from evertally.noise import ZeroNoise
 from evertally.runtime.table.given import spec_from
+from spec_text import ALL, spec_text
 
 DAYS, CITIES = 12, ["Bonn", "Ulm"]
 CLOCK: dict[str, Any] = {"time": "day", "start": "2024-01-01", "end": "2024-01-13", "tick": "1d"}
@@ -279,3 +280,28 @@ def test_every_kind_of_a_spec(write_spec: WriteSpec) -> None:
     with_windows = found.window(2)
     assert {row["tick"] for row in with_windows.to_arrow().to_pylist()} == {ticks}
     assert 3 < len(with_windows.queries) < len(spec.queries)
+
+
+def test_a_spec_says_everything_and_is_refused_at_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "orders.toml"
+    path.write_text(spec_text(ALL, clock={"column": "day", "start": dt.date(2024, 1, 1), "tick": "1d"}))
+    found = et.release(orders(), path, key=ZeroNoise())
+    assert len(found.to_arrow()) == 48
+    assert not list(tmp_path.glob("visits.*"))  # no key, no state, no output
+    with pytest.raises(et.ConfigurationError, match="name: the spec says so already"):
+        et.release(orders(), path, name="orders")
+    path.write_text(path.read_text().replace("rho", "rhos"))
+    with pytest.raises(et.ConfigurationError, match=r"orders.toml:\d+: \[guarantee\] has no option 'rhos'"):
+        et.release(orders(), path)
+
+
+def test_users_may_be_counted_where_single_events_are_hidden() -> None:
+    table = {"day": [1, 1, 2, 2], "who": [7.0, 7.0, float("nan"), 8.0]}
+    clock: dict[str, Any] = {"time": "day", "start": 1, "end": 3, "tick": 1}
+    frame = pd.DataFrame(table)
+    for unit in ({"unit": "event"}, {}):
+        found = et.release(
+            frame, {"people": "distinct_users"}, **clock, user="who", guarantee=et.ZCDP(0.5), key=ZeroNoise(), **unit
+        )
+        assert series(found.to_arrow(), "people", None) == [1, 2]
+        assert found.certificate["unit"]["protects"] == unit.get("unit", "user")
