@@ -12,12 +12,13 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
 def test_readme_python_runs_as_printed(capsys):
-    assert len(python_blocks("README.md")) == 4
+    assert len(python_blocks("README.md")) == 5
     names = run_as_printed("README.md")
     printed = capsys.readouterr().out
     assert "±" in printed
     assert "Ledger" in printed
     assert names["visits"].tick == 24
+    assert len(names["found"].window("7d").frame) == 3 * 5
     assert names["busiest"].mechanism in printed
     assert set(names["release"].value) == {1, 7, 28}
 

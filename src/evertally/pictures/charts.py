@@ -46,8 +46,9 @@ def plot(what: Any, *, ax: Any = None, beta: float = 0.05) -> Any:
     """
     panels = _panels(what, beta)
     bars = _is_release(what)
+    height = 0.9 + 0.3 * len(panels[""]) if bars else 3.2 * len(panels) + 0.4
     with styled():
-        for axes, (title, lines) in zip(places := _axes(ax, len(panels)), panels.items(), strict=True):
+        for axes, (title, lines) in zip(places := _axes(ax, len(panels), height), panels.items(), strict=True):
             (draw_bars if bars else draw_lines)(axes, lines)
             axes.set_title(title)
     return places[0] if len(places) == 1 else places
@@ -98,7 +99,7 @@ def _last(line: Line) -> float:
     return known[-1] if known else -1.0
 
 
-def _axes(ax: Any, wanted: int) -> list[Any]:
+def _axes(ax: Any, wanted: int, height: float) -> list[Any]:
     if ax is not None:
         given = list(getattr(ax, "flat", ax)) if isinstance(ax, Iterable) else [ax]
         if len(given) != wanted:
@@ -106,7 +107,7 @@ def _axes(ax: Any, wanted: int) -> list[Any]:
         return given
     from matplotlib import pyplot  # the figure is the user's: shown by a notebook, or by plt.show()
 
-    figure, places = pyplot.subplots(wanted, squeeze=False, figsize=(9, 3.2 * wanted + 0.4), layout="constrained")
+    figure, places = pyplot.subplots(wanted, squeeze=False, figsize=(9, height), layout="constrained")
     figure.align_ylabels()
     return list(places.flat)
 

@@ -30,9 +30,9 @@ class TableInput(Secret):
     """A table in memory, or a file of events, and the library that it came from."""
 
     def __init__(self, table: Any) -> None:
-        self._table = table
         self._file = InputFile(table) if isinstance(table, str | os.PathLike) else None
         self.library: Library = "arrow" if self._file is not None else library_of(table)
+        self._table = table if self._file is not None or self.library in ("pandas", "dict") else _of_stream(table)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
         """The wanted columns, in the order of rows."""
@@ -43,9 +43,8 @@ class TableInput(Secret):
         elif self.library == "dict":
             yield _of_lists(self._table, columns)
         else:
-            table = pa.table(self._table) if self.library == "polars" else self._table
-            _require(columns, list(table.schema.names))
-            for batch in pa.table(table).select(columns).to_batches():
+            _require(columns, self._table.column_names)
+            for batch in self._table.select(columns).to_batches():
                 yield _whole({name: clean(batch.column(name)) for name in columns}, batch.num_rows)
 
 
@@ -84,10 +83,23 @@ def library_of(table: Any) -> Library:
         return "dict"
     if hasattr(table, "__arrow_c_stream__"):
         return "polars" if made_by == "polars" else "arrow"
-    raise ConfigurationError(
+    raise _no_table(table)
+
+
+def _no_table(table: Any) -> ConfigurationError:
+    return ConfigurationError(
         f"a table is a frame of pandas or Polars, an Arrow table, a dictionary of columns or the path of a file, not "
         f"a {type(table).__name__}"
     )
+
+
+def _of_stream(table: Any) -> Any:
+    if isinstance(table, pa.RecordBatch):
+        return pa.Table.from_batches([table])
+    try:
+        return pa.table(table)
+    except (TypeError, ValueError, pa.ArrowException):  # a single column, for example
+        raise _no_table(table) from None
 
 
 def _of_pandas(frame: Any, columns: Sequence[str]) -> Batch:

@@ -54,10 +54,10 @@ def spec_from(content: Mapping[str, Any], guarantee: Guarantee | None = None) ->
     return spec
 
 
-def without_place(error: ConfigurationError) -> ConfigurationError:
-    """The error in the words of the call: there is no file and no line to look at."""
+def in_words_of_the_call(error: ConfigurationError, from_spec: bool) -> ConfigurationError:
+    """The error without a place, where there is no file and no line to look at; a spec keeps the words of specs."""
     text = _PLACE.sub("", str(error))
-    for theirs, ours in _WORDS:
+    for theirs, ours in () if from_spec else _WORDS:
         text = text.replace(theirs, ours)
     return type(error)(text)
 

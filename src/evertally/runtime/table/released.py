@@ -89,6 +89,8 @@ class Released:
             raise ConfigurationError('per goes with a window: window="7d", per="1d", for example')
         clock = self._spec.clock
         ticks = clock.ticks_in("window", length)
+        if ticks > len(self._log.ticks):
+            raise ConfigurationError(f"window: {ticks} ticks are more than the {len(self._log.ticks)} that are out")
         apart = ticks if every is None else clock.ticks_in("every", every)
         unit = None if per is None else clock.ticks_in("per", per)
         named = [name for name in self.queries if self._laws[name].differences]

@@ -17,7 +17,7 @@ from evertally.runtime.machine import Machine
 from evertally.runtime.mechanisms import build
 from evertally.runtime.spec import QuerySpec, StreamSpec, check_runnable, load_spec
 from evertally.runtime.table.columns import TableInput, Within
-from evertally.runtime.table.given import CALL, query_table, query_tables, spec_from, without_place
+from evertally.runtime.table.given import CALL, in_words_of_the_call, query_table, query_tables, spec_from
 from evertally.runtime.table.released import Released
 from evertally.runtime.table.tidy import Log
 from evertally.secret import Secret
@@ -87,15 +87,20 @@ def release(
         found = _released(spec, source, Key.generate() if key is None else key)
         return found if window is None and per is None else found.window(window, per=per)
     except ConfigurationError as error:
-        raise without_place(error) from None
+        raise in_words_of_the_call(error, _is_spec(queries)) from None
+
+
+def _is_spec(queries: Any) -> bool:
+    """The path of a spec, or its content: queries by name have no list of tables."""
+    content = isinstance(queries, Mapping) and isinstance(queries.get("query"), list)
+    return content or isinstance(queries, str | os.PathLike)
 
 
 def _spec(queries: Any, given: Mapping[str, Any], name: str | None, key: NoiseKey | None) -> StreamSpec:
-    content = queries if isinstance(queries, Mapping) and isinstance(queries.get("query"), list) else None
-    if isinstance(queries, str | os.PathLike) or content is not None:
-        if given:
-            raise ConfigurationError(f"{', '.join(given)}: the spec says so already; leave it out here")
-        spec = load_spec(queries) if content is None else spec_from(content)
+    if _is_spec(queries):
+        if said := [*given, *(["name"] if name is not None else [])]:
+            raise ConfigurationError(f"{', '.join(said)}: the spec says so already; leave it out here")
+        spec = spec_from(queries) if isinstance(queries, Mapping) else load_spec(queries)
         check_runnable(spec)
         return spec
     if missing := [option for option in ("time", "start", "end", "tick") if option not in given]:

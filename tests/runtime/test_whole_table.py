@@ -1,0 +1,307 @@
+"""`et.release`: one call for a table gives what the mechanisms give, in the frame of whoever asked."""
+
+from __future__ import annotations
+
+import datetime as dt
+import tomllib
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from release_stream import FURTHER, spec_of_all_kinds
+from visit_stream import WriteSpec, visits
+
+import evertally as et
+from evertally.errors import NoiseReused
+from evertally.noise import ZeroNoise
+from evertally.runtime.table.given import spec_from
+from spec_text import ALL, spec_text
+
+DAYS, CITIES = 12, ["Bonn", "Ulm"]
+CLOCK: dict[str, Any] = {"time": "day", "start": "2024-01-01", "end": "2024-01-13", "tick": "1d"}
+QUERIES = {"orders": et.query("counter"), "by_city": et.query(et.Histogram, column="city", categories=CITIES)}
+ASKED: dict[str, Any] = {"queries": QUERIES, **CLOCK, "guarantee": et.ZCDP(0.5)}
+
+
+def orders(days: int = DAYS) -> dict[str, list[Any]]:
+    """Two rows on the first day, three on the second, and so on; two that lie outside."""
+    day = [dt.datetime(2024, 1, 1 + n, 6) for n in range(days) for _ in range(n + 2)]
+    city = [CITIES[i % 3 % 2] for i in range(len(day))]
+    outside = [dt.datetime(2023, 12, 31, 23), dt.datetime(2024, 1, 13)]
+    return {"day": [*day, *outside], "city": [*city, "Ulm", "Ulm"], "customer": list(range(len(day) + 2))}
+
+
+def exact() -> dict[tuple[str, str | None], np.ndarray]:
+    table = orders()
+    tick = np.array([day.day for day in table["day"][:-2]])
+    city = np.array(table["city"][:-2])
+    counts = {("orders", None): np.bincount(tick, minlength=DAYS + 1)[1:]}
+    for name in CITIES:
+        counts["by_city", name] = np.bincount(tick[city == name], minlength=DAYS + 1)[1:]
+    return counts
+
+
+def series(table: Any, query: str, label: str | None) -> list[Any]:
+    rows = table.to_pylist() if isinstance(table, pa.Table) else table
+    return [row["value"] for row in rows if row["query"] == query and row["label"] == label]
+
+
+def test_without_noise_every_row_is_counted_in_its_tick_and_none_that_lies_outside() -> None:
+    table = et.release(orders(), **ASKED, key=ZeroNoise()).to_arrow()
+    for (query, label), counts in exact().items():
+        assert series(table, query, label) == np.cumsum(counts).tolist()
+    assert table["time"][0].as_py() == dt.datetime(2024, 1, 2, tzinfo=dt.UTC)
+    assert [str(kind) for kind in table.schema.types] == [
+        *("int64", "timestamp[us, tz=UTC]", "string", "string", "int64", "double", "int64", "int64")
+    ]
+
+
+def test_releases_are_those_of_the_mechanisms_under_a_key_of_their_own() -> None:
+    found = et.release(orders(), **ASKED, key=et.simulation(5))
+    stream = et.Stream(
+        "table",
+        guarantee=et.ZCDP(0.5),
+        horizon=DAYS,
+        key=et.simulation(5).derive("et.release"),
+        neighbours="add_remove",
+    )
+    counter = stream.add(et.Counter, share=Fraction(1, 2), name="orders")
+    by_city = stream.add(et.Histogram, share=Fraction(1, 2), name="by_city", categories=CITIES)
+    counts = exact()
+    ours = counter.run(counts["orders", None])
+    assert series(found.to_arrow(), "orders", None) == ours.tolist()
+    both = by_city.run(np.stack([counts["by_city", city] for city in CITIES], axis=1))
+    assert [series(found.to_arrow(), "by_city", city) for city in CITIES] == both.T.tolist()
+    low, high = found.releases["orders"][3].interval(0.05)
+    row = found["orders"].to_arrow().to_pylist()[3]
+    assert (row["low"], row["high"], row["stddev"]) == (low, high, counter.stddev(4))
+
+
+def as_polars(table: Any) -> Any:
+    return pytest.importorskip("polars").DataFrame(table)
+
+
+def as_file(table: Any, path: Path) -> Path:
+    pyarrow.parquet.write_table(pa.table(table), path)
+    return path
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "arrow", "parquet", "csv"])
+def test_any_library_gives_the_same_and_gets_its_own_frame_back(library: str, tmp_path: Path) -> None:
+    table = orders()
+    made: dict[str, Any] = {
+        "pandas": lambda: pd.DataFrame(table).astype({"city": "category"}),
+        "polars": lambda: as_polars(table),
+        "arrow": lambda: pa.table(table),
+        "parquet": lambda: as_file(table, tmp_path / "orders.parquet"),
+        "csv": lambda: pd.DataFrame(table).to_csv(tmp_path / "orders.csv", index=False) or tmp_path / "orders.csv",
+    }
+    found = et.release(made[library](), **ASKED, key=et.simulation(5))
+    assert found.to_arrow().equals(et.release(table, **ASKED, key=et.simulation(5)).to_arrow())
+    module = {"pandas": "pandas", "polars": "polars"}.get(library, "pyarrow")
+    assert type(found.frame).__module__.split(".")[0] == module
+    assert pa.table(found).equals(found.to_arrow())
+
+
+def test_an_index_with_a_name_is_a_column_and_dictionaries_come_back() -> None:
+    frame = pd.DataFrame(orders()).set_index("day")
+    assert et.release(frame, **ASKED, key=ZeroNoise()).to_pandas().value.max() == sum(range(2, DAYS + 2))
+    assert set(et.release(orders(), **ASKED, key=ZeroNoise()).frame) >= {"tick", "value"}
+
+
+@pytest.mark.parametrize("odd", ["noon", None, 7, float("nan"), dt.datetime.max, object()])
+@pytest.mark.parametrize("frame", [False, True])
+def test_one_odd_cell_changes_no_other(odd: object, frame: bool) -> None:
+    table = orders()
+    before = et.release(table, **ASKED, key=ZeroNoise()).to_arrow()
+    more = {"day": [*table["day"], odd], "city": [*table["city"], "Ulm"], "customer": [*table["customer"], 0]}
+    given = pd.DataFrame(more).astype({"day": object}) if frame else more
+    assert et.release(given, **ASKED, key=ZeroNoise()).to_arrow().equals(before)
+    more["day"][-1], more["city"][-1] = table["day"][0], odd
+    given = pd.DataFrame(more).astype({"city": object}) if frame else more
+    after = et.release(given, **ASKED, key=ZeroNoise()).to_arrow()
+    assert series(after, "by_city", "Ulm") == series(before, "by_city", "Ulm")
+    assert [n - m for n, m in zip(series(after, "orders", None), series(before, "orders", None), strict=True)] == [
+        1
+    ] * DAYS
+
+
+def test_windows_are_differences_with_their_exact_error() -> None:
+    found = et.release(orders(), **ASKED, key=et.simulation(5))
+    total = series(found.to_arrow(), "orders", None)
+    windows = found["orders"].window("5d").to_arrow().to_pylist()
+    assert [(row["since"], row["tick"]) for row in windows] == [(2, 7), (7, 12)]
+    counter = et.Counter(guarantee=et.ZCDP(Fraction(1, 4)), horizon=DAYS, key=et.simulation(1))
+    for row in windows:
+        assert row["value"] == total[row["tick"] - 1] - total[row["since"] - 1]
+        assert row["stddev"] == counter.stddev(row["tick"], since=row["since"])
+    rates = found["orders"].window("5d", per="1d", every="1d").to_arrow().to_pylist()
+    assert [row["tick"] for row in rates] == list(range(5, DAYS + 1))
+    assert rates[2]["value"] == pytest.approx(windows[0]["value"] / 5)
+    assert rates[2]["high"] - rates[2]["low"] == pytest.approx((windows[0]["high"] - windows[0]["low"]) / 5)
+    whole = found["orders"].window(DAYS).to_arrow().to_pylist()
+    assert [row["value"] for row in whole] == total[-1:]
+    asked_at_once = et.release(orders(), **ASKED, key=et.simulation(5), window="5d", per="1d")
+    assert asked_at_once.to_arrow().equals(found.window("5d", per="1d").to_arrow())
+
+
+def test_means_have_windows_and_no_rates_and_active_users_have_none() -> None:
+    table = orders() | {"price": [10.0] * len(orders()["day"])}
+    queries = {
+        "price": et.query("mean", column="price", lower=0, upper=20),
+        "active": et.query("active_users", windows=[2]),
+        "items": et.query("counter"),
+    }
+    users = {"user": "customer", "unit": "user", "max_events_per_user": 5}
+    found = et.release(table, queries, **CLOCK, guarantee=et.ZCDP(0.5), **users, key=ZeroNoise())
+    weekly = found.window("6d", per="1d")
+    assert weekly.queries == ["price", "items"]
+    assert series(weekly.to_arrow(), "price", None) == [10.0, 10.0]
+    assert series(weekly.to_arrow(), "items", None) == [
+        pytest.approx(sum(range(2, 8)) / 6),
+        pytest.approx(sum(range(8, 14)) / 6),
+    ]
+    with pytest.raises(et.ConfigurationError, match="mean nothing"):
+        found["active"].window("6d")
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"start": None}, "start missing. time, start, end and tick are declared.*never read off the rows"),
+    ({"end": "2024-01-13T01:00"}, "end must fall on a tick boundary"),
+    ({"guarantee": None}, "say what is promised"),
+    ({"guarantee": 1.0}, "guarantee is what is promised"),
+    ({"time": "when"}, "the table has no column 'when'. Its columns: day, city, customer"),
+    ({"queries": {"a": "counters"}}, "there is no such kind of query"),
+    ({"queries": {"a": et.query("histogram", column="city")}}, "^query 'a': needs 'categories' for a histogram$"),
+    ({"queries": [{"kind": "counter"}]}, "^query 1: needs 'name'"),
+    ({"queries": {"a": et.query("counter", shares=1)}}, "^query 'a': has no option 'shares'. Did you mean 'share'"),
+    ({"queries": {"a": et.query("counter", mechanism="gauss")}}, "^query 'a': "),
+    ({"queries": "nowhere.toml"}, "the spec says so already"),
+    ({"queries": 7}, "queries are given by name"),
+    ({"user": "customer"}, 'unit = "user" needs max_events_per_user: the counter'),
+    ({"window": "5h"}, "window must be whole ticks"),
+    ({"window": "13d"}, "13 ticks are more than the 12"),
+    ({"per": "1d"}, "per goes with a window"),
+]
+
+
+@pytest.mark.parametrize(("other", "words"), REFUSED, ids=[words[:25] for _, words in REFUSED])
+def test_refusals_are_in_the_words_of_the_call(other: dict[str, Any], words: str) -> None:
+    with pytest.raises(et.ConfigurationError, match=words) as refused:
+        et.release(orders(), **ASKED | other, key=ZeroNoise())
+    assert "et.release:" not in str(refused.value)
+    assert "[" not in str(refused.value)
+
+
+@pytest.mark.parametrize("table", [7, [1, 2], pd.Series([1]), {"day": 7, "city": ["Ulm"]}, {"day": [1, 2], "city": []}])
+def test_what_is_no_table_is_refused(table: Any) -> None:
+    with pytest.raises(et.ConfigurationError):
+        et.release(table, **ASKED, key=ZeroNoise())
+
+
+def test_a_column_of_periods_is_refused_without_a_word_of_its_content() -> None:
+    frame = pd.DataFrame(orders()).assign(day=pd.period_range("2024-01-01", periods=len(orders()["day"])))
+    with pytest.raises(et.ConfigurationError, match=r"the column 'day' is of a type, period\[D\]"):
+        et.release(frame, **ASKED, key=ZeroNoise())
+
+
+def test_a_key_sees_one_table_under_one_name() -> None:
+    key = et.Key.generate()
+    first = et.release(orders(), **ASKED, key=key).to_arrow()
+    assert et.release(orders(), **ASKED, key=key).to_arrow().equals(first)
+    other = orders()
+    other["city"][0] = "Ulm" if other["city"][0] == "Bonn" else "Bonn"
+    moved = ASKED | {"start": "2023-12-31", "end": "2024-01-12"}
+    for table, asked in ((other, ASKED), (orders(), moved), (orders(DAYS - 1), ASKED)):
+        with pytest.raises(NoiseReused, match="another table"):
+            et.release(table, **asked, key=key)
+    assert not et.release(other, **ASKED, key=key, name="corrected").to_arrow().equals(first)
+
+
+def test_a_drawn_key_knows_its_table_too() -> None:
+    found = et.release(orders(), **ASKED)
+    assert et.release(orders(), **ASKED, key=found.key).to_arrow().equals(found.to_arrow())
+    assert not et.release(orders(), **ASKED).to_arrow().equals(found.to_arrow())
+    with pytest.raises(NoiseReused):
+        et.release(orders(DAYS - 2), **ASKED, key=found.key)
+
+
+def test_a_loaded_key_needs_a_name(tmp_path: Path) -> None:
+    et.Key.generate().save(tmp_path / "shop.key")
+    with pytest.raises(et.ConfigurationError, match="say what it is used for"):
+        et.release(orders(), **ASKED, key=et.Key.load(tmp_path / "shop.key"))
+    et.release(orders(), **ASKED, key=et.Key.load(tmp_path / "shop.key"), name="january")
+
+
+def test_what_is_shown_is_public() -> None:
+    found = et.release(orders(), **ASKED)
+    assert repr(found) == "<Released: orders, by_city; 12 ticks, ZCDP(rho=0.5)>"
+    assert "not private" in repr(et.release(orders(), **ASKED, key=et.simulation(1)))
+    page = found._repr_html_()
+    assert "Bonn" in page
+    assert "36 rows" in page
+    secret = bytes(found.key._secret).hex()
+    assert secret not in page + repr(vars(found))
+    assert found.ledger.left == 0
+    assert [query["name"] for query in found.certificate["queries"]] == ["orders", "by_city"]
+
+
+def test_the_guarantee_is_kept_to_the_last_digit() -> None:
+    third = et.ZCDP(Fraction(1, 3))
+    found = et.release(orders(), QUERIES, **CLOCK, guarantee=third, key=et.simulation(1))
+    assert found.guarantee == third
+    assert found.ledger.guarantee.exact_rho == Fraction(1, 3)
+
+
+def test_every_kind_of_a_spec(write_spec: WriteSpec) -> None:
+    ticks = 3
+    content = tomllib.loads(spec_of_all_kinds(write_spec, FURTHER).path.read_text())
+    spec = spec_from(content)
+    content["clock"] |= {"end": spec.clock.end_of(ticks), "close": "request"}
+    events = visits(0, ticks)
+    table = {name: [event.get(name) for event in events] for name in spec.columns()}
+    found = et.release(table, content, key=et.simulation(3))
+    tidy = found.to_arrow().to_pylist()
+    assert {row["query"] for row in tidy} >= {
+        query.name for query in spec.queries if not query.record.result.brings_labels
+    }
+    assert max(row["tick"] for row in tidy) == ticks
+    for query in spec.queries:
+        mine = [row for row in tidy if row["query"] == query.name]
+        if query.record.result.value == "label":
+            assert all(row["label"] is not None and row["value"] is None for row in mine)
+        else:
+            assert all(row["low"] <= row["value"] <= row["high"] for row in mine), query.name
+    with_windows = found.window(2)
+    assert {row["tick"] for row in with_windows.to_arrow().to_pylist()} == {ticks}
+    assert 3 < len(with_windows.queries) < len(spec.queries)
+
+
+def test_a_spec_says_everything_and_is_refused_at_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "orders.toml"
+    path.write_text(spec_text(ALL, clock={"column": "day", "start": dt.date(2024, 1, 1), "tick": "1d"}))
+    found = et.release(orders(), path, key=ZeroNoise())
+    assert len(found.to_arrow()) == 48
+    assert not list(tmp_path.glob("visits.*"))  # no key, no state, no output
+    with pytest.raises(et.ConfigurationError, match="name: the spec says so already"):
+        et.release(orders(), path, name="orders")
+    path.write_text(path.read_text().replace("rho", "rhos"))
+    with pytest.raises(et.ConfigurationError, match=r"orders.toml:\d+: \[guarantee\] has no option 'rhos'"):
+        et.release(orders(), path)
+
+
+def test_users_may_be_counted_where_single_events_are_hidden() -> None:
+    table = {"day": [1, 1, 2, 2], "who": [7.0, 7.0, float("nan"), 8.0]}
+    clock: dict[str, Any] = {"time": "day", "start": 1, "end": 3, "tick": 1}
+    frame = pd.DataFrame(table)
+    for unit in ({"unit": "event"}, {}):
+        found = et.release(
+            frame, {"people": "distinct_users"}, **clock, user="who", guarantee=et.ZCDP(0.5), key=ZeroNoise(), **unit
+        )
+        assert series(found.to_arrow(), "people", None) == [1, 2]
+        assert found.certificate["unit"]["protects"] == unit.get("unit", "user")
