@@ -79,7 +79,9 @@ export class Compare {
     this.rows.sort((a, b) => (places.get(a.label) ?? MANY) - (places.get(b.label) ?? MANY));
   }
 
-  draw(picks, per) {
+  /** `picked`: the rows of the picked labels; what is picked stands in the list even if it is not among those found. */
+  draw(picked, per) {
+    const picks = picked.map((row) => row.label);
     const { labels, matching, clear } = this.answer;
     setText(this.count, `${number(picks.length)} of ${number(labels)} labels, ${MOST_PICKS} at most`);
     const scale = per ? per.ticks / this.state.window.ticks : 1;
@@ -89,7 +91,10 @@ export class Compare {
     setText(this.note, found ? "Nothing of that name is published here." : few ? "" : words);
     this.further.hidden = this.rows.length >= matching || this.query.card.names;
     const focused = this.list.contains(document.activeElement) ? document.activeElement.dataset.label : null;
-    this.list.replaceChildren(...this.rows.map((row, i) => this.row(row, i, picks, scale)));
+    const listed = new Set(this.rows.map((row) => row.label));
+    const others = this.rows.map((row, i) => this.row(row, i, picks, scale));
+    const first = picked.filter((row) => !listed.has(row.label)).map((row, i) => this.row(row, `first-${i}`, picks, 1));
+    this.list.replaceChildren(...first, ...others);
     if (focused !== null) [...this.list.querySelectorAll("input")].find((one) => one.dataset.label === focused)?.focus();
   }
 

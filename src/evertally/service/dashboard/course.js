@@ -3,12 +3,12 @@
 import { Brush } from "./brush.js";
 import { lineChart } from "./charts/line.js";
 import { look } from "./charts/look.js";
-import { labelsOf, pointsOf } from "./charts/points.js";
+import { labelsOf, lastOf, pointsOf } from "./charts/points.js";
 import { seriesTable } from "./charts/table.js";
 import { Compare } from "./compare.js";
 import { element, setText } from "./dom.js";
 import { estimate, label as safe, moment, number, told } from "./format.js";
-import { aRate, measureOf, spoken } from "./measure.js";
+import { aRate, measureOf, spoken, titleOf } from "./measure.js";
 import { namesOf } from "./cards/names.js";
 import { windowsOf } from "./state.js";
 import { words } from "./switches.js";
@@ -22,7 +22,7 @@ export class Course {
     Object.assign(this, { stream, state, views, data, feed, query, failed, lead, drawn: null, busy: false });
     this.nameOf = namesOf(query);
     this.many = query.card.view !== "figure" || (query.labels?.length ?? 0) > 1;
-    this.title = element("h3");
+    this.title = element("h3", {}, titleOf(query));
     this.hint = element("p", { class: "hint", hidden: true });
     this.box = element("div", { class: "course-chart" });
     const zoom = { zoom: (from, to) => views.zoom(from, to), back: () => state.set({ part: null }) };
@@ -33,26 +33,23 @@ export class Course {
       "Drag to look closer, double click to go back. Arrow keys step through the points.",
       "Touch the chart to read a point.",
     );
-    this.picture = element("section", { class: "card course" }, this.title, element("p", { class: "quiet" }, ...about));
-    this.picture.append(this.box, this.empty, this.brush.element);
+    this.shows = false;
+    this.about = element("p", { class: "quiet", hidden: true }, ...about);
+    const parts = [this.title, this.about, this.box, this.empty, this.brush.element];
+    this.picture = element("section", { class: "card course" }, ...parts);
     this.compare = this.many ? new Compare(page, query, (label) => this.toggle(label)) : null;
     this.table = element("section", { class: "card table" });
-    this.element = element(
-      "div",
-      {},
-      this.hint,
-      element(
-        "div",
-        { class: this.many ? "grid of-course" : "grid of-course alone" },
-        this.picture,
-        this.compare?.element,
-        this.table,
-      ),
-    );
+    this.grid = element("div", { class: "grid of-course" }, this.picture, this.compare?.element, this.table);
+    this.element = element("div", {}, this.hint, this.grid);
   }
 
+  /** Before there are numbers there is nothing to compare, and nothing for a table. */
   mark() {
-    for (const place of [this.picture, this.compare?.element]) if (place) place.hidden = this.state.table;
+    const { table } = this.state;
+    this.picture.hidden = table && this.shows;
+    this.table.hidden = !this.shows;
+    if (this.compare) this.compare.element.hidden = table || !this.compare.answer;
+    this.grid.classList.toggle("alone", !this.compare?.answer);
   }
 
   close() {}
@@ -92,8 +89,10 @@ export class Course {
     this.empty.hidden = false;
     setText(this.empty, text);
     this.brush.element.hidden = true;
-    this.table.hidden = true;
     this.hint.hidden = true;
+    this.about.hidden = true;
+    this.shows = false;
+    this.mark();
   }
 
   async load() {
@@ -131,8 +130,10 @@ export class Course {
     const view = this.views.shape();
     this.box.hidden = false;
     this.empty.hidden = true;
-    this.table.hidden = false;
+    this.about.hidden = false;
     this.brush.element.hidden = false;
+    this.shows = true;
+    this.mark();
     setText(this.title, measure);
     const caption = `The same numbers as a table: ${measure}, with the error that holds ${Math.round((1 - stream.beta) * 100)} times in 100`;
     this.chart.draw({
@@ -148,7 +149,7 @@ export class Course {
     const main = series.filter((one) => !one.soft);
     this.table.replaceChildren(seriesTable({ series: main, unit: query.unit, caption }));
     this.brush.draw(pointsOf(overview, 0), { from: this.views.clock.at(0), to: this.views.clock.at(this.feed.tick) });
-    this.compare?.draw(this.picks, answer.per);
+    this.compare?.draw(lastOf(answer), answer.per);
     this.explain(answer);
   }
 

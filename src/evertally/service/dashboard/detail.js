@@ -9,7 +9,7 @@ import { Downloads } from "./downloads.js";
 import { Exactness } from "./exactness.js";
 import { label as safe } from "./format.js";
 import { howItIsMade } from "./made.js";
-import { titleOf } from "./measure.js";
+import { publishedWords, titleOf } from "./measure.js";
 import { Painter } from "./painter.js";
 import { Switch } from "./switches.js";
 
@@ -31,7 +31,7 @@ export class Detail {
     this.group = groups(stream.queries).find((group) => group.some((query) => query.name === name));
     const query = this.group.find((one) => one.name === name);
     this.heading = element("h2", { tabindex: "-1" }, element("bdi", {}, this.group.map(titleOf).join(", ")));
-    this.lead = element("p", { class: "quiet lead" }, safe(query.description ?? query.card.words));
+    this.lead = element("p", { class: "quiet lead" }, query.description ? safe(query.description) : publishedWords(query, stream));
     const course = isCourse(this.group);
     this.as = new Switch(
       "Shown as",
