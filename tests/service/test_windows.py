@@ -74,3 +74,113 @@ def test_a_window_is_the_difference_of_two_releases(clinic: Served) -> None:
     assert twin.beta == found["beta"]
     assert all(0 < sd < 1.5 * found["stddev"][0] for sd in found["stddev"])
     assert found["change"]["stddev"][0] is None and found["change"]["stddev"][1] > found["stddev"][1]
+
+
+def test_json_csv_and_arrow_agree(clinic: Served) -> None:
+    asked = {"query": "ward", "window": "12", "every": "4", "per": "1d"}
+    found = _windows(clinic, **asked)
+    rows = list(csv.DictReader(io.StringIO(clinic.get("/v1/windows", **asked, format="csv").text)))
+    table = pyarrow.ipc.open_stream(clinic.get("/v1/windows", **asked, format="arrow").content).read_all().to_pylist()
+    expected = [
+        (since, tick, label, found["value"][place][number], found["lower"][place][number], found["stddev"][number])
+        for number, (since, tick) in enumerate(zip(found["since"], found["tick"], strict=True))
+        for place, label in enumerate(found["labels"])
+    ]
+    assert found["per"] == {"ticks": 24, "seconds": 86400.0, "words": "day"} and len(expected) == 20
+    names = ("since", "tick", "label", "value", "lower", "stddev")
+    assert [tuple(row[name] for name in names) for row in table] == expected
+    assert [
+        tuple(type(a)(row[n]) for n, a in zip(names, e, strict=True)) for row, e in zip(rows, expected, strict=True)
+    ] == expected
+    assert rows[0]["start"] == "2013-01-01T00:00:00Z" and table[0]["end"].isoformat() == "2013-01-01T12:00:00+00:00"
+
+
+def test_windows_of_means_sums_and_percentiles(clinic: Served) -> None:
+    """Every stay has 8 minutes: whatever is released about windows says so, or that it is not known."""
+    mean = _windows(clinic, query="mean", window="1d", per="1h")
+    assert mean["per"] is None and mean["stddev"] == [None, None] and mean["change"]["clear"] == [[None, False]]
+    assert all(
+        low <= 8 <= high and high - low < 10 for low, high in zip(mean["lower"][0], mean["upper"][0], strict=True)
+    )
+    total = _windows(clinic, query="sum", window="1d", per="1h")
+    events = [sum(20 + t for t in range(24 * day, 24 * day + 24)) for day in range(2)]
+    for number, count in enumerate(events):
+        assert total["lower"][0][number] < 8 * count / 24 < total["upper"][0][number]
+    assert total["change"]["clear"] == [[None, True]], "more stays on the second day, by far"
+    half = _windows(clinic, query="stays", window="1d", label="0.5")
+    assert half["labels"] == ["0.5"] and half["value"] == [[10.0, 10.0]]
+
+
+def test_totals_levels_and_labels_as_values(clinic: Served) -> None:
+    total, kept = _windows(clinic, query="all", window="total", **{"from": "40"}), _released(clinic, "all")
+    assert total["measure"] == "total" and total["window"] is None and total["change"] is None
+    assert total["tick"] == list(range(41, 49)) and total["value"] == [[kept[tick]["value"] for tick in total["tick"]]]
+    level = _windows(clinic, query="max", window="6h")
+    assert level["measure"] == "level" and level["value"] == [
+        [value["value"] for tick, value in _released(clinic, "max").items() if tick % 6 == 0]
+    ]
+    leader = _windows(clinic, query="first", window="1d")
+    assert leader["value"][0][-1] == "north" and leader["change"]["value"] == [[None, None]]
+
+
+def test_the_spec_chooses_the_window_unless_the_reader_does(clinic: Served) -> None:
+    assert _windows(clinic, query="all")["window"]["ticks"] == 6
+    assert _windows(clinic, query="ward")["window"]["ticks"] == 1
+    thin = _windows(clinic, query="all", window="1", points=5)
+    assert thin["tick"] == [8, 18, 28, 38, 48]
+
+
+def test_many_labels_have_places_and_a_bound_for_all_of_them(clinic: Served) -> None:
+    page = clinic.get("/v1/labels", query="many", window="total", limit=10).json()
+    assert (page["labels"], page["matching"], len(page["rows"])) == (120, 120, 10)
+    assert page["clear"] == 0, "nothing of that name ever came"
+    assert all(
+        row["upper"] - row["value"] < page["bound"] and (row["from"], row["to"]) == (1, 120) for row in page["rows"]
+    )
+    found = clinic.get("/v1/labels", query="many", search="ARD-11", sort="name").json()
+    assert [row["label"] for row in found["rows"]] == ["ward-11", *(f"ward-11{n}" for n in range(10))]
+    two = clinic.get("/v1/labels", query="ward", window="total").json()
+    assert [(row["label"], row["from"], row["to"], row["clear"], row["tied"]) for row in two["rows"]] == [
+        ("north", 1, 1, True, False),
+        ("south", 2, 2, True, False),
+    ]
+    largest = _windows(clinic, query="many", window="1d")
+    assert len(largest["labels"]) == 50
+    last = clinic.get("/v1/labels", query="many", window="1d", limit=50).json()["rows"]
+    assert [row["label"] for row in last] == largest["labels"]
+
+
+def test_exactness_is_known_beforehand(clinic: Served) -> None:
+    rows = clinic.get("/v1/exactness", query="all").json()["windows"]
+    assert [row["words"] for row in rows] == ["1 hour", "6 hours", "1 day", "3 days"]
+    found = _windows(clinic, query="all", window="1")
+    assert max(found["stddev"]) <= rows[0]["stddev"] * (1 + 1e-12)
+    assert rows[1]["per"] == {"words": "hour", "radius": rows[1]["radius"] / 6}
+    assert clinic.get("/v1/exactness", query="mean").json()["windows"] == []
+
+
+def test_words_of_the_spec_are_told(clinic: Served) -> None:
+    about = clinic.get("/v1/stream").json()
+    assert (about["title"], about["noun"], about["description"], about["guesses"]) == ("The clinic", "visit", None, 100)
+    assert [one["words"] for one in about["windows"]] == ["1 h", "Day"]
+    queries = {query["name"]: query for query in about["queries"]}
+    assert (queries["all"]["title"], queries["all"]["window"], queries["all"]["per"]) == ("Visits", 6, 1)
+    assert queries["mean"]["unit"] == "min" and queries["mean"]["differences"] and not queries["max"]["differences"]
+    assert queries["stays"]["edges"] == [0, 5, 10, 20, 60] and queries["all"]["edges"] is None
+
+
+@pytest.mark.parametrize(
+    ("status", "asked"),
+    [
+        (404, {"query": "nobody"}),
+        (400, {}),
+        (400, {"query": "all", "window": "soon"}),
+        (400, {"query": "all", "window": "90m"}),
+        (400, {"query": "all", "label": "north"}),
+        (400, {"query": "ward", "label": "west"}),
+        (400, {"query": "all", "per": "total"}),
+    ],
+)
+def test_what_cannot_be_asked(clinic: Served, status: int, asked: dict[str, str]) -> None:
+    answer = clinic.get("/v1/windows", **asked)
+    assert answer.status_code == status and list(answer.json()) == ["error"]

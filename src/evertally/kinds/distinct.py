@@ -67,7 +67,7 @@ KINDS = (
         also=("unknown-distinct",),
         options=UnknownDistinctQuery,
         reads=NAMES,
-        result=Result(labels="found"),
+        result=Result(labels="found", running=True),
         card=Card("ranking", "Different users of all that was found in {column} often enough to be shown"),
         proofs={"tree": Proof(f"streaming-selection 7.2, {_BY_CATEGORY}")},
         change_proof=_BY_CATEGORY,

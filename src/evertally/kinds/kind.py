@@ -60,13 +60,15 @@ class Result:
 
     `categories`: those that every release has, in their order, or None. `labels`: "chosen" (from declared ones) and
     "found" where a release brings its own; `most` is then the option that says how many there are at most, if any does.
-    "growing": a release brings them too, but they follow from the tick and public numbers.
+    "growing": a release brings them too, but they follow from the tick and public numbers. `running`: the numbers of
+    labels that a release brings count all ticks so far, so that two of one label say something about the ticks between.
     """
 
     value: Literal["integer", "real", "label"] = "integer"
     categories: Callable[[Parameters], list[str] | None] = single
     labels: Literal["public", "chosen", "found", "growing"] = "public"
     most: str | None = None
+    running: bool = False
 
     @property
     def brings_labels(self) -> bool:

@@ -276,7 +276,7 @@ def guesses(spec: StreamSpec) -> int:
     if isinstance(spec.guarantee, ApproxDP):
         pairs.append(spec.guarantee)
     chances = [(1 + pair.delta * less) / (1 + less) for pair in pairs for less in [math.exp(-pair.epsilon)]]
-    return math.ceil(100 * min([*chances, 1.0]) + 1e-9)
+    return min(100, math.ceil(100 * min([*chances, 1.0]) + 1e-9))
 
 
 def _assumptions(spec: StreamSpec) -> list[str]:

@@ -264,6 +264,59 @@ class WindowsAnswer(Answer):
     change: Change | None
 
 
+class LabelRow(BaseModel):
+    """One label of a window, with its place among all labels of the query."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    label: str
+    value: float | int
+    lower: float | int
+    upper: float | int
+    clear: bool = Field(description="Whether it can be told from zero, together with all the others.")
+    from_: int = Field(alias="from", description="The best place that it may have.")
+    to: int = Field(description="The last place that it may have.")
+    tied: bool = Field(description="Whether it cannot be told from the next row.")
+
+
+class LabelsAnswer(Answer):
+    """The labels of one window, a page of them. Places and `clear` hold for all labels at once."""
+
+    query: str
+    since: int
+    tick: int
+    start: str | int
+    end: str | int
+    labels: int
+    matching: int
+    clear: int = Field(description="Of those that match.")
+    bound: float | None = Field(
+        description="No label is further off than this, with probability 1 - beta. None: not known; then places and "
+        "`clear` rest on the interval of each label alone."
+    )
+    beta: float
+    rows: list[LabelRow]
+
+
+class RadiusPer(Answer):
+    words: str
+    radius: float
+
+
+class ExactnessRow(Length):
+    stddev: float | None
+    radius: float = Field(description="Half the interval of a window.")
+    per: RadiusPer = Field(description="The same for a rate.")
+
+
+class ExactnessAnswer(Answer):
+    """How exact windows are, by their length: known before any data. Empty for what is no sum."""
+
+    query: str
+    beta: float
+    windows: list[ExactnessRow] = Field(description="The largest of up to 256 windows, spread over the stream.")
+
+
 class CloseRequest(BaseModel):
     """Ticks are closed up to here."""
 

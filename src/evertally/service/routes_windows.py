@@ -1,11 +1,12 @@
 """Windows, rates and long lists of labels: post-processing of what was released, for whoever may read."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Response
 
 from evertally.errors import ConfigurationError
 from evertally.runtime.windows import Question
+from evertally.runtime.windows.listing import Listing
 from evertally.runtime.windows.question import in_ticks
 from evertally.service import answers
 from evertally.service.answers import problems
@@ -95,5 +96,28 @@ def window_routes(parts: Parts) -> APIRouter:
         published = pump.published
         made = await parts.workers.read(lambda: pages.page(question, published, format))
         return Response(made, media_type=MEDIA_TYPES[format])
+
+    @router.get("/v1/labels", response_model=answers.LabelsAnswer, responses=problems(400, 404))
+    async def labels(
+        query: Name,
+        window: Window = None,
+        last: Annotated[Tick, Query(alias="to", description="Where the window ends. Default: the newest.")] = None,
+        search: Annotated[str, Query(max_length=200, description="Part of a label, in any case.")] = "",
+        sort: Annotated[Literal["value", "name"], Query()] = "value",
+        offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
+        limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+    ) -> Response:
+        """The labels of a window, the largest first: values, the places that the noise leaves open, ties."""
+        asked = Listing(query, ticks_of(query, window), last, search, sort, offset, limit)
+        published = pump.published
+        made = await parts.workers.read(lambda: pages.labels(asked, published))
+        return Response(made, media_type=MEDIA_TYPES["json"])
+
+    @router.get("/v1/exactness", response_model=answers.ExactnessAnswer, responses=problems(400, 404))
+    async def exactness(query: Name) -> Response:
+        """How exact windows are, by their length: known before any data, for the error does not depend on it."""
+        ticks_of(query, None)
+        made = await parts.workers.read(lambda: pages.exactness(query))
+        return Response(made, media_type=MEDIA_TYPES["json"])
 
     return router

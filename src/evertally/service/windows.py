@@ -15,6 +15,8 @@ from evertally.runtime.sinks.lines import csv_line
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.windows import Answer, Question, Windows
 from evertally.runtime.windows.answers import transposed
+from evertally.runtime.windows.exactness import exactness
+from evertally.runtime.windows.listing import Listing, listing
 from evertally.runtime.windows.question import each
 from evertally.service.pages import Format, encoded
 from evertally.service.problems import Refused
@@ -66,6 +68,25 @@ class WindowPages:
             return encoded(as_json(self._spec, answer))
         return as_csv(self._spec, answer) if form == "csv" else as_arrow(self._spec, answer)
 
+    def labels(self, asked: Listing, published: int) -> bytes:
+        """A page of labels."""
+
+        def made() -> bytes:
+            found, clock = listing(self._windows, asked, published), self._spec.clock
+            times = {"start": clock.end_of(found["since"]), "end": clock.end_of(found["tick"])}
+            return encoded(found | times | {"beta": self._spec.beta})
+
+        return self._kept.get((published, asked), made)
+
+    def exactness(self, query: str) -> bytes:
+        """Errors by window, which depend on no data."""
+
+        def made() -> bytes:
+            rows = exactness(self._windows, query, self._spec.clock, self._spec.last_tick)
+            return encoded({"query": query, "beta": self._spec.beta, "windows": rows})
+
+        return self._kept.get(("exactness", query), made)
+
 
 def length(clock: Clock, ticks: int | None, words: Callable[[int], str]) -> dict[str, Any] | None:
     """So many ticks, in seconds and in words."""
@@ -81,7 +102,7 @@ def as_json(spec: StreamSpec, answer: Answer) -> dict[str, Any]:
         "measure": answer.measure,
         "window": length(clock, answer.window, clock.lasting),
         "per": length(clock, answer.per, lambda ticks: each(clock, ticks)),
-        "beta": spec.beta,
+        "beta": answer.beta,
         "labels": answer.labels,
         "since": answer.since,
         "tick": answer.tick,

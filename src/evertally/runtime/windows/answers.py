@@ -10,7 +10,7 @@ from typing import Any
 from evertally.errors import ConfigurationError
 from evertally.runtime.releases import TickRelease, unpack
 from evertally.runtime.spec import QuerySpec, StreamSpec
-from evertally.runtime.windows.law import Cells, Law, Numbers, apart
+from evertally.runtime.windows.law import Cells, Law, Numbers, apart, between
 from evertally.runtime.windows.question import FEW_LABELS, Question, check_work
 
 Read = Callable[[Sequence[int], Sequence[str]], Sequence[TickRelease]]
@@ -33,6 +33,7 @@ class Answer:
     since: list[int] = field(default_factory=list)
     tick: list[int] = field(default_factory=list)
     numbers: list[Numbers] = field(default_factory=list)
+    beta: float = 0.05  # with which an interval may fail
     changes: list[tuple[Numbers, Sequence[bool | None]] | None] = field(default_factory=list)
 
     def by_label(self, name: str) -> list[Cells]:
@@ -60,13 +61,17 @@ class Windows:
         """The queries that have windows."""
         return frozenset(name for name, law in self.laws.items() if law.differences)
 
+    def payloads(self, query: str, ticks: Sequence[int]) -> dict[int, bytes]:
+        """What the log keeps of some ticks."""
+        return {release.tick: release.payloads[query] for release in self._read(ticks, [query])}
+
     def answer(self, question: Question, published: int) -> Answer:
         """Raises ConfigurationError for what cannot be asked."""
         law = self.laws[question.query]
         ends = question.ends(published)
         with self.lock:
             if not law.differences:
-                return _Levels(self._spec, law, question, self._read).answer(ends)
+                return _Levels(law, question, self._read).answer(ends)
             return _Differences(law, question, self._read).answer(ends)
 
 
@@ -87,8 +92,8 @@ class _Asked:
                 if self.query.name in release.payloads:
                     yield release.tick, release.payloads[self.query.name]
 
-    def begun(self, measure: str, labels: list[str] | None) -> Answer:
-        return Answer(self.query, measure, self.question.window, self.per, labels)
+    def begun(self, measure: str, labels: list[str] | None, both: int = 1) -> Answer:
+        return Answer(self.query, measure, self.question.window, self.per, labels, beta=self.law.beta * both)
 
 
 class _Differences(_Asked):
@@ -170,27 +175,40 @@ class _Differences(_Asked):
 
 
 class _Levels(_Asked):
-    """What a query releases by itself: users of the last days, places, labels that were found."""
+    """What a query releases by itself: users of the last days, places, labels that were found.
 
-    def __init__(self, spec: StreamSpec, law: Law, question: Question, read: Read) -> None:
-        super().__init__(law, question, read)
-        self._beta = spec.beta
+    Where found labels have running totals, a window is the difference of two of them, as far as the label was released
+    at both ends. These have no common law: both errors are added up, and the interval may fail for either of them.
+    """
 
     def answer(self, ends: Sequence[int]) -> Answer:
         window = self.question.window
-        ticks = sorted({end - age for end in ends for age in (0, window or 0) if end > age})
+        running = window is not None and self.query.record.result.running
+        ages = (0,) if window is None else (0, window, 2 * window) if running else (0, window)
+        ticks = sorted({end - age for end in ends for age in ages if end > age})
         check_work(len(ticks), self.query.rows, len(ends), min(self.query.rows, FEW_LABELS))
         labels = self._labels(ends)
         kept = {tick: self._numbers(payload, labels) for tick, payload in self.payloads(ticks)}
-        answer = self.begun("level", labels)
+        if running:
+            zeros: Cells = [0] * len(labels or [""])
+            kept[0] = Numbers(zeros, zeros, zeros, None)
+        answer = self.begun("window" if running else "level", labels, both=2 if running else 1)
         for end in ends:
-            if end in kept:
-                answer.since.append(0)
-                answer.tick.append(end)
-                answer.numbers.append(kept[end])
-                before = None if window is None else kept.get(end - window)
-                answer.changes.append(None if before is None else apart(kept[end], before))
+            self._add(answer, kept, end, running)
         return answer
+
+    def _add(self, answer: Answer, kept: Mapping[int, Numbers], end: int, running: bool) -> None:
+        window = self.question.window or 0
+        now, before = kept.get(end), kept.get(end - window) if window else None
+        if now is None or (running and before is None):
+            return
+        if running and before is not None:
+            now, earlier = between(now, before), kept.get(end - 2 * window)
+            before = None if earlier is None else between(before, earlier)
+        answer.since.append(end - window if running else 0)
+        answer.tick.append(end)
+        answer.numbers.append(now)
+        answer.changes.append(None if before is None else apart(now, before))
 
     def _labels(self, ends: Sequence[int]) -> list[str] | None:
         named = self.question.labels

@@ -50,7 +50,7 @@ class Law:
     """
 
     def __init__(self, query: QuerySpec, mechanism: Any, keeps_rows: bool, beta: float) -> None:
-        self.query, self.mechanism, self._beta = query, mechanism, beta
+        self.query, self.mechanism, self.beta = query, mechanism, beta
         self.width: int = mechanism._engine.width if mechanism.differences else 0
         form = mechanism._form
         itself = mechanism.differences and _shows_rows(form, self.width)
@@ -89,7 +89,7 @@ class Law:
         tick, since = ticks
         if self.plain:
             found = now if before is None else now - before
-            radius = math.floor(self.radius(tick, since, self._beta))
+            radius = math.floor(self.radius(tick, since, self.beta))
             return Numbers(
                 found.tolist(), (found - radius).tolist(), (found + radius).tolist(), self.stddev(tick, since)
             )
@@ -113,16 +113,25 @@ class Law:
             now, middle, before = rows
             t, m, s = ticks
             found, law = now - 2 * middle + before, self.mechanism.combined({t: 1, m: -2, s: 1})
-            radius = math.floor(law.radius(self._beta))
+            radius = math.floor(law.radius(self.beta))
             numbers = Numbers(found.tolist(), (found - radius).tolist(), (found + radius).tolist(), law.stddev)
         else:
             numbers = self._shown(self.mechanism.change_of(*rows, ticks=ticks), wanted)
         return numbers, [low > 0 or high < 0 for low, high in zip(numbers.lower, numbers.upper, strict=True)]
 
     def _shown(self, release: Any, wanted: Sequence[int] | None) -> Numbers:
-        value, (lower, upper) = flat(release.value), map(flat, release.interval(beta=self._beta))
+        value, (lower, upper) = flat(release.value), map(flat, release.interval(beta=self.beta))
         value, lower, upper = (part if wanted is None else part[list(wanted)] for part in (value, lower, upper))
         return Numbers(value.tolist(), lower.tolist(), upper.tolist(), release.stddev)
+
+
+def between(now: Numbers, before: Numbers) -> Numbers:
+    """A difference of numbers that have no common law: both errors are added up; None where one is missing."""
+
+    def less(cells: Cells, taken: Cells) -> Cells:
+        return [None if a is None or b is None else a - b for a, b in zip(cells, taken, strict=True)]
+
+    return Numbers(less(now.value, before.value), less(now.lower, before.upper), less(now.upper, before.lower), None)
 
 
 def apart(now: Numbers, before: Numbers) -> tuple[Numbers, list[bool | None]]:
@@ -143,4 +152,4 @@ def _shows_rows(form: Any, width: int) -> bool:
     do not show."""
     asked = np.arange(width, dtype=np.int64) * 7 - 3
     shown = flat(form.show(asked))
-    return shown.shape == asked.shape and shown.dtype.kind == "i" and bool((shown == asked).all())
+    return shown.shape == asked.shape and np.issubdtype(shown.dtype, np.integer) and bool((shown == asked).all())

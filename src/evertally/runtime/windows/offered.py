@@ -16,7 +16,7 @@ _UNITS = (("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000))
 
 
 def offered(clock: Clock, last: int | None, days: tuple[int, ...] = WINDOWS) -> list[dict[str, Any]]:
-    """A tick (for windows), and so many days as far as they are longer than a tick and shorter than the stream.
+    """A tick (where days begin with one), and so many days as far as they are longer than a tick and shorter than the stream.
 
     >>> clock = Clock.declared(column=None, start="2013-01-01", tick="6h")
     >>> [(one["ticks"], one["words"]) for one in offered(clock, 1460)]
@@ -24,7 +24,7 @@ def offered(clock: Clock, last: int | None, days: tuple[int, ...] = WINDOWS) -> 
     >>> [one["words"] for one in offered(clock, 1460, RANGES)]
     ['7 days', '30 days', '90 days']
     """
-    found = [1] if days is WINDOWS else []
+    found = [1] if days[0] == 1 else []
     if clock.integer:
         found += [ticks for ticks in _COUNTED if last is None or ticks < last]
         return [{"ticks": ticks, "seconds": None, "words": clock.lasting(ticks)} for ticks in found]

@@ -1,0 +1,151 @@
+"""Long lists of labels: places that the noise leaves open, what is clear of it, and what is found by a search.
+
+A list is looked at as a whole, so what is said of its labels holds for all of them at once: with intervals that hold
+one by one, about 250 of 10,000 labels that never occurred would look real.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evertally.contract.forms import RowForm, flat
+from evertally.errors import ConfigurationError
+from evertally.runtime.releases import unpack
+from evertally.runtime.windows.answers import Windows
+from evertally.runtime.windows.law import Law, Numbers, between
+from evertally.runtime.windows.question import Question
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A page of the labels of one window (None: totals)."""
+
+    query: str
+    window: int | None
+    last: int | None = None
+    search: str = ""
+    sort: Literal["value", "name"] = "value"
+    offset: int = 0
+    limit: int = 50
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """All labels of a window: intervals of each alone, and of all at once."""
+
+    labels: list[str]
+    value: Array
+    lower: Array
+    upper: Array
+    least: Array  # all at once
+    most: Array
+    bound: float | None
+
+
+def listing(windows: Windows, asked: Listing, published: int) -> dict[str, Any]:
+    """The page, with places, and how many labels match and are clear of the noise."""
+    law = windows.laws[asked.query]
+    end, since = _ends(asked, published)
+    with windows.lock:
+        whole = _whole(windows, law, end, since, asked.window is None)
+    place = np.arange(len(whole.labels))
+    needle = asked.search.casefold()
+    if needle:
+        place = np.array([n for n in place if needle in whole.labels[n].casefold()], dtype=np.int64)
+    if asked.sort == "name":
+        place = np.array(sorted(place, key=lambda n: whole.labels[n]), dtype=np.int64)
+    else:
+        place = place[np.argsort(-whole.value[place], kind="stable")]
+    clear = (whole.least > 0) | (whole.most < 0)
+    # Surely above: their least is above my most. Surely below: their most is below my least.
+    above = len(whole.labels) - np.searchsorted(np.sort(whole.least), whole.most, side="right")
+    below = np.searchsorted(np.sort(whole.most), whole.least, side="left")
+    shown = place[asked.offset : asked.offset + asked.limit]
+    following = place[asked.offset + 1 : asked.offset + asked.limit + 1].tolist()
+    rows = [
+        {
+            "label": whole.labels[n],
+            "value": whole.value[n].item(),
+            "lower": whole.lower[n].item(),
+            "upper": whole.upper[n].item(),
+            "clear": bool(clear[n]),
+            "from": int(above[n]) + 1,
+            "to": len(whole.labels) - int(below[n]),
+            "tied": after is not None
+            and bool(whole.least[n] <= whole.most[after] and whole.least[after] <= whole.most[n]),
+        }
+        for n, after in zip(shown.tolist(), [*following, None], strict=False)
+    ]
+    return {
+        "query": asked.query,
+        "since": since,
+        "tick": end,
+        "labels": len(whole.labels),
+        "matching": len(place),
+        "clear": int(clear[place].sum()) if len(place) else 0,
+        "bound": whole.bound,
+        "rows": rows,
+    }
+
+
+def _ends(asked: Listing, published: int) -> tuple[int, int]:
+    ends = Question(asked.query, asked.window, last=asked.last, points=1).ends(published)
+    if not ends:
+        raise ConfigurationError("no window of that length is full yet; ask for a shorter one, or for the total")
+    return ends[-1], 0 if asked.window is None else ends[-1] - asked.window
+
+
+def _whole(windows: Windows, law: Law, end: int, since: int, total: bool) -> _Whole:
+    query = law.query
+    kept = windows.payloads(query.name, [tick for tick in (since, end) if tick])
+    if end not in kept or (since and since not in kept and (law.differences or query.record.result.running)):
+        raise ConfigurationError("the release log does not keep that tick any more; ask for a later one")
+    if query.categories is None and not query.record.result.brings_labels:
+        raise ConfigurationError(f"{query.name!r} releases one number, without labels")
+    if query.record.result.value == "label":
+        raise ConfigurationError(f"{query.name!r} releases labels in places, without numbers; see v1/releases")
+    if law.differences and query.categories is not None:
+        now = law.row(kept[end], None)
+        before = None if total else law.row(kept[since], None) if since else law.first(None)
+        return _differences(law, query.categories, now, before, (end, since))
+    columns = unpack(query, kept[end])
+    labels, cells = columns["category"], _picked(columns, columns["category"])
+    if since and query.record.result.running:
+        earlier = unpack(query, kept[since])
+        both = [label for label in labels if label in set(earlier["category"])]
+        cells, labels = between(_picked(columns, both), _picked(earlier, both)), both
+    value, lower, upper = (np.array(part) for part in (cells.value, cells.lower, cells.upper))
+    law_of_all = law.mechanism._engine.accuracy(end) if query.categories is not None else None
+    if law_of_all is not None and type(law.mechanism._form).interval is RowForm.interval:
+        bound = float(np.floor(law_of_all.radius(law.beta / len(labels))))
+        return _Whole(labels, value, lower, upper, value - bound, value + bound, bound)
+    return _Whole(labels, value, lower, upper, lower, upper, None)
+
+
+def _picked(columns: dict[str, Any], labels: list[str]) -> Numbers:
+    place = {label: number for number, label in enumerate(columns["category"])}
+    value, lower, upper = ([columns[name][place[label]] for label in labels] for name in ("value", "lower", "upper"))
+    return Numbers(value, lower, upper, None)
+
+
+def _differences(law: Law, labels: list[str], now: Any, before: Any, ticks: tuple[int, int]) -> _Whole:
+    end, since = ticks
+    if now is None or (since and before is None):
+        raise ConfigurationError("the release log does not keep the numbers that windows of this query are made of")
+    if law.plain:
+        value = now if before is None else now - before
+        alone, at_once = (int(law.radius(end, since, beta)) for beta in (law.beta, law.beta / len(labels)))
+        return _Whole(labels, value, value - alone, value + alone, value - at_once, value + at_once, float(at_once))
+    release = law.mechanism.window_of(now, before, tick=end, since=since)
+    (lower, upper), (least, most) = (
+        map(flat, release.interval(beta=beta)) for beta in (law.beta, law.beta / len(labels))
+    )
+    value = flat(release.value)
+    bound = float(np.maximum(most - value, value - least).max())
+    return _Whole(labels, value, lower, upper, least, most, bound)
