@@ -22,7 +22,7 @@ export function makeTile(query, stream, { open = () => {} } = {}) {
 class Tile {
   constructor(query, stream, open) {
     Object.assign(this, { query, stream, names: [query.name], nameOf: namesOf(query) });
-    this.needs = { windows: query.differences, history: !query.differences, exactness: true };
+    this.needs = { windows: query.differences, history: !query.differences, exactness: query.differences };
     this.title = element("strong", {}, safe(titleOf(query)));
     this.when = element("span");
     this.value = element("b");

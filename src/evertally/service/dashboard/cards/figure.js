@@ -15,7 +15,7 @@ export class FigureCard {
     this.stream = stream;
     const [query] = this.queries;
     const windowed = this.queries.some((one) => one.differences);
-    this.needs = { windows: windowed, finer: windowed && queries.length === 1 && query.labels === null, history: !windowed, exactness: true };
+    this.needs = { windows: windowed, finer: windowed && queries.length === 1 && query.labels === null, history: !windowed, exactness: windowed };
     this.frame = new Frame(queries, stream, { ...options, table: () => this.table() });
     Object.assign(this, { element: this.frame.element, title: this.frame.title, span: this.single() && stream.queries[0].name === query.name ? 8 : 4 });
     this.values = element("dl", { class: "values" });
