@@ -21,7 +21,7 @@ const isCourse = (group) =>
   group[0].differences &&
   COURSES.includes(group[0].card.view) &&
   group[0].card.values === "numbers" &&
-  !group[0].card.apart &&
+  group[0].card.names === null && // percentiles and moments are no labels to be compared
   !group[0].card.places;
 
 export class Detail {
@@ -41,7 +41,8 @@ export class Detail {
       ],
       (table) => state.set({ table }),
     );
-    this.controls = new Controls(stream, state, course ? this.as.element : element("span"));
+    const windowed = this.group.some((one) => one.differences);
+    this.controls = new Controls(stream, state, { more: course ? this.as.element : element("span"), windowed });
     this.main = course ? new Course(page, query, failed, this) : new Large(page, this.group, failed);
     this.exactness = query.differences ? new Exactness(page, query, failed) : null;
     this.downloads = new Downloads(page, this.group, this.main);

@@ -23,6 +23,7 @@ export class Finder {
       placeholder: "Find a statistic or a label",
       autocomplete: "off",
       spellcheck: "false",
+      maxlength: "200",
       oninput: () => this.typed(),
       onkeydown: (event) => this.pressed(event),
     });

@@ -10,7 +10,7 @@ import { numbersTable } from "../charts/table.js";
 import { element } from "../dom.js";
 import { estimate, label as safe, told } from "../format.js";
 import { Frame } from "./frame.js";
-import { namesOf } from "./names.js";
+import { areOrdered, namesOf } from "./names.js";
 import { numbersOf } from "./numbers.js";
 import { inWords, lastWords, plainWords, sinceWords, unitWords } from "./words.js";
 
@@ -181,7 +181,7 @@ export class BinsCard extends LabelsCard {
 /** Which of them shows a statistic. */
 export function barsCard(queries, stream, options) {
   const [{ edges, labels }] = queries;
-  if (edges) return new BinsCard(queries, stream, options);
+  if (edges || areOrdered(labels)) return new BinsCard(queries, stream, options);
   if (labels !== null && labels.length <= AS_LINES) return new FewLabelsCard(queries, stream, options);
   return new BarsCard(queries, stream, options);
 }

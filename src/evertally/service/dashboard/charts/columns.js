@@ -45,7 +45,7 @@ export class Columns {
     );
     const axis = valueAxis(points, { zero: true, count: Math.max(2, Math.round(height / 70)) });
     const left = marginFor(axis.marks.map(({ text }) => text));
-    const words = edgeWords(this.edges, this.rows.length);
+    const words = edgeWords(this.edges, this.rows);
     const right = words.at(-1)?.place === this.rows.length ? widthOf(words.at(-1).text) / 2 : 0;
     const each = (width - left - right) / this.rows.length;
     const y = (value) => height - BOTTOM - axis.at(value) * (height - BOTTOM - 8);
@@ -103,9 +103,10 @@ export class Columns {
   }
 }
 
-/** The numbers between the bins, by their place; the outer bins may be open. */
-function edgeWords(edges, bins) {
-  const first = edges.length > bins ? 0 : edges.length === bins - 1 ? 1 : 0;
+/** The numbers between the bins, by their place (the outer bins may be open), or the names of the bins themselves. */
+function edgeWords(edges, rows) {
+  if (!edges) return rows.map((row, i) => ({ place: i + 0.5, text: safe(row.name).replace(">=", "≥") }));
+  const first = edges.length === rows.length - 1 ? 1 : 0;
   return edges.map((edge, i) => ({ place: first + i, text: number(edge) }));
 }
 
