@@ -11,7 +11,7 @@ from evertally.runtime.clock import Clock
 from evertally.runtime.plan import Plan
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.runtime.windows import Windows
-from evertally.runtime.windows.offered import RANGES, edges_of, offered
+from evertally.runtime.windows.offered import RANGES, declared_range, edges_of, offered
 from evertally.service import answers
 
 
@@ -65,6 +65,7 @@ class About:
                     window=query.words.window,
                     per=query.words.per,
                     edges=edges_of(query),
+                    range=declared_range(query),
                 )
                 for query, planned in self._planned
             ],

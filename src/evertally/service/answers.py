@@ -109,6 +109,7 @@ class QueryInStream(PlannedNoise):
     window: int | None = Field(description="The window that the spec names, in ticks.")
     per: int | None = Field(description="The rate that the spec names: per so many ticks.")
     edges: list[float] | None = Field(description="Of bins of numbers; one more than there are bins.")
+    range: list[float] | None = Field(description="Declared for a mean: its smallest and its largest value.")
 
 
 class Length(Answer):

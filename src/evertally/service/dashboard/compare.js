@@ -4,7 +4,6 @@ import { icon } from "./charts/icons.js";
 import { look, lookKey } from "./charts/look.js";
 import { element, setText } from "./dom.js";
 import { estimate, label as safe, number } from "./format.js";
-import { namesOf } from "./cards/names.js";
 import { MOST_PICKS } from "./state.js";
 
 const ROWS = 50; // at a time
@@ -14,13 +13,13 @@ const WAIT = 200; // milliseconds after the last key
 export class Compare {
   constructor({ stream, state, data }, query, toggle) {
     Object.assign(this, { stream, state, data, query, toggle, more: 0, rows: [] });
-    this.nameOf = namesOf(query);
     this.count = element("p", { class: "quiet" });
     this.input = element("input", {
       type: "search",
       "aria-label": "Find a label",
       placeholder: "Find a label",
       autocomplete: "off",
+      maxlength: "200",
       oninput: () => this.typed(),
     });
     this.input.value = state.search;
@@ -56,30 +55,26 @@ export class Compare {
     this.state.tell(["more"]);
   }
 
-  /**
-   * The rows. Short lists stand in the order of the whole shown range: that of one window changes by chance.
-   *
-   * Names that readers see instead of labels are matched here; the server knows labels only.
-   */
+  /** The rows. Short lists stand in the order of the whole shown range: that of one window changes by chance. */
   async load(range) {
     const { state, query, data } = this;
     const whole = range.from === 0 ? null : range.to - range.from;
     const ranked = await data.labels(query, whole, range.to, { limit: ROWS });
     this.largest = ranked.rows.map((row) => row.label);
-    const search = query.card.names ? "" : state.search;
     const pages = Array.from({ length: this.more + 1 }, (_, page) =>
-      data.labels(query, state.window.ticks, range.to, { search, offset: page * ROWS, limit: ROWS }),
+      data.labels(query, state.window.ticks, range.to, { search: state.search, offset: page * ROWS, limit: ROWS }),
     );
     const answers = await Promise.all(pages);
-    const has = (row) => this.nameOf(row.label).toLocaleLowerCase().includes(state.search.toLocaleLowerCase());
     this.answer = answers[0];
-    this.rows = answers.flatMap((answer) => answer.rows).filter((row) => !query.card.names || has(row));
+    this.rows = answers.flatMap((answer) => answer.rows);
     if (this.answer.labels > MANY) return;
     const places = new Map(this.largest.map((label, place) => [label, place]));
     this.rows.sort((a, b) => (places.get(a.label) ?? MANY) - (places.get(b.label) ?? MANY));
   }
 
-  draw(picks, per) {
+  /** `picked`: the rows of the picked labels; what is picked stands in the list even if it is not among those found. */
+  draw(picked, per) {
+    const picks = picked.map((row) => row.label);
     const { labels, matching, clear } = this.answer;
     setText(this.count, `${number(picks.length)} of ${number(labels)} labels, ${MOST_PICKS} at most`);
     const scale = per ? per.ticks / this.state.window.ticks : 1;
@@ -87,9 +82,12 @@ export class Compare {
     const found = this.state.search !== "" && this.rows.length === 0;
     const words = `${number(matching)} match, ${number(clear)} of them clear of the noise.`;
     setText(this.note, found ? "Nothing of that name is published here." : few ? "" : words);
-    this.further.hidden = this.rows.length >= matching || this.query.card.names;
+    this.further.hidden = this.rows.length >= matching;
     const focused = this.list.contains(document.activeElement) ? document.activeElement.dataset.label : null;
-    this.list.replaceChildren(...this.rows.map((row, i) => this.row(row, i, picks, scale)));
+    const listed = new Set(this.rows.map((row) => row.label));
+    const others = this.rows.map((row, i) => this.row(row, i, picks, scale));
+    const first = picked.filter((row) => !listed.has(row.label)).map((row, i) => this.row(row, `first-${i}`, picks, 1));
+    this.list.replaceChildren(...first, ...others);
     if (focused !== null) [...this.list.querySelectorAll("input")].find((one) => one.dataset.label === focused)?.focus();
   }
 
@@ -100,7 +98,7 @@ export class Compare {
     const id = `pick-${i}`;
     const box = element("input", { type: "checkbox", id, "data-label": label, onchange: () => this.toggle(label) });
     box.checked = on;
-    const name = safe(this.nameOf(label));
+    const name = safe(label);
     return element(
       "li",
       { class: `${on ? "on" : ""} ${clear ? "" : "faint"}` },

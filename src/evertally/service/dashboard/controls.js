@@ -10,8 +10,8 @@ import { shortOf, Switch, words } from "./switches.js";
 const keyOf = (one) => String(one.ticks ?? "total");
 
 export class Controls {
-  /** `more`: what stands at the end of the line, else the key of the bands. */
-  constructor(stream, state, more = null) {
+  /** `more`: what stands at the end of the line, else the key of the bands. `windowed`: whether windows mean anything. */
+  constructor(stream, state, { more = null, windowed = true } = {}) {
     this.state = state;
     const windows = windowsOf(stream);
     const ranges = rangesOf(stream);
@@ -25,11 +25,11 @@ export class Controls {
       icon("back"),
       "Leave this part",
     );
+    const first = [element("span", { class: "lab", "aria-hidden": "true" }, "Window"), this.windows.element];
     this.element = element(
       "div",
       { class: "controls" },
-      element("span", { class: "lab", "aria-hidden": "true" }, "Window"),
-      this.windows.element,
+      ...(windowed ? first : []),
       element("span", { class: "lab", "aria-hidden": "true" }, "Shown"),
       this.ranges.element,
       this.leave,

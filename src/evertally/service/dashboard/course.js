@@ -3,26 +3,25 @@
 import { Brush } from "./brush.js";
 import { lineChart } from "./charts/line.js";
 import { look } from "./charts/look.js";
-import { labelsOf, pointsOf } from "./charts/points.js";
+import { labelsOf, lastOf, pointsOf } from "./charts/points.js";
 import { seriesTable } from "./charts/table.js";
 import { Compare } from "./compare.js";
 import { element, setText } from "./dom.js";
 import { estimate, label as safe, moment, number, told } from "./format.js";
-import { aRate, measureOf, spoken } from "./measure.js";
-import { namesOf } from "./cards/names.js";
+import { aRate, measureOf, spoken, titleOf } from "./measure.js";
 import { windowsOf } from "./state.js";
 import { words } from "./switches.js";
 
 const AGAIN = 3_000; // milliseconds until what did not come is asked for again
 const USUAL_PICKS = 5;
+const WEEK = 7 * 86400;
 
 export class Course {
   constructor(page, query, failed, { lead }) {
     const { stream, state, views, data, feed } = page;
     Object.assign(this, { stream, state, views, data, feed, query, failed, lead, drawn: null, busy: false });
-    this.nameOf = namesOf(query);
     this.many = query.card.view !== "figure" || (query.labels?.length ?? 0) > 1;
-    this.title = element("h3");
+    this.title = element("h3", {}, titleOf(query));
     this.hint = element("p", { class: "hint", hidden: true });
     this.box = element("div", { class: "course-chart" });
     const zoom = { zoom: (from, to) => views.zoom(from, to), back: () => state.set({ part: null }) };
@@ -33,26 +32,23 @@ export class Course {
       "Drag to look closer, double click to go back. Arrow keys step through the points.",
       "Touch the chart to read a point.",
     );
-    this.picture = element("section", { class: "card course" }, this.title, element("p", { class: "quiet" }, ...about));
-    this.picture.append(this.box, this.empty, this.brush.element);
+    this.shows = false;
+    this.about = element("p", { class: "quiet", hidden: true }, ...about);
+    const parts = [this.title, this.about, this.box, this.empty, this.brush.element];
+    this.picture = element("section", { class: "card course" }, ...parts);
     this.compare = this.many ? new Compare(page, query, (label) => this.toggle(label)) : null;
     this.table = element("section", { class: "card table" });
-    this.element = element(
-      "div",
-      {},
-      this.hint,
-      element(
-        "div",
-        { class: this.many ? "grid of-course" : "grid of-course alone" },
-        this.picture,
-        this.compare?.element,
-        this.table,
-      ),
-    );
+    this.grid = element("div", { class: "grid of-course" }, this.picture, this.compare?.element, this.table);
+    this.element = element("div", {}, this.hint, this.grid);
   }
 
+  /** Before there are numbers there is nothing to compare, and nothing for a table. */
   mark() {
-    for (const place of [this.picture, this.compare?.element]) if (place) place.hidden = this.state.table;
+    const { table } = this.state;
+    this.picture.hidden = table && this.shows;
+    this.table.hidden = !this.shows;
+    if (this.compare) this.compare.element.hidden = table || !this.compare.answer;
+    this.grid.classList.toggle("alone", !this.compare?.answer);
   }
 
   close() {}
@@ -70,7 +66,8 @@ export class Course {
     if (!this.feed.ready || this.busy || this.drawn === key) return;
     this.busy = true;
     try {
-      await (this.feed.tick ? this.load() : this.before());
+      if (this.feed.tick < (this.state.window.ticks ?? 1)) this.before();
+      else await this.load();
       this.drawn = key;
     } catch (error) {
       if (!this.failed(error)) setTimeout(() => this.refresh(), AGAIN);
@@ -81,9 +78,9 @@ export class Course {
     this.refresh();
   }
 
-  async before() {
-    const first = this.views.clock.written(this.state.window.ticks ?? 1);
-    this.nothing(`The first number comes on ${moment(first)}. How exact it will be is known already: see below.`);
+  before() {
+    const first = moment(this.views.clock.written(this.state.window.ticks ?? 1));
+    this.nothing(`The first window of this length is full on ${first}. How exact it will be is known already: see below.`);
   }
 
   nothing(text) {
@@ -92,8 +89,10 @@ export class Course {
     this.empty.hidden = false;
     setText(this.empty, text);
     this.brush.element.hidden = true;
-    this.table.hidden = true;
     this.hint.hidden = true;
+    this.about.hidden = true;
+    this.shows = false;
+    this.mark();
   }
 
   async load() {
@@ -119,9 +118,7 @@ export class Course {
 
   draw(answer, behind, overview) {
     if (!answer.tick.length) {
-      const first = this.views.clock.written(this.state.window.ticks ?? 1);
-      const later = this.feed.tick < (this.state.window.ticks ?? 1);
-      this.nothing(later ? `The first window of this length ends on ${moment(first)}.` : "No whole window of this length fits into what is shown.");
+      this.nothing("No whole window of this length fits into what is shown.");
       return;
     }
     const { query, stream } = this;
@@ -131,8 +128,10 @@ export class Course {
     const view = this.views.shape();
     this.box.hidden = false;
     this.empty.hidden = true;
-    this.table.hidden = false;
+    this.about.hidden = false;
     this.brush.element.hidden = false;
+    this.shows = true;
+    this.mark();
     setText(this.title, measure);
     const caption = `The same numbers as a table: ${measure}, with the error that holds ${Math.round((1 - stream.beta) * 100)} times in 100`;
     this.chart.draw({
@@ -145,17 +144,17 @@ export class Course {
       hatch: view.lost ? [view.lost] : [],
       say: this.sentence(measure, series),
     });
-    const main = series.filter((one) => !one.soft);
+    const main = series.filter((one) => !one.soft).map((one) => (one.label === null ? { ...one, name: titleOf(query) } : one));
     this.table.replaceChildren(seriesTable({ series: main, unit: query.unit, caption }));
     this.brush.draw(pointsOf(overview, 0), { from: this.views.clock.at(0), to: this.views.clock.at(this.feed.tick) });
-    this.compare?.draw(this.picks, answer.per);
+    this.compare?.draw(lastOf(answer), answer.per);
     this.explain(answer);
   }
 
   line(label, points) {
     const last = points.findLast((point) => point.value !== null);
     const sub = last ? told(last.value, last.lower, last.upper) : "";
-    const name = label === null ? spoken(this.state.window.words) : this.nameOf(label);
+    const name = label === null ? spoken(this.state.window.words) : label;
     return { label, name, look: look(this.query, label ?? this.query.labels?.[0] ?? ""), sub, points };
   }
 
@@ -177,7 +176,7 @@ export class Course {
     const errors = answer.value.map((_, place) => answer.upper[place][at] - answer.value[place][at]);
     const error = Math.max(...errors.filter((one) => Number.isFinite(one)));
     if (!Number.isFinite(error)) return;
-    const shown = `±\u00a0${number(Math.round(error) === error ? error : error, error)}`;
+    const shown = `±\u00a0${number(error, error)}`;
     if (!query.description) {
       const each = query.labels && this.many ? `${number(query.labels.length)} labels, declared before the start. ` : "";
       const many = this.many ? " each" : "";
@@ -185,8 +184,7 @@ export class Course {
     }
     const sizes = answer.value.map((row) => Math.abs(row[at] ?? 0)).sort((a, b) => a - b);
     const middle = sizes[Math.floor(sizes.length / 2)];
-    const longer = windowsOf(this.stream).find((one) => one.ticks > (this.state.window.ticks ?? Infinity) && one.seconds >= 7 * 86400)
-      ?? windowsOf(this.stream).find((one) => one.ticks > (this.state.window.ticks ?? Infinity));
+    const longer = this.longer();
     this.hint.hidden = !(longer && error > 0.6 * middle);
     if (this.hint.hidden) return;
     const use = { type: "button", class: "link", onclick: () => this.state.set({ window: longer }) };
@@ -194,6 +192,13 @@ export class Course {
       `At this window the error, ${shown}, is as large as many of the numbers. `,
       element("button", use, `Use ${longer.words.toLowerCase()}`),
     );
+  }
+
+  /** The next longer window of a week and more, or of any length, as far as there is a full one. */
+  longer() {
+    const { ticks } = this.state.window;
+    const full = windowsOf(this.stream).filter((one) => ticks !== null && one.ticks > ticks && one.ticks <= this.feed.tick);
+    return full.find((one) => one.seconds >= WEEK) ?? full[0];
   }
 
   /** The address of what is drawn, as a file. */

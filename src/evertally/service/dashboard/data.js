@@ -47,8 +47,8 @@ export class Data {
     return this.ask(pathOf("v1/releases", given)).then((answer) => answer.releases);
   }
 
-  labels(query, ticks, to, { search = "", sort = "value", clear = null, offset = 0, limit = 50 } = {}) {
-    const given = { query: query.name, window: ticks ?? "total", to, search, sort, clear, offset, limit };
+  labels(query, ticks, to, { search = "", sort = "value", offset = 0, limit = 50 } = {}) {
+    const given = { query: query.name, window: ticks ?? "total", to, search, sort, offset, limit };
     return this.ask(pathOf("v1/labels", given));
   }
 

@@ -9,7 +9,7 @@ import { Downloads } from "./downloads.js";
 import { Exactness } from "./exactness.js";
 import { label as safe } from "./format.js";
 import { howItIsMade } from "./made.js";
-import { titleOf } from "./measure.js";
+import { publishedWords, titleOf } from "./measure.js";
 import { Painter } from "./painter.js";
 import { Switch } from "./switches.js";
 
@@ -21,7 +21,7 @@ const isCourse = (group) =>
   group[0].differences &&
   COURSES.includes(group[0].card.view) &&
   group[0].card.values === "numbers" &&
-  !group[0].card.apart &&
+  group[0].card.names === null && // percentiles and moments are no labels to be compared
   !group[0].card.places;
 
 export class Detail {
@@ -31,7 +31,7 @@ export class Detail {
     this.group = groups(stream.queries).find((group) => group.some((query) => query.name === name));
     const query = this.group.find((one) => one.name === name);
     this.heading = element("h2", { tabindex: "-1" }, element("bdi", {}, this.group.map(titleOf).join(", ")));
-    this.lead = element("p", { class: "quiet lead" }, safe(query.description ?? query.card.words));
+    this.lead = element("p", { class: "quiet lead" }, query.description ? safe(query.description) : publishedWords(query, stream));
     const course = isCourse(this.group);
     this.as = new Switch(
       "Shown as",
@@ -41,7 +41,8 @@ export class Detail {
       ],
       (table) => state.set({ table }),
     );
-    this.controls = new Controls(stream, state, course ? this.as.element : element("span"));
+    const windowed = this.group.some((one) => one.differences);
+    this.controls = new Controls(stream, state, { more: course ? this.as.element : element("span"), windowed });
     this.main = course ? new Course(page, query, failed, this) : new Large(page, this.group, failed);
     this.exactness = query.differences ? new Exactness(page, query, failed) : null;
     this.downloads = new Downloads(page, this.group, this.main);

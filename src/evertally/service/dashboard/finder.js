@@ -23,6 +23,7 @@ export class Finder {
       placeholder: "Find a statistic or a label",
       autocomplete: "off",
       spellcheck: "false",
+      maxlength: "200",
       oninput: () => this.typed(),
       onkeydown: (event) => this.pressed(event),
     });
@@ -100,7 +101,9 @@ export class Finder {
     if (!wanted) return this.close();
     const has = (text) => String(text).toLocaleLowerCase().includes(wanted);
     const statistics = this.stream.queries.filter((query) => has(query.title ?? query.name) || has(query.name));
-    const hits = this.stream.queries.flatMap((query) => this.labelsOf(query, has));
+    const rank = ({ shown }) => [shown.toLocaleLowerCase() === wanted, shown.toLocaleLowerCase().startsWith(wanted)];
+    const better = (a, b) => rank(b)[0] - rank(a)[0] || rank(b)[1] - rank(a)[1];
+    const hits = this.stream.queries.flatMap((query) => this.labelsOf(query, has)).sort(better);
     this.draw(statistics, hits, new Map());
     const values = await this.valuesOf(hits.slice(0, MOST_LABELS), wanted).catch(() => new Map());
     if (turn === this.turn && values.size) this.draw(statistics, hits, values);

@@ -2,7 +2,7 @@
 
 import { element } from "./dom.js";
 import { duration, fraction, label as safe, number, percent, plural, rough } from "./format.js";
-import { titleOf } from "./measure.js";
+import { publishedWords, titleOf } from "./measure.js";
 
 export function howItIsMade(group, stream) {
   const [query] = group;
@@ -21,14 +21,9 @@ export function howItIsMade(group, stream) {
 }
 
 function steps(query, stream) {
-  const noun = safe(query.noun ?? stream.noun ?? "event");
   const length = stream.clock.tick_seconds;
   const every = length === null ? "At every step of the clock" : `Every ${everyOf(length)}`;
-  const counted = {
-    counter: `Each ${noun} adds 1, and nothing else.`,
-    histogram: `Each ${noun} adds 1 to its ${safe(query.column ?? "label")}, and nothing else.`,
-  }[query.kind];
-  const first = counted ?? `${safe(query.card.words).replace(/\.$/, "")}.`;
+  const first = `What is published: ${publishedWords(query, stream)}.`;
   if (!query.differences) {
     return [
       first,
@@ -40,7 +35,7 @@ function steps(query, stream) {
     first,
     `${every} the totals are published with random noise in them. The noise does not depend on the data.`,
     "A window is worked out from the totals published at its two ends. The data are not asked again, so it costs no privacy.",
-    counted ? "The error of the difference is known exactly and sent along." : "Its error is sent along.",
+    "Its error is known and sent along with it.",
   ];
 }
 

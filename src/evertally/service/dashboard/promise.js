@@ -29,21 +29,22 @@ export class Promised {
     Object.assign(this, { place, stream, state });
     const { one, it } = hiddenOne(stream);
     const strong = stream.guesses !== null && stream.guesses < SAYS_LITTLE;
+    const claim = strong ? `One ${one} stays hidden.` : "Here the promise says little.";
     const long = strong
       ? `Whoever reads everything here guesses right about ${it} in at most ${stream.guesses} of 100 cases.`
-      : "But the parameters are so large that this says little.";
+      : `The parameters are so large that what is published may give one ${one} away.`;
     const short = strong ? `The best guess about ${it} is right in at most ${stream.guesses} of 100 cases.` : long;
     this.life = element("i");
     this.part = element("span");
     const life = element("span", { class: "mini" }, "Life of the stream", bar(this.life), this.part);
     this.button = element(
       "button",
-      { type: "button", class: "strip", "aria-controls": "promised", onclick: () => this.toggle() },
+      { type: "button", class: strong ? "strip" : "strip weak", "aria-controls": "promised", onclick: () => this.toggle() },
       icon("shield"),
       element(
         "span",
         { class: "say" },
-        element("b", {}, `One ${one} stays hidden.`),
+        element("b", {}, claim),
         " ",
         element("span", { class: "quiet desk" }, long),
         element("span", { class: "quiet phone" }, short),
@@ -172,10 +173,15 @@ function specialists(stream) {
     "details",
     { class: "specialists" },
     element("summary", {}, "For specialists"),
-    element("p", { class: "price" }, ...prices, `, ${safe(stream.neighbours)}, ${stream.adversary} reader.`),
+    element("p", { class: "price" }, ...prices, `, ${neighboursOf(stream)}, ${stream.adversary} reader.`),
     element("p", {}, element("code", { id: "guarantee" }, stream.guarantee)),
     element("p", { id: "plain", class: "quiet" }, safe(stream.plain_words)),
   );
+}
+
+function neighboursOf(stream) {
+  const { one } = hiddenOne(stream);
+  return { add_remove: `one ${one} added or removed`, replace: `one ${one} replaced` }[stream.neighbours] ?? safe(stream.neighbours);
 }
 
 /** Small numbers as a power of ten: how many zeros there are is the point of them. */

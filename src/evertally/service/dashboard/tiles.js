@@ -6,14 +6,13 @@ import { isClear } from "./charts/hbar.js";
 import { toldApart } from "./charts/places.js";
 import { element, setText } from "./dom.js";
 import { dayAndMonth, estimate, instant, label as safe, number } from "./format.js";
-import { isPercentiles, namesOf } from "./cards/names.js";
+import { isPercentiles, namesOf, tiled } from "./cards/names.js";
 import { numbersOf } from "./cards/numbers.js";
 import { beforeWords, changeWords, counted, inWords, lastWords, sinceWords, titleOf, withinWords } from "./cards/words.js";
 
 const DAY = 86400;
 
-/** The statistics that one number says, in the order of the stream. */
-export const tiled = (queries) => queries.filter(({ card, labels }) => card.view === "figure" && !card.apart && (labels?.length ?? 1) <= 8);
+export { tiled };
 
 export function makeTile(query, stream, { open = () => {} } = {}) {
   return new Tile(query, stream, open);
@@ -22,7 +21,7 @@ export function makeTile(query, stream, { open = () => {} } = {}) {
 class Tile {
   constructor(query, stream, open) {
     Object.assign(this, { query, stream, names: [query.name], nameOf: namesOf(query) });
-    this.needs = { windows: query.differences, history: !query.differences, exactness: true };
+    this.needs = { windows: query.differences, history: !query.differences, exactness: query.differences };
     this.title = element("strong", {}, safe(titleOf(query)));
     this.when = element("span");
     this.value = element("b");

@@ -69,7 +69,7 @@ export class Views {
   /** The view of a card or a tile with everything it needs. Raises what keeps an answer from coming. */
   async of({ names, needs }, { part = true, asked = {} } = {}) {
     const view = this.shape(part);
-    const wanted = Object.keys(needs).filter((need) => needs[need] && (need === "exactness" || this.feed.tick > 0));
+    const wanted = Object.keys(needs).filter((need) => needs[need] && this.has(need));
     await Promise.all(
       names.flatMap((name) =>
         wanted.map(async (need) => {
@@ -79,6 +79,12 @@ export class Views {
       ),
     );
     return view;
+  }
+
+  /** Errors known beforehand are shown as long as there is no full window; before the first release there is no more. */
+  has(need) {
+    const { tick } = this.feed;
+    return need === "exactness" ? tick < (this.state.window.ticks ?? 1) : tick > 0;
   }
 
   answer(need, query, range, asked) {
@@ -95,7 +101,7 @@ export class Views {
     }
     if (need === "history") return this.data.history(query, range);
     if (need === "labels") return this.data.labels(query, ticks, range.to, asked);
-    return this.data.exactness(query);
+    return query.differences ? this.data.exactness(query) : undefined;
   }
 
   /** The shorter window behind a chosen one: a day, or a tick where ticks are longer; null if it is no shorter. */

@@ -10,11 +10,12 @@ import { numbersTable } from "../charts/table.js";
 import { element } from "../dom.js";
 import { estimate, label as safe, told } from "../format.js";
 import { Frame } from "./frame.js";
-import { namesOf } from "./names.js";
+import { areOrdered, namesOf } from "./names.js";
 import { numbersOf } from "./numbers.js";
 import { inWords, lastWords, plainWords, sinceWords, unitWords } from "./words.js";
 
 const AS_LINES = 4; // labels, at most: more lines than these are told apart by nobody
+const ON_THE_BOARD = 20; // rows; a page of its own has all
 const NAMED_HOLLOW = 6; // labels that a foot names
 
 /** What all cards of labels have: their numbers, what they are called, and what is said of them. */
@@ -23,7 +24,7 @@ export class LabelsCard {
     [this.query] = queries;
     this.stream = stream;
     const windowed = this.query.differences;
-    this.needs = { windows: windowed, history: !windowed, exactness: true, ...needs };
+    this.needs = { windows: windowed, history: !windowed, exactness: windowed, ...needs };
     this.nameOf = namesOf(this.query);
     this.frame = new Frame(queries, stream, { ...options, table: () => this.table() });
     Object.assign(this, { element: this.frame.element, title: this.frame.title, span: 4 });
@@ -121,6 +122,7 @@ export class BarsCard extends LabelsCard {
     super(queries, stream, options);
     const many = this.query.labels === null || this.query.labels.length > 8;
     this.span = many ? 8 : 4;
+    this.large = options.large === true;
     this.order = new SteadyOrder();
     this.list = new BarList({ words: `${safe(this.title)} by label`, sparks: true });
     this.list.element.classList.toggle("two", many);
@@ -130,10 +132,12 @@ export class BarsCard extends LabelsCard {
   paint(view) {
     const about = `${view.window.ticks} ${view.range?.words}`;
     const steady = this.order.order(this.drawn, about);
-    const rows = steady.map((row) => ({ ...row, points: this.numbers.points(row.label) }));
+    const shown = this.large ? steady : steady.slice(0, ON_THE_BOARD);
+    const rows = shown.map((row) => ({ ...row, points: this.numbers.points(row.label) }));
     this.list.draw(rows, { extent: view.extent });
     this.drawn = steady;
-    this.frame.setFoot(hollowWords(rows));
+    const left = steady.length - shown.length;
+    this.frame.setFoot(`${left ? `The ${shown.length} largest of ${steady.length}. ` : ""}${hollowWords(rows)}`);
   }
 
   unit(answer) {
@@ -141,9 +145,11 @@ export class BarsCard extends LabelsCard {
   }
 }
 
+const cut = (name) => (name.length > 24 ? `${name.slice(0, 23)}…` : name);
+
 /** "Hollow bars cannot be told from zero: AS, HA." */
 export function hollowWords(rows) {
-  const hollow = rows.filter((row) => !row.clear).map((row) => safe(row.name));
+  const hollow = rows.filter((row) => !row.clear).map((row) => cut(safe(row.name)));
   const steady = "Rows change places only when the difference is clear.";
   if (!hollow.length) return steady;
   const named = hollow.length > NAMED_HOLLOW ? `${hollow.slice(0, NAMED_HOLLOW).join(", ")} and ${hollow.length - NAMED_HOLLOW} more` : hollow.join(", ");
@@ -175,7 +181,7 @@ export class BinsCard extends LabelsCard {
 /** Which of them shows a statistic. */
 export function barsCard(queries, stream, options) {
   const [{ edges, labels }] = queries;
-  if (edges) return new BinsCard(queries, stream, options);
+  if (edges || areOrdered(labels)) return new BinsCard(queries, stream, options);
   if (labels !== null && labels.length <= AS_LINES) return new FewLabelsCard(queries, stream, options);
   return new BarsCard(queries, stream, options);
 }

@@ -5,7 +5,7 @@ import { look, lookAt } from "../charts/look.js";
 import { element, setText } from "../dom.js";
 import { estimate, label as safe, told } from "../format.js";
 import { Frame } from "./frame.js";
-import { isPercentiles, namesOf } from "./names.js";
+import { FIRST_TILES, isPercentiles, namesOf, tiled } from "./names.js";
 import { numbersOf } from "./numbers.js";
 import { counted, inWords, plainWords, titleOf, unitWords } from "./words.js";
 
@@ -15,10 +15,12 @@ export class FigureCard {
     this.stream = stream;
     const [query] = this.queries;
     const windowed = this.queries.some((one) => one.differences);
-    this.needs = { windows: windowed, finer: windowed && queries.length === 1 && query.labels === null, history: !windowed, exactness: true };
+    this.needs = { windows: windowed, finer: windowed && queries.length === 1 && query.labels === null, history: !windowed, exactness: windowed };
     this.frame = new Frame(queries, stream, { ...options, table: () => this.table() });
     Object.assign(this, { element: this.frame.element, title: this.frame.title, span: this.single() && stream.queries[0].name === query.name ? 8 : 4 });
     this.values = element("dl", { class: "values" });
+    const first = tiled(stream.queries).slice(0, FIRST_TILES);
+    this.isTiled = options.large !== true && first.some((one) => one.name === query.name);
     // Numbers of different units have an axis each; how many there are is known before the first release.
     const count = query.card.apart ? (query.labels?.length ?? 1) : 1;
     this.boxes = Array.from({ length: count }, () => element("div", { class: count > 1 ? "small" : "" }));
@@ -59,7 +61,7 @@ export class FigureCard {
     return {
       series,
       extent: view.extent,
-      ends: this.values.hidden && series.length > 1, // else the numbers in large type are the key
+      ends: series.length > 1 && (this.values.hidden || series.some((one) => one.soft)), // else the numbers in large type are the key
       log: query.card.scale === "log",
       zero: series.length > 1 && !series.some((one) => one.soft) && query.card.scale !== "log",
       lanes: false,
@@ -99,10 +101,10 @@ export class FigureCard {
     return { label: null, name, tip: name, soft: true, look: lookAt(0), last, sub, points: numbers.points(null) };
   }
 
-  /** The numbers in large type, where there are several; one number has a tile. */
+  /** The numbers in large type, unless there is a tile with it, or they stand at the ends of lines. */
   fill() {
     const many = this.series.length > 1;
-    this.values.hidden = !many || isPercentiles(this.queries[0]);
+    this.values.hidden = many ? isPercentiles(this.queries[0]) : this.isTiled;
     if (this.values.hidden) return this.values.replaceChildren();
     while (this.values.children.length > this.series.length) this.values.lastChild.remove();
     while (this.values.children.length < this.series.length)
@@ -110,7 +112,8 @@ export class FigureCard {
     this.series.forEach(({ name, look: own, last }, i) => {
       const box = this.values.children[i];
       const { value, error } = estimate(last.value, last.lower, last.upper);
-      box.className = `keyed ${own.className}`;
+      box.className = many ? `keyed ${own.className}` : "";
+      box.querySelector("dt").hidden = !many;
       setText(box.querySelector("dt"), safe(name ?? this.title));
       setText(box.querySelector("b"), value);
       setText(box.querySelector("span"), error);
@@ -132,7 +135,7 @@ export class FigureCard {
   sentence(series, view) {
     const last = series.filter((one) => !one.soft && one.last.value !== null);
     const values = last.map(({ name, last: { value, lower, upper } }) => `${name ? `${safe(name)} ` : ""}${told(value, lower, upper, this.queries[0].unit)}`);
-    return `${safe(this.title)}, ${this.words(view)}, ${view.range?.words ?? ""}. Last: ${values.join("; ")}.`.replaceAll("±", "plus or minus");
+    return `${safe(this.title)}, ${this.words(view)}, ${view.range?.words ?? ""}${this.queries[0].card.scale === "log" ? ", on a logarithmic scale" : ""}. Last: ${values.join("; ")}.`.replaceAll("±", "plus or minus");
   }
 
   table() {

@@ -25,3 +25,19 @@ function ordinal(rank) {
   ];
   return `${rank}${ending} largest`;
 }
+
+export const FIRST_TILES = 4; // that are shown before the reader asks for all
+
+/** The statistics that one number says, in the order of the stream. */
+export const tiled = (queries) =>
+  queries.filter(({ card, labels }) => card.view === "figure" && !card.apart && (labels?.length ?? 1) <= 8);
+
+const NUMBER = /^[<>=≤≥ ]*(-?\d+(?:\.\d+)?)/;
+const FEW = 24; // labels
+
+/** Whether labels are numbers in their order (degrees, sizes): that order is kept, whatever their values are. */
+export function areOrdered(labels) {
+  const found = (labels ?? []).map((label) => NUMBER.exec(label)?.[1]);
+  if (found.length < 4 || found.length > FEW || found.includes(undefined)) return false;
+  return found.every((text, i) => i === 0 || Number(text) > Number(found[i - 1]) || i === found.length - 1);
+}

@@ -24,12 +24,15 @@ export function numbersOf(query, view, kind = "series") {
   return { answer: null, labels: last.map((entry) => entry.label), last, points: (label) => historyOf(releases, query.name, label) };
 }
 
-/** Percentiles of too few are not shown: their intervals cover much of all that was declared. */
-function enoughFor({ edges, card }) {
-  if (!edges || card.view !== "figure" || card.scale === "log") return (entry) => entry;
-  const range = edges.at(-1) - edges[0];
+/** Means and percentiles of too few are not shown: their intervals cover much of all that was declared. */
+function enoughFor({ edges, range: declared, card }) {
+  const ends = declared ?? edges;
+  if (!ends || card.view !== "figure") return (entry) => entry;
+  // On a scale of factors an interval is as wide as it looks there.
+  const scaled = card.scale === "log" ? (value) => Math.log(Math.max(value, ends[0])) : (value) => value;
+  const range = scaled(ends.at(-1)) - scaled(ends[0]);
   return (entry) =>
-    entry.lower !== null && (entry.upper - entry.lower) / 2 > TOO_WIDE * range
+    entry.lower !== null && (scaled(entry.upper) - scaled(entry.lower)) / 2 > TOO_WIDE * range
       ? { ...entry, value: null, lower: null, upper: null }
       : entry;
 }

@@ -13,9 +13,10 @@ export function axes(frame, places, x, timed) {
   const { width, height, left, right, bottom, axis } = frame;
   const group = svg("g", { class: "axes" });
   places.forEach(({ y, from }, i) => {
-    if (i) group.append(svg("line", { class: "rule", x1: 0, x2: width, y1: from - 6, y2: from - 6 }));
+    if (i) group.append(svg("line", { class: "rule", x1: 0, x2: width, y1: from - 4, y2: from - 4 }));
     for (const { value, text } of axis.marks) {
       const at = y(value);
+      if (i && at < from + 6) continue; // it would stand on the lane above
       const kind = value === 0 ? "rule zero" : "rule";
       group.append(svg("line", { class: kind, x1: left, x2: width - right, y1: at, y2: at }));
       group.append(svg("text", { x: left - 8, y: at + 4, "text-anchor": "end" }, text));
@@ -38,15 +39,15 @@ export function axes(frame, places, x, timed) {
 }
 
 /** Names at the ends of lines, moved apart where lines end close together. */
-export function endLabels(row, { from, to, y }, { width, right }) {
+export function endLabels(row, { from, to, y, last }, { width, right }) {
   const shown = row
     .filter((one) => one.name !== null && one.name !== undefined)
-    .map((one) => ({ ...one, last: one.points.findLast((point) => point.value !== null) }))
-    .filter((one) => one.last)
-    .map((one) => ({ ...one, at: y(one.last.value), size: one.sub ? 30 : 16 }))
+    .map((one) => ({ ...one, newest: one.points.findLast((point) => point.value !== null) }))
+    .filter((one) => one.newest)
+    .map((one) => ({ ...one, at: y(one.newest.value), size: one.sub ? 30 : 16 }))
     .sort((a, b) => a.at - b.at);
   for (let i = 1; i < shown.length; i++) shown[i].at = Math.max(shown[i].at, shown[i - 1].at + shown[i - 1].size);
-  let floor = to + 16;
+  let floor = to + (last ? 16 : 2); // below the last lane there is room
   for (const one of [...shown].reverse()) {
     one.at = Math.max(Math.min(from + 4, floor - one.size), Math.min(one.at, floor - (one.sub ? 20 : 4)));
     floor = one.at - 10;

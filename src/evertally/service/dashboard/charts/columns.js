@@ -45,15 +45,17 @@ export class Columns {
     );
     const axis = valueAxis(points, { zero: true, count: Math.max(2, Math.round(height / 70)) });
     const left = marginFor(axis.marks.map(({ text }) => text));
-    const each = (width - left) / this.rows.length;
+    const words = edgeWords(this.edges, this.rows);
+    const right = words.at(-1)?.place === this.rows.length ? widthOf(words.at(-1).text) / 2 : 0;
+    const each = (width - left - right) / this.rows.length;
     const y = (value) => height - BOTTOM - axis.at(value) * (height - BOTTOM - 8);
     Object.assign(this, { left, each });
     const marks = axis.marks.flatMap(({ value, text }) => [
-      svg("line", { class: value === 0 ? "rule zero" : "rule", x1: left, x2: width, y1: y(value), y2: y(value) }),
+      svg("line", { class: value === 0 ? "rule zero" : "rule", x1: left, x2: width - right, y1: y(value), y2: y(value) }),
       svg("text", { x: left - 8, y: y(value) + 4, "text-anchor": "end" }, text),
     ]);
     const columns = this.rows.map((row, i) => column(row, left + i * each, each, y));
-    const words = fitting(edgeWords(this.edges, this.rows.length), left, each, width).map(({ at, text }) =>
+    const marked = fitting(words, left, each, width).map(({ at, text }) =>
       svg("text", { x: at, y: height - 6, "text-anchor": "middle" }, text),
     );
     this.plot.querySelector("svg")?.remove();
@@ -61,7 +63,7 @@ export class Columns {
       svg(
         "svg",
         { class: "look-0", viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true" },
-        svg("g", { class: "axes" }, ...marks, ...words),
+        svg("g", { class: "axes" }, ...marks, ...marked),
         ...columns,
       ),
     );
@@ -101,9 +103,10 @@ export class Columns {
   }
 }
 
-/** The numbers between the bins, by their place; the outer bins may be open. */
-function edgeWords(edges, bins) {
-  const first = edges.length > bins ? 0 : edges.length === bins - 1 ? 1 : 0;
+/** The numbers between the bins, by their place (the outer bins may be open), or the names of the bins themselves. */
+function edgeWords(edges, rows) {
+  if (!edges) return rows.map((row, i) => ({ place: i + 0.5, text: safe(row.name).replace(">=", "≥") }));
+  const first = edges.length === rows.length - 1 ? 1 : 0;
   return edges.map((edge, i) => ({ place: first + i, text: number(edge) }));
 }
 

@@ -13,6 +13,7 @@ import { seriesTable } from "./table.js";
 const ENDS_NEED = 380; // pixels of chart: narrower ones have a legend above
 const DOTS = 20; // points and more are a line without dots
 const MANY = 120; // points and more are a thin line
+const LANE = 62; // pixels of a lane, at least
 const MARK_EVERY = 58; // pixels between the marks of the axis of values
 
 export const lineChart = (box, options) => new LineChart(box, options);
@@ -53,6 +54,8 @@ class LineChart {
     const ends = this.data.ends && width >= ENDS_NEED && named.length > 0;
     const split = lanes && crowded(series);
     const rows = split ? series.filter((one) => !one.soft).map((one) => [one]) : [series];
+    // More lanes than there is room for make the chart higher; it is painted again then.
+    this.plot.style.minHeight = split ? `${LANE * rows.length + 32}px` : "";
     const count = split ? 2 : Math.max(2, Math.round(height / MARK_EVERY));
     const axis = valueAxis(points, { zero, log, count, exact: split });
     const from = Math.max(extent?.from ?? -Infinity, Math.min(...points.map((point) => point.x)));
@@ -88,9 +91,9 @@ class LineChart {
   row(i, count) {
     const { height, top, bottom, axis } = this.frame;
     const each = (height - top - bottom) / count;
-    const from = top + i * each + (i ? 6 : 0);
+    const from = top + i * each + (i ? 8 : 0);
     const to = top + (i + 1) * each;
-    return { from, to, y: (value) => to - axis.at(value) * (to - from) };
+    return { from, to, last: i === count - 1, y: (value) => to - axis.at(value) * (to - from) };
   }
 
   drawLegend(named) {
