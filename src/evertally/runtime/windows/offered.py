@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from evertally.encode.cells import read_edges
 from evertally.runtime.clock import Clock
 from evertally.runtime.spec import QuerySpec
-from evertally.encode.cells import read_edges
 
 _DAY = 86_400_000_000  # in microseconds
 WINDOWS = (1, 7, 30)  # days
