@@ -14,7 +14,7 @@ from evertally.contract.labelled import Labels, filled, many_by_label, one_colum
 from evertally.contract.parts import IntArray
 from evertally.contract.rows import Rows, SparseRows, dense, to_bytes
 from evertally.encode import AmountDoor, CategoryDoor, ItemDoor, ItemTotals, ValueDoor, require_column
-from evertally.encode.frames import column
+from evertally.encode.frames import column, loaded
 from evertally.encode.labels import as_list
 from evertally.encode.texts import Texts
 from evertally.errors import ConfigurationError
@@ -126,6 +126,7 @@ class EachColumn(RowDoor):
         self.named = Labels.of(categories.labels, categories.other, numbered=categories.numbered)
 
     def row(self, x: Any, tick: int) -> IntArray:
+        x = loaded(x)
         found = row_by_label(x, self.named)
         if found is not None:
             return filled(found, self.columns, self._limit)
