@@ -30,8 +30,9 @@ from evertally.bounds.selection import kbar_rule
 from evertally.contract.paths import named, once
 from evertally.contract.release import Release
 from evertally.counting.process import spread_of
-from evertally.encode.frames import column, counts_by_label
+from evertally.encode.frames import column
 from evertally.encode.labels import as_list, canonical
+from evertally.encode.named import counts_by_label
 from evertally.encode.plain import whole
 from evertally.errors import ConfigurationError
 from evertally.noise import NoiseKey, own_key

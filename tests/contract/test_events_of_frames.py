@@ -255,3 +255,44 @@ def test_messages_of_local_learning_may_lie_in_a_column() -> None:
     messages = [et.local.Client(protocol, et.simulation(i)).message(i) for i in range(3)]
     for column in (pd.Series(messages), pl.Series(messages), pa.array(messages), iter(messages)):
         assert et.local.Server(protocol).add_many(column).messages == 3
+
+
+def stream(values: Any, times: int = 1) -> Any:
+    """Something that can be read a number of times and no more, as the result of a query can."""
+
+    class Result:
+        left = times
+
+        def __arrow_c_stream__(self, requested: Any = None) -> Any:
+            assert self.left, "read once more"
+            self.left -= 1
+            return values.__arrow_c_stream__(requested)
+
+    return Result()
+
+
+def test_what_can_be_read_once_is_read_once() -> None:
+    events = pd.DataFrame({"q": ["b", "c"], "p": ["a", "b"]})
+    expected = GROUPS(key=et.noise.ZeroNoise()).step_events([("a", "b"), ("b", "c")]).value
+    assert GROUPS(key=et.noise.ZeroNoise()).step_events(stream(pa.Table.from_pandas(events))).value == expected
+    assert GROUPS(key=et.noise.ZeroNoise()).step_events(pa.table(events).to_reader()).value == expected
+    column = pa.chunked_array([["a", "b"], ["b"]])
+    histogram = et.Histogram(categories=["a", "b"], key=et.noise.ZeroNoise(), **promise)
+    assert histogram.step_events(stream(column)).value == {"a": 1, "b": 2}
+    row = pa.table({"b": [1], "a": [2]})
+    assert histogram.step(stream(row)).value == {"a": 3, "b": 3}
+    assert histogram.run([stream(row), {"a": 1}]).tolist() == [[5, 4], [6, 4]]
+    assert histogram.run(stream(row)).to_pylist() == [{"a": 8, "b": 5}]
+    counter = et.Counter(key=et.noise.ZeroNoise(), **promise)
+    assert counter.run(stream(pa.chunked_array([[1, 2]]))).tolist() == [1, 3]
+    assert capped().step_events(stream(pa.chunked_array([[1, 1]])), users=stream(column[:2])).value == 2
+    means = et.RunningMean(lower=0, upper=9, key=et.noise.ZeroNoise(), **promise)
+    assert means.run([stream(pa.chunked_array([[4, 5]]))]).tolist() == means.run([[4, 5]]).tolist()
+
+
+def test_tables_of_users_capped() -> None:
+    events = pd.DataFrame({"q": ["b"] * 4, "p": ["a"] * 4, "user": ["ann", "ann", "ann", None]})
+    groups = GROUPS(unit="user", max_events_per_user=2, key=et.noise.ZeroNoise())
+    assert groups.step_events(events[["q", "p"]], users=events["user"]).value["q=b"] == 2
+    with pytest.raises(TypeError, match="different indices"):
+        groups.step_events(events[["q", "p"]], users=events["user"][::-1])

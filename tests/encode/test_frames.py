@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evertally.encode.door import CategoryDoor
-from evertally.encode.frames import column, counts_by_label, struct_table, table
+from evertally.encode.frames import column, struct_table, table
 from evertally.encode.items import ItemDoor
 from evertally.encode.labels import as_list, canonical, coded
-from evertally.encode.named import columns_of, combined, records
+from evertally.encode.named import columns_of, combined, counts_by_label, records
 from evertally.encode.numbers import floats
 from evertally.encode.owners import owners
 

@@ -17,7 +17,7 @@ from evertally.contract.rows import Rows, SparseRows, dense, to_bytes
 from evertally.encode import AmountDoor, CategoryDoor, ItemDoor, ItemTotals, ValueDoor, require_column
 from evertally.encode.amounts import AmountsByCategory
 from evertally.encode.cells import Cells
-from evertally.encode.frames import column
+from evertally.encode.frames import column, loaded
 from evertally.encode.labels import as_list, label_bytes
 from evertally.encode.texts import Texts
 from evertally.errors import ConfigurationError
@@ -133,6 +133,7 @@ class EachColumn(RowDoor):
         return self.categories.labels
 
     def row(self, x: Any, tick: int) -> IntArray:
+        x = loaded(x)
         found = row_by_label(x, self.named)
         if found is not None:
             return filled(found, self.columns, self._limit)

@@ -29,7 +29,7 @@ from evertally.contract.release import Release
 from evertally.contract.snapshot import guarantee_from_json, guarantee_to_json, pack, restorable
 from evertally.contract.ticks import LONGEST_HORIZON, called_tick, checked_tick, last_tick, wanted_ticks
 from evertally.encode import SeparatedCap, UserCap, UserTick, own_column, require_column
-from evertally.encode.frames import Table, check_same_index, column, struct_table, table
+from evertally.encode.frames import Table, check_same_index, column, loaded, struct_table, table
 from evertally.encode.labels import as_list, is_arrow
 from evertally.encode.owners import owners
 from evertally.errors import ConfigurationError, HorizonExceeded, ReplayRefused, StateError
@@ -239,8 +239,8 @@ class Mechanism(Guarded):
         """
         if self._users is not None:
             self._check_owners()
-        if type(x) is not int and not self._takes_totals:
-            x = self._own_events(x)
+        if type(x) is not int:
+            x = loaded(x) if self._takes_totals else self._own_events(x)
         if tick is None:
             return self._step(self._door.total(x, self._kept.tick + 1), None)
         called = called_tick(tick)
@@ -283,7 +283,7 @@ class Mechanism(Guarded):
         frame or a Series of another library the values come back as one, with its index (docs/data-frames.md).
         """
         self._check_owners()
-        first = self.tick + 1
+        first, x = self.tick + 1, loaded(x)
         came_from = origin(x, getattr(self._door, "named", None))
         many = self._door.many(self._own_ticks(x), first)
         count = len(many)
@@ -440,6 +440,7 @@ class Mechanism(Guarded):
         """The events of a tick, of whatever library, as doors take them."""
         if type(events) is list:
             return events
+        events = loaded(events)
         found = table(events)
         if found is None and type(self)._of_table is not Mechanism._of_table:
             found = struct_table(events)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from evertally.encode.labels import Codes, as_list, coded_arrow, is_arrow
+from evertally.encode.labels import Codes, coded_arrow, is_arrow
 from evertally.encode.plain import UNREADABLE
 from evertally.secret import Secret
 
@@ -51,12 +51,31 @@ def is_own(x: object) -> bool:
     return is_arrow(x) or issubclass(kind, Sequence | Mapping | AbstractSet)
 
 
+def loaded(x: Any) -> Any:
+    """What an object of a library that is not known by name says over Arrow's interface or `__dataframe__`, as an Arrow
+    table or column; anything else as it is. A stream is read by this and gone: it is to be called once, at first."""
+    if is_own(x) or isinstance(x, np.ndarray) or _is_known(x):
+        return x
+    arrow = hasattr(x, "__arrow_c_stream__") or hasattr(x, "__arrow_c_array__")
+    if not arrow and not hasattr(x, "__dataframe__"):
+        return x
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise TypeError(f"to read a {type(x).__name__} pyarrow is needed: pip install 'evertally[arrow]'") from None
+    try:
+        return (_by_arrow if arrow else _by_interchange)(x, pa)
+    except Exception:  # foreign code may raise whatever it likes, and quote a cell
+        raise TypeError(f"this {type(x).__name__} cannot be read; hand over its columns as lists") from None
+
+
 def column(x: Any) -> Any:
     """A column of any library as a numpy array, an Arrow array or a list; anything else as it is.
 
     >>> column([1, 2]), column("abc")
     ([1, 2], 'abc')
     """
+    x = loaded(x)
     if is_own(x) or isinstance(x, np.ndarray | np.generic) or table(x) is not None:
         return x
     pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
@@ -64,8 +83,6 @@ def column(x: Any) -> Any:
         return _of_pandas(x, pandas)
     if polars is not None and isinstance(x, polars.Series):
         return _of_polars(x, polars)
-    if _speaks_arrow(x):
-        return _by_arrow(x)
     if callable(getattr(x, "to_numpy", None)):
         array = np.asarray(x.to_numpy())
         return array if array.ndim else x
@@ -80,6 +97,7 @@ def table(x: Any) -> Table | None:
     >>> found.names, len(found), found.read(1).tolist(), table([[3, 4]])
     (('sex', 'ward'), 2, [3, 4], None)
     """
+    x = loaded(x)
     if isinstance(x, np.ndarray) and x.dtype.names is not None and x.ndim == 1:
         return Table(x.dtype.names, lambda i: np.ascontiguousarray(x[x.dtype.names[i]]), len(x))
     if is_own(x) or isinstance(x, np.generic):
@@ -94,10 +112,7 @@ def table(x: Any) -> Table | None:
     if polars is not None and isinstance(x, polars.DataFrame):
         times = tuple(i for i, kind in enumerate(x.dtypes) if kind.is_temporal())
         return Table(tuple(x.columns), lambda i: _of_polars(x.to_series(i), polars), len(x), times=times)
-    if arrow is not None and isinstance(x, arrow.Table | arrow.RecordBatch):
-        return _of_arrow(x)
-    alone = _is_of_pandas(x, pandas) or (polars is not None and isinstance(x, polars.Series))
-    return None if alone else _by_interface(x)
+    return _of_arrow(x) if arrow is not None and isinstance(x, arrow.Table | arrow.RecordBatch) else None
 
 
 def struct_table(x: Any) -> Table | None:
@@ -106,33 +121,7 @@ def struct_table(x: Any) -> Table | None:
         return None
     import pyarrow as pa
 
-    if not pa.types.is_struct(x.type) or x.null_count:
-        return None
-    chunks = x.chunks if isinstance(x, pa.ChunkedArray) else [x]
-    schema = pa.schema(list(x.type))
-    return _of_arrow(pa.Table.from_batches([pa.RecordBatch.from_struct_array(c) for c in chunks], schema=schema))
-
-
-def counts_by_label(x: Any) -> Any:
-    """A histogram of another library as a mapping: a Series by its index, or a frame of labels and counts; anything
-    else as it is."""
-    pandas = sys.modules.get("pandas")
-    if pandas is not None and isinstance(x, pandas.Series):
-        if isinstance(x.index, pandas.RangeIndex) or not x.index.is_unique:
-            raise TypeError("a Series of counts has labels for its index, each once; take series.value_counts()")
-        return dict(zip(as_list(column(x.index)), as_list(column(x)), strict=True))
-    found = table(x)
-    if found is None:
-        return x
-    counts = [place for place, name in enumerate(found.names) if name in ("count", "counts")]
-    if len(found.names) != 2 or len(counts) != 1:
-        raise TypeError('a histogram in a frame is a column of labels and one that is called "count", and no others')
-    labels = as_list(found.read(1 - counts[0]))
-    numbers = as_list(found.read(counts[0]))
-    made = dict(zip(labels, numbers, strict=True))
-    if len(made) < len(labels):
-        raise TypeError("this frame has a label in several rows; add up their counts first")
-    return made
+    return _of_arrow(_flat(x)) if pa.types.is_struct(x.type) and not x.null_count else None
 
 
 def check_same_index(events: Any, users: Any) -> None:
@@ -167,6 +156,16 @@ def _of_pandas(values: Any, pandas: Any) -> Any:
     if found is None or isinstance(found.type, pa.BaseExtensionType):  # periods would become numbers, and so labels
         return _of_pandas(values.astype(object), pandas)
     return _plain_arrow(found)
+
+
+def _is_known(x: Any) -> bool:
+    """Whether it is an object of one of the libraries that are known by name."""
+    pandas, polars, arrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
+    if pandas is not None and (_is_of_pandas(x, pandas) or isinstance(x, pandas.DataFrame)):
+        return True
+    if polars is not None and isinstance(x, polars.Series | polars.DataFrame | polars.LazyFrame):
+        return True
+    return arrow is not None and isinstance(x, arrow.Table | arrow.RecordBatch)
 
 
 def _is_of_pandas(x: Any, pandas: Any) -> bool:
@@ -225,34 +224,21 @@ def _in_order(codes: Codes, dictionary: Any) -> Any:
     return pa.DictionaryArray.from_arrays(pa.array(renumbered, mask=renumbered < 0), dictionary.take(pa.array(used)))
 
 
-def _speaks_arrow(x: Any) -> bool:
-    return hasattr(x, "__arrow_c_stream__") or hasattr(x, "__arrow_c_array__")
+def _flat(structures: Any) -> Any:
+    """The table whose rows a column of structures has."""
+    import pyarrow as pa
+
+    chunks = structures.chunks if isinstance(structures, pa.ChunkedArray) else [structures]
+    batches = [pa.RecordBatch.from_struct_array(chunk) for chunk in chunks]
+    return pa.Table.from_batches(batches, schema=pa.schema(list(structures.type)))
 
 
-def _by_arrow(x: Any) -> Any:
-    """What an object says over Arrow's interface: a column."""
-    try:
-        import pyarrow as pa
-    except ImportError:
-        raise TypeError(f"to read a {type(x).__name__} pyarrow is needed: pip install 'evertally[arrow]'") from None
-    try:
-        values = pa.chunked_array(x) if hasattr(x, "__arrow_c_stream__") else pa.array(x)
-        return _plain_arrow(values)
-    except (*UNREADABLE, pa.ArrowException):
-        raise TypeError(f"this {type(x).__name__} cannot be read over Arrow's interface; hand over a list") from None
+def _by_arrow(x: Any, pa: Any) -> Any:
+    values = pa.chunked_array(x) if hasattr(x, "__arrow_c_stream__") else pa.array(x)
+    return _flat(values) if pa.types.is_struct(values.type) else _plain_arrow(values)
 
 
-def _by_interface(x: Any) -> Table | None:
-    """A table of a library that is not known by name."""
-    if _speaks_arrow(x):
-        return struct_table(_by_arrow(x))
-    if not hasattr(x, "__dataframe__"):
-        return None
-    try:
-        from pyarrow.interchange import from_dataframe
-    except ImportError:
-        raise TypeError(f"to read a {type(x).__name__} pyarrow is needed: pip install 'evertally[arrow]'") from None
-    try:
-        return _of_arrow(from_dataframe(x))
-    except Exception:  # foreign code may raise whatever it likes, and quote a cell
-        raise TypeError(f"this {type(x).__name__} cannot be read; hand over its columns as lists") from None
+def _by_interchange(x: Any, pa: Any) -> Any:
+    from pyarrow.interchange import from_dataframe
+
+    return from_dataframe(x)

@@ -1,13 +1,15 @@
-"""Records of several named parts, and columns of them put together."""
+"""Records of several named parts, columns of them put together, and counts by name."""
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from evertally.encode.frames import Table
+from evertally.encode.frames import Table, column, loaded, table
 from evertally.encode.labels import Coded, as_list, coded
 
 
@@ -49,7 +51,6 @@ def columns_of(found: Table, wanted: Sequence[str], optional: Sequence[str] = ()
 def records(found: Table, places: Sequence[int | None]) -> list[tuple[Any, ...]]:
     """The rows of a table as tuples of the columns at these places, None for a column that is not there.
 
-    >>> from evertally.encode.frames import table
     >>> visits = np.array([("f", 3), ("m", 4)], dtype=[("sex", "U1"), ("ward", int)])
     >>> records(table(visits), [1, None, 0])
     [(3, None, 'f'), (4, None, 'm')]
@@ -58,28 +59,45 @@ def records(found: Table, places: Sequence[int | None]) -> list[tuple[Any, ...]]
     return list(zip(*columns, strict=True)) if columns else [()] * len(found)
 
 
+def counts_by_label(x: Any) -> Any:
+    """A histogram of another library as a mapping: a Series by its index, or a frame of labels and counts; anything
+    else as it is."""
+    x, pandas = loaded(x), sys.modules.get("pandas")
+    if pandas is not None and isinstance(x, pandas.Series):
+        if isinstance(x.index, pandas.RangeIndex) or not x.index.is_unique:
+            raise TypeError("a Series of counts has labels for its index, each once; take series.value_counts()")
+        return dict(zip(as_list(column(x.index)), as_list(column(x)), strict=True))
+    found = table(x)
+    if found is None:
+        return x
+    counts = [place for place, name in enumerate(found.names) if name in ("count", "counts")]
+    if len(found.names) != 2 or len(counts) != 1:
+        raise TypeError('a histogram in a frame is a column of labels and one that is called "count", and no others')
+    labels = as_list(found.read(1 - counts[0]))
+    numbers = as_list(found.read(counts[0]))
+    made = dict(zip(labels, numbers, strict=True))
+    if len(made) < len(labels):
+        raise TypeError("this frame has a label in several rows; add up their counts first")
+    return made
+
+
 def combined(found: Table, places: Sequence[int | None]) -> Any:
     """The rows of a table as tuples of some of its columns, different ones once: what they mean is looked up for each
     of these alone."""
-    columns = [None if place is None else coded(found.read(place)) for place in places]
-    sizes = [0 if column is None else len(column[1]) + 1 for column in columns]
-    total = 1
-    for size in sizes:
-        total *= max(1, size)
-    if any(column is None for column in columns) or total >= 2**62:
+    parts = [coded(found.read(place)) for place in places if place is not None]
+    plain = [part for part in parts if part is not None]
+    sizes = [len(values) + 1 for _, values in plain]
+    if len(plain) < len(places) or math.prod(sizes) >= 2**62:  # collections in a column, or too many combinations
         return records(found, places)
     numbers = np.zeros(len(found), dtype=np.int64)
-    for (codes, _), size in ((column, size) for column, size in zip(columns, sizes, strict=True) if column):
+    for (codes, _), size in zip(plain, sizes, strict=True):
         numbers = numbers * size + codes + 1  # 0: null
     used, codes = np.unique(numbers, return_inverse=True)
-    values: list[object] = []
-    for number in used.tolist():
-        parts: list[object] = []
-        for column, size in zip(reversed(columns), reversed(sizes), strict=True):
-            number, code = divmod(number, size)
-            parts.append(column[1][code - 1] if column and code else None)
-        values.append(tuple(reversed(parts)))
-    return Coded(codes.astype(np.int64, copy=False), values)
+    columns: list[list[object]] = []
+    for (_, values), size in zip(reversed(plain), reversed(sizes), strict=True):
+        used, cells = np.divmod(used, size)
+        columns.insert(0, [values[cell - 1] if cell else None for cell in cells.tolist()])
+    return Coded(codes.astype(np.int64, copy=False), list(zip(*columns, strict=True)))
 
 
 def _shape(wanted: Sequence[str], optional: Sequence[str]) -> str:

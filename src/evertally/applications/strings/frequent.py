@@ -19,6 +19,7 @@ from evertally.contract.origin import origin
 from evertally.contract.parts import Accuracy, Blueprint, IntArray
 from evertally.contract.release import Release
 from evertally.contract.ticks import last_tick
+from evertally.encode.frames import loaded
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
 
@@ -90,6 +91,7 @@ class FrequentSubstrings(SubstringCounts):
         self._check_owners()
         if full or at is not None:
             raise ConfigurationError("words are found tick by tick: run without full and at, or step")
+        x = loaded(x)
         came_from = origin(x, None)
         many = self._door.many(self._own_ticks(x), self.tick + 1)
         if self.tick + len(many) > last_tick(self.horizon):
