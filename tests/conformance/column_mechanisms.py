@@ -112,7 +112,7 @@ _TOP_AND_MEAN = {"top": expressions.Maximum(), "mean": expressions.Mean()}
 
 LARGEST = Question("MaxSum", partial(MaxSum, _LABELS), np.max)
 SMALLEST = Question("MinSum", partial(MinSum, _LABELS), np.min)
-MEDIAN = Question("SumQuantile(1/2)", partial(SumQuantile, "1/2", _LABELS), lambda sums: np.sort(sums)[1])
+MEDIAN = Question("Quantile(1/2)", partial(SumQuantile, "1/2", _LABELS), lambda sums: np.sort(sums)[1])
 TOP = Question("TopK(2)", partial(TopK, 2, _LABELS), lambda sums: np.sort(sums)[:1:-1])
 LEADER = Question("SumSelect", partial(SumSelect, _LABELS), lambda sums: sums, _deficit)
 LEADERS = Question("TopKSelect(3)", partial(TopKSelect, 3, _LABELS), lambda sums: sums, _deficits)

@@ -89,6 +89,19 @@ def test_whole_numbers_of_every_type_are_totals(total: Any) -> None:
     assert et.Counter(**RUN, key=ZeroNoise()).step(total).value == int(total)
 
 
+@pytest.mark.parametrize(
+    ("kind", "option", "says"),
+    [
+        (et.Counter, "resolution", r"it counts; sums of amounts are et\.RunningSum\(upper=\.\.\., resolution=\.\.\.\)"),
+        (et.Histogram, "bins", r"edges=\[0, 10, 20, 60\]"),
+        (et.Histogram, "edge", "did you mean 'edges'"),
+    ],
+)
+def test_options_that_belong_elsewhere_say_where(kind: Any, option: str, says: str) -> None:
+    with pytest.raises(TypeError, match=f"has no option '{option}'; .*{says}"):
+        kind(**RUN, **{option: 1})
+
+
 def test_the_old_name_of_a_quantile_of_sums_still_works_and_says_the_new_one() -> None:
     with pytest.warns(DeprecationWarning, match=r"et\.Quantile is called et\.SumQuantile now"):
         old = et.Quantile

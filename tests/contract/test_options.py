@@ -42,8 +42,10 @@ def test_an_option_has_one_description_and_one_default() -> None:
             told.setdefault(p.name, set()).add((line, repr(p.default)))
     several = {name for name, words in told.items() if len(words) > 1}
     # How much of an event is counted, and of what: columns, categories, items. An item of dynamic data is no part of an
-    # event, but everything that names one thing: there the item is protected by default.
-    assert several <= {"max_per_event", "max_weight", "max_events_per_tick", "protects"}
+    # event, but everything that names one thing: there the item is protected by default. A `Histogram` may do without
+    # categories (it has edges) and without edges; a resolution that is left out is none, a part of the range, or 1.
+    known = {"max_per_event", "max_weight", "max_events_per_tick", "protects"}
+    assert several <= known | {"categories", "edges", "resolution"}
     assert {default for _, default in told["max_weight"]} == {"1"}
     assert {default for _, default in told["max_events_per_tick"]} == {"None"}
 

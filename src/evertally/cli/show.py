@@ -177,6 +177,8 @@ def plan_table(spec: StreamSpec, plan: Plan) -> None:
     for why in dict.fromkeys(query.record.error_later for query in spec.queries):
         if why:
             console.print(escape(f"* {why}"))
+    for line in plan.advice:
+        console.print(escape(f"{line}."))
     for query, planned in zip(spec.queries, plan.queries, strict=True):
         for line in planned.users:
             console.print(escape(f"{planned.name}: {line}."))

@@ -1,8 +1,9 @@
 """Options of statistics: one list of fields, from which constructor, signature, help and snapshot come.
 
-A statistic is a class with fields; `@statistic` makes its constructor, says what a misspelt option may have meant, and
-writes the list of parameters under its docstring. Groups of options (`Mechanism`, ...) are classes that others inherit
-from; an option has one meaning, one default and one description in the whole library.
+A statistic is a class with fields; `@statistic` makes its constructor, says what a misspelt option may have meant (or
+what the `instead` of the class says of it), and writes the list of parameters under its docstring. Groups of options
+(`Mechanism`, ...) are classes that others inherit from; an option has one meaning, one default and one description in
+the whole library.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ def _helpful(cls: Any) -> Callable[..., None]:
             if name not in names:
                 near = difflib.get_close_matches(name, names, n=1)
                 hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(names)}"
+                hint = getattr(cls, "instead", {}).get(name, hint)
                 raise TypeError(f"{cls.__name__} has no option {name!r}; {hint}")
         plain(self, *positional, **options)
 

@@ -70,6 +70,15 @@ def _of_workload(mechanism: Any) -> str:
     return "" if mechanism.workload is None else WORKLOADS
 
 
+def _fractions(column: str | None, declared_type: str | None) -> str:
+    if column is None or declared_type == "integer":
+        return ""
+    return (
+        f'a counter counts: fractions of {column!r} are cut towards zero. If it has any, take kind = "sum" with a '
+        'resolution, such as 0.01; if not, say so in [events], "integer"'
+    )
+
+
 KINDS = (
     Kind(
         statistic=Counter,
@@ -79,6 +88,7 @@ KINDS = (
         card=Card("figure", "Sum of {column} so far", events="Events so far", weighed="Sum of {column}"),
         proofs=COUNTS | BY_AGE | APART,
         built_on=_of_workload,
+        advice=_fractions,
         change_proof="factorization-counting 2.4",
         user_proof=REPLACED_AND_APART,
         in_ticks=APART_IN_TICKS,

@@ -265,6 +265,8 @@ class Kind:
     error_later: str = ""  # why no error is known before the data
     only_above: tuple[str, ...] = ()  # mechanisms whose bound is about counts that are too high alone
     discovery: Callable[[Any, float, int], Discovery | None] | None = None  # of (mechanism, beta, tick)
+    # Of (column, its type in [events]): what a plan tells the writer of a spec beside the errors.
+    advice: Callable[[str | None, str | None], str] | None = None
     no_discovery: str = ""  # what a plan says where a discovery has no numbers
     name: str = field(init=False)
 

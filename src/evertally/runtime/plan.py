@@ -49,6 +49,7 @@ class Plan:
     """Errors are in the released unit for counts; `ticks` is the horizon, or the tick at which errors are quoted.
 
     `warnings`: what whoever relies on the guarantee must be told. `about`: what the intervals and bounds are about.
+    `advice`: what the writer of the spec may want otherwise.
     """
 
     ticks: int
@@ -56,6 +57,7 @@ class Plan:
     queries: tuple[PlannedQuery, ...]
     warnings: tuple[str, ...] = ()
     about: str = ""
+    advice: tuple[str, ...] = ()
 
     def _repr_html_(self) -> str:
         heads = ["query", "kind", "numbers", "mechanism", "pays", "stddev", "error bound"]
@@ -99,7 +101,7 @@ def plan_of(spec: StreamSpec, mechanisms: Mechanisms, ticks: int | None = None) 
                 discovery=record.discovery and record.discovery(mechanism, spec.beta, at),
             )
         )
-    return Plan(at, spec.beta, tuple(rows), warnings_of(spec), about_intervals(spec))
+    return Plan(at, spec.beta, tuple(rows), warnings_of(spec), about_intervals(spec), _advice(spec))
 
 
 def only_above(query: QuerySpec, planned: PlannedQuery) -> bool:
@@ -119,6 +121,15 @@ def warnings_of(spec: StreamSpec) -> tuple[str, ...]:
             "author to show"
         )
     return tuple(warnings)
+
+
+def _advice(spec: StreamSpec) -> tuple[str, ...]:
+    found = []
+    for query in spec.queries:
+        if query.record.advice is not None:
+            said = query.record.advice(query.column, (spec.events or {}).get(query.column or ""))
+            found += [f"{query.name}: {said}"] if said else []
+    return tuple(found)
 
 
 def about_intervals(spec: StreamSpec) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from evertally.contract.doors import Bins, Columns, EachColumn, OneAmount, read_columns
@@ -114,6 +114,10 @@ class Counter(SparseToo):
 
     max_weight: int = option("The largest amount that an event adds (to each of its columns).", default=1)
 
+    instead: ClassVar[Mapping[str, str]] = {
+        "resolution": "it counts; sums of amounts are et.RunningSum(upper=..., resolution=...)"
+    }
+
     def _blueprint(self) -> Blueprint:
         way = self._way()
         if way is not None:
@@ -224,6 +228,10 @@ class Histogram(InSteps, SparseToo):
     >>> bool(abs(release.value["DE"] - 519_990) < release.stddev * 5), round(release.stddev / 500, 2)
     (True, 1.62)
     """
+
+    instead: ClassVar[Mapping[str, str]] = {
+        "bins": "bins of numbers are declared by where they begin and end: edges=[0, 10, 20, 60]"
+    }
 
     categories: Sequence[str] | None = option("The categories, all of them.", default=None)
     edges: Edges | None = option(
