@@ -167,3 +167,23 @@ def test_a_misspelt_column_is_refused_before_anything_is_made(
 def test_nonsense_is_not_asked_for() -> None:
     with pytest.raises(ConfigurationError, match="late must be one of 'refuse', 'count', 'drop'"):
         Asked(late="keep")  # type: ignore[arg-type]
+
+
+OUTSIDE = {
+    "late": '{"time": "2012-05-01", "ward": "north"}\n',
+    "later": '{"time": "2013-02-01", "ward": "north"}\n',
+    "unreadable": '{"time": "noon", "ward": "north"}\n',
+    "broken": '{"time": \n',
+}
+
+
+def test_rows_outside_change_nothing_that_others_see(write_spec: WriteSpec, tmp_path: Path) -> None:
+    """With everything asked for: the same bytes whichever rows outside there are, also where there are no others."""
+    key, found = Key.generate(), set()
+    for name in ("none", *OUTSIDE):
+        path = write_spec(folder=name)
+        key.save(path.parent / "visits.key")
+        (tmp_path / "v.jsonl").write_text(OUTSIDE.get(name, ""))
+        run(load_spec(path), tmp_path / "v.jsonl", until=DAY_1, asked=Asked("drop", "leave", "drop"))
+        found.add((path.parent / "visits.jsonl").read_bytes())
+    assert len(found) == 1

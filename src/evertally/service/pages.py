@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from evertally.runtime.releases import FIELDS, TickRelease, as_json
-from evertally.runtime.sinks.lines import encode
+from evertally.runtime.releases import TickRelease, as_json
+from evertally.runtime.sinks.lines import csv_fields, encode
 from evertally.runtime.sinks.parquet import release_schema, release_table, ticks_of_a_part
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state.history import History
@@ -96,7 +96,9 @@ class _Json(_Form):
 
 
 class _Csv(_Form):
-    start = f"{','.join(FIELDS)}\n".encode()
+    def __init__(self, spec: StreamSpec) -> None:
+        super().__init__(spec)
+        self.start = f"{','.join(csv_fields(spec))}\n".encode()
 
     def piece(self, releases: Sequence[TickRelease]) -> bytes:
         return encode(self.spec, releases, ".csv", header=False)

@@ -22,6 +22,7 @@ from evertally.errors import StateError
 from evertally.runtime.releases import FIELDS, TickRelease, pack
 from evertally.runtime.sinks import Lines, Parts, Sink, open_sinks
 from evertally.runtime.sinks import parquet as parquet_module
+from evertally.runtime.sinks.lines import csv_fields, encode
 from evertally.runtime.sinks.parquet import ticks_of_a_part
 from evertally.runtime.spec import StreamSpec, load_spec
 
@@ -67,7 +68,12 @@ def slowly_encoded(lines: Sequence[tuple[Any, ...]], suffix: str) -> bytes:
         return '"' + text.replace('"', '""') + '"' if any(sign in text for sign in ',"\r\n') else text
 
     if suffix == ".csv":
-        text = "".join(",".join(map(cell, line)) + "\n" for line in [FIELDS, *lines])
+        apart = [
+            (*line[:4], *((None, line[4]) if isinstance(line[4], str) else (line[4], None)), *line[5:])
+            for line in lines
+        ]
+        header = (*FIELDS[:5], "label", *FIELDS[5:])
+        text = "".join(",".join(map(cell, line)) + "\n" for line in [header, *apart])
     else:
         text = "".join(json.dumps(dict(zip(FIELDS, line, strict=True)), ensure_ascii=False) + "\n" for line in lines)
     return text.encode("utf-8", "backslashreplace")
@@ -90,6 +96,23 @@ def test_files_of_lines_hold_every_row(write_spec: WriteSpec, tmp_path: Path, su
     end = sink.publish(ticks, 0)
     assert end == path.stat().st_size
     assert path.read_bytes() == slowly_encoded([row for tick in ticks for row in rows(spec, tick)], suffix)
+
+
+def test_a_csv_file_from_before_there_was_a_column_of_labels_goes_on_without_it(
+    write_spec: WriteSpec, tmp_path: Path
+) -> None:
+    spec = spec_of_all_kinds(write_spec)
+    first, second = (kept for kept, _ in released(spec, 2))
+    old, path = tmp_path / "old.csv", tmp_path / "out.csv"
+    old.write_bytes(encode(spec, [first, second], ".csv", header=True, fields=FIELDS))
+    path.write_bytes(encode(spec, [first], ".csv", header=True, fields=FIELDS))
+    Lines("out", path, spec).publish([second], path.stat().st_size)
+    assert path.read_bytes() == old.read_bytes()
+    assert "label" not in path.read_text().splitlines()[0]
+
+
+def test_streams_without_labels_as_values_have_no_column_for_them(write_spec: WriteSpec) -> None:
+    assert csv_fields(load_spec(write_spec())) == FIELDS
 
 
 def test_parts_hold_every_row(write_spec: WriteSpec, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ class Lines:
 
     def __init__(self, name: str, path: Path, spec: StreamSpec) -> None:
         self.name, self._path, self._spec = name, path, spec
+        self._fields: tuple[str, ...] | None = None  # of a CSV file that has begun
 
     def check_new(self) -> None:
         if self._path.exists() and (not self._path.is_file() or self._path.stat().st_size > 0):
@@ -32,8 +33,9 @@ class Lines:
             )
 
     def publish(self, ticks: Sequence[TickRelease], offset: int) -> int:
-        data = encode(self._spec, ticks, self._path.suffix.lower(), header=bool(ticks) and offset == 0)
         try:
+            fields = self._fields_at(offset)
+            data = encode(self._spec, ticks, self._path.suffix.lower(), bool(ticks) and offset == 0, fields)
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
             with os.fdopen(descriptor, "r+b") as file:
                 size = os.fstat(file.fileno()).st_size
@@ -53,16 +55,48 @@ class Lines:
             raise StateError(f"cannot write the output {self._path}: {error.strerror}; run again to continue") from None
         return offset + len(data)
 
+    def _fields_at(self, offset: int) -> tuple[str, ...]:
+        """The columns of a CSV file: a file from before there was a column of labels goes on without it."""
+        if offset == 0 or self._path.suffix.lower() != ".csv" or not self._path.exists():
+            return csv_fields(self._spec)
+        if self._fields is None:
+            with open(self._path, "rb") as file:
+                old = file.readline() == f"{','.join(FIELDS)}\n".encode()
+            self._fields = FIELDS if old else csv_fields(self._spec)
+        return self._fields
 
-def encode(spec: StreamSpec, ticks: Iterable[TickRelease], suffix: str, header: bool) -> bytes:
-    """The entries of ticks, a row of `FIELDS` each, as JSON lines or CSV; the header line only where the file begins.
+
+def csv_fields(spec: StreamSpec) -> tuple[str, ...]:
+    """The columns of CSV. In a stream that releases labels as values they have one of their own, as in Parquet: a
+    column holds numbers or texts."""
+    if all(query.record.result.value != "label" for query in spec.queries):
+        return FIELDS
+    place = FIELDS.index("value") + 1
+    return (*FIELDS[:place], "label", *FIELDS[place:])
+
+
+def encode(
+    spec: StreamSpec,
+    ticks: Iterable[TickRelease],
+    suffix: str,
+    header: bool,
+    fields: Sequence[str] | None = None,
+) -> bytes:
+    """The entries of ticks, a row each, as JSON lines (of `FIELDS`) or CSV (of `fields`); the header line only where
+    the file begins.
 
     A tick may have ten thousand rows, and there may be one every second: what rows share is written once.
     """
-    lines, text = (_csv, [",".join(FIELDS) + "\n"] if header else []) if suffix == ".csv" else (_json_lines, [])
+    fields = csv_fields(spec) if fields is None else fields
+    text = [",".join(fields) + "\n"] if header and suffix == ".csv" else []
     for release in ticks:
-        for name, _, columns in shown(spec, release):
-            text += lines(release, name, columns)
+        for name, query, columns in shown(spec, release):
+            if suffix != ".csv":
+                text += _json_lines(release, name, columns)
+            elif "label" in fields:
+                text += _csv_with_labels(release, name, columns, query.record.result.value == "label")
+            else:
+                text += _csv(release, name, columns)
     return "".join(text).encode("utf-8", "backslashreplace")
 
 
@@ -92,6 +126,15 @@ def _csv(release: TickRelease, query: str, columns: dict[str, Any]) -> list[str]
 def csv_line(cells: Iterable[Any]) -> str:
     """Cells as a line of CSV."""
     return ",".join(map(_cell, cells)) + "\n"
+
+
+def _csv_with_labels(release: TickRelease, query: str, columns: dict[str, Any], labelled: bool) -> list[str]:
+    head = ",".join(map(_cell, (release.tick, release.time, query)))
+    stddev = _cell(columns["stddev"])
+    return [
+        f"{head},{_cell(category)},{f',{_cell(value)}' if labelled else f'{_cell(value)},'},{stddev},{lower},{upper}\n"
+        for category, value, lower, upper in entries(columns)
+    ]
 
 
 def _cell(value: Any) -> str:
