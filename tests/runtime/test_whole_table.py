@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import tomllib
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -108,22 +109,41 @@ def test_any_library_gives_the_same_and_gets_its_own_frame_back(library: str, tm
     assert pa.table(found).equals(found.to_arrow())
 
 
+@pytest.mark.parametrize("moments", ["datetime64[ns]", "datetime64[us]", "datetime64[D]", "<U32", object])
+def test_arrays_of_numpy_and_columns_of_others_in_a_dictionary(moments: Any) -> None:
+    table = orders()
+    arrays = {"day": np.array(table["day"], "datetime64[us]").astype(moments), "city": pd.Series(table["city"])}
+    assert (
+        et.release(arrays, **ASKED, key=ZeroNoise())
+        .to_arrow()
+        .equals(et.release(table, **ASKED, key=ZeroNoise()).to_arrow())
+    )
+
+
 def test_an_index_with_a_name_is_a_column_and_dictionaries_come_back() -> None:
     frame = pd.DataFrame(orders()).set_index("day")
     assert et.release(frame, **ASKED, key=ZeroNoise()).to_pandas().value.max() == sum(range(2, DAYS + 2))
     assert set(et.release(orders(), **ASKED, key=ZeroNoise()).frame) >= {"tick", "value"}
 
 
-@pytest.mark.parametrize("odd", ["noon", None, 7, float("nan"), dt.datetime.max, object()])
+def objects(table: dict[str, list[Any]]) -> pd.DataFrame:
+    return pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in table.items()})
+
+
+ODD = ["noon", None, 7, float("nan"), dt.datetime.max, pd.NaT, b"\xff", Decimal("1.5"), "\ud800", [object()], object()]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
 @pytest.mark.parametrize("frame", [False, True])
 def test_one_odd_cell_changes_no_other(odd: object, frame: bool) -> None:
     table = orders()
     before = et.release(table, **ASKED, key=ZeroNoise()).to_arrow()
     more = {"day": [*table["day"], odd], "city": [*table["city"], "Ulm"], "customer": [*table["customer"], 0]}
-    given = pd.DataFrame(more).astype({"day": object}) if frame else more
+    given = objects(more) if frame else more
     assert et.release(given, **ASKED, key=ZeroNoise()).to_arrow().equals(before)
+    assert et.release(given, **ASKED).to_arrow().num_rows == before.num_rows  # and its digest is taken
     more["day"][-1], more["city"][-1] = table["day"][0], odd
-    given = pd.DataFrame(more).astype({"city": object}) if frame else more
+    given = objects(more) if frame else more
     after = et.release(given, **ASKED, key=ZeroNoise()).to_arrow()
     assert series(after, "by_city", "Ulm") == series(before, "by_city", "Ulm")
     assert [n - m for n, m in zip(series(after, "orders", None), series(before, "orders", None), strict=True)] == [
@@ -284,7 +304,7 @@ def test_every_kind_of_a_spec(write_spec: WriteSpec) -> None:
 
 def test_a_spec_says_everything_and_is_refused_at_its_line(tmp_path: Path) -> None:
     path = tmp_path / "orders.toml"
-    path.write_text(spec_text(ALL, clock={"column": "day", "start": dt.date(2024, 1, 1), "tick": "1d"}))
+    path.write_text(spec_text(ALL, clock={"column": "day", "start": "2024-01-01", "tick": "1d"}))
     found = et.release(orders(), path, key=ZeroNoise())
     assert len(found.to_arrow()) == 48
     assert not list(tmp_path.glob("visits.*"))  # no key, no state, no output

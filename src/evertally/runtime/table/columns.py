@@ -7,12 +7,15 @@ import datetime as dt
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from evertally.encode.plain import UNREADABLE, plain
 from evertally.errors import ConfigurationError
 from evertally.runtime.clock import microseconds, written
 from evertally.runtime.input.arrow_columns import clean
@@ -45,7 +48,7 @@ class TableInput(Secret):
         else:
             _require(columns, self._table.column_names)
             for batch in self._table.select(columns).to_batches():
-                yield _whole({name: clean(batch.column(name)) for name in columns}, batch.num_rows)
+                yield _whole({name: _cleaned(name, batch.column(name)) for name in columns}, batch.num_rows)
 
 
 class Within(Secret):
@@ -122,28 +125,37 @@ def _of_series(series: Any) -> Any:
         column = None
     if column is None or isinstance(column, pa.ExtensionArray):
         raise ConfigurationError(f"the column {series.name!r} is of a type, {series.dtype}, that is not read here")
-    return clean(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
+    return _cleaned(series.name, column)
 
 
 def _of_lists(table: Mapping[Any, Any], columns: Sequence[str]) -> Batch:
     _require(columns, [str(name) for name in table])
-    made = {name: _of_list(table[name]) for name in columns}
+    made = {name: _of_list(name, table[name]) for name in columns}
     lengths = {len(column) for column in made.values()}
     if len(lengths) > 1:
         raise ConfigurationError("the columns of a table have one length")
     return made
 
 
-def _of_list(column: Any) -> Any:
+def _of_list(name: str, column: Any) -> Any:
     if isinstance(column, pa.ChunkedArray | pa.Array):
-        return clean(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
-    if isinstance(column, np.ndarray) and column.dtype.kind in "biufM":
-        return clean(pa.array(column))
-    if hasattr(column, "dtype") and hasattr(column, "tolist"):
-        column = column.tolist()
+        return _cleaned(name, column)
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
+        return _cleaned(name, pa.array(column))
+    if isinstance(column, np.ndarray) and column.ndim == 1:
+        column = list(column)  # not tolist: it makes whole numbers of times in nanoseconds
+    elif hasattr(column, "to_list"):  # a column of pandas or Polars
+        column = column.to_list()
     if not isinstance(column, list | tuple):
         raise ConfigurationError("a column of a dictionary is a list or an array")
     return _cells(column)
+
+
+def _cleaned(name: Any, column: Any) -> Any:
+    try:
+        return clean(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
+    except pa.ArrowException:  # whose text may quote cells
+        raise ConfigurationError(f"the column {str(name)!r} is damaged, or of a type that is not read here") from None
 
 
 def _cells(cells: Sequence[Any]) -> NDArray[Any]:
@@ -151,16 +163,29 @@ def _cells(cells: Sequence[Any]) -> NDArray[Any]:
 
 
 def _cell(cell: object) -> object:
-    """A moment as text, which is how it is read beside any other cell; everything else as it is."""
-    kind = type(cell)
-    if kind is dt.date:
-        return str(cell)
-    if isinstance(cell, dt.datetime):
-        try:
+    """A cell as a batch of JSON would have it: of Python's own types, moments as text, lists and tables of labels one
+    level deep. What is nothing of that kind is missing."""
+    if isinstance(cell, list | tuple):
+        return [_single(one) for one in cell]
+    if isinstance(cell, dict):
+        return {str(label): _single(one) for label, one in cell.items() if isinstance(label, str | int)}
+    return _single(cell)
+
+
+def _single(cell: object) -> object:
+    try:
+        if isinstance(cell, np.datetime64):
+            cell = cell.astype("datetime64[us]").item()
+        if isinstance(cell, dt.datetime):
             return written(microseconds(cell))
-        except (ValueError, TypeError, OverflowError):
-            return None
-    return cell
+        if isinstance(cell, dt.date):
+            return cell.isoformat()
+        value = plain(cell)
+        if isinstance(value, bytes):
+            return value.decode()
+        return str(value) if isinstance(value, Decimal | Fraction) else value
+    except UNREADABLE:
+        return None
 
 
 def _kept(batch: Batch, rows: NDArray[np.bool_]) -> Batch:
