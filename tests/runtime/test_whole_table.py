@@ -243,6 +243,17 @@ def test_a_key_sees_one_table_under_one_name() -> None:
     assert not et.release(other, **ASKED, key=key, name="corrected").to_arrow().equals(first)
 
 
+def test_the_same_rows_on_another_clock_or_of_another_column_are_another_table() -> None:
+    table = {"day": ["2024-01-05"] * 9, "city": ["Ulm"] * 9, "birthplace": ["Bonn"] * 9}
+    asked = ASKED | {"key": et.Key.generate()}
+    et.release(table, **asked)
+    with pytest.raises(NoiseReused, match="another table"):
+        et.release(table, **asked | {"start": "2024-01-02", "end": "2024-01-14"})
+    elsewhere = {**QUERIES, "by_city": QUERIES["by_city"] | {"column": "birthplace"}}
+    with pytest.raises(NoiseReused, match="another table"):
+        et.release(table, **asked | {"queries": elsewhere})
+
+
 def test_a_drawn_key_knows_its_table_too() -> None:
     found = et.release(orders(), **ASKED)
     assert et.release(orders(), **ASKED, key=found.key).to_arrow().equals(found.to_arrow())
