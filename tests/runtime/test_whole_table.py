@@ -26,7 +26,7 @@ from spec_text import ALL, spec_text
 DAYS, CITIES = 12, ["Bonn", "Ulm"]
 CLOCK: dict[str, Any] = {"time": "day", "start": "2024-01-01", "end": "2024-01-13", "tick": "1d"}
 QUERIES = {"orders": et.query("counter"), "by_city": et.query(et.Histogram, column="city", categories=CITIES)}
-ASKED: dict[str, Any] = {"queries": QUERIES, **CLOCK, "guarantee": et.ZCDP(0.5)}
+ASKED: dict[str, Any] = {"queries": QUERIES, **CLOCK, "guarantee": et.ZCDP(0.5), "outside": "drop"}
 
 
 def orders(days: int = DAYS) -> dict[str, list[Any]]:
@@ -178,7 +178,7 @@ def test_means_have_windows_and_no_rates_and_active_users_have_none() -> None:
         "items": et.query("counter"),
     }
     users = {"user": "customer", "unit": "user", "max_events_per_user": 5}
-    found = et.release(table, queries, **CLOCK, guarantee=et.ZCDP(0.5), **users, key=ZeroNoise())
+    found = et.release(table, queries, **CLOCK, guarantee=et.ZCDP(0.5), **users, key=ZeroNoise(), outside="drop")
     weekly = found.window("6d", per="1d")
     assert weekly.queries == ["price", "items"]
     assert series(weekly.to_arrow(), "price", None) == [10.0, 10.0]
@@ -204,6 +204,12 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"queries": "nowhere.toml"}, "the spec says so already"),
     ({"queries": 7}, "queries are given by name"),
     ({"user": "customer"}, 'unit = "user" needs max_events_per_user: the counter'),
+    (
+        {"outside": "refuse"},
+        "has 1 row before 2024-01-01T00:00:00Z and 1 row at or after 2024-01-13T00:00:00Z: outside",
+    ),
+    ({"outside": "ignore"}, 'outside is "refuse" or "drop"'),
+    ({"time": "city", "outside": "refuse"}, "no row has a readable time in the column 'city', so that nothing"),
     ({"window": "5h"}, "window must be whole ticks"),
     ({"window": "13d"}, "13 ticks are more than the 12"),
     ({"per": "1d"}, "per goes with a window"),
@@ -284,7 +290,7 @@ def test_what_is_shown_is_public() -> None:
 
 def test_the_guarantee_is_kept_to_the_last_digit() -> None:
     third = et.ZCDP(Fraction(1, 3))
-    found = et.release(orders(), QUERIES, **CLOCK, guarantee=third, key=et.simulation(1))
+    found = et.release(orders(), **ASKED | {"guarantee": third}, key=et.simulation(1))
     assert found.guarantee == third
     assert found.ledger.guarantee.exact_rho == Fraction(1, 3)
 
@@ -316,7 +322,9 @@ def test_every_kind_of_a_spec(write_spec: WriteSpec) -> None:
 def test_a_spec_says_everything_and_is_refused_at_its_line(tmp_path: Path) -> None:
     path = tmp_path / "orders.toml"
     path.write_text(spec_text(ALL, clock={"column": "day", "start": "2024-01-01", "tick": "1d"}))
-    found = et.release(orders(), path, key=ZeroNoise())
+    with pytest.raises(et.ConfigurationError, match="the table has 1 row before 2024-01-01T00:00:00Z: outside="):
+        et.release(orders(), path, key=ZeroNoise())
+    found = et.release(orders(), path, key=ZeroNoise(), outside="drop")
     assert len(found.to_arrow()) == 48
     assert not list(tmp_path.glob("visits.*"))  # no key, no state, no output
     with pytest.raises(et.ConfigurationError, match="name: the spec says so already"):

@@ -22,7 +22,7 @@ from evertally.runtime.input.arrow_columns import clean
 from evertally.runtime.input.batches import encode
 from evertally.runtime.input.sources import ROWS, Batch, InputFile
 from evertally.runtime.input.tick_events import length
-from evertally.runtime.input.times import instants
+from evertally.runtime.input.times import Instants, Valid, instants
 from evertally.runtime.spec import StreamSpec
 from evertally.secret import Secret
 
@@ -37,10 +37,10 @@ class TableInput(Secret):
         self.library: Library = "arrow" if self._file is not None else library_of(table)
         self._table = table if self._file is not None or self.library in ("pandas", "dict") else _of_stream(table)
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        """The wanted columns, in the order of rows."""
+    def batches(self, columns: Sequence[str], *known: Any) -> Iterator[Batch]:
+        """The wanted columns, in the order of rows; `known` is for readers of files."""
         if self._file is not None:
-            yield from self._file.batches(columns)
+            yield from self._file.batches(columns, *known)
         elif self.library == "pandas":
             yield _of_pandas(self._table, columns)
         elif self.library == "dict":
@@ -54,15 +54,42 @@ class TableInput(Secret):
 class Within(Secret):
     """The rows of an input that lie within the ticks of a stream. Each row's own time stamp decides about it."""
 
+    broken = 0  # lines of files that are no rows; who counts them asks the file
+
     def __init__(self, source: TableInput, spec: StreamSpec, last: int) -> None:
         self._source, self._spec, self._last = source, spec, last
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        clock = self._spec.clock
-        for batch in self._source.batches(columns):
-            moments, readable = instants(batch[str(clock.column)], clock)
-            own = clock.ticks_of(moments)
+    def batches(self, columns: Sequence[str], *known: Any) -> Iterator[Batch]:
+        for batch in self._source.batches(columns, *known):
+            own, readable = self._ticks(batch)
             yield _kept(batch, readable & (own >= 1) & (own <= self._last))
+
+    def check(self) -> None:
+        """Refuses a table with rows before or after, and one without any readable time: then nearly always the call is
+        wrong, and the guarantee would be spent on it. How many there are is told to whoever holds the table."""
+        rows = before = after = unreadable = 0
+        clock = self._spec.clock
+        for batch in self._source.batches([str(clock.column)]):
+            own, readable = self._ticks(batch)
+            rows, unreadable = rows + len(own), unreadable + int((~readable).sum())
+            before += int((readable & (own < 1)).sum())
+            after += int((readable & (own > self._last)).sum())
+        if rows and rows == unreadable:
+            raise ConfigurationError(
+                f"no row has a readable time in the column {clock.column!r}, so that nothing would be counted; times "
+                f"are like {clock.end_of(0)!r}. Nothing was released"
+            )
+        outside = {f"before {clock.end_of(0)}": before, f"at or after {clock.end_of(self._last)}": after}
+        found = [f"{count:,} row{'s' * (count != 1)} {where}" for where, count in outside.items() if count]
+        if found:
+            raise ConfigurationError(
+                f'the table has {" and ".join(found)}: outside="drop" leaves them out. Nothing was released'
+            )
+
+    def _ticks(self, batch: Batch) -> tuple[Instants, Valid]:
+        clock = self._spec.clock
+        moments, readable = instants(batch[str(clock.column)], clock)
+        return clock.ticks_of(moments), readable
 
     def digest(self) -> bytes:
         """All that is counted, and how, as a hash. Secret: two that differ in one row have two of them."""
