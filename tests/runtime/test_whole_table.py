@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import tomllib
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from spec_text import ALL, spec_text
 DAYS, CITIES = 12, ["Bonn", "Ulm"]
 CLOCK: dict[str, Any] = {"time": "day", "start": "2024-01-01", "end": "2024-01-13", "tick": "1d"}
 QUERIES = {"orders": et.query("counter"), "by_city": et.query(et.Histogram, column="city", categories=CITIES)}
-ASKED: dict[str, Any] = {"queries": QUERIES, **CLOCK, "guarantee": et.ZCDP(0.5)}
+ASKED: dict[str, Any] = {"queries": QUERIES, **CLOCK, "guarantee": et.ZCDP(0.5), "outside": "drop"}
 
 
 def orders(days: int = DAYS) -> dict[str, list[Any]]:
@@ -108,22 +109,41 @@ def test_any_library_gives_the_same_and_gets_its_own_frame_back(library: str, tm
     assert pa.table(found).equals(found.to_arrow())
 
 
+@pytest.mark.parametrize("moments", ["datetime64[ns]", "datetime64[us]", "datetime64[D]", "<U32", object])
+def test_arrays_of_numpy_and_columns_of_others_in_a_dictionary(moments: Any) -> None:
+    table = orders()
+    arrays = {"day": np.array(table["day"], "datetime64[us]").astype(moments), "city": pd.Series(table["city"])}
+    assert (
+        et.release(arrays, **ASKED, key=ZeroNoise())
+        .to_arrow()
+        .equals(et.release(table, **ASKED, key=ZeroNoise()).to_arrow())
+    )
+
+
 def test_an_index_with_a_name_is_a_column_and_dictionaries_come_back() -> None:
     frame = pd.DataFrame(orders()).set_index("day")
     assert et.release(frame, **ASKED, key=ZeroNoise()).to_pandas().value.max() == sum(range(2, DAYS + 2))
     assert set(et.release(orders(), **ASKED, key=ZeroNoise()).frame) >= {"tick", "value"}
 
 
-@pytest.mark.parametrize("odd", ["noon", None, 7, float("nan"), dt.datetime.max, object()])
+def objects(table: dict[str, list[Any]]) -> pd.DataFrame:
+    return pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in table.items()})
+
+
+ODD = ["noon", None, 7, float("nan"), dt.datetime.max, pd.NaT, b"\xff", Decimal("1.5"), "\ud800", [object()], object()]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
 @pytest.mark.parametrize("frame", [False, True])
 def test_one_odd_cell_changes_no_other(odd: object, frame: bool) -> None:
     table = orders()
     before = et.release(table, **ASKED, key=ZeroNoise()).to_arrow()
     more = {"day": [*table["day"], odd], "city": [*table["city"], "Ulm"], "customer": [*table["customer"], 0]}
-    given = pd.DataFrame(more).astype({"day": object}) if frame else more
+    given = objects(more) if frame else more
     assert et.release(given, **ASKED, key=ZeroNoise()).to_arrow().equals(before)
+    assert et.release(given, **ASKED).to_arrow().num_rows == before.num_rows  # and its digest is taken
     more["day"][-1], more["city"][-1] = table["day"][0], odd
-    given = pd.DataFrame(more).astype({"city": object}) if frame else more
+    given = objects(more) if frame else more
     after = et.release(given, **ASKED, key=ZeroNoise()).to_arrow()
     assert series(after, "by_city", "Ulm") == series(before, "by_city", "Ulm")
     assert [n - m for n, m in zip(series(after, "orders", None), series(before, "orders", None), strict=True)] == [
@@ -158,7 +178,7 @@ def test_means_have_windows_and_no_rates_and_active_users_have_none() -> None:
         "items": et.query("counter"),
     }
     users = {"user": "customer", "unit": "user", "max_events_per_user": 5}
-    found = et.release(table, queries, **CLOCK, guarantee=et.ZCDP(0.5), **users, key=ZeroNoise())
+    found = et.release(table, queries, **CLOCK, guarantee=et.ZCDP(0.5), **users, key=ZeroNoise(), outside="drop")
     weekly = found.window("6d", per="1d")
     assert weekly.queries == ["price", "items"]
     assert series(weekly.to_arrow(), "price", None) == [10.0, 10.0]
@@ -184,6 +204,12 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"queries": "nowhere.toml"}, "the spec says so already"),
     ({"queries": 7}, "queries are given by name"),
     ({"user": "customer"}, 'unit = "user" needs max_events_per_user: the counter'),
+    (
+        {"outside": "refuse"},
+        "has 1 row before 2024-01-01T00:00:00Z and 1 row at or after 2024-01-13T00:00:00Z: outside",
+    ),
+    ({"outside": "ignore"}, 'outside is "refuse" or "drop"'),
+    ({"time": "city", "outside": "refuse"}, "no row has a readable time in the column 'city', so that nothing"),
     ({"window": "5h"}, "window must be whole ticks"),
     ({"window": "13d"}, "13 ticks are more than the 12"),
     ({"per": "1d"}, "per goes with a window"),
@@ -223,6 +249,17 @@ def test_a_key_sees_one_table_under_one_name() -> None:
     assert not et.release(other, **ASKED, key=key, name="corrected").to_arrow().equals(first)
 
 
+def test_the_same_rows_on_another_clock_or_of_another_column_are_another_table() -> None:
+    table = {"day": ["2024-01-05"] * 9, "city": ["Ulm"] * 9, "birthplace": ["Bonn"] * 9}
+    asked = ASKED | {"key": et.Key.generate()}
+    et.release(table, **asked)
+    with pytest.raises(NoiseReused, match="another table"):
+        et.release(table, **asked | {"start": "2024-01-02", "end": "2024-01-14"})
+    elsewhere = {**QUERIES, "by_city": QUERIES["by_city"] | {"column": "birthplace"}}
+    with pytest.raises(NoiseReused, match="another table"):
+        et.release(table, **asked | {"queries": elsewhere})
+
+
 def test_a_drawn_key_knows_its_table_too() -> None:
     found = et.release(orders(), **ASKED)
     assert et.release(orders(), **ASKED, key=found.key).to_arrow().equals(found.to_arrow())
@@ -253,7 +290,7 @@ def test_what_is_shown_is_public() -> None:
 
 def test_the_guarantee_is_kept_to_the_last_digit() -> None:
     third = et.ZCDP(Fraction(1, 3))
-    found = et.release(orders(), QUERIES, **CLOCK, guarantee=third, key=et.simulation(1))
+    found = et.release(orders(), **ASKED | {"guarantee": third}, key=et.simulation(1))
     assert found.guarantee == third
     assert found.ledger.guarantee.exact_rho == Fraction(1, 3)
 
@@ -284,8 +321,10 @@ def test_every_kind_of_a_spec(write_spec: WriteSpec) -> None:
 
 def test_a_spec_says_everything_and_is_refused_at_its_line(tmp_path: Path) -> None:
     path = tmp_path / "orders.toml"
-    path.write_text(spec_text(ALL, clock={"column": "day", "start": dt.date(2024, 1, 1), "tick": "1d"}))
-    found = et.release(orders(), path, key=ZeroNoise())
+    path.write_text(spec_text(ALL, clock={"column": "day", "start": "2024-01-01", "tick": "1d"}))
+    with pytest.raises(et.ConfigurationError, match="the table has 1 row before 2024-01-01T00:00:00Z: outside="):
+        et.release(orders(), path, key=ZeroNoise())
+    found = et.release(orders(), path, key=ZeroNoise(), outside="drop")
     assert len(found.to_arrow()) == 48
     assert not list(tmp_path.glob("visits.*"))  # no key, no state, no output
     with pytest.raises(et.ConfigurationError, match="name: the spec says so already"):

@@ -7,19 +7,22 @@ import datetime as dt
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from evertally.encode.plain import UNREADABLE, plain
 from evertally.errors import ConfigurationError
 from evertally.runtime.clock import microseconds, written
 from evertally.runtime.input.arrow_columns import clean
 from evertally.runtime.input.batches import encode
 from evertally.runtime.input.sources import ROWS, Batch, InputFile
 from evertally.runtime.input.tick_events import length
-from evertally.runtime.input.times import instants
+from evertally.runtime.input.times import Instants, Valid, instants
 from evertally.runtime.spec import StreamSpec
 from evertally.secret import Secret
 
@@ -34,10 +37,10 @@ class TableInput(Secret):
         self.library: Library = "arrow" if self._file is not None else library_of(table)
         self._table = table if self._file is not None or self.library in ("pandas", "dict") else _of_stream(table)
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        """The wanted columns, in the order of rows."""
+    def batches(self, columns: Sequence[str], *known: Any) -> Iterator[Batch]:
+        """The wanted columns, in the order of rows; `known` is for readers of files."""
         if self._file is not None:
-            yield from self._file.batches(columns)
+            yield from self._file.batches(columns, *known)
         elif self.library == "pandas":
             yield _of_pandas(self._table, columns)
         elif self.library == "dict":
@@ -45,21 +48,48 @@ class TableInput(Secret):
         else:
             _require(columns, self._table.column_names)
             for batch in self._table.select(columns).to_batches():
-                yield _whole({name: clean(batch.column(name)) for name in columns}, batch.num_rows)
+                yield _whole({name: _cleaned(name, batch.column(name)) for name in columns}, batch.num_rows)
 
 
 class Within(Secret):
     """The rows of an input that lie within the ticks of a stream. Each row's own time stamp decides about it."""
 
+    broken = 0  # lines of files that are no rows; who counts them asks the file
+
     def __init__(self, source: TableInput, spec: StreamSpec, last: int) -> None:
         self._source, self._spec, self._last = source, spec, last
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Batch]:
-        clock = self._spec.clock
-        for batch in self._source.batches(columns):
-            moments, readable = instants(batch[str(clock.column)], clock)
-            own = clock.ticks_of(moments)
+    def batches(self, columns: Sequence[str], *known: Any) -> Iterator[Batch]:
+        for batch in self._source.batches(columns, *known):
+            own, readable = self._ticks(batch)
             yield _kept(batch, readable & (own >= 1) & (own <= self._last))
+
+    def check(self) -> None:
+        """Refuses a table with rows before or after, and one without any readable time: then nearly always the call is
+        wrong, and the guarantee would be spent on it. How many there are is told to whoever holds the table."""
+        rows = before = after = unreadable = 0
+        clock = self._spec.clock
+        for batch in self._source.batches([str(clock.column)]):
+            own, readable = self._ticks(batch)
+            rows, unreadable = rows + len(own), unreadable + int((~readable).sum())
+            before += int((readable & (own < 1)).sum())
+            after += int((readable & (own > self._last)).sum())
+        if rows and rows == unreadable:
+            raise ConfigurationError(
+                f"no row has a readable time in the column {clock.column!r}, so that nothing would be counted; times "
+                f"are like {clock.end_of(0)!r}. Nothing was released"
+            )
+        outside = {f"before {clock.end_of(0)}": before, f"at or after {clock.end_of(self._last)}": after}
+        found = [f"{count:,} row{'s' * (count != 1)} {where}" for where, count in outside.items() if count]
+        if found:
+            raise ConfigurationError(
+                f'the table has {" and ".join(found)}: outside="drop" leaves them out. Nothing was released'
+            )
+
+    def _ticks(self, batch: Batch) -> tuple[Instants, Valid]:
+        clock = self._spec.clock
+        moments, readable = instants(batch[str(clock.column)], clock)
+        return clock.ticks_of(moments), readable
 
     def digest(self) -> bytes:
         """All that is counted, and how, as a hash. Secret: two that differ in one row have two of them."""
@@ -122,28 +152,37 @@ def _of_series(series: Any) -> Any:
         column = None
     if column is None or isinstance(column, pa.ExtensionArray):
         raise ConfigurationError(f"the column {series.name!r} is of a type, {series.dtype}, that is not read here")
-    return clean(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
+    return _cleaned(series.name, column)
 
 
 def _of_lists(table: Mapping[Any, Any], columns: Sequence[str]) -> Batch:
     _require(columns, [str(name) for name in table])
-    made = {name: _of_list(table[name]) for name in columns}
+    made = {name: _of_list(name, table[name]) for name in columns}
     lengths = {len(column) for column in made.values()}
     if len(lengths) > 1:
         raise ConfigurationError("the columns of a table have one length")
     return made
 
 
-def _of_list(column: Any) -> Any:
+def _of_list(name: str, column: Any) -> Any:
     if isinstance(column, pa.ChunkedArray | pa.Array):
-        return clean(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
-    if isinstance(column, np.ndarray) and column.dtype.kind in "biufM":
-        return clean(pa.array(column))
-    if hasattr(column, "dtype") and hasattr(column, "tolist"):
-        column = column.tolist()
+        return _cleaned(name, column)
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
+        return _cleaned(name, pa.array(column))
+    if isinstance(column, np.ndarray) and column.ndim == 1:
+        column = list(column)  # not tolist: it makes whole numbers of times in nanoseconds
+    elif hasattr(column, "to_list"):  # a column of pandas or Polars
+        column = column.to_list()
     if not isinstance(column, list | tuple):
         raise ConfigurationError("a column of a dictionary is a list or an array")
     return _cells(column)
+
+
+def _cleaned(name: Any, column: Any) -> Any:
+    try:
+        return clean(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
+    except pa.ArrowException:  # whose text may quote cells
+        raise ConfigurationError(f"the column {str(name)!r} is damaged, or of a type that is not read here") from None
 
 
 def _cells(cells: Sequence[Any]) -> NDArray[Any]:
@@ -151,16 +190,29 @@ def _cells(cells: Sequence[Any]) -> NDArray[Any]:
 
 
 def _cell(cell: object) -> object:
-    """A moment as text, which is how it is read beside any other cell; everything else as it is."""
-    kind = type(cell)
-    if kind is dt.date:
-        return str(cell)
-    if isinstance(cell, dt.datetime):
-        try:
+    """A cell as a batch of JSON would have it: of Python's own types, moments as text, lists and tables of labels one
+    level deep. What is nothing of that kind is missing."""
+    if isinstance(cell, list | tuple):
+        return [_single(one) for one in cell]
+    if isinstance(cell, dict):
+        return {str(label): _single(one) for label, one in cell.items() if isinstance(label, str | int)}
+    return _single(cell)
+
+
+def _single(cell: object) -> object:
+    try:
+        if isinstance(cell, np.datetime64):
+            cell = cell.astype("datetime64[us]").item()
+        if isinstance(cell, dt.datetime):
             return written(microseconds(cell))
-        except (ValueError, TypeError, OverflowError):
-            return None
-    return cell
+        if isinstance(cell, dt.date):
+            return cell.isoformat()
+        value = plain(cell)
+        if isinstance(value, bytes):
+            return value.decode()
+        return str(value) if isinstance(value, Decimal | Fraction) else value
+    except UNREADABLE:
+        return None
 
 
 def _kept(batch: Batch, rows: NDArray[np.bool_]) -> Batch:

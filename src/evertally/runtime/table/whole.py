@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from evertally.contract.paths import named, once
 from evertally.errors import ConfigurationError
@@ -54,16 +54,18 @@ def release(
     key: NoiseKey | None = None,
     name: str | None = None,
     beta: float | None = None,
+    outside: Literal["refuse", "drop"] = "refuse",
     **stream: Any,
 ) -> Released:
     """All releases of a whole table, tick by tick, under one guarantee; a tidy frame comes back.
 
     `table` is a frame of pandas or Polars, an Arrow table, a dictionary of columns, or the path of a CSV, Parquet,
     Arrow or JSON-lines file. `queries` are given by name, or are the path (or content) of a stream spec, which then
-    says everything that is public. `time` is the column of time stamps (without a zone: UTC); rows before `start`, at
-    `end` or later, or without a readable time stamp are left out, each by itself. `user` is the column of users, who
-    are then hidden with all their rows; `window` and `per` are as in `Released.window`. `stream` takes the rest of
-    [stream]: `max_events_per_user`, `neighbours`, `period`, `max_events_per_tick`, and `unit="event"` beside a `user`.
+    says everything that is public. `time` is the column of time stamps (without a zone: UTC). Rows before `start`, or
+    at `end` or later, are refused unless `outside="drop"`; single rows without a readable time stamp are left out.
+    `user` is the column of users, who are then hidden with all their rows; `window` and `per` are as in
+    `Released.window`. `stream` takes the rest of [stream]: `max_events_per_user`, `neighbours`, `period`,
+    `max_events_per_tick`, and `unit="event"` beside a `user`.
 
     **Each call spends its guarantee.** A second call about the same people spends it again; what lives on, tick by
     tick, is a `Stream` or a spec that is served. Noise follows from `key`, which is drawn unless one is given; a key
@@ -84,7 +86,9 @@ def release(
     try:
         spec = _spec(queries, {of: one for of, one in given.items() if one is not None} | stream, name, key)
         source = TableInput(table)
-        found = _released(spec, source, Key.generate() if key is None else key)
+        if outside not in ("refuse", "drop"):
+            raise ConfigurationError('outside is "refuse" or "drop": what happens to rows before start, or from end on')
+        found = _released(spec, source, Key.generate() if key is None else key, outside == "drop")
         return found if window is None and per is None else found.window(window, per=per)
     except ConfigurationError as error:
         raise in_words_of_the_call(error, _is_spec(queries)) from None
@@ -129,11 +133,13 @@ class _Tick(Secret):
         return self.binned.users(self.tick)
 
 
-def _released(spec: StreamSpec, source: TableInput, key: NoiseKey) -> Released:
+def _released(spec: StreamSpec, source: TableInput, key: NoiseKey, drop: bool) -> Released:
     last = spec.last_tick
     if last is None:
         raise ConfigurationError("a table has a last tick: the spec needs [clock] end or [stream] horizon")
     rows = Within(source, spec, last)
+    if not drop:
+        rows.check()
     # Noise of its own: under the key of a live stream of the same name, the two would publish their difference.
     own = key.derive(CALL) if isinstance(key, Key) else key
     mechanisms = build(spec, cast(Key, own))
