@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +15,14 @@ import pyarrow.ipc
 import pytest
 from served import HOURLY, Served, lines, served
 
-from spec_text import spec_text
+from evertally.noise import simulation
+from evertally.runtime import load_spec
+from evertally.runtime.certificate import guesses, plain_words
+from evertally.runtime.mechanisms import build
+from evertally.runtime.releases import TickRelease, pack
+from evertally.runtime.windows import Question, Windows
+from evertally.service.windows import WindowPages
+from spec_text import ALL, spec_text
 
 LABELS = [f"ward-{number}" for number in range(120)]
 SPEC = spec_text(
@@ -185,6 +195,32 @@ def test_words_of_the_spec_are_told(clinic: Served) -> None:
     assert queries["all"]["edges"] is None
 
 
+def test_windows_of_the_spec_are_in_the_metrics_and_not_in_the_releases(clinic: Served) -> None:
+    rate = _windows(clinic, query="all", per="1h")
+    sample = re.search(r'evertally_value\{[^}]*query="all/6h per 1h"[^}]*\} (\S+)', clinic.get("/metrics").text)
+    assert float(sample[1]) == rate["value"][0][-1]
+    assert "all/6h per 1h" not in clinic.get("/v1/releases/latest").json()["queries"]
+
+
+def test_an_answer_is_kept_until_the_next_release(tmp_path: Path) -> None:
+    (tmp_path / "visits.toml").write_text(spec_text({**ALL, "window": 2}, clock=HOURLY))
+    spec = load_spec(tmp_path / "visits.toml")
+    mechanisms = build(spec, simulation(1))
+    kept = {t: pack(spec.queries[0], mechanisms["all"].step(7), spec.beta) for t in range(1, 5)}
+    asked: list[int] = []
+
+    def read(ticks: Sequence[int], queries: Sequence[str]) -> list[TickRelease]:
+        asked.extend(ticks)
+        return [TickRelease(tick, tick, {"all": kept[tick]}) for tick in ticks if tick in kept]
+
+    pages = WindowPages(spec, Windows(spec, mechanisms, True, read))
+    first, again, later = (pages.page(Question("all", window=2), tick, "json") for tick in (2, 2, 4))
+    assert first == again
+    assert (json.loads(first)["tick"], json.loads(later)["tick"]) == ([2], [2, 4])
+    assert asked == [2, 2, 4]
+    assert f"in at most {guesses(spec)} of 100 cases" in plain_words(spec)
+
+
 @pytest.mark.parametrize(
     ("status", "asked"),
     [
@@ -194,6 +230,7 @@ def test_words_of_the_spec_are_told(clinic: Served) -> None:
         (400, {"query": "all", "window": "90m"}),
         (400, {"query": "all", "label": "north"}),
         (400, {"query": "ward", "label": "west"}),
+        (400, {"query": "max", "label": "west"}),
         (400, {"query": "all", "per": "total"}),
     ],
 )
