@@ -19,6 +19,7 @@ class _Receiver(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.ticks: list[int] = []
         self.keys: list[str] = []
+        self.windows: dict[int, float] = {}  # of the counter, by tick
         self.status = 200
 
 
@@ -30,6 +31,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self.server.status == 200:
             self.server.ticks.append(body["tick"])
             self.server.keys.append(self.headers["Idempotency-Key"])
+            if "all/2" in body["queries"]:
+                self.server.windows[body["tick"]] = body["queries"]["all/2"]["value"]
         self.send_response(self.server.status)
         self.send_header("Content-Length", "0")
         self.end_headers()
@@ -53,7 +56,8 @@ def _wait_for(receiver: _Receiver, tick: int) -> None:
 
 
 def test_ticks_are_delivered_across_restarts_and_failures(tmp_path: Path, receiver: _Receiver) -> None:
-    spec = SPEC + f'\n[[sink]]\nwebhook = "http://127.0.0.1:{receiver.server_port}/hook"\n'
+    spec = SPEC.replace('kind = "counter"', 'kind = "counter"\nwindow = 2', 1)
+    spec += f'\n[[sink]]\nwebhook = "http://127.0.0.1:{receiver.server_port}/hook"\n'
     service = Served(tmp_path, spec)
     try:
         service.close_until(20)
@@ -67,8 +71,11 @@ def test_ticks_are_delivered_across_restarts_and_failures(tmp_path: Path, receiv
         until(lambda: service.get("/v1/admin/figures", "admin").json()["webhooks"] == refused)
         receiver.status = 200
         _wait_for(receiver, 22)
+        windows = service.get("/v1/windows", query="all", every=1).json()
     finally:
         service.stop()
+    assert receiver.windows == dict(zip(windows["tick"], windows["value"][0], strict=True))
+    assert len(receiver.windows) == 21
     assert list(dict.fromkeys(receiver.ticks)) == list(range(1, 23))
     assert receiver.ticks == sorted(receiver.ticks)
     assert len(receiver.ticks) <= 23  # one may have been under way when the service stopped

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evertally.contract.release import Release
 from evertally.errors import StateError
@@ -116,7 +117,7 @@ def unpack(query: QuerySpec, payload: bytes) -> dict[str, Any]:
     return {"category": category, "value": value, "lower": lower, "upper": upper, "stddev": stddev}
 
 
-def row_of(payload: bytes) -> list[int] | None:
+def row_of(payload: bytes) -> NDArray[np.int64] | None:
     """The released integers of a payload: those beside its value, or the value itself if it consists of integers. Only
     a law can say whether these are the row (`windows.Law`)."""
     try:
@@ -124,8 +125,8 @@ def row_of(payload: bytes) -> list[int] | None:
         value = content["value"]
     except (ValueError, TypeError, KeyError):
         raise _damaged() from None
-    row = content.get("row", value if isinstance(value, list) else [value])
-    return row if all(type(number) is int for number in row) else None
+    row = np.array(content.get("row", value if isinstance(value, list) else [value]))
+    return row.astype(np.int64) if np.issubdtype(row.dtype, np.integer) else None
 
 
 def entries(columns: Mapping[str, Any]) -> Iterable[Any]:

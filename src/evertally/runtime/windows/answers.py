@@ -152,9 +152,8 @@ class _Differences(_Asked):
             return None
         if named is not None:
             places = {label: place for place, label in enumerate(labels)}
-            strange = next((label for label in named if label not in places), None)
-            if strange is not None:
-                raise ConfigurationError("there is no such label in the query; v1/labels finds those that there are")
+            if not set(named) <= set(places):
+                raise _no_label()
             return [places[label] for label in named]
         if len(labels) <= FEW_LABELS:
             return list(range(len(labels)))
@@ -186,7 +185,9 @@ class _Levels(_Asked):
         running = window is not None and self.query.record.result.running
         ages = (0,) if window is None else (0, window, 2 * window) if running else (0, window)
         ticks = sorted({end - age for end in ends for age in ages if end > age})
-        check_work(len(ticks), self.query.rows, len(ends), min(self.query.rows, FEW_LABELS))
+        named = self.question.labels
+        shown = min(self.query.rows, FEW_LABELS) if named is None else len(named)
+        check_work(len(ticks), self.query.rows, len(ends), shown)
         labels = self._labels(ends)
         kept = {tick: self._numbers(payload, labels) for tick, payload in self.payloads(ticks)}
         if running:
@@ -211,15 +212,20 @@ class _Levels(_Asked):
         answer.changes.append(None if before is None else apart(now, before))
 
     def _labels(self, ends: Sequence[int]) -> list[str] | None:
-        named = self.question.labels
+        named, found = self.question.labels, self.query.record.result.brings_labels
         if named is not None:
+            if not found and not set(named) <= set(self.labels or []):
+                raise _no_label()
             return list(named)
-        if not self.query.record.result.brings_labels:
-            return None if self.labels is None else self.labels[:FEW_LABELS]
-        last: list[str] = next(
-            (unpack(self.query, payload)["category"] for _, payload in self.payloads(list(ends[-1:]))), []
-        )
-        return list(last[:FEW_LABELS])
+        if not found and (self.labels is None or len(self.labels) <= FEW_LABELS):
+            return self.labels
+        last = next((unpack(self.query, payload) for _, payload in self.payloads(list(ends[-1:]))), None)
+        if last is None:
+            return [] if found else (self.labels or [])[:FEW_LABELS]
+        if found:
+            return list(last["category"][:FEW_LABELS])  # the best come first
+        best = sorted(zip(last["value"], last["category"], strict=True), key=lambda cell: -cell[0])
+        return [label for _, label in best[:FEW_LABELS]]
 
     def _numbers(self, payload: bytes, labels: list[str] | None) -> Numbers:
         columns = unpack(self.query, payload)
@@ -231,3 +237,7 @@ class _Levels(_Asked):
         cells = [found.get(label, (None, None, None)) for label in labels]
         value, lower, upper = transposed(cells, 3)
         return Numbers(value, lower, upper, columns["stddev"])
+
+
+def _no_label() -> ConfigurationError:
+    return ConfigurationError("there is no such label in the query; v1/labels finds those that there are")

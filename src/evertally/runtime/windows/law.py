@@ -64,10 +64,9 @@ class Law:
 
     def row(self, payload: bytes, wanted: Sequence[int] | None) -> IntArray | None:
         """The released row in a payload: of a plain law the wanted numbers of it, otherwise all."""
-        found = row_of(payload)
-        if found is None or len(found) != self.width:
+        row = row_of(payload)
+        if row is None or len(row) != self.width:
             return None
-        row = np.array(found, dtype=np.int64)
         return row[list(wanted)] if self.plain and wanted is not None else row
 
     def first(self, wanted: Sequence[int] | None) -> IntArray:

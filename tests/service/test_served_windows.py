@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +15,14 @@ import pyarrow.ipc
 import pytest
 from served import HOURLY, Served, lines, served
 
-from spec_text import spec_text
+from evertally.noise import simulation
+from evertally.runtime import load_spec
+from evertally.runtime.certificate import guesses, plain_words
+from evertally.runtime.mechanisms import build
+from evertally.runtime.releases import TickRelease, pack
+from evertally.runtime.windows import Question, Windows
+from evertally.service.windows import WindowPages
+from spec_text import ALL, spec_text
 
 LABELS = [f"ward-{number}" for number in range(120)]
 SPEC = spec_text(
@@ -62,9 +72,13 @@ def _released(clinic: Served, query: str) -> dict[int, Any]:
 def test_a_window_is_the_difference_of_two_releases(clinic: Served) -> None:
     found, kept = _windows(clinic, query="ward", window="6h"), _released(clinic, "ward")
     assert found["window"] == {"ticks": 6, "seconds": 21600.0, "words": "6 hours"}
-    assert found["labels"] == ["north", "south"] and found["measure"] == "window" and found["per"] is None
-    assert found["tick"] == list(range(6, 49, 6)) and found["since"] == list(range(0, 43, 6))
-    assert found["start"][0] == "2013-01-01T00:00:00Z" and found["end"][-1] == "2013-01-03T00:00:00Z"
+    assert found["labels"] == ["north", "south"]
+    assert found["measure"] == "window"
+    assert found["per"] is None
+    assert found["tick"] == list(range(6, 49, 6))
+    assert found["since"] == list(range(0, 43, 6))
+    assert found["start"][0] == "2013-01-01T00:00:00Z"
+    assert found["end"][-1] == "2013-01-03T00:00:00Z"
     for place in range(2):
         totals = [0, *(kept[tick]["value"][place] for tick in found["tick"])]
         assert found["value"][place] == np.diff(totals).tolist()
@@ -73,7 +87,8 @@ def test_a_window_is_the_difference_of_two_releases(clinic: Served) -> None:
     twin = clinic.spec  # the error follows from public numbers
     assert twin.beta == found["beta"]
     assert all(0 < sd < 1.5 * found["stddev"][0] for sd in found["stddev"])
-    assert found["change"]["stddev"][0] is None and found["change"]["stddev"][1] > found["stddev"][1]
+    assert found["change"]["stddev"][0] is None
+    assert found["change"]["stddev"][1] > found["stddev"][1]
 
 
 def test_json_csv_and_arrow_agree(clinic: Served) -> None:
@@ -86,19 +101,23 @@ def test_json_csv_and_arrow_agree(clinic: Served) -> None:
         for number, (since, tick) in enumerate(zip(found["since"], found["tick"], strict=True))
         for place, label in enumerate(found["labels"])
     ]
-    assert found["per"] == {"ticks": 24, "seconds": 86400.0, "words": "day"} and len(expected) == 20
+    assert found["per"] == {"ticks": 24, "seconds": 86400.0, "words": "day"}
+    assert len(expected) == 20
     names = ("since", "tick", "label", "value", "lower", "stddev")
     assert [tuple(row[name] for name in names) for row in table] == expected
     assert [
         tuple(type(a)(row[n]) for n, a in zip(names, e, strict=True)) for row, e in zip(rows, expected, strict=True)
     ] == expected
-    assert rows[0]["start"] == "2013-01-01T00:00:00Z" and table[0]["end"].isoformat() == "2013-01-01T12:00:00+00:00"
+    assert rows[0]["start"] == "2013-01-01T00:00:00Z"
+    assert table[0]["end"].isoformat() == "2013-01-01T12:00:00+00:00"
 
 
 def test_windows_of_means_sums_and_percentiles(clinic: Served) -> None:
     """Every stay has 8 minutes: whatever is released about windows says so, or that it is not known."""
     mean = _windows(clinic, query="mean", window="1d", per="1h")
-    assert mean["per"] is None and mean["stddev"] == [None, None] and mean["change"]["clear"] == [[None, False]]
+    assert mean["per"] is None
+    assert mean["stddev"] == [None, None]
+    assert mean["change"]["clear"] == [[None, False]]
     assert all(
         low <= 8 <= high and high - low < 10 for low, high in zip(mean["lower"][0], mean["upper"][0], strict=True)
     )
@@ -108,19 +127,23 @@ def test_windows_of_means_sums_and_percentiles(clinic: Served) -> None:
         assert total["lower"][0][number] < 8 * count / 24 < total["upper"][0][number]
     assert total["change"]["clear"] == [[None, True]], "more stays on the second day, by far"
     half = _windows(clinic, query="stays", window="1d", label="0.5")
-    assert half["labels"] == ["0.5"] and half["value"] == [[10.0, 10.0]]
+    assert half["labels"] == ["0.5"]
+    assert half["value"] == [[10.0, 10.0]]
 
 
 def test_totals_levels_and_labels_as_values(clinic: Served) -> None:
     total, kept = _windows(clinic, query="all", window="total", **{"from": "40"}), _released(clinic, "all")
-    assert total["measure"] == "total" and total["window"] is None and total["change"] is None
-    assert total["tick"] == list(range(41, 49)) and total["value"] == [[kept[tick]["value"] for tick in total["tick"]]]
+    assert total["measure"] == "total"
+    assert total["window"] is None
+    assert total["change"] is None
+    assert total["tick"] == list(range(41, 49))
+    assert total["value"] == [[kept[tick]["value"] for tick in total["tick"]]]
     level = _windows(clinic, query="max", window="6h")
-    assert level["measure"] == "level" and level["value"] == [
-        [value["value"] for tick, value in _released(clinic, "max").items() if tick % 6 == 0]
-    ]
+    assert level["measure"] == "level"
+    assert level["value"] == [[value["value"] for tick, value in _released(clinic, "max").items() if tick % 6 == 0]]
     leader = _windows(clinic, query="first", window="1d")
-    assert leader["value"][0][-1] == "north" and leader["change"]["value"] == [[None, None]]
+    assert leader["value"][0][-1] == "north"
+    assert leader["change"]["value"] == [[None, None]]
 
 
 def test_the_spec_chooses_the_window_unless_the_reader_does(clinic: Served) -> None:
@@ -165,8 +188,37 @@ def test_words_of_the_spec_are_told(clinic: Served) -> None:
     assert [one["words"] for one in about["windows"]] == ["1 h", "Day"]
     queries = {query["name"]: query for query in about["queries"]}
     assert (queries["all"]["title"], queries["all"]["window"], queries["all"]["per"]) == ("Visits", 6, 1)
-    assert queries["mean"]["unit"] == "min" and queries["mean"]["differences"] and not queries["max"]["differences"]
-    assert queries["stays"]["edges"] == [0, 5, 10, 20, 60] and queries["all"]["edges"] is None
+    assert queries["mean"]["unit"] == "min"
+    assert queries["mean"]["differences"]
+    assert not queries["max"]["differences"]
+    assert queries["stays"]["edges"] == [0, 5, 10, 20, 60]
+    assert queries["all"]["edges"] is None
+
+
+def test_windows_of_the_spec_are_in_the_metrics_and_not_in_the_releases(clinic: Served) -> None:
+    rate = _windows(clinic, query="all", per="1h")
+    sample = re.search(r'evertally_value\{[^}]*query="all/6h per 1h"[^}]*\} (\S+)', clinic.get("/metrics").text)
+    assert float(sample[1]) == rate["value"][0][-1]
+    assert "all/6h per 1h" not in clinic.get("/v1/releases/latest").json()["queries"]
+
+
+def test_an_answer_is_kept_until_the_next_release(tmp_path: Path) -> None:
+    (tmp_path / "visits.toml").write_text(spec_text({**ALL, "window": 2}, clock=HOURLY))
+    spec = load_spec(tmp_path / "visits.toml")
+    mechanisms = build(spec, simulation(1))
+    kept = {t: pack(spec.queries[0], mechanisms["all"].step(7), spec.beta) for t in range(1, 5)}
+    asked: list[int] = []
+
+    def read(ticks: Sequence[int], queries: Sequence[str]) -> list[TickRelease]:
+        asked.extend(ticks)
+        return [TickRelease(tick, tick, {"all": kept[tick]}) for tick in ticks if tick in kept]
+
+    pages = WindowPages(spec, Windows(spec, mechanisms, True, read))
+    first, again, later = (pages.page(Question("all", window=2), tick, "json") for tick in (2, 2, 4))
+    assert first == again
+    assert (json.loads(first)["tick"], json.loads(later)["tick"]) == ([2], [2, 4])
+    assert asked == [2, 2, 4]
+    assert f"in at most {guesses(spec)} of 100 cases" in plain_words(spec)
 
 
 @pytest.mark.parametrize(
@@ -178,9 +230,11 @@ def test_words_of_the_spec_are_told(clinic: Served) -> None:
         (400, {"query": "all", "window": "90m"}),
         (400, {"query": "all", "label": "north"}),
         (400, {"query": "ward", "label": "west"}),
+        (400, {"query": "max", "label": "west"}),
         (400, {"query": "all", "per": "total"}),
     ],
 )
 def test_what_cannot_be_asked(clinic: Served, status: int, asked: dict[str, str]) -> None:
     answer = clinic.get("/v1/windows", **asked)
-    assert answer.status_code == status and list(answer.json()) == ["error"]
+    assert answer.status_code == status
+    assert list(answer.json()) == ["error"]
