@@ -70,6 +70,7 @@ from evertally.statistics.own_engines import register_engine, register_process
 from evertally.stream import Stream
 
 if TYPE_CHECKING:
+    from evertally.agreement import consistent
     from evertally.applications.dashboard import Dashboard, GroupBy
     from evertally.applications.stacked import Stacked
     from evertally.applications.stacking import part
@@ -145,6 +146,7 @@ __all__ = [
     "ValueHistogram",
     "ValueQuantile",
     "VectorCounter",
+    "consistent",
     "expressions",
     "log_edges",
     "part",
@@ -162,6 +164,7 @@ __all__ = [
 _ROOMS = {room: f"evertally.{room}" for room in ("audit", "bounds", "checks", "kinds", "local", "oneshot", "theory")}
 _ROOMS |= {room: f"evertally.applications.{room}" for room in ("graph", "strings")}
 _IN_ROOMS = dict.fromkeys(("Kind", "register_kind"), "evertally.kinds")  # needs pydantic, and counting does not
+_IN_ROOMS["consistent"] = "evertally.agreement"
 _STATISTICS = {
     "Dashboard": "evertally.applications.dashboard",
     "GroupBy": "evertally.applications.dashboard",
