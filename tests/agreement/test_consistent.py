@@ -122,6 +122,22 @@ def test_a_table_of_weeks_is_the_sum_of_its_days_label_by_label() -> None:
         assert fit.stddev["week"][label] == pytest.approx(week.stddev / np.sqrt(2), rel=1e-6)
 
 
+def test_ten_thousand_labels_and_their_total() -> None:
+    labels = [f"n{i}" for i in range(10_000)]
+    amounts = np.zeros(10_000, dtype=np.int64)
+    amounts[:50] = 200
+    many = et.Histogram(categories=labels, **PROMISE, key=et.simulation(1)).step(amounts)
+    total = et.Counter(**PROMISE, key=et.simulation(2)).step(int(amounts.sum()))
+    fit = et.consistent({"all": total, "label": many}, sums={"all": "label"}, nonnegative=True)
+    found = np.array(list(fit.value["label"].values()))
+    assert found.min() >= 0
+    assert found.sum() == pytest.approx(fit.value["all"], abs=1e-4)
+    assert np.mean((found - amounts) ** 2) < 0.5 * np.mean((np.array(list(many.value.values())) - amounts) ** 2)
+    fine = et.VectorCounter(2, guarantee=et.ZCDP(1), horizon=3000, mechanism="tree", key=et.simulation(3))
+    with pytest.raises(et.ConfigurationError, match="fitted together"):
+        et.consistent({"a": np.zeros((2049, 2))}, of=fine)
+
+
 def test_what_cannot_be_made_consistent_says_why() -> None:
     counter = et.Counter(**PROMISE, key=et.simulation(3))
     steps = [counter.step(1) for _ in range(3)]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
+from evertally.agreement.apart import project_apart
 from evertally.agreement.projection import _by_blocks, _one_by_one, project
 from evertally.errors import ConfigurationError
 
@@ -77,6 +78,21 @@ def test_the_variance_of_the_linear_part_is_exact() -> None:
     kernel = np.linalg.svd(TWO_WAYS)[2][2:].T  # all that keep the sums
     best = kernel @ np.linalg.inv(kernel.T @ weights @ kernel) @ kernel.T
     assert linear == pytest.approx(best @ weights, abs=1e-9)
+
+
+def test_noise_of_its_own_has_a_way_of_its_own() -> None:
+    rng = np.random.default_rng(4)
+    for n in (5, 12, 40):
+        for _ in range(20):
+            v, y = rng.random(n) + 0.1, rng.normal(0.3, 3, n)
+            sums = np.zeros((2, n))
+            sums[0, 0], sums[0, 1 : n // 2] = 1.0, -1.0
+            sums[1, 0], sums[1, n // 2 :] = 1.0, -1.0
+            above = rng.random(n) < 0.8
+            quick = project_apart(y, v, sums, above)
+            slow = project(y, np.diag(v), sums, np.eye(n)[above])
+            assert quick.values == pytest.approx(slow.values, abs=1e-7)
+            assert quick.variances == pytest.approx(slow.variances, abs=1e-9)
 
 
 def test_numbers_without_noise_that_contradict_each_other() -> None:

@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from evertally.agreement.noise import Noise, groups
+from evertally.agreement.apart import project_apart
+from evertally.agreement.noise import LARGEST, Noise, groups, too_many
 from evertally.agreement.numbers import FloatArray, Series, series_of
 from evertally.agreement.projection import project
 from evertally.agreement.sums import Places, Row, rows_of
 from evertally.contract.parts import check_beta
 from evertally.errors import ConfigurationError
 
-LARGEST = 2048  # numbers that depend on each other; a system of so many takes seconds
+_CELLS = 2**26  # sums times numbers
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def consistent(
     The fit is next to what was released in the norm of the inverse covariance of the noise, over ticks too: generalised
     least squares. In this norm it is never farther from the truth than what was released (projection.py).
     Names of one mechanism depend on each other as its releases do, if `of` says so; others are independent. Time: cubic
-    in the numbers that depend on each other, of which there may be 2,048.
+    in the numbers that depend on each other over time, of which there may be 2,048; linear in those of one tick.
 
     >>> import evertally as et
     >>> promise = {"guarantee": et.ZCDP(0.1), "horizon": 30}
@@ -129,14 +130,17 @@ def _fitted(places: Places, equal: Sequence[Row], above: Sequence[Row]) -> tuple
     noise = Noise(places)
     raw = np.concatenate([one.values.ravel() for one in places.series.values()])
     for members, its_equal, its_above in groups(noise, equal, above):
-        if len(members) > LARGEST:
-            raise ConfigurationError(
-                f"{len(members)} numbers depend on each other, and {LARGEST} can be fitted together; "
-                "take fewer ticks or labels at a time"
-            )
+        if len(members) > LARGEST and (not noise.apart(members) or len(members) * len(its_equal) > _CELLS):
+            raise too_many(len(members))
         local = {number: i for i, number in enumerate(members)}
-        rows = (_matrix(its_equal, local), _matrix(its_above, local))
-        values[members], variances[members] = project(raw[members], noise.covariance(members), *rows)
+        sums = _matrix(its_equal, local)
+        if noise.apart(members):
+            bounded = np.zeros(len(members), dtype=bool)
+            bounded[[local[number] for row in its_above for number in row]] = True
+            fit = project_apart(raw[members], noise.variances(members), sums, bounded)
+        else:
+            fit = project(raw[members], noise.covariance(members), sums, _matrix(its_above, local))
+        values[members], variances[members] = fit
     return values, variances
 
 

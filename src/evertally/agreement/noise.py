@@ -11,6 +11,14 @@ from evertally.agreement.sums import Places, Row
 from evertally.errors import ConfigurationError
 
 Key = tuple[Hashable, Hashable]
+LARGEST = 2048  # numbers that depend on each other over time; a system of so many takes seconds
+
+
+def too_many(numbers: int) -> ConfigurationError:
+    return ConfigurationError(
+        f"{numbers} numbers depend on each other, and {LARGEST} can be fitted together; "
+        "take fewer ticks or labels at a time"
+    )
 
 
 class Noise:
@@ -26,6 +34,8 @@ class Noise:
             ticks[_maker(one)] = sorted({*ticks.get(_maker(one), []), *(t for place in one.places for t in place if t)})
         for one in places.series.values():
             maker, its = _maker(one), ticks[_maker(one)]
+            if len(its) > LARGEST:
+                raise too_many(len(its))
             if maker not in self._known:
                 self._known[maker] = _covariance(one, its)
             sides = np.zeros((len(one.places), len(its)))
@@ -38,6 +48,18 @@ class Noise:
             for label in one.labels:
                 self.keys += [(maker, label)] * len(sides)
                 self._sides += list(sides)
+
+    def apart(self, numbers: Sequence[int]) -> bool:
+        """Whether no two of these numbers share any noise."""
+        return len({self.keys[number] for number in numbers}) == len(numbers)
+
+    def variances(self, numbers: Sequence[int]) -> FloatArray:
+        """Of these numbers."""
+        found = np.empty(len(numbers))
+        for i, number in enumerate(numbers):
+            side, known = self._sides[number], self._known[self.keys[number][0]]
+            found[i] = side @ known @ side
+        return found
 
     def covariance(self, numbers: Sequence[int]) -> FloatArray:
         """Of these numbers."""
