@@ -44,7 +44,7 @@ from evertally.errors import (
 )
 from evertally.histogram import expressions
 from evertally.noise import Key, simulation
-from evertally.planner import plan
+from evertally.planner import accuracy, plan, sweep
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Ledger, Neighbours, PureDP
 from evertally.statistics import (
     Counter,
@@ -146,6 +146,7 @@ __all__ = [
     "ValueHistogram",
     "ValueQuantile",
     "VectorCounter",
+    "accuracy",
     "consistent",
     "expressions",
     "log_edges",
@@ -157,6 +158,7 @@ __all__ = [
     "register_static",
     "restore",
     "simulation",
+    "sweep",
     "workloads",
 ]
 
