@@ -46,7 +46,7 @@ from evertally.errors import (
 )
 from evertally.histogram import expressions
 from evertally.noise import Key, simulation
-from evertally.planner import plan
+from evertally.planner import accuracy, plan, sweep
 from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Ledger, Neighbours, PureDP
 from evertally.statistics import (
     Counter,
@@ -72,6 +72,7 @@ from evertally.statistics.own_engines import register_engine, register_process
 from evertally.stream import Stream
 
 if TYPE_CHECKING:
+    from evertally.agreement import consistent
     from evertally.applications.dashboard import Dashboard, GroupBy
     from evertally.applications.stacked import Stacked
     from evertally.applications.stacking import part
@@ -150,6 +151,8 @@ __all__ = [
     "ValueHistogram",
     "ValueQuantile",
     "VectorCounter",
+    "accuracy",
+    "consistent",
     "expressions",
     "log_edges",
     "part",
@@ -163,6 +166,7 @@ __all__ = [
     "release",
     "restore",
     "simulation",
+    "sweep",
     "workloads",
 ]
 
@@ -172,6 +176,7 @@ _ROOMS |= {room: f"evertally.applications.{room}" for room in ("graph", "strings
 _IN_ROOMS = dict.fromkeys(("Kind", "register_kind"), "evertally.kinds")  # needs pydantic, and counting does not
 _IN_ROOMS |= dict.fromkeys(("Released", "query", "release"), "evertally.runtime.table")  # needs pyarrow too
 _IN_ROOMS["plot"] = "evertally.pictures"
+_IN_ROOMS["consistent"] = "evertally.agreement"
 _STATISTICS = {
     "Dashboard": "evertally.applications.dashboard",
     "GroupBy": "evertally.applications.dashboard",

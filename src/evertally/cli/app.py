@@ -19,6 +19,7 @@ from rich.markup import escape
 
 import evertally
 from evertally.cli.show import Display, affordable_lines, plan_table, ways_tables
+from evertally.cli.sweep import amounts_of, sweep_table
 from evertally.errors import ConfigurationError, EvertallyError, described
 from evertally.runtime import Asked, StreamSpec, certificate, load_spec, plan, run
 from evertally.runtime.affordable import Wanted
@@ -94,6 +95,7 @@ def plan_command(
         float | None, _option(help=escape("With --error: the probability of a larger one. Default: [output] beta."))
     ] = None,
     query: Annotated[str | None, _option(help="With --error: of this query alone.")] = None,
+    sweep: Annotated[str | None, _option(help='Errors under several guarantees: "0.1,0.3,1,3" for epsilon.')] = None,
 ) -> None:
     """Show what will be released, by which mechanism and with what error, before any data is read."""
     with _readable_errors():
@@ -102,6 +104,8 @@ def plan_command(
             raise ConfigurationError("--beta and --query go with --error, and only with it")
         if error is not None:
             affordable_lines(Wanted(spec, error, beta, query))
+        elif sweep is not None:
+            sweep_table(spec, amounts_of(sweep))
         elif ways:
             ways_tables(spec)
         else:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from evertally.bounds.tails import Spread
 from evertally.contract.parts import Accuracy
+from evertally.errors import ConfigurationError
+
+FloatArray = NDArray[np.float64]
 
 
 def combined(engine: Any, weights: Mapping[int, float]) -> Accuracy:
@@ -40,6 +46,27 @@ def combined(engine: Any, weights: Mapping[int, float]) -> Accuracy:
         min(law.finest for law in laws) if _whole(weights) else 0.0,
         sum(abs(weights[t]) * law.roundings for t, law in single.items()),
     )
+
+
+def covariances(engine: Any, ticks: Sequence[int]) -> FloatArray:
+    """Cov(noise(s), noise(t)) of one column for increasing ticks, by 2 cov(s, t) = V(s) + V(t) - V(t - s); what
+    rounding adds is taken for independent from tick to tick. Only where windows are exact.
+
+    Time: one law for every pair of ticks, less where a process knows its own covariances.
+    """
+    single = [engine.accuracy(t) for t in ticks]
+    if not all(isinstance(law, Spread) for law in single) or not _exact(engine):
+        raise ConfigurationError("how the releases of this mechanism depend on each other is not known exactly")
+    known = getattr(getattr(engine, "noise", None), "covariances", None)
+    if known is not None:
+        found: FloatArray = known(ticks)
+    else:
+        found = np.zeros((len(ticks), len(ticks)))
+        for (i, s), (j, t) in combinations(enumerate(ticks), 2):
+            shared = (single[i].variance + single[j].variance - engine.window(t, t - s).variance) / 2
+            found[i, j] = found[j, i] = shared
+    found[np.diag_indices(len(ticks))] = [law.stddev**2 for law in single]
+    return found
 
 
 def _exact(engine: Any) -> bool:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from evertally.contract.combined import combined
+from evertally.bounds.tails import Spread
+from evertally.contract.combined import combined, covariances
 from evertally.contract.guarded import exclusive
 from evertally.contract.mechanism import Mechanism, by_tick
 from evertally.contract.options import option, statistic
@@ -97,6 +101,27 @@ class Windowed(Mechanism):
         if not self.differences:
             raise self._no_windows()
         return combined(self._engine, {tick: float(weight) for tick, weight in weights.items() if weight and tick})
+
+    def covariance(self, ticks: Sequence[int]) -> NDArray[np.float64]:
+        """The covariance matrix of the noise of one released number at some increasing ticks, in the units of `stddev`.
+        Different numbers of a release (columns) are independent. Public, known before any data.
+
+        >>> import evertally as et
+        >>> counter = et.Counter(guarantee=et.ZCDP(0.5), horizon=365, key=et.simulation(1))
+        >>> both = counter.covariance([293, 300])
+        >>> bool(abs(both[0, 0] + both[1, 1] - 2 * both[0, 1] - counter.stddev(300, since=293) ** 2) < 1e-9)
+        True
+        """
+        if not self.differences:
+            raise self._no_windows()
+        wanted = [checked_tick(tick, self.horizon) for tick in ticks]
+        if any(later <= earlier for earlier, later in pairwise(wanted)):
+            raise ConfigurationError("covariances are of increasing ticks, each of them once")
+        found = covariances(self._engine, wanted)
+        unit = self._form.deviation(Spread("gaussian", 1.0, 1.0, 1.0, math.inf))
+        if unit is None:
+            raise ConfigurationError(f"a {type(self).__name__} has no standard deviation, and so no covariance")
+        return found * unit**2
 
     def _between(self, since: int, tick: int) -> Accuracy:
         if not self.differences:

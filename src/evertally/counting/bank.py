@@ -21,6 +21,7 @@ Time about 30 ns a tick and coordinate; memory 8 Q bytes a coordinate and 20-150
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -30,7 +31,7 @@ from evertally.counting.bank_certificate import certified
 from evertally.counting.bank_moments import moments_of
 from evertally.counting.bank_path import BankPath, not_a_bank
 from evertally.counting.bank_schedule import Bank, build_bank
-from evertally.counting.process import IntArray, check_horizon
+from evertally.counting.process import FloatArray, IntArray, check_horizon
 from evertally.errors import ConfigurationError
 from evertally.noise import Source
 from evertally.noise.reals import RealLaw
@@ -97,6 +98,10 @@ class FilteredNoise(Secret):
             return self.spread(tick)
         both = self._moments.variance(tick) + self._moments.variance(before)
         return self._spread(max(both - 2 * self._moments.covariance(before, tick), 0.0), roundings=2)
+
+    def covariances(self, ticks: Sequence[int]) -> FloatArray:
+        """Of the noise of one coordinate at increasing ticks, before rounding; 0 in the diagonal."""
+        return self.sigma * self.sigma * self._moments.covariances(ticks)
 
     def _spread(self, variance: float, roundings: int = 1) -> Spread:
         v = variance * self.sigma * self.sigma

@@ -8,7 +8,9 @@ tick 2^30 as at tick 1, and no loop runs over ticks.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,15 +97,31 @@ class Moments:
 
     def covariance(self, before: int, tick: int) -> float:
         """Of x at two ticks (optimal-counting 7): what is left of the states of `before` at `tick`."""
+        return float(self._left(before, tick) @ self._with_states(before))
+
+    def _with_states(self, tick: int) -> FloatArray:
+        """The covariance of x with each state, at a tick."""
+        i = bisect_left(self._ends, tick)
+        C = self._states(i, np.array([tick - self._start(i) - 1]))[0]
+        return np.asarray((self._alpha[i] * C).sum(axis=1) + self._bank.K[i] * self._bank.r[i] ** 2)
+
+    def _left(self, before: int, tick: int) -> FloatArray:
+        """What is left at `tick` of each state of `before`."""
         i = bisect_left(self._ends, before)
-        C = self._states(i, np.array([before - self._start(i) - 1]))[0]
-        with_x = (self._alpha[i] * C).sum(axis=1) + self._bank.K[i] * self._bank.r[i] ** 2
         j = bisect_left(self._ends, tick, i)
         if i == j:
-            return float(np.exp((tick - before) * self._decay[i]) @ with_x)
+            return np.asarray(np.exp((tick - before) * self._decay[i]))
         inside = self._bank.lengths[i : j + 1].astype(np.float64)
         inside[0], inside[-1] = self._ends[i] - before, tick - self._start(j)
-        return float(np.exp(inside @ self._decay[i : j + 1]) @ with_x)
+        return np.asarray(np.exp(inside @ self._decay[i : j + 1]))
+
+    def covariances(self, ticks: Sequence[int]) -> FloatArray:
+        """Of x at increasing ticks, all pairs; 0 in the diagonal. One product of what is left from tick to tick."""
+        found = np.zeros((len(ticks), len(ticks)))
+        left = [self._left(before, tick) for before, tick in pairwise(ticks)]
+        for i, tick in enumerate(ticks[:-1]):
+            found[i, i + 1 :] = np.cumprod(left[i:], axis=0) @ self._with_states(tick)
+        return found + found.T
 
     def path(self, sigma: float) -> GaussianPath:
         bank = self._bank

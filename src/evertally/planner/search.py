@@ -29,12 +29,12 @@ def smallest_guarantee(like: Guarantee, error: float, bound: Callable[[Guarantee
     >>> smallest_guarantee(PureDP(1.0), 50, lambda promise: 12 / promise.epsilon)
     PureDP(epsilon=0.24)
     """
-    search = _Search(error, lambda place: bound(_with(like, float(_number(place)))), _LEAST, _MOST)
+    search = _Search(error, lambda place: bound(with_amount(like, float(_number(place)))), _LEAST, _MOST)
     found = search.least(_place(_amount(like)))
     if found is None:
         unit = "epsilon" if isinstance(like, PureDP | ApproxDP) else "rho"
         raise ConfigurationError(f"no {unit} brings the error bound down to {error:g}: {search.why}")
-    return _with(like, float(_number(found)))
+    return with_amount(like, float(_number(found)))
 
 
 def longest_horizon(like: int | None, error: float, bound: Callable[[int], float], jumps: Iterable[int] = ()) -> int:
@@ -166,7 +166,8 @@ def _amount(guarantee: Guarantee) -> Fraction:
     return guarantee.exact_epsilon if isinstance(guarantee, PureDP | ApproxDP) else guarantee.exact_rho
 
 
-def _with(like: Guarantee, amount: float) -> Guarantee:
+def with_amount(like: Guarantee, amount: float) -> Guarantee:
+    """The guarantee with another epsilon (or rho)."""
     if isinstance(like, PureDP | ZCDP):
         return type(like)(amount, adversary=like.adversary)
     return type(like)(amount, like.exact_delta, adversary=like.adversary, force=True)

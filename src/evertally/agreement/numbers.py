@@ -1,0 +1,105 @@
+"""Releases as numbers with places in time, and which of them belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evertally.contract import Release
+from evertally.contract.windows import Windowed
+from evertally.errors import ConfigurationError
+
+FloatArray = NDArray[np.float64]
+Label = Hashable
+Place = tuple[int, int]  # since, tick
+
+
+@dataclass(frozen=True)
+class Series:
+    """What was released under one name: for each label (None where there are none) a number at each place."""
+
+    name: str
+    labels: list[Label]
+    places: list[Place]
+    values: FloatArray  # (labels, places)
+    alone: bool  # one release, not a list of them
+    releases: list[Release] | None = field(default=None, repr=False)
+    law: Windowed | None = field(default=None, repr=False)
+
+    def shaped(self, numbers: FloatArray) -> Any:
+        """Numbers (labels, places) as what was handed in looked like: of a release or a list of them, or an array."""
+        if self.releases is None:
+            return numbers.T if self.labels != [None] else numbers[0]
+        shown = [
+            float(column[0]) if self.labels == [None] else dict(zip(self.labels, column.tolist(), strict=True))
+            for column in numbers.T
+        ]
+        return shown[0] if self.alone else shown
+
+    def bounds(self, beta: float) -> tuple[FloatArray, FloatArray]:
+        """The intervals of what was released, (labels, places) each."""
+        if self.releases is not None:
+            both = [release.interval(beta) for release in self.releases]
+            lower, upper = (np.array([_numbers(pair[side]) for pair in both], dtype=float).T for side in (0, 1))
+            return lower, upper
+        assert self.law is not None
+        radii = np.empty(len(self.places))
+        for j, (_, tick) in enumerate(self.places):
+            law, shown = self.law.combined({tick: 1}), self.law.stddev(tick)
+            # From units of a row to units of what is shown.
+            radii[j] = law.radius(beta) * (shown / law.stddev if shown and law.stddev else 1.0)
+        return self.values - radii, self.values + radii
+
+    def released(self) -> Any:
+        """What was handed in, as it was."""
+        if self.releases is None:
+            return self.shaped(self.values)
+        values = [release.value for release in self.releases]
+        return values[0] if self.alone else values
+
+
+def series_of(name: str, given: Any, law: Any) -> Series:
+    """One release, a list of them, or what `run` gave, from its first tick on."""
+    if law is not None and not isinstance(law, Windowed):
+        raise ConfigurationError(f"of={{{name!r}: ...}} is the mechanism that made the releases, one with windows")
+    alone = isinstance(given, Release)
+    if alone or (isinstance(given, Sequence) and given and all(isinstance(one, Release) for one in given)):
+        return _of_releases(name, [given] if alone else list(given), alone, law)
+    values = np.asarray(given)
+    if values.ndim not in (1, 2) or not values.size or values.dtype.kind not in "iuf":
+        raise ConfigurationError(f"{name!r} is neither a release, nor a list of releases, nor what run gave")
+    places = [(0, tick) for tick in range(1, len(values) + 1)]
+    labels: list[Label] = [None] if values.ndim == 1 else list(range(values.shape[1]))
+    return _known(Series(name, labels, places, np.atleast_2d(values.T).astype(np.float64), False, None, law))
+
+
+def _of_releases(name: str, releases: list[Release], alone: bool, law: Windowed | None) -> Series:
+    places = [(release.since, release.tick) for release in releases]
+    if any(later <= earlier for earlier, later in pairwise(places)):
+        raise ConfigurationError(f"the releases of {name!r} are not in the order of time, each of them once")
+    if releases[0].stddev is None:
+        raise ConfigurationError(f"{name!r} has no standard deviation, so nobody can say how much it weighs")
+    labels = list(releases[0].value) if isinstance(releases[0].value, Mapping) else [None]
+    values = np.array([_numbers(release.value) for release in releases], dtype=float).T
+    return _known(Series(name, labels, places, values, alone, releases, law))
+
+
+def _known(series: Series) -> Series:
+    if series.law is None and (len(series.places) > 1 or series.releases is None):
+        name = series.name
+        raise ConfigurationError(
+            f"releases of several ticks depend on each other; say which mechanism {name!r} is of: of={{{name!r}: ...}}"
+        )
+    return series
+
+
+def _numbers(value: Any) -> list[float]:
+    numbers = list(value.values()) if isinstance(value, Mapping) else [value]
+    if not all(isinstance(number, int | float | np.number) for number in numbers):
+        raise ConfigurationError("only numbers can be made consistent: counts, sums, histograms")
+    return numbers
