@@ -47,7 +47,7 @@ export function changeWords({ change, clear, before, beforeClear }, rest) {
   if (!clear) return { mark: "≈ no clear change", rest, clear };
   const arrow = change > 0 ? "▲" : "▼";
   const part = Math.abs((change / before) * 100);
-  const size = beforeClear && before > 0 ? `${number(part, part < 9.5 ? 0.5 : 5)}\u00a0%` : number(Math.abs(change), Math.abs(change) / 20);
+  const size = beforeClear && before > 0 ? `${number(part, part < 9.5 ? 0.5 : 5)}\u00a0%` : number(Math.abs(change), Math.abs(change) / 5);
   return { mark: `${arrow}\u00a0${size}`, rest, clear };
 }
 
