@@ -8,7 +8,16 @@ import { element, setText } from "./dom.js";
 import { dayAndMonth, estimate, instant, label as safe, number } from "./format.js";
 import { isPercentiles, namesOf, tiled } from "./cards/names.js";
 import { numbersOf } from "./cards/numbers.js";
-import { beforeWords, changeWords, counted, inWords, lastWords, sinceWords, titleOf, withinWords } from "./cards/words.js";
+import {
+  beforeWords,
+  changeWords,
+  counted,
+  inWords,
+  lastWords,
+  sinceWords,
+  titleOf,
+  withinWords,
+} from "./cards/words.js";
 
 const DAY = 86400;
 
@@ -48,7 +57,11 @@ class Tile {
     const points = numbers.points(chosen.label);
     const times = rateOf(numbers.answer);
     const scaled = (end) => (end === null ? null : times === 1 ? end : outward(end * times, end === chosen.upper));
-    const { value, error } = estimate(Math.round(chosen.value * times * 1e6) / 1e6, scaled(chosen.lower), scaled(chosen.upper));
+    const { value, error } = estimate(
+      Math.round(chosen.value * times * 1e6) / 1e6,
+      scaled(chosen.lower),
+      scaled(chosen.upper),
+    );
     setText(this.value, value);
     if (this.query.unit) this.value.append(element("small", {}, this.query.unit));
     setText(this.error, error);
@@ -61,7 +74,11 @@ class Tile {
     if (last.length <= 1) return last[0] ?? null;
     if (isPercentiles(this.query)) return last.at(-1);
     const wanted = view.window.ticks === null ? null : inWords(view.window.words);
-    return last.find((entry) => entry.label !== null && wanted !== null && safe(this.nameOf(entry.label)).includes(wanted)) ?? last.at(view.window.ticks === null ? -1 : 0);
+    return (
+      last.find(
+        (entry) => entry.label !== null && wanted !== null && safe(this.nameOf(entry.label)).includes(wanted),
+      ) ?? last.at(view.window.ticks === null ? -1 : 0)
+    );
   }
 
   titleFor(chosen) {
@@ -88,7 +105,10 @@ class Tile {
     if (view.window.ticks === null) return setText(this.news, this.pace(answer, chosen));
     const news = answer ? this.changed(answer, labels.indexOf(chosen.label)) : levelled(points, view);
     if (news === null) return setText(this.news, "");
-    const { mark, rest, clear } = changeWords(news, answer ? beforeWords(answer.window.words) : withinWords(view.window.words));
+    const { mark, rest, clear } = changeWords(
+      news,
+      answer ? beforeWords(answer.window.words) : withinWords(view.window.words),
+    );
     if (clear) this.news.replaceChildren(element("b", {}, mark), ` ${rest}`);
     else setText(this.news, `${mark} ${rest}`);
   }

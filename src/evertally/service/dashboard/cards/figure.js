@@ -3,7 +3,7 @@
 import { lineChart } from "../charts/line.js";
 import { look, lookAt } from "../charts/look.js";
 import { element, setText } from "../dom.js";
-import { estimate, label as safe, told } from "../format.js";
+import { aloud, estimate, label as safe, told } from "../format.js";
 import { Frame } from "./frame.js";
 import { FIRST_TILES, isPercentiles, namesOf, tiled } from "./names.js";
 import { numbersOf } from "./numbers.js";
@@ -15,9 +15,18 @@ export class FigureCard {
     this.stream = stream;
     const [query] = this.queries;
     const windowed = this.queries.some((one) => one.differences);
-    this.needs = { windows: windowed, finer: windowed && queries.length === 1 && query.labels === null, history: !windowed, exactness: windowed };
+    this.needs = {
+      windows: windowed,
+      finer: windowed && queries.length === 1 && query.labels === null,
+      history: !windowed,
+      exactness: windowed,
+    };
     this.frame = new Frame(queries, stream, { ...options, table: () => this.table() });
-    Object.assign(this, { element: this.frame.element, title: this.frame.title, span: this.single() && stream.queries[0].name === query.name ? 8 : 4 });
+    Object.assign(this, {
+      element: this.frame.element,
+      title: this.frame.title,
+      span: this.single() && stream.queries[0].name === query.name ? 8 : 4,
+    });
     this.values = element("dl", { class: "values" });
     const first = tiled(stream.queries).slice(0, FIRST_TILES);
     this.isTiled = options.large !== true && first.some((one) => one.name === query.name);
@@ -61,7 +70,8 @@ export class FigureCard {
     return {
       series,
       extent: view.extent,
-      ends: series.length > 1 && (this.values.hidden || series.some((one) => one.soft)), // else the numbers in large type are the key
+      // Where numbers stand in large type, they are the key.
+      ends: series.length > 1 && (this.values.hidden || series.some((one) => one.soft)),
       log: query.card.scale === "log",
       zero: series.length > 1 && !series.some((one) => one.soft) && query.card.scale !== "log",
       lanes: false,
@@ -84,7 +94,15 @@ export class FigureCard {
       const own = last.label === null || query.labels === null ? lookAt(place) : look(query, last.label);
       const { value, error } = estimate(last.value, last.lower, last.upper);
       const sub = isPercentiles(query) ? told(last.value, null, null, query.unit).replace(/ \(.*/, "") : error;
-      return { label: last.label, name, tip: name ?? this.title, look: own, last, sub: last.value === null ? "" : name === null ? value : sub, points: numbers.points(last.label) };
+      return {
+        label: last.label,
+        name,
+        tip: name ?? this.title,
+        look: own,
+        last,
+        sub: last.value === null ? "" : name === null ? value : sub,
+        points: numbers.points(last.label),
+      };
     });
   }
 
@@ -127,15 +145,24 @@ export class FigureCard {
     if (query.description) return query.description;
     const called = safe(plainWords(query, this.queries.length > 1));
     if (!answer || answer.tick.length === 0) return called;
-    const unit = finer && answer.per && answer.window?.ticks !== answer.per.ticks ? `per ${inWords(answer.per.words)}` : unitWords(answer);
+    const unit =
+      finer && answer.per && answer.window?.ticks !== answer.per.ticks
+        ? `per ${inWords(answer.per.words)}`
+        : unitWords(answer);
     if (isPercentiles(query)) return `${query.unit ? `${query.unit}: ` : ""}${namesList(query)} are within, ${unit}`;
     return query.title ? unit : `${called}, ${unit}`;
   }
 
   sentence(series, view) {
     const last = series.filter((one) => !one.soft && one.last.value !== null);
-    const values = last.map(({ name, last: { value, lower, upper } }) => `${name ? `${safe(name)} ` : ""}${told(value, lower, upper, this.queries[0].unit)}`);
-    return `${safe(this.title)}, ${this.words(view)}, ${view.range?.words ?? ""}${this.queries[0].card.scale === "log" ? ", on a logarithmic scale" : ""}. Last: ${values.join("; ")}.`.replaceAll("±", "plus or minus");
+    const values = last.map(
+      ({ name, last: { value, lower, upper } }) =>
+        `${name ? `${safe(name)} ` : ""}${told(value, lower, upper, this.queries[0].unit)}`,
+    );
+    const scale = this.queries[0].card.scale === "log" ? ", on a logarithmic scale" : "";
+    return aloud(
+      `${safe(this.title)}, ${this.words(view)}, ${view.range?.words ?? ""}${scale}. Last: ${values.join("; ")}.`,
+    );
   }
 
   table() {
@@ -147,7 +174,7 @@ export class FigureCard {
     const values = (this.series ?? [])
       .filter((one) => one.last.value !== null)
       .map(({ name, last }) => `${name ? `${safe(name)} ` : ""}${told(last.value, last.lower, last.upper)}`);
-    return values.join("; ").replaceAll("±", "plus or minus");
+    return aloud(values.join("; "));
   }
 }
 

@@ -119,7 +119,8 @@ function runs(points, known) {
   return made.filter((run) => run.length);
 }
 
-const pathOf = (run, x, y, key) => run.map((point, i) => `${i ? "L" : "M"}${x(point.x).toFixed(1)} ${y(point[key]).toFixed(1)}`).join("");
+const pathOf = (run, x, y, key) =>
+  run.map((point, i) => `${i ? "L" : "M"}${x(point.x).toFixed(1)} ${y(point[key]).toFixed(1)}`).join("");
 
 function band({ points, look, soft }, x, y) {
   const group = svg("g", { class: `${look.className} ${soft ? "soft" : ""}` });
