@@ -14,6 +14,7 @@ import {
   counted,
   inWords,
   lastWords,
+  nounsOf,
   sinceWords,
   titleOf,
   withinWords,
@@ -72,7 +73,7 @@ class Tile {
   /** Of several numbers the one that fits the window (active users) or says most (the highest percentile). */
   choose({ last }, view) {
     if (last.length <= 1) return last[0] ?? null;
-    if (isPercentiles(this.query)) return last.at(-1);
+    if (isPercentiles(this.query)) return last.findLast((entry) => entry.value !== null) ?? last.at(-1);
     const wanted = view.window.ticks === null ? null : inWords(view.window.words);
     return (
       last.find(
@@ -96,9 +97,16 @@ class Tile {
     setText(this.value, "–");
     const exact = view.exactness?.[this.query.name]?.windows?.find((one) => one.ticks === view.window.ticks);
     const known = typeof exact?.radius === "number";
-    setText(this.error, known ? `±\u00a0${number(Math.ceil(exact.radius))}, known already` : "");
-    setText(this.news, view.first ? `first number on ${dayOf(view.first)}` : "no number yet");
+    setText(this.error, known && !view.latest ? `±\u00a0${number(Math.ceil(exact.radius))}, known already` : "");
+    setText(this.news, this.missing(view));
     this.line.draw([]);
+  }
+
+  /** Why there is no number: it is too early, or there were too few events. */
+  missing({ first, latest }) {
+    const early = first && (!latest || instant(first) > instant(latest.time));
+    if (early) return `first number on ${dayOf(first)}`;
+    return latest ? `too few ${nounsOf(this.query, this.stream)} to say` : "no number yet";
   }
 
   tellNews({ answer, labels }, chosen, points, view) {

@@ -1,5 +1,6 @@
 /** One number, or a few that belong together (active users, percentiles, expressions): in words, and as lines. */
 
+import { isClear } from "../charts/hbar.js";
 import { lineChart } from "../charts/line.js";
 import { look, lookAt } from "../charts/look.js";
 import { element, setText } from "../dom.js";
@@ -7,7 +8,7 @@ import { aloud, estimate, label as safe, told } from "../format.js";
 import { Frame } from "./frame.js";
 import { FIRST_TILES, isPercentiles, namesOf, tiled } from "./names.js";
 import { numbersOf } from "./numbers.js";
-import { counted, inWords, plainWords, titleOf, unitWords } from "./words.js";
+import { counted, inWords, nounsOf, plainWords, titleOf, unitWords } from "./words.js";
 
 export class FigureCard {
   constructor(queries, stream, options) {
@@ -46,6 +47,7 @@ export class FigureCard {
     this.view = view;
     this.series = this.queries.flatMap((query) => this.seriesOf(query, view));
     const finer = this.finer(view);
+    this.behind = finer !== null;
     if (this.series.length === 1 && finer) {
       const [{ last }] = this.series;
       const { error } = estimate(last.value, last.lower, last.upper);
@@ -60,6 +62,8 @@ export class FigureCard {
     this.frame.show(true);
     this.fill();
     this.shown = finer ? [finer, ...this.series] : this.series;
+    const few = this.series.filter((one) => one.last.value === null).map((one) => safe(one.name ?? this.title));
+    this.frame.setFoot(few.length ? `Too few ${nounsOf(this.queries[0], this.stream)} to say: ${few.join(", ")}.` : "");
     const drawn = this.charts.length > 1 ? this.series.map((one) => [one]) : [this.shown];
     drawn.forEach((series, i) => this.charts[i]?.draw(this.chartOf(series, view)));
     this.frame.renew();
@@ -113,10 +117,12 @@ export class FigureCard {
     if (!numbers || !numbers.last.length || view.window.ticks === null) return null;
     const { words, ticks } = numbers.answer.window;
     if (ticks >= view.window.ticks || !sameUnit(numbers.answer, view.series?.[query.name])) return null;
+    const points = numbers.points(null);
+    if (points.filter(isClear).length < points.length / 2) return null; // single days that say nothing
     const name = `each ${inWords(words)}`;
     const [last] = numbers.last;
     const sub = last.value === null ? "" : estimate(last.value, last.lower, last.upper).error;
-    return { label: null, name, tip: name, soft: true, look: lookAt(0), last, sub, points: numbers.points(null) };
+    return { label: null, name, tip: name, soft: true, look: lookAt(0), last, sub, points };
   }
 
   /** The numbers in large type, unless there is a tile with it, or they stand at the ends of lines. */
@@ -141,12 +147,11 @@ export class FigureCard {
   words(view) {
     const [query] = this.queries;
     const answer = query.differences ? view.series?.[query.name] : null;
-    const finer = this.needs.finer && view.finer?.[query.name];
     if (query.description) return query.description;
     const called = safe(plainWords(query, this.queries.length > 1));
     if (!answer || answer.tick.length === 0) return called;
     const unit =
-      finer && answer.per && answer.window?.ticks !== answer.per.ticks
+      this.behind && answer.per && answer.window?.ticks !== answer.per.ticks
         ? `per ${inWords(answer.per.words)}`
         : unitWords(answer);
     if (isPercentiles(query)) return `${query.unit ? `${query.unit}: ` : ""}${namesList(query)} are within, ${unit}`;
