@@ -28,7 +28,7 @@ horizon = {horizon}
 {stream}
 
 [guarantee]
-epsilon = 20.0
+epsilon = {epsilon}
 delta = 1e-6
 
 [clock]
@@ -171,6 +171,17 @@ PEOPLE: list[dict[str, Any]] = [
     },
 ]
 
+# Plain statistics with words for readers. There are more rooms than a list shows at once.
+ROOMS = [f"room {n}" for n in range(120)]
+IN_WORDS = 'title = "Visits to the clinic"\nnoun = "visit"\nmax_events_per_tick = 2000'
+WORDED: list[dict[str, Any]] = [
+    {"name": "visits", "kind": "counter", "title": "Visits"},
+    {"name": "stay", "kind": "mean", "column": "minutes", "lower": 0, "upper": 120, "title": "Stay", "unit": "min"},
+    {"name": "by-ward", "kind": "histogram", "title": "By ward", **_WARD},
+    {"name": "by-room", "kind": "histogram", "title": "By room", "column": "room", "categories": ROOMS},
+    {**DRINKS, "title": "Drinks"},
+]
+
 
 def _toml(value: Any) -> str:
     if isinstance(value, Mapping):
@@ -189,8 +200,10 @@ class Clinic:
         public: bool = False,
         clock: str = HOURLY,
         stream: str = "max_events_per_tick = 2000",
+        epsilon: float = 20.0,
     ) -> None:
-        lines = [HEAD.format(horizon=horizon, public=str(public).lower(), clock=clock, stream=stream)]
+        given = {"horizon": horizon, "public": str(public).lower(), "clock": clock, "stream": stream}
+        lines = [HEAD.format(**given, epsilon=epsilon)]
         for query in queries:
             lines += ["[[query]]", *(f"{name} = {_toml(value)}" for name, value in query.items()), ""]
         self.spec_file = folder / "clinic.toml"

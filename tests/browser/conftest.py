@@ -113,6 +113,20 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clinic]:
     clinic.stop()
 
 
+@pytest.fixture(scope="session")
+def days(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clinic]:
+    """Sixty days of visits with words for readers: west has twice as many as north, room 7 most. Nothing is added."""
+    from clinic_service import DAILY, IN_WORDS, WORDED, Clinic, visit
+
+    clinic = Clinic(
+        tmp_path_factory.mktemp("days"), WORDED, horizon=400, clock=DAILY, stream=IN_WORDS, epsilon=2.0, public=True
+    )
+    for day in range(60):
+        clinic.release((60, visit("north", room=7)), (120, visit("west", "coffee", room=day)), (30, visit("south")))
+    yield clinic
+    clinic.stop()
+
+
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Callable[..., Clinic]]:
     """Starts streams of a test's own: served(queries, horizon=3)."""

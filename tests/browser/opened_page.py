@@ -16,3 +16,16 @@ class Opened:
 
 
 Open = Callable[..., Opened]  # opened(address, width=390, color_scheme="dark", ...)
+
+
+def scrolled(page: Page) -> None:
+    """Goes down the page once, as a reader does: cards are drawn when they come near."""
+    page.evaluate(
+        """async () => {
+          for (let y = 0; y < document.documentElement.scrollHeight; y += 700) {
+            scrollTo(0, y);
+            await new Promise((resolve) => setTimeout(resolve, 60));
+          }
+          scrollTo(0, 0);
+        }"""
+    )

@@ -15,7 +15,7 @@ function fixed(value, digits) {
 }
 
 /** Digits after the point: the error has two digits if it starts with 1 or 2, else one; never rounded to tens. */
-export function digitsOf(error) {
+function digitsOf(error) {
   if (!(error > 0) || !Number.isFinite(error)) return 0;
   const power = Math.floor(Math.log10(error));
   return Math.min(8, Math.max(0, (error / 10 ** power < 2.95 ? 1 : 0) - power));
@@ -78,8 +78,12 @@ export function told(value, lower, upper, unit = null) {
   return `${withUnit} (${error})`;
 }
 
+/** Words for a voice: not every one reads signs. */
+export const aloud = (text) => text.replaceAll("±", "plus or minus");
+
 /** How many of something: 1 departure, 2 departures. */
-export const plural = (noun, count = 2) => (count === 1 || /s$/.test(noun) ? noun : noun.replace(/([^aeiou])y$/, "$1ie") + "s");
+export const plural = (noun, count = 2) =>
+  count === 1 || /s$/.test(noun) ? noun : noun.replace(/([^aeiou])y$/, "$1ie") + "s";
 
 /** Where a release stands on the time axis: seconds since 1970, or the integer of an integer clock. */
 export const instant = (time) => (typeof time === "number" ? time : Date.parse(time) / 1000);
@@ -92,8 +96,7 @@ export function setYear(time) {
 }
 
 const withYear = (date) => (date.getUTCFullYear() === currentYear ? "" : ` ${date.getUTCFullYear()}`);
-const clockOf = (date) =>
-  date.toISOString().slice(11, date.getUTCSeconds() || date.getUTCMilliseconds() ? 19 : 16);
+const clockOf = (date) => date.toISOString().slice(11, date.getUTCSeconds() || date.getUTCMilliseconds() ? 19 : 16);
 
 /** "5 Dec", of seconds since 1970; with its year if that is not the stream's. */
 export function dayAndMonth(seconds) {

@@ -8,7 +8,17 @@ import { element, setText } from "./dom.js";
 import { dayAndMonth, estimate, instant, label as safe, number } from "./format.js";
 import { isPercentiles, namesOf, tiled } from "./cards/names.js";
 import { numbersOf } from "./cards/numbers.js";
-import { beforeWords, changeWords, counted, inWords, lastWords, sinceWords, titleOf, withinWords } from "./cards/words.js";
+import {
+  beforeWords,
+  changeWords,
+  counted,
+  inWords,
+  lastWords,
+  nounsOf,
+  sinceWords,
+  titleOf,
+  withinWords,
+} from "./cards/words.js";
 
 const DAY = 86400;
 
@@ -48,7 +58,11 @@ class Tile {
     const points = numbers.points(chosen.label);
     const times = rateOf(numbers.answer);
     const scaled = (end) => (end === null ? null : times === 1 ? end : outward(end * times, end === chosen.upper));
-    const { value, error } = estimate(Math.round(chosen.value * times * 1e6) / 1e6, scaled(chosen.lower), scaled(chosen.upper));
+    const { value, error } = estimate(
+      Math.round(chosen.value * times * 1e6) / 1e6,
+      scaled(chosen.lower),
+      scaled(chosen.upper),
+    );
     setText(this.value, value);
     if (this.query.unit) this.value.append(element("small", {}, this.query.unit));
     setText(this.error, error);
@@ -59,9 +73,13 @@ class Tile {
   /** Of several numbers the one that fits the window (active users) or says most (the highest percentile). */
   choose({ last }, view) {
     if (last.length <= 1) return last[0] ?? null;
-    if (isPercentiles(this.query)) return last.at(-1);
+    if (isPercentiles(this.query)) return last.findLast((entry) => entry.value !== null) ?? last.at(-1);
     const wanted = view.window.ticks === null ? null : inWords(view.window.words);
-    return last.find((entry) => entry.label !== null && wanted !== null && safe(this.nameOf(entry.label)).includes(wanted)) ?? last.at(view.window.ticks === null ? -1 : 0);
+    return (
+      last.find(
+        (entry) => entry.label !== null && wanted !== null && safe(this.nameOf(entry.label)).includes(wanted),
+      ) ?? last.at(view.window.ticks === null ? -1 : 0)
+    );
   }
 
   titleFor(chosen) {
@@ -79,16 +97,26 @@ class Tile {
     setText(this.value, "–");
     const exact = view.exactness?.[this.query.name]?.windows?.find((one) => one.ticks === view.window.ticks);
     const known = typeof exact?.radius === "number";
-    setText(this.error, known ? `±\u00a0${number(Math.ceil(exact.radius))}, known already` : "");
-    setText(this.news, view.first ? `first number on ${dayOf(view.first)}` : "no number yet");
+    setText(this.error, known && !view.latest ? `±\u00a0${number(Math.ceil(exact.radius))}, known already` : "");
+    setText(this.news, this.missing(view));
     this.line.draw([]);
+  }
+
+  /** Why there is no number: it is too early, or there were too few events. */
+  missing({ first, latest }) {
+    const early = first && (!latest || instant(first) > instant(latest.time));
+    if (early) return `first number on ${dayOf(first)}`;
+    return latest ? `too few ${nounsOf(this.query, this.stream)} to say` : "no number yet";
   }
 
   tellNews({ answer, labels }, chosen, points, view) {
     if (view.window.ticks === null) return setText(this.news, this.pace(answer, chosen));
     const news = answer ? this.changed(answer, labels.indexOf(chosen.label)) : levelled(points, view);
     if (news === null) return setText(this.news, "");
-    const { mark, rest, clear } = changeWords(news, answer ? beforeWords(answer.window.words) : withinWords(view.window.words));
+    const { mark, rest, clear } = changeWords(
+      news,
+      answer ? beforeWords(answer.window.words) : withinWords(view.window.words),
+    );
     if (clear) this.news.replaceChildren(element("b", {}, mark), ` ${rest}`);
     else setText(this.news, `${mark} ${rest}`);
   }

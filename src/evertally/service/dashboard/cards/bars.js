@@ -8,7 +8,7 @@ import { SteadyOrder } from "../charts/places.js";
 import { isTotal } from "../charts/points.js";
 import { numbersTable } from "../charts/table.js";
 import { element } from "../dom.js";
-import { estimate, label as safe, told } from "../format.js";
+import { aloud, estimate, label as safe, told } from "../format.js";
 import { Frame } from "./frame.js";
 import { areOrdered, namesOf } from "./names.js";
 import { numbersOf } from "./numbers.js";
@@ -63,22 +63,32 @@ export class LabelsCard {
   }
 
   table() {
-    const rows = this.drawn.map((row) => ({ head: safe(row.name), cells: [told(row.value, row.lower, row.upper, this.query.unit)] }));
-    return numbersTable({ caption: `${this.title}, ${this.words(this.view)}`, heads: [this.query.column ?? "Label", "Number"], rows });
+    const rows = this.drawn.map((row) => ({
+      head: safe(row.name),
+      cells: [told(row.value, row.lower, row.upper, this.query.unit)],
+    }));
+    return numbersTable({
+      caption: `${this.title}, ${this.words(this.view)}`,
+      heads: [this.query.column ?? "Label", "Number"],
+      rows,
+    });
   }
 
   tell() {
     const best = [...(this.drawn ?? [])].sort((a, b) => b.value - a.value).slice(0, 3);
-    return best.map((row) => `${safe(row.name)} ${told(row.value, row.lower, row.upper)}`).join("; ").replaceAll("±", "plus or minus");
+    return aloud(best.map((row) => `${safe(row.name)} ${told(row.value, row.lower, row.upper)}`).join("; "));
   }
 }
 
 /** Up to four labels: lines, or lanes where their bands lie on each other. */
-export class FewLabelsCard extends LabelsCard {
+class FewLabelsCard extends LabelsCard {
   constructor(queries, stream, options) {
     super(queries, stream, options);
     this.box = element("div");
-    this.chart = lineChart(this.box, { zoom: (from, to) => this.view?.zoom?.(from, to), back: () => this.view?.back?.() });
+    this.chart = lineChart(this.box, {
+      zoom: (from, to) => this.view?.zoom?.(from, to),
+      back: () => this.view?.back?.(),
+    });
     this.frame.content.append(this.box);
   }
 
@@ -117,7 +127,7 @@ const subOf = (row) => {
 };
 
 /** More labels: a bar with a whisker and a small line for each. */
-export class BarsCard extends LabelsCard {
+class BarsCard extends LabelsCard {
   constructor(queries, stream, options) {
     super(queries, stream, options);
     const many = this.query.labels === null || this.query.labels.length > 8;
@@ -148,16 +158,19 @@ export class BarsCard extends LabelsCard {
 const cut = (name) => (name.length > 24 ? `${name.slice(0, 23)}…` : name);
 
 /** "Hollow bars cannot be told from zero: AS, HA." */
-export function hollowWords(rows) {
+function hollowWords(rows) {
   const hollow = rows.filter((row) => !row.clear).map((row) => cut(safe(row.name)));
   const steady = "Rows change places only when the difference is clear.";
   if (!hollow.length) return steady;
-  const named = hollow.length > NAMED_HOLLOW ? `${hollow.slice(0, NAMED_HOLLOW).join(", ")} and ${hollow.length - NAMED_HOLLOW} more` : hollow.join(", ");
+  const named =
+    hollow.length > NAMED_HOLLOW
+      ? `${hollow.slice(0, NAMED_HOLLOW).join(", ")} and ${hollow.length - NAMED_HOLLOW} more`
+      : hollow.join(", ");
   return `Hollow bars cannot be told from zero: ${named}. ${steady}`;
 }
 
 /** Bins of numbers, in their own order. */
-export class BinsCard extends LabelsCard {
+class BinsCard extends LabelsCard {
   constructor(queries, stream, options) {
     super(queries, stream, options);
     this.box = element("div");
@@ -168,7 +181,12 @@ export class BinsCard extends LabelsCard {
   paint(view) {
     const words = `${safe(this.title)}, ${this.words(view)}`;
     this.drawn = this.drawn.map((row) => ({ ...row, name: row.name.replace(/(^|\s)-(?=[\d.])/g, "$1−") }));
-    this.columns.draw({ rows: this.drawn, edges: this.query.edges, caption: words, say: `${words}. Most: ${this.tell()}.` });
+    this.columns.draw({
+      rows: this.drawn,
+      edges: this.query.edges,
+      caption: words,
+      say: `${words}. Most: ${this.tell()}.`,
+    });
     const hollow = this.drawn.some((row) => !row.clear);
     this.frame.setFoot(hollow ? "Hollow bars cannot be told from zero." : "");
   }

@@ -89,7 +89,9 @@ function cardOf(queries, stream, options) {
     case "triangle":
       return new TriangleCard(queries, stream, options);
     case "ranking":
-      return card.values === "labels" ? new LeadsCard(queries, stream, options) : new RankingCard(queries, stream, options);
+      return card.values === "labels"
+        ? new LeadsCard(queries, stream, options)
+        : new RankingCard(queries, stream, options);
     default:
       return new FigureCard(queries, stream, options);
   }
@@ -116,7 +118,11 @@ export function layOut(cards) {
   }
   cards.splice(0, cards.length, ...ordered);
   const parent = cards[0]?.element.parentElement;
-  if (parent) arrange(parent, cards.map((card) => card.element));
+  if (parent)
+    arrange(
+      parent,
+      cards.map((card) => card.element),
+    );
   return cards;
 }
 

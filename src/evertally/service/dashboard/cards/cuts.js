@@ -3,7 +3,7 @@
 import { lineChart } from "../charts/line.js";
 import { lookAt } from "../charts/look.js";
 import { arrange, element, setText } from "../dom.js";
-import { estimate, instant, label as safe, number, told } from "../format.js";
+import { aloud, estimate, instant, label as safe, number, told } from "../format.js";
 import { Frame } from "./frame.js";
 
 // Standard deviations on either side. A cut adds up the noise of many weights, so the normal law is near, not exact: the
@@ -11,7 +11,8 @@ import { Frame } from "./frame.js";
 const SURE = 1.96;
 const LISTED = 30; // vertices that are shown without a filter
 const NOTE =
-  "Choose vertices: the number is what runs between them and all others. Its ± and its band hold in about 95 of 100 cases, for one choice at one time.";
+  "Choose vertices: the number is what runs between them and all others. " +
+  "Its ± and its band hold in about 95 of 100 cases, for one choice at one time.";
 
 export class CutsCard {
   constructor(queries, stream, options) {
@@ -24,18 +25,36 @@ export class CutsCard {
     Object.assign(this, { element: this.frame.element, title: this.frame.title, span: 8 });
     this.rows = new Map();
     const words = `Find among ${number(this.vertices.length)} vertices`;
-    this.filter = element("input", { type: "search", class: "filter", placeholder: words, "aria-label": words, oninput: () => this.redraw() });
+    this.filter = element("input", {
+      type: "search",
+      class: "filter",
+      placeholder: words,
+      "aria-label": words,
+      oninput: () => this.redraw(),
+    });
     this.filter.hidden = this.vertices.length <= LISTED;
     this.list = element("ul", { class: "vertices", "aria-label": `Vertices of ${safe(this.title)}` });
     this.said = element("dt");
     this.value = element("b");
     this.error = element("span");
     this.box = element("div");
-    this.chart = lineChart(this.box, { zoom: (from, to) => this.view?.zoom?.(from, to), back: () => this.view?.back?.() });
+    this.chart = lineChart(this.box, {
+      zoom: (from, to) => this.view?.zoom?.(from, to),
+      back: () => this.view?.back?.(),
+    });
     this.spoken = element("p", { class: "unseen", role: "status" });
-    const values = element("dl", { class: "values" }, element("div", {}, this.said, element("dd", {}, this.value, " ", this.error)));
+    const values = element(
+      "dl",
+      { class: "values" },
+      element("div", {}, this.said, element("dd", {}, this.value, " ", this.error)),
+    );
     this.frame.content.append(
-      element("div", { class: "cuts" }, element("div", {}, this.filter, this.list), element("div", { class: "beside" }, values, this.box)),
+      element(
+        "div",
+        { class: "cuts" },
+        element("div", {}, this.filter, this.list),
+        element("div", { class: "beside" }, values, this.box),
+      ),
       this.spoken,
     );
   }
@@ -62,7 +81,7 @@ export class CutsCard {
       extent: view.extent,
       hatch: view.lost ? [{ ...view.lost, words: "no news" }] : [],
       timed: this.stream.clock.tick_seconds !== null,
-      say: `${this.words()}. Last: ${told(now.value, now.lower, now.upper)}`.replaceAll("±", "plus or minus"),
+      say: aloud(`${this.words()}. Last: ${told(now.value, now.lower, now.upper)}`),
     });
     this.frame.setFoot(NOTE);
     this.frame.renew();
@@ -75,7 +94,10 @@ export class CutsCard {
     const places = this.vertices.map((_, i) => i).filter((i) => this.vertices[i].toLocaleLowerCase().includes(wanted));
     const largest = new Set([...places].sort((a, b) => degree[b] - degree[a]).slice(0, LISTED));
     const shown = places.filter((i) => largest.has(i) || (!wanted && this.picked.has(this.vertices[i])));
-    arrange(this.list, shown.map((i) => this.row(this.vertices[i])));
+    arrange(
+      this.list,
+      shown.map((i) => this.row(this.vertices[i])),
+    );
   }
 
   words() {
@@ -116,8 +138,7 @@ export class CutsCard {
   /** Every pair of places a < b, with its place among the weights. */
   pairs(visit) {
     let i = 0;
-    for (let a = 0; a < this.vertices.length; a++)
-      for (let b = a + 1; b < this.vertices.length; b++) visit(a, b, i++);
+    for (let a = 0; a < this.vertices.length; a++) for (let b = a + 1; b < this.vertices.length; b++) visit(a, b, i++);
   }
 
   /** The cut at each release, with what its noise amounts to: that of a weight, times the root of how many there are. */
@@ -138,6 +159,6 @@ export class CutsCard {
   tell() {
     if (!this.view?.latest || this.picked.size % this.vertices.length === 0) return this.words();
     const [now] = this.over([this.view.latest]);
-    return `${this.words()}: ${told(now.value, now.lower, now.upper)}`.replaceAll("±", "plus or minus");
+    return aloud(`${this.words()}: ${told(now.value, now.lower, now.upper)}`);
   }
 }

@@ -1,13 +1,14 @@
 /** One number, or a few that belong together (active users, percentiles, expressions): in words, and as lines. */
 
+import { isClear } from "../charts/hbar.js";
 import { lineChart } from "../charts/line.js";
 import { look, lookAt } from "../charts/look.js";
 import { element, setText } from "../dom.js";
-import { estimate, label as safe, told } from "../format.js";
+import { aloud, estimate, label as safe, told } from "../format.js";
 import { Frame } from "./frame.js";
 import { FIRST_TILES, isPercentiles, namesOf, tiled } from "./names.js";
 import { numbersOf } from "./numbers.js";
-import { counted, inWords, plainWords, titleOf, unitWords } from "./words.js";
+import { counted, inWords, nounsOf, plainWords, titleOf, unitWords } from "./words.js";
 
 export class FigureCard {
   constructor(queries, stream, options) {
@@ -15,9 +16,18 @@ export class FigureCard {
     this.stream = stream;
     const [query] = this.queries;
     const windowed = this.queries.some((one) => one.differences);
-    this.needs = { windows: windowed, finer: windowed && queries.length === 1 && query.labels === null, history: !windowed, exactness: windowed };
+    this.needs = {
+      windows: windowed,
+      finer: windowed && queries.length === 1 && query.labels === null,
+      history: !windowed,
+      exactness: windowed,
+    };
     this.frame = new Frame(queries, stream, { ...options, table: () => this.table() });
-    Object.assign(this, { element: this.frame.element, title: this.frame.title, span: this.single() && stream.queries[0].name === query.name ? 8 : 4 });
+    Object.assign(this, {
+      element: this.frame.element,
+      title: this.frame.title,
+      span: this.single() && stream.queries[0].name === query.name ? 8 : 4,
+    });
     this.values = element("dl", { class: "values" });
     const first = tiled(stream.queries).slice(0, FIRST_TILES);
     this.isTiled = options.large !== true && first.some((one) => one.name === query.name);
@@ -37,6 +47,7 @@ export class FigureCard {
     this.view = view;
     this.series = this.queries.flatMap((query) => this.seriesOf(query, view));
     const finer = this.finer(view);
+    this.behind = finer !== null;
     if (this.series.length === 1 && finer) {
       const [{ last }] = this.series;
       const { error } = estimate(last.value, last.lower, last.upper);
@@ -51,6 +62,8 @@ export class FigureCard {
     this.frame.show(true);
     this.fill();
     this.shown = finer ? [finer, ...this.series] : this.series;
+    const few = this.series.filter((one) => one.last.value === null).map((one) => safe(one.name ?? this.title));
+    this.frame.setFoot(few.length ? `Too few ${nounsOf(this.queries[0], this.stream)} to say: ${few.join(", ")}.` : "");
     const drawn = this.charts.length > 1 ? this.series.map((one) => [one]) : [this.shown];
     drawn.forEach((series, i) => this.charts[i]?.draw(this.chartOf(series, view)));
     this.frame.renew();
@@ -61,7 +74,8 @@ export class FigureCard {
     return {
       series,
       extent: view.extent,
-      ends: series.length > 1 && (this.values.hidden || series.some((one) => one.soft)), // else the numbers in large type are the key
+      // Where numbers stand in large type, they are the key.
+      ends: series.length > 1 && (this.values.hidden || series.some((one) => one.soft)),
       log: query.card.scale === "log",
       zero: series.length > 1 && !series.some((one) => one.soft) && query.card.scale !== "log",
       lanes: false,
@@ -84,7 +98,15 @@ export class FigureCard {
       const own = last.label === null || query.labels === null ? lookAt(place) : look(query, last.label);
       const { value, error } = estimate(last.value, last.lower, last.upper);
       const sub = isPercentiles(query) ? told(last.value, null, null, query.unit).replace(/ \(.*/, "") : error;
-      return { label: last.label, name, tip: name ?? this.title, look: own, last, sub: last.value === null ? "" : name === null ? value : sub, points: numbers.points(last.label) };
+      return {
+        label: last.label,
+        name,
+        tip: name ?? this.title,
+        look: own,
+        last,
+        sub: last.value === null ? "" : name === null ? value : sub,
+        points: numbers.points(last.label),
+      };
     });
   }
 
@@ -95,10 +117,12 @@ export class FigureCard {
     if (!numbers || !numbers.last.length || view.window.ticks === null) return null;
     const { words, ticks } = numbers.answer.window;
     if (ticks >= view.window.ticks || !sameUnit(numbers.answer, view.series?.[query.name])) return null;
+    const points = numbers.points(null);
+    if (points.filter(isClear).length < points.length / 2) return null; // single days that say nothing
     const name = `each ${inWords(words)}`;
     const [last] = numbers.last;
     const sub = last.value === null ? "" : estimate(last.value, last.lower, last.upper).error;
-    return { label: null, name, tip: name, soft: true, look: lookAt(0), last, sub, points: numbers.points(null) };
+    return { label: null, name, tip: name, soft: true, look: lookAt(0), last, sub, points };
   }
 
   /** The numbers in large type, unless there is a tile with it, or they stand at the ends of lines. */
@@ -123,19 +147,27 @@ export class FigureCard {
   words(view) {
     const [query] = this.queries;
     const answer = query.differences ? view.series?.[query.name] : null;
-    const finer = this.needs.finer && view.finer?.[query.name];
     if (query.description) return query.description;
     const called = safe(plainWords(query, this.queries.length > 1));
     if (!answer || answer.tick.length === 0) return called;
-    const unit = finer && answer.per && answer.window?.ticks !== answer.per.ticks ? `per ${inWords(answer.per.words)}` : unitWords(answer);
+    const unit =
+      this.behind && answer.per && answer.window?.ticks !== answer.per.ticks
+        ? `per ${inWords(answer.per.words)}`
+        : unitWords(answer);
     if (isPercentiles(query)) return `${query.unit ? `${query.unit}: ` : ""}${namesList(query)} are within, ${unit}`;
     return query.title ? unit : `${called}, ${unit}`;
   }
 
   sentence(series, view) {
     const last = series.filter((one) => !one.soft && one.last.value !== null);
-    const values = last.map(({ name, last: { value, lower, upper } }) => `${name ? `${safe(name)} ` : ""}${told(value, lower, upper, this.queries[0].unit)}`);
-    return `${safe(this.title)}, ${this.words(view)}, ${view.range?.words ?? ""}${this.queries[0].card.scale === "log" ? ", on a logarithmic scale" : ""}. Last: ${values.join("; ")}.`.replaceAll("±", "plus or minus");
+    const values = last.map(
+      ({ name, last: { value, lower, upper } }) =>
+        `${name ? `${safe(name)} ` : ""}${told(value, lower, upper, this.queries[0].unit)}`,
+    );
+    const scale = this.queries[0].card.scale === "log" ? ", on a logarithmic scale" : "";
+    return aloud(
+      `${safe(this.title)}, ${this.words(view)}, ${view.range?.words ?? ""}${scale}. Last: ${values.join("; ")}.`,
+    );
   }
 
   table() {
@@ -147,7 +179,7 @@ export class FigureCard {
     const values = (this.series ?? [])
       .filter((one) => one.last.value !== null)
       .map(({ name, last }) => `${name ? `${safe(name)} ` : ""}${told(last.value, last.lower, last.upper)}`);
-    return values.join("; ").replaceAll("±", "plus or minus");
+    return aloud(values.join("; "));
   }
 }
 

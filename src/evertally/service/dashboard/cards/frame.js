@@ -22,7 +22,14 @@ export class Frame {
     const name = safe(this.title);
     this.turn = element(
       "button",
-      { type: "button", class: "go turn", "aria-pressed": "false", "aria-label": `${name} as a table`, title: "As a table", onclick: () => this.toggle() },
+      {
+        type: "button",
+        class: "go turn",
+        "aria-pressed": "false",
+        "aria-label": `${name} as a table`,
+        title: "As a table",
+        onclick: () => this.toggle(),
+      },
       icon("table"),
     );
     this.go = element(
@@ -35,7 +42,13 @@ export class Frame {
     this.element = element(
       "section",
       { class: "card", "aria-labelledby": id, "data-view": query.card.view, "data-query": query.name },
-      element("header", {}, element("div", {}, element("h2", { id }, element("bdi", {}, name)), this.sub), this.turn, this.go),
+      element(
+        "header",
+        {},
+        element("div", {}, element("h2", { id }, element("bdi", {}, name)), this.sub),
+        this.turn,
+        this.go,
+      ),
       this.empty,
       this.content,
       this.numbers,

@@ -38,14 +38,23 @@ export class LeadsCard {
     this.strip.setAttribute("aria-label", `${number(Math.max(0, this.runs.length - 1))} changes of the lead`);
     setText(this.from, this.runs.length ? moment(this.runs[0].from) : "");
     setText(this.to, this.runs.length ? moment(this.runs.at(-1).to) : "");
-    this.led.replaceChildren(...leadersOf(this.runs).slice(0, LONGEST).map((one) => this.part(one)));
+    this.led.replaceChildren(
+      ...leadersOf(this.runs)
+        .slice(0, LONGEST)
+        .map((one) => this.part(one)),
+    );
     this.frame.setFoot(boundWords(now));
     this.frame.renew();
   }
 
   named(tag, label) {
     const name = element("bdi", { class: "name", title: safe(label) }, safe(label));
-    return element(tag, { class: look(this.query, label).className, "data-label": label }, element("i", { class: "swatch" }), name);
+    return element(
+      tag,
+      { class: look(this.query, label).className, "data-label": label },
+      element("i", { class: "swatch" }),
+      name,
+    );
   }
 
   segment({ label, from, to, releases }) {
@@ -59,17 +68,25 @@ export class LeadsCard {
     const made = this.named("li", label);
     const fill = element("i", { class: "fill" });
     fill.style.width = `${part * 100}%`;
-    made.append(element("span", { class: "track" }, fill), element("span", { class: "told" }, `${Math.round(part * 100)} %`));
+    made.append(
+      element("span", { class: "track" }, fill),
+      element("span", { class: "told" }, `${Math.round(part * 100)} %`),
+    );
     return made;
   }
 
   table() {
-    const rows = [...this.runs].reverse().map(({ label, from, to }) => ({ head: `${moment(from)} to ${moment(to)}`, cells: [safe(label)] }));
+    const rows = [...this.runs]
+      .reverse()
+      .map(({ label, from, to }) => ({ head: `${moment(from)} to ${moment(to)}`, cells: [safe(label)] }));
     return numbersTable({ caption: `${this.title}: in the lead`, heads: ["Time", "In the lead"], rows });
   }
 
   tell() {
-    return (this.latest ?? []).slice(0, 3).map((label, i) => `${i + 1}: ${safe(label)}`).join("; ");
+    return (this.latest ?? [])
+      .slice(0, 3)
+      .map((label, i) => `${i + 1}: ${safe(label)}`)
+      .join("; ");
   }
 }
 

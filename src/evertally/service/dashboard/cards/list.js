@@ -5,7 +5,7 @@ import { BarList } from "../charts/hbar.js";
 import { placeWords } from "../charts/places.js";
 import { numbersTable } from "../charts/table.js";
 import { element, setText } from "../dom.js";
-import { label as safe, number, told } from "../format.js";
+import { aloud, label as safe, number, told } from "../format.js";
 import { Frame } from "./frame.js";
 import { namesOf } from "./names.js";
 import { sinceWords, lastWords } from "./words.js";
@@ -24,8 +24,17 @@ export class ListCard {
     this.frame = new Frame(queries, stream, { ...options, table: () => this.table() });
     Object.assign(this, { element: this.frame.element, title: this.frame.title });
     const words = `Find among ${number(this.query.labels.length)} labels`;
-    this.input = element("input", { type: "search", placeholder: words, "aria-label": words, oninput: () => this.typed() });
-    this.clear = element("input", { type: "checkbox", checked: true, onchange: () => this.view && this.draw(this.view) });
+    this.input = element("input", {
+      type: "search",
+      placeholder: words,
+      "aria-label": words,
+      oninput: () => this.typed(),
+    });
+    this.clear = element("input", {
+      type: "checkbox",
+      checked: true,
+      onchange: () => this.view && this.draw(this.view),
+    });
     this.status = element("p", { class: "foot", role: "status" });
     this.list = new BarList({ words: `${safe(this.title)} by label` });
     this.list.element.classList.add("two");
@@ -86,18 +95,23 @@ export class ListCard {
   }
 
   table() {
-    const rows = this.rows.map((row) => ({ head: safe(row.name), cells: [told(row.value, row.lower, row.upper), row.place] }));
+    const rows = this.rows.map((row) => ({
+      head: safe(row.name),
+      cells: [told(row.value, row.lower, row.upper), row.place],
+    }));
     return numbersTable({ caption: `${this.title}, the largest`, heads: ["Label", "Number", "Place"], rows });
   }
 
   tell() {
     const best = (this.rows ?? []).slice(0, 3);
-    return best.map((row) => `${safe(row.name)} ${told(row.value, row.lower, row.upper)}`).join("; ").replaceAll("±", "plus or minus");
+    return aloud(best.map((row) => `${safe(row.name)} ${told(row.value, row.lower, row.upper)}`).join("; "));
   }
 }
 
 function statusWords({ matching, clear, labels }, searched, rows) {
   if (searched && matching === 0) return "Nothing of that name is published here.";
-  const words = searched ? `${number(matching)} match, ${number(clear)} of them clear of the noise.` : `${number(clear)} of ${number(labels)} are clear of the noise.`;
+  const words = searched
+    ? `${number(matching)} match, ${number(clear)} of them clear of the noise.`
+    : `${number(clear)} of ${number(labels)} are clear of the noise.`;
   return rows === 0 && clear === 0 ? `${words} Longer windows tell more apart.` : words;
 }

@@ -9,13 +9,14 @@ export function namesOf({ labels, card }) {
 }
 
 /** "p90" as "9 in 10": that so many are below is what it says. */
-export function inPlainWords(name) {
+function inPlainWords(name) {
   const [, percent] = /^p(\d+(?:\.\d+)?)$/.exec(name) ?? [];
   if (percent === undefined) return name;
   return PARTS[percent] ?? `${percent} in 100`;
 }
 
-export const isPercentiles = ({ card }) => (card.names ?? []).length > 0 && card.names.every((name) => /^p\d/.test(name));
+export const isPercentiles = ({ card }) =>
+  (card.names ?? []).length > 0 && card.names.every((name) => /^p\d/.test(name));
 
 function ordinal(rank) {
   if (!Number.isInteger(rank)) return String(rank);

@@ -21,7 +21,12 @@ export function numbersOf(query, view, kind = "series") {
   if (query.differences || !columns) return null;
   const last = entries(columns);
   const releases = view.history?.[query.name] ?? [];
-  return { answer: null, labels: last.map((entry) => entry.label), last, points: (label) => historyOf(releases, query.name, label) };
+  return {
+    answer: null,
+    labels: last.map((entry) => entry.label),
+    last,
+    points: (label) => historyOf(releases, query.name, label),
+  };
 }
 
 /** Means and percentiles of too few are not shown: their intervals cover much of all that was declared. */

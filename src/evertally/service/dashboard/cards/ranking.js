@@ -32,7 +32,11 @@ export class RankingCard extends LabelsCard {
 
   paint(view) {
     remember(this.query, this.numbers.labels);
-    const ranked = this.nested ? byPrefix(this.drawn) : this.counts ? this.drawn : withPlaces(this.order.order(this.drawn, view.range?.words));
+    const ranked = this.nested
+      ? byPrefix(this.drawn)
+      : this.counts
+        ? this.drawn
+        : withPlaces(this.order.order(this.drawn, view.range?.words));
     this.drawn = ranked.map((row) => ({ ...row, clear: this.nested || isClear(row) }));
     this.list.draw(this.large ? this.drawn : this.drawn.slice(0, ON_THE_BOARD));
     this.frame.setFoot(this.foot());
@@ -43,12 +47,16 @@ export class RankingCard extends LabelsCard {
     const more = left ? ` ${left} more are on their own page.` : "";
     if (this.nested) return `Each row holds all that begins with it.${more}`;
     if (this.counts) return `The largest numbers, without the names they belong to.${more}`;
-    return this.drawn.some((row) => row.tied) ? `Brackets join neighbours that cannot be told apart.${more}` : more.trim();
+    return this.drawn.some((row) => row.tied)
+      ? `Brackets join neighbours that cannot be told apart.${more}`
+      : more.trim();
   }
 
   unit(answer) {
     if (isTotal(answer)) return super.unit(answer);
-    const over = this.view.range?.words ? `over the ${this.view.range.words.toLowerCase()} shown` : "over what is shown";
+    const over = this.view.range?.words
+      ? `over the ${this.view.range.words.toLowerCase()} shown`
+      : "over what is shown";
     return answer.per ? `per ${inWords(answer.per.words)}, ${over}` : over;
   }
 
@@ -71,4 +79,3 @@ function byPrefix(rows) {
     depth: Math.min(4, sorted.filter((other) => other !== row && bare(row).startsWith(bare(other))).length),
   }));
 }
-

@@ -2,13 +2,14 @@
 
 import { entries } from "../charts/points.js";
 import { element, setText } from "../dom.js";
-import { beginning, estimate, instant, isBounded, label as safe, number } from "../format.js";
+import { aloud, beginning, estimate, instant, isBounded, label as safe, number } from "../format.js";
 import { Frame } from "./frame.js";
 import { inWords } from "./words.js";
 
 const CELL = /^cohort (\d+), age (\d+)$/;
 const NOTE =
-  "The darker a cell, the larger its part of those who came first then. Pale cells with a dashed edge cannot be told from zero.";
+  "The darker a cell, the larger its part of those who came first then. " +
+  "Pale cells with a dashed edge cannot be told from zero.";
 
 export class TriangleCard {
   constructor(queries, stream, options) {
@@ -23,9 +24,24 @@ export class TriangleCard {
     this.head = element("tr", {}, element("th", { scope: "col" }, "Came first"));
     this.body = element("tbody");
     const caption = `A row for each ${inWords(this.period.words)} in which users came first, a column for each later one`;
-    const box = { class: "scroll", tabindex: "0", role: "region", "aria-label": `${safe(this.title)} by cohort and age` };
+    const box = {
+      class: "scroll",
+      tabindex: "0",
+      role: "region",
+      "aria-label": `${safe(this.title)} by cohort and age`,
+    };
     this.frame.content.append(
-      element("div", box, element("table", { class: "triangle" }, element("caption", {}, caption), element("thead", {}, this.head), this.body)),
+      element(
+        "div",
+        box,
+        element(
+          "table",
+          { class: "triangle" },
+          element("caption", {}, caption),
+          element("thead", {}, this.head),
+          this.body,
+        ),
+      ),
     );
   }
 
@@ -33,7 +49,10 @@ export class TriangleCard {
     this.frame.setSub(safe(this.query.description ?? this.query.card.words));
     this.cohorts = cohortsOf(entries(view.latest?.queries[this.query.name]));
     if (!this.cohorts.size)
-      return this.frame.nothing(view, ["Nothing to compare yet", `The first row is complete after ${this.period.words}.`]);
+      return this.frame.nothing(view, [
+        "Nothing to compare yet",
+        `The first row is complete after ${this.period.words}.`,
+      ]);
     this.frame.show(true);
     while (this.ages < Math.max(...[...this.cohorts.values()].map((cells) => cells.length))) this.addAge();
     for (const [cohort, cells] of this.cohorts) {
@@ -68,7 +87,7 @@ export class TriangleCard {
     if (!this.cohorts?.size) return "nothing to compare yet";
     const [cohort, cells] = [...this.cohorts].at(-1);
     const { value, error } = estimate(cells[0].value, cells[0].lower, cells[0].upper);
-    return `${number(this.cohorts.size)} rows, the last (${this.nameOf(cohort)}) of ${value} ${error.replace("±", "plus or minus")}`;
+    return aloud(`${number(this.cohorts.size)} rows, the last (${this.nameOf(cohort)}) of ${value} ${error}`);
   }
 }
 

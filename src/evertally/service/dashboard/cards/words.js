@@ -4,7 +4,7 @@ import { dayAndMonth, instant, moment, number, plural } from "../format.js";
 import { isTotal } from "../charts/points.js";
 
 export const titleOf = (query) => query.title ?? query.name;
-export const nounOf = (query, stream) => query.noun ?? stream.noun ?? "event";
+const nounOf = (query, stream) => query.noun ?? stream.noun ?? "event";
 export const nounsOf = (query, stream) => plural(nounOf(query, stream));
 
 /** "per day, 7-day windows", "per 6 hours", "since 1 Jan": the unit of the numbers of an answer of v1/windows. */
@@ -13,11 +13,17 @@ export function unitWords(answer) {
   const { window, per } = answer;
   const length = inWords(window.words);
   if (!per) return counted(answer) ? `per ${length}` : windowsWords(length);
-  return per.ticks === window.ticks ? `per ${inWords(per.words)}` : `per ${inWords(per.words)}, ${windowsWords(length)}`;
+  return per.ticks === window.ticks
+    ? `per ${inWords(per.words)}`
+    : `per ${inWords(per.words)}, ${windowsWords(length)}`;
 }
 
 export const sinceWords = ({ start }) =>
-  start.length === 0 ? "since the start" : typeof start[0] === "number" ? `since ${number(start[0])}` : `since ${dayAndMonth(instant(start[0]))}`;
+  start.length === 0
+    ? "since the start"
+    : typeof start[0] === "number"
+      ? `since ${number(start[0])}`
+      : `since ${dayAndMonth(instant(start[0]))}`;
 
 /** Whether the numbers add up (counts and sums have a standard deviation); those of means and percentiles do not. */
 export const counted = (answer) => answer.stddev.some((one) => one !== null);
@@ -30,7 +36,7 @@ export function inWords(words) {
 }
 
 /** "7 days" as "7-day windows". */
-export function windowsWords(words) {
+function windowsWords(words) {
   const [, count, unit] = /^(\d+) (\w+?)s?$/.exec(words) ?? [];
   return count ? `${count}-${unit} windows` : `${words} by ${words}`;
 }
@@ -47,7 +53,10 @@ export function changeWords({ change, clear, before, beforeClear }, rest) {
   if (!clear) return { mark: "≈ no clear change", rest, clear };
   const arrow = change > 0 ? "▲" : "▼";
   const part = Math.abs((change / before) * 100);
-  const size = beforeClear && before > 0 ? `${number(part, part < 9.5 ? 0.5 : 5)}\u00a0%` : number(Math.abs(change), Math.abs(change) / 20);
+  const size =
+    beforeClear && before > 0
+      ? `${number(part, part < 9.5 ? 0.5 : 5)}\u00a0%`
+      : number(Math.abs(change), Math.abs(change) / 5);
   return { mark: `${arrow}\u00a0${size}`, rest, clear };
 }
 
@@ -55,15 +64,20 @@ export function changeWords({ change, clear, before, beforeClear }, rest) {
 export const beforeWords = (words) => `on the ${inWords(words)} before`;
 
 /** "in 7 days", "in a day": of levels, which are no sums. */
-export const withinWords = (words) => (/^\d/.test(inWords(words)) ? `in ${inWords(words)}` : `in one ${inWords(words)}`);
+export const withinWords = (words) =>
+  /^\d/.test(inWords(words)) ? `in ${inWords(words)}` : `in one ${inWords(words)}`;
 
 /** What an empty card says: when its first number comes, and how exact it will be. */
 export function emptyWords(query, stream, view) {
   if (query.card.view === "ranking" && query.labels === null)
-    return [`No ${query.column ?? "name"} stands out yet`, "A name appears once it is frequent enough to be shown safely."];
+    return [
+      `No ${query.column ?? "name"} stands out yet`,
+      "A name appears once it is frequent enough to be shown safely.",
+    ];
   const first = query.differences ? view.first : firstRelease(stream.clock);
   if (view.state !== "before" && view.latest) {
-    const full = first && instant(first) > instant(view.latest.time) ? `The first number comes on ${moment(first)}.` : "";
+    const full =
+      first && instant(first) > instant(view.latest.time) ? `The first number comes on ${moment(first)}.` : "";
     return [`Too few ${nounsOf(query, stream)} to say`, full];
   }
   const exact = exactWords(view.exactness?.[query.name]);
@@ -79,7 +93,7 @@ export const plainWords = (query, several = false) =>
   (several ? query.card.together : query.card.words).replace(query.differences ? / so far/ : /$^/, "");
 
 /** "Its error is known before any data: ± 56 a day, ± 10 a day in 7-day windows." */
-export function exactWords(exactness) {
+function exactWords(exactness) {
   const known = (exactness?.windows ?? []).filter((one) => one.radius !== null);
   if (!known.length) return null;
   const told = known.slice(-2).map(({ words, radius, per }) => {

@@ -70,4 +70,5 @@ export function endLabels(row, { from, to, y, last }, { width, right }) {
 
 /** Pixels that end labels take. */
 endLabels.room = (named) =>
-  20 + Math.max(...named.map(({ name, sub }) => Math.max(Math.min(NAME, widthOf(safe(name), 600)), widthOf(sub ?? ""))));
+  20 +
+  Math.max(...named.map(({ name, sub }) => Math.max(Math.min(NAME, widthOf(safe(name), 600)), widthOf(sub ?? ""))));

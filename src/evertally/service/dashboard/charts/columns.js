@@ -1,7 +1,7 @@
 /** A histogram of numeric bins: standing bars with whiskers, over an axis that starts at zero. */
 
 import { element } from "../dom.js";
-import { estimate, isBounded, label as safe, number, told } from "../format.js";
+import { aloud, estimate, isBounded, label as safe, number, told } from "../format.js";
 import { marginFor } from "./axes.js";
 import { valueAxis } from "./scale.js";
 import { svg, whenSized, widthOf } from "./svg.js";
@@ -51,7 +51,13 @@ export class Columns {
     const y = (value) => height - BOTTOM - axis.at(value) * (height - BOTTOM - 8);
     Object.assign(this, { left, each });
     const marks = axis.marks.flatMap(({ value, text }) => [
-      svg("line", { class: value === 0 ? "rule zero" : "rule", x1: left, x2: width - right, y1: y(value), y2: y(value) }),
+      svg("line", {
+        class: value === 0 ? "rule zero" : "rule",
+        x1: left,
+        x2: width - right,
+        y1: y(value),
+        y2: y(value),
+      }),
       svg("text", { x: left - 8, y: y(value) + 4, "text-anchor": "end" }, text),
     ]);
     const columns = this.rows.map((row, i) => column(row, left + i * each, each, y));
@@ -82,7 +88,7 @@ export class Columns {
     if (!(event.key in to)) return;
     event.preventDefault();
     this.show(Math.max(0, Math.min(last, to[event.key])));
-    this.spoken.textContent = this.tip.textContent.replaceAll("±", "plus or minus");
+    this.spoken.textContent = aloud(this.tip.textContent);
   }
 
   show(place) {
@@ -90,7 +96,10 @@ export class Columns {
     if (!row) return;
     this.at = place;
     const { value, error } = estimate(row.value, row.lower, row.upper);
-    this.tip.replaceChildren(element("b", {}, safe(row.name)), element("span", {}, element("b", {}, value), ` ${error}`));
+    this.tip.replaceChildren(
+      element("b", {}, safe(row.name)),
+      element("span", {}, element("b", {}, value), ` ${error}`),
+    );
     this.tip.hidden = false;
     const room = this.plot.clientWidth - this.tip.offsetWidth;
     const beside = this.left + (place + 0.5) * this.each - this.tip.offsetWidth / 2;
@@ -129,7 +138,8 @@ function column({ value, lower, upper, clear }, x, each, y) {
   const group = svg("g", { class: clear ? "column" : "column hollow" }, bar);
   if (!isBounded(lower, upper)) return group;
   const [middle, cap] = [x + each / 2, Math.min(4, each / 4)];
-  const d = `M${middle} ${y(lower)}V${y(upper)}M${middle - cap} ${y(lower)}h${2 * cap}M${middle - cap} ${y(upper)}h${2 * cap}`;
+  const across = (end) => `M${middle - cap} ${y(end)}h${2 * cap}`;
+  const d = `M${middle} ${y(lower)}V${y(upper)}${across(lower)}${across(upper)}`;
   group.append(svg("path", { class: "whisker", d }));
   return group;
 }

@@ -1,7 +1,7 @@
 /** Reading a chart: hover, touch or arrow keys show one moment of all lines; a drag looks closer, Esc goes back. */
 
 import { element } from "../dom.js";
-import { instant, label as safe, moment, period, told } from "../format.js";
+import { aloud, instant, label as safe, moment, period, told } from "../format.js";
 import { lookKey } from "./look.js";
 import { svg } from "./svg.js";
 
@@ -54,7 +54,8 @@ export class Crosshair {
     this.drop();
     if (!dragged) return;
     const { left, right, width, from: first, to: last } = this.chart.frame;
-    const time = (x) => first + (Math.min(width - right, Math.max(left, x)) - left) / (width - left - right) * (last - first);
+    const time = (x) =>
+      first + ((Math.min(width - right, Math.max(left, x)) - left) / (width - left - right)) * (last - first);
     this.hide();
     this.zoom(time(from), time(to));
   }
@@ -82,7 +83,9 @@ export class Crosshair {
   key(event) {
     const last = this.base.length - 1;
     const now = this.base.findIndex((point) => point.x === this.at);
-    const to = { ArrowLeft: now < 0 ? last : now - 1, ArrowRight: now < 0 ? 0 : now + 1, Home: 0, End: last }[event.key];
+    const to = { ArrowLeft: now < 0 ? last : now - 1, ArrowRight: now < 0 ? 0 : now + 1, Home: 0, End: last }[
+      event.key
+    ];
     if (event.key === "Escape") {
       if (this.at === null) this.back?.();
       return this.hide();
@@ -128,7 +131,12 @@ export class Crosshair {
     const dots = read
       .filter((one) => one.point.x === point.x)
       .map((one) =>
-        svg("circle", { class: `dot ${one.look.className}`, cx: x(point.x), cy: places[one.place].y(one.point.value), r: 3.5 }),
+        svg("circle", {
+          class: `dot ${one.look.className}`,
+          cx: x(point.x),
+          cy: places[one.place].y(one.point.value),
+          r: 3.5,
+        }),
       );
     this.chart.plot.querySelector(".cross").replaceChildren(line, ...dots);
     this.tip.replaceChildren(element("b", {}, when(point)), ...read.map((one) => this.reading(one)));
@@ -142,15 +150,22 @@ export class Crosshair {
   reading({ name, tip, look, soft, point }) {
     const words = told(point.value, point.lower, point.upper, this.chart.data.unit);
     const shown = tip ?? name;
-    return element("span", {}, lookKey(look, soft), shown ? element("bdi", {}, `${safe(shown)} `) : null, element("b", {}, words));
+    return element(
+      "span",
+      {},
+      lookKey(look, soft),
+      shown ? element("bdi", {}, `${safe(shown)} `) : null,
+      element("b", {}, words),
+    );
   }
 
   words() {
     const point = this.base.find((one) => one.x === this.at);
-    const read = this.readings(this.at).map(({ name, point: { value, lower, upper } }) =>
-      `${name ? `${safe(name)} ` : ""}${told(value, lower, upper, this.chart.data.unit)}`.replaceAll("±", "plus or minus"),
+    const { unit } = this.chart.data;
+    const read = this.readings(this.at).map(
+      ({ name, point: { value, lower, upper } }) => `${name ? `${safe(name)} ` : ""}${told(value, lower, upper, unit)}`,
     );
-    return `${when(point)}: ${read.join("; ")}`;
+    return aloud(`${when(point)}: ${read.join("; ")}`);
   }
 }
 

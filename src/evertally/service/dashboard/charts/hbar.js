@@ -12,7 +12,7 @@ const LONGEST_NAME = 150; // pixels
 export const isClear = ({ lower, upper }) => isBounded(lower, upper) && (lower > 0 || upper < 0);
 
 /** From values to parts of the width: zero is always on it, and so are all whiskers. */
-export function barScale(rows) {
+function barScale(rows) {
   const ends = rows.flatMap(({ value, lower, upper }) => (isBounded(lower, upper) ? [lower, upper, value] : [value]));
   const low = Math.min(0, ...ends);
   const high = Math.max(0, ...ends);
@@ -48,9 +48,22 @@ export class BarList {
     const scale = barScale(rows);
     const texts = rows.map((row) => estimate(row.value, row.lower, row.upper));
     const widest = (words, weight) => Math.ceil(Math.max(24, ...words.map((word) => widthOf(word, weight))) * 1.1);
-    const names = widest(rows.map((row) => safe(row.name)), 600) + 10 * Math.max(0, ...rows.map((row) => row.depth ?? 0));
+    const names =
+      widest(
+        rows.map((row) => safe(row.name)),
+        600,
+      ) +
+      10 * Math.max(0, ...rows.map((row) => row.depth ?? 0));
     this.element.style.setProperty("--name", `${Math.min(LONGEST_NAME, names)}px`);
-    this.element.style.setProperty("--told", `${widest(texts.map(({ value, error }) => `${value} ${error}`), 400) + 2}px`);
+    this.element.style.setProperty(
+      "--told",
+      `${
+        widest(
+          texts.map(({ value, error }) => `${value} ${error}`),
+          400,
+        ) + 2
+      }px`,
+    );
     for (const label of this.rows.keys()) if (!rows.some((row) => row.label === label)) this.rows.delete(label);
     reorder(
       this.element,

@@ -50,7 +50,9 @@ class LineChart {
     const { series, extent, zero, log, hatch = [], lanes = true } = this.data;
     const points = series.flatMap((one) => one.points).filter((point) => point.value !== null);
     if (!points.length) return this.plot.querySelector("svg")?.remove();
-    const named = series.filter((one) => one.name !== null && one.name !== undefined);
+    const named = series.filter(
+      (one) => (one.name ?? null) !== null && one.points.some((point) => point.value !== null),
+    );
     const ends = this.data.ends && width >= ENDS_NEED && named.length > 0;
     const split = lanes && crowded(series);
     const rows = split ? series.filter((one) => !one.soft).map((one) => [one]) : [series];
@@ -119,7 +121,8 @@ function runs(points, known) {
   return made.filter((run) => run.length);
 }
 
-const pathOf = (run, x, y, key) => run.map((point, i) => `${i ? "L" : "M"}${x(point.x).toFixed(1)} ${y(point[key]).toFixed(1)}`).join("");
+const pathOf = (run, x, y, key) =>
+  run.map((point, i) => `${i ? "L" : "M"}${x(point.x).toFixed(1)} ${y(point[key]).toFixed(1)}`).join("");
 
 function band({ points, look, soft }, x, y) {
   const group = svg("g", { class: `${look.className} ${soft ? "soft" : ""}` });

@@ -12,7 +12,11 @@ export function withPlaces(rows) {
   return rows.map((row, i) => {
     const above = rows.filter((other) => other.value > row.value && toldApart(row, other)).length;
     const below = rows.filter((other) => other.value < row.value && toldApart(row, other)).length;
-    return { ...row, place: placeWords(1 + above, rows.length - below), tied: i + 1 < rows.length && !toldApart(row, rows[i + 1]) };
+    return {
+      ...row,
+      place: placeWords(1 + above, rows.length - below),
+      tied: i + 1 < rows.length && !toldApart(row, rows[i + 1]),
+    };
   });
 }
 

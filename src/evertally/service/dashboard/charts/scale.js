@@ -6,7 +6,7 @@ const ZERO_IS_NEAR = 0.3; // of the top: an axis that would start lower than thi
 const DAY = 86400;
 
 /** Round numbers from low to high, about so many of them, and their distance. */
-export function roundNumbers(low, high, count) {
+function roundNumbers(low, high, count) {
   const raw = (high - low || 1) / Math.max(1, count);
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 2.5, 5, 10].find((factor) => factor * power >= raw * (1 - 1e-9)) * power;
@@ -38,7 +38,9 @@ export function valueAxis(points, { zero = false, log = false, count = 4, exact 
   return {
     low,
     high,
-    marks: shown.filter((mark) => mark >= low && mark <= high).map((value) => ({ value, text: axisNumber(value, step) })),
+    marks: shown
+      .filter((mark) => mark >= low && mark <= high)
+      .map((value) => ({ value, text: axisNumber(value, step) })),
     at: (value) => (value - low) / (high - low),
   };
 }
@@ -57,7 +59,8 @@ function logAxis(ends) {
 const utc = (seconds) => new Date(seconds * 1000);
 const dated = (seconds) => `${utc(seconds).getUTCDate()} ${monthOf(seconds)}`;
 const clock = (seconds) => (seconds % DAY === 0 ? dated(seconds) : timeOfDay(seconds));
-const yearly = (seconds) => (utc(seconds).getUTCMonth() === 0 ? String(utc(seconds).getUTCFullYear()) : monthOf(seconds));
+const yearly = (seconds) =>
+  utc(seconds).getUTCMonth() === 0 ? String(utc(seconds).getUTCFullYear()) : monthOf(seconds);
 
 /** Steps of a time axis, the finest first: [seconds between candidates, which of them, their text]. */
 const STEPS = [

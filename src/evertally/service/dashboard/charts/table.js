@@ -51,7 +51,13 @@ function columnsOf(series, unit) {
       cells: columns.map((column) => cell(column.get(point.x), unit)),
     }));
   const first = series[0].points[0];
-  return { heads: [first && !isMoment(first) ? "Window" : "Time", ...series.map((one) => safe(one.name ?? one.tip ?? "Value"))], rows };
+  return {
+    heads: [
+      first && !isMoment(first) ? "Window" : "Time",
+      ...series.map((one) => safe(one.name ?? one.tip ?? "Value")),
+    ],
+    rows,
+  };
 }
 
 const isMoment = (point) => point.start === null || point.total;
