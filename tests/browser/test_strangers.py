@@ -51,7 +51,9 @@ def test_a_token_in_the_address_does_not_stay_there(opened: Open, gallery: Clini
 
 def test_hostile_labels_are_shown_as_text(opened: Open, served: Serve) -> None:
     by_ward = {"name": "by-ward", "kind": "histogram", "column": "ward", "categories": [*WARDS, TURNED]}
-    clinic = served([{**VISITS, "title": MARKUP}, DRINKS, by_ward], stream=f"title = '''{MARKUP}'''\nmax_events_per_tick = 5000")
+    clinic = served(
+        [{**VISITS, "title": MARKUP}, DRINKS, by_ward], stream=f"title = '''{MARKUP}'''\nmax_events_per_tick = 5000"
+    )
     drinks = [MARKUP, TURNED, LONG.strip(), "\x00\x1b[2J", "plain"]
     clinic.release(*((900 - 150 * rank, visit(WARDS[-1], drink)) for rank, drink in enumerate(drinks)))
     assert clinic.latest("drinks")["category"] == drinks
