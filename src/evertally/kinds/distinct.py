@@ -52,6 +52,7 @@ def _categories(parameters: Parameters) -> list[str] | None:
 
 KINDS = (
     Kind(
+        level=True,
         statistic=DistinctUsers,
         also=("distinct",),
         options=DistinctQuery,

@@ -145,20 +145,23 @@ KINDS = (
     _figure(statistic=Stars, options=StarsQuery, card=Card("figure", "Stars with {k} edges so far")),
     _figure(statistic=Subgraphs, options=SubgraphsQuery, card=Card("figure", "Copies of a pattern so far")),
     _figure(
+        level=True,
         statistic=HighDegree,
         options=HighDegreeQuery,
         card=Card("figure", "Vertices with at least {threshold} edges"),
     ),
     _graph(
+        level=True,
         statistic=DegreeHistogram,
         options=DegreeHistogramQuery,
         result=Result(categories=_bins),
         card=Card("bars", "Vertices by their number of edges"),
     ),
     _figure(
+        level=True,
         statistic=SpanningForestCost,
         options=SpanningForestCostQuery,
         card=Card("figure", "Weight of the lightest spanning forest"),
     ),
-    _figure(statistic=Components, options=ComponentsQuery, card=Card("figure", "Connected components")),
+    _figure(level=True, statistic=Components, options=ComponentsQuery, card=Card("figure", "Connected components")),
 )

@@ -63,7 +63,7 @@ public = true                 # releases may be read by everybody
 name = "all"
 kind = "counter"
 title = "Departures"
-share = 0.2
+share = 0.15
 
 [[query]]
 name = "by-origin"
@@ -103,18 +103,19 @@ q = [0.5, 0.9, 0.99]
 edges = {json.dumps(EDGES)}
 
 [[query]]
-name = "planes"               # different ones so far
-kind = "distinct_users"
-title = "Different aircraft"
+name = "aircraft"             # different ones in the last day, week and month
+kind = "active_users"
+title = "Active aircraft"
 noun = "aircraft"
-share = 0.05
+share = 0.15
+windows = ["1d", "7d", "30d"]
 
 [[query]]
 name = "top-destinations"     # nobody declared them: they are found
 kind = "unknown_top_k"
 title = "Top destinations"
 k = 10
-share = 0.2
+share = 0.15
 column = "destination"
 """
 _LEFT_BY_A_DEMO = ("departures.*", "secret/departures.*", "releases.jsonl", "report.md", "certificate.json")

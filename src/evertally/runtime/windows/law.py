@@ -51,10 +51,12 @@ class Law:
 
     def __init__(self, query: QuerySpec, mechanism: Any, keeps_rows: bool, beta: float) -> None:
         self.query, self.mechanism, self.beta = query, mechanism, beta
-        self.width: int = mechanism._engine.width if mechanism.differences else 0
+        # Different users of a week are not the difference of two totals, which counts those who were new.
+        differs = mechanism.differences and not query.record.level
+        self.width: int = mechanism._engine.width if differs else 0
         form = mechanism._form
-        itself = mechanism.differences and _shows_rows(form, self.width)
-        self.differences = itself or bool(mechanism.differences and keeps_rows and self.width <= LONGEST_ROW)
+        itself = differs and _shows_rows(form, self.width)
+        self.differences = itself or bool(differs and keeps_rows and self.width <= LONGEST_ROW)
         self.additive = self.differences and (
             query.record.result.value == "integer" or form.deviation(_UNIT) is not None
         )
