@@ -111,7 +111,7 @@ def test_intervals_of_windows_and_changes_hold(tmp_path: Path) -> None:
     labels = [f"label-{number}" for number in range(400)]
     path = tmp_path / "many.toml"
     query = {"name": "many", "kind": "histogram", "column": "label", "categories": labels}
-    path.write_text(spec_text(query, guarantee={"epsilon": 1}, clock=CLOCK))
+    path.write_text(spec_text(query, guarantee={"rho": 0.01}, clock=CLOCK))
     spec = load_spec(path)
     mechanism = build(spec, simulation(11))["many"]
     truth = np.random.default_rng(5).poisson(20, size=(24, 400))
