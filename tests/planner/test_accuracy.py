@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from evertally.noise import ZeroNoise
 def one_of_each() -> list[Any]:
     found: dict[str, Any] = {}
     for subject in MECHANISMS:
-        kind = subject.name.split("(")[0]
+        kind = re.split("[(:,]", subject.name)[0]
         found.setdefault(kind, subject)
     return list(found.values())
 

@@ -39,7 +39,7 @@ class RowSpread(Spread):
     def radius(self, beta: float) -> float:
         if self.proxy == 0:
             return super().radius(beta)
-        return min(super().radius(beta), radius_of(self._moments(), self.peak, beta) + 0.5 * self.roundings)
+        return min(super().radius(beta), _radius(self._weights().tobytes(), self.peak, beta) + 0.5 * self.roundings)
 
     def above(self, x: FloatArray) -> FloatArray:
         """A bound on P(noise > x) before rounding, for each x >= 0."""
@@ -57,10 +57,24 @@ class RowSpread(Spread):
             most[: part.size] = np.maximum(most[: part.size], part)
         return RowSpread([most], max(spread.roundings for spread in spreads))
 
+    def _weights(self) -> FloatArray:
+        return np.concatenate([part[part > 0] for part in self.__dict__["_squares"]])
+
     def _moments(self) -> Callable[[complex], complex]:
-        some = np.concatenate([part[part > 0] for part in self.__dict__["_squares"]])[None, :]
-        product = jit_once(_summed)
-        return lambda z: complex(product(some, complex(z * z)))
+        return _moments(self._weights())
+
+
+def _moments(squares: FloatArray) -> Callable[[complex], complex]:
+    some = squares[None, :]
+    product = jit_once(_summed)
+    return lambda z: complex(product(some, complex(z * z)))
+
+
+@lru_cache(maxsize=2048)
+def _radius(squares: bytes, peak: float, beta: float) -> float:
+    """Of one row of squared weights. Kept, for it takes half a millisecond, and a page asks for its windows again."""
+    # A copy: compiled code would be made anew for an array that cannot be written to.
+    return radius_of(_moments(np.frombuffer(squares, dtype=np.float64).copy()), peak, beta)
 
 
 @lru_cache(maxsize=256)
