@@ -20,7 +20,7 @@ from waiting import PATIENCE
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "tutorial.md").read_text()
 QUICKER = {'tick = "5s"': 'tick = "1s"', "time.sleep(2)": "time.sleep(0.05)"}
-EVENTS = 3_000 + 10 * 1_000
+EVENTS = 3_000 + 300 + 10 * 1_000
 SERVE = "evertally serve visits.toml\n"
 
 

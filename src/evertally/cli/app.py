@@ -117,7 +117,7 @@ def init_command(
     spec_file: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[SPEC.toml]", help="The file to write. Default: named like the sample.", show_default=False
+            metavar="SPEC.toml", help="The file to write. Default: named like the sample.", show_default=False
         ),
     ] = None,
     sample: Annotated[
