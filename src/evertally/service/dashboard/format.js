@@ -90,9 +90,9 @@ export const instant = (time) => (typeof time === "number" ? time : Date.parse(t
 
 let currentYear = new Date().getUTCFullYear();
 
-/** The year of the stream, which times of it do not repeat. */
+/** The year of the last release, which times do not repeat. What is released on New Year is about the year before. */
 export function setYear(time) {
-  if (typeof time === "string") currentYear = new Date(time).getUTCFullYear();
+  if (typeof time === "string") currentYear = new Date((instant(time) - DAY) * 1000).getUTCFullYear();
 }
 
 const withYear = (date) => (date.getUTCFullYear() === currentYear ? "" : ` ${date.getUTCFullYear()}`);
