@@ -230,10 +230,10 @@ def test_numbers_of_axes_and_times(page: Page) -> None:
     axes = asked(
         page,
         "format",
-        "[[1000, 500], [10000, 5000], [1.2e6, 2e5], [0, 5], [0.5, 0.5], [-2000, 1000]]"
+        "[[1000, 500], [10000, 5000], [1.2e6, 2e5], [0, 5], [0.5, 0.5], [-2000, 1000], [27.5, 2.5], [12500, 2500]]"
         ".map((one) => m.axisNumber(...one))",
     )
-    assert axes == ["1,000", "10k", "1.2M", "0", "0.5", "\N{MINUS SIGN}2,000"]
+    assert axes == ["1,000", "10k", "1.2M", "0", "0.5", "\N{MINUS SIGN}2,000", "27.5", "12.5k"]
     times = asked(
         page,
         "format",

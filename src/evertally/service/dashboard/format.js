@@ -33,7 +33,9 @@ export const percent = (part) => `${significant.format(part * 100)}${SPACE}%`;
 
 /** A number beside an axis: 1,000, 10k, 1.2M. `step` is the distance to the next one. */
 export function axisNumber(value, step = 1) {
-  const digits = (unit) => Math.min(6, Math.max(0, Math.ceil(-Math.log10(step / unit) - 1e-9)));
+  const needed = [0, 1, 2, 3, 4, 5, 6]; // digits that a step of 0.25 or 2.5 takes to be written out
+  const isWhole = (number) => Math.abs(number - Math.round(number)) < 1e-6;
+  const digits = (unit) => needed.find((count) => isWhole((step / unit) * 10 ** count)) ?? 6;
   for (const [unit, sign] of [
     [1e9, "G"],
     [1e6, "M"],
