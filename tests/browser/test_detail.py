@@ -31,7 +31,9 @@ def test_numbers_of_chart_and_table_are_those_of_the_service(by_ward: Opened, da
     assert heads[0] == "west"
     for place, label in enumerate(heads):
         value, upper = (answer[name][answer["labels"].index(label)][-1] for name in ("value", "upper"))
-        told = row.locator("td").nth(place).inner_text().replace("\N{NO-BREAK SPACE}", " ").replace("\N{MINUS SIGN}", "-")
+        told = (
+            row.locator("td").nth(place).inner_text().replace("\N{NO-BREAK SPACE}", " ").replace("\N{MINUS SIGN}", "-")
+        )
         shown, error = (float(part) for part in told.split(" ± "))
         assert abs(shown - value) <= 0.51
         assert abs(error - (upper - value)) <= 0.51
@@ -77,7 +79,9 @@ def test_the_strip_below_moves_what_is_shown(by_ward: Opened) -> None:
 def test_exactness_making_and_files(by_ward: Opened, days: Clinic) -> None:
     page = by_ward.page
     windows = days.get("/v1/exactness?query=by-ward").json()["windows"]
-    errors = [text.replace("\N{NO-BREAK SPACE}", " ") for text in page.locator(".exactness td:nth-child(3)").all_inner_texts()]
+    errors = [
+        text.replace("\N{NO-BREAK SPACE}", " ") for text in page.locator(".exactness td:nth-child(3)").all_inner_texts()
+    ]
     assert errors == [f"± {one['radius']:,.0f}" for one in windows]
     expect(page.locator(".made")).to_contain_text("Visits so far, by ward")
     expect(page.locator(".made")).to_contain_text("it costs no privacy")

@@ -53,6 +53,10 @@ export class Course {
 
   close() {}
 
+  tell() {
+    return this.said ?? "";
+  }
+
   toggle(label) {
     const shown = this.picks ?? [];
     const picks = shown.includes(label) ? shown.filter((one) => one !== label) : [...shown, label].slice(-6);
@@ -113,7 +117,9 @@ export class Course {
 
   /** The labels that have a line: those the reader picked, else the largest of the whole range, which chance moves least. */
   chosen() {
-    return this.state.picks.length ? this.state.picks : this.compare.largest.slice(0, USUAL_PICKS);
+    const declared = this.query.labels && new Set(this.query.labels); // an address may name anything
+    const picks = this.state.picks.filter((label) => !declared || declared.has(label));
+    return picks.length ? picks : this.compare.largest.slice(0, USUAL_PICKS);
   }
 
   draw(answer, behind, overview) {
@@ -134,6 +140,7 @@ export class Course {
     this.mark();
     setText(this.title, measure);
     const caption = `The same numbers as a table: ${measure}, with the error that holds ${Math.round((1 - stream.beta) * 100)} times in 100`;
+    this.said = this.sentence(measure, series);
     this.chart.draw({
       series,
       extent: view.extent,
@@ -142,7 +149,7 @@ export class Course {
       noun: query.noun,
       timed: this.views.clock.timed,
       hatch: view.lost ? [view.lost] : [],
-      say: this.sentence(measure, series),
+      say: this.said,
     });
     const main = series.filter((one) => !one.soft).map((one) => (one.label === null ? { ...one, name: titleOf(query) } : one));
     this.table.replaceChildren(seriesTable({ series: main, unit: query.unit, caption }));

@@ -88,6 +88,11 @@ export class Detail {
   close() {
     this.main.close();
   }
+
+  /** The last values in words. */
+  tell() {
+    return this.main.tell();
+  }
 }
 
 /** Statistics that are no course over time: the card itself, in large. */
@@ -108,6 +113,10 @@ class Large {
   /** What a picture is taken of. */
   get picture() {
     return this.card.element;
+  }
+
+  tell() {
+    return this.card.tell();
   }
 
   viewPath = null; // there are no windows that could be saved

@@ -98,7 +98,7 @@ class Page {
     this.spoken = Date.now();
     setTimeout(() => {
       // The cards have drawn it by then, and can tell what they show.
-      setText(byId("announcer"), `New numbers, ${moment(shown.time)}. ${this.board.tell()}`);
+      setText(byId("announcer"), `New numbers, ${moment(shown.time)}. ${(this.detail ?? this.board).tell()}`);
     }, 2_000);
   }
 
