@@ -92,9 +92,9 @@ export const instant = (time) => (typeof time === "number" ? time : Date.parse(t
 
 let currentYear = new Date().getUTCFullYear();
 
-/** The year of the last release, which times do not repeat. What is released on New Year is about the year before. */
-export function setYear(time) {
-  if (typeof time === "string") currentYear = new Date((instant(time) - DAY) * 1000).getUTCFullYear();
+/** The year in which the last tick began, which times do not repeat: what is out on New Year is about the year before. */
+export function setYear(time, tick = 0) {
+  if (typeof time === "string") currentYear = new Date((instant(time) - tick) * 1000).getUTCFullYear();
 }
 
 const withYear = (date) => (date.getUTCFullYear() === currentYear ? "" : ` ${date.getUTCFullYear()}`);
