@@ -25,7 +25,8 @@ def outside(page: Page, width: int) -> list[str]:
     found: list[str] = page.evaluate(
         """(width) => [...document.querySelectorAll("header *, main *, footer *")].filter((node) => {
              const { left, right } = node.getBoundingClientRect();
-             const inside = node.closest(".scroll, .controls, .unseen, .skip, svg, bdi, .brush, .labels, .vertices, .found");
+             const boxes = ".scroll, .controls, .unseen, .skip, svg, bdi, .brush, .labels, .vertices, .found";
+             const inside = node.closest(boxes);
              return !inside && right > left && (right > width + 1 || left < -1);
            }).map((node) => node.outerHTML.slice(0, 120))""",
         width,
@@ -172,7 +173,8 @@ def test_words_have_enough_contrast(opened: Open, days: Clinic) -> None:
               };
               const own = (node) => [...node.childNodes].some((one) => one.nodeType === 3 && one.textContent.trim());
               return [...document.querySelectorAll("header *, main *, footer *")]
-                .filter((node) => own(node) && !node.disabled && node.getBoundingClientRect().width > 1).flatMap((node) => {
+                .filter((node) => own(node) && !node.disabled && node.getBoundingClientRect().width > 1)
+                .flatMap((node) => {
                 const style = getComputedStyle(node);
                 const below = ground(node);
                 const [a, b] = [light(node.closest("svg") ? style.fill : style.color, below), light(below, below)];

@@ -9,6 +9,7 @@ import { Compare } from "./compare.js";
 import { element, setText } from "./dom.js";
 import { estimate, label as safe, moment, number, told } from "./format.js";
 import { aRate, measureOf, spoken, titleOf } from "./measure.js";
+import { percentWords } from "./promise.js";
 import { windowsOf } from "./state.js";
 import { words } from "./switches.js";
 
@@ -84,7 +85,8 @@ export class Course {
 
   before() {
     const first = moment(this.views.clock.written(this.state.window.ticks ?? 1));
-    this.nothing(`The first window of this length is full on ${first}. How exact it will be is known already: see below.`);
+    const known = "How exact it will be is known already: see below.";
+    this.nothing(`The first window of this length is full on ${first}. ${known}`);
   }
 
   nothing(text) {
@@ -115,7 +117,7 @@ export class Course {
     this.draw(answer, behind, overview);
   }
 
-  /** The labels that have a line: those the reader picked, else the largest of the whole range, which chance moves least. */
+  /** The labels that have a line: those picked, else the largest of the whole range, which chance moves least. */
   chosen() {
     const declared = this.query.labels && new Set(this.query.labels); // an address may name anything
     const picks = this.state.picks.filter((label) => !declared || declared.has(label));
@@ -139,7 +141,7 @@ export class Course {
     this.shows = true;
     this.mark();
     setText(this.title, measure);
-    const caption = `The same numbers as a table: ${measure}, with the error that holds ${Math.round((1 - stream.beta) * 100)} times in 100`;
+    const caption = `The same numbers as a table: ${measure}, with the error that holds ${percentWords(stream.beta)}`;
     this.said = this.sentence(measure, series);
     this.chart.draw({
       series,
@@ -151,7 +153,8 @@ export class Course {
       hatch: view.lost ? [view.lost] : [],
       say: this.said,
     });
-    const main = series.filter((one) => !one.soft).map((one) => (one.label === null ? { ...one, name: titleOf(query) } : one));
+    const named = (one) => (one.label === null ? { ...one, name: titleOf(query) } : one);
+    const main = series.filter((one) => !one.soft).map(named);
     this.table.replaceChildren(seriesTable({ series: main, unit: query.unit, caption }));
     this.brush.draw(pointsOf(overview, 0), { from: this.views.clock.at(0), to: this.views.clock.at(this.feed.tick) });
     this.compare?.draw(lastOf(answer), answer.per);
@@ -168,7 +171,8 @@ export class Course {
   soft(answer) {
     const made = this.line(null, pointsOf(answer, 0));
     const last = made.points.findLast((point) => point.value !== null);
-    return { ...made, name: `each ${spoken(answer.window.words)}`, soft: true, sub: last ? estimate(last.value, last.lower, last.upper).error : "" };
+    const sub = last ? estimate(last.value, last.lower, last.upper).error : "";
+    return { ...made, name: `each ${spoken(answer.window.words)}`, soft: true, sub };
   }
 
   sentence(measure, series) {
@@ -185,7 +189,8 @@ export class Course {
     if (!Number.isFinite(error)) return;
     const shown = `±\u00a0${number(error, error)}`;
     if (!query.description) {
-      const each = query.labels && this.many ? `${number(query.labels.length)} labels, declared before the start. ` : "";
+      const listed = query.labels && this.many;
+      const each = listed ? `${number(query.labels.length)} labels, declared before the start. ` : "";
       const many = this.many ? " each" : "";
       setText(this.lead, `${each}Error ${shown}${aRate(answer.per)}${many}.`);
     }
@@ -204,7 +209,8 @@ export class Course {
   /** The next longer window of a week and more, or of any length, as far as there is a full one. */
   longer() {
     const { ticks } = this.state.window;
-    const full = windowsOf(this.stream).filter((one) => ticks !== null && one.ticks > ticks && one.ticks <= this.feed.tick);
+    const { tick } = this.feed;
+    const full = windowsOf(this.stream).filter((one) => ticks !== null && one.ticks > ticks && one.ticks <= tick);
     return full.find((one) => one.seconds >= WEEK) ?? full[0];
   }
 
@@ -212,6 +218,7 @@ export class Course {
   viewPath(format) {
     const { ticks } = this.state.window;
     const { query, views, data } = this;
-    return data.windowsPath(query, ticks, views.range(), { labels: this.picks, per: data.rateOf(query, ticks), format });
+    const per = data.rateOf(query, ticks);
+    return data.windowsPath(query, ticks, views.range(), { labels: this.picks, per, format });
   }
 }

@@ -5,7 +5,8 @@ import { element, setText } from "./dom.js";
 import { moment, number, plural, timeOfDay } from "./format.js";
 
 const BEFORE =
-  "Nothing is published yet. How exact the numbers will be is known already, because the error does not depend on the data.";
+  "Nothing is published yet. How exact the numbers will be is known already, " +
+  "because the error does not depend on the data.";
 
 export class Notices {
   constructor(place, feed) {
@@ -61,7 +62,8 @@ export class Notices {
     }
     if (this.told !== "paused") return;
     const { waiting } = this.feed;
-    const newer = `${number(waiting)} newer ${plural("release", waiting)} ${waiting === 1 ? "is" : "are"} waiting; nothing is lost.`;
+    const are = `${plural("release", waiting)} ${waiting === 1 ? "is" : "are"}`;
+    const newer = `${number(waiting)} newer ${are} waiting; nothing is lost.`;
     setText(this.waiting, waiting ? newer : "Nothing newer has come since.");
   }
 }
