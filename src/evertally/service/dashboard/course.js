@@ -1,5 +1,6 @@
 /** The course of a statistic: a large chart with what it is compared with, the strip below it, the same as a table. */
 
+import { Refused } from "./api.js";
 import { Brush } from "./brush.js";
 import { lineChart } from "./charts/line.js";
 import { look } from "./charts/look.js";
@@ -75,6 +76,10 @@ export class Course {
       else await this.load();
       this.drawn = key;
     } catch (error) {
+      if (error instanceof Refused && error.status === 400) {
+        this.drawn = key; // it would be refused again: an old tick may not be kept any more
+        return this.nothing(`These numbers cannot be shown: ${safe(error.message)}.`);
+      }
       if (!this.failed(error)) setTimeout(() => this.refresh(), AGAIN);
       return;
     } finally {
