@@ -85,7 +85,7 @@ export const aloud = (text) => text.replaceAll("±", "plus or minus");
 
 /** How many of something: 1 departure, 2 departures. */
 export const plural = (noun, count = 2) =>
-  count === 1 || /s$/.test(noun) ? noun : noun.replace(/([^aeiou])y$/, "$1ie") + "s";
+  count === 1 || /(s|craft|people)$/.test(noun) ? noun : noun.replace(/([^aeiou])y$/, "$1ie") + "s";
 
 /** Where a release stands on the time axis: seconds since 1970, or the integer of an integer clock. */
 export const instant = (time) => (typeof time === "number" ? time : Date.parse(time) / 1000);
