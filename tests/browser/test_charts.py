@@ -230,10 +230,10 @@ def test_numbers_of_axes_and_times(page: Page) -> None:
     axes = asked(
         page,
         "format",
-        "[[1000, 500], [10000, 5000], [1.2e6, 2e5], [0, 5], [0.5, 0.5], [-2000, 1000]]"
+        "[[1000, 500], [10000, 5000], [1.2e6, 2e5], [0, 5], [0.5, 0.5], [-2000, 1000], [27.5, 2.5], [12500, 2500]]"
         ".map((one) => m.axisNumber(...one))",
     )
-    assert axes == ["1,000", "10k", "1.2M", "0", "0.5", "\N{MINUS SIGN}2,000"]
+    assert axes == ["1,000", "10k", "1.2M", "0", "0.5", "\N{MINUS SIGN}2,000", "27.5", "12.5k"]
     times = asked(
         page,
         "format",
@@ -293,3 +293,36 @@ def test_bars_are_hollow_where_zero_cannot_be_told_apart(page: Page) -> None:
         "(lines) => lines.flatMap((one) => [parseFloat(one.getAttribute('x1')), parseFloat(one.getAttribute('x2'))])"
     )
     assert 0 <= min(ends) <= max(ends) <= 100
+
+
+def test_means_of_too_few_are_not_shown(page: Page) -> None:
+    """Half an interval must be below 15 % of what was declared; on a scale of factors, of its length there."""
+    answer = """{ labels: null, window: { ticks: 1 }, tick: [1, 2, 3], start: ["", "", ""], end: ["", "", ""],
+      stddev: [null, null, null], value: [[50, 50, 50]], lower: [[34, 36, 20]], upper: [[66, 64, 70]] }"""
+    shown = f"""(query) => {{
+      const view = {{ series: {{ q: {answer} }} }};
+      return m.numbersOf({{ name: "q", differences: true, ...query }}, view).points(null).map((one) => one.value);
+    }}"""
+    linear, factors = ('{ view: "figure" }', '{ view: "figure", scale: "log" }')
+    queries = (
+        f"[{{ card: {linear}, range: [0, 100] }}, {{ card: {factors}, edges: [1, 10, 100] }}, {{ card: {linear} }}]"
+    )
+    assert asked(page, "cards/numbers", f"{queries}.map({shown})") == [[None, 50, None], [50, 50, 50], [50, 50, 50]]
+
+
+def test_rows_of_cards_are_full(page: Page) -> None:
+    laid = """(spans) => {
+      const cards = spans.map((span, i) => ({ span, name: i, element: document.createElement("div") }));
+      m.layOut(cards);
+      return cards.map((card) => [card.name, Number(card.element.className.replace("span-", ""))]);
+    }"""
+    for spans in ([8, 8, 4, 4], [4, 4, 4, 8, 4], [4], [4, 4], [8], [4, 8, 4, 4, 4, 8, 8], [4, 4, 8, 4, 4]):
+        placed = page.evaluate(
+            f"async (spans) => {{ const m = await import('/static/cards/cards.js'); return ({laid})(spans); }}", spans
+        )
+        assert sorted(name for name, _ in placed) == [*range(len(spans))]
+        used = 0
+        for _, width in placed:
+            assert used + width <= 12
+            used = (used + width) % 12
+        assert used == 0

@@ -25,7 +25,8 @@ def outside(page: Page, width: int) -> list[str]:
     found: list[str] = page.evaluate(
         """(width) => [...document.querySelectorAll("header *, main *, footer *")].filter((node) => {
              const { left, right } = node.getBoundingClientRect();
-             const inside = node.closest(".scroll, .controls, .unseen, .skip, svg, bdi, .brush, .labels, .vertices, .found");
+             const boxes = ".scroll, .controls, .unseen, .skip, svg, bdi, .brush, .labels, .vertices, .found";
+             const inside = node.closest(boxes);
              return !inside && right > left && (right > width + 1 || left < -1);
            }).map((node) => node.outerHTML.slice(0, 120))""",
         width,
@@ -70,7 +71,7 @@ def test_values_are_the_released_ones(opened: Open, gallery: Clinic) -> None:
     expect(tile).to_contain_text(f"{visits['value']:,}")
     expect(tile).to_contain_text(f"±\N{NO-BREAK SPACE}{visits['upper'] - visits['value']:,}")
     window = gallery.get("/v1/windows?query=visits&window=24").json()
-    page.get_by_role("group", name="Window").get_by_role("button", name="Day").click()
+    page.get_by_role("group", name="Window").get_by_role("button", name="Day", exact=True).click()
     expect(tile).to_contain_text(f"{window['value'][0][-1]:,}")
     expect(page.get_by_role("button", name="Day", exact=True)).to_have_attribute("aria-pressed", "true")
 
@@ -93,7 +94,6 @@ def test_the_promise_is_one_line_that_opens(opened: Open, days: Clinic) -> None:
     with page.expect_download() as waiting:
         panel.get_by_role("link", name="Certificate").click()
     assert Path(waiting.value.path()).read_bytes() == days.get("/v1/certificate").content
-    words = page.locator("main").inner_text()
     panel.locator("details").evaluate("(node) => node.open = false")
     words = page.locator("body").inner_text().lower()
     assert not re.search(r"\b(tick|query|sigma|rho|dp|mechanism)\b", words)
@@ -173,7 +173,8 @@ def test_words_have_enough_contrast(opened: Open, days: Clinic) -> None:
               };
               const own = (node) => [...node.childNodes].some((one) => one.nodeType === 3 && one.textContent.trim());
               return [...document.querySelectorAll("header *, main *, footer *")]
-                .filter((node) => own(node) && !node.disabled && node.getBoundingClientRect().width > 1).flatMap((node) => {
+                .filter((node) => own(node) && !node.disabled && node.getBoundingClientRect().width > 1)
+                .flatMap((node) => {
                 const style = getComputedStyle(node);
                 const below = ground(node);
                 const [a, b] = [light(node.closest("svg") ? style.fill : style.color, below), light(below, below)];

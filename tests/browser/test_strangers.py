@@ -68,8 +68,8 @@ def test_hostile_labels_are_shown_as_text(opened: Open, served: Serve) -> None:
     expect(page.locator('[data-query="visits"] h2')).to_have_text(MARKUP)
     page.goto(f"{clinic.address}#window=1&open=by-ward&pick=%3Cimg%20src%3Dx%3E&search=%3Cscript%3E")
     page.reload()
-    page.goto(f"{clinic.address}#window=1&open=by-ward")
-    page.reload()
+    expect(page.locator(".compare li")).to_have_count(5)  # one matches; all five are drawn, as there is no such pick
+    page.locator(".compare").get_by_role("searchbox").fill("")
     expect(page.locator(".compare label").filter(has_text=WARDS[-1])).to_be_visible()
     expect(page.locator(".compare label").filter(has_text="evil\\u{202e}txt.exe")).to_be_visible()
     expect(page.locator(".detail .table thead")).to_contain_text(WARDS[-1])
@@ -79,4 +79,4 @@ def test_hostile_labels_are_shown_as_text(opened: Open, served: Serve) -> None:
     assert page.evaluate("document.querySelectorAll('main img, main script, #found img').length") == 0
     assert page.evaluate("window.harmed") is None
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
-    assert [one for one in seen.complaints if "400" not in one] == []  # a label that there is not is refused
+    assert seen.complaints == []

@@ -97,7 +97,13 @@ def test_open_to_all(service: Served, path: str) -> None:
     "path",
     [
         *("/docs", "/redoc", "/v1", "/v1/", "/v1/stream/", "//healthz", "/static/", "/static/../tokens.py"),
-        *("/static/%2e%2e%2ftokens.py", "/static/tokens.py", "/static/uPlot.LICENSE", "/static//etc/passwd"),
+        *(
+            "/static/%2e%2e%2ftokens.py",
+            "/static/tokens.py",
+            "/static/charts",
+            "/static/charts/../../tokens.py",
+            "/static//etc/passwd",
+        ),
         "/static/..%5ctokens.py",
     ],
 )

@@ -242,7 +242,7 @@ def test_the_page_and_its_files(shapes: Served) -> None:
     page = shapes.client.get("/")
     assert page.headers["Content-Type"] == "text/html; charset=utf-8"
     names = re.findall(r'(?:src|href)="static/([^"]+)"', page.text)
-    assert "uPlot.iife.min.js" in names
+    assert "main.js" in names
     for name in names:
         answer = shapes.client.get(f"/static/{name}")
         assert answer.status_code == 200

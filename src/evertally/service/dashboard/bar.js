@@ -68,7 +68,10 @@ export class Bar {
       if (this.stream.clock.close === "request") return ["first numbers on request", ""];
       return [`first numbers on ${moment(this.clock.written(1))}${due && `, ${due}`}`, due];
     }
-    if (state === "live") return [[`updated ${last}`, due && `next ${due}`].filter(Boolean).join(" · "), due && `next ${due}`];
+    if (state === "live") {
+      const next = due && `next ${due}`;
+      return [next ? `updated ${last} · ${next}` : `updated ${last}`, next];
+    }
     if (state === "ended") return [`${last} · these numbers are final`, last];
     return [last && `showing ${last}`, last];
   }

@@ -64,7 +64,9 @@ export class Board {
   tell() {
     return this.cards
       .slice(0, FIRST_TILES)
-      .map((card) => [card.title, card.tell()].filter(Boolean).join(": "))
+      .map((card) => [card.title, card.tell()])
+      .filter(([, told]) => told)
+      .map((told) => told.join(": "))
       .join(". ");
   }
 }

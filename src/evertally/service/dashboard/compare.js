@@ -88,7 +88,8 @@ export class Compare {
     const others = this.rows.map((row, i) => this.row(row, i, picks, scale));
     const first = picked.filter((row) => !listed.has(row.label)).map((row, i) => this.row(row, `first-${i}`, picks, 1));
     this.list.replaceChildren(...first, ...others);
-    if (focused !== null) [...this.list.querySelectorAll("input")].find((one) => one.dataset.label === focused)?.focus();
+    if (focused === null) return;
+    [...this.list.querySelectorAll("input")].find((one) => one.dataset.label === focused)?.focus();
   }
 
   row({ label, value, lower, upper, clear }, i, picks, scale) {

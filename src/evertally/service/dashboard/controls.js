@@ -10,7 +10,7 @@ import { shortOf, Switch, words } from "./switches.js";
 const keyOf = (one) => String(one.ticks ?? "total");
 
 export class Controls {
-  /** `more`: what stands at the end of the line, else the key of the bands. `windowed`: whether windows mean anything. */
+  /** `more`: what stands at the end, else the key of the bands. `windowed`: whether windows mean anything. */
   constructor(stream, state, { more = null, windowed = true } = {}) {
     this.state = state;
     const windows = windowsOf(stream);
@@ -53,5 +53,6 @@ function bandKey(beta) {
     svg("path", { class: "of-band", d: "M0 4 12 2 22 5 34 2V12L22 15 12 12 0 14Z" }),
     svg("path", { class: "of-line", d: "M0 9 12 7 22 10 34 7" }),
   );
-  return element("span", { class: "key desk" }, picture, `Bands and whiskers hold the true number ${percentWords(beta)}`);
+  const told = `Bands and whiskers hold the true number ${percentWords(beta)}`;
+  return element("span", { class: "key desk" }, picture, told);
 }

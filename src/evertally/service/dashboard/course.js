@@ -1,5 +1,6 @@
 /** The course of a statistic: a large chart with what it is compared with, the strip below it, the same as a table. */
 
+import { Refused } from "./api.js";
 import { Brush } from "./brush.js";
 import { lineChart } from "./charts/line.js";
 import { look } from "./charts/look.js";
@@ -9,6 +10,7 @@ import { Compare } from "./compare.js";
 import { element, setText } from "./dom.js";
 import { estimate, label as safe, moment, number, told } from "./format.js";
 import { aRate, measureOf, spoken, titleOf } from "./measure.js";
+import { percentWords } from "./promise.js";
 import { windowsOf } from "./state.js";
 import { words } from "./switches.js";
 
@@ -53,6 +55,10 @@ export class Course {
 
   close() {}
 
+  tell() {
+    return this.said ?? "";
+  }
+
   toggle(label) {
     const shown = this.picks ?? [];
     const picks = shown.includes(label) ? shown.filter((one) => one !== label) : [...shown, label].slice(-6);
@@ -70,6 +76,10 @@ export class Course {
       else await this.load();
       this.drawn = key;
     } catch (error) {
+      if (error instanceof Refused && error.status === 400) {
+        this.drawn = key; // it would be refused again: an old tick may not be kept any more
+        return this.nothing(`These numbers cannot be shown: ${safe(error.message)}.`);
+      }
       if (!this.failed(error)) setTimeout(() => this.refresh(), AGAIN);
       return;
     } finally {
@@ -80,7 +90,8 @@ export class Course {
 
   before() {
     const first = moment(this.views.clock.written(this.state.window.ticks ?? 1));
-    this.nothing(`The first window of this length is full on ${first}. How exact it will be is known already: see below.`);
+    const known = "How exact it will be is known already: see below.";
+    this.nothing(`The first window of this length is full on ${first}. ${known}`);
   }
 
   nothing(text) {
@@ -111,9 +122,11 @@ export class Course {
     this.draw(answer, behind, overview);
   }
 
-  /** The labels that have a line: those the reader picked, else the largest of the whole range, which chance moves least. */
+  /** The labels that have a line: those picked, else the largest of the whole range, which chance moves least. */
   chosen() {
-    return this.state.picks.length ? this.state.picks : this.compare.largest.slice(0, USUAL_PICKS);
+    const declared = this.query.labels && new Set(this.query.labels); // an address may name anything
+    const picks = this.state.picks.filter((label) => !declared || declared.has(label));
+    return picks.length ? picks : this.compare.largest.slice(0, USUAL_PICKS);
   }
 
   draw(answer, behind, overview) {
@@ -133,7 +146,8 @@ export class Course {
     this.shows = true;
     this.mark();
     setText(this.title, measure);
-    const caption = `The same numbers as a table: ${measure}, with the error that holds ${Math.round((1 - stream.beta) * 100)} times in 100`;
+    const caption = `The same numbers as a table: ${measure}, with the error that holds ${percentWords(stream.beta)}`;
+    this.said = this.sentence(measure, series);
     this.chart.draw({
       series,
       extent: view.extent,
@@ -142,9 +156,10 @@ export class Course {
       noun: query.noun,
       timed: this.views.clock.timed,
       hatch: view.lost ? [view.lost] : [],
-      say: this.sentence(measure, series),
+      say: this.said,
     });
-    const main = series.filter((one) => !one.soft).map((one) => (one.label === null ? { ...one, name: titleOf(query) } : one));
+    const named = (one) => (one.label === null ? { ...one, name: titleOf(query) } : one);
+    const main = series.filter((one) => !one.soft).map(named);
     this.table.replaceChildren(seriesTable({ series: main, unit: query.unit, caption }));
     this.brush.draw(pointsOf(overview, 0), { from: this.views.clock.at(0), to: this.views.clock.at(this.feed.tick) });
     this.compare?.draw(lastOf(answer), answer.per);
@@ -161,7 +176,8 @@ export class Course {
   soft(answer) {
     const made = this.line(null, pointsOf(answer, 0));
     const last = made.points.findLast((point) => point.value !== null);
-    return { ...made, name: `each ${spoken(answer.window.words)}`, soft: true, sub: last ? estimate(last.value, last.lower, last.upper).error : "" };
+    const sub = last ? estimate(last.value, last.lower, last.upper).error : "";
+    return { ...made, name: `each ${spoken(answer.window.words)}`, soft: true, sub };
   }
 
   sentence(measure, series) {
@@ -178,7 +194,8 @@ export class Course {
     if (!Number.isFinite(error)) return;
     const shown = `±\u00a0${number(error, error)}`;
     if (!query.description) {
-      const each = query.labels && this.many ? `${number(query.labels.length)} labels, declared before the start. ` : "";
+      const listed = query.labels && this.many;
+      const each = listed ? `${number(query.labels.length)} labels, declared before the start. ` : "";
       const many = this.many ? " each" : "";
       setText(this.lead, `${each}Error ${shown}${aRate(answer.per)}${many}.`);
     }
@@ -197,7 +214,8 @@ export class Course {
   /** The next longer window of a week and more, or of any length, as far as there is a full one. */
   longer() {
     const { ticks } = this.state.window;
-    const full = windowsOf(this.stream).filter((one) => ticks !== null && one.ticks > ticks && one.ticks <= this.feed.tick);
+    const { tick } = this.feed;
+    const full = windowsOf(this.stream).filter((one) => ticks !== null && one.ticks > ticks && one.ticks <= tick);
     return full.find((one) => one.seconds >= WEEK) ?? full[0];
   }
 
@@ -205,6 +223,7 @@ export class Course {
   viewPath(format) {
     const { ticks } = this.state.window;
     const { query, views, data } = this;
-    return data.windowsPath(query, ticks, views.range(), { labels: this.picks, per: data.rateOf(query, ticks), format });
+    const per = data.rateOf(query, ticks);
+    return data.windowsPath(query, ticks, views.range(), { labels: this.picks, per, format });
   }
 }

@@ -1,4 +1,4 @@
-/** One statistic on a page of its own: its chart, what it is compared with, its table, its errors, its making, files. */
+/** One statistic on a page of its own: its chart, what it is compared with, its table, errors, making, files. */
 
 import { groups, makeCard } from "./cards/cards.js";
 import { icon } from "./charts/icons.js";
@@ -31,7 +31,8 @@ export class Detail {
     this.group = groups(stream.queries).find((group) => group.some((query) => query.name === name));
     const query = this.group.find((one) => one.name === name);
     this.heading = element("h2", { tabindex: "-1" }, element("bdi", {}, this.group.map(titleOf).join(", ")));
-    this.lead = element("p", { class: "quiet lead" }, query.description ? safe(query.description) : publishedWords(query, stream));
+    const about = query.description ? safe(query.description) : publishedWords(query, stream);
+    this.lead = element("p", { class: "quiet lead" }, about);
     const course = isCourse(this.group);
     this.as = new Switch(
       "Shown as",
@@ -88,6 +89,11 @@ export class Detail {
   close() {
     this.main.close();
   }
+
+  /** The last values in words. */
+  tell() {
+    return this.main.tell();
+  }
 }
 
 /** Statistics that are no course over time: the card itself, in large. */
@@ -108,6 +114,10 @@ class Large {
   /** What a picture is taken of. */
   get picture() {
     return this.card.element;
+  }
+
+  tell() {
+    return this.card.tell();
   }
 
   viewPath = null; // there are no windows that could be saved

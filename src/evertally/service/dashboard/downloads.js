@@ -72,7 +72,8 @@ export class Downloads {
           : new Blob([new XMLSerializer().serializeToString(drawn)], { type: "image/svg+xml" });
       saveBlob(blob, this.nameOf(`.${title.toLowerCase()}`));
     };
-    return element("button", { type: "button", class: "link", "aria-label": `Picture as ${title}`, onclick: take }, title);
+    const about = { type: "button", class: "link", "aria-label": `Picture as ${title}` };
+    return element("button", { ...about, onclick: take }, title);
   }
 
   /** Where the clipboard is closed to pages (without TLS), the link is shown, ready to be copied. */

@@ -48,22 +48,16 @@ export class Exactness {
         "table",
         {},
         element("caption", { class: "unseen" }, "Error by length of the window"),
-        element("thead", {}, element("tr", {}, ...heads.map((head) => element(head ? "th" : "td", head ? { scope: "col" } : {}, head)))),
+        element("thead", {}, element("tr", {}, ...heads.map(headOf))),
         element("tbody", {}, ...rows),
       ),
-      ...(flat
-        ? [
-            element(
-              "p",
-              { class: "foot" },
-              `The error hardly grows with the window, so a longer one says more about a ${windows[0].per.words.toLowerCase()}.`,
-            ),
-          ]
-        : []),
+      ...(flat ? [element("p", { class: "foot" }, hardly(windows[0].per.words.toLowerCase()))] : []),
     );
   }
 }
 
+const hardly = (unit) => `The error hardly grows with the window, so a longer one says more about a ${unit}.`;
+const headOf = (head) => (head ? element("th", { scope: "col" }, head) : element("td"));
 const upper = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function bar(part) {

@@ -1,4 +1,4 @@
-/** What is out, and what of it is shown: receives every release, holds the page still while the reader has paused it. */
+/** What is out, and what of it is shown: receives every release, holds the page still while it is paused. */
 
 import { getJson, Refused } from "./api.js";
 import { follow, pause } from "./stream.js";

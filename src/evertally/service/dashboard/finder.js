@@ -118,7 +118,8 @@ export class Finder {
 
   async valuesOf(hits, search) {
     const values = new Map();
-    const queries = [...new Set(hits.map((hit) => hit.query))].filter((query) => query.differences && !query.card.names);
+    const valued = (query) => query.differences && !query.card.names;
+    const queries = [...new Set(hits.map((hit) => hit.query))].filter(valued);
     if (!this.feed.tick) return values;
     await Promise.all(
       queries.map(async (query) => {

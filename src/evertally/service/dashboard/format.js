@@ -33,7 +33,9 @@ export const percent = (part) => `${significant.format(part * 100)}${SPACE}%`;
 
 /** A number beside an axis: 1,000, 10k, 1.2M. `step` is the distance to the next one. */
 export function axisNumber(value, step = 1) {
-  const digits = (unit) => Math.min(6, Math.max(0, Math.ceil(-Math.log10(step / unit) - 1e-9)));
+  const needed = [0, 1, 2, 3, 4, 5, 6]; // digits that a step of 0.25 or 2.5 takes to be written out
+  const isWhole = (number) => Math.abs(number - Math.round(number)) < 1e-6;
+  const digits = (unit) => needed.find((count) => isWhole((step / unit) * 10 ** count)) ?? 6;
   for (const [unit, sign] of [
     [1e9, "G"],
     [1e6, "M"],
@@ -83,16 +85,16 @@ export const aloud = (text) => text.replaceAll("±", "plus or minus");
 
 /** How many of something: 1 departure, 2 departures. */
 export const plural = (noun, count = 2) =>
-  count === 1 || /s$/.test(noun) ? noun : noun.replace(/([^aeiou])y$/, "$1ie") + "s";
+  count === 1 || /(s|craft|people)$/.test(noun) ? noun : noun.replace(/([^aeiou])y$/, "$1ie") + "s";
 
 /** Where a release stands on the time axis: seconds since 1970, or the integer of an integer clock. */
 export const instant = (time) => (typeof time === "number" ? time : Date.parse(time) / 1000);
 
 let currentYear = new Date().getUTCFullYear();
 
-/** The year of the stream, which times of it do not repeat. */
-export function setYear(time) {
-  if (typeof time === "string") currentYear = new Date(time).getUTCFullYear();
+/** The year in which the last tick began, which times do not repeat: what is out on New Year is about the year before. */
+export function setYear(time, tick = 0) {
+  if (typeof time === "string") currentYear = new Date((instant(time) - tick) * 1000).getUTCFullYear();
 }
 
 const withYear = (date) => (date.getUTCFullYear() === currentYear ? "" : ` ${date.getUTCFullYear()}`);

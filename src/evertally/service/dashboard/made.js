@@ -34,7 +34,8 @@ function steps(query, stream) {
   return [
     first,
     `${every} the totals are published with random noise in them. The noise does not depend on the data.`,
-    "A window is worked out from the totals published at its two ends. The data are not asked again, so it costs no privacy.",
+    "A window is worked out from the totals published at its two ends. " +
+      "The data are not asked again, so it costs no privacy.",
     "Its error is known and sent along with it.",
   ];
 }

@@ -26,7 +26,7 @@ class Page {
     const data = new Data(stream);
     Object.assign(this, { stream, clock, state, feed, data, spoken: 0, drawn: 0, detail: null });
     this.views = new Views(this);
-    setYear(stream.released_time ?? stream.clock.start);
+    setYear(stream.released_time ?? stream.clock.start, stream.released ? stream.clock.tick_seconds : 0);
     if (!clock.timed) byId("times").hidden = true;
     this.bar = new Bar(stream, feed, state, clock);
     this.promised = new Promised(byId("promise"), stream, state);
@@ -98,7 +98,7 @@ class Page {
     this.spoken = Date.now();
     setTimeout(() => {
       // The cards have drawn it by then, and can tell what they show.
-      setText(byId("announcer"), `New numbers, ${moment(shown.time)}. ${this.board.tell()}`);
+      setText(byId("announcer"), `New numbers, ${moment(shown.time)}. ${(this.detail ?? this.board).tell()}`);
     }, 2_000);
   }
 

@@ -5,18 +5,19 @@ import { element, setText } from "./dom.js";
 import { moment, number, plural, timeOfDay } from "./format.js";
 
 const BEFORE =
-  "Nothing is published yet. How exact the numbers will be is known already, because the error does not depend on the data.";
+  "Nothing is published yet. How exact the numbers will be is known already, " +
+  "because the error does not depend on the data.";
 
 export class Notices {
   constructor(place, feed) {
-    Object.assign(this, { place, feed, kind: null });
+    Object.assign(this, { place, feed, told: null });
     setInterval(() => this.count(), 500);
   }
 
   show() {
     const { state } = this.feed;
-    if (this.kind !== state) {
-      this.kind = state;
+    if (this.told !== state) {
+      this.told = state;
       const made = { before: this.before, paused: this.paused, lost: this.lost }[state]?.call(this);
       this.place.replaceChildren(...(made ? [made] : []));
       this.place.hidden = !made;
@@ -55,13 +56,14 @@ export class Notices {
   }
 
   count() {
-    if (this.kind === "lost") {
+    if (this.told === "lost") {
       const left = Math.ceil((this.feed.againAt - Date.now()) / 1000);
       setText(this.again, left > 0 ? `Trying again in ${left} s.` : "Trying again now.");
     }
-    if (this.kind !== "paused") return;
+    if (this.told !== "paused") return;
     const { waiting } = this.feed;
-    const newer = `${number(waiting)} newer ${plural("release", waiting)} ${waiting === 1 ? "is" : "are"} waiting; nothing is lost.`;
+    const are = `${plural("release", waiting)} ${waiting === 1 ? "is" : "are"}`;
+    const newer = `${number(waiting)} newer ${are} waiting; nothing is lost.`;
     setText(this.waiting, waiting ? newer : "Nothing newer has come since.");
   }
 }

@@ -65,7 +65,8 @@ function styled(part) {
   copy.removeAttribute("class");
   for (const [name, usual] of Object.entries(LOOKS)) {
     const value = style.getPropertyValue(name);
-    if (value && (value !== usual || name === "fill")) copy.setAttribute(name, value.startsWith("url(") ? "none" : value);
+    const kept = value && (value !== usual || name === "fill");
+    if (kept) copy.setAttribute(name, value.startsWith("url(") ? "none" : value);
   }
   const { a, b, c, d, e, f } = part.getCTM();
   copy.setAttribute("transform", `matrix(${a} ${b} ${c} ${d} ${e} ${f})`);
@@ -117,7 +118,10 @@ function paint(pen, part) {
 }
 
 function write(pen, part, at) {
-  pen.font = `${part.getAttribute("font-weight") ?? 400} ${part.getAttribute("font-size") ?? "12px"} ${part.getAttribute("font-family") ?? "sans-serif"}`;
+  const [weight, size, family] = ["font-weight", "font-size", "font-family"].map(
+    (name) => part.getAttribute(name) ?? LOOKS[name],
+  );
+  pen.font = `${weight} ${size} ${family}`;
   pen.textAlign = { middle: "center", end: "right" }[part.getAttribute("text-anchor")] ?? "left";
   pen.fillText(part.textContent, at("x"), at("y"));
 }

@@ -39,7 +39,12 @@ export class Promised {
     const life = element("span", { class: "mini" }, "Life of the stream", bar(this.life), this.part);
     this.button = element(
       "button",
-      { type: "button", class: strong ? "strip" : "strip weak", "aria-controls": "promised", onclick: () => this.toggle() },
+      {
+        type: "button",
+        class: strong ? "strip" : "strip weak",
+        "aria-controls": "promised",
+        onclick: () => this.toggle(),
+      },
       icon("shield"),
       element(
         "span",
@@ -80,8 +85,9 @@ export class Promised {
       this.life.style.width = `${(tick / horizon) * 100}%`;
       setText(this.part, `${tick < horizon ? Math.min(99, Math.round((tick / horizon) * 100)) : 100} %`);
     }
-    const all = horizon === null ? "It may go on for ever, at the same price." : `of ${number(horizon)} releases are out.`;
-    if (this.panel) setText(this.panel.out, `${number(tick)} ${horizon === null ? `releases are out. ${all}` : all}`);
+    const ever = "releases are out. It may go on for ever, at the same price.";
+    const out = horizon === null ? ever : `of ${number(horizon)} releases are out.`;
+    if (this.panel) setText(this.panel.out, `${number(tick)} ${out}`);
   }
 }
 
@@ -121,10 +127,13 @@ function hiddenList(stream) {
     user: `Whether any one person is in the data, with all their ${plural(record)}.`,
     "user-period": `What any one person did in any one period, with all ${plural(record)} of it.`,
   }[stream.unit];
-  const condition = stream.adversary === "oblivious" ? ` As long as ${plural(record)} do not depend on what was published.` : "";
+  const oblivious = stream.adversary === "oblivious";
+  const condition = oblivious ? ` As long as ${plural(record)} do not depend on what was published.` : "";
+  const everything =
+    "This holds for everything published here together, to the last day, also against somebody who knows";
   const rows = [
     ["yes", what],
-    ["yes", `This holds for everything published here together, to the last day, also against somebody who knows ${rest}.${condition}`],
+    ["yes", `${everything} ${rest}.${condition}`],
     ["no", "Not hidden: facts about large groups, such as a day on which hardly anything happened."],
   ];
   if (!person) rows.push(["no", `Less protected: a person or a firm with many ${plural(record)}.`]);
@@ -181,7 +190,8 @@ function specialists(stream) {
 
 function neighboursOf(stream) {
   const { one } = hiddenOne(stream);
-  return { add_remove: `one ${one} added or removed`, replace: `one ${one} replaced` }[stream.neighbours] ?? safe(stream.neighbours);
+  const known = { add_remove: `one ${one} added or removed`, replace: `one ${one} replaced` };
+  return known[stream.neighbours] ?? safe(stream.neighbours);
 }
 
 /** Small numbers as a power of ten: how many zeros there are is the point of them. */

@@ -15,7 +15,7 @@ export function rangesOf(stream) {
   return given.some((range) => range.ticks === stream.horizon) ? given : [...given, all];
 }
 
-/** What is shown to a reader who has not chosen: what the spec says, else the longest window up to a week that is full. */
+/** The window of a reader who has not chosen: what the spec says, else the longest up to a week that is full. */
 export function usualWindow(stream) {
   const windows = windowsOf(stream);
   const chosen = stream.queries.map((query) => query.window).find((ticks) => ticks);

@@ -23,7 +23,8 @@ export class Switch {
         ),
       ]),
     );
-    this.element = element("span", { class: `seg ${kind}`, role: "group", "aria-label": name }, ...this.buttons.values());
+    const group = { class: `seg ${kind}`, role: "group", "aria-label": name };
+    this.element = element("span", group, ...this.buttons.values());
   }
 
   mark(chosen) {

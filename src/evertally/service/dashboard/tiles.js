@@ -97,15 +97,15 @@ class Tile {
     setText(this.value, "–");
     const exact = view.exactness?.[this.query.name]?.windows?.find((one) => one.ticks === view.window.ticks);
     const known = typeof exact?.radius === "number";
-    setText(this.error, known && !view.latest ? `±\u00a0${number(Math.ceil(exact.radius))}, known already` : "");
+    setText(this.error, known && isEarly(view) ? `±\u00a0${number(Math.ceil(exact.radius))}, known already` : "");
     setText(this.news, this.missing(view));
     this.line.draw([]);
   }
 
   /** Why there is no number: it is too early, or there were too few events. */
   missing({ first, latest }) {
-    const early = first && (!latest || instant(first) > instant(latest.time));
-    if (early) return `first number on ${dayOf(first)}`;
+    if (first && isEarly({ first, latest }))
+      return `first number ${typeof first === "number" ? "at" : "on"} ${dayOf(first)}`;
     return latest ? `too few ${nounsOf(this.query, this.stream)} to say` : "no number yet";
   }
 
@@ -149,6 +149,9 @@ function levelled(points, { window }) {
   const clear = now.lower > before.upper || now.upper < before.lower;
   return { change: now.value - before.value, clear, before: before.value, beforeClear: isClear(before) };
 }
+
+/** Whether no window of the chosen length is full yet. */
+const isEarly = ({ first, latest }) => !latest || (first && instant(first) > instant(latest.time));
 
 /** Rates are shown as what they add up to in their window. */
 const rateOf = (answer) => (answer?.per && answer.window ? answer.window.ticks / answer.per.ticks : 1);

@@ -81,7 +81,7 @@ export class Views {
     return view;
   }
 
-  /** Errors known beforehand are shown as long as there is no full window; before the first release there is no more. */
+  /** Errors known beforehand are shown as long as there is no full window; before the first release, nothing else. */
   has(need) {
     const { tick } = this.feed;
     return need === "exactness" ? tick < (this.state.window.ticks ?? 1) : tick > 0;

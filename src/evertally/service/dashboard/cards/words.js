@@ -75,14 +75,14 @@ export function emptyWords(query, stream, view) {
       "A name appears once it is frequent enough to be shown safely.",
     ];
   const first = query.differences ? view.first : firstRelease(stream.clock);
-  if (view.state !== "before" && view.latest) {
-    const full =
-      first && instant(first) > instant(view.latest.time) ? `The first number comes on ${moment(first)}.` : "";
-    return [`Too few ${nounsOf(query, stream)} to say`, full];
-  }
-  const exact = exactWords(view.exactness?.[query.name]);
-  return [first ? `The first number comes on ${moment(first)}` : "No numbers yet", exact ?? ""];
+  const early = !view.latest || (first && instant(first) > instant(view.latest.time));
+  if (!early) return [`Too few ${nounsOf(query, stream)} to say`, ""];
+  const exact = exactWords(view.exactness?.[query.name], view.window.ticks);
+  return [first ? `The first number comes ${onWords(first)}` : "No numbers yet", exact ?? ""];
 }
+
+/** "on 8 Jan 05:00 UTC"; on a clock of integers "at time 2,000". */
+const onWords = (time) => `${typeof time === "number" ? "at" : "on"} ${moment(time)}`;
 
 function firstRelease({ start, tick_seconds: seconds }) {
   return seconds === null ? null : new Date((instant(start) + seconds) * 1000).toISOString();
@@ -93,8 +93,9 @@ export const plainWords = (query, several = false) =>
   (several ? query.card.together : query.card.words).replace(query.differences ? / so far/ : /$^/, "");
 
 /** "Its error is known before any data: ± 56 a day, ± 10 a day in 7-day windows." */
-function exactWords(exactness) {
-  const known = (exactness?.windows ?? []).filter((one) => one.radius !== null);
+function exactWords(exactness, longest) {
+  const windows = (exactness?.windows ?? []).filter((one) => one.radius !== null);
+  const known = longest === null ? windows : windows.filter((one) => one.ticks <= longest);
   if (!known.length) return null;
   const told = known.slice(-2).map(({ words, radius, per }) => {
     if (!per) return `±\u00a0${number(Math.ceil(radius))} in ${inWords(words)}`;

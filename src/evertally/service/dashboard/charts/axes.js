@@ -5,6 +5,7 @@ import { timeMarks } from "./scale.js";
 import { shortened, svg, widthOf } from "./svg.js";
 
 const NAME = 116; // pixels for a name at the end of its line
+const WORD = 14; // pixels from one line of words to the next
 const BETWEEN = 12; // pixels, at least, between two words of the time axis
 
 export const marginFor = (texts) => Math.max(12, ...texts.map((text) => widthOf(text))) + 10;
@@ -12,15 +13,17 @@ export const marginFor = (texts) => Math.max(12, ...texts.map((text) => widthOf(
 export function axes(frame, places, x, timed) {
   const { width, height, left, right, bottom, axis } = frame;
   const group = svg("g", { class: "axes" });
+  let lowest = -Infinity; // where the lane above has its last word
   places.forEach(({ y, from }, i) => {
     if (i) group.append(svg("line", { class: "rule", x1: 0, x2: width, y1: from - 4, y2: from - 4 }));
     for (const { value, text } of axis.marks) {
       const at = y(value);
-      if (i && at < from + 6) continue; // it would stand on the lane above
+      if (at < lowest + WORD) continue;
       const kind = value === 0 ? "rule zero" : "rule";
       group.append(svg("line", { class: kind, x1: left, x2: width - right, y1: at, y2: at }));
       group.append(svg("text", { x: left - 8, y: at + 4, "text-anchor": "end" }, text));
     }
+    lowest = Math.max(...axis.marks.map(({ value }) => y(value)));
   });
   if (axis.low > 0 && !axis.log && places.length === 1) {
     const sign = svg("path", { class: "zigzag", d: `M${left - 5} ${height - bottom + 3}l5 -3l-5 -3l5 -3l-5 -3` });
