@@ -76,3 +76,10 @@ def test_a_sweep_falls_and_is_a_table() -> None:
         made = et.Counter(guarantee=et.ApproxDP(amount, 1e-9), horizon=100, key=et.simulation(1))
         assert one.bound == made.error_bound(0.05)
     assert len(repr(swept).splitlines()) == 4
+
+
+def test_the_worst_window_is_found() -> None:
+    """It lies where blocks begin; an even choice of ticks misses it."""
+    made = et.Counter(guarantee=et.PureDP(1.0), horizon=2920, key=et.simulation(1))
+    stated = et.accuracy(made, windows=[1]).windows[0].stddev
+    assert stated >= max(made.stddev(t, since=t - 1) for t in range(2, 600))

@@ -11,7 +11,7 @@ from typing import Any
 from evertally.contract.mechanism import Mechanism
 from evertally.contract.parts import Accuracy as Law
 from evertally.contract.parts import check_beta
-from evertally.contract.ticks import checked_tick
+from evertally.contract.ticks import checked_tick, ends_to_look_at
 from evertally.errors import ConfigurationError
 from evertally.histogram.tasks import SOMEWHERE
 from evertally.integers import whole
@@ -32,8 +32,8 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 @dataclass(frozen=True)
 class WindowAccuracy:
     """A sum over the last `ticks` ticks: its standard deviation and its radius (each number lies within it with
-    probability 1 - beta) at the worst tick, and the root mean square of standard deviations over ticks. Of streams of
-    more than 512 ticks, so many are looked at."""
+    probability 1 - beta) at the worst tick, and the root mean square of standard deviations over ticks. Beyond 2^11
+    ticks the worst of those that were looked at: all that come first, and some of the others (`ends_to_look_at`)."""
 
     ticks: int
     stddev: float
@@ -183,8 +183,14 @@ class _Shown:
         if len(ticks) > _LOOKED_AT:
             ticks = [length, last, *(length + int(len(ticks) * (i * _GOLDEN % 1)) for i in range(_LOOKED_AT - 2))]
         engine, form = self._made._engine, self._made._form
-        laws = [engine.accuracy(t) if t == length else engine.window(t, length) for t in ticks]
-        widest = max(laws, key=lambda law: law.stddev)
+
+        def law_at(tick: int) -> Any:
+            return engine.accuracy(tick) if tick == length else engine.window(tick, length)
+
+        # A mean over ticks needs an even choice of them, the worst one the places where it may be.
+        laws = [law_at(t) for t in ticks]
+        worst = [law_at(t) for t in ends_to_look_at(length, last)] if last - length >= _LOOKED_AT else []
+        widest = max([*laws, *worst], key=lambda law: law.stddev)
         mean = math.sqrt(math.fsum(form.deviation(law) ** 2 for law in laws) / len(laws))
         return WindowAccuracy(length, form.deviation(widest), self.radius(widest), mean)
 
