@@ -74,7 +74,11 @@ class Windowed(Mechanism):
         >>> week.since, week.tick, week.stddev == counter.stddev(30, since=23)
         (23, 30, True)
         """
+        if not all(isinstance(release, Release) for release in (later, earlier) if release is not None):
+            raise TypeError("between takes two releases, the earlier one first (or None for the beginning)")
         since = 0 if earlier is None else earlier.tick
+        if since >= later.tick:
+            raise ConfigurationError("between takes the earlier release first, and the two are of different ticks")
         rows = [later.row] if earlier is None else [later.row, earlier.row]
         if any(row is None or len(row) != self._engine.width for row in rows):
             raise ConfigurationError(

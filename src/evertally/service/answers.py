@@ -315,7 +315,7 @@ class ExactnessAnswer(Answer):
 
     query: str
     beta: float
-    windows: list[ExactnessRow] = Field(description="The largest of up to 256 windows, spread over the stream.")
+    windows: list[ExactnessRow] = Field(description="The largest of the windows that were looked at: all of the first 2,048, and some later ones.")
 
 
 class CloseRequest(BaseModel):
