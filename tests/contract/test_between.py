@@ -85,3 +85,21 @@ def test_what_has_no_windows_says_so() -> None:
         decayed.stddev(2, since=1)
     with pytest.raises(et.ConfigurationError, match="row"):
         decayed.between(None, release)
+
+
+def test_roundings_count_by_the_squares_of_their_weights() -> None:
+    """Where there is little noise, rounding is much of it: a change has (1 + 4 + 1)/12 of it, not 4/12."""
+    runs, weights = 20_000, {30: 1, 23: -2, 16: 1}
+    law = et.VectorCounter(runs, guarantee=et.ZCDP(5), horizon=30, mechanism="bank", key=et.simulation(3))
+    noise = paths("bank", et.ZCDP(5), 30, runs)
+    found = sum(weight * noise[:, tick - 1] for tick, weight in weights.items())
+    assert law.combined(weights).stddev == pytest.approx(found.std(), rel=0.02)
+
+
+@pytest.mark.parametrize(("mechanism", "wide"), [("tree", 1.7), ("pure-blocks", 1.3)])  # a tree has Chernoff's bound
+def test_changes_under_pure_budgets_have_tails_of_their_own(mechanism: str, wide: float) -> None:
+    noise = paths(mechanism, et.PureDP(1.0), 365, 4000)
+    law = et.Counter(guarantee=et.PureDP(1.0), horizon=365, mechanism=mechanism, key=et.simulation(3))
+    weights = {300: 1, 293: -2, 286: 1}
+    true = np.quantile(np.abs(sum(weight * noise[:, tick - 1] for tick, weight in weights.items())), 0.95)
+    assert true <= law.combined(weights).radius(0.05) < wide * true

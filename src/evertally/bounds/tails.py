@@ -24,7 +24,8 @@ class Spread:
     `proxy` is the sum of (weight * scale)^2, `peak` the largest weight * scale, `finest` the smallest scale of a draw
     (sigma or b); `variance` is the true variance.
     `finest` is infinite where draws are real numbers. `roundings`: how many terms were rounded to integers afterwards
-    (a rounding to parts of one counts as such a part).
+    (a rounding to parts of one counts as such a part; one that is multiplied by w counts w times, and w^2 times in
+    `rounded`, the part of the variance, which is the same where nothing is multiplied).
 
     >>> coin = Spread("gaussian", variance=100.0, proxy=100.0, peak=10.0, finest=10.0)
     >>> coin.stddev, round(coin.radius(0.05), 2)
@@ -37,6 +38,7 @@ class Spread:
     peak: float
     finest: float
     roundings: float = 0
+    rounded: float = 0
 
     def __init__(
         self,
@@ -46,11 +48,13 @@ class Spread:
         peak: float,
         finest: float,
         roundings: float = 0,
+        rounded: float | None = None,
     ) -> None:
         # One is made for every release: half the time of what a frozen data class does by itself.
         own = self.__dict__
         own["law"], own["variance"], own["proxy"] = law, variance, proxy
         own["peak"], own["finest"], own["roundings"] = peak, finest, roundings
+        own["rounded"] = roundings if rounded is None else rounded
 
     def __add__(self, other: Spread) -> Spread:
         """The spread of a sum of independent values."""
@@ -63,12 +67,13 @@ class Spread:
             max(self.peak, other.peak),
             min(self.finest, other.finest),
             self.roundings + other.roundings,
+            self.rounded + other.rounded,
         )
 
     @property
     def stddev(self) -> float:
         """Rounding to the nearest integer adds the variance of a uniform law on one unit."""
-        return math.sqrt(self.variance + self.roundings / 12)
+        return math.sqrt(self.variance + self.rounded / 12)
 
     def radius(self, beta: float) -> float:
         """A number that |noise| exceeds with probability at most `beta`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from evertally.contract.parts import Accuracy, Engine, Played, Widening
@@ -65,6 +65,10 @@ class AdmissionEngine(Secret):
     @property
     def differences(self) -> bool:
         return bool(getattr(self.inner, "differences", True))
+
+    def combined(self, weights: Mapping[int, float]) -> Accuracy | None:
+        known = getattr(self.inner, "combined", None)
+        return None if known is None else known(weights)
 
     @property
     def exact_windows(self) -> bool:

@@ -51,8 +51,12 @@ class BlockLevel(Secret):
 
     def squares(self, row: int, other: int = 0) -> FloatArray:
         """The squared weights, with the scale, of a row, or of the difference of two rows of one block."""
-        weights = self.scale * (self.table.weights[row] - self.table.weights[other])
+        weights = self.weights(row) - self.weights(other)
         return np.asarray(weights * weights)
+
+    def weights(self, row: int) -> FloatArray:
+        """The weights of a row, with the scale."""
+        return np.asarray(self.scale * self.table.weights[row])
 
     def rows(self, tick: int, count: int) -> Rows:
         """Of the ticks tick .. tick + count - 1, all of one block, or the first of the next."""

@@ -24,17 +24,17 @@ from evertally.noise.jit import jit_once
 class RowSpread(Spread):
     """The spread of one tick or window, with the squared weights that it is made of."""
 
-    def __init__(self, squares: list[FloatArray], roundings: float = 1) -> None:
+    def __init__(self, squares: list[FloatArray], roundings: float = 1, rounded: float | None = None) -> None:
         proxy = float(sum(part.sum() for part in squares))
         peak = math.sqrt(max(float(part.max(initial=0.0)) for part in squares))
-        super().__init__("laplace", 2 * proxy, proxy, peak, math.inf, roundings)
+        super().__init__("laplace", 2 * proxy, proxy, peak, math.inf, roundings, rounded)
         self.__dict__["_squares"] = squares
 
     def __add__(self, other: Spread) -> Spread:
         if not isinstance(other, RowSpread):
             return super().__add__(other)
         both = [*self.__dict__["_squares"], *other.__dict__["_squares"]]
-        return RowSpread(both, self.roundings + other.roundings)
+        return RowSpread(both, self.roundings + other.roundings, self.rounded + other.rounded)
 
     def radius(self, beta: float) -> float:
         if self.proxy == 0:

@@ -6,7 +6,7 @@ bounded by 1-Lipschitz functions of each tick's total (clip), which cannot raise
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -80,6 +80,11 @@ class LinearEngine(Secret):
 
     def window(self, tick: int, window: int) -> Spread:
         return self.noise.window_spread(tick, window)
+
+    def combined(self, weights: Mapping[int, float]) -> Spread | None:
+        """The law of a weighted sum of releases, where the process knows more of it than its variance."""
+        known = getattr(self.noise, "combined_spread", None)
+        return None if known is None else known(weights)
 
     @property
     def exact_windows(self) -> bool:

@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
+from collections.abc import Mapping
 from fractions import Fraction
 
 import numpy as np
 from flint import arb
+from numpy.typing import NDArray
 
 from evertally.balls import decided
 from evertally.bounds.tails import Spread
@@ -152,6 +154,16 @@ class PureBlocksProcess(Secret):
             else:
                 terms += [level.squares(now[1]), level.squares(then[1])]
         return RowSpread(terms, roundings=2)
+
+    def combined_spread(self, weights: Mapping[int, float]) -> Spread:
+        """Of a weighted sum of the noise at several ticks. Exact, as windows are."""
+        terms: dict[tuple[int, int], NDArray[np.float64]] = {}
+        for tick, weight in weights.items():
+            for i, (block, row) in enumerate(self._places(tick)):
+                part = weight * self._levels[i].weights(row)
+                terms[i, block] = terms[i, block] + part if (i, block) in terms else part
+        parts = [abs(weight) for weight in weights.values()]
+        return RowSpread([term * term for term in terms.values()], sum(parts), sum(part * part for part in parts))
 
     def widest(self, tick: int) -> Spread:
         return self.spread(self._heaviest(0, tick)[1])

@@ -15,6 +15,8 @@ with `keep=False` memory O(d) and up to (r - 1) L draws, because every noise can
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
@@ -196,6 +198,16 @@ class TreeProcess(Secret):
 
     def window_spread(self, tick: int, window: int) -> Spread:
         return spread_of(self.law, differing(tick, tick - window, self.radix), 1.0)
+
+    def combined_spread(self, weights: Mapping[int, float]) -> Spread:
+        """Of a weighted sum of the noise at several ticks. Exact, as windows are."""
+        nodes: dict[int, float] = defaultdict(float)
+        for tick, weight in weights.items():
+            for node in self._blocks(tick):
+                nodes[node] += weight
+        # A hair above the largest: the tail of one single draw is about integers, and weights need be none.
+        largest = max(map(abs, nodes.values()), default=0.0) * (1 + 1e-9)
+        return spread_of(self.law, sum(part * part for part in nodes.values()), largest)
 
     def _noise(self, tick: int) -> IntArray:
         noise: IntArray = self._source.draws(self._lane, self.law, self._blocks(tick), self.columns).sum(axis=0)
