@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from evertally.contract import Release
 from evertally.contract.windows import Windowed
+from evertally.encode.frames import Table, table
 from evertally.errors import ConfigurationError
 
 FloatArray = NDArray[np.float64]
@@ -70,12 +71,28 @@ def series_of(name: str, given: Any, law: Any) -> Series:
     alone = isinstance(given, Release)
     if alone or (isinstance(given, Sequence) and given and all(isinstance(one, Release) for one in given)):
         return _of_releases(name, [given] if alone else list(given), alone, law)
-    values = np.asarray(given)
+    named = table(given)
+    values = np.asarray(given) if named is None else _by_name(name, named, law)
     if values.ndim not in (1, 2) or not values.size or values.dtype.kind not in "iuf":
         raise ConfigurationError(f"{name!r} is neither a release, nor a list of releases, nor what run gave")
     places = [(0, tick) for tick in range(1, len(values) + 1)]
-    labels: list[Label] = [None] if values.ndim == 1 else list(range(values.shape[1]))
+    labels: list[Label] = [None] if values.ndim == 1 else _labels(law, values.shape[1])
     return _known(Series(name, labels, places, np.atleast_2d(values.T).astype(np.float64), False, None, law))
+
+
+def _by_name(name: str, given: Table, law: Windowed | None) -> NDArray[Any]:
+    """The numbers of a frame, in the order in which the mechanism declares its labels. Times are no numbers."""
+    columns = [i for i in range(len(given.names)) if i not in given.times]
+    found = {str(given.names[i]): i for i in columns}
+    wanted = [str(label) for label in _labels(law, len(columns))]
+    if len(found) < len(columns) or sorted(found) != sorted(wanted):
+        raise ConfigurationError(f"the columns of {name!r} are not the labels of its mechanism, each of them once")
+    return np.stack([np.asarray(given.read(found[label])) for label in wanted], axis=1)
+
+
+def _labels(law: Windowed | None, width: int) -> list[Label]:
+    declared: list[Label] | None = None if law is None else law._form.labels  # type: ignore[attr-defined]
+    return list(declared) if declared is not None and len(declared) == width else list(range(width))
 
 
 def _of_releases(name: str, releases: list[Release], alone: bool, law: Windowed | None) -> Series:
@@ -84,6 +101,13 @@ def _of_releases(name: str, releases: list[Release], alone: bool, law: Windowed 
         raise ConfigurationError(f"the releases of {name!r} are not in the order of time, each of them once")
     if releases[0].stddev is None:
         raise ConfigurationError(f"{name!r} has no standard deviation, so nobody can say how much it weighs")
+    makers = {release.maker for release in releases}
+    if len(makers) > 1 or (law is not None and makers != {law._maker}):
+        raise ConfigurationError(f"the releases of {name!r} are not all of one mechanism, or not of the one in of=")
+    several = isinstance(releases[0].value, Mapping) and len(releases[0].value) > 1
+    maker = releases[0].maker
+    if several and (maker is None or not maker.apart):
+        raise ConfigurationError(f"the numbers of a release of {name!r} share noise, and nobody can say how much")
     labels = list(releases[0].value) if isinstance(releases[0].value, Mapping) else [None]
     values = np.array([_numbers(release.value) for release in releases], dtype=float).T
     return _known(Series(name, labels, places, values, alone, releases, law))

@@ -141,6 +141,8 @@ class MetricsForm(LabelledForm):
     def __init__(self, metrics: Sequence[Metric], width: int) -> None:
         super().__init__([metric.name for metric in metrics])
         self.metrics, self.width = list(metrics), width
+        used = [column for metric in metrics for column in metric.columns]
+        self.apart = len(used) == len(set(used))
 
     def show(self, row: IntArray) -> dict[str, int]:
         return {metric.name: metric.value(row) for metric in self.metrics}

@@ -17,7 +17,12 @@ BETA_OF_TABLES = 0.05
 
 
 class RowForm:
-    """A row of integers, shown as it is: one number for each column."""
+    """A row of integers, shown as it is: one number for each column.
+
+    `apart`: no two numbers that are shown are made of one column, so that each has noise of its own.
+    """
+
+    apart: bool = True
 
     def __init__(self, width: int, labels: Sequence[str] | None = None) -> None:
         self.width = width

@@ -25,7 +25,7 @@ from evertally.contract.options import check_guarantee, option, own_option, stat
 from evertally.contract.origin import origin
 from evertally.contract.parts import FEW_TICKS, Accuracy, Blueprint, IntArray, Options, Widening, check_beta
 from evertally.contract.paths import Hold, named
-from evertally.contract.release import Release
+from evertally.contract.release import Maker, Release
 from evertally.contract.snapshot import guarantee_from_json, guarantee_to_json, pack, restorable
 from evertally.contract.ticks import LONGEST_HORIZON, called_tick, checked_tick, last_tick, wanted_ticks
 from evertally.encode import SeparatedCap, UserCap, UserTick, own_column, require_column
@@ -117,6 +117,7 @@ class Mechanism(Guarded):
     earlier_names: ClassVar[tuple[str, ...]] = ()  # of this class itself: snapshots of theirs come back
     _looks_back = False
     _differs = False
+    _maker: Maker | None = None
 
     @abstractmethod
     def _blueprint(self) -> Blueprint:
@@ -566,6 +567,7 @@ class Mechanism(Guarded):
         release = self._release(row, self._engine.accuracy(kept.tick))
         if self._differs:
             release.__dict__["row"] = row  # never written to again
+            release.__dict__["maker"] = self._maker
         return release
 
     def _moved(self, count: int, play: Callable[[], Any]) -> Any:

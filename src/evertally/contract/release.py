@@ -10,6 +10,15 @@ from evertally.contract.parts import check_beta
 from evertally.pictures import html_table, numbers_of, plot
 
 
+@dataclass(frozen=True)
+class Maker:
+    """Which mechanism a release is of, by the public name of its noise, and whether each of its numbers has noise of
+    its own: numbers that are made of the same columns do not."""
+
+    noise: str
+    apart: bool
+
+
 @dataclass(frozen=True, init=False)
 class Release:
     """One released value.
@@ -39,6 +48,7 @@ class Release:
     # Not fields: two releases are the same by what they say.
     row: ClassVar[Any] = None
     since: ClassVar[int] = 0
+    maker: ClassVar[Maker | None] = None
 
     def __init__(
         self,

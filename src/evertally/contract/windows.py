@@ -16,7 +16,7 @@ from evertally.contract.guarded import exclusive
 from evertally.contract.mechanism import Mechanism, by_tick
 from evertally.contract.options import option, statistic
 from evertally.contract.parts import Accuracy, IntArray
-from evertally.contract.release import Release
+from evertally.contract.release import Maker, Release
 from evertally.contract.ticks import LONGEST_HORIZON, checked_tick
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
@@ -40,6 +40,7 @@ class Windowed(Mechanism):
         self._looks_back = self.max_window > 0
         self._history = np.zeros((self.max_window + 1, self._engine.width), dtype=np.int64)
         self._differs = self.differences
+        self._maker = Maker(self.noise_fingerprint, bool(getattr(self._form, "apart", False)))
 
     @property
     def differences(self) -> bool:
@@ -79,6 +80,8 @@ class Windowed(Mechanism):
             raise ConfigurationError(
                 "between takes releases of this mechanism that have a row: not windows, not values"
             )
+        if any(release is not None and release.maker != self._maker for release in (earlier, later)):
+            raise ConfigurationError("between takes releases of this mechanism, and one of these is of another")
         return self.window_of(later.row, None if earlier is None else earlier.row, tick=later.tick, since=since)
 
     def window_of(self, now: Any, before: Any, *, tick: int, since: int) -> Release:
@@ -119,6 +122,9 @@ class Windowed(Mechanism):
             raise ConfigurationError("covariances are of increasing ticks, each of them once")
         found = covariances(self._engine, wanted)
         unit = self._form.deviation(Spread("gaussian", 1.0, 1.0, 1.0, math.inf))
+        assert self._maker is not None
+        if not self._maker.apart:
+            raise ConfigurationError(f"the numbers of this {type(self).__name__} share columns, and so noise")
         if unit is None:
             raise ConfigurationError(f"a {type(self).__name__} has no standard deviation, and so no covariance")
         return found * unit**2
@@ -141,6 +147,7 @@ class Windowed(Mechanism):
             self._about(),
         )
         made.__dict__["since"] = since
+        made.__dict__["maker"] = self._maker
         return made
 
     def _no_windows(self) -> ConfigurationError:

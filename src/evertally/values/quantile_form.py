@@ -45,6 +45,8 @@ class CellDoor(Bins):
 class QuantileForm(RowForm):
     """Quantiles of the values behind a row of prefix-encoded counts, by their share."""
 
+    apart = False
+
     def __init__(self, domain: Domain, cells: Cells, shares: Sequence[float]) -> None:
         super().__init__(domain.columns, [shown_share(share) for share in shares])
         self.domain, self.cells, self.shares = domain, cells, list(shares)
