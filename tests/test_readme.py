@@ -12,7 +12,7 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
 def test_readme_python_runs_as_printed(capsys):
-    assert len(python_blocks("README.md")) == 5
+    assert len(python_blocks("README.md")) == 6
     names = run_as_printed("README.md")
     printed = capsys.readouterr().out
     assert "±" in printed

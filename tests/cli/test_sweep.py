@@ -64,3 +64,15 @@ def test_it_prints_a_row_for_each(tmp_path: Path) -> None:
         refused = CliRunner().invoke(app, ["plan", str(file), "--sweep", wrong])
         assert refused.exit_code == 2
         assert "sweep takes numbers" in refused.stderr
+
+
+def test_it_draws_what_is_known(tmp_path: Path) -> None:
+    file, picture = tmp_path / "visits.toml", tmp_path / "sweep.svg"
+    file.write_text(SPEC)
+    result = CliRunner().invoke(app, ["plan", str(file), "--sweep", "0.5,2", "--picture", str(picture)])
+    assert result.exit_code == 0, result.output
+    assert "<svg" in picture.read_text()
+    for wrong in (["--picture", str(picture)], ["--sweep", "1", "--picture", str(tmp_path / "no.such")]):
+        refused = CliRunner().invoke(app, ["plan", str(file), *wrong])
+        assert refused.exit_code == 2
+        assert "--picture" in refused.stderr

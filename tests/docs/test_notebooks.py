@@ -90,6 +90,9 @@ def test_which_epsilon() -> None:
     found = shown[1]
     assert found.epsilon < 1
     assert et.Counter(guarantee=found, horizon=365, key=et.simulation(1)).error_bound(beta=0.05) <= 50
-    errors = names["sweep"]["stddev of a total"].tolist()
+    errors = names["sweep"].columns()["worst_stddev"]
     assert errors == sorted(errors, reverse=True)
     assert 8 < errors[0] / errors[2] < 12  # ten times the epsilon, a tenth of the error
+    assert [line.get_label() for line in names["axes"].lines][-1] == "all totals at once, 95%"
+    means = list(names["means"].values())
+    assert means == sorted(means, reverse=True)

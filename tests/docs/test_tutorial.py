@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import re
@@ -19,7 +21,13 @@ from waiting import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "tutorial.md").read_text()
-QUICKER = {'tick = "5s"': 'tick = "1s"', "time.sleep(2)": "time.sleep(0.05)"}
+QUICKER = {
+    'tick = "5s"': 'tick = "1s"',
+    "time.sleep(2)": "time.sleep(0.05)",
+    'window = "1m"': 'window = "3s"',
+    "window=10s": "window=2s",
+    "--window 10s": "--window 2s",
+}
 EVENTS = 3_000 + 300 + 10 * 1_000
 SERVE = "evertally serve visits.toml\n"
 
@@ -133,14 +141,20 @@ def test_the_tutorial(tmp_path: Path, terminal: Terminal, service: Service) -> N
     assert json.loads((tmp_path / "certificate.json").read_text())["stream"] == "visits"
     service.press_ctrl_c()
     released = [json.loads(line) for line in (tmp_path / "visits.jsonl").read_text().splitlines()]
-    assert {row["query"] for row in released} == {"all", "by-ward"}
+    assert {row["query"] for row in released} == {"all", "all/3s", "by-ward", "by-ward/3s", "stay"}
+    windows = next(text[text.index("query,since,tick") :] for text in said if "query,since,tick" in text)
+    seconds = list(csv.DictReader(io.StringIO(windows)))
+    assert max(float(row["value"]) for row in seconds) > 1_000
     people = [json.loads(line) for line in (tmp_path / "people.jsonl").read_text().splitlines()]
     true = {("different", None): 600, ("active", "1"): 200, ("active", "7"): 600}
     last = {(row["query"], row["category"]): row for row in people if row["tick"] == 2}
     assert last.keys() == true.keys()
     assert all(abs(row["value"] - true[which]) < 10 * row["stddev"] for which, row in last.items())
     # Everything counted once, within ten standard deviations of the noise.
-    assert abs(released[-4]["value"] - EVENTS) < 10 * released[-4]["stddev"]
+    total = [row for row in released if row["query"] == "all"][-1]
+    assert abs(total["value"] - EVENTS) < 10 * total["stddev"]
+    stay = [row for row in released if row["query"] == "stay"][-1]
+    assert stay["lower"] < 40 < stay["upper"]
 
 
 def test_every_command_of_the_tutorial_was_run() -> None:

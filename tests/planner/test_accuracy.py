@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import evertally as et
 from conformance.mechanisms import MECHANISMS
 from evertally.noise import ZeroNoise
+from evertally.pictures import plot_falling
 
 
 def one_of_each() -> list[Any]:
@@ -83,3 +85,17 @@ def test_the_worst_window_is_found() -> None:
     made = et.Counter(guarantee=et.PureDP(1.0), horizon=2920, key=et.simulation(1))
     stated = et.accuracy(made, windows=[1]).windows[0].stddev
     assert stated >= max(made.stddev(t, since=t - 1) for t in range(2, 600))
+def test_a_sweep_is_a_picture_and_a_table() -> None:
+    swept = et.sweep(et.Counter, guarantee=et.ZCDP(0.5), amounts=[0.1, 1.0], horizon=50, windows=[1, 7])
+    axes = Figure().subplots()
+    assert swept.plot(axes) is axes
+    drawn = {line.get_label(): list(line.get_ydata()) for line in axes.lines}
+    assert list(drawn) == ["one total, 95%", "1 tick, 95%", "7 ticks, 95%", "all totals at once, 95%"]
+    assert drawn["7 ticks, 95%"] == swept.columns()["radius_of_7"]
+    assert axes.get_xlabel() == "rho"
+    assert "radius of 7" in swept._repr_html_()
+
+
+def test_what_nobody_knows_is_not_drawn() -> None:
+    with pytest.raises(et.ConfigurationError, match="nothing to draw"):
+        plot_falling([1.0], {"mean": [None], "top": [math.inf]}, across="epsilon", ax=Figure().subplots())

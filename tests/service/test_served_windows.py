@@ -185,7 +185,7 @@ def test_exactness_is_known_beforehand(clinic: Served) -> None:
 def test_words_of_the_spec_are_told(clinic: Served) -> None:
     about = clinic.get("/v1/stream").json()
     assert (about["title"], about["noun"], about["description"], about["guesses"]) == ("The clinic", "visit", None, 100)
-    assert [one["words"] for one in about["windows"]] == ["1 h", "Day"]
+    assert [one["words"] for one in about["windows"]] == ["1 h", "6 h", "Day"]  # a tick, that of a query, a day
     queries = {query["name"]: query for query in about["queries"]}
     assert (queries["all"]["title"], queries["all"]["window"], queries["all"]["per"]) == ("Visits", 6, 1)
     assert queries["mean"]["unit"] == "min"

@@ -96,16 +96,21 @@ def plan_command(
     ] = None,
     query: Annotated[str | None, _option(help="With --error: of this query alone.")] = None,
     sweep: Annotated[str | None, _option(help='Errors under several guarantees: "0.1,0.3,1,3" for epsilon.')] = None,
+    picture: Annotated[
+        Path | None, _option(metavar="FILE", help="With --sweep: draws it, as .png, .svg or .pdf.")
+    ] = None,
 ) -> None:
     """Show what will be released, by which mechanism and with what error, before any data is read."""
     with _readable_errors():
         spec = load_spec(spec_file)
         if error is None and (beta is not None or query is not None):
             raise ConfigurationError("--beta and --query go with --error, and only with it")
+        if picture is not None and (sweep is None or error is not None):
+            raise ConfigurationError('--picture goes with --sweep "0.1,0.3,1,3", and only with it')
         if error is not None:
             affordable_lines(Wanted(spec, error, beta, query))
         elif sweep is not None:
-            sweep_table(spec, amounts_of(sweep))
+            sweep_table(spec, amounts_of(sweep), picture)
         elif ways:
             ways_tables(spec)
         else:

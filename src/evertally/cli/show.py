@@ -158,7 +158,8 @@ def plan_table(spec: StreamSpec, plan: Plan) -> None:
         "worst",
         f"all ticks, {1 - plan.beta:.0%}",
     ):
-        table.add_column(heading, justify="right" if heading in ("counts", "share", "std", "worst") else "left")
+        right = heading in ("counts", "share", "std", "worst")
+        table.add_column(heading, justify="right" if right else "left", overflow="fold")
     for query, planned in zip(spec.queries, plan.queries, strict=True):
         table.add_row(
             planned.name,
@@ -182,7 +183,9 @@ def plan_table(spec: StreamSpec, plan: Plan) -> None:
     for query, planned in zip(spec.queries, plan.queries, strict=True):
         for line in planned.users:
             console.print(escape(f"{planned.name}: {line}."))
-        if planned.unbounded_because:
+        if planned.known:
+            console.print(escape(f"{planned.name}: {planned.known}, with probability {1 - plan.beta:.0%}."))
+        if planned.unbounded_because and not planned.known:
             console.print(escape(f"{planned.name} has no error bound: {planned.unbounded_because}."))
         if planned.guessed_bound is not None:
             smaller = f"{_sign(query, planned)} {planned.guessed_bound:,.0f}"

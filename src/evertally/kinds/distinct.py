@@ -9,6 +9,7 @@ from pydantic import model_validator
 from evertally.kinds.fields import Flag, Label, Labels, OptionError, Quantile, Text, Whole
 from evertally.kinds.found_items import discovery
 from evertally.kinds.kind import Arguments, Card, Kind, Result, declared
+from evertally.kinds.known_before import by_users
 from evertally.kinds.proofs import NOISE_PROCESSES, Proof
 from evertally.kinds.query_table import Query
 from evertally.kinds.reads import NAMES, Parameters
@@ -62,6 +63,7 @@ KINDS = (
         proofs=NOISE_PROCESSES,
         change_proof=_ONCE,
         arguments=_arguments,
+        known_before=by_users,
     ),
     Kind(
         statistic=UnknownDistinctUsers,

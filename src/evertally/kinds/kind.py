@@ -264,6 +264,7 @@ class Kind:
     in_ticks: tuple[str, ...] = ()  # options of type `Ticks`, or lists of them
     undivided: Undivided | None = None
     error_later: str = ""  # why no error is known before the data
+    known_before: Callable[[Any, float, int | None], str] | None = None  # of (mechanism, beta, tick): what is, then
     only_above: tuple[str, ...] = ()  # mechanisms whose bound is about counts that are too high alone
     discovery: Callable[[Any, float, int], Discovery | None] | None = None  # of (mechanism, beta, tick)
     # Of (column, its type in [events]): what a plan tells the writer of a spec beside the errors.

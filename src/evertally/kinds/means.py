@@ -5,6 +5,7 @@ from __future__ import annotations
 from evertally import RunningMean
 from evertally.kinds.fields import Number, Text
 from evertally.kinds.kind import Card, Kind, Result
+from evertally.kinds.known_before import by_values
 from evertally.kinds.proofs import APART, NOISE_PROCESSES, REPLACED_AND_APART
 from evertally.kinds.query_table import APART_IN_TICKS, Apart
 from evertally.kinds.reads import AMOUNTS
@@ -30,5 +31,6 @@ KINDS = (
         user_proof=REPLACED_AND_APART,
         in_ticks=APART_IN_TICKS,
         error_later="The error of a mean depends on the number of events; each release has its interval.",
+        known_before=by_values,
     ),
 )

@@ -8,6 +8,7 @@ from typing import Literal
 from evertally.encode.labels import canonical
 from evertally.kinds.fields import Flag, Labels, Text, Whole
 from evertally.kinds.kind import Card, Kind, Result
+from evertally.kinds.known_before import of_noise
 from evertally.kinds.proofs import NOISE_PROCESSES
 from evertally.kinds.query_table import Query
 from evertally.kinds.reads import ITEMS, Parameters
@@ -50,6 +51,7 @@ _sketched = partial(
     user_proof="users-and-domains 1.2",
     error_later="Estimates of a sketch are off by noise, which is known, and by other labels in their buckets, which "
     "are not: each release has its interval, with an estimate of the latter.",
+    known_before=of_noise,
 )
 
 KINDS = (

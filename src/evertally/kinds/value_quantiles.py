@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from evertally.kinds.fields import Edges, OptionError, Outside, Text, Ticks, Whole, says
 from evertally.kinds.kind import Card, Kind, Lasting, Result, bins
+from evertally.kinds.known_before import in_ranks
 from evertally.kinds.proofs import NOISE_PROCESSES, REPLACED_AND_APART
 from evertally.kinds.query_table import APART_IN_TICKS, Apart, Query
 from evertally.kinds.reads import AMOUNTS, Parameters
@@ -78,6 +79,7 @@ KINDS = (
         user_proof=REPLACED_AND_APART,
         in_ticks=(*APART_IN_TICKS, "every"),
         error_later="The error of a quantile depends on how many values lie near it; each release has its interval.",
+        known_before=in_ranks,
     ),
     Kind(
         statistic=ValueHistogram,

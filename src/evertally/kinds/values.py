@@ -8,6 +8,7 @@ from pydantic import Field
 
 from evertally.kinds.fields import Number, Positive, Probability, Text, Ticks, says
 from evertally.kinds.kind import Card, Kind, Result
+from evertally.kinds.known_before import by_values
 from evertally.kinds.proofs import NOISE_PROCESSES
 from evertally.kinds.query_table import Query
 from evertally.kinds.reads import AMOUNTS
@@ -81,6 +82,7 @@ KINDS = (
         user_proof="users-and-domains 1.2",
         in_ticks=("every",),
         error_later="The error of a variance depends on the number of events; each release has its interval.",
+        known_before=by_values,
     ),
     Kind(
         statistic=AdaptiveSum,

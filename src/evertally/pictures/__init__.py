@@ -5,6 +5,7 @@ pip install 'evertally[plot]'. Everything that is drawn has been released alread
 """
 
 from evertally.pictures.charts import Line, draw_band, draw_bars, draw_lines, numbers_of, plot
+from evertally.pictures.falling import plot_falling
 from evertally.pictures.html import html_table
 from evertally.pictures.style import BAND, INK, LINES, QUIET, empty_figure, in_style, look, styled
 
@@ -23,5 +24,6 @@ __all__ = [
     "look",
     "numbers_of",
     "plot",
+    "plot_falling",
     "styled",
 ]

@@ -16,6 +16,7 @@ from evertally.errors import ConfigurationError
 from evertally.histogram.tasks import SOMEWHERE
 from evertally.integers import whole
 from evertally.noise import ZeroNoise
+from evertally.pictures import html_table, plot_falling
 from evertally.planner.search import with_amount
 from evertally.privacy import Guarantee
 
@@ -75,7 +76,8 @@ class Accuracy:
 
 
 class Sweep(tuple[Accuracy, ...]):
-    """The same question under several guarantees, in the order in which they were asked. Prints as a table."""
+    """The same question under several guarantees, in the order in which they were asked. It prints as a table; `plot()`
+    draws it."""
 
     def columns(self) -> dict[str, list[Any]]:
         """As columns, for a data frame: amount (epsilon or rho), stddev, worst_stddev, radius, bound, and the radius of
@@ -86,6 +88,23 @@ class Sweep(tuple[Accuracy, ...]):
         for i, window in enumerate(self[0].windows if self else ()):
             found[f"radius_of_{window.ticks}"] = [one.windows[i].radius for one in self]
         return found
+
+    def plot(self, ax: Any = None) -> Any:
+        """Errors by epsilon (or rho), as a picture: of one total, of each window, and of all totals at once. Returns
+        matplotlib's axes."""
+        columns = self.columns()
+        within = f"{1 - self[0].beta:.0%}" if self else ""
+        lines = {f"one total, {within}": columns["radius"]}
+        lines |= {
+            _of_window(w.ticks, within): columns[f"radius_of_{w.ticks}"] for w in (self[0].windows if self else ())
+        }
+        lines[f"all totals at once, {within}"] = columns["bound"]
+        return plot_falling(columns["amount"], lines, across=_unit(self[0].guarantee) if self else "", ax=ax)
+
+    def _repr_html_(self) -> str:
+        columns = self.columns()
+        heads = [name.replace("_", " ") for name in columns]
+        return html_table("Errors by guarantee", heads, zip(*columns.values(), strict=True))
 
     def __repr__(self) -> str:
         columns = self.columns()
@@ -212,8 +231,16 @@ def _bound(made: Any, beta: float, tick: int | None, assumed: dict[str, Any], no
     return found
 
 
+def _of_window(ticks: int, within: str) -> str:
+    return f"{ticks:,} tick{'s' * (ticks > 1)}, {within}"
+
+
+def _unit(guarantee: Any) -> str:
+    return "epsilon" if hasattr(guarantee, "epsilon") else "rho"
+
+
 def _amount(guarantee: Any) -> float:
-    return float(guarantee.epsilon if hasattr(guarantee, "epsilon") else guarantee.rho)
+    return float(getattr(guarantee, _unit(guarantee)))
 
 
 def _shown(number: float | None) -> str:

@@ -26,6 +26,7 @@ class PlannedQuery:
     nothing that was declared bounds the error: `unbounded_because` says what is missing. `guessed_bound` is that of a
     partition while answers stay below `largest`, a guess; None where it is not smaller. `numbers` is None where nobody
     knows how many there will be. `users`: what a rule for users buys, beside group privacy, and which ticks it biases.
+    `known`: of an error that depends on data, how large it is under assumptions.
     """
 
     name: str
@@ -42,6 +43,7 @@ class PlannedQuery:
     discovery: Discovery | None = None
     worst_stddev: float | None = None
     users: tuple[str, ...] = ()
+    known: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,7 @@ def plan_of(spec: StreamSpec, mechanisms: Mechanisms, ticks: int | None = None) 
                 unbounded_because=getattr(mechanism, "unbounded_because", None),
                 worst_stddev=None if record.error_later else mechanism.worst_stddev(t=when),
                 users=tuple(about_users(mechanism)),
+                known=record.known_before(mechanism, spec.beta, when) if record.known_before else "",
                 discovery=record.discovery and record.discovery(mechanism, spec.beta, at),
             )
         )

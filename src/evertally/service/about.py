@@ -32,6 +32,7 @@ class About:
 
     def stream(self, released: int, next_release: str | None, ended: bool) -> answers.AboutStream:
         spec, horizon = self._spec, self._spec.last_tick
+        own = [query.words.window for query in spec.queries]
         amounts = answers.Amounts.model_validate(spec.guarantee)
         left = None if horizon is None else max(0, horizon - released)
         return answers.AboutStream(
@@ -40,7 +41,7 @@ class About:
             noun=spec.noun or "event",
             description=spec.description,
             guesses=self._guesses,
-            windows=[answers.Length(**one) for one in offered(spec.clock, horizon)],
+            windows=[answers.Length(**one) for one in offered(spec.clock, horizon, own=own)],
             ranges=[answers.Length(**one) for one in offered(spec.clock, horizon, RANGES)],
             plain_words=plain_words(spec),
             adversary=spec.guarantee.adversary,

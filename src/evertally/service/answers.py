@@ -138,7 +138,9 @@ class AboutStream(PublicStream):
         description="Of 100 guesses about one protected unit with even odds, how many are right at most, by whoever "
         "has read everything. Rounded up."
     )
-    windows: list[Length] = Field(description="Windows worth offering: a tick, a day, 7 and 30 days.")
+    windows: list[Length] = Field(
+        description="Windows worth offering: a tick, a day, 7 and 30 days, those of the spec."
+    )
     ranges: list[Length] = Field(description="Stretches of time worth offering.")
     plain_words: str
     adversary: Literal["adaptive", "oblivious"]
@@ -159,6 +161,7 @@ class PlannedAnswer(PlannedNoise):
     numbers: int | None
     guessed_bound: Finite = Field(description="While answers stay below `largest`, a guess; None if no smaller.")
     discovery: PlannedDiscovery | None
+    known: str = Field(description="Of an error that depends on data: how large it is under assumptions, in words.")
 
 
 class PlanAnswer(Answer):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from evertally.encode.cells import read_edges
@@ -12,30 +13,42 @@ _DAY = 86_400_000_000  # in microseconds
 WINDOWS = (1, 7, 30)  # days
 RANGES = (7, 30, 90, 365)
 _COUNTED = (10, 100, 1000)  # ticks, where a tick is no time
+_SHORT = (60_000_000, 3_600_000_000)  # a minute, an hour
+_FAR = 12  # ticks that a minute, or an hour, must have to be worth offering
 _UNITS = (("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000))
 
 
-def offered(clock: Clock, last: int | None, days: tuple[int, ...] = WINDOWS) -> list[dict[str, Any]]:
+def offered(
+    clock: Clock, last: int | None, days: tuple[int, ...] = WINDOWS, own: Iterable[int | None] = ()
+) -> list[dict[str, Any]]:
     """A tick (where days begin with one), and so many days as far as they are longer than a tick and shorter than the
-    stream.
+    stream; a minute and an hour where ticks are far shorter; and the lengths that somebody wants, in ticks (`own`).
 
     >>> clock = Clock.declared(column=None, start="2013-01-01", tick="6h")
     >>> [(one["ticks"], one["words"]) for one in offered(clock, 1460)]
     [(1, '6 h'), (4, 'Day'), (28, '7 days'), (120, '30 days')]
     >>> [one["words"] for one in offered(clock, 1460, RANGES)]
     ['7 days', '30 days', '90 days']
+    >>> quick = Clock.declared(column=None, start="2013-01-01", tick="5s")
+    >>> [one["words"] for one in offered(quick, 120960, own=[6, None])]
+    ['5 s', '30 s', '1 min', '1 h', 'Day']
     """
-    found = [1] if days[0] == 1 else []
+    found = {1} if days[0] == 1 else set()
     if clock.integer:
-        found += [ticks for ticks in _COUNTED if last is None or ticks < last]
-        return [{"ticks": ticks, "seconds": None, "words": clock.lasting(ticks)} for ticks in found]
-    for number in days:
-        ticks, rest = divmod(number * _DAY, clock.length)
-        if not rest and ticks > 1 and (last is None or ticks < last):
-            found.append(ticks)
-    return [
-        {"ticks": ticks, "seconds": ticks * clock.length / 1e6, "words": short(ticks * clock.length)} for ticks in found
-    ]
+        lengths = [*_COUNTED]
+    else:
+        some = [number * _DAY for number in days]
+        some += [length for length in _SHORT if length >= _FAR * clock.length]
+        lengths = [length // clock.length for length in some if length % clock.length == 0 and length > clock.length]
+    lengths += [ticks for ticks in own if ticks is not None]
+    found |= {ticks for ticks in lengths if last is None or ticks < last}
+    return [_length(clock, ticks) for ticks in sorted(found)]
+
+
+def _length(clock: Clock, ticks: int) -> dict[str, Any]:
+    if clock.integer:
+        return {"ticks": ticks, "seconds": None, "words": clock.lasting(ticks)}
+    return {"ticks": ticks, "seconds": ticks * clock.length / 1e6, "words": short(ticks * clock.length)}
 
 
 def short(length: int) -> str:
