@@ -304,13 +304,11 @@ def test_every_kind_of_a_spec(write_spec: WriteSpec) -> None:
     table = {name: [event.get(name) for event in events] for name in spec.columns()}
     found = et.release(table, content, key=et.simulation(3))
     tidy = found.to_arrow().to_pylist()
-    assert {row["query"] for row in tidy} >= {
-        query.name for query in spec.queries if not query.record.result.brings_labels
-    }
+    assert {row["query"] for row in tidy} >= {query.name for query in spec.queries if not query.result.brings_labels}
     assert max(row["tick"] for row in tidy) == ticks
     for query in spec.queries:
         mine = [row for row in tidy if row["query"] == query.name]
-        if query.record.result.value == "label":
+        if query.result.value == "label":
             assert all(row["label"] is not None and row["value"] is None for row in mine)
         else:
             assert all(row["low"] <= row["value"] <= row["high"] for row in mine), query.name
