@@ -7,7 +7,7 @@ from typing import Any, Self
 from pydantic import model_validator
 
 from evertally import Counter, Histogram
-from evertally.encode.labels import canonical
+from evertally.encode.amounts import by_label
 from evertally.kinds.fields import Edges, Flag, Label, Labels, Number, OptionError, Outside, Text, Whole
 from evertally.kinds.kind import Arguments, Card, Kind, Result, bins, declared
 from evertally.kinds.proofs import APART, BY_AGE, CHANGE_OF_COLUMNS, COUNTS, REPLACED_AND_APART, ROUNDED, WORKLOADS
@@ -94,13 +94,12 @@ def _reads(parameters: Parameters) -> Reads:
 
 
 def amounts_by_label(count: int, cells: Cells, parameters: Parameters) -> list[Any]:
-    """What each event gives to which label, as the class takes it: nothing where there is no label.
+    """What each event gives to which label, as the class takes it.
 
-    >>> amounts_by_label(3, {"column": ["DE", None, ["FR"]], "weight": [19.99, 5.0, 7.0]}, {})
-    [{'DE': 19.99}, {}, {}]
+    >>> amounts_by_label(2, {"column": ["DE", None], "weight": [19.99, 5.0]}, {})
+    [{'DE': 19.99}, {}]
     """
-    labels = map(canonical, cells["column"])
-    return [{} if label is None else {label: amount} for label, amount in zip(labels, cells["weight"], strict=True)]
+    return by_label(cells["column"], cells["weight"]) if cells else []
 
 
 def _without_weight(parameters: Parameters) -> Arguments:
