@@ -93,12 +93,13 @@ def totals(spec: StreamSpec, log: Log, queries: Iterable[str]) -> Any:
     return rows.table()
 
 
-def windows(spec: StreamSpec, laws: Mechanisms, log: Log, queries: Iterable[str], window: Window) -> Any:
-    """Sums over windows: differences of two releases, with the exact error of the difference."""
+def windows(spec: StreamSpec, laws: Mechanisms, log: Log, asked: Mapping[str, Window]) -> Any:
+    """Sums over the windows of each query: differences of two releases, with the exact error of the difference."""
     last = len(log.ticks)
-    ends = list(range(last, window.ticks - 1, -window.every))[::-1]
     rows = _Rows(spec, windowed=True)
-    for query in _chosen(spec, queries):
+    for query in _chosen(spec, asked):
+        window = asked[query.name]
+        ends = list(range(last, window.ticks - 1, -window.every))[::-1]
         law, sums = laws[query.name], query.result.value == "integer"
         first = law._form.first()[0]  # not 0 where something public was there before the first tick
         for tick in ends:
