@@ -59,7 +59,7 @@ def test_windows_of_every_kind_are_those_of_its_mechanism(write_spec: WriteSpec,
     releases = dict(ticks)
     windowed = {query.name for query in spec.queries if mechanisms[query.name].differences}
     assert windows.windowed == windowed
-    assert len(windowed) == (3 if users else 24)
+    assert len(windowed) == (3 if users else 25)
     for name in sorted(windowed):
         mechanism = mechanisms[name]
         answer = windows.answer(Question(name, window=3), 9)

@@ -18,7 +18,7 @@ from evertally.encode import AmountDoor, CategoryDoor, ItemDoor, ItemTotals, Val
 from evertally.encode.amounts import AmountsByCategory
 from evertally.encode.cells import Cells
 from evertally.encode.frames import column, loaded
-from evertally.encode.labels import as_list, label_bytes
+from evertally.encode.labels import as_list, is_arrow, label_bytes
 from evertally.encode.texts import Texts
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
@@ -156,6 +156,7 @@ class AmountsInColumns(EachColumn):
     """Events give amounts to columns, in whole steps: each is rounded by a coin of its own, whose address is the tick,
     the column, the amount and its number among equal ones (additions 12). There is no total to hand over."""
 
+    takes_totals = False
     categories: AmountsByCategory
 
     def __init__(self, categories: AmountsByCategory, rounder: Rounder, limit: int, signed: bool = False) -> None:
@@ -164,7 +165,7 @@ class AmountsInColumns(EachColumn):
         self._names = Texts.of_bytes([label_bytes(label) for label in categories.labels])
 
     def row(self, x: Any, tick: int) -> IntArray:
-        if isinstance(x, Mapping) or (isinstance(x, np.ndarray) and x.dtype.kind in "biufc"):
+        if isinstance(x, Mapping) or _holds_numbers(x):
             raise TypeError('with a resolution step takes the events of the tick, such as [{"a": 19.99}, {"b": 5}]')
         return self.event_row(x, tick)
 
@@ -182,6 +183,13 @@ class AmountsInColumns(EachColumn):
         require_column(x, "the ticks of a run")
         rows = [self.row(events, first + i) for i, events in enumerate(as_list(x))]
         return np.stack(rows) if rows else np.empty((0, self.columns), dtype=np.int64)
+
+
+def _holds_numbers(x: Any) -> bool:
+    """Whether a column is one of numbers, by its type: totals rather than events."""
+    if is_arrow(x):
+        return str(x.type).startswith(("int", "uint", "float", "halffloat", "double", "decimal"))
+    return isinstance(x, np.ndarray) and x.dtype.kind in "biufc"
 
 
 class Bins(RowDoor):

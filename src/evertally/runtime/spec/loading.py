@@ -302,7 +302,7 @@ def _query_digest(query: QuerySpec) -> list[Any]:
     parameters = dict(query.parameters)
     parts = [query.name, query.record.digest_word, str(query.share), query.column, parameters]
     # A table of named questions is written down sorted, but answers come in the order of the file.
-    names = query.record.result.categories(parameters) or []
+    names = query.result.categories(parameters) or []
     named = any(isinstance(table, Mapping) and list(table) == names for table in parameters.values())
     return [*parts, names] if named and names != sorted(names) else parts
 

@@ -53,7 +53,7 @@ class _Rows:
         time, cells = self._spec.clock.end_of(release.tick), self._cells
         times: Callable[[Any], Any] = _same if scale == 1 else lambda number: number * scale
         stddev = None if release.stddev is None else release.stddev * scale
-        chosen = query.record.result.value == "label"
+        chosen = query.result.value == "label"
         for category, value, low, high in entries(columns):
             # A chosen label is no number: it stands where labels stand, best first.
             label, *numbers = (value, None, None, None) if chosen else (category, times(value), times(low), times(high))
@@ -93,13 +93,14 @@ def totals(spec: StreamSpec, log: Log, queries: Iterable[str]) -> Any:
     return rows.table()
 
 
-def windows(spec: StreamSpec, laws: Mechanisms, log: Log, queries: Iterable[str], window: Window) -> Any:
-    """Sums over windows: differences of two releases, with the exact error of the difference."""
+def windows(spec: StreamSpec, laws: Mechanisms, log: Log, asked: Mapping[str, Window]) -> Any:
+    """Sums over the windows of each query: differences of two releases, with the exact error of the difference."""
     last = len(log.ticks)
-    ends = list(range(last, window.ticks - 1, -window.every))[::-1]
     rows = _Rows(spec, windowed=True)
-    for query in _chosen(spec, queries):
-        law, sums = laws[query.name], query.record.result.value == "integer"
+    for query in _chosen(spec, asked):
+        window = asked[query.name]
+        ends = list(range(last, window.ticks - 1, -window.every))[::-1]
+        law, sums = laws[query.name], query.result.value == "integer"
         first = law._form.first()[0]  # not 0 where something public was there before the first tick
         for tick in ends:
             since = tick - window.ticks

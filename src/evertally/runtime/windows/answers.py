@@ -182,7 +182,7 @@ class _Levels(_Asked):
 
     def answer(self, ends: Sequence[int]) -> Answer:
         window = self.question.window
-        running = window is not None and self.query.record.result.running
+        running = window is not None and self.query.result.running
         ages = (0,) if window is None else (0, window, 2 * window) if running else (0, window)
         ticks = sorted({end - age for end in ends for age in ages if end > age})
         named = self.question.labels
@@ -212,7 +212,7 @@ class _Levels(_Asked):
         answer.changes.append(None if before is None else apart(now, before))
 
     def _labels(self, ends: Sequence[int]) -> list[str] | None:
-        named, found = self.question.labels, self.query.record.result.brings_labels
+        named, found = self.question.labels, self.query.result.brings_labels
         if named is not None:
             if not found and not set(named) <= set(self.labels or []):
                 raise _no_label()

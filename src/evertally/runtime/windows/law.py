@@ -57,9 +57,7 @@ class Law:
         form = mechanism._form
         itself = differs and _shows_rows(form, self.width)
         self.differences = itself or bool(differs and keeps_rows and self.width <= LONGEST_ROW)
-        self.additive = self.differences and (
-            query.record.result.value == "integer" or form.deviation(_UNIT) is not None
-        )
+        self.additive = self.differences and (query.result.value == "integer" or form.deviation(_UNIT) is not None)
         # Numbers as they are, all with one radius: then a window is a subtraction of arrays.
         self.plain = self.differences and itself and type(form).interval is RowForm.interval
         self._first: IntArray | None = np.asarray(form.first()[0], dtype=np.int64) if self.differences else None

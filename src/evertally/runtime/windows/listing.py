@@ -104,11 +104,11 @@ def _ends(asked: Listing, published: int) -> tuple[int, int]:
 def _whole(windows: Windows, law: Law, end: int, since: int, total: bool) -> _Whole:
     query = law.query
     kept = windows.payloads(query.name, [tick for tick in (since, end) if tick])
-    if end not in kept or (since and since not in kept and (law.differences or query.record.result.running)):
+    if end not in kept or (since and since not in kept and (law.differences or query.result.running)):
         raise ConfigurationError("the release log does not keep that tick any more; ask for a later one")
-    if query.categories is None and not query.record.result.brings_labels:
+    if query.categories is None and not query.result.brings_labels:
         raise ConfigurationError(f"{query.name!r} releases one number, without labels")
-    if query.record.result.value == "label":
+    if query.result.value == "label":
         raise ConfigurationError(f"{query.name!r} releases labels in places, without numbers; see v1/releases")
     if law.differences and query.categories is not None:
         now = law.row(kept[end], None)
@@ -116,7 +116,7 @@ def _whole(windows: Windows, law: Law, end: int, since: int, total: bool) -> _Wh
         return _differences(law, query.categories, now, before, (end, since))
     columns = unpack(query, kept[end])
     labels, cells = columns["category"], _picked(columns, columns["category"])
-    if since and query.record.result.running:
+    if since and query.result.running:
         earlier = unpack(query, kept[since])
         both = [label for label in labels if label in set(earlier["category"])]
         cells, labels = between(_picked(columns, both), _picked(earlier, both)), both
