@@ -262,6 +262,8 @@ def test_levels_of_labels_are_read_by_their_names() -> None:
     expected = visits().step_events(list(zip(events["sex"], events["ward"], strict=True))).value
     assert visits().step(events.groupby(["ward", "sex"]).size()).value == expected
     assert visits().step(events.groupby(["sex", "ward"]).size()).value == expected
+    with pytest.raises(TypeError, match="sex, ward"):
+        visits().step(events.groupby(["ward", "sex"]).size().rename_axis([None, None]))
     with pytest.raises(TypeError, match="2 parts"):
         visits().step(events["sex"].value_counts())
     with pytest.raises(TypeError, match="sex, ward"):

@@ -67,8 +67,6 @@ class Labels:
             raise TypeError(
                 f"labels have {max(1, len(self.levels))} parts here, and this index has {len(levels)} levels"
             )
-        if all(level is None for level in levels):
-            return None
         if set(levels) != set(self.levels):
             raise TypeError(
                 f"labels of several parts are read by the names of their levels, which are {', '.join(self.levels)}"
