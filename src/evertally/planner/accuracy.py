@@ -16,6 +16,7 @@ from evertally.errors import ConfigurationError
 from evertally.histogram.tasks import SOMEWHERE
 from evertally.integers import whole
 from evertally.noise import ZeroNoise
+from evertally.pictures import html_table
 from evertally.planner.search import with_amount
 from evertally.privacy import Guarantee
 
@@ -87,6 +88,13 @@ class Sweep(tuple[Accuracy, ...]):
             found[f"radius_of_{window.ticks}"] = [one.windows[i].radius for one in self]
         return found
 
+    def _repr_html_(self) -> str:
+        columns, known = self.columns(), {(one.statistic, one.mechanism, one.beta) for one in self}
+        caption = ", ".join(sorted({f"{statistic} by {mechanism}" for statistic, mechanism, _ in known}))
+        cells = zip(*([_finite(cell) for cell in column] for column in columns.values()), strict=True)
+        said = [f"radius and bound hold with {1 - beta:.0%}" for *_, beta in sorted(known)[:1]]
+        return html_table(caption, list(columns), cells, said)
+
     def __repr__(self) -> str:
         columns = self.columns()
         rows = [list(columns), *([_shown(cell) for cell in row] for row in zip(*columns.values(), strict=True))]
@@ -107,7 +115,7 @@ def accuracy(
     One answer for every statistic. `windows` are lengths in ticks; `tick` is the last one that is asked about (else the
     horizon, or 2^16 without one). Where an error depends on data, say what may be assumed: `count=` (the least number
     of values of a mean or variance), `items=`, `users=`. Costs no budget. To ask which guarantee an error needs:
-    `et.plan(...).guarantee_for(50)`.
+    `et.plan(...).guarantee_for(50)`, and `guarantee_for(50, window=7)` for sums of 7 ticks.
 
     Time: that of building the mechanism, and of up to 512 ticks a window.
 
@@ -123,6 +131,7 @@ def accuracy(
     assumed = {name: options.pop(name) for name in _ASSUMED if name in options}
     made: Any = statistic
     if not isinstance(statistic, Mechanism):
+        check_class(statistic)
         made = statistic(*arguments, **{"key": ZeroNoise()} | options)
     elif arguments or options:
         raise ConfigurationError("a mechanism that exists has its options; give a class to ask about others")
@@ -168,6 +177,13 @@ def sweep(
     return Sweep(accuracy(statistic, *arguments, guarantee=with_amount(guarantee, a), **options) for a in amounts)
 
 
+def check_class(statistic: Any) -> None:
+    """Refuses what is no statistic, above all its name as a spec writes it."""
+    if not callable(statistic):
+        called = f", and not {statistic!r}" if isinstance(statistic, str) else ""
+        raise ConfigurationError(f"a statistic is asked about by its class, such as et.Counter{called}")
+
+
 class _Shown:
     """Laws of a mechanism in the units of what it shows."""
 
@@ -208,6 +224,10 @@ def _bound(made: Any, beta: float, tick: int | None, assumed: dict[str, Any], no
 
 def _amount(guarantee: Any) -> float:
     return float(guarantee.epsilon if hasattr(guarantee, "epsilon") else guarantee.rho)
+
+
+def _finite(cell: Any) -> Any:
+    return "none" if isinstance(cell, float) and math.isinf(cell) else cell
 
 
 def _shown(number: float | None) -> str:

@@ -16,7 +16,7 @@ from evertally.runtime.clock import duration
 from evertally.runtime.mechanisms import Mechanisms
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.table.columns import Library
-from evertally.runtime.table.tidy import Log, Window, totals, windows
+from evertally.runtime.table.tidy import Log, Window, has_rate, totals, windows
 
 
 class Released:
@@ -78,7 +78,8 @@ class Released:
         return self._with([query], self._window)
 
     def window(self, length: Any, *, per: Any = None, every: Any = None) -> Released:
-        """The same over windows: `length` ticks, or a length of time such as "7d"; free, as it is made of what is out.
+        """The same over windows: `length` ticks, or a length of time, "7d" or a timedelta; free, as it is made of what
+        is out.
 
         A window is the difference of two releases, with the exact error of that difference. `per` makes rates of
         counts and sums ("1d": per day); means stay means. `every` is how far apart the ends of windows are, by default
@@ -127,11 +128,15 @@ class Released:
         return self._table.__arrow_c_stream__(requested_schema)
 
     def plot(self, *, ax: Any = None) -> Any:
-        """Lines with bands, one picture for each query; returns matplotlib's axes."""
+        """Lines with bands, one picture for each query; returns matplotlib's axes, a list of them if there are several
+        queries."""
         axes = plot(self._table, ax=ax)
-        if self._window is not None and self._window.per:
-            for one in axes if isinstance(axes, list) else [axes]:
-                one.set_ylabel(f"per {self._window.per}")
+        if self._window is not None:
+            drawn = axes if isinstance(axes, list) else [axes]
+            for name, one in zip(self.queries, drawn, strict=True):
+                if self._window.per and has_rate(self._spec, self._laws, name, self._window):
+                    one.set_ylabel(f"per {self._window.per}")
+            drawn[-1].set_xlabel(f"windows of {self._spec.clock.lasting(self._window.ticks)}, each drawn at its end")
         return axes
 
     def _with(self, queries: Sequence[str], window: Window | None) -> Released:

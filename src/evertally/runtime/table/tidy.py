@@ -99,17 +99,23 @@ def windows(spec: StreamSpec, laws: Mechanisms, log: Log, queries: Iterable[str]
     ends = list(range(last, window.ticks - 1, -window.every))[::-1]
     rows = _Rows(spec, windowed=True)
     for query in _chosen(spec, queries):
-        law, sums = laws[query.name], query.record.result.value == "integer"
+        law = laws[query.name]
+        # Ratios and percentiles of a window are no sums, and have no rate.
+        scale = window.scale if has_rate(spec, laws, query.name, window) else 1.0
         first = law._form.first()[0]  # not 0 where something public was there before the first tick
         for tick in ends:
             since = tick - window.ticks
             now = log.releases[tick - 1][query.name].row
             before = log.releases[since - 1][query.name].row if since else first
             made = law.window_of(now, before, tick=tick, since=since)
-            # Ratios and percentiles of a window are no sums, and have no rate.
-            scale = window.scale if sums or made.stddev is not None else 1.0
             rows.add(query, made, unpack(query, pack(query, made, spec.beta)), scale)
     return rows.table()
+
+
+def has_rate(spec: StreamSpec, laws: Mechanisms, name: str, window: Window) -> bool:
+    """Whether the numbers of a query are sums, so that those of a window can be divided by its length."""
+    (query,) = _chosen(spec, [name])
+    return query.record.result.value == "integer" or laws[name].stddev(window.ticks) is not None
 
 
 def _chosen(spec: StreamSpec, names: Iterable[str]) -> list[QuerySpec]:
