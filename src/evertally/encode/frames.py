@@ -113,7 +113,7 @@ def table(x: Any) -> Table | None:
     """
     x = loaded(x)
     if isinstance(x, np.ndarray) and x.dtype.names is not None and x.ndim == 1:
-        return Table(x.dtype.names, lambda i: np.ascontiguousarray(x[x.dtype.names[i]]), len(x))
+        return Table(x.dtype.names, lambda i: _field(x, x.dtype.names[i]), len(x))
     if is_own(x) or isinstance(x, np.generic):
         return None
     library = library_of(x)
@@ -137,6 +137,18 @@ def struct_table(x: Any) -> Table | None:
     return _of_arrow(_flat(x)) if pa.types.is_struct(x.type) and not x.null_count else None
 
 
+def unnested(x: Any) -> Any:
+    """A column of structures as the table of their fields, in its library; anything else as it is."""
+    polars = sys.modules.get("polars")
+    if polars is not None and isinstance(x, polars.Series) and isinstance(x.dtype, polars.Struct):
+        return x.struct.unnest()
+    if is_arrow(x):
+        import pyarrow as pa
+
+        return _flat(x) if pa.types.is_struct(x.type) else x
+    return x
+
+
 def check_same_index(events: Any, users: Any) -> None:
     """Refuses two Series whose rows have different labels: position by position they would be put together wrongly."""
     pandas = sys.modules.get("pandas")
@@ -147,6 +159,15 @@ def check_same_index(events: Any, users: Any) -> None:
             "two Series that belong together have different indices, so it is not clear which rows do; take both from "
             "one frame, or hand over one of them as series.to_numpy() if they are in the same order"
         )
+
+
+def _field(x: Any, name: str) -> Any:
+    """A field of a structured array; None where it is masked: what lies under a mask is nobody's number."""
+    cells, masked = np.ascontiguousarray(np.ma.getdata(x[name])), np.ma.getmaskarray(x[name])
+    if masked.any():
+        cells = cells.astype(object)
+        cells[masked] = None
+    return cells
 
 
 def _of_pandas(values: Any, pandas: Any) -> Any:

@@ -318,7 +318,9 @@ class ExactnessAnswer(Answer):
 
     query: str
     beta: float
-    windows: list[ExactnessRow] = Field(description="The largest of the windows that were looked at: all of the first 2,048, and some later ones.")
+    windows: list[ExactnessRow] = Field(
+        description="The largest of the windows that were looked at: all of the first 2,048, and some later ones."
+    )
 
 
 class CloseRequest(BaseModel):

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from evertally.encode import frames
+from evertally.encode.frames import check_same_index
 from evertally.encode.plain import UNREADABLE, plain
 from evertally.errors import ConfigurationError
 from evertally.runtime.clock import microseconds, written
@@ -152,7 +154,13 @@ def _of_series(series: Any) -> Any:
 
 def _of_lists(table: Mapping[Any, Any], columns: Sequence[str]) -> Batch:
     _require(columns, [str(name) for name in table])
-    made = {name: _of_list(name, table[name]) for name in columns}
+    given = {str(name): column for name, column in table.items()}
+    try:
+        for one, other in combinations(columns, 2):
+            check_same_index(given[one], given[other])
+    except TypeError as error:
+        raise ConfigurationError(str(error)) from None
+    made = {name: _of_list(name, given[name]) for name in columns}
     lengths = {len(column) for column in made.values()}
     if len(lengths) > 1:
         raise ConfigurationError("the columns of a table have one length")

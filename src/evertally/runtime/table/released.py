@@ -16,7 +16,7 @@ from evertally.runtime.clock import duration
 from evertally.runtime.mechanisms import Mechanisms
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.table.columns import Library
-from evertally.runtime.table.tidy import Log, Window, totals, windows
+from evertally.runtime.table.tidy import Log, Window, has_rate, totals, windows
 
 
 class Released:
@@ -78,7 +78,8 @@ class Released:
         return self._with([query], self._windows)
 
     def window(self, length: Any = None, *, per: Any = None, every: Any = None) -> Released:
-        """The same over windows: `length` ticks, or a length of time such as "7d"; free, as it is made of what is out.
+        """The same over windows: `length` ticks, or a length of time, "7d" or a timedelta; free, as it is made of what
+        is out.
 
         A window is the difference of two releases, with the exact error of that difference. `per` makes rates of
         counts and sums ("1d": per day); means stay means. `every` is how far apart the ends of windows are, by default
@@ -140,12 +141,16 @@ class Released:
         return self._table.__arrow_c_stream__(requested_schema)
 
     def plot(self, *, ax: Any = None) -> Any:
-        """Lines with bands, one picture for each query; returns matplotlib's axes."""
+        """Lines with bands, one picture for each query; returns matplotlib's axes, a list of them if there are several
+        queries."""
         axes = plot(self._table, ax=ax)
         if self._windows is not None:
-            for name, one in zip(self.queries, axes if isinstance(axes, list) else [axes], strict=False):
-                if self._windows[name].per:
-                    one.set_ylabel(f"per {self._windows[name].per}")
+            drawn = axes if isinstance(axes, list) else [axes]
+            for name, one in zip(self.queries, drawn, strict=True):
+                window = self._windows[name]
+                if window.per and has_rate(self._spec, self._laws, name, window):
+                    one.set_ylabel(f"per {window.per}")
+                one.set_xlabel(f"windows of {self._spec.clock.lasting(window.ticks)}, each drawn at its end")
         return axes
 
     def _with(self, queries: Sequence[str], windows: Mapping[str, Window] | None) -> Released:

@@ -98,19 +98,24 @@ def windows(spec: StreamSpec, laws: Mechanisms, log: Log, asked: Mapping[str, Wi
     last = len(log.ticks)
     rows = _Rows(spec, windowed=True)
     for query in _chosen(spec, asked):
-        window = asked[query.name]
+        law, window = laws[query.name], asked[query.name]
         ends = list(range(last, window.ticks - 1, -window.every))[::-1]
-        law, sums = laws[query.name], query.result.value == "integer"
+        # Ratios and percentiles of a window are no sums, and have no rate.
+        scale = window.scale if has_rate(spec, laws, query.name, window) else 1.0
         first = law._form.first()[0]  # not 0 where something public was there before the first tick
         for tick in ends:
             since = tick - window.ticks
             now = log.releases[tick - 1][query.name].row
             before = log.releases[since - 1][query.name].row if since else first
             made = law.window_of(now, before, tick=tick, since=since)
-            # Ratios and percentiles of a window are no sums, and have no rate.
-            scale = window.scale if sums or made.stddev is not None else 1.0
             rows.add(query, made, unpack(query, pack(query, made, spec.beta)), scale)
     return rows.table()
+
+
+def has_rate(spec: StreamSpec, laws: Mechanisms, name: str, window: Window) -> bool:
+    """Whether the numbers of a query are sums, so that those of a window can be divided by its length."""
+    (query,) = _chosen(spec, [name])
+    return query.result.value == "integer" or laws[name].stddev(window.ticks) is not None
 
 
 def _chosen(spec: StreamSpec, names: Iterable[str]) -> list[QuerySpec]:
