@@ -284,6 +284,9 @@ class LabelsAnswer(Answer):
     """The labels of one window, a page of them. Places and `clear` hold for all labels at once."""
 
     query: str
+    measure: Literal["window", "total", "level"] = Field(
+        description="`level`: what the query releases by itself at `tick`, whatever the window (then `since` is 0)."
+    )
     since: int
     tick: int
     start: str | int

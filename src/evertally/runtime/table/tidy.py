@@ -100,11 +100,10 @@ def windows(spec: StreamSpec, laws: Mechanisms, log: Log, queries: Iterable[str]
     rows = _Rows(spec, windowed=True)
     for query in _chosen(spec, queries):
         law, sums = laws[query.name], query.record.result.value == "integer"
-        first = law._form.first()[0]  # not 0 where something public was there before the first tick
         for tick in ends:
             since = tick - window.ticks
             now = log.releases[tick - 1][query.name].row
-            before = log.releases[since - 1][query.name].row if since else first
+            before = log.releases[since - 1][query.name].row if since else None
             made = law.window_of(now, before, tick=tick, since=since)
             # Ratios and percentiles of a window are no sums, and have no rate.
             scale = window.scale if sums or made.stddev is not None else 1.0
