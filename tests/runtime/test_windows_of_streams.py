@@ -25,6 +25,7 @@ from evertally.runtime.releases import TickRelease, pack, row_of, unpack
 from evertally.runtime.state import store as stores
 from evertally.runtime.windows import Question, Windows
 from evertally.runtime.windows.listing import Listing, listing
+from evertally.runtime.windows.written import as_arrow, as_csv, as_json
 from spec_text import spec_text
 
 MEAN = {"name": "mean", "kind": "mean", "column": "minutes", "lower": 0, "upper": 60, "share": 0.5}
@@ -213,6 +214,26 @@ def test_labels_that_were_found_have_windows_where_they_were_released_at_both_en
     page = listing(windows, Listing("found", window=4), 8)
     assert [(row["label"], row["lower"], row["upper"]) for row in page["rows"]] == [("a", 20, 40)]
     assert windows.answer(Question("found", window=None), 8).measure == "level"
+
+
+@pytest.mark.parametrize("window", [4, None])
+def test_where_no_label_was_found_there_are_no_numbers(write_spec: WriteSpec, window: int | None) -> None:
+    spec = spec_of_all_kinds(write_spec)
+    query = next(query for query in spec.queries if query.name == "found")
+    log = Log(spec, [])
+    nothing: dict[str, int] = {}
+    log.payloads = {
+        tick: {"found": pack(query, Release(tick, nothing, 2.0, True, lambda beta: (nothing, nothing)), spec.beta)}
+        for tick in (4, 8)
+    }
+    windows = Windows(spec, build(spec, simulation(3)), True, log.read)
+    answer = windows.answer(Question("found", window, every=4), 8)
+    said = as_json(spec, answer)
+    assert (said["labels"], said["tick"], said["value"], said["lower"]) == ([], [4, 8], [], [])
+    assert as_csv(spec, answer).count(b"\n") == 1
+    assert as_arrow(spec, answer)
+    page = listing(windows, Listing("found", window), 8)
+    assert (page["labels"], page["rows"]) == (0, [])
 
 
 def test_windows_whose_ends_are_not_kept_are_left_out(tmp_path: Path) -> None:
