@@ -65,7 +65,7 @@ class Display:
             self._bar.clear()
 
     def announce(self, lines: Sequence[str]) -> None:
-        """What becomes of rows outside of the run, said before anything is released."""
+        """What becomes of rows outside of the run, and where they end: said before anything is released."""
         for line in (f"{self._spec.name}: {line}" for line in lines):
             if self._bar is not None:
                 self._bar.line(line)

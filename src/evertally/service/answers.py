@@ -287,6 +287,9 @@ class LabelsAnswer(Answer):
     """The labels of one window, a page of them. Places and `clear` hold for all labels at once."""
 
     query: str
+    measure: Literal["window", "total", "level"] = Field(
+        description="`level`: what the query releases by itself at `tick`, whatever the window (then `since` is 0)."
+    )
     since: int
     tick: int
     start: str | int
@@ -319,7 +322,7 @@ class ExactnessAnswer(Answer):
     query: str
     beta: float
     windows: list[ExactnessRow] = Field(
-        description="The largest of the windows that were looked at: all of the first 2,048, and some later ones."
+        description="The largest of the first 2,048 windows and of some later ones."
     )
 
 

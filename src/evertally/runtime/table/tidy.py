@@ -102,11 +102,10 @@ def windows(spec: StreamSpec, laws: Mechanisms, log: Log, asked: Mapping[str, Wi
         ends = list(range(last, window.ticks - 1, -window.every))[::-1]
         # Ratios and percentiles of a window are no sums, and have no rate.
         scale = window.scale if has_rate(spec, laws, query.name, window) else 1.0
-        first = law._form.first()[0]  # not 0 where something public was there before the first tick
         for tick in ends:
             since = tick - window.ticks
             now = log.releases[tick - 1][query.name].row
-            before = log.releases[since - 1][query.name].row if since else first
+            before = log.releases[since - 1][query.name].row if since else None
             made = law.window_of(now, before, tick=tick, since=since)
             rows.add(query, made, unpack(query, pack(query, made, spec.beta)), scale)
     return rows.table()

@@ -38,11 +38,16 @@ class Answer:
 
     def by_label(self, name: str) -> list[Cells]:
         """The values, lower or upper ends: a list for each label."""
-        return transposed([getattr(numbers, name) for numbers in self.numbers], len(self.labels or [""]))
+        return transposed([getattr(numbers, name) for numbers in self.numbers], _width(self.labels))
 
 
 def transposed(rows: Sequence[Sequence[Any]], width: int) -> list[list[Any]]:
     return [[row[place] for row in rows] for place in range(width)]
+
+
+def _width(labels: Sequence[str] | None) -> int:
+    """How many numbers a window has: none where labels are found, and none has been."""
+    return 1 if labels is None else len(labels)
 
 
 class Windows:
@@ -191,7 +196,7 @@ class _Levels(_Asked):
         labels = self._labels(ends)
         kept = {tick: self._numbers(payload, labels) for tick, payload in self.payloads(ticks)}
         if running:
-            zeros: Cells = [0] * len(labels or [""])
+            zeros: Cells = [0] * _width(labels)
             kept[0] = Numbers(zeros, zeros, zeros, None)
         answer = self.begun("window" if running else "level", labels, both=2 if running else 1)
         for end in ends:

@@ -58,5 +58,5 @@ def _radius(law: Law, tick: int, since: int) -> float:
     if law.plain:
         return float(int(law.radius(tick, since, law.beta)))
     zeros = np.zeros(law.width, dtype=np.int64)
-    lower, upper = law.mechanism.window_of(zeros, None, tick=tick, since=since).interval(beta=law.beta)
+    lower, upper = law.difference(zeros, None, (tick, since)).interval(beta=law.beta)
     return float(np.maximum(flat(upper), -flat(lower)).max())

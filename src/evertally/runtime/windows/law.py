@@ -92,17 +92,23 @@ class Law:
             return Numbers(
                 found.tolist(), (found - radius).tolist(), (found + radius).tolist(), self.stddev(tick, since)
             )
-        numbers = self._shown(self.mechanism.window_of(now, before, tick=tick, since=since), wanted)
+        numbers = self._shown(self.difference(now, before, ticks), wanted)
         if self.additive:
             return numbers
         # What an empty window cannot exclude either is not known.
-        nothing = self._shown(self.mechanism.window_of(np.zeros_like(now), None, tick=tick, since=since), wanted)
+        nothing = self._shown(self.difference(np.zeros_like(now), None, ticks), wanted)
         unknown = [
             a == c and b == d
             for a, b, c, d in zip(numbers.lower, numbers.upper, nothing.lower, nothing.upper, strict=True)
         ]
         value = [None if empty else number for number, empty in zip(numbers.value, unknown, strict=True)]
         return Numbers(value, numbers.lower, numbers.upper, None)
+
+    def difference(self, now: IntArray, before: IntArray | None, ticks: tuple[int, int]) -> Any:
+        """The window between two rows as a release; None: all that was ever counted, also before the first tick."""
+        tick, since = ticks
+        earlier = np.zeros_like(now) if before is None else before
+        return self.mechanism.window_of(now, earlier, tick=tick, since=since)
 
     def change(
         self, rows: tuple[IntArray, IntArray, IntArray], ticks: tuple[int, int, int], wanted: Any
