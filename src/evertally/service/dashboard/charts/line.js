@@ -61,7 +61,9 @@ class LineChart {
     const count = split ? 2 : Math.max(2, Math.round(height / MARK_EVERY));
     const axis = valueAxis(points, { zero, log, count, exact: split });
     const from = Math.max(extent?.from ?? -Infinity, Math.min(...points.map((point) => point.x)));
-    const to = Math.max(extent?.to ?? -Infinity, ...points.map((point) => point.x));
+    const newest = Math.max(...series.flatMap((one) => one.points.map((point) => point.x)));
+    // Lines reach their names; time that was not heard of is part of the picture.
+    const to = hatch.length ? Math.max(extent?.to ?? -Infinity, newest) : newest;
     const left = marginFor(axis.marks.map(({ text }) => text));
     const right = ends ? endLabels.room(named) : 10;
     this.frame = { width, height, left, right, top: 8, bottom: 24, from, to, axis };
