@@ -33,7 +33,9 @@ TAKERS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("taker", TAKERS)
-@pytest.mark.parametrize("key", ["my secret", b"0123456789abcdef0123456789abcdef", 7, object(), et.Key], ids=lambda key: type(key).__name__)
+@pytest.mark.parametrize(
+    "key", ["my secret", b"0123456789abcdef0123456789abcdef", 7, object(), et.Key], ids=lambda key: type(key).__name__
+)
 def test_what_is_no_key_is_refused_and_not_shown(taker: str, key: Any) -> None:
     with pytest.raises(ConfigurationError, match=r"key is a Key object, .*Key\.generate\(\).*Key\.load") as refusal:
         TAKERS[taker](key)

@@ -56,12 +56,13 @@ class About:
                     labels=query.categories,
                     share=str(query.share),
                     ours=query.ours,
-                    card=_card(query, spec.clock),
+                    card=_card(query, spec.clock, query.words.noun or spec.noun or "event"),
                     title=query.words.title,
                     noun=query.words.noun,
                     unit=query.words.unit,
                     description=query.words.description,
                     differences=query.name in self._windowed,
+                    running=query.record.result.running,
                     window=query.words.window,
                     per=query.words.per,
                     edges=edges_of(query),
@@ -116,11 +117,12 @@ def next_release(spec: StreamSpec, published: int) -> dt.datetime | None:
     return end + dt.timedelta(seconds=spec.serve.publish_after)
 
 
-def _card(query: QuerySpec, clock: Clock) -> answers.CardInStream:
+def _card(query: QuerySpec, clock: Clock, noun: str) -> answers.CardInStream:
     card, result = query.record.card, query.record.result
     given = query.parameters
     ticks = None if card.period is None else given[card.period]
     return answers.CardInStream(
+        made=card.making(query.column, given, noun),
         view=card.view_of(given),
         words=card.shown(query.column, given, lasting=clock.lasting),
         together=card.shown(query.column, given, several=True) if card.together else None,

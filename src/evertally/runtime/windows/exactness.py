@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from evertally.contract.forms import flat
+from evertally.contract.forms import RowForm, flat
 from evertally.runtime.clock import Clock
 from evertally.runtime.windows.answers import Windows
 from evertally.runtime.windows.law import Law
@@ -30,6 +30,24 @@ def exactness(windows: Windows, name: str, clock: Clock, last: int | None) -> li
     per = law.query.words.per or _day(clock)
     with windows.lock:
         return [_exactness(law, clock, ticks, per, last) for ticks in sorted({*lengths, last})]
+
+
+def level(windows: Windows, name: str, last: int | None) -> dict[str, float] | None:
+    """The same for what a query releases by itself, such as who is active now, where only noise is in the way."""
+    law = windows.laws[name]
+    if law.differences or law.query.record.error_later or type(law.mechanism._form).interval is not RowForm.interval:
+        return None
+    last = last or _WITHOUT_END
+    with windows.lock:
+        ends = np.unique(np.linspace(1, last, min(_LOOKED_AT, last)).astype(np.int64)).tolist()
+        known = [(stddev, end) for end in ends if (stddev := law.mechanism.stddev(end)) is not None]
+        if not known:
+            return None
+        stddev, worst = max(known)
+        return {
+            "stddev": float(stddev),
+            "radius": float(np.floor(law.mechanism._engine.accuracy(worst).radius(law.beta))),
+        }
 
 
 def _day(clock: Clock) -> int:
