@@ -34,13 +34,14 @@ class About:
         spec, horizon = self._spec, self._spec.last_tick
         amounts = answers.Amounts.model_validate(spec.guarantee)
         left = None if horizon is None else max(0, horizon - released)
+        named = [query.words.window for query in spec.queries if query.words.window is not None]
         return answers.AboutStream(
             **self._public | {"horizon": horizon},
             title=spec.title,
             noun=spec.noun or "event",
             description=spec.description,
             guesses=self._guesses,
-            windows=[answers.Length(**one) for one in offered(spec.clock, horizon)],
+            windows=[answers.Length(**one) for one in offered(spec.clock, horizon, named=named)],
             ranges=[answers.Length(**one) for one in offered(spec.clock, horizon, RANGES)],
             plain_words=plain_words(spec),
             adversary=spec.guarantee.adversary,

@@ -9,7 +9,7 @@ import numpy as np
 from evertally.contract.forms import RowForm, flat
 from evertally.runtime.clock import Clock
 from evertally.runtime.windows.answers import Windows
-from evertally.runtime.windows.law import Law
+from evertally.runtime.windows.law import Law, shows_rows
 from evertally.runtime.windows.offered import WINDOWS, offered
 from evertally.runtime.windows.question import each
 
@@ -33,9 +33,13 @@ def exactness(windows: Windows, name: str, clock: Clock, last: int | None) -> li
 
 
 def level(windows: Windows, name: str, last: int | None) -> dict[str, float] | None:
-    """The same for what a query releases by itself, such as who is active now, where only noise is in the way."""
+    """The same for what a query releases by itself, such as who is active now, where only noise is in the way: the
+    widest of its numbers."""
     law = windows.laws[name]
-    if law.differences or law.query.record.error_later or type(law.mechanism._form).interval is not RowForm.interval:
+    engine, form = law.mechanism._engine, law.mechanism._form
+    if law.differences or law.query.record.error_later or not hasattr(engine, "width"):
+        return None
+    if not isinstance(form, RowForm) or not shows_rows(form, engine.width):
         return None
     last = last or _WITHOUT_END
     with windows.lock:
@@ -44,10 +48,9 @@ def level(windows: Windows, name: str, last: int | None) -> dict[str, float] | N
         if not known:
             return None
         stddev, worst = max(known)
-        return {
-            "stddev": float(stddev),
-            "radius": float(np.floor(law.mechanism._engine.accuracy(worst).radius(law.beta))),
-        }
+        zeros = np.zeros(engine.width, dtype=np.int64)
+        _, upper = form.interval(zeros, engine.accuracy(worst), law.beta)
+    return {"stddev": float(stddev), "radius": float(flat(upper).max())}
 
 
 def _day(clock: Clock) -> int:
