@@ -9,11 +9,10 @@ from evertally.encode.cells import read_edges
 from evertally.runtime.clock import Clock
 from evertally.runtime.spec import QuerySpec
 
-_DAY = 86_400_000_000  # in microseconds
+_MINUTE, _HOUR, _DAY = 60_000_000, 3_600_000_000, 86_400_000_000  # in microseconds
 WINDOWS = (1, 7, 30)  # days
 RANGES = (7, 30, 90, 365)
 _COUNTED = (10, 100, 1000)  # ticks, where a tick is no time
-_SHORT = (60_000_000, 3_600_000_000)  # a minute, an hour
 _FAR = 12  # ticks that a minute, or an hour, must have to be worth offering
 _UNITS = (("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000))
 
@@ -22,7 +21,7 @@ def offered(
     clock: Clock, last: int | None, days: tuple[int, ...] = WINDOWS, own: Iterable[int | None] = ()
 ) -> list[dict[str, Any]]:
     """A tick (where days begin with one), and so many days as far as they are longer than a tick and shorter than the
-    stream; a minute and an hour where ticks are far shorter; and the lengths that somebody wants, in ticks (`own`).
+    stream; minutes and hours where ticks are far shorter; and the lengths that somebody wants, in ticks (`own`).
 
     >>> clock = Clock.declared(column=None, start="2013-01-01", tick="6h")
     >>> [(one["ticks"], one["words"]) for one in offered(clock, 1460)]
@@ -32,17 +31,25 @@ def offered(
     >>> quick = Clock.declared(column=None, start="2013-01-01", tick="5s")
     >>> [one["words"] for one in offered(quick, 120960, own=[6, None])]
     ['5 s', '30 s', '1 min', '1 h', 'Day']
+    >>> [one["words"] for one in offered(quick, 1209600, RANGES)]
+    ['1 h', 'Day', '7 days', '30 days']
     """
     found = {1} if days[0] == 1 else set()
     if clock.integer:
         lengths = [*_COUNTED]
     else:
-        some = [number * _DAY for number in days]
-        some += [length for length in _SHORT if length >= _FAR * clock.length]
+        some = [*_less_than_days(clock.length, bool(found)), *(number * _DAY for number in days)]
         lengths = [length // clock.length for length in some if length % clock.length == 0 and length > clock.length]
     lengths += [ticks for ticks in own if ticks is not None]
     found |= {ticks for ticks in lengths if last is None or ticks < last}
     return [_length(clock, ticks) for ticks in sorted(found)]
+
+
+def _less_than_days(tick: int, windows: bool) -> list[int]:
+    """For ticks that are far shorter than a day: an hour, beside it a minute as a window, a day as a stretch."""
+    if windows:
+        return [length for length in (_MINUTE, _HOUR) if length >= _FAR * tick]
+    return [_HOUR, _DAY] if _FAR * tick <= _HOUR else []
 
 
 def _length(clock: Clock, ticks: int) -> dict[str, Any]:
