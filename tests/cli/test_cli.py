@@ -286,7 +286,7 @@ def test_labels_that_are_found_cannot_write_on_the_terminal(unknown: Path, monke
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
     monkeypatch.setenv("COLUMNS", "160")
-    result = call("run", unknown, "--input", unknown.parent / "events.jsonl")
+    result = call("run", unknown, "--input", unknown.parent / "events.jsonl", "--until", "end")
     assert result.exit_code == 0, result.output + result.stderr
     assert r"\x1b[2J[/red]\u202eward" in result.output, "a label is shown as it is, on one line, without its controls"
     assert "\x1b[2J" not in result.output
@@ -313,7 +313,7 @@ def test_run_of_column_queries_on_a_terminal(columns: Path, monkeypatch: pytest.
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
     monkeypatch.setenv("COLUMNS", "120")
-    result = call("run", columns, "--input", columns.parent / "events.csv")
+    result = call("run", columns, "--input", columns.parent / "events.csv", "--until", "end")
     assert result.exit_code == 0, result.output + result.stderr
     assert "24/24" in result.output
     assert "≤" in result.output
@@ -347,18 +347,18 @@ def test_run_and_run_again(spec: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "ticks 1 to 12 are out, until 2013-01-01T12:00:00Z" in result.output
     assert len((spec.parent / "visits.csv").read_text().splitlines()) == 1 + 12 * 2
-    again = call("run", spec, "--input", events)
+    again = call("run", spec, "--input", events, "--until", "end")
     assert again.exit_code == 2
     assert "counted already" in again.stderr
     assert again.stderr.count("\n") == 1
     (spec.parent / "more.csv").write_text("time,minutes\n")
-    quiet = call("run", spec, "-i", spec.parent / "more.csv", "--quiet")
+    quiet = call("run", spec, "-i", spec.parent / "more.csv", "--quiet", "--until", "end")
     assert (quiet.exit_code, quiet.output) == (0, "")
 
 
 def test_refusals_are_one_line_with_exit_code_2(spec: Path) -> None:
     spec.write_text(SPEC.replace("horizon = 24", "horizn = 24"))
-    result = call("run", spec, "--input", spec.parent / "events.csv")
+    result = call("run", spec, "--input", spec.parent / "events.csv", "--until", "end")
     assert result.exit_code == 2
     assert result.stderr == f"evertally: {spec}:3: [stream] has no option 'horizn'. Did you mean 'horizon'?\n"
     assert call("plan", spec).exit_code == 2
@@ -370,7 +370,7 @@ def test_an_unexpected_error_does_not_show_its_text(spec: Path, monkeypatch: pyt
         raise ValueError("secret record")
 
     monkeypatch.setattr(app_module, "run", broken)
-    result = call("run", spec, "--input", spec.parent / "events.csv")
+    result = call("run", spec, "--input", spec.parent / "events.csv", "--until", "end")
     assert result.exit_code == 3
     assert "secret" not in result.output + result.stderr
     assert "ValueError at test_cli.py" in result.stderr
@@ -380,7 +380,17 @@ def test_no_warning_shows_a_record(unknown: Path) -> None:
     twice = pyarrow.array([[("secret", 1), ("secret", 2)]] * 3, pyarrow.map_(pyarrow.string(), pyarrow.int64()))
     table = pyarrow.table({"time": ["2013-01-01T03:00"] * 3, "minutes": [3] * 3, "ward": twice})
     pyarrow.parquet.write_table(table, unknown.parent / "events.parquet")
-    command = [sys.executable, "-m", "evertally.cli", "run", str(unknown), "-i", str(unknown.parent / "events.parquet")]
+    command = [
+        sys.executable,
+        "-m",
+        "evertally.cli",
+        "run",
+        str(unknown),
+        "-i",
+        str(unknown.parent / "events.parquet"),
+        "--until",
+        "end",
+    ]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -390,7 +400,7 @@ def test_an_interrupted_run_says_how_to_go_on(spec: Path, monkeypatch: pytest.Mo
         raise KeyboardInterrupt
 
     monkeypatch.setattr(app_module, "run", interrupted)
-    result = call("run", spec, "--input", spec.parent / "events.csv")
+    result = call("run", spec, "--input", spec.parent / "events.csv", "--until", "end")
     assert result.exit_code == 130
     assert "continues where it stopped" in result.stderr
 
@@ -402,7 +412,17 @@ def test_version_and_help() -> None:
 
 
 def test_as_a_process(spec: Path) -> None:
-    command = [sys.executable, "-m", "evertally.cli", "run", str(spec), "--input", str(spec.parent / "events.csv")]
+    command = [
+        sys.executable,
+        "-m",
+        "evertally.cli",
+        "run",
+        str(spec),
+        "--input",
+        str(spec.parent / "events.csv"),
+        "--until",
+        "end",
+    ]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     again = subprocess.run(command, capture_output=True, text=True)
@@ -413,7 +433,7 @@ def test_as_a_process(spec: Path) -> None:
 def test_a_live_display_on_a_terminal(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
-    result = call("run", spec, "--input", spec.parent / "events.csv")
+    result = call("run", spec, "--input", spec.parent / "events.csv", "--until", "end")
     assert result.exit_code == 0, result.output
     assert "released" in result.output
     assert "24/24" in result.output
@@ -474,7 +494,7 @@ def test_a_key_beside_the_state_is_pointed_out_and_one_elsewhere_is_not(spec: Pa
     assert words in call("plan", spec).output
     spec.write_text(spec.read_text().replace('"visits.key"', '"secret/visits.key"'))
     assert words not in call("plan", spec).output
-    result = call("run", spec, "--input", spec.parent / "events.csv", "--quiet")
+    result = call("run", spec, "--input", spec.parent / "events.csv", "--quiet", "--until", "end")
     assert result.exit_code == 0, result.stderr
     assert (spec.parent / "secret" / "visits.key").exists()
 

@@ -56,10 +56,27 @@ def test_rows_outside_of_a_run_are_refused_unless_asked_for(spec: Path) -> None:
     assert "18 rows at or after 2013-01-01T06:00:00Z, which this run would not count" in refused.stderr
     assert not (spec.parent / "visits.key").exists()
     assert call("run", spec, *events, "--until", "2013-01-01T06:00", "--leave-later").exit_code == 0
-    done = call("run", spec, *events, "--drop-late")
+    done = call("run", spec, *events, "--until", "end", "--drop-late")
     assert (done.exit_code, done.stderr) == (0, "")  # nobody watches: exact counts do not go into a log
     assert "ticks 7 to 24 are out" in done.stdout
     assert len((spec.parent / "visits.csv").read_text().splitlines()) == 25
+
+
+def test_how_far_a_run_goes_has_to_be_said(spec: Path) -> None:
+    """A file of the first hours would close all others, empty, for good."""
+    refused = call("run", spec, "--input", spec.parent / "events.csv")
+    assert refused.exit_code == 2
+    assert "--until end for the whole stream (2013-01-02T00:00:00Z)" in refused.stderr
+    spec.write_text(SPEC.replace("horizon = 24\n", ""))
+    unbounded = call("run", spec, "--input", spec.parent / "events.csv")
+    assert unbounded.exit_code == 2
+    assert "--until TIME" in unbounded.stderr
+    assert "--until end" not in unbounded.stderr
+    nowhere = call("run", spec, "--input", spec.parent / "events.csv", "--until", "end")
+    assert (nowhere.exit_code, "neither [clock] end nor [stream] horizon" in nowhere.stderr) == (2, True)
+    assert not (spec.parent / "visits.key").exists()
+    followed = call("run", spec, "--follow", spec.parent, "--until", "2013-01-02")
+    assert (followed.exit_code, "are for --input" in followed.stderr) == (2, True)
 
 
 def test_options_that_contradict_each_other(spec: Path) -> None:

@@ -103,3 +103,34 @@ def test_changes_under_pure_budgets_have_tails_of_their_own(mechanism: str, wide
     weights = {300: 1, 293: -2, 286: 1}
     true = np.quantile(np.abs(sum(weight * noise[:, tick - 1] for tick, weight in weights.items())), 0.95)
     assert true <= law.combined(weights).radius(0.05) < wide * true
+
+
+PUBLIC = [("a", "b"), ("b", "c"), ("c", "d")]
+BEGIN_WITH_SOMETHING = [
+    (et.graph.EdgeCount, {}),
+    (et.graph.DegreeVector, {"vertices": list("abcd")}),
+    (et.graph.HighDegree, {"threshold": 2}),
+    (et.graph.DegreeHistogram, {"vertices": list("abcd")}),
+]
+
+
+@pytest.mark.parametrize(("kind", "options"), BEGIN_WITH_SOMETHING)
+def test_the_first_window_is_the_change_since_a_public_beginning(kind: type, options: dict[str, object]) -> None:
+    made = kind(
+        guarantee=et.ZCDP(50),
+        horizon=9,
+        updates="delete",
+        initial=PUBLIC,
+        max_window=9,
+        key=et.simulation(1),
+        **options,
+    )
+    for records in ([("a", "b")], [], [("c", "d")]):
+        release = made.step(records)
+    whole, last = made.between(None, release), made.last(3)
+    assert (whole.since, whole.value, whole.interval()) == (0, last.value, last.interval())
+    begun = made._form.show(made._form.first()[0])
+    numbers = [dict(one) if isinstance(one, dict) else {"": one} for one in (whole.value, release.value, begun)]
+    change, now, then = numbers
+    assert any(then.values())
+    assert change == {label: now[label] - then[label] for label in now}

@@ -31,9 +31,9 @@ def test_its_queries_are_read(tmp_path: Path) -> None:
     )
     path.write_text(head + text)
     spec = load_spec(path)
-    assert [query.kind for query in spec.queries] == ["running_sum", "running_variance", "adaptive_sum"]
+    assert [query.kind for query in spec.queries] == ["running_sum", "histogram", "running_variance", "adaptive_sum"]
     assert spec.queries[0].parameters["every"] == 2
-    assert spec.queries[2].parameters["pilot"] == 28
+    assert spec.queries[3].parameters["pilot"] == 28
 
 
 def test_its_table_is_that_of_the_classes() -> None:

@@ -134,11 +134,11 @@ def test_the_number_of_rows_is_the_number_of_rows(everything: StreamSpec) -> Non
     """A release has as many as its record says, wherever they are counted: columns, rows of files."""
     *_, (kept, _) = released(everything, 3)
     for query, columns in unpacked(everything, kept):
-        said = query.record.result.numbers(query.parameters)
+        said = query.result.numbers(query.parameters)
         shown = len(columns["value"]) if isinstance(columns["value"], list) else 1
-        assert said is None or (shown <= said if query.record.result.brings_labels else shown == said)
+        assert said is None or (shown <= said if query.result.brings_labels else shown == said)
         assert query.rows == said if said is not None else query.rows >= 1
-        assert shown == (1 if query.categories is None else len(query.categories)) or query.record.result.brings_labels
+        assert shown == (1 if query.categories is None else len(query.categories)) or query.result.brings_labels
         alone = replace(kept, payloads={query.name: kept.payloads[query.name]})
         assert release_table(everything, release_schema(everything), alone).num_rows == shown
     assert everything.rows == sum(query.rows for query in everything.queries)

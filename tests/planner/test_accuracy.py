@@ -80,6 +80,13 @@ def test_a_sweep_falls_and_is_a_table() -> None:
     assert len(repr(swept).splitlines()) == 4
 
 
+def test_the_worst_window_is_found() -> None:
+    """It lies where blocks begin; an even choice of ticks misses it."""
+    made = et.Counter(guarantee=et.PureDP(1.0), horizon=2920, key=et.simulation(1))
+    stated = et.accuracy(made, windows=[1]).windows[0].stddev
+    assert stated >= max(made.stddev(t, since=t - 1) for t in range(2, 600))
+
+
 def test_a_sweep_is_a_picture_and_a_table() -> None:
     swept = et.sweep(et.Counter, guarantee=et.ZCDP(0.5), amounts=[0.1, 1.0], horizon=50, windows=[1, 7])
     axes = Figure().subplots()

@@ -83,6 +83,16 @@ PRESENT = queries_text(
 )
 SUMS = queries_text(
     {"name": "sum", "kind": "sum", "share": 0.001, "column": "minutes", "upper": 50, "resolution": 0.5},
+    {
+        "name": "sum-by-ward",
+        "kind": "histogram",
+        "share": 0.001,
+        "column": "ward",
+        "categories": ["north", "south"],
+        "weight": "minutes",
+        "max_weight": 50,
+        "resolution": 0.5,
+    },
     {"name": "spread", "kind": "variance", "share": 0.001, "column": "minutes", "lower": 0, "upper": 50},
     {"name": "adapted", "kind": "adaptive_sum", "share": 0.001, "column": "minutes", "upper": 512, "pilot": 2},
 )

@@ -18,7 +18,7 @@ RUN = [sys.executable, "-m", "evertally.cli", "run"]
 
 def test_a_pipe_is_an_input(write_spec: WriteSpec, tmp_path: Path) -> None:
     text = save(visits(0, 48), tmp_path / "v.csv").read_bytes()
-    command = [*RUN, str(write_spec()), "--input", "-", "--format", "csv"]
+    command = [*RUN, str(write_spec()), "--input", "-", "--format", "csv", "--until", "end"]
     done = subprocess.run(command, input=text, capture_output=True)
     assert done.returncode == 0, done.stderr
     assert len((tmp_path / "visits.jsonl").read_bytes().splitlines()) == 48 * 4

@@ -95,7 +95,7 @@ def test_killed_from_outside_at_random_moments(write_spec: WriteSpec, tmp_path: 
     events = save(visits(0, 400), tmp_path / "v.parquet")
     run(load_spec(calm), events)
     size = (calm.parent / "visits.jsonl").stat().st_size
-    command = [sys.executable, "-m", "evertally.cli", "run", str(killed), "--input", str(events)]
+    command = [sys.executable, "-m", "evertally.cli", "run", str(killed), "--input", str(events), "--until", "end"]
     moments = sorted(random.Random(7).randrange(size) for _ in range(3))
     for moment in moments:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)

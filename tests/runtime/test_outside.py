@@ -140,8 +140,29 @@ def test_all_is_announced_before_the_first_release(
         f"1 row at or after {DAY_2} are left out of this run",
         "1 row without a readable time are left out",
         "2 rows that cannot be read at all are left out",
+        "the last row is in tick 1: ticks 2 to 48 are released empty, and no later run can change that",
     ]
     assert json.loads((tmp_path / "visits.jsonl").read_text().splitlines()[0])["value"] == 3
+
+
+@pytest.mark.parametrize(
+    ("times", "told"),
+    [
+        (["2013-01-01T03:30", "2013-01-01T01:30"], []),
+        (
+            ["2013-01-01T02:30"],
+            ["the last row is in tick 3: tick 4 is released empty, and no later run can change that"],
+        ),
+        ([], ["no row is in the ticks of this run: ticks 1 to 4 are released empty, and no later run can change that"]),
+    ],
+)
+def test_ticks_after_the_last_row_are_announced(
+    write_spec: WriteSpec, tmp_path: Path, times: list[str], told: list[str]
+) -> None:
+    spec, seen = load_spec(write_spec()), []
+    (tmp_path / "v.jsonl").write_text("".join(json.dumps(row) + "\n" for row in at(*times)))
+    run(spec, tmp_path / "v.jsonl", until="2013-01-01T04:00", announce=seen.extend)
+    assert seen == told
 
 
 def test_a_file_in_which_no_time_can_be_read_is_refused(write_spec: WriteSpec, tmp_path: Path) -> None:

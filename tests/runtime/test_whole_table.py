@@ -304,13 +304,11 @@ def test_every_kind_of_a_spec(write_spec: WriteSpec) -> None:
     table = {name: [event.get(name) for event in events] for name in spec.columns()}
     found = et.release(table, content, key=et.simulation(3))
     tidy = found.to_arrow().to_pylist()
-    assert {row["query"] for row in tidy} >= {
-        query.name for query in spec.queries if not query.record.result.brings_labels
-    }
+    assert {row["query"] for row in tidy} >= {query.name for query in spec.queries if not query.result.brings_labels}
     assert max(row["tick"] for row in tidy) == ticks
     for query in spec.queries:
         mine = [row for row in tidy if row["query"] == query.name]
-        if query.record.result.value == "label":
+        if query.result.value == "label":
             assert all(row["label"] is not None and row["value"] is None for row in mine)
         else:
             assert all(row["low"] <= row["value"] <= row["high"] for row in mine), query.name
@@ -344,3 +342,84 @@ def test_users_may_be_counted_where_single_events_are_hidden() -> None:
         )
         assert series(found.to_arrow(), "people", None) == [1, 2]
         assert found.certificate["unit"]["protects"] == unit.get("unit", "user")
+
+
+REVENUE: dict[str, Any] = {
+    "column": "city", "categories": CITIES, "weight": "amount", "max_weight": 5, "resolution": 0.25,
+}  # fmt: skip
+
+
+def test_amounts_by_category_of_a_frame() -> None:
+    table = orders()
+    rows = len(table["day"])
+    table["amount"] = [0.25 * (n % 9) if n % 5 else None for n in range(rows)]
+    queries = {"revenue": et.query("histogram", **REVENUE), "by_city": QUERIES["by_city"]}
+    asked = ASKED | {"queries": queries}
+    found = et.release(pd.DataFrame(table), **asked, key=ZeroNoise())
+    expected = {city: [0.0] * DAYS for city in CITIES}
+    for day, city, amount in list(zip(table["day"], table["city"], table["amount"], strict=True))[:-2]:
+        expected[city][day.day - 1] += amount or 0.0
+    for city in CITIES:
+        assert series(found.to_arrow(), "revenue", city) == np.cumsum(expected[city]).tolist()
+        weeks = np.array(expected[city]).reshape(-1, 4).sum(axis=1)
+        assert series(found.window("4d").to_arrow(), "revenue", city) == weeks.tolist()
+        assert series(found.window("4d", per="1d").to_arrow(), "revenue", city) == (weeks / 4).tolist()
+    assert found.certificate["queries"][0]["in_plain_words"] == "Sum of amount by city"
+
+
+@pytest.mark.parametrize("option", ["window", "per"])
+def test_windows_are_asked_of_the_call(option: str) -> None:
+    with pytest.raises(et.errors.ConfigurationError, match=r"query 'orders': window and per are asked for in the call"):
+        et.release(orders(), **(ASKED | {"queries": {"orders": et.query("counter", **{option: "2d"})}}))
+
+
+def test_a_spec_says_its_windows(tmp_path: Path) -> None:
+    clock = {"column": "day", "start": "2024-01-01", "end": "2024-01-13", "tick": "1d"}
+    weekly = {"name": "orders", "kind": "counter", "share": 0.5, "window": "4d", "per": "2d"}
+    daily = {"name": "by_city", "kind": "histogram", "share": 0.3, **_cities(), "window": "1d"}
+    plain = {"name": "again", "kind": "counter", "share": 0.2}
+    path = tmp_path / "orders.toml"
+    path.write_text(spec_text(weekly, daily, plain, stream={"name": "orders"}, clock=clock))
+    found = et.release(orders(), path, outside="drop", key=ZeroNoise())
+    windows = found.window().to_arrow()
+    counts = exact()
+    assert set(windows["query"].to_pylist()) == {"orders", "by_city"}
+    assert series(windows, "orders", None) == (counts["orders", None].reshape(-1, 4).sum(axis=1) / 2).tolist()
+    assert series(windows, "by_city", "Ulm") == counts["by_city", "Ulm"].tolist()
+    assert "windows of 1 day and 4 days" in repr(found.window())
+    assert repr(found.window()["orders"]).startswith("<Released: orders; 12 ticks, windows of 4 days")
+    with pytest.raises(et.errors.ConfigurationError, match="no query of a spec says which window"):
+        found["again"].window()
+    with pytest.raises(et.errors.ConfigurationError, match="every goes with a window"):
+        found.window(every="1d")
+
+
+def _cities() -> dict[str, Any]:
+    return {"column": "city", "categories": CITIES}
+
+
+class _ByStream:
+    """A table of a library that nobody knows by name."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+class _Subclass(pd.DataFrame):
+    """As other packages make them."""
+
+
+def test_libraries_are_told_in_one_place() -> None:
+    table = orders()
+    expected = et.release(table, **ASKED, key=ZeroNoise()).to_arrow()
+    frames = [_ByStream(pa.table(table)), _Subclass(table), pa.table(table).to_batches()[0]]
+    for frame, library in zip(frames, (pa.Table, pd.DataFrame, pa.Table), strict=True):
+        found = et.release(frame, **ASKED, key=ZeroNoise())
+        assert isinstance(found.frame, library)
+        assert found.to_arrow().equals(expected)
+    for wrong in (pa.array([1]), pd.Series([1]), np.zeros(3), [1, 2], _ByStream(pa.chunked_array([[1]]))):
+        with pytest.raises(et.errors.ConfigurationError, match="a table is a frame of pandas or Polars"):
+            et.release(wrong, **ASKED)

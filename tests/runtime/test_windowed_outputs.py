@@ -147,6 +147,7 @@ def test_what_an_output_still_needs_stays_in_the_log(tmp_path: Path) -> None:
     ("queries", "refused"),
     [
         (({**COUNT, "per": "1h"},), "per needs window"),
+        (({**MEAN, "window": "2h", "per": "1h"},), r":\d+: \[\[query\]\] per is for counts and sums"),
         (({**COUNT, "window": "90m"},), "whole ticks"),
         (({**COUNT, "window": 49},), "longer than the stream"),
         (({"name": "max", "kind": "max", "column": "ward", "categories": ["a", "b"], "window": 2},), "sums over ticks"),
@@ -159,6 +160,20 @@ def test_windows_that_cannot_be(tmp_path: Path, queries: tuple[dict[str, Any], .
     with pytest.raises(ConfigurationError, match=refused), Live(_spec(tmp_path, *queries, stream=stream)):
         pass
     assert not (tmp_path / "visits.key").exists()
+
+
+@pytest.mark.parametrize("text", ["two\nlines", "a\0", "a\x1b[31m", "a\u2028b", "a\u202eb"])
+def test_words_for_readers_can_be_seen(tmp_path: Path, text: str) -> None:
+    for option in ("title", "noun", "unit"):
+        with pytest.raises(ConfigurationError, match=rf"{option} must be a text without line breaks"):
+            _spec(tmp_path, {**COUNT, option: text})
+    with pytest.raises(ConfigurationError, match="title must be a text without line breaks"):
+        _spec(tmp_path, COUNT, stream={"name": "visits", "horizon": 48, "title": text})
+    if text == "two\nlines":
+        assert _spec(tmp_path, {**COUNT, "description": text}).queries[0].words.description == text
+    else:
+        with pytest.raises(ConfigurationError, match="description must be"):
+            _spec(tmp_path, {**COUNT, "description": text})
 
 
 # -- the command line --------------------------------------------------------------------------------------------------

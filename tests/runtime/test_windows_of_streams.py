@@ -25,6 +25,7 @@ from evertally.runtime.releases import TickRelease, pack, row_of, unpack
 from evertally.runtime.state import store as stores
 from evertally.runtime.windows import Question, Windows
 from evertally.runtime.windows.listing import Listing, listing
+from evertally.runtime.windows.written import as_arrow, as_csv, as_json
 from spec_text import spec_text
 
 MEAN = {"name": "mean", "kind": "mean", "column": "minutes", "lower": 0, "upper": 60, "share": 0.5}
@@ -57,9 +58,9 @@ def test_windows_of_every_kind_are_those_of_its_mechanism(write_spec: WriteSpec,
     log, mechanisms = Log(spec, ticks), build(spec, simulation(3))
     windows = Windows(spec, mechanisms, True, log.read)
     releases = dict(ticks)
-    windowed = {query.name for query in spec.queries if mechanisms[query.name].differences}
+    windowed = {query.name for query in spec.queries if mechanisms[query.name].differences and not query.record.level}
     assert windows.windowed == windowed
-    assert len(windowed) == (3 if users else 24)
+    assert len(windowed) == (1 if users else 21)
     for name in sorted(windowed):
         mechanism = mechanisms[name]
         answer = windows.answer(Question(name, window=3), 9)
@@ -77,16 +78,53 @@ def test_windows_of_every_kind_are_those_of_its_mechanism(write_spec: WriteSpec,
             change = mechanism.change_of(*rows, ticks=(9, 6, 3))
             assert answer.changes[2][0].value == flat(change.value).tolist(), name
             assert answer.changes[2][0].stddev == change.stddev, name
+    for query in spec.queries:
+        _check_list(windows, query.name)
 
 
-def test_what_began_with_something_public_is_counted_from_there(write_spec: WriteSpec) -> None:
-    """There are four components before the first edge; a window since the beginning is about the change."""
+def _check_list(windows: Windows, name: str) -> None:
+    """A list of labels says the same as the windows: also which ticks the numbers are about."""
+    for window in (3, None):
+        answer = windows.answer(Question(name, window=window), 9)
+        if answer.labels is None or any(isinstance(value, str) for value in answer.numbers[-1].value):
+            with pytest.raises(ConfigurationError, match="without"):
+                listing(windows, Listing(name, window), 9)
+            continue
+        page = listing(windows, Listing(name, window, limit=1000), 9)
+        said = page["measure"], page["since"], page["tick"]
+        assert said == (answer.measure, answer.since[-1], answer.tick[-1]), name
+        listed = {row["label"]: row["value"] for row in page["rows"]}
+        known = zip(answer.labels or [], answer.numbers[-1].value, strict=True)
+        assert all(listed[label] == value for label, value in known if value is not None), name
+
+
+def test_what_began_with_something_public_is_counted_from_there(tmp_path: Path) -> None:
+    """There are three edges before the first tick; a window since the beginning is about the change."""
+    edges = [["a", "b"], ["b", "c"], ["c", "d"]]
+    graph = {"columns": ["from", "to"], "updates": "delete", "initial": edges, "share": 0.5}
+    links, ends = {"name": "links", "kind": "edge_count"}, {"name": "ends", "kind": "degree_vector"}
+    path = tmp_path / "graph.toml"
+    path.write_text(spec_text(links | graph, ends | graph | {"vertices": list("abcd")}, clock=CLOCK))
+    spec = load_spec(path)
+    mechanisms = build(spec, simulation(3))
+    ticks = [(tick, {name: mechanism.step([]) for name, mechanism in mechanisms.items()}) for tick in (1, 2, 3, 4)]
+    windows = Windows(spec, twins(mechanisms), True, Log(spec, ticks).read)
+    for name, begun in (("links", [3]), ("ends", [1, 2, 2, 1])):
+        total = windows.answer(Question(name, window=None), 4).numbers[-1].value
+        assert total == flat(ticks[-1][1][name].value).tolist()
+        change = [now - then for now, then in zip(total, begun, strict=True)]
+        assert windows.answer(Question(name, window=4), 4).numbers[0].value == change
+        assert flat(mechanisms[name].between(None, ticks[-1][1][name]).value).tolist() == change
+
+
+def test_how_many_there_are_has_no_windows(write_spec: WriteSpec) -> None:
+    """Components are not counted by the tick; the difference of two numbers of them is no such number."""
     spec = spec_of_all_kinds(write_spec)
     ticks = [(kept.tick, found) for kept, found in released(spec, 4)]
     windows = Windows(spec, build(spec, simulation(3)), True, Log(spec, ticks).read)
-    total = windows.answer(Question("groups", window=None), 4).numbers[-1].value[0]
-    assert total == ticks[-1][1]["groups"].value
-    assert windows.answer(Question("groups", window=4), 4).numbers[0].value[0] == total - 4
+    answer = windows.answer(Question("groups", window=4), 4)
+    assert (answer.measure, answer.since) == ("level", [0])
+    assert answer.numbers[0].value == [ticks[-1][1]["groups"].value]
 
 
 def test_an_answer_depends_on_released_numbers_and_public_ones_alone(tmp_path: Path) -> None:
@@ -176,6 +214,26 @@ def test_labels_that_were_found_have_windows_where_they_were_released_at_both_en
     page = listing(windows, Listing("found", window=4), 8)
     assert [(row["label"], row["lower"], row["upper"]) for row in page["rows"]] == [("a", 20, 40)]
     assert windows.answer(Question("found", window=None), 8).measure == "level"
+
+
+@pytest.mark.parametrize("window", [4, None])
+def test_where_no_label_was_found_there_are_no_numbers(write_spec: WriteSpec, window: int | None) -> None:
+    spec = spec_of_all_kinds(write_spec)
+    query = next(query for query in spec.queries if query.name == "found")
+    log = Log(spec, [])
+    nothing: dict[str, int] = {}
+    log.payloads = {
+        tick: {"found": pack(query, Release(tick, nothing, 2.0, True, lambda beta: (nothing, nothing)), spec.beta)}
+        for tick in (4, 8)
+    }
+    windows = Windows(spec, build(spec, simulation(3)), True, log.read)
+    answer = windows.answer(Question("found", window, every=4), 8)
+    said = as_json(spec, answer)
+    assert (said["labels"], said["tick"], said["value"], said["lower"]) == ([], [4, 8], [], [])
+    assert as_csv(spec, answer).count(b"\n") == 1
+    assert as_arrow(spec, answer)
+    page = listing(windows, Listing("found", window), 8)
+    assert (page["labels"], page["rows"]) == (0, [])
 
 
 def test_windows_whose_ends_are_not_kept_are_left_out(tmp_path: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -185,3 +187,76 @@ def test_refused(options: dict[str, Any], says: str) -> None:
 def test_totals_are_not_events(totals: Any) -> None:
     with pytest.raises(TypeError, match="takes the events of the tick"):
         exact().step(totals)
+
+
+# -- frames ------------------------------------------------------------------------------------------------------------
+
+LONG = {"label": ["a", "b", None, "zebra", "a"], "amount": [2.5, 0.25, 3.0, 1.0, None]}
+TABLES: list[Callable[[dict[str, Any]], Any]] = [
+    pd.DataFrame,
+    lambda columns: pd.DataFrame(columns)[list(columns)[::-1]],
+    lambda columns: pd.DataFrame(columns).convert_dtypes(),
+    lambda columns: pd.DataFrame(columns, index=list("vwxyz")[: len(columns["amount"])]),
+    pa.table,
+    pl.DataFrame,
+]
+
+
+@pytest.mark.parametrize("make", TABLES)
+def test_a_table_of_events_is_read_by_name(make: Callable[[dict[str, Any]], Any]) -> None:
+    expected = {"a": 2.5, "b": 0.25, "c": 0.0}
+    assert exact().step(make(LONG)).value == expected
+    assert exact().step_events(make({"country": LONG["label"], "amount": LONG["amount"]})).value == expected
+    assert exact(other="rest").step(make(LONG)).value == expected | {"rest": 1.0}
+    assert exact().run([make(LONG), [{"c": 1}]]).tolist() == [[2.5, 0.25, 0.0], [2.5, 0.25, 1.0]]
+
+
+def test_users_of_a_table() -> None:
+    frame = pd.DataFrame(LONG | {"who": ["ann", "ann", "bob", "bob", "cid"]})
+    capped = exact(unit="user", max_events_per_user=1)
+    assert capped.step_events(frame[["amount", "label"]], users=frame["who"]).value == {"a": 2.5, "b": 0.0, "c": 0.0}
+    with pytest.raises(TypeError, match="different indices"):
+        exact(unit="user", max_events_per_user=1).step_events(frame[["amount", "label"]], users=frame["who"][::-1])
+
+
+WIDE: list[dict[str, Any]] = [
+    {"a": [2.5], "b": [0.25]},
+    {"a": [2.5], "b": [0.25], "c": [1.0]},
+    {"a": [2.5], "amount": [0.25]},
+    {"amount": [0.25]},
+    {"label": ["a"], "price": [2.5]},
+    {"label": ["a"], "amount": [2.5], "day": [1]},
+]
+
+
+@pytest.mark.parametrize("columns", WIDE, ids=lambda columns: "-".join(columns))
+@pytest.mark.parametrize("make", [pd.DataFrame, pa.table, pl.DataFrame])
+def test_totals_in_columns_are_refused(columns: dict[str, Any], make: Callable[[dict[str, Any]], Any]) -> None:
+    revenue = exact(categories=["a", "b", "c", "amount"])
+    for call in (revenue.step, revenue.step_events, lambda table: revenue.run([table])):
+        with pytest.raises(TypeError, match="a row for each event and two columns: one called 'amount'"):
+            call(make(columns))
+    with pytest.raises(TypeError, match="the events of each tick"):
+        revenue.run(make(columns))
+    assert revenue.tick == 0
+
+
+def test_two_columns_of_one_name_are_refused() -> None:
+    with pytest.raises(TypeError, match="two columns"):
+        exact().step(pd.DataFrame([[1.5, 2.5]], columns=["amount", "amount"]))
+
+
+def test_a_series_of_totals_is_refused() -> None:
+    """By its type: with labels for its index it would be read by position, or not at all."""
+    totals = pd.Series([2.5, 0.25], index=["a", "b"])
+    for series in (totals, pl.Series([2.5, 0.25]), pa.array([2.5, 0.25]), totals.convert_dtypes()):
+        with pytest.raises(TypeError, match="takes the events of the tick"):
+            exact().step(series)
+    assert exact().step(pd.Series(["a", "b", "a"])).value == {"a": 2.0, "b": 1.0, "c": 0.0}, "labels count one each"
+    assert exact().step(pa.array([{"a": 2.5}, {"a": 0.5}])).value["a"] == 3.0, "structures are mappings"
+
+
+def test_without_a_resolution_tables_are_totals_as_ever() -> None:
+    assert exact(resolution=None).step(pd.DataFrame({"b": [2], "a": [3]})).value == {"a": 3, "b": 2, "c": 0}
+    with pytest.raises(TypeError, match="an event is one entry here"):
+        exact(resolution=None).step_events(pd.DataFrame(LONG))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -11,8 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evertally.contract import Release
+from evertally.contract.labelled import time_column
+from evertally.contract.origin import origin
 from evertally.contract.windows import Windowed
-from evertally.encode.frames import Table, table
+from evertally.encode.frames import Table, column, loaded, table
+from evertally.encode.labels import canonical
+from evertally.encode.places import check_place
 from evertally.errors import ConfigurationError
 
 FloatArray = NDArray[np.float64]
@@ -31,11 +35,14 @@ class Series:
     alone: bool  # one release, not a list of them
     releases: list[Release] | None = field(default=None, repr=False)
     law: Windowed | None = field(default=None, repr=False)
+    back: Callable[[FloatArray], Any] | None = field(default=None, repr=False)  # into the library of a frame
 
     def shaped(self, numbers: FloatArray) -> Any:
-        """Numbers (labels, places) as what was handed in looked like: of a release or a list of them, or an array."""
+        """Numbers (labels, places) as what was handed in looked like: of a release or a list of them, an array or a
+        frame."""
         if self.releases is None:
-            return numbers.T if self.labels != [None] else numbers[0]
+            rows = numbers.T if self.labels != [None] else numbers[0]
+            return rows if self.back is None else self.back(rows)
         shown = [
             float(column[0]) if self.labels == [None] else dict(zip(self.labels, column.tolist(), strict=True))
             for column in numbers.T
@@ -71,28 +78,43 @@ def series_of(name: str, given: Any, law: Any) -> Series:
     alone = isinstance(given, Release)
     if alone or (isinstance(given, Sequence) and given and all(isinstance(one, Release) for one in given)):
         return _of_releases(name, [given] if alone else list(given), alone, law)
-    named = table(given)
-    values = np.asarray(given) if named is None else _by_name(name, named, law)
+    return _of_run(name, given, law)
+
+
+def _of_run(name: str, given: Any, law: Windowed | None) -> Series:
+    """What `run` gave: an array, its columns those of the mechanism; or a frame, whose columns say what they are."""
+    declared: list[Label] = list(getattr(getattr(law, "_form", None), "labels", None) or [])
+    try:
+        given = loaded(given)
+        found, came_from = table(given), origin(given, None)
+        if found is None:
+            check_place(values := column(given))
+            values = np.asarray(values)
+        else:
+            values = _by_name(name, found, declared)
+    except TypeError as error:
+        raise ConfigurationError(f"{name!r}: {error}") from None
     if values.ndim not in (1, 2) or not values.size or values.dtype.kind not in "iuf":
         raise ConfigurationError(f"{name!r} is neither a release, nor a list of releases, nor what run gave")
     places = [(0, tick) for tick in range(1, len(values) + 1)]
-    labels: list[Label] = [None] if values.ndim == 1 else _labels(law, values.shape[1])
-    return _known(Series(name, labels, places, np.atleast_2d(values.T).astype(np.float64), False, None, law))
+    labels: list[Label] = [None]
+    if values.ndim == 2:
+        labels = declared if len(declared) == values.shape[1] else list(range(values.shape[1]))
+    made = None if came_from is None else came_from.back
+    back = None if made is None else lambda rows: made(rows, None, list(map(str, labels)))
+    return _known(Series(name, labels, places, np.atleast_2d(values.T).astype(np.float64), False, None, law, back))
 
 
-def _by_name(name: str, given: Table, law: Windowed | None) -> NDArray[Any]:
-    """The numbers of a frame, in the order in which the mechanism declares its labels. Times are no numbers."""
-    columns = [i for i in range(len(given.names)) if i not in given.times]
-    found = {str(given.names[i]): i for i in columns}
-    wanted = [str(label) for label in _labels(law, len(columns))]
-    if len(found) < len(columns) or sorted(found) != sorted(wanted):
-        raise ConfigurationError(f"the columns of {name!r} are not the labels of its mechanism, each of them once")
-    return np.stack([np.asarray(given.read(found[label])) for label in wanted], axis=1)
-
-
-def _labels(law: Windowed | None, width: int) -> list[Label]:
-    declared: list[Label] | None = None if law is None else law._form.labels  # type: ignore[attr-defined]
-    return list(declared) if declared is not None and len(declared) == width else list(range(width))
+def _by_name(name: str, found: Table, declared: list[Label]) -> Any:
+    """The columns of a frame in the order of the mechanism's labels; the only one, where there are none."""
+    time = time_column(found, None)
+    given = {canonical(found.names[i]): i for i in range(len(found.names)) if i != time}
+    if not declared and len(given) == 1:
+        return np.asarray(found.read(*given.values()))
+    wanted = [canonical(label) for label in declared] if declared else [str(i) for i in range(len(given))]
+    if set(given) != set(wanted) or len(found.names) - (time is not None) != len(wanted):
+        raise ConfigurationError(f"the columns of {name!r} are those that run gave: the labels of its mechanism")
+    return np.stack([np.asarray(found.read(given[label])) for label in wanted], axis=1)
 
 
 def _of_releases(name: str, releases: list[Release], alone: bool, law: Windowed | None) -> Series:

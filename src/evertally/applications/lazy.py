@@ -7,7 +7,7 @@ follow from public things and earlier releases, never from the exact table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -199,6 +199,14 @@ class LazyEngine(AdmissionEngine):
 
     def window(self, tick: int, window: int) -> Accuracy:
         return self.noise.window_spread(tick, window)
+
+    @property
+    def differences(self) -> bool:
+        return True
+
+    def combined(self, weights: Mapping[int, float]) -> Accuracy | None:
+        known = getattr(self.noise, "combined_spread", None)
+        return None if known is None else known(weights)
 
     @property
     def exact_windows(self) -> bool:

@@ -15,9 +15,9 @@ from evertally.bounds.tails import Spread
 from evertally.contract.doors import RowDoor
 from evertally.contract.forms import LabelledForm
 from evertally.contract.inputs import as_integers
-from evertally.contract.labelled import Labels, filled, many_by_label, row_by_label
+from evertally.contract.labelled import Labels, filled, handed_over, many_by_label, row_by_label
 from evertally.contract.parts import Accuracy, IntArray
-from evertally.encode.frames import column, loaded
+from evertally.encode.frames import column
 from evertally.encode.labels import as_list, canonical, coded, require_column
 from evertally.encode.plain import UNREADABLE, pairs
 
@@ -41,7 +41,7 @@ class TypeDoor(RowDoor):
         return self._times(self._counts(x))
 
     def _counts(self, x: Any) -> IntArray:
-        x = loaded(x)
+        x = handed_over(x)
         found = row_by_label(x, self.named)
         if found is not None:
             return filled(found, len(self._matrix), self._most)

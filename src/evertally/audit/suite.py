@@ -21,6 +21,7 @@ It depends on what is known about the mechanism:
 * Sketches: labels that meet as they must not, in events and users through the real door and table (`audit.sketches`).
 * Messages of clients: every two values against the noise of the message (`audit.local_messages`).
 * Sums with an allowance of each user: two users through the real door and rule, against the noise of the program.
+* Amounts by category: what is counted, and the coins that round amounts, one event taken from among many.
 * Sums with epochs: what an event moves against the noise of each counter, and what happens at a boundary.
 * Counters with a workload: the closed form of their noise and sums, both read off the program, and games of one change.
 * Mechanisms that release labels: games, the closed form of their counts, and a report of what is audited elsewhere.
@@ -44,6 +45,7 @@ from evertally.applications.dashboard import Dashboard, GroupBy
 from evertally.applications.encoded import Encoded
 from evertally.audit import adversaries, attacks, questions, whitebox
 from evertally.audit.active import ActiveSearch, is_active
+from evertally.audit.amounts import coins_report, largest_amount, of_amounts
 from evertally.audit.application_games import WorstNeighbours
 from evertally.audit.applications import Search, is_encoded, world_of
 from evertally.audit.columns import close_pair_of, column_audits, counters_behind, replicas, worker_of
@@ -232,6 +234,8 @@ def plan(
         return _value_steps(factory, model, rules) if values else _unknown_steps(factory, model, rules)
     door = whitebox.door_report(model)
     steps = [Step("the door", lambda: door)] if door is not None else []
+    if of_amounts(model):
+        steps.append(Step("coins", lambda: coins_report(model)))
     return steps + _counting_steps(factory, model, rules) + _attack_steps(factory, model)
 
 
@@ -581,7 +585,7 @@ def _attack_steps(factory: Factory, model: Linear) -> list[Step]:
     inputs = [_totals(model, n) for n in (3, 1, 2, 0, 1, 2)]
     found: Attacks = [("replay", lambda: attacks.replay_attack(short, inputs[1], inputs[3]))]
     mean = of_values(model) or whitebox.takes_values(model)
-    if not mean:  # these attacks compare integers
+    if not mean and not of_amounts(model):  # these attacks compare integers
         found.append(("restore", lambda: attacks.restore_attack(short, inputs)))
     if model._options["unit"] == "event":  # otherwise events would need their users
         found.append(("horizon", lambda: attacks.horizon_attack(short, inputs[3])))
@@ -599,6 +603,8 @@ def _totals(model: Linear, n: int) -> Any:
         return [model.lower + (model.upper - model.lower) * n / 3]
     if whitebox.takes_values(model):
         return [whitebox.largest_value(model)] * n
+    if of_amounts(model):
+        return [largest_amount(model, n / 3)]
     if isinstance(model, Dashboard | GroupBy):
         return np.full(len(model.each_type), n)
     columns = model._setting.columns

@@ -11,6 +11,7 @@ import numpy as np
 
 from evertally.applications.dashboard import ByType, Dashboard, GroupBy
 from evertally.audit.adversaries import worst_pair
+from evertally.audit.amounts import of_amounts
 from evertally.audit.exact import combinations_of, exact_columns
 from evertally.audit.game import Factory, IntArray
 from evertally.audit.gaussian import claimed_mu, closed_form, impulse_response, node_form
@@ -237,20 +238,20 @@ def _events(model: Linear) -> list[Any]:
         return [None, float("nan"), *edges, 1e300, -1e300]
     if of_values(model):
         return [None, model.lower, model.upper, (model.lower + model.upper) / 2, 1e300, -1e300]
-    w = int(model._options["max_weight"])
+    w = float(model._options["max_weight"]) if of_amounts(model) else int(model._options["max_weight"])
     weights = [w, -w] if model.contribution.signed else [w]
     if not isinstance(model, VectorCounter | Histogram):
         return [None, 0, 1, 0.5, 10**30, -(10**30), *weights]
     labels = [*model.labels[: 5 if len(weights) == 1 else 4], "evertally-undeclared"]
     longest = min(len(labels), model.contribution.max_per_event + 1)
-    events: list[dict[str, int]] = [{}]
+    events: list[dict[str, float]] = [{}]
     for _ in range(longest):
         longer = [{**e, label: v} for e in events for label in labels if label not in e for v in weights]
         events += [e for e in longer if list(e) == sorted(e, key=labels.index) and e not in events]
     return events
 
 
-def _one_item_apart(a: dict[str, int], b: dict[str, int], replaced: bool) -> bool:
+def _one_item_apart(a: dict[str, float], b: dict[str, float], replaced: bool) -> bool:
     """One item more or less; or, for replacement, one item in place of another, or with another weight."""
     only = [{label: v for label, v in x.items() if y.get(label) != v} for x, y in ((a, b), (b, a))]
     return sorted(map(len, only)) == [0, 1] or (replaced and list(map(len, only)) == [1, 1])

@@ -175,7 +175,7 @@ def run_command(
     ] = None,
     until: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Release up to here (a tick boundary). Default: the end of the clock."),
+        _option(metavar="TIME", help='With --input: release up to here (a tick boundary), or "end": the whole stream.'),
     ] = None,
     drop_late: Annotated[
         bool,
@@ -206,16 +206,17 @@ def run_command(
             unreadable="drop" if drop_unreadable else "refuse",
         )
         if folder is not None:
-            if asked != Asked():
+            if asked != Asked() or until is not None:
                 raise ConfigurationError(
-                    "--drop-late, --count-late, --leave-later and --drop-unreadable are for --input"
+                    "--until, --drop-late, --count-late, --leave-later and --drop-unreadable are for --input"
                 )
             _follow(with_folder(spec, folder), replay, quiet)
             return
         source = _input(str(input_file), input_format)
+        last = _until(spec, until)
         display = Display(spec, quiet)
         with display:
-            report = run(spec, source, until, display.step, replay, asked, display.announce)
+            report = run(spec, source, last, display.step, replay, asked, display.announce)
         if not quiet:
             end = spec.clock.end_of(report.last)
             print(f"{spec.name}: ticks {report.first} to {report.last} are out, until {end}; see {_places(spec)}")
@@ -225,6 +226,18 @@ def _input(name: str, input_format: str | None) -> InputFile:
     if (name == "-") != (input_format is not None):
         raise ConfigurationError("--format goes with --input -, and only with it")
     return InputFile(name) if input_format is None else PipedInput(sys.stdin.buffer, input_format)
+
+
+def _until(spec: StreamSpec, until: str | None) -> str | None:
+    """How far a run goes; None: to the end. Never by itself: a file of January would close all of February, empty."""
+    if until is not None:
+        return None if until == "end" else until
+    whole = "" if spec.last_tick is None or spec.clock.floating else f" ({spec.clock.end_of(spec.last_tick)})"
+    end = "" if spec.last_tick is None else f", or --until end for the whole stream{whole}"
+    raise ConfigurationError(
+        f"say how far to go: --until TIME, up to where the file is complete{end}. Every tick before that is released "
+        "and closed for good, also where the file has no rows"
+    )
 
 
 def _places(spec: StreamSpec) -> str:

@@ -65,7 +65,7 @@ class Display:
             self._bar.clear()
 
     def announce(self, lines: Sequence[str]) -> None:
-        """What becomes of rows outside of the run, said before anything is released."""
+        """What becomes of rows outside of the run, and where they end: said before anything is released."""
         for line in (f"{self._spec.name}: {line}" for line in lines):
             if self._bar is not None:
                 self._bar.line(line)
@@ -283,14 +283,14 @@ def _explained(query: QuerySpec, planned: PlannedQuery, beta: float, last: str |
 
 def _counts(query: QuerySpec, planned: PlannedQuery) -> str:
     if planned.numbers is None:
-        return query.record.result.labels
-    return f"≤ {planned.numbers}" if query.record.result.labels == "found" else str(planned.numbers)
+        return query.result.labels
+    return f"≤ {planned.numbers}" if query.result.labels == "found" else str(planned.numbers)
 
 
 def _sign(query: QuerySpec, planned: PlannedQuery) -> str:
     if only_above(query, planned):
         return "at most +"
-    return "≤" if query.record.result.value == "label" else "±"
+    return "≤" if query.result.value == "label" else "±"
 
 
 def _paid(planned: PlannedQuery) -> str:

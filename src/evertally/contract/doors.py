@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 
 from evertally.contract.inputs import as_integers
-from evertally.contract.labelled import Labels, filled, many_by_label, one_column, row_by_label
+from evertally.contract.labelled import Labels, filled, handed_over, many_by_label, one_column, row_by_label
 from evertally.contract.parts import IntArray
 from evertally.contract.rounding import Rounder
 from evertally.contract.rows import Rows, SparseRows, dense, to_bytes
 from evertally.encode import AmountDoor, CategoryDoor, ItemDoor, ItemTotals, ValueDoor, require_column
 from evertally.encode.amounts import AmountsByCategory
 from evertally.encode.cells import Cells
-from evertally.encode.frames import column, loaded
+from evertally.encode.frames import column
 from evertally.encode.labels import as_list, label_bytes
+from evertally.encode.numbers import holds_numbers
 from evertally.encode.texts import Texts
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
@@ -133,7 +134,7 @@ class EachColumn(RowDoor):
         return self.categories.labels
 
     def row(self, x: Any, tick: int) -> IntArray:
-        x = loaded(x)
+        x = handed_over(x)
         found = row_by_label(x, self.named)
         if found is not None:
             return filled(found, self.columns, self._limit)
@@ -156,6 +157,7 @@ class AmountsInColumns(EachColumn):
     """Events give amounts to columns, in whole steps: each is rounded by a coin of its own, whose address is the tick,
     the column, the amount and its number among equal ones (additions 12). There is no total to hand over."""
 
+    takes_totals = False
     categories: AmountsByCategory
 
     def __init__(self, categories: AmountsByCategory, rounder: Rounder, limit: int, signed: bool = False) -> None:
@@ -164,7 +166,8 @@ class AmountsInColumns(EachColumn):
         self._names = Texts.of_bytes([label_bytes(label) for label in categories.labels])
 
     def row(self, x: Any, tick: int) -> IntArray:
-        if isinstance(x, Mapping) or (isinstance(x, np.ndarray) and x.dtype.kind in "biufc"):
+        # Numbers would be labels of events, and a Series of totals by label would go nowhere.
+        if isinstance(x, Mapping) or holds_numbers(x):
             raise TypeError('with a resolution step takes the events of the tick, such as [{"a": 19.99}, {"b": 5}]')
         return self.event_row(x, tick)
 

@@ -10,15 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evertally.encode.labels import Coded, as_list
+from evertally.encode.places import check_place
 from evertally.encode.plain import plain
 
 IntArray = NDArray[np.int64]
 
 # Far beyond any clip of a tick's total, so that cutting here changes nothing.
 FAR = 2**62
-
-# What frames, series and labelled arrays of other libraries have.
-_LABELLED = ("columns", "column_names", "iloc", "coords", "__dataframe__")
 
 
 def as_integers(x: Any) -> IntArray:
@@ -27,11 +25,7 @@ def as_integers(x: Any) -> IntArray:
     >>> as_integers([1, True, 10**30]).tolist()
     [1, 1, 4611686018427387904]
     """
-    if isinstance(x, np.ma.MaskedArray):
-        raise TypeError("masked totals do not say what is meant where the mask is; fill them first, x.filled(0)")
-    if not isinstance(x, np.ndarray | list | tuple) and any(hasattr(x, name) for name in _LABELLED):
-        # numpy would read it by position, whatever its labels say.
-        raise TypeError(f"a {type(x).__name__} has labels, and here numbers are read by their place: x.to_numpy()")
+    check_place(x)
     try:
         array = np.asarray(x)
         if array.dtype.kind == "f" and not hasattr(x, "dtype"):

@@ -3,8 +3,9 @@
 The columns of a frame (and the fields of a structured array or a named tuple) are the shape of a call, which an analyst
 wrote: one that was not declared is refused, unless there is an `other` for it. The index of a Series is content, as the
 keys of a mapping are: `frame.value_counts()` has whatever occurred. So undeclared labels there go to `other` or
-nowhere, silently; an error would say that they occurred. What is not there counts 0, in both. Columns that have
-numbers for names must all be there: a number is nobody's name for a thing, and half of them is a mistake.
+nowhere, silently; an error would say that they occurred. What is not there counts 0, in both, and what is there twice
+in an index adds up. In a frame, columns that have numbers for names must all be there: a number is nobody's name for a
+thing, and half of them is a mistake.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from evertally.contract.inputs import FAR, IntArray, as_integers
-from evertally.encode.frames import Table, column, table
+from evertally.encode.frames import Table, column, loaded, table, unnested
 from evertally.encode.labels import as_list, canonical
+from evertally.encode.places import check_place, has_labels
 
 _WHOLE = re.compile(r"-?\d+")
 
@@ -65,8 +67,6 @@ class Labels:
             raise TypeError(
                 f"labels have {max(1, len(self.levels))} parts here, and this index has {len(levels)} levels"
             )
-        if all(level is None for level in levels):
-            return None
         if set(levels) != set(self.levels):
             raise TypeError(
                 f"labels of several parts are read by the names of their levels, which are {', '.join(self.levels)}"
@@ -77,6 +77,15 @@ class Labels:
         """The names in words, the first of them."""
         shown = ["/".join(name) if isinstance(name, tuple) else name for name in self.names[:4]]
         return ", ".join(map(repr, shown)) + (", ..." if len(self.names) > 4 else "")
+
+
+def handed_over(x: Any) -> Any:
+    """`loaded`, of totals with labels: refused where labels would be lost, as the index of a Series over Arrow is. A
+    column of structures is the table of their fields."""
+    found = unnested(loaded(x))
+    if found is not x and table(found) is None and has_labels(x):
+        raise TypeError(f"the labels of a {type(x).__name__} cannot be read; hand over a dictionary, or an array")
+    return found
 
 
 def row_by_label(x: Any, labels: Labels) -> dict[int, int] | None:
@@ -93,6 +102,7 @@ def row_by_label(x: Any, labels: Labels) -> dict[int, int] | None:
         x = np.array([x], dtype=x.dtype)
     found = _of_named_tuple(x) if isinstance(x, tuple) else table(x)
     if found is None:
+        check_place(x)
         return None
     if len(found) != 1:
         raise TypeError("step takes one tick, a frame with one row; many ticks go to run")
@@ -163,12 +173,12 @@ def _added(given: Sequence[Any], numbers: Any, levels: Any, labels: Labels) -> d
 
 
 def _check_index(index: Any, labels: Labels, pandas: Any) -> None:
-    """Refuses an index that can only be meant by position. Looks at its type, not at what occurs in it."""
-    counted = isinstance(index, pandas.RangeIndex)
-    if (counted or labels.numbered) and set(map(labels.spelled, as_list(column(index)))) != set(labels.names):
+    """Refuses an index that can only be meant by position, by its type, its name and its levels alone. Which labels
+    occur in it, and how many and how often, is content: one record more may change it."""
+    if isinstance(index, pandas.RangeIndex) and index.name is None:
         raise TypeError(
-            f"a Series is read by its index, and this one is not {labels.called()}; set it (series.index = [...]), or "
-            "hand over an array: series.to_numpy()"
+            "a Series is read by its index, and this one just counts from 0, as pandas makes it; set it to the labels "
+            f"({labels.called()}), or hand over an array: series.to_numpy()"
         )
     if index.nlevels != max(1, len(labels.levels)):
         raise TypeError(f"labels have {max(1, len(labels.levels))} parts here, this index has {index.nlevels} levels")
@@ -179,8 +189,6 @@ def _check_index(index: Any, labels: Labels, pandas: Any) -> None:
         raise TypeError(
             f"a Series is read by its index, which holds numbers or times here; the labels are {labels.called()}"
         )
-    if not index.is_unique:
-        raise TypeError("the index of this Series has a label twice; add them up first: series.groupby(level=0).sum()")
 
 
 def _of_named_tuple(x: Any) -> Table | None:
@@ -193,7 +201,10 @@ def _of_named_tuple(x: Any) -> Table | None:
 def _integers(values: Any) -> IntArray:
     if getattr(values, "null_count", 0):
         raise TypeError("some totals are missing; say what is meant there, e.g. frame.fillna(0)")
-    return as_integers(values)
+    numbers = as_integers(values)
+    if numbers.ndim != 1:
+        raise TypeError("a column holds one number for each tick; this one holds arrays")
+    return numbers
 
 
 def one_column(x: Any) -> Any:

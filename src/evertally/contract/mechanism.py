@@ -21,6 +21,7 @@ import numpy as np
 from evertally.contract.erasure import Erasing, digest_of, erasing
 from evertally.contract.guarded import Call, Guarded, Kept, exclusive
 from evertally.contract.inputs import keep_events
+from evertally.contract.labelled import handed_over
 from evertally.contract.options import check_guarantee, option, own_option, statistic
 from evertally.contract.origin import origin
 from evertally.contract.parts import FEW_TICKS, Accuracy, Blueprint, IntArray, Options, Widening, check_beta
@@ -241,7 +242,7 @@ class Mechanism(Guarded):
         if self._users is not None:
             self._check_owners()
         if type(x) is not int:
-            x = loaded(x) if self._takes_totals else self._own_events(x)
+            x = self._loaded(x) if self._takes_totals else self._own_events(x)
         if tick is None:
             return self._step(self._door.total(x, self._kept.tick + 1), None)
         called = called_tick(tick)
@@ -284,7 +285,7 @@ class Mechanism(Guarded):
         frame or a Series of another library the values come back as one, with its index (docs/data-frames.md).
         """
         self._check_owners()
-        first, x = self.tick + 1, loaded(x)
+        first, x = self.tick + 1, self._loaded(x)
         came_from = origin(x, getattr(self._door, "named", None))
         many = self._door.many(self._own_ticks(x), first)
         count = len(many)
@@ -436,6 +437,11 @@ class Mechanism(Guarded):
     def _takes_totals(self) -> bool:
         """Whether `step` and `run` take totals; otherwise they take events."""
         return bool(getattr(self._door, "takes_totals", False))
+
+    def _loaded(self, x: Any) -> Any:
+        """What an object of a library that is not known by name says of itself. With labels of its own they decide."""
+        named = self._takes_totals and getattr(self._door, "named", None) is not None
+        return handed_over(x) if named else loaded(x)
 
     def _own_events(self, events: Any) -> Any:
         """The events of a tick, of whatever library, as doors take them."""

@@ -47,3 +47,15 @@ def wanted_ticks(at: Any, first: int, count: int) -> NDArray[np.int64] | None:
     if ticks.ndim != 1 or not inside.all() or (np.diff(ticks) <= 0).any():
         raise TypeError(f"at is an increasing list of ticks from {first} to {first + count - 1}")
     return ticks - first
+
+
+def ends_to_look_at(window: int, last: int) -> list[int]:
+    """At which ticks windows are looked at to find the worst: all of the first 2^11, where noise of every process goes
+    through all that it does (blocks of every size begin and end there), and some of what is left, evenly.
+
+    >>> ends_to_look_at(7, 9), len(ends_to_look_at(1, 10**6)) < 2500, ends_to_look_at(1, 10**6)[-1]
+    ([7, 8, 9], True, 1000000)
+    """
+    first = range(window, min(last, window + 2**11) + 1)
+    spread = {first[-1] + (last - first[-1]) * i // 256 for i in range(1, 257)}
+    return [*first, *sorted(spread - {first[-1]})]

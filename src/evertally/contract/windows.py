@@ -74,7 +74,11 @@ class Windowed(Mechanism):
         >>> week.since, week.tick, week.stddev == counter.stddev(30, since=23)
         (23, 30, True)
         """
+        if not all(isinstance(release, Release) for release in (later, earlier) if release is not None):
+            raise TypeError("between takes two releases, the earlier one first (or None for the beginning)")
         since = 0 if earlier is None else earlier.tick
+        if since >= later.tick:
+            raise ConfigurationError("between takes the earlier release first, and the two are of different ticks")
         rows = [later.row] if earlier is None else [later.row, earlier.row]
         if any(row is None or len(row) != self._engine.width for row in rows):
             raise ConfigurationError(
@@ -85,10 +89,12 @@ class Windowed(Mechanism):
         return self.window_of(later.row, None if earlier is None else earlier.row, tick=later.tick, since=since)
 
     def window_of(self, now: Any, before: Any, *, tick: int, since: int) -> Release:
-        """`between`, from the released rows of two ticks as a release log keeps them; `before` None: zeros."""
+        """`between`, from the released rows of two ticks as a release log keeps them; `before` None: the beginning,
+        which is not 0 where something public was there before the first tick."""
         accuracy = self._between(since, checked_tick(tick, self.horizon))
-        row = np.asarray(now, dtype=np.int64)
-        return self._window(row if before is None else row - np.asarray(before, dtype=np.int64), accuracy, tick, since)
+        earlier = self._form.first()[0] if before is None else before
+        row = np.asarray(now, dtype=np.int64) - np.asarray(earlier, dtype=np.int64)
+        return self._window(row, accuracy, tick, since)
 
     def change_of(self, now: Any, middle: Any, before: Any, *, ticks: tuple[int, int, int]) -> Release:
         """By how much a window differs from the one before it: (now - middle) - (middle - before), from released rows

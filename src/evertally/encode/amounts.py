@@ -3,16 +3,43 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evertally.encode.door import CategoryDoor, Order
-from evertally.encode.labels import as_list, coded, require_column
+from evertally.encode.frames import Table
+from evertally.encode.labels import as_list, canonical, coded, require_column
 from evertally.encode.plain import UNREADABLE, pairs, real
 from evertally.encode.values import AmountGrid
+
+_AMOUNT = "amount"
+
+
+def by_label(labels: Iterable[object], amounts: Iterable[object]) -> list[dict[str, object]]:
+    """Events of two cells, a label and an amount; one without a label gives nothing.
+
+    >>> by_label(["DE", None, ["FR"]], [19.99, 5.0, 7.0])
+    [{'DE': 19.99}, {}, {}]
+    """
+    spelled = map(canonical, labels)  # a cell may be anything, and a key may not
+    return [{} if label is None else {label: amount} for label, amount in zip(spelled, amounts, strict=True)]
+
+
+def rows_by_label(found: Table, declared: Sequence[str]) -> list[dict[str, object]]:
+    """The rows of a table as events: amounts are in the column of that name, labels in the only other one. A table with
+    a column for each label has totals, which nobody could round one by one."""
+    others = [place for place, name in enumerate(found.names) if name != _AMOUNT]
+    wide = any(canonical(found.names[place]) in declared for place in others)
+    if len(found.names) != 2 or len(others) != 1 or wide:
+        raise TypeError(
+            "with a resolution a table has a row for each event and two columns: one called 'amount', and one of "
+            'labels, e.g. frame[["country", "amount"]]. Totals in a column for each label are not taken: amounts are '
+            "bounded and rounded one by one"
+        )
+    return by_label(as_list(found.read(others[0])), as_list(found.read(1 - others[0])))
 
 
 class AmountsByCategory(CategoryDoor):

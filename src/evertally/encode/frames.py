@@ -12,13 +12,15 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from evertally.encode.labels import Codes, coded_arrow, is_arrow
 from evertally.encode.plain import UNREADABLE
 from evertally.secret import Secret
+
+Library = Literal["pandas", "polars", "arrow"]
 
 _OWN = (list, tuple, str, bytes, int, float, bool, dict, type(None))
 
@@ -69,6 +71,18 @@ def loaded(x: Any) -> Any:
         raise TypeError(f"this {type(x).__name__} cannot be read; hand over its columns as lists") from None
 
 
+def library_of(x: Any) -> Library | None:
+    """Which of the libraries that are known by name a table is of; None for whatever is no table of theirs."""
+    pandas, polars, arrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
+    if pandas is not None and isinstance(x, pandas.DataFrame):
+        return "pandas"
+    if polars is not None and isinstance(x, polars.LazyFrame):
+        raise TypeError("this frame is a plan, and has no rows yet; collect it first: frame.collect()")
+    if polars is not None and isinstance(x, polars.DataFrame):
+        return "polars"
+    return "arrow" if arrow is not None and isinstance(x, arrow.Table | arrow.RecordBatch) else None
+
+
 def column(x: Any) -> Any:
     """A column of any library as a numpy array, an Arrow array or a list; anything else as it is.
 
@@ -99,20 +113,19 @@ def table(x: Any) -> Table | None:
     """
     x = loaded(x)
     if isinstance(x, np.ndarray) and x.dtype.names is not None and x.ndim == 1:
-        return Table(x.dtype.names, lambda i: np.ascontiguousarray(x[x.dtype.names[i]]), len(x))
+        return Table(x.dtype.names, lambda i: _field(x, x.dtype.names[i]), len(x))
     if is_own(x) or isinstance(x, np.generic):
         return None
-    pandas, polars, arrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
-    if pandas is not None and isinstance(x, pandas.DataFrame):
+    library = library_of(x)
+    if library == "pandas":
+        pandas = sys.modules["pandas"]
         levels = tuple(x.columns.names) if isinstance(x.columns, pandas.MultiIndex) else None
         times = tuple(i for i, kind in enumerate(x.dtypes) if _is_time(kind, pandas))
         return Table(tuple(x.columns), lambda i: _of_pandas(x.iloc[:, i], pandas), len(x), levels, times)
-    if polars is not None and isinstance(x, polars.LazyFrame):
-        raise TypeError("this frame is a plan, and has no rows yet; collect it first: frame.collect()")
-    if polars is not None and isinstance(x, polars.DataFrame):
+    if library == "polars":
         times = tuple(i for i, kind in enumerate(x.dtypes) if kind.is_temporal())
-        return Table(tuple(x.columns), lambda i: _of_polars(x.to_series(i), polars), len(x), times=times)
-    return _of_arrow(x) if arrow is not None and isinstance(x, arrow.Table | arrow.RecordBatch) else None
+        return Table(tuple(x.columns), lambda i: _of_polars(x.to_series(i), sys.modules["polars"]), len(x), times=times)
+    return _of_arrow(x) if library == "arrow" else None
 
 
 def struct_table(x: Any) -> Table | None:
@@ -122,6 +135,18 @@ def struct_table(x: Any) -> Table | None:
     import pyarrow as pa
 
     return _of_arrow(_flat(x)) if pa.types.is_struct(x.type) and not x.null_count else None
+
+
+def unnested(x: Any) -> Any:
+    """A column of structures as the table of their fields, in its library; anything else as it is."""
+    polars = sys.modules.get("polars")
+    if polars is not None and isinstance(x, polars.Series) and isinstance(x.dtype, polars.Struct):
+        return x.struct.unnest()
+    if is_arrow(x):
+        import pyarrow as pa
+
+        return _flat(x) if pa.types.is_struct(x.type) else x
+    return x
 
 
 def check_same_index(events: Any, users: Any) -> None:
@@ -134,6 +159,15 @@ def check_same_index(events: Any, users: Any) -> None:
             "two Series that belong together have different indices, so it is not clear which rows do; take both from "
             "one frame, or hand over one of them as series.to_numpy() if they are in the same order"
         )
+
+
+def _field(x: Any, name: str) -> Any:
+    """A field of a structured array; None where it is masked: what lies under a mask is nobody's number."""
+    cells, masked = np.ascontiguousarray(np.ma.getdata(x[name])), np.ma.getmaskarray(x[name])
+    if masked.any():
+        cells = cells.astype(object)
+        cells[masked] = None
+    return cells
 
 
 def _of_pandas(values: Any, pandas: Any) -> Any:

@@ -36,6 +36,22 @@ def floats(column: Any) -> Floats:
     return _one_by_one(as_list(column))
 
 
+def holds_numbers(column: Any) -> bool:
+    """Whether a column holds numbers, by its type alone.
+
+    >>> holds_numbers(np.array([1.5])), holds_numbers(np.array([{"a": 1.5}])), holds_numbers([1.5])
+    (True, False, False)
+    """
+    if isinstance(column, np.ndarray):
+        return column.dtype.kind in "biufc"
+    if not is_arrow(column):
+        return False
+    import pyarrow as pa
+
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
+    return any(is_kind(column.type) for is_kind in kinds)
+
+
 def _one_by_one(cells: list[Any]) -> Floats:
     if only(cells, int, float, bool, type(None)):
         with suppress(OverflowError):

@@ -1,4 +1,4 @@
-"""Running counts: of events, of an amount, by declared category."""
+"""Running counts: of events, of an amount, by declared category; sums of an amount by category."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any, Self
 from pydantic import model_validator
 
 from evertally import Counter, Histogram
-from evertally.kinds.fields import Edges, Flag, Label, Labels, OptionError, Outside, Text, Whole
-from evertally.kinds.kind import Card, Kind, Result, bins, declared
-from evertally.kinds.proofs import APART, BY_AGE, CHANGE_OF_COLUMNS, COUNTS, REPLACED_AND_APART, WORKLOADS
+from evertally.encode.amounts import by_label
+from evertally.kinds.fields import Edges, Flag, Label, Labels, Number, OptionError, Outside, Text, Whole
+from evertally.kinds.kind import Arguments, Card, Kind, Result, bins, declared
+from evertally.kinds.proofs import APART, BY_AGE, CHANGE_OF_COLUMNS, COUNTS, REPLACED_AND_APART, ROUNDED, WORKLOADS
 from evertally.kinds.query_table import APART_IN_TICKS, Apart, TunedIfSparse, Weighed
-from evertally.kinds.reads import AMOUNTS, LABELS, Parameters
+from evertally.kinds.reads import AMOUNTS, LABELS, NAMES, Cells, Parameters, Reads, Records
 
 _ONLY_SOME = {**TunedIfSparse.goes_with, **Weighed.goes_with, **Apart.goes_with}
 
@@ -29,7 +30,7 @@ class CounterQuery(TunedIfSparse, Weighed, Apart):
 
 
 class HistogramQuery(TunedIfSparse, Weighed, Apart):
-    """Counts by declared label, or by bin between declared numbers."""
+    """Counts by declared label, or by bin between declared numbers; or, by label, sums of a second column."""
 
     goes_with = _ONLY_SOME
 
@@ -37,8 +38,10 @@ class HistogramQuery(TunedIfSparse, Weighed, Apart):
     categories: Labels | None = None
     other: Label | None = None
     max_per_event: Whole | None = None
-    max_weight: Whole | None = None
+    max_weight: Number | None = None
     signed: Flag = False
+    weight: Text | None = None
+    resolution: Number | None = None
     edges: Edges | None = None
     outside: Outside | None = None
 
@@ -50,9 +53,27 @@ class HistogramQuery(TunedIfSparse, Weighed, Apart):
             raise OptionError("edges", "has categories or edges, not both")
         if self.outside is not None and self.edges is None:
             raise OptionError("outside", "outside goes with edges: it says where values beyond them are counted")
-        for option in ("other", "max_per_event", "max_weight", "signed"):
+        for option in ("other", "max_per_event", "max_weight", "signed", "weight", "resolution"):
             if option in self.model_fields_set and self.edges is not None:
                 raise OptionError(option, f"{option} goes with categories: a value lies in one bin, and counts once")
+        return self
+
+    @model_validator(mode="after")
+    def _amounts_are_declared(self) -> Self:
+        if self.weight is None:
+            if self.resolution is not None:
+                raise OptionError("resolution", "resolution goes with weight: it is what those amounts are rounded to")
+            if self.max_weight is not None and (isinstance(self.max_weight, float) or self.max_weight < 1):
+                raise OptionError("max_weight", "max_weight must be an integer of at least 1")
+            return self
+        if self.resolution is None:
+            raise OptionError("weight", "weight needs 'resolution': what amounts are rounded to, such as 0.01, or 1")
+        if self.max_weight is None:
+            raise OptionError("weight", "weight needs 'max_weight': the largest amount of one event, which noise hides")
+        if self.max_per_event is not None:
+            raise OptionError("max_per_event", "an event with a weight has one label: leave out max_per_event")
+        if self.weight == self.column:
+            raise OptionError("weight", "weight is another column than the one of labels")
         return self
 
     @model_validator(mode="after")
@@ -66,8 +87,35 @@ def _labels_or_bins(parameters: Parameters) -> list[str]:
     return bins(parameters) if "edges" in parameters else declared(parameters)
 
 
+def _reads(parameters: Parameters) -> Reads:
+    if "edges" in parameters:
+        return AMOUNTS
+    return NAMES if "weight" in parameters else LABELS
+
+
+def amounts_by_label(count: int, cells: Cells, parameters: Parameters) -> list[Any]:
+    """What each event gives to which label, as the class takes it.
+
+    >>> amounts_by_label(2, {"column": ["DE", None], "weight": [19.99, 5.0]}, {})
+    [{'DE': 19.99}, {}]
+    """
+    return by_label(cells["column"], cells["weight"]) if cells else []
+
+
+def _without_weight(parameters: Parameters) -> Arguments:
+    return {option: value for option, value in parameters.items() if option != "weight"}  # a column of the input
+
+
+def _result(parameters: Parameters) -> Result:
+    return _SUMS if "weight" in parameters else _COUNTS
+
+
 def _of_workload(mechanism: Any) -> str:
     return "" if mechanism.workload is None else WORKLOADS
+
+
+def _of_steps(mechanism: Any) -> str:
+    return _of_workload(mechanism) if mechanism.resolution is None else ROUNDED
 
 
 def _fractions(column: str | None, declared_type: str | None) -> str:
@@ -78,6 +126,8 @@ def _fractions(column: str | None, declared_type: str | None) -> str:
         'resolution, such as 0.01; if not, say so in [events], "integer"'
     )
 
+
+_COUNTS, _SUMS = Result(categories=_labels_or_bins), Result(value="real", categories=_labels_or_bins)
 
 KINDS = (
     Kind(
@@ -99,11 +149,16 @@ KINDS = (
         statistic=Histogram,
         options=HistogramQuery,
         reads=LABELS,
-        reads_as=lambda parameters: AMOUNTS if "edges" in parameters else LABELS,
-        result=Result(categories=_labels_or_bins),
-        card=Card("bars", "Events so far, by {column}", weighed="Events by {column}"),
+        reads_as=_reads,
+        records=Records({"weight": AMOUNTS}, amounts_by_label, only_with="weight"),
+        result=_COUNTS,
+        gives_as=_result,
+        card=Card(
+            "bars", "Events so far, by {column}", weighed="Events by {column}", summed="Sum of {weight} by {column}"
+        ),
         proofs=COUNTS | BY_AGE | APART,
-        built_on=_of_workload,
+        arguments=_without_weight,
+        built_on=_of_steps,
         change_proof=CHANGE_OF_COLUMNS,
         user_proof=REPLACED_AND_APART,
         in_ticks=APART_IN_TICKS,

@@ -6,6 +6,7 @@ digit by digit. Every type says in full words what is wanted; pydantic's own tex
 
 from __future__ import annotations
 
+import unicodedata
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
@@ -61,6 +62,17 @@ def _share(value: object) -> Fraction:
     return share
 
 
+def _visible(text: str) -> str:
+    if any(unicodedata.category(sign) in ("Cc", "Zl", "Zp") or sign in _TURNING for sign in text):
+        raise ValueError("must be a text without line breaks and other control characters")
+    return text
+
+
+def _visible_lines(text: str) -> str:
+    _visible(text.replace("\r\n", " ").replace("\n", " "))
+    return text
+
+
 def _adds_up(shares: list[Fraction]) -> list[str]:
     if sum(shares) != 1:
         raise ValueError(_SPLIT)
@@ -99,9 +111,13 @@ def _edges(value: Any) -> Any:
 
 _EDGES = "must be a list of increasing numbers, or a table such as {from = 0.1, to = 1000, ratio = 1.05}"
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
+_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # of the direction of writing
 _SPLIT = 'must be three shares that add up to 1, for example ["1/4", "1/4", "1/2"]'
 
 Text = Annotated[str, Field(min_length=1), says("must be a text that is not empty")]
+# Shown to readers. What cannot be seen, or turns the direction of writing, could make a page say something else.
+Line = Annotated[Text, AfterValidator(_visible)]
+Lines = Annotated[Text, AfterValidator(_visible_lines)]
 Name = Annotated[
     str, Field(pattern=_NAME), says("must be a name of letters, digits, '_', '-' and '.', at most 64 long")
 ]

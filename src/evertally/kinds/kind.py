@@ -118,7 +118,7 @@ class Card:
     `names`: what readers call the public categories, in their order. `logarithmic`: whether the values are read on a
     scale of factors. `apart`: the numbers have different units, and each gets an axis of its own. `nested`: whether the
     categories are prefixes, which are shown under what they begin with. `period`: the option that says how many ticks a
-    period has.
+    period has. `summed`: the words where events have a {weight}, which is added up.
     """
 
     view: View
@@ -135,6 +135,7 @@ class Card:
     apart: bool = False
     nested: Callable[[Parameters], bool] | None = None
     period: str | None = None
+    summed: str = ""
 
     def view_of(self, parameters: Parameters) -> View:
         """The view of one query."""
@@ -149,6 +150,8 @@ class Card:
         'Sum of minutes so far'
         """
         words = self.together if several else self.words
+        if self.summed and "weight" in parameters:
+            words = self.summed
         workload = parameters.get("workload") if self.weighed else None
         if workload is not None:
             return f"{self.weighed.format(column=column or 'events')}, {weighing(workload)}"
@@ -249,6 +252,7 @@ class Kind:
     user_proof: str = ""  # what is needed beside it where users are protected
     built_on: Callable[[Any], str] | None = None  # of (mechanism): where what it is built on is proved
     reads_as: Callable[[Parameters], Reads] | None = None  # what it reads, where options decide that
+    gives_as: Callable[[Parameters], Result] | None = None  # the shape of a release, where options decide that
     also: tuple[str, ...] = ()  # other spellings in a spec
     records: Records | None = None  # where an event is more than one column
     owner: Owner | None = None
@@ -288,7 +292,16 @@ class Kind:
     def columns(self, column: str | None, parameters: Parameters) -> tuple[Column, ...]:
         """The columns that a query reads."""
         reads = self.reads if self.reads_as is None else self.reads_as(parameters)
-        return columns_read(column, parameters, reads, self.records)
+        return columns_read(column, parameters, reads, self.records_of(parameters))
+
+    def records_of(self, parameters: Parameters) -> Records | None:
+        """What a query makes of events of several columns; None where an event is one column."""
+        option = None if self.records is None else self.records.only_with
+        return self.records if option is None or option in parameters else None
+
+    def result_of(self, parameters: Parameters) -> Result:
+        """The shape of a query's releases."""
+        return self.result if self.gives_as is None else self.gives_as(parameters)
 
     def user_rule(self, parameters: Parameters) -> str:
         """How a query bounds what one user may do, in words that follow "of each user"; empty where the cap of the

@@ -46,6 +46,7 @@ NOISE_PROCESSES = {
 # Users whose ticks are apart, and nothing else.
 APART = {"banded": Proof("users-and-domains 1.3, square-root-counter 1 and 2")}
 WORKLOADS = "factorization-counting 6.10, additions 11"
+ROUNDED = "additions 12"  # amounts, to whole steps
 BY_AGE = {"root": Proof(WORKLOADS), "input": Proof(WORKLOADS)}
 PARTITIONS = {
     "intervals": _partition("2.2 and 7.2"),

@@ -12,6 +12,8 @@ from evertally.kinds.fields import (
     Flag,
     Label,
     Labels,
+    Line,
+    Lines,
     Name,
     OptionError,
     Probability,
@@ -46,10 +48,10 @@ class Query(Section):
     column: Text | None = None
     mechanism: Text | None = None
     # Words for readers, and the windows that they want: in no digest, for every kind.
-    title: Text | None = None
-    noun: Text | None = None
-    unit: Text | None = None
-    description: Text | None = None
+    title: Line | None = None
+    noun: Line | None = None
+    unit: Line | None = None
+    description: Lines | None = None
     window: Ticks | None = None
     per: Ticks | None = None
 

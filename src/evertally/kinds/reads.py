@@ -38,7 +38,7 @@ class Records:
 
     `columns`: beside `column`, by the option that names each of them. `made`: the records of a tick, from their number,
     the cells of each column, and the options of the query; it never raises on cells. `step_events` of the
-    mechanism takes them in their order.
+    mechanism takes them in their order. `only_with`: an option without which an event is its one column.
 
     >>> paired = Records({"id": NAMES}, lambda count, cells, options: list(zip(cells["column"], cells["id"])))
     >>> paired.made(2, {"column": ["north", "south"], "id": [7, 8]}, {})
@@ -47,6 +47,7 @@ class Records:
 
     columns: Mapping[str, Reads]
     made: Callable[[int, Cells, Parameters], list[Any]]
+    only_with: str | None = None
 
 
 class Column(NamedTuple):

@@ -38,7 +38,8 @@ class Line:
 
 
 def plot(what: Any, *, ax: Any = None, beta: float = 0.05) -> Any:
-    """Draws releases, or a table of them, and returns matplotlib's axes: one for each query.
+    """Draws releases, or a table of them, and returns matplotlib's axes: a list of them where there are several
+    queries, each of which has a picture of its own.
 
     A release of several numbers becomes bars with whiskers; a list of releases, the table of `run(full=True)` or a tidy
     frame (pandas, Polars, Arrow) lines with bands. Of more than six labels those that are largest at the end are drawn.
@@ -49,13 +50,17 @@ def plot(what: Any, *, ax: Any = None, beta: float = 0.05) -> Any:
     height = 0.9 + 0.3 * len(panels[""]) if bars else 3.2 * len(panels) + 0.4
     with styled():
         for axes, (title, lines) in zip(places := _axes(ax, len(panels), height), panels.items(), strict=True):
-            (draw_bars if bars else draw_lines)(axes, lines)
+            if bars:
+                draw_bars(axes, lines)
+            else:
+                draw_lines(axes, lines, beside=ax is None)
             axes.set_title(title)
     return places[0] if len(places) == 1 else places
 
 
-def draw_lines(axes: Any, lines: Sequence[Line]) -> None:
-    """Lines with bands, those that are largest at the end where there are too many."""
+def draw_lines(axes: Any, lines: Sequence[Line], beside: bool = False) -> None:
+    """Lines with bands, those that are largest at the end where there are too many; their names beside them, where the
+    figure makes room."""
     chosen = sorted(sorted(lines, key=_last)[-TOGETHER:], key=lambda line: line.place)
     for line in chosen:
         looks = look(line.place)
@@ -63,7 +68,8 @@ def draw_lines(axes: Any, lines: Sequence[Line]) -> None:
         draw_band(axes, line.x, line.low, line.high, looks["color"])
     if any(line.label for line in chosen):
         left = len(lines) - len(chosen)
-        axes.legend(title=f"and {left:,} more" if left else None)
+        place: Any = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if beside else {}
+        axes.legend(title=f"and {left:,} more" if left else None, **place)
     axes.yaxis.set_major_formatter(lambda number, _: f"{number:,.10g}".replace("-", "\N{MINUS SIGN}"))
     if chosen and hasattr(chosen[0].x[0], "year"):
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter

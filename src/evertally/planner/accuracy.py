@@ -11,7 +11,7 @@ from typing import Any
 from evertally.contract.mechanism import Mechanism
 from evertally.contract.parts import Accuracy as Law
 from evertally.contract.parts import check_beta
-from evertally.contract.ticks import checked_tick
+from evertally.contract.ticks import checked_tick, ends_to_look_at
 from evertally.errors import ConfigurationError
 from evertally.histogram.tasks import SOMEWHERE
 from evertally.integers import whole
@@ -33,8 +33,8 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 @dataclass(frozen=True)
 class WindowAccuracy:
     """A sum over the last `ticks` ticks: its standard deviation and its radius (each number lies within it with
-    probability 1 - beta) at the worst tick, and the root mean square of standard deviations over ticks. Of streams of
-    more than 512 ticks, so many are looked at."""
+    probability 1 - beta) at the worst tick, and the root mean square of standard deviations over ticks. Beyond 2^11
+    ticks the worst of those that were looked at: all that come first, and some of the others (`ends_to_look_at`)."""
 
     ticks: int
     stddev: float
@@ -102,9 +102,11 @@ class Sweep(tuple[Accuracy, ...]):
         return plot_falling(columns["amount"], lines, across=_unit(self[0].guarantee) if self else "", ax=ax)
 
     def _repr_html_(self) -> str:
-        columns = self.columns()
-        heads = [name.replace("_", " ") for name in columns]
-        return html_table("Errors by guarantee", heads, zip(*columns.values(), strict=True))
+        columns, known = self.columns(), {(one.statistic, one.mechanism, one.beta) for one in self}
+        caption = ", ".join(sorted({f"{statistic} by {mechanism}" for statistic, mechanism, _ in known}))
+        cells = zip(*([_finite(cell) for cell in column] for column in columns.values()), strict=True)
+        said = [f"radius and bound hold with {1 - beta:.0%}" for *_, beta in sorted(known)[:1]]
+        return html_table(caption, [name.replace("_", " ") for name in columns], cells, said)
 
     def __repr__(self) -> str:
         columns = self.columns()
@@ -126,7 +128,7 @@ def accuracy(
     One answer for every statistic. `windows` are lengths in ticks; `tick` is the last one that is asked about (else the
     horizon, or 2^16 without one). Where an error depends on data, say what may be assumed: `count=` (the least number
     of values of a mean or variance), `items=`, `users=`. Costs no budget. To ask which guarantee an error needs:
-    `et.plan(...).guarantee_for(50)`.
+    `et.plan(...).guarantee_for(50)`, and `guarantee_for(50, window=7)` for sums of 7 ticks.
 
     Time: that of building the mechanism, and of up to 512 ticks a window.
 
@@ -142,6 +144,7 @@ def accuracy(
     assumed = {name: options.pop(name) for name in _ASSUMED if name in options}
     made: Any = statistic
     if not isinstance(statistic, Mechanism):
+        check_class(statistic)
         made = statistic(*arguments, **{"key": ZeroNoise()} | options)
     elif arguments or options:
         raise ConfigurationError("a mechanism that exists has its options; give a class to ask about others")
@@ -187,6 +190,13 @@ def sweep(
     return Sweep(accuracy(statistic, *arguments, guarantee=with_amount(guarantee, a), **options) for a in amounts)
 
 
+def check_class(statistic: Any) -> None:
+    """Refuses what is no statistic, above all its name as a spec writes it."""
+    if not callable(statistic):
+        called = f", and not {statistic!r}" if isinstance(statistic, str) else ""
+        raise ConfigurationError(f"a statistic is asked about by its class, such as et.Counter{called}")
+
+
 class _Shown:
     """Laws of a mechanism in the units of what it shows."""
 
@@ -202,8 +212,14 @@ class _Shown:
         if len(ticks) > _LOOKED_AT:
             ticks = [length, last, *(length + int(len(ticks) * (i * _GOLDEN % 1)) for i in range(_LOOKED_AT - 2))]
         engine, form = self._made._engine, self._made._form
-        laws = [engine.accuracy(t) if t == length else engine.window(t, length) for t in ticks]
-        widest = max(laws, key=lambda law: law.stddev)
+
+        def law_at(tick: int) -> Any:
+            return engine.accuracy(tick) if tick == length else engine.window(tick, length)
+
+        # A mean over ticks needs an even choice of them, the worst one the places where it may be.
+        laws = [law_at(t) for t in ticks]
+        worst = [law_at(t) for t in ends_to_look_at(length, last)] if last - length >= _LOOKED_AT else []
+        widest = max([*laws, *worst], key=lambda law: law.stddev)
         mean = math.sqrt(math.fsum(form.deviation(law) ** 2 for law in laws) / len(laws))
         return WindowAccuracy(length, form.deviation(widest), self.radius(widest), mean)
 
@@ -235,6 +251,10 @@ def _unit(guarantee: Any) -> str:
 
 def _amount(guarantee: Any) -> float:
     return float(getattr(guarantee, _unit(guarantee)))
+
+
+def _finite(cell: Any) -> Any:
+    return "none" if isinstance(cell, float) and math.isinf(cell) else cell
 
 
 def _shown(number: float | None) -> str:

@@ -12,7 +12,9 @@ from evertally.counting.bank import LONGEST_BANK
 from evertally.counting.choose import rank
 from evertally.errors import ConfigurationError
 from evertally.histogram.tasks import SOMEWHERE, Task
+from evertally.integers import whole
 from evertally.noise import ZeroNoise
+from evertally.planner.accuracy import accuracy, check_class
 from evertally.planner.possible import Price, counting, notes_on, price_of, with_floors
 from evertally.planner.search import longest_horizon, smallest_guarantee
 from evertally.privacy import ApproxDP, Guarantee, Neighbours, PureDP
@@ -73,7 +75,7 @@ class Plan(Ranking):
         """
         return price_of(self._made)
 
-    def guarantee_for(self, error: float, beta: float = _BETA) -> Guarantee:
+    def guarantee_for(self, error: float, beta: float = _BETA, *, window: int | None = None) -> Guarantee:
         """The least epsilon (or rho), of three digits, under which no answer of any tick is off by more than `error`,
         but for a probability of beta. Found by building mechanisms and asking for their `error_bound`, of the way that
         is taken or named: another one may have a smaller bound where its typical error is larger.
@@ -83,9 +85,19 @@ class Plan(Ranking):
         >>> found = asked.guarantee_for(error=50, beta=0.05)
         >>> found, et.Counter(guarantee=found, horizon=1000, key=et.simulation(1)).error_bound(beta=0.05) <= 50
         (PureDP(epsilon=0.893), True)
+
+        With `window`, a number of ticks, it is about sums over so many of them: each by itself is off by no more than
+        `error`, but for a probability of beta (the radius of `et.accuracy(windows=[...])`).
+
+        >>> weekly = asked.guarantee_for(error=50, window=7)
+        >>> et.accuracy(et.Counter, guarantee=weekly, horizon=1000, windows=[7]).windows[0].radius <= 50
+        True
         """
         check_beta(beta)
         ask, like = self._question, self._question.options["guarantee"]
+        if window is not None:
+            window = whole("window", window, 1, self._question.options["horizon"] or SOMEWHERE)
+            return smallest_guarantee(like, error, lambda promise: self._radius(window, promise, beta))
         return smallest_guarantee(like, error, lambda promise: ask.bound(beta, guarantee=promise, **self._name))
 
     def horizon_for(self, error: float, beta: float = _BETA) -> int:
@@ -98,6 +110,13 @@ class Plan(Ranking):
         check_beta(beta)
         ask, like = self._question, self._question.options["horizon"]
         return longest_horizon(like, error, lambda ticks: ask.bound(beta, horizon=ticks, **self._name), [LONGEST_BANK])
+
+    def _radius(self, window: int, promise: Guarantee, beta: float) -> float:
+        made = self._question.made(guarantee=promise, **self._name)
+        found = accuracy(made, beta=beta, windows=[window], **self._question.asked)
+        if not found.windows:
+            raise ConfigurationError(f"{found.statistic}: {found.notes[-1]}")
+        return found.windows[0].radius
 
     @property
     def _name(self) -> dict[str, str]:
@@ -141,6 +160,7 @@ def plan(make: Callable[..., Any], *arguments: Any, **options: Any) -> Plan:
     >>> round(bank.worst_stddev, 3), round(bank.rms_stddev, 3), round(bank.floor, 3)
     (3.415, 3.413, 3.394)
     """
+    check_class(make)
     if "guarantee" not in options or "horizon" not in options:
         raise ConfigurationError("a plan is for a guarantee and a horizon (None: no end): give both")
     asked = {name: options.pop(name) for name in _ASKED if name in options}

@@ -29,6 +29,10 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _DAY = 86_400_000_000  # in microseconds
+_SUMMER = (
+    ". A day is 24 hours here: where clocks are changed for summer, start and end need one offset. For days as clocks "
+    "show them, give start, end and the times of rows without a zone, in local time"
+)
 _LENGTH = re.compile(r"([1-9]\d{0,8})([smhdw])")
 _TIME = re.compile(
     r"([1-9]\d{3})-(\d\d)-(\d\d)"
@@ -198,20 +202,28 @@ class Clock:
             if length < 1:
                 raise ConfigurationError(f"{option} must be at least one tick")
             return length
+        ticks, rest = self._ticks_lasting(option, length)
+        if rest or ticks < 1:
+            raise ConfigurationError(f"{option} must be whole ticks, and a tick is {self.lasting(1)}")
+        return ticks
+
+    def _ticks_lasting(self, option: str, length: object) -> tuple[int, object]:
+        """The whole ticks in a length of time, and what is left of it."""
+        if isinstance(length, dt.timedelta) and not self.integer:
+            return divmod(length, self.length * _MICROSECOND)
         match = _LENGTH.fullmatch(length) if isinstance(length, str) and not self.integer else None
         if match is None:
             also = "" if self.integer else ', or a length such as "7d" (s, m, h, d, w)'
             raise ConfigurationError(f"{option} must be a number of ticks{also}")
-        ticks, rest = divmod(int(match[1]) * _UNITS[match[2]] * 1_000_000, self.length)
-        if rest or not ticks:
-            raise ConfigurationError(f"{option} must be whole ticks, and a tick is {self.lasting(1)}")
-        return ticks
+        return divmod(int(match[1]) * _UNITS[match[2]] * 1_000_000, self.length)
 
     def _boundary(self, option: str, moment: int) -> int:
         ticks, rest = divmod(moment - self.start, self.length)
         if rest:
+            days = self.length % _DAY == 0 and not self.integer
             raise ConfigurationError(
                 f"{option} must fall on a tick boundary: {self.end_of(ticks)} or {self.end_of(ticks + 1)}, for example"
+                + (_SUMMER if days and rest % (_DAY // 96) == 0 else "")
             )
         return ticks
 

@@ -89,7 +89,7 @@ def plan_of(spec: StreamSpec, mechanisms: Mechanisms, ticks: int | None = None) 
             PlannedQuery(
                 name=query.name,
                 kind=query.kind,
-                numbers=record.result.numbers(query.parameters),
+                numbers=query.result.numbers(query.parameters),
                 mechanism=mechanism.mechanism,
                 exactness=mechanism.exactness,
                 promised=mechanism.guarantee,

@@ -61,7 +61,7 @@ def pack(query: QuerySpec, release: Release, beta: float, *, rows: bool = False)
     value, (lower, upper) = release.value, release.interval(beta=beta)
     content: dict[str, Any] = {}
     if isinstance(value, Mapping):
-        if query.record.result.brings_labels:
+        if query.result.brings_labels:
             content["category"] = list(value)
         lower, upper = [lower[label] for label in value], [upper[label] for label in value]
         value = list(value.values())
@@ -103,7 +103,7 @@ def unpack(query: QuerySpec, payload: bytes) -> dict[str, Any]:
     """
     try:
         content = json.loads(payload)
-        category = content["category"] if query.record.result.brings_labels else query.categories
+        category = content["category"] if query.result.brings_labels else query.categories
         value, stddev = content["value"], content["stddev"]
         if "radius" in content:
             lower, upper = _around(value, -content["radius"]), _around(value, content["radius"])

@@ -41,7 +41,7 @@ class Report:
 
 
 Progress = Callable[[Step], None]
-Announce = Callable[[list[str]], None]  # what becomes of rows outside of the run; not public
+Announce = Callable[[list[str]], None]  # what becomes of rows outside of the run, and where they end; not public
 
 
 def run(
@@ -55,8 +55,8 @@ def run(
 ) -> Report:
     """Releases every tick from the first unreleased one to `until` (default: the end of the clock, or the horizon).
 
-    Rows outside of these ticks are refused unless `asked` says what is to become of them; `announce` is told how many
-    there are before anything is released.
+    Rows outside of these ticks are refused unless `asked` says what is to become of them; `announce` is told before
+    anything is released how many there are, and which ticks will be empty because the rows end before them.
     """
     check_runnable(spec)
     file = InputFile(source) if isinstance(source, str | os.PathLike) else source

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from evertally.encode.cells import read_edges
 from evertally.encode.labels import as_list, canonical
 from evertally.encode.numbers import floats
 from evertally.encode.plain import pairs
@@ -113,6 +114,9 @@ def _alike(name: str, present: Sequence[str]) -> str:
 
 def _cells(query: QuerySpec, column: Column) -> Cells:
     cells, options = Cells(query.name, column.name, column.reads.use), query.parameters
+    if column.option == "weight" and "resolution" in options:
+        most = float(options["max_weight"])
+        cells.bounds = -most if options.get("signed") else 0.0, most
     if column.option != "column":
         return cells
     if column.reads.use == "amounts":
@@ -126,11 +130,12 @@ def _cells(query: QuerySpec, column: Column) -> Cells:
 def _bounds(query: QuerySpec) -> tuple[float, float] | None:
     options = query.parameters
     edges = options.get("edges")
-    if isinstance(edges, list) and edges:
-        return float(floats(edges)[0]), float(floats(edges)[-1])
+    if isinstance(edges, list | dict):
+        ends = read_edges(edges)
+        return ends[0], ends[-1]
     if "upper" in options:
         return float(options.get("lower") or 0), float(options["upper"])
-    return (0.0, float(options.get("max_weight") or 1)) if query.kind == "counter" else None
+    return (0.0, float(options.get("max_weight") or 1)) if "max_weight" in query.record.options.model_fields else None
 
 
 def _look(tried: Tried, batch: Batch, spec: StreamSpec) -> None:

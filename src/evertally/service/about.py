@@ -118,7 +118,7 @@ def next_release(spec: StreamSpec, published: int) -> dt.datetime | None:
 
 
 def _card(query: QuerySpec, clock: Clock) -> answers.CardInStream:
-    card, result = query.record.card, query.record.result
+    card, result = query.record.card, query.result
     given = query.parameters
     ticks = None if card.period is None else given[card.period]
     return answers.CardInStream(

@@ -287,6 +287,9 @@ class LabelsAnswer(Answer):
     """The labels of one window, a page of them. Places and `clear` hold for all labels at once."""
 
     query: str
+    measure: Literal["window", "total", "level"] = Field(
+        description="`level`: what the query releases by itself at `tick`, whatever the window (then `since` is 0)."
+    )
     since: int
     tick: int
     start: str | int
@@ -318,7 +321,9 @@ class ExactnessAnswer(Answer):
 
     query: str
     beta: float
-    windows: list[ExactnessRow] = Field(description="The largest of up to 256 windows, spread over the stream.")
+    windows: list[ExactnessRow] = Field(
+        description="The largest of the first 2,048 windows and of some later ones."
+    )
 
 
 class CloseRequest(BaseModel):

@@ -12,7 +12,8 @@ from evertally.contract.options import option, statistic
 from evertally.contract.parts import Blueprint, Door, Form, Options
 from evertally.contract.rounding import Rounder
 from evertally.contract.units import LabelledInUnits, RowInUnits, check_room, own_numbers
-from evertally.encode.amounts import AmountsByCategory
+from evertally.encode.amounts import AmountsByCategory, rows_by_label
+from evertally.encode.frames import loaded, table
 from evertally.encode.values import AmountGrid
 from evertally.errors import ConfigurationError
 from evertally.noise import ItemSource
@@ -55,6 +56,15 @@ class InSteps(ByColumn, Weighing):
         if self._grid is None or self._users is not None:
             return about
         return f"{about}, rounded to multiples of {self.resolution}"
+
+    def _own_events(self, events: Any) -> Any:
+        """As for every mechanism; of amounts also the rows of a table, by the names of its columns."""
+        if self._grid is not None and type(events) is not list:
+            events = loaded(events)
+            found = table(events)
+            if found is not None:
+                return rows_by_label(found, self.labels)
+        return super()._own_events(events)
 
     def _columns_of(self, word: str, names: Sequence[Any], called: str, *, by_label: bool) -> Blueprint:
         """The blueprint of linear counts by column."""

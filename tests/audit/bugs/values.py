@@ -9,6 +9,7 @@ import numpy as np
 
 from audit.bugs.planting import Bug, plant, replaced
 from evertally.contract import rounding
+from evertally.encode.values import AmountGrid
 from evertally.privacy import Change, Neighbours
 from evertally.values import sums, variance
 from evertally.values.epochs_engine import SHOWN, EpochState, EpochSums
@@ -72,6 +73,31 @@ def coins_by_place() -> Bug:
         return self._coins.item_words(tick, addresses)[:, 0] >> np.uint64(11)
 
     return replaced(rounding.Rounder, _words=words)
+
+
+@plant("one amount of many taken away, by column")
+def coins_of_no_column() -> Bug:
+    """coins without the column (additions 12, columns: numbers of a class are counted within the column)"""
+    plain = rounding.Rounder._words
+    return replaced(
+        rounding.Rounder,
+        _words=lambda self, places, tick, codes, names: plain(self, places, tick, None, None),
+    )
+
+
+@plant("the largest amount of a column")
+def one_step_too_few() -> Bug:
+    """largest amount rounded down (additions 12: max(-low, high) steps, outwards)"""
+    return replaced(AmountGrid, most=property(lambda self: max(-self.low, self.high) - 1))
+
+
+@plant("amounts that are rounded by a coin")
+def biased_coins() -> Bug:
+    """coins that always go up (additions 12: E[s] = x)"""
+    return replaced(
+        rounding.Rounder,
+        _words=lambda self, places, tick, codes, names: np.zeros(len(places), dtype=np.uint64),
+    )
 
 
 @plant("a boundary of epochs")

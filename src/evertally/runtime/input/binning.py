@@ -39,8 +39,9 @@ class BinnedEvents(Secret):
             for use, column in _prepared(batch, spec).items():
                 chunks.setdefault(use, []).append(_kept(column, kept))
         rows, before, later, unreadable = seen.tolist()
-        self.rows = Rows(rows, before, later, unreadable, source.broken)
         in_file_order = np.concatenate(ticks) if ticks else np.empty(0, np.int64)
+        end = int(in_file_order.max(initial=0))
+        self.rows = Rows(rows, before, later, unreadable, source.broken, end)
         order = None
         if np.any(in_file_order[1:] < in_file_order[:-1]):
             order = np.argsort(in_file_order, kind="stable")

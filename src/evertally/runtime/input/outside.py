@@ -37,13 +37,14 @@ class Asked:
 
 @dataclass(frozen=True)
 class Rows:
-    """How many rows a file has, and how many of them are outside of a run."""
+    """How many rows a file has, how many of them are outside of a run, and how far the others reach."""
 
     all: int
     late: int
     later: int
     unreadable: int  # have no readable time
     broken: int  # lines that are no rows at all; not part of `all`
+    end: int = 0  # the last tick of the run that has a row; 0: none has
 
     def check(self, asked: Asked, name: str, spec: StreamSpec, first: int, last: int) -> None:
         """Refuses what was not asked for."""
@@ -73,7 +74,13 @@ class Rows:
             (self.unreadable, "without a readable time are left out"),
             (self.broken, "that cannot be read at all are left out"),
         ]
-        return [f"{_rows(count)} {what}" for count, what in told if count]
+        lines = [f"{_rows(count)} {what}" for count, what in told if count]
+        if self.end < last:
+            ends = f"the last row is in tick {self.end}" if self.end >= first else "no row is in the ticks of this run"
+            empty = max(first, self.end + 1)
+            which = f"tick {last} is" if empty == last else f"ticks {empty} to {last} are"
+            lines.append(f"{ends}: {which} released empty, and no later run can change that")
+        return lines
 
 
 def _rows(count: int) -> str:

@@ -69,7 +69,8 @@ def events_of(query: QuerySpec, count: int, column: Callable[[str, str], Any]) -
     """What a query's mechanism gets of `count` events: the column that it reads, ones if there is none, or records made
     of several. `column` gives a prepared column by name and use."""
     columns = query.columns
-    if query.record.records is None:
+    records = query.record.records_of(query.parameters)
+    if records is None:
         one = next(iter(columns), None)
         return np.broadcast_to(np.int64(1), count) if one is None else column(one.name, one.reads.use)
     cells: dict[str, Any] = {}
@@ -79,7 +80,7 @@ def events_of(query: QuerySpec, count: int, column: Callable[[str, str], Any]) -
             cells.setdefault(read.option, []).append(found)
         else:
             cells[read.option] = found
-    return query.record.records.made(count, cells, query.parameters)
+    return records.made(count, cells, query.parameters)
 
 
 def length(batch: Batch) -> int:

@@ -69,7 +69,7 @@ class Lines:
 def csv_fields(spec: StreamSpec) -> tuple[str, ...]:
     """The columns of CSV. In a stream that releases labels as values they have one of their own, as in Parquet: a
     column holds numbers or texts."""
-    if all(query.record.result.value != "label" for query in spec.queries):
+    if all(query.result.value != "label" for query in spec.queries):
         return FIELDS
     place = FIELDS.index("value") + 1
     return (*FIELDS[:place], "label", *FIELDS[place:])
@@ -94,7 +94,7 @@ def encode(
             if suffix != ".csv":
                 text += _json_lines(release, name, columns)
             elif "label" in fields:
-                text += _csv_with_labels(release, name, columns, query.record.result.value == "label")
+                text += _csv_with_labels(release, name, columns, query.result.value == "label")
             else:
                 text += _csv(release, name, columns)
     return "".join(text).encode("utf-8", "backslashreplace")

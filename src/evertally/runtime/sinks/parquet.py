@@ -117,7 +117,7 @@ def ticks_of_a_part(spec: StreamSpec) -> int:
 
 def release_schema(spec: StreamSpec, windows: bool = False) -> pa.Schema:
     """The columns of releases as a table, which follow from the spec; `windows`: with the rates that it asks for."""
-    values = {query.record.result.value for query in spec.queries}
+    values = {query.result.value for query in spec.queries}
     rates = windows and any(query.words.per is not None for query in spec.queries)
     number = pa.float64() if "real" in values or rates else pa.int64()
     labels = [("label", pa.string())] if "label" in values else []
@@ -150,7 +150,7 @@ def release_table(spec: StreamSpec, schema: pa.Schema, release: TickRelease) -> 
     for name, query, columns in shown(spec, release):
         names = ("category", "value", "lower", "upper")
         category, value, lower, upper = (_listed(columns[part]) for part in names)
-        count, labelled = len(value), query.record.result.value == "label"
+        count, labelled = len(value), query.result.value == "label"
         fields: dict[str, list[Any]] = {
             "tick": [release.tick] * count,
             "time": [time] * count,

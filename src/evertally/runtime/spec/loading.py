@@ -43,6 +43,11 @@ def load_spec(path: str | os.PathLike[str]) -> StreamSpec:
 
 def spec_of(file: SpecFile) -> StreamSpec:
     """Checks what a spec file says, or what was given in its place."""
+    # First of all: a misspelt section is the cause more often than not if one is missing.
+    for name in file.content:
+        if name not in sections.ALL:
+            where = f"{file.path}:{file.line(name)}"
+            raise ConfigurationError(f"{where}: there is no section [{name}].{nearest(name, sections.ALL)}")
     stream = _section(file, "stream", sections.StreamSection)
     promised = _section(file, "guarantee", sections.GuaranteeSection)
     declared = _section(file, "clock", sections.ClockSection)
@@ -50,10 +55,6 @@ def spec_of(file: SpecFile) -> StreamSpec:
     output = _section(file, "output", sections.OutputSection, needed=False)
     retention = _section(file, "retention", sections.RetentionSection, needed=False)
     serve = _section(file, "serve", sections.ServeSection, needed=False)
-    for name in file.content:
-        if name not in sections.ALL:
-            where = f"{file.path}:{file.line(name)}"
-            raise ConfigurationError(f"{where}: there is no section [{name}].{nearest(name, sections.ALL)}")
     clock, guarantee = _clock(file, declared), _guarantee(file, promised)
     queries = _queries(file, clock)
     folder = file.path.parent
@@ -302,7 +303,7 @@ def _query_digest(query: QuerySpec) -> list[Any]:
     parameters = dict(query.parameters)
     parts = [query.name, query.record.digest_word, str(query.share), query.column, parameters]
     # A table of named questions is written down sorted, but answers come in the order of the file.
-    names = query.record.result.categories(parameters) or []
+    names = query.result.categories(parameters) or []
     named = any(isinstance(table, Mapping) and list(table) == names for table in parameters.values())
     return [*parts, names] if named and names != sorted(names) else parts
 

@@ -9,6 +9,8 @@ from pydantic import AfterValidator, ConfigDict, Field, RootModel, model_validat
 
 from evertally.kinds.fields import (
     Flag,
+    Line,
+    Lines,
     Name,
     Natural,
     Number,
@@ -44,9 +46,9 @@ class StreamSection(Section):
     user_column: Text | None = None
     period: Ticks | None = None
     max_events_per_tick: Whole | None = None
-    title: Text | None = None
-    noun: Text | None = None
-    description: Text | None = None
+    title: Line | None = None
+    noun: Line | None = None
+    description: Lines | None = None
 
     @model_validator(mode="after")
     def _users_are_named(self) -> Self:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evertally.errors import ConfigurationError
-from evertally.kinds import Items, Kind, find, is_ours
+from evertally.kinds import Items, Kind, Result, find, is_ours
 from evertally.kinds.reads import Column
 from evertally.privacy import ApproxDP, Guarantee
 from evertally.runtime.clock import Clock
@@ -83,17 +83,22 @@ class QuerySpec:
         return is_ours(self.record)
 
     @property
+    def result(self) -> Result:
+        """The shape of its releases."""
+        return self.record.result_of(self.parameters)
+
+    @property
     def categories(self) -> list[str] | None:
         """The categories that every release has, in their order: declared labels, names of expressions, ranks.
 
         None if a release is one value without a category, or brings the labels that it found or chose.
         """
-        return self.record.result.categories(self.parameters)
+        return self.result.categories(self.parameters)
 
     @property
     def rows(self) -> int:
         """About how many rows a release has, from public numbers."""
-        return self.record.result.rows(self.parameters)
+        return self.result.rows(self.parameters)
 
     def takes_whole(self, guarantee: Guarantee) -> bool:
         """Whether its mechanism pays in epsilon and delta themselves, of which there are no shares."""

@@ -9,12 +9,15 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from evertally.encode import frames
+from evertally.encode.frames import check_same_index
 from evertally.encode.plain import UNREADABLE, plain
 from evertally.errors import ConfigurationError
 from evertally.runtime.clock import microseconds, written
@@ -26,7 +29,7 @@ from evertally.runtime.input.times import Instants, Valid, instants
 from evertally.runtime.spec import StreamSpec
 from evertally.secret import Secret
 
-Library = Literal["pandas", "polars", "arrow", "dict"]
+Library = frames.Library | Literal["dict"]
 
 
 class TableInput(Secret):
@@ -34,8 +37,12 @@ class TableInput(Secret):
 
     def __init__(self, table: Any) -> None:
         self._file = InputFile(table) if isinstance(table, str | os.PathLike) else None
-        self.library: Library = "arrow" if self._file is not None else library_of(table)
-        self._table = table if self._file is not None or self.library in ("pandas", "dict") else _of_stream(table)
+        self._table = table if self._file is not None else _loaded(table)
+        self.library: Library = "arrow" if self._file is not None else library_of(self._table)
+        if isinstance(self._table, pa.RecordBatch):
+            self._table = pa.Table.from_batches([self._table])
+        elif self.library == "polars":
+            self._table = pa.table(self._table)
 
     def batches(self, columns: Sequence[str], *known: Any) -> Iterator[Batch]:
         """The wanted columns, in the order of rows; `known` is for readers of files."""
@@ -102,34 +109,24 @@ class Within(Secret):
 
 def library_of(table: Any) -> Library:
     """Which library made a table, told without importing any."""
-    made_by = type(table).__module__.partition(".")[0]
-    if isinstance(table, pa.Table | pa.RecordBatch):
-        return "arrow"
-    if made_by == "pandas" and hasattr(table, "columns"):
-        return "pandas"
-    if made_by == "polars" and hasattr(table, "collect_schema") and not hasattr(table, "height"):
-        raise ConfigurationError("a lazy frame has no rows yet: give frame.collect()")
-    if isinstance(table, Mapping):
-        return "dict"
-    if hasattr(table, "__arrow_c_stream__"):
-        return "polars" if made_by == "polars" else "arrow"
-    raise _no_table(table)
-
-
-def _no_table(table: Any) -> ConfigurationError:
-    return ConfigurationError(
-        f"a table is a frame of pandas or Polars, an Arrow table, a dictionary of columns or the path of a file, not "
-        f"a {type(table).__name__}"
-    )
-
-
-def _of_stream(table: Any) -> Any:
-    if isinstance(table, pa.RecordBatch):
-        return pa.Table.from_batches([table])
     try:
-        return pa.table(table)
-    except (TypeError, ValueError, pa.ArrowException):  # a single column, for example
-        raise _no_table(table) from None
+        found = frames.library_of(table)
+    except TypeError as problem:
+        raise ConfigurationError(str(problem)) from None
+    if found is None and not isinstance(table, Mapping):
+        raise ConfigurationError(
+            f"a table is a frame of pandas or Polars, an Arrow table, a dictionary of columns or the path of a file, "
+            f"not a {type(table).__name__}"
+        )
+    return found or "dict"
+
+
+def _loaded(table: Any) -> Any:
+    """Tables of libraries that are not known by name as Arrow; anything else as it is."""
+    try:
+        return frames.loaded(table)
+    except TypeError as problem:
+        raise ConfigurationError(str(problem)) from None
 
 
 def _of_pandas(frame: Any, columns: Sequence[str]) -> Batch:
@@ -157,7 +154,13 @@ def _of_series(series: Any) -> Any:
 
 def _of_lists(table: Mapping[Any, Any], columns: Sequence[str]) -> Batch:
     _require(columns, [str(name) for name in table])
-    made = {name: _of_list(name, table[name]) for name in columns}
+    given = {str(name): column for name, column in table.items()}
+    try:
+        for one, other in combinations(columns, 2):
+            check_same_index(given[one], given[other])
+    except TypeError as error:
+        raise ConfigurationError(str(error)) from None
+    made = {name: _of_list(name, given[name]) for name in columns}
     lengths = {len(column) for column in made.values()}
     if len(lengths) > 1:
         raise ConfigurationError("the columns of a table have one length")

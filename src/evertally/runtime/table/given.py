@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -78,8 +79,10 @@ def query_table(kind: Any, options: Mapping[str, Any]) -> dict[str, Any]:
     """One query; its kind by name, or by its class."""
     name = kind_name(kind) if isinstance(kind, type) else kind
     if kinds.find(name) is None:
-        known = ", ".join(record.name for record in kinds.known())
-        raise ConfigurationError(f"there is no such kind of query; there are: {known}")
+        known = [record.name for record in kinds.known()]
+        near = difflib.get_close_matches(name, known, n=1) if isinstance(name, str) else []
+        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}"
+        raise ConfigurationError(f"there is no such kind of query, {str(name)!r}; {hint}")
     return {"kind": name, **{option: _plain(value) for option, value in options.items()}}
 
 

@@ -16,7 +16,7 @@ from evertally.runtime.clock import duration
 from evertally.runtime.mechanisms import Mechanisms
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.table.columns import Library
-from evertally.runtime.table.tidy import Log, Window, totals, windows
+from evertally.runtime.table.tidy import Log, Window, has_rate, totals, windows
 
 
 class Released:
@@ -44,10 +44,10 @@ class Released:
         library: Library,
         key: NoiseKey,
         queries: Sequence[str] | None = None,
-        window: Window | None = None,
+        windows: Mapping[str, Window] | None = None,
     ) -> None:
         self._spec, self._laws, self._log, self._library = spec, laws, log, library
-        self._window = window
+        self._windows = windows
         self.key = key
         self.queries = [query.name for query in spec.queries] if queries is None else list(queries)
 
@@ -75,29 +75,43 @@ class Released:
         """One query alone."""
         if query not in self.queries:
             raise KeyError(f"there is no query {query!r} here; there are: {', '.join(self.queries)}")
-        return self._with([query], self._window)
+        return self._with([query], self._windows)
 
-    def window(self, length: Any, *, per: Any = None, every: Any = None) -> Released:
-        """The same over windows: `length` ticks, or a length of time such as "7d"; free, as it is made of what is out.
+    def window(self, length: Any = None, *, per: Any = None, every: Any = None) -> Released:
+        """The same over windows: `length` ticks, or a length of time, "7d" or a timedelta; free, as it is made of what
+        is out.
 
         A window is the difference of two releases, with the exact error of that difference. `per` makes rates of
         counts and sums ("1d": per day); means stay means. `every` is how far apart the ends of windows are, by default
         the window itself, so that no event is in two. Only full windows; the last one ends with the last tick. Queries
-        whose differences mean nothing (users who were active, percentiles, found labels) are left out.
+        whose differences mean nothing (users who were active, percentiles, found labels) are left out. Without a length
+        each query has the `window` and the `per` of the spec that was given, and those without are left out.
         """
-        if length is None:
-            raise ConfigurationError('per goes with a window: window="7d", per="1d", for example')
+        if length is None and (per is not None or every is not None):
+            option = "every" if per is None else "per"
+            raise ConfigurationError(f'{option} goes with a window: window="7d", {option}="1d", for example')
         clock = self._spec.clock
-        ticks = clock.ticks_in("window", length)
-        if ticks > len(self._log.ticks):
-            raise ConfigurationError(f"window: {ticks} ticks are more than the {len(self._log.ticks)} that are out")
-        apart = ticks if every is None else clock.ticks_in("every", every)
-        unit = None if per is None else clock.ticks_in("per", per)
-        named = [name for name in self.queries if self._laws[name].differences]
+        levels = {query.name for query in self._spec.queries if query.record.level}
+        named = [name for name in self.queries if self._laws[name].differences and name not in levels]
         if not named:
             raise ConfigurationError("none of these queries has windows: differences of their releases mean nothing")
+        if length is None:
+            words = {query.name: query.words for query in self._spec.queries if query.name in named}
+            declared = {name: self._one(one.window, one.per) for name, one in words.items() if one.window is not None}
+            if not declared:
+                raise ConfigurationError('no query of a spec says which window: give one, window("7d") for example')
+            return self._with(list(declared), declared)
+        ticks = clock.ticks_in("window", length)
+        unit = None if per is None else clock.ticks_in("per", per)
+        one = self._one(ticks, unit, None if every is None else clock.ticks_in("every", every))
+        return self._with(named, dict.fromkeys(named, one))
+
+    def _one(self, ticks: int, unit: int | None, every: int | None = None) -> Window:
+        if ticks > len(self._log.ticks):
+            raise ConfigurationError(f"window: {ticks} ticks are more than the {len(self._log.ticks)} that are out")
+        clock = self._spec.clock
         rate = "" if unit is None else clock.lasting(unit) if clock.integer else duration(unit * clock.length)
-        return self._with(named, Window(ticks, apart, 1.0 if unit is None else unit / ticks, rate))
+        return Window(ticks, every or ticks, 1.0 if unit is None else unit / ticks, rate)
 
     @property
     def frame(self) -> Any:
@@ -127,25 +141,32 @@ class Released:
         return self._table.__arrow_c_stream__(requested_schema)
 
     def plot(self, *, ax: Any = None) -> Any:
-        """Lines with bands, one picture for each query; returns matplotlib's axes."""
+        """Lines with bands, one picture for each query; returns matplotlib's axes, a list of them if there are several
+        queries."""
         axes = plot(self._table, ax=ax)
-        if self._window is not None and self._window.per:
-            for one in axes if isinstance(axes, list) else [axes]:
-                one.set_ylabel(f"per {self._window.per}")
+        if self._windows is not None:
+            drawn = axes if isinstance(axes, list) else [axes]
+            for name, one in zip(self.queries, drawn, strict=True):
+                window = self._windows[name]
+                if window.per and has_rate(self._spec, self._laws, name, window):
+                    one.set_ylabel(f"per {window.per}")
+                one.set_xlabel(f"windows of {self._spec.clock.lasting(window.ticks)}, each drawn at its end")
         return axes
 
-    def _with(self, queries: Sequence[str], window: Window | None) -> Released:
-        return Released(self._spec, self._laws, self._log, self._library, self.key, queries, window)
+    def _with(self, queries: Sequence[str], windows: Mapping[str, Window] | None) -> Released:
+        return Released(self._spec, self._laws, self._log, self._library, self.key, queries, windows)
 
     @cached_property
     def _table(self) -> Any:
-        if self._window is None:
+        if self._windows is None:
             return totals(self._spec, self._log, self.queries)
-        return windows(self._spec, self._laws, self._log, self.queries, self._window)
+        asked = {name: self._windows[name] for name in self.queries}
+        return windows(self._spec, self._laws, self._log, asked)
 
     def _described(self) -> str:
         ticks = len(self._log.ticks)
-        seen = "" if self._window is None else f", windows of {self._spec.clock.lasting(self._window.ticks)}"
+        lengths = sorted({self._windows[name].ticks for name in self.queries} if self._windows else ())
+        seen = f", windows of {' and '.join(map(self._spec.clock.lasting, lengths))}" if lengths else ""
         private = "" if self.key.private else ", not private"
         return f"{', '.join(self.queries)}; {ticks} ticks{seen}, {self.guarantee}{private}"
 

@@ -53,7 +53,7 @@ class _Rows:
         time, cells = self._spec.clock.end_of(release.tick), self._cells
         times: Callable[[Any], Any] = _same if scale == 1 else lambda number: number * scale
         stddev = None if release.stddev is None else release.stddev * scale
-        chosen = query.record.result.value == "label"
+        chosen = query.result.value == "label"
         for category, value, low, high in entries(columns):
             # A chosen label is no number: it stands where labels stand, best first.
             label, *numbers = (value, None, None, None) if chosen else (category, times(value), times(low), times(high))
@@ -93,23 +93,28 @@ def totals(spec: StreamSpec, log: Log, queries: Iterable[str]) -> Any:
     return rows.table()
 
 
-def windows(spec: StreamSpec, laws: Mechanisms, log: Log, queries: Iterable[str], window: Window) -> Any:
-    """Sums over windows: differences of two releases, with the exact error of the difference."""
+def windows(spec: StreamSpec, laws: Mechanisms, log: Log, asked: Mapping[str, Window]) -> Any:
+    """Sums over the windows of each query: differences of two releases, with the exact error of the difference."""
     last = len(log.ticks)
-    ends = list(range(last, window.ticks - 1, -window.every))[::-1]
     rows = _Rows(spec, windowed=True)
-    for query in _chosen(spec, queries):
-        law, sums = laws[query.name], query.record.result.value == "integer"
-        first = law._form.first()[0]  # not 0 where something public was there before the first tick
+    for query in _chosen(spec, asked):
+        law, window = laws[query.name], asked[query.name]
+        ends = list(range(last, window.ticks - 1, -window.every))[::-1]
+        # Ratios and percentiles of a window are no sums, and have no rate.
+        scale = window.scale if has_rate(spec, laws, query.name, window) else 1.0
         for tick in ends:
             since = tick - window.ticks
             now = log.releases[tick - 1][query.name].row
-            before = log.releases[since - 1][query.name].row if since else first
+            before = log.releases[since - 1][query.name].row if since else None
             made = law.window_of(now, before, tick=tick, since=since)
-            # Ratios and percentiles of a window are no sums, and have no rate.
-            scale = window.scale if sums or made.stddev is not None else 1.0
             rows.add(query, made, unpack(query, pack(query, made, spec.beta)), scale)
     return rows.table()
+
+
+def has_rate(spec: StreamSpec, laws: Mechanisms, name: str, window: Window) -> bool:
+    """Whether the numbers of a query are sums, so that those of a window can be divided by its length."""
+    (query,) = _chosen(spec, [name])
+    return query.result.value == "integer" or laws[name].stddev(window.ticks) is not None
 
 
 def _chosen(spec: StreamSpec, names: Iterable[str]) -> list[QuerySpec]:

@@ -117,7 +117,13 @@ def _spec(queries: Any, given: Mapping[str, Any], name: str | None, key: NoiseKe
     stream: dict[str, Any] = {"name": _NAME if key is None else named(name, key, _NAME)} | rest
     if user is not None:
         stream |= {"user_column": user, "unit": stream.get("unit") or ("user-period" if "period" in rest else "user")}
-    content = {"stream": stream, "clock": clock, "query": query_tables(queries)}
+    tables = query_tables(queries)
+    if asked := [table.get("name") for table in tables if table.keys() & {"window", "per"}]:
+        raise ConfigurationError(
+            f"query {asked[0]!r}: window and per are asked for in the call, for all queries, or of what it gives back: "
+            'found.window("7d", per="1d")'
+        )
+    content = {"stream": stream, "clock": clock, "query": tables}
     return spec_from(content | ({} if beta is None else {"output": {"beta": beta}}), promise)
 
 

@@ -38,11 +38,16 @@ class Answer:
 
     def by_label(self, name: str) -> list[Cells]:
         """The values, lower or upper ends: a list for each label."""
-        return transposed([getattr(numbers, name) for numbers in self.numbers], len(self.labels or [""]))
+        return transposed([getattr(numbers, name) for numbers in self.numbers], _width(self.labels))
 
 
 def transposed(rows: Sequence[Sequence[Any]], width: int) -> list[list[Any]]:
     return [[row[place] for row in rows] for place in range(width)]
+
+
+def _width(labels: Sequence[str] | None) -> int:
+    """How many numbers a window has: none where labels are found, and none has been."""
+    return 1 if labels is None else len(labels)
 
 
 class Windows:
@@ -182,7 +187,7 @@ class _Levels(_Asked):
 
     def answer(self, ends: Sequence[int]) -> Answer:
         window = self.question.window
-        running = window is not None and self.query.record.result.running
+        running = window is not None and self.query.result.running
         ages = (0,) if window is None else (0, window, 2 * window) if running else (0, window)
         ticks = sorted({end - age for end in ends for age in ages if end > age})
         named = self.question.labels
@@ -191,7 +196,7 @@ class _Levels(_Asked):
         labels = self._labels(ends)
         kept = {tick: self._numbers(payload, labels) for tick, payload in self.payloads(ticks)}
         if running:
-            zeros: Cells = [0] * len(labels or [""])
+            zeros: Cells = [0] * _width(labels)
             kept[0] = Numbers(zeros, zeros, zeros, None)
         answer = self.begun("window" if running else "level", labels, both=2 if running else 1)
         for end in ends:
@@ -212,7 +217,7 @@ class _Levels(_Asked):
         answer.changes.append(None if before is None else apart(now, before))
 
     def _labels(self, ends: Sequence[int]) -> list[str] | None:
-        named, found = self.question.labels, self.query.record.result.brings_labels
+        named, found = self.question.labels, self.query.result.brings_labels
         if named is not None:
             if not found and not set(named) <= set(self.labels or []):
                 raise _no_label()

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from evertally.contract.forms import flat
+from evertally.contract.ticks import ends_to_look_at
 from evertally.runtime.clock import Clock
 from evertally.runtime.windows.answers import Windows
 from evertally.runtime.windows.law import Law
 from evertally.runtime.windows.offered import WINDOWS, offered
 from evertally.runtime.windows.question import each
 
-_LOOKED_AT = 256  # windows of one length, spread over the stream
 _WITHOUT_END = 1024  # ticks, at which a plan quotes errors of a stream that has no horizon
 _DAY = 86_400_000_000
 
@@ -38,7 +38,7 @@ def _day(clock: Clock) -> int:
 
 
 def _exactness(law: Law, clock: Clock, ticks: int, per: int, last: int) -> dict[str, Any]:
-    ends = np.unique(np.linspace(ticks, last, min(_LOOKED_AT, last - ticks + 1)).astype(np.int64)).tolist()
+    ends = ends_to_look_at(ticks, last)
     known = [(stddev, end) for end in ends if (stddev := law.stddev(end, end - ticks)) is not None]
     if known:
         stddev, worst = max(known)
@@ -58,5 +58,5 @@ def _radius(law: Law, tick: int, since: int) -> float:
     if law.plain:
         return float(int(law.radius(tick, since, law.beta)))
     zeros = np.zeros(law.width, dtype=np.int64)
-    lower, upper = law.mechanism.window_of(zeros, None, tick=tick, since=since).interval(beta=law.beta)
+    lower, upper = law.difference(zeros, None, (tick, since)).interval(beta=law.beta)
     return float(np.maximum(flat(upper), -flat(lower)).max())

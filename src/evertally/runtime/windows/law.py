@@ -57,9 +57,7 @@ class Law:
         form = mechanism._form
         itself = differs and _shows_rows(form, self.width)
         self.differences = itself or bool(differs and keeps_rows and self.width <= LONGEST_ROW)
-        self.additive = self.differences and (
-            query.record.result.value == "integer" or form.deviation(_UNIT) is not None
-        )
+        self.additive = self.differences and (query.result.value == "integer" or form.deviation(_UNIT) is not None)
         # Numbers as they are, all with one radius: then a window is a subtraction of arrays.
         self.plain = self.differences and itself and type(form).interval is RowForm.interval
         self._first: IntArray | None = np.asarray(form.first()[0], dtype=np.int64) if self.differences else None
@@ -94,17 +92,23 @@ class Law:
             return Numbers(
                 found.tolist(), (found - radius).tolist(), (found + radius).tolist(), self.stddev(tick, since)
             )
-        numbers = self._shown(self.mechanism.window_of(now, before, tick=tick, since=since), wanted)
+        numbers = self._shown(self.difference(now, before, ticks), wanted)
         if self.additive:
             return numbers
         # What an empty window cannot exclude either is not known.
-        nothing = self._shown(self.mechanism.window_of(np.zeros_like(now), None, tick=tick, since=since), wanted)
+        nothing = self._shown(self.difference(np.zeros_like(now), None, ticks), wanted)
         unknown = [
             a == c and b == d
             for a, b, c, d in zip(numbers.lower, numbers.upper, nothing.lower, nothing.upper, strict=True)
         ]
         value = [None if empty else number for number, empty in zip(numbers.value, unknown, strict=True)]
         return Numbers(value, numbers.lower, numbers.upper, None)
+
+    def difference(self, now: IntArray, before: IntArray | None, ticks: tuple[int, int]) -> Any:
+        """The window between two rows as a release; None: all that was ever counted, also before the first tick."""
+        tick, since = ticks
+        earlier = np.zeros_like(now) if before is None else before
+        return self.mechanism.window_of(now, earlier, tick=tick, since=since)
 
     def change(
         self, rows: tuple[IntArray, IntArray, IntArray], ticks: tuple[int, int, int], wanted: Any

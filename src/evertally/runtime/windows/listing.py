@@ -24,7 +24,10 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Listing:
-    """A page of the labels of one window (None: totals)."""
+    """A page of the labels of one window (None: totals).
+
+    Where differences mean nothing, it has what the query itself releases at the end of the window ("level").
+    """
 
     query: str
     window: int | None
@@ -52,6 +55,8 @@ def listing(windows: Windows, asked: Listing, published: int) -> dict[str, Any]:
     """The page, with places, and how many labels match and are clear of the noise."""
     law = windows.laws[asked.query]
     end, since = _ends(asked, published)
+    measure = _measure(law, asked.window)
+    since = since if measure == "window" else 0
     with windows.lock:
         whole = _whole(windows, law, end, since, asked.window is None)
     place = np.arange(len(whole.labels))
@@ -84,6 +89,7 @@ def listing(windows: Windows, asked: Listing, published: int) -> dict[str, Any]:
     ]
     return {
         "query": asked.query,
+        "measure": measure,
         "since": since,
         "tick": end,
         "labels": len(whole.labels),
@@ -101,14 +107,22 @@ def _ends(asked: Listing, published: int) -> tuple[int, int]:
     return ends[-1], 0 if asked.window is None else ends[-1] - asked.window
 
 
+def _measure(law: Law, window: int | None) -> Literal["window", "total", "level"]:
+    """As in an `Answer`."""
+    sums = law.differences and law.query.categories is not None
+    if not sums and not (window is not None and law.query.record.result.running):
+        return "level"
+    return "total" if window is None else "window"
+
+
 def _whole(windows: Windows, law: Law, end: int, since: int, total: bool) -> _Whole:
     query = law.query
     kept = windows.payloads(query.name, [tick for tick in (since, end) if tick])
-    if end not in kept or (since and since not in kept and (law.differences or query.record.result.running)):
+    if end not in kept or (since and since not in kept and (law.differences or query.result.running)):
         raise ConfigurationError("the release log does not keep that tick any more; ask for a later one")
-    if query.categories is None and not query.record.result.brings_labels:
+    if query.categories is None and not query.result.brings_labels:
         raise ConfigurationError(f"{query.name!r} releases one number, without labels")
-    if query.record.result.value == "label":
+    if query.result.value == "label":
         raise ConfigurationError(f"{query.name!r} releases labels in places, without numbers; see v1/releases")
     if law.differences and query.categories is not None:
         now = law.row(kept[end], None)
@@ -116,7 +130,7 @@ def _whole(windows: Windows, law: Law, end: int, since: int, total: bool) -> _Wh
         return _differences(law, query.categories, now, before, (end, since))
     columns = unpack(query, kept[end])
     labels, cells = columns["category"], _picked(columns, columns["category"])
-    if since and query.record.result.running:
+    if since and query.result.running:
         earlier = unpack(query, kept[since])
         both = [label for label in labels if label in set(earlier["category"])]
         cells, labels = between(_picked(columns, both), _picked(earlier, both)), both
@@ -142,7 +156,7 @@ def _differences(law: Law, labels: list[str], now: Any, before: Any, ticks: tupl
         value = now if before is None else now - before
         alone, at_once = (int(law.radius(end, since, beta)) for beta in (law.beta, law.beta / len(labels)))
         return _Whole(labels, value, value - alone, value + alone, value - at_once, value + at_once, float(at_once))
-    release = law.mechanism.window_of(now, before, tick=end, since=since)
+    release = law.difference(now, before, ticks)
     (lower, upper), (least, most) = (
         map(flat, release.interval(beta=beta)) for beta in (law.beta, law.beta / len(labels))
     )

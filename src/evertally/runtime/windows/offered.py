@@ -79,6 +79,6 @@ def edges_of(query: QuerySpec) -> list[float] | None:
 def declared_range(query: QuerySpec) -> list[float] | None:
     """The smallest and the largest value that a mean may have: an interval that covers much of it says nothing."""
     ends = [query.parameters.get(name) for name in ("lower", "upper")]
-    if query.record.result.value != "real" or query.categories is not None or None in ends:
+    if query.result.value != "real" or query.categories is not None or None in ends:
         return None
     return [float(end) for end in ends if end is not None]

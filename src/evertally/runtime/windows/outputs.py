@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from evertally.errors import ConfigurationError
+from evertally.kinds.query_table import a
 from evertally.runtime.releases import TickRelease
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.runtime.windows.answers import Windows
@@ -17,9 +18,15 @@ from evertally.runtime.windows.law import Law
 
 
 def check_windows(spec: StreamSpec, mechanisms: Mapping[str, Any], keeps_rows: bool) -> None:
-    """Refuses a window of what has none, at its line."""
-    for query in spec.queries:
-        if query.words.window is None or Law(query, mechanisms[query.name], keeps_rows, spec.beta).differences:
+    """Refuses a window of what has none, and a rate of what is no sum, at their lines."""
+    for number, query in enumerate(spec.queries, 1):
+        if query.words.window is None:
+            continue
+        law = Law(query, mechanisms[query.name], keeps_rows, spec.beta)
+        if law.differences and query.words.per is not None and not law.additive:
+            problem = f"per is for counts and sums, and {a(query.kind)} is none of them: it has no rate. Leave out per"
+            spec.file.refuse(problem, "query", "per", number)
+        if law.differences:
             continue
         where = f"{spec.path}:{query.line}: query {query.name!r}"
         if mechanisms[query.name].differences and not query.record.level:
