@@ -321,9 +321,7 @@ class ExactnessAnswer(Answer):
 
     query: str
     beta: float
-    windows: list[ExactnessRow] = Field(
-        description="The largest of the first 2,048 windows and of some later ones."
-    )
+    windows: list[ExactnessRow] = Field(description="The largest of the first 2,048 windows and of some later ones.")
 
 
 class CloseRequest(BaseModel):
