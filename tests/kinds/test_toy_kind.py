@@ -184,6 +184,7 @@ def test_it_is_served_and_shown(toy: kinds.Kind, package: Path, tmp_path: Path) 
             "apart": False,
             "nested": False,
             "period": None,
+            "made": None,
         }
         latest = service.get("/v1/releases/latest").json()
         assert latest["queries"]["late"]["value"] == pytest.approx(200, abs=30)

@@ -61,7 +61,11 @@ KINDS = (
         options=DashboardQuery,
         reads=LABELS,
         result=Result(categories=lambda parameters: list(parameters["metrics"])),
-        card=Card("bars", "Events so far, by groups of {column}"),
+        card=Card(
+            "bars",
+            "Events so far, by groups of {column}",
+            made="Each {noun} adds 1 to the groups that its {column} is in, and nothing else.",
+        ),
         proofs=NOISE_PROCESSES,
         change_proof=_PROOF,
         user_proof="users-and-domains 1.2",

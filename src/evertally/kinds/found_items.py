@@ -63,6 +63,8 @@ _unknown = partial(
     "items there; counts of blocks that did not show an item are lost.",
 )
 
+_FOUND = "Each {noun} counts for its {column}. A name is published once its count, with noise in it, is high enough."
+
 KINDS = (
     Kind(
         statistic=StreamingTopK,
@@ -90,7 +92,7 @@ KINDS = (
         also=("unknown-histogram",),
         options=UnknownHistogramQuery,
         result=Result(labels="found", running=True),
-        card=Card("ranking", "All that was found in {column} often enough to be shown"),
+        card=Card("ranking", "All that was found in {column} often enough to be shown", made=_FOUND),
         proofs={"tree": Proof("streaming-selection 7.2"), "meta": Proof("streaming-selection 5.1 and 4.3")},
     ),
     _unknown(
@@ -98,7 +100,7 @@ KINDS = (
         also=("unknown-top",),
         options=UnknownTopQuery,
         result=Result(labels="found", most="k", running=True),
-        card=Card("ranking", "The {k} most frequent that were found in {column}"),
+        card=Card("ranking", "The {k} most frequent that were found in {column}", made=_FOUND),
         proofs={"tree": Proof("streaming-selection 7.2"), "meta": Proof("streaming-selection 5.1 and 4.5")},
     ),
 )

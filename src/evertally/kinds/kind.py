@@ -118,7 +118,9 @@ class Card:
     `names`: what readers call the public categories, in their order. `logarithmic`: whether the values are read on a
     scale of factors. `apart`: the numbers have different units, and each gets an axis of its own. `nested`: whether the
     categories are prefixes, which are shown under what they begin with. `period`: the option that says how many ticks a
-    period has. `summed`: the words where events have a {weight}, which is added up.
+    period has. `summed`: the words where events have a {weight}, which is added up. `made`: what one event adds, a
+    sentence that may hold {noun} and {column}; `made_of_events` where a query has no column, `made_of_sums` where
+    events have a {weight}. `lengths`: the option that lists lengths in ticks.
     """
 
     view: View
@@ -136,6 +138,10 @@ class Card:
     nested: Callable[[Parameters], bool] | None = None
     period: str | None = None
     summed: str = ""
+    lengths: str | None = None
+    made: str = ""
+    made_of_events: str = ""
+    made_of_sums: str = ""
 
     def view_of(self, parameters: Parameters) -> View:
         """The view of one query."""
@@ -155,13 +161,30 @@ class Card:
         workload = parameters.get("workload") if self.weighed else None
         if workload is not None:
             return f"{self.weighed.format(column=column or 'events')}, {weighing(workload)}"
-        if column is None and self.events:
-            return self.events
+        words = self.events if column is None and self.events else words
         order = self.order(parameters)
         given = {**parameters, "column": column} | ({} if order is None else {str(self.order_by): f"{order:g}"})
         if self.period is not None:
             given[self.period] = lasting(parameters[self.period])
+        if self.lengths is not None:
+            *others, last = [lasting(length).removeprefix("1 ") for length in parameters[self.lengths]]
+            given[self.lengths] = f"{', '.join(others)} and {last}" if others else last
         return words.format_map(given)
+
+    def making(self, column: str | None, parameters: Parameters, noun: str) -> str | None:
+        """What one event adds; None where there are no words for it.
+
+        >>> Card("bars", "Events", made="Each {noun} adds 1 to its {column}.").making("ward", {}, "visit")
+        'Each visit adds 1 to its ward.'
+        """
+        said = self.made_of_events if column is None else self.made
+        if self.made_of_sums and "weight" in parameters:
+            said = self.made_of_sums
+        return (
+            None
+            if not said or "workload" in parameters
+            else said.format_map({**parameters, "noun": noun, "column": column})
+        )
 
     def order(self, parameters: Parameters) -> float | None:
         """The place of a query among those that it shares a card with."""

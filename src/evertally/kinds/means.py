@@ -25,7 +25,11 @@ KINDS = (
         options=MeanQuery,
         reads=AMOUNTS,
         result=Result(value="real"),
-        card=Card("figure", "Mean of {column} so far"),
+        card=Card(
+            "figure",
+            "Mean of {column} so far",
+            made="Each {noun} adds its {column} to a sum, and 1 to a count; the mean is one divided by the other.",
+        ),
         proofs=NOISE_PROCESSES | APART,
         change_proof="factorization-counting 6.2 and 2.4",
         user_proof=REPLACED_AND_APART,

@@ -59,7 +59,7 @@ KINDS = (
         options=SumQuery,
         reads=AMOUNTS,
         result=Result(value="real"),
-        card=Card("figure", "Sum of {column} so far"),
+        card=Card("figure", "Sum of {column} so far", made="Each {noun} adds its {column}, and nothing else."),
         proofs=NOISE_PROCESSES,
         change_proof="factorization-counting 2.4, additions 12",
         user_proof="users-and-domains 1.2 and 3",

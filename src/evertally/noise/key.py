@@ -73,7 +73,7 @@ def check_key(key: NoiseKey) -> NoiseKey:
     ...
     evertally.errors.ConfigurationError: key is a Key object, nothing of type str: et.Key.generate() makes one, ...
     """
-    if isinstance(key, type) or not all(hasattr(key, part) for part in ("source", "mac", "private")):
+    if isinstance(key, type) or not all(hasattr(key, part) for part in ("source", "private")):
         # Its type alone: what was given may be a secret.
         raise ConfigurationError(
             f"key is a Key object, nothing of type {type(key).__name__}: et.Key.generate() makes one, key.save(path) "

@@ -32,16 +32,16 @@ class About:
 
     def stream(self, released: int, next_release: str | None, ended: bool) -> answers.AboutStream:
         spec, horizon = self._spec, self._spec.last_tick
-        own = [query.words.window for query in spec.queries]
         amounts = answers.Amounts.model_validate(spec.guarantee)
         left = None if horizon is None else max(0, horizon - released)
+        named = [query.words.window for query in spec.queries if query.words.window is not None]
         return answers.AboutStream(
             **self._public | {"horizon": horizon},
             title=spec.title,
             noun=spec.noun or "event",
             description=spec.description,
             guesses=self._guesses,
-            windows=[answers.Length(**one) for one in offered(spec.clock, horizon, own=own)],
+            windows=[answers.Length(**one) for one in offered(spec.clock, horizon, named=named)],
             ranges=[answers.Length(**one) for one in offered(spec.clock, horizon, RANGES)],
             plain_words=plain_words(spec),
             adversary=spec.guarantee.adversary,
@@ -57,12 +57,13 @@ class About:
                     labels=query.categories,
                     share=str(query.share),
                     ours=query.ours,
-                    card=_card(query, spec.clock),
+                    card=_card(query, spec.clock, query.words.noun or spec.noun or "event"),
                     title=query.words.title,
                     noun=query.words.noun,
                     unit=query.words.unit,
                     description=query.words.description,
                     differences=query.name in self._windowed,
+                    running=query.record.result.running,
                     window=query.words.window,
                     per=query.words.per,
                     edges=edges_of(query),
@@ -117,11 +118,12 @@ def next_release(spec: StreamSpec, published: int) -> dt.datetime | None:
     return end + dt.timedelta(seconds=spec.serve.publish_after)
 
 
-def _card(query: QuerySpec, clock: Clock) -> answers.CardInStream:
+def _card(query: QuerySpec, clock: Clock, noun: str) -> answers.CardInStream:
     card, result = query.record.card, query.result
     given = query.parameters
     ticks = None if card.period is None else given[card.period]
     return answers.CardInStream(
+        made=card.making(query.column, given, noun),
         view=card.view_of(given),
         words=card.shown(query.column, given, lasting=clock.lasting),
         together=card.shown(query.column, given, several=True) if card.together else None,

@@ -79,6 +79,7 @@ class CardInStream(Answer):
     apart: bool = Field(description="Whether the numbers have different units, and need an axis each.")
     nested: bool = Field(description="Whether the categories are prefixes.")
     period: CardPeriod | None = Field(description="The blocks of ticks that users are counted in.")
+    made: str | None = Field(description="What one event adds, in plain language.")
 
 
 class PlannedNoise(Answer):
@@ -106,6 +107,9 @@ class QueryInStream(PlannedNoise):
     unit: str | None = Field(description="Of the values.")
     description: str | None
     differences: bool = Field(description="Whether v1/windows has windows of it, and not only levels.")
+    running: bool = Field(
+        description="Whether it finds its labels and counts all that came: v1/labels has windows of those found before."
+    )
     window: int | None = Field(description="The window that the spec names, in ticks.")
     per: int | None = Field(description="The rate that the spec names: per so many ticks.")
     edges: list[float] | None = Field(description="Of bins of numbers; one more than there are bins.")
@@ -278,9 +282,14 @@ class LabelRow(BaseModel):
     lower: float | int
     upper: float | int
     clear: bool = Field(description="Whether it can be told from zero, together with all the others.")
-    from_: int = Field(alias="from", description="The best place that it may have.")
-    to: int = Field(description="The last place that it may have.")
+    from_: int | None = Field(alias="from", description="The best place that it may have.")
+    to: int | None = Field(description="The last place that it may have.")
     tied: bool = Field(description="Whether it cannot be told from the next row.")
+    since: int | None = Field(
+        description="Of a label that was found in the window and not before: the tick after which it is counted. Such "
+        "labels come last and have no place."
+    )
+    start: str | int | None = Field(description="The end of that tick.")
 
 
 class LabelsAnswer(Answer):
@@ -295,6 +304,7 @@ class LabelsAnswer(Answer):
     start: str | int
     end: str | int
     labels: int
+    per: Length | None
     matching: int
     clear: int = Field(description="Of those that match.")
     bound: float | None = Field(
@@ -316,11 +326,20 @@ class ExactnessRow(Length):
     per: RadiusPer = Field(description="The same for a rate.")
 
 
+class LevelRadius(Answer):
+    stddev: float
+    radius: float
+
+
 class ExactnessAnswer(Answer):
     """How exact windows are, by their length: known before any data. Empty for what is no sum."""
 
     query: str
     beta: float
+    level: LevelRadius | None = Field(
+        description="Of what has no windows, such as who is active now: how exact each release is."
+    )
+    because: str | None = Field(description="Why nothing is known before the data, where it depends on them.")
     windows: list[ExactnessRow] = Field(description="The largest of the first 2,048 windows and of some later ones.")
 
 

@@ -39,6 +39,10 @@ Labels = Annotated[
     Query(max_length=_MOST_LABELS, description="Only these labels. Default: all, or the 50 largest."),
 ]
 
+Per = Annotated[
+    str | None, Query(max_length=16, description='Counts as a rate, per "1d". Default, and "": as they are.')
+]
+
 
 def window_routes(parts: Parts) -> APIRouter:
     router = APIRouter(
@@ -56,6 +60,9 @@ def window_routes(parts: Parts) -> APIRouter:
             return words[query].window or 1
         return _ticks("window", window)
 
+    def rate(per: str | None) -> int | None:
+        return None if not per else _ticks("per", per)
+
     def _ticks(option: str, text: str) -> int | None:
         try:
             return in_ticks(spec.clock, option, text)
@@ -72,9 +79,7 @@ def window_routes(parts: Parts) -> APIRouter:
             int | None, Query(ge=1, le=2**31, description="Ticks between the ends of windows. Default: the window.")
         ] = None,
         label: Labels = None,
-        per: Annotated[
-            str | None, Query(max_length=16, description='Counts as a rate, per "1d". Default, and "": as they are.')
-        ] = None,
+        per: Per = None,
         points: Annotated[int | None, Query(ge=1, le=10_000, description="Thins evenly to at most so many.")] = None,
         format: Format = "json",
     ) -> Response:
@@ -90,7 +95,7 @@ def window_routes(parts: Parts) -> APIRouter:
             last=last,
             every=every,
             labels=None if label is None else tuple(dict.fromkeys(label)),
-            per=None if not per else _ticks("per", per),
+            per=rate(per),
             points=points,
         )
         published = pump.published
@@ -106,9 +111,10 @@ def window_routes(parts: Parts) -> APIRouter:
         sort: Annotated[Literal["value", "name"], Query()] = "value",
         offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
         limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+        per: Per = None,
     ) -> Response:
         """The labels of a window, the largest first: values, the places that the noise leaves open, ties."""
-        asked = Listing(query, ticks_of(query, window), last, search, sort, offset, limit)
+        asked = Listing(query, ticks_of(query, window), last, search, sort, offset, limit, per=rate(per))
         published = pump.published
         made = await parts.workers.read(lambda: pages.labels(asked, published))
         return Response(made, media_type=MEDIA_TYPES["json"])

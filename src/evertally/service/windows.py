@@ -9,9 +9,10 @@ from collections.abc import Callable, Hashable
 from evertally.errors import ConfigurationError
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.windows import Question, Windows
-from evertally.runtime.windows.exactness import exactness
+from evertally.runtime.windows.exactness import exactness, level
 from evertally.runtime.windows.listing import Listing, listing
-from evertally.runtime.windows.written import as_arrow, as_csv, as_json
+from evertally.runtime.windows.question import each
+from evertally.runtime.windows.written import as_arrow, as_csv, as_json, length
 from evertally.service.pages import Format, encoded
 from evertally.service.problems import Refused
 
@@ -67,7 +68,10 @@ class WindowPages:
         def made() -> bytes:
             found, clock = listing(self._windows, asked, published), self._spec.clock
             times = {"start": clock.end_of(found["since"]), "end": clock.end_of(found["tick"])}
-            return encoded(found | times | {"beta": self._spec.beta})
+            found["rows"] = [
+                row | {"start": None if row["since"] is None else clock.end_of(row["since"])} for row in found["rows"]
+            ]
+            return encoded(found | times | {"per": length(clock, found["per"], lambda ticks: each(clock, ticks))})
 
         return self._kept.get((published, asked), made)
 
@@ -75,7 +79,10 @@ class WindowPages:
         """Errors by window, which depend on no data."""
 
         def made() -> bytes:
-            rows = exactness(self._windows, query, self._spec.clock, self._spec.last_tick)
-            return encoded({"query": query, "beta": self._spec.beta, "windows": rows})
+            last = self._spec.last_tick
+            known = {"query": query, "beta": self._spec.beta, "level": level(self._windows, query, last)}
+            because = self._windows.laws[query].query.record.error_later or None
+            rows = exactness(self._windows, query, self._spec.clock, last)
+            return encoded(known | {"windows": rows, "because": because})
 
         return self._kept.get(("exactness", query), made)

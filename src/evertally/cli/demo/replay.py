@@ -63,6 +63,8 @@ public = true                 # releases may be read by everybody
 name = "all"
 kind = "counter"
 title = "Departures"
+window = "7d"                 # what the page begins with; 7-day numbers are written beside the totals
+per = "1d"
 share = 0.15
 
 [[query]]
@@ -96,6 +98,7 @@ resolution = 1
 name = "delays"               # half of all departures, and nine of ten, were late by this or less
 kind = "value_quantile"
 title = "Delays"
+description = "half, 9 in 10 and 99 in 100 leave within"
 unit = "min"
 share = 0.1
 column = "delay"

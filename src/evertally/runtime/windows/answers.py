@@ -88,7 +88,8 @@ class _Asked:
         self._read = read
         self.labels = self.query.categories
         # Rates are made of counts and sums; a mean, a percentile or a level stays what it is.
-        self.per = question.per if law.additive and question.window is not None else None
+        adds_up = law.additive or self.query.record.result.running
+        self.per = question.per if adds_up and question.window is not None else None
 
     def payloads(self, ticks: Sequence[int]) -> Any:
         """(tick, payload) of what is kept."""
@@ -211,6 +212,9 @@ class _Levels(_Asked):
         if running and before is not None:
             now, earlier = between(now, before), kept.get(end - 2 * window)
             before = None if earlier is None else between(before, earlier)
+            if self.per is not None:
+                now = now.scaled(self.per, window)
+                before = None if before is None else before.scaled(self.per, window)
         answer.since.append(end - window if running else 0)
         answer.tick.append(end)
         answer.numbers.append(now)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from evertally.contract.forms import flat
+from evertally.contract.forms import RowForm, flat
 from evertally.contract.ticks import ends_to_look_at
 from evertally.runtime.clock import Clock
 from evertally.runtime.windows.answers import Windows
-from evertally.runtime.windows.law import Law
+from evertally.runtime.windows.law import Law, shows_rows
 from evertally.runtime.windows.offered import WINDOWS, offered
 from evertally.runtime.windows.question import each
 
@@ -30,6 +30,27 @@ def exactness(windows: Windows, name: str, clock: Clock, last: int | None) -> li
     per = law.query.words.per or _day(clock)
     with windows.lock:
         return [_exactness(law, clock, ticks, per, last) for ticks in sorted({*lengths, last})]
+
+
+def level(windows: Windows, name: str, last: int | None) -> dict[str, float] | None:
+    """The same for what a query releases by itself, such as who is active now, where only noise is in the way: the
+    widest of its numbers."""
+    law = windows.laws[name]
+    engine, form = law.mechanism._engine, law.mechanism._form
+    if law.differences or law.query.record.error_later or not hasattr(engine, "width"):
+        return None
+    if not isinstance(form, RowForm) or not shows_rows(form, engine.width):
+        return None
+    last = last or _WITHOUT_END
+    with windows.lock:
+        ends = ends_to_look_at(1, last)
+        known = [(stddev, end) for end in ends if (stddev := law.mechanism.stddev(end)) is not None]
+        if not known:
+            return None
+        stddev, worst = max(known)
+        zeros = np.zeros(engine.width, dtype=np.int64)
+        _, upper = form.interval(zeros, engine.accuracy(worst), law.beta)
+    return {"stddev": float(stddev), "radius": float(flat(upper).max())}
 
 
 def _day(clock: Clock) -> int:

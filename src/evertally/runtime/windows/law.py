@@ -55,7 +55,7 @@ class Law:
         differs = mechanism.differences and not query.record.level
         self.width: int = mechanism._engine.width if differs else 0
         form = mechanism._form
-        itself = differs and _shows_rows(form, self.width)
+        itself = differs and shows_rows(form, self.width)
         self.differences = itself or bool(differs and keeps_rows and self.width <= LONGEST_ROW)
         self.additive = self.differences and (query.result.value == "integer" or form.deviation(_UNIT) is not None)
         # Numbers as they are, all with one radius: then a window is a subtraction of arrays.
@@ -152,7 +152,7 @@ def apart(now: Numbers, before: Numbers) -> tuple[Numbers, list[bool | None]]:
     return Numbers(value, nothing, nothing, None), clear
 
 
-def _shows_rows(form: Any, width: int) -> bool:
+def shows_rows(form: Any, width: int) -> bool:
     """Whether the value is the row: then the log has always had it. Asked with numbers below 0 too, which some forms
     do not show."""
     asked = np.arange(width, dtype=np.int64) * 7 - 3

@@ -13,49 +13,42 @@ _MINUTE, _HOUR, _DAY = 60_000_000, 3_600_000_000, 86_400_000_000  # in microseco
 WINDOWS = (1, 7, 30)  # days
 RANGES = (7, 30, 90, 365)
 _COUNTED = (10, 100, 1000)  # ticks, where a tick is no time
-_FAR = 12  # ticks that a minute, or an hour, must have to be worth offering
-_UNITS = (("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000))
+_UNITS = (("h", _HOUR), ("min", _MINUTE), ("s", 1_000_000))
 
 
 def offered(
-    clock: Clock, last: int | None, days: tuple[int, ...] = WINDOWS, own: Iterable[int | None] = ()
+    clock: Clock, last: int | None, days: tuple[int, ...] = WINDOWS, named: Iterable[int] = ()
 ) -> list[dict[str, Any]]:
     """A tick (where days begin with one), and so many days as far as they are longer than a tick and shorter than the
-    stream; minutes and hours where ticks are far shorter; and the lengths that somebody wants, in ticks (`own`).
+    stream; a minute and an hour where ticks are much shorter. `named`: lengths that the spec names.
 
     >>> clock = Clock.declared(column=None, start="2013-01-01", tick="6h")
     >>> [(one["ticks"], one["words"]) for one in offered(clock, 1460)]
     [(1, '6 h'), (4, 'Day'), (28, '7 days'), (120, '30 days')]
     >>> [one["words"] for one in offered(clock, 1460, RANGES)]
     ['7 days', '30 days', '90 days']
-    >>> quick = Clock.declared(column=None, start="2013-01-01", tick="5s")
-    >>> [one["words"] for one in offered(quick, 120960, own=[6, None])]
-    ['5 s', '30 s', '1 min', '1 h', 'Day']
-    >>> [one["words"] for one in offered(quick, 1209600, RANGES)]
-    ['1 h', 'Day', '7 days', '30 days']
+    >>> clock = Clock.declared(column=None, start="2013-01-01", tick="1s")
+    >>> [one["words"] for one in offered(clock, 86_400, named=[30])], [
+    ...     one["words"] for one in offered(clock, None, RANGES)
+    ... ]
+    (['1 s', '30 s', '1 min', '1 h'], ['1 h', 'Day', '7 days', '30 days', '90 days', 'Year'])
     """
-    found = {1} if days[0] == 1 else set()
+    within = [ticks for ticks in named if last is None or ticks <= last]
     if clock.integer:
-        lengths = [*_COUNTED]
-    else:
-        some = [*_less_than_days(clock.length, bool(found)), *(number * _DAY for number in days)]
-        lengths = [length // clock.length for length in some if length % clock.length == 0 and length > clock.length]
-    lengths += [ticks for ticks in own if ticks is not None]
-    found |= {ticks for ticks in lengths if last is None or ticks < last}
-    return [_length(clock, ticks) for ticks in sorted(found)]
-
-
-def _less_than_days(tick: int, windows: bool) -> list[int]:
-    """For ticks that are far shorter than a day: an hour, beside it a minute as a window, a day as a stretch."""
-    if windows:
-        return [length for length in (_MINUTE, _HOUR) if length >= _FAR * tick]
-    return [_HOUR, _DAY] if _FAR * tick <= _HOUR else []
-
-
-def _length(clock: Clock, ticks: int) -> dict[str, Any]:
-    if clock.integer:
-        return {"ticks": ticks, "seconds": None, "words": clock.lasting(ticks)}
-    return {"ticks": ticks, "seconds": ticks * clock.length / 1e6, "words": short(ticks * clock.length)}
+        counted = [ticks for ticks in _COUNTED if last is None or ticks < last]
+        found = {*([1] if days[0] == 1 else []), *counted, *within}
+        return [{"ticks": ticks, "seconds": None, "words": clock.lasting(ticks)} for ticks in sorted(found)]
+    found = {*([1] if days[0] == 1 else []), *within}
+    # Short lengths of time, with how many ticks they need at least to be worth a look.
+    lengths = [(_MINUTE, 2), (_HOUR, 2)] if days[0] == 1 else [(_HOUR, 60), (_DAY, 60)]
+    for length, least in (*lengths, *((number * _DAY, 2) for number in days)):
+        ticks, rest = divmod(length, clock.length)
+        if not rest and ticks >= least and (last is None or ticks < last):
+            found.add(ticks)
+    return [
+        {"ticks": ticks, "seconds": ticks * clock.length / 1e6, "words": short(ticks * clock.length)}
+        for ticks in sorted(found)
+    ]
 
 
 def short(length: int) -> str:

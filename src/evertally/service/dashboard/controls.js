@@ -25,13 +25,11 @@ export class Controls {
       icon("back"),
       "Leave this part",
     );
-    const first = [element("span", { class: "lab", "aria-hidden": "true" }, "Window"), this.windows.element];
     this.element = element(
       "div",
       { class: "controls" },
-      ...(windowed ? first : []),
-      element("span", { class: "lab", "aria-hidden": "true" }, "Shown"),
-      this.ranges.element,
+      windowed ? named("Window", this.windows) : null,
+      named("Shown", this.ranges),
       this.leave,
       element("span", { class: "grow" }),
       more ?? bandKey(stream.beta),
@@ -45,6 +43,9 @@ export class Controls {
     this.leave.hidden = !this.state.part;
   }
 }
+
+const named = (word, choice) =>
+  element("span", { class: "choice" }, element("span", { class: "lab", "aria-hidden": "true" }, word), choice.element);
 
 function bandKey(beta) {
   const picture = svg(

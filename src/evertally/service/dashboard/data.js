@@ -6,6 +6,7 @@ const POINTS = 600; // of a line; more than the pixels of a narrow chart
 const NUMBERS = 60_000; // in one answer: long lists of labels get fewer points
 const DAY = 86400;
 const KEPT = 400; // answers
+const MANY = 200; // releases
 
 export class Data {
   constructor(stream) {
@@ -42,13 +43,16 @@ export class Data {
     return DAY / length;
   }
 
+  /** Releases as they are: one a day where there are very many, for noise that is drawn anew every hour is no news. */
   history(query, { from, to }) {
-    const given = { query: query.name, first: from + 1, last: to, points: pointsOf(query, null) };
+    const day = this.stream.clock.tick_seconds ? Math.max(1, Math.floor(DAY / this.stream.clock.tick_seconds)) : 1;
+    const daily = to - from > MANY && (to - from) / day > 2 ? Math.ceil((to - from) / day) : Infinity;
+    const given = { query: query.name, first: from + 1, last: to, points: Math.min(daily, pointsOf(query, null)) };
     return this.ask(pathOf("v1/releases", given)).then((answer) => answer.releases);
   }
 
-  labels(query, ticks, to, { search = "", sort = "value", offset = 0, limit = 50 } = {}) {
-    const given = { query: query.name, window: ticks ?? "total", to, search, sort, offset, limit };
+  labels(query, ticks, to, { search = "", sort = "value", offset = 0, limit = 50, per = null } = {}) {
+    const given = { query: query.name, window: ticks ?? "total", to, search, sort, offset, limit, per };
     return this.ask(pathOf("v1/labels", given));
   }
 

@@ -45,7 +45,7 @@ export class Detail {
     const windowed = this.group.some((one) => one.differences);
     this.controls = new Controls(stream, state, { more: course ? this.as.element : element("span"), windowed });
     this.main = course ? new Course(page, query, failed, this) : new Large(page, this.group, failed);
-    this.exactness = query.differences ? new Exactness(page, query, failed) : null;
+    this.exactness = new Exactness(page, query, failed);
     this.downloads = new Downloads(page, this.group, this.main);
     const made = element("section", { class: "card made" }, ...howItIsMade(this.group, stream));
     this.element = element(
@@ -57,8 +57,8 @@ export class Detail {
       this.main.element,
       element(
         "div",
-        { class: this.exactness ? "facts" : "facts two" },
-        this.exactness?.element,
+        { class: "facts" },
+        this.exactness.element,
         made,
         this.downloads.element,
       ),
@@ -83,7 +83,7 @@ export class Detail {
 
   refresh() {
     this.main.refresh();
-    this.exactness?.refresh();
+    this.exactness.refresh();
   }
 
   close() {

@@ -3,12 +3,13 @@
 import { svg } from "./charts/svg.js";
 import { element } from "./dom.js";
 import { number } from "./format.js";
+import { percentWords } from "./promise.js";
 
 const HARDLY = 4; // times: an error that grows less than this, while windows grow a hundredfold, hardly grows
 
 export class Exactness {
-  constructor({ data }, query, failed) {
-    Object.assign(this, { data, query, failed });
+  constructor({ data, stream }, query, failed) {
+    Object.assign(this, { data, stream, query, failed });
     this.body = element("div");
     this.element = element("section", { class: "card exactness", hidden: true }, this.body);
   }
@@ -23,8 +24,8 @@ export class Exactness {
     );
   }
 
-  draw({ windows }) {
-    if (!windows.length) return;
+  draw({ windows, level, because }) {
+    if (!windows.length) return this.tell(level, because);
     const rates = windows.every((one) => one.per);
     const sizes = windows.map((one) => (rates ? one.per.radius : one.radius));
     const most = Math.max(...sizes);
@@ -53,6 +54,17 @@ export class Exactness {
       ),
       ...(flat ? [element("p", { class: "foot" }, hardly(windows[0].per.words.toLowerCase()))] : []),
     );
+  }
+
+  /** Without windows: the error of every release, or why it is not known before there are data. */
+  tell(level, because) {
+    if (!level && !because) return;
+    const { unit } = this.query;
+    const radius = level && `±\u00a0${number(Math.ceil(level.radius))}${unit ? `\u00a0${unit}` : ""}`;
+    const holds = level && percentWords(this.stream.beta);
+    const known = level && `Each number is published ${radius}, which holds ${holds}. That is known before any data.`;
+    this.element.hidden = false;
+    this.body.replaceChildren(element("h3", {}, "How exact it is"), element("p", {}, known ?? because));
   }
 }
 

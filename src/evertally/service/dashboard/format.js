@@ -42,7 +42,8 @@ export function axisNumber(value, step = 1) {
     [1e4, "k"],
   ]) {
     const scale = sign === "k" ? 1e3 : unit;
-    if (Math.abs(value) >= unit) return `${fixed(value / scale, Math.min(2, digits(scale)))}${sign}`;
+    // 12,025 is not 12.03k: what has more digits is written out.
+    if (Math.abs(value) >= unit && digits(scale) <= 2) return `${fixed(value / scale, digits(scale))}${sign}`;
   }
   return fixed(value, value === 0 ? 0 : digits(1));
 }

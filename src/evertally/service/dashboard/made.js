@@ -23,7 +23,7 @@ export function howItIsMade(group, stream) {
 function steps(query, stream) {
   const length = stream.clock.tick_seconds;
   const every = length === null ? "At every step of the clock" : `Every ${everyOf(length)}`;
-  const first = `What is published: ${publishedWords(query, stream)}.`;
+  const first = query.card.made ? safe(query.card.made) : `What is published: ${publishedWords(query, stream)}.`;
   if (!query.differences) {
     return [
       first,

@@ -1,6 +1,6 @@
 /** What the numbers of a statistic are, in words: "Departures per day, 7-day windows". */
 
-import { inWords, nounsOf, titleOf as rawTitle, unitWords } from "./cards/words.js";
+import { inWords, nounsOf, titleOf as rawTitle, unitWords, withNouns } from "./cards/words.js";
 import { label as safe } from "./format.js";
 
 const upper = (text) => text.charAt(0).toUpperCase() + text.slice(1);
@@ -10,8 +10,7 @@ export const spoken = inWords;
 
 /** What the service says is published, with the stream's own word for events: "Departures so far, by carrier". */
 export function publishedWords(query, stream) {
-  const words = safe(query.card.words).replace(/\.$/, "");
-  return words.replace(/^Events\b/, upper(safe(nounsOf(query, stream))));
+  return safe(withNouns(query.card.words.replace(/\.$/, ""), query, stream));
 }
 
 /** What one number is, by its name: what is counted, or the title where it is no count of events. */

@@ -43,7 +43,7 @@ export class Notices {
   /** The alert is read at once, and only once: the seconds that run are beside it, not in it. */
   lost() {
     const { shown, lostSince } = this.feed;
-    const since = `No connection since ${timeOfDay(Math.floor(lostSince / 60_000) * 60)} UTC. `;
+    const since = `${lostWords(lostSince)}. `;
     const kept = shown ? ["What you see is from ", element("b", {}, moment(shown.time)), " and stays true. "] : [];
     this.again = element("span");
     return element(
@@ -61,9 +61,12 @@ export class Notices {
       setText(this.again, left > 0 ? `Trying again in ${left} s.` : "Trying again now.");
     }
     if (this.told !== "paused") return;
-    const { waiting } = this.feed;
+    const { waiting, lostSince } = this.feed;
     const are = `${plural("release", waiting)} ${waiting === 1 ? "is" : "are"}`;
     const newer = `${number(waiting)} newer ${are} waiting; nothing is lost.`;
-    setText(this.waiting, waiting ? newer : "Nothing newer has come since.");
+    const lost = lostSince ? ` ${lostWords(lostSince)}, trying again.` : "";
+    setText(this.waiting, `${waiting ? newer : "Nothing newer has come since."}${lost}`);
   }
 }
+
+const lostWords = (since) => `No connection since ${timeOfDay(Math.floor(since / 60_000) * 60)} UTC`;

@@ -12,6 +12,7 @@ import {
   beforeWords,
   changeWords,
   counted,
+  firstRelease,
   inWords,
   lastWords,
   nounsOf,
@@ -31,7 +32,7 @@ export function makeTile(query, stream, { open = () => {} } = {}) {
 class Tile {
   constructor(query, stream, open) {
     Object.assign(this, { query, stream, names: [query.name], nameOf: namesOf(query) });
-    this.needs = { windows: query.differences, history: !query.differences, exactness: query.differences };
+    this.needs = { windows: query.differences, history: !query.differences, exactness: true };
     this.title = element("strong", {}, safe(titleOf(query)));
     this.when = element("span");
     this.value = element("b");
@@ -67,7 +68,7 @@ class Tile {
     if (this.query.unit) this.value.append(element("small", {}, this.query.unit));
     setText(this.error, error);
     this.tellNews(numbers, chosen, points, view);
-    this.line.draw(points, view.extent);
+    this.line.draw(points, { from: view.extent.from });
   }
 
   /** Of several numbers the one that fits the window (active users) or says most (the highest percentile). */
@@ -95,10 +96,14 @@ class Tile {
 
   nothing(view) {
     setText(this.value, "–");
-    const exact = view.exactness?.[this.query.name]?.windows?.find((one) => one.ticks === view.window.ticks);
+    const { windows, level } = view.exactness?.[this.query.name] ?? {};
+    const exact = windows?.find((one) => one.ticks === view.window.ticks) ?? level;
     const known = typeof exact?.radius === "number";
-    setText(this.error, known && isEarly(view) ? `±\u00a0${number(Math.ceil(exact.radius))}, known already` : "");
-    setText(this.news, this.missing(view));
+    const unit = this.query.unit ? `\u00a0${this.query.unit}` : "";
+    const radius = known ? `±\u00a0${number(Math.ceil(exact.radius))}${unit}, known already` : "";
+    setText(this.error, isEarly(view) ? radius : "");
+    const first = this.query.differences ? view.first : firstRelease(this.stream.clock);
+    setText(this.news, this.missing({ ...view, first }));
     this.line.draw([]);
   }
 

@@ -3,6 +3,7 @@
 import { Refused } from "./api.js";
 
 const DAY = 86400;
+const ALL_FOUND = 1000; // labels, of those that were found
 const HATCHED = 0.08; // of the shown time at most: how much of a chart has had no news
 
 export class Views {
@@ -46,7 +47,7 @@ export class Views {
       zoom: (from, to) => this.zoom(from, to),
       back: () => state.set({ part: null }),
       zoomed: state.part !== null,
-      ...{ series: {}, finer: {}, whole: {}, labels: {}, exactness: {}, history: {} },
+      ...{ series: {}, finer: {}, whole: {}, listed: {}, labels: {}, exactness: {}, history: {} },
     };
   }
 
@@ -95,13 +96,14 @@ export class Views {
       const finer = this.finer(ticks);
       return finer === null ? undefined : this.data.windows(query, finer, range, { per });
     }
-    if (need === "whole") {
-      const length = range.to - range.from;
-      return this.data.windows(query, range.from === 0 ? null : length, range);
-    }
+    // Rankings are of all that is shown; of all that ever was, where the reader looks at totals.
+    const whole = ticks === null ? null : range.to - range.from;
+    const rate = this.data.rateOf(query, whole);
+    if (need === "whole") return this.data.windows(query, whole, range, { per: rate });
+    if (need === "listed") return this.data.labels(query, whole, range.to, { per: rate, limit: ALL_FOUND });
     if (need === "history") return this.data.history(query, range);
-    if (need === "labels") return this.data.labels(query, ticks, range.to, asked);
-    return query.differences ? this.data.exactness(query) : undefined;
+    if (need === "labels") return this.data.labels(query, ticks, range.to, { ...asked, per });
+    return this.data.exactness(query);
   }
 
   /** The shorter window behind a chosen one: a day, or a tick where ticks are longer; null if it is no shorter. */

@@ -12,7 +12,7 @@ import { aloud, estimate, label as safe, told } from "../format.js";
 import { Frame } from "./frame.js";
 import { areOrdered, namesOf } from "./names.js";
 import { numbersOf } from "./numbers.js";
-import { inWords, lastWords, plainWords, sinceWords, unitWords } from "./words.js";
+import { inWords, lastWords, plainWords, sinceWords, underTitle, unitWords } from "./words.js";
 
 const AS_LINES = 4; // labels, at most: more lines than these are told apart by nobody
 const ON_THE_BOARD = 20; // rows; a page of its own has all
@@ -24,7 +24,7 @@ export class LabelsCard {
     [this.query] = queries;
     this.stream = stream;
     const windowed = this.query.differences;
-    this.needs = { windows: windowed, history: !windowed, exactness: windowed, ...needs };
+    this.needs = { windows: windowed, history: !windowed, exactness: true, ...needs };
     this.nameOf = namesOf(this.query);
     this.frame = new Frame(queries, stream, { ...options, table: () => this.table() });
     Object.assign(this, { element: this.frame.element, title: this.frame.title, span: 4 });
@@ -32,7 +32,7 @@ export class LabelsCard {
 
   draw(view) {
     this.view = view;
-    this.numbers = numbersOf(this.query, view);
+    this.numbers = this.numbersOf(view);
     this.frame.setSub(this.words(view));
     const known = (this.numbers?.last ?? []).filter((entry) => entry.value !== null);
     if (!known.length) return this.frame.nothing(view, this.nothing(view));
@@ -46,14 +46,22 @@ export class LabelsCard {
     return undefined;
   }
 
+  numbersOf(view) {
+    return numbersOf(this.query, view);
+  }
+
+  /** The answer whose windows are shown; null for a statistic without windows. */
+  answerOf(view) {
+    return this.query.differences ? view.series?.[this.query.name] : null;
+  }
+
   /** What the numbers are: "per day, last 7 days". */
   words(view) {
-    const { query } = this;
-    const answer = query.differences ? view.series?.[query.name] : null;
-    if (query.description) return query.description;
-    if (!answer || answer.tick.length === 0) return safe(plainWords(query));
-    const plain = query.title ? "" : `${safe(plainWords(query))}, `;
-    return `${plain}${this.unit(answer)}`;
+    const { query, stream } = this;
+    const answer = this.answerOf(view);
+    const called = safe(plainWords(query, stream));
+    if (!answer || answer.tick.length === 0) return query.description ?? called;
+    return underTitle(query, called, this.unit(answer));
   }
 
   unit(answer) {
@@ -144,7 +152,7 @@ class BarsCard extends LabelsCard {
     const steady = this.order.order(this.drawn, about);
     const shown = this.large ? steady : steady.slice(0, ON_THE_BOARD);
     const rows = shown.map((row) => ({ ...row, points: this.numbers.points(row.label) }));
-    this.list.draw(rows, { extent: view.extent });
+    this.list.draw(rows, { extent: { from: view.extent.from } });
     this.drawn = steady;
     const left = steady.length - shown.length;
     this.frame.setFoot(`${left ? `The ${shown.length} largest of ${steady.length}. ` : ""}${hollowWords(rows)}`);
@@ -187,13 +195,20 @@ class BinsCard extends LabelsCard {
       caption: words,
       say: `${words}. Most: ${this.tell()}.`,
     });
-    const hollow = this.drawn.some((row) => !row.clear);
-    this.frame.setFoot(hollow ? "Hollow bars cannot be told from zero." : "");
+    const hollow = this.drawn.some((row) => !row.clear) ? ["Hollow bars cannot be told from zero."] : [];
+    const uneven = isUneven(this.query.edges) ? ["A bar is all in its range, and the ranges are not equally wide."] : [];
+    this.frame.setFoot([...uneven, ...hollow].join(" "));
   }
 
   table() {
     return this.columns.table();
   }
+}
+
+/** Whether bins differ in width, so that heights of bars are no densities. */
+function isUneven(edges) {
+  const widths = (edges ?? []).slice(1).map((edge, i) => edge - edges[i]);
+  return widths.some((width) => Math.abs(width - widths[0]) > 1e-9 * Math.abs(width));
 }
 
 /** Which of them shows a statistic. */

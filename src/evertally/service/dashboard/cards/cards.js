@@ -14,7 +14,8 @@
  * needs, of a card or tile: which answers `view` must have for its `names`. The page asks the union of them.
  *     windows: v1/windows of the chosen window, over the shown range
  *     finer:   the same with windows of one day (one tick where ticks are longer), if the chosen window is longer than that
- *     whole:   the same with one window, the shown range itself (window=total where all is shown): for rankings
+ *     whole:   the same with one window, the shown range itself (window=total with the switch at Total): for rankings
+ *     listed:  v1/labels of the shown range, of labels that are found (`running`): for rankings
  *     history: v1/releases over the shown range (statistics without windows; `differences` is false)
  *     labels:  v1/labels of the chosen window: declared lists of more than 50 labels
  *     exactness: v1/exactness
@@ -23,7 +24,7 @@
  *   window: {ticks, seconds, words} | {ticks: null, words: "Total"}      the switch
  *   range:  {from, to, words}           ticks shown, `words`: "90 days"
  *   extent: {from, to}                  the same on the time axis: seconds since 1970, or integers of an integer clock
- *   series, finer, whole, labels, exactness: {query name: answer | undefined}
+ *   series, finer, whole, listed, labels, exactness: {query name: answer | undefined}
  *   history: {query name: [TickAnswer, ...]}          oldest first
  *   latest: TickAnswer | null
  *   state: "before" | "live" | "paused" | "lost" | "ended"

@@ -8,7 +8,7 @@ import { aloud, estimate, label as safe, told } from "../format.js";
 import { Frame } from "./frame.js";
 import { FIRST_TILES, isPercentiles, namesOf, tiled } from "./names.js";
 import { numbersOf } from "./numbers.js";
-import { counted, inWords, nounsOf, plainWords, titleOf, unitWords } from "./words.js";
+import { counted, inWords, nounsOf, plainWords, titleOf, underTitle, unitWords } from "./words.js";
 
 export class FigureCard {
   constructor(queries, stream, options) {
@@ -20,7 +20,7 @@ export class FigureCard {
       windows: windowed,
       finer: windowed && queries.length === 1 && query.labels === null,
       history: !windowed,
-      exactness: windowed,
+      exactness: true,
     };
     this.frame = new Frame(queries, stream, { ...options, table: () => this.table() });
     Object.assign(this, {
@@ -147,15 +147,15 @@ export class FigureCard {
   words(view) {
     const [query] = this.queries;
     const answer = query.differences ? view.series?.[query.name] : null;
-    if (query.description) return query.description;
-    const called = safe(plainWords(query, this.queries.length > 1));
-    if (!answer || answer.tick.length === 0) return called;
+    const called = safe(plainWords(query, this.stream, this.queries.length > 1));
+    if (!answer || answer.tick.length === 0)
+      return query.description ?? (query.title ? called.replace(/^Different [^,]*, /, "") : called);
     const unit =
       this.behind && answer.per && answer.window?.ticks !== answer.per.ticks
         ? `per ${inWords(answer.per.words)}`
         : unitWords(answer);
-    if (isPercentiles(query)) return `${query.unit ? `${query.unit}: ` : ""}${namesList(query)} are within, ${unit}`;
-    return query.title ? unit : `${called}, ${unit}`;
+    if (isPercentiles(query) && !query.description) return `${namesList(query)} are within, ${unit}`;
+    return underTitle(query, called, unit);
   }
 
   sentence(series, view) {

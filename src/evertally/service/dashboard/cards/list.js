@@ -8,7 +8,7 @@ import { element, setText } from "../dom.js";
 import { aloud, label as safe, number, told } from "../format.js";
 import { Frame } from "./frame.js";
 import { namesOf } from "./names.js";
-import { sinceWords, lastWords } from "./words.js";
+import { inWords, lastWords, sinceWords } from "./words.js";
 
 export const LONG = 50; // labels: longer lists are searched
 const ON_THE_BOARD = 12; // rows; a page of its own has as many as the service sends
@@ -91,7 +91,9 @@ export class ListCard {
     if (this.query.description) return this.query.description;
     if (!answer) return labels;
     const total = view.window.ticks === null;
-    return `${total ? sinceWords({ start: [answer.start] }) : `in the ${lastWords(view.window.words)}`} · ${labels}`;
+    const last = lastWords(view.window.words);
+    const rate = answer.per ? `per ${inWords(answer.per.words)}, ${last}` : `in the ${last}`;
+    return `${total ? sinceWords({ start: [answer.start] }) : rate} · ${labels}`;
   }
 
   table() {

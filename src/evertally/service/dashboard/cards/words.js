@@ -77,29 +77,44 @@ export function emptyWords(query, stream, view) {
   const first = query.differences ? view.first : firstRelease(stream.clock);
   const early = !view.latest || (first && instant(first) > instant(view.latest.time));
   if (!early) return [`Too few ${nounsOf(query, stream)} to say`, ""];
-  const exact = exactWords(view.exactness?.[query.name], view.window.ticks);
+  const exact = exactWords(view.exactness?.[query.name], view.window.ticks, query);
   return [first ? `The first number comes ${onWords(first)}` : "No numbers yet", exact ?? ""];
 }
 
 /** "on 8 Jan 05:00 UTC"; on a clock of integers "at time 2,000". */
 const onWords = (time) => `${typeof time === "number" ? "at" : "on"} ${moment(time)}`;
 
-function firstRelease({ start, tick_seconds: seconds }) {
+export function firstRelease({ start, tick_seconds: seconds }) {
   return seconds === null ? null : new Date((instant(start) + seconds) * 1000).toISOString();
 }
 
 /** What a statistic is, in the words of its kind; windows are not "so far". */
-export const plainWords = (query, several = false) =>
-  (several ? query.card.together : query.card.words).replace(query.differences ? / so far/ : /$^/, "");
+export function plainWords(query, stream, several = false) {
+  const words = several ? query.card.together : query.card.words;
+  return withNouns(query.differences ? words.replace(/ so far/, "") : words, query, stream);
+}
+
+/** The stream's own word for events, and a statistic's own word for those it counts. */
+export function withNouns(words, query, stream) {
+  const nouns = nounsOf(query, stream);
+  const upper = nouns.charAt(0).toUpperCase() + nouns.slice(1);
+  return words.replace(/^Events\b/, upper).replace(/^Different users\b/, query.noun ? `Different ${nouns}` : "$&");
+}
+
+/** What stands under the title of a card: its description, and what its numbers are. */
+export const underTitle = (query, called, unit) =>
+  query.description ? `${query.description} · ${unit}` : query.title ? unit : `${called}, ${unit}`;
 
 /** "Its error is known before any data: ± 56 a day, ± 10 a day in 7-day windows." */
-function exactWords(exactness, longest) {
-  const windows = (exactness?.windows ?? []).filter((one) => one.radius !== null);
-  const known = longest === null ? windows : windows.filter((one) => one.ticks <= longest);
-  if (!known.length) return null;
+function exactWords(exactness, longest, { unit }) {
+  if (!exactness) return null;
+  const { windows, level, because } = exactness;
+  const amount = (radius, digits = radius) => `±\u00a0${number(radius, digits)}${unit ? `\u00a0${unit}` : ""}`;
+  const known = windows.filter((one) => one.radius !== null && (longest === null || one.ticks <= longest));
+  if (!known.length) return level ? `Its error is known before any data: ${amount(Math.ceil(level.radius))}.` : because;
   const told = known.slice(-2).map(({ words, radius, per }) => {
-    if (!per) return `±\u00a0${number(Math.ceil(radius))} in ${inWords(words)}`;
-    const rate = `±\u00a0${number(per.radius, per.radius)} a\u00a0${inWords(per.words)}`;
+    if (!per) return `${amount(Math.ceil(radius))} in ${inWords(words)}`;
+    const rate = `${amount(per.radius)} a\u00a0${inWords(per.words)}`;
     return inWords(words) === inWords(per.words) ? rate : `${rate} in ${windowsWords(inWords(words))}`;
   });
   return `Its error is known before any data: ${told.join(", ")}.`;

@@ -110,9 +110,9 @@ export class Crosshair {
     else this.show(place);
   }
 
-  /** What every line says about one moment: the point that ends there, or the window that covers it. */
+  /** What every line says about one moment: the point that stands there, or the window that covers it. */
   readings(at) {
-    const covers = (point) => point.x === at || (point.start !== null && instant(point.start) < at && at <= point.x);
+    const covers = ({ x, start, end }) => x === at || (start !== null && instant(start) < at && at <= instant(end));
     return this.chart.drawn.rows.flatMap((row, i) =>
       row
         .map((one) => ({ ...one, place: i, point: one.points.find((point) => point.value !== null && covers(point)) }))

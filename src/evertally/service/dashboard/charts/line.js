@@ -14,6 +14,7 @@ const ENDS_NEED = 380; // pixels of chart: narrower ones have a legend above
 const DOTS = 20; // points and more are a line without dots
 const MANY = 120; // points and more are a thin line
 const LANE = 62; // pixels of a lane, at least
+const LONGEST_UNIT = 6; // letters
 const MARK_EVERY = 58; // pixels between the marks of the axis of values
 
 export const lineChart = (box, options) => new LineChart(box, options);
@@ -60,8 +61,11 @@ class LineChart {
     this.plot.style.minHeight = split ? `${LANE * rows.length + 32}px` : "";
     const count = split ? 2 : Math.max(2, Math.round(height / MARK_EVERY));
     const axis = valueAxis(points, { zero, log, count, exact: split });
+    withUnit(axis.marks, this.data.unit);
     const from = Math.max(extent?.from ?? -Infinity, Math.min(...points.map((point) => point.x)));
-    const to = Math.max(extent?.to ?? -Infinity, ...points.map((point) => point.x));
+    const newest = Math.max(...series.flatMap((one) => one.points.map((point) => point.x)));
+    // Lines reach their names; time that was not heard of is part of the picture.
+    const to = hatch.length ? Math.max(extent?.to ?? -Infinity, newest) : newest;
     const left = marginFor(axis.marks.map(({ text }) => text));
     const right = ends ? endLabels.room(named) : 10;
     this.frame = { width, height, left, right, top: 8, bottom: 24, from, to, axis };
@@ -109,6 +113,11 @@ class LineChart {
   say(words) {
     setText(this.spoken, words);
   }
+}
+
+/** The unit stands at the highest mark. */
+function withUnit(marks, unit) {
+  if (unit && unit.length <= LONGEST_UNIT && marks.length) marks.at(-1).text += `\u00a0${unit}`;
 }
 
 /** Neighbours that are known: a line has gaps where nothing is. */

@@ -5,13 +5,15 @@ import { instant, isBounded } from "../format.js";
 /** One label of a v1/windows answer, by its place among the labels; values are null where nothing is known. */
 export function pointsOf(answer, place = 0) {
   if (!answer) return [];
+  const total = isTotal(answer);
   return answer.tick.map((tick, i) => ({
     tick,
-    x: instant(answer.end[i]),
+    // In the middle of its window: at its end, a day would stand over the name of the next one.
+    x: total ? instant(answer.end[i]) : (instant(answer.start[i]) + instant(answer.end[i])) / 2,
     start: answer.start[i],
     end: answer.end[i],
     stddev: answer.stddev[i],
-    total: isTotal(answer),
+    total,
     ...interval(answer.value[place]?.[i], answer.lower[place]?.[i], answer.upper[place]?.[i]),
   }));
 }
