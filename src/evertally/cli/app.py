@@ -95,6 +95,7 @@ def plan_command(
         float | None, _option(help=escape("With --error: the probability of a larger one. Default: [output] beta."))
     ] = None,
     query: Annotated[str | None, _option(help="With --error: of this query alone.")] = None,
+    count: Annotated[int | None, _option(help="With --error: of means of at least so many values, too.")] = None,
     sweep: Annotated[str | None, _option(help='Errors under several guarantees: "0.1,0.3,1,3" for epsilon.')] = None,
     picture: Annotated[
         Path | None, _option(metavar="FILE", help="With --sweep: draws it, as .png, .svg or .pdf.")
@@ -103,12 +104,12 @@ def plan_command(
     """Show what will be released, by which mechanism and with what error, before any data is read."""
     with _readable_errors():
         spec = load_spec(spec_file)
-        if error is None and (beta is not None or query is not None):
-            raise ConfigurationError("--beta and --query go with --error, and only with it")
+        if error is None and not (beta is query is count is None):
+            raise ConfigurationError("--beta, --query and --count go with --error, and only with it")
         if picture is not None and (sweep is None or error is not None):
             raise ConfigurationError('--picture goes with --sweep "0.1,0.3,1,3", and only with it')
         if error is not None:
-            affordable_lines(Wanted(spec, error, beta, query))
+            affordable_lines(Wanted(spec, error, beta, query, count))
         elif sweep is not None:
             sweep_table(spec, amounts_of(sweep), picture)
         elif ways:

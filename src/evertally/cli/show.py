@@ -214,6 +214,8 @@ def affordable_lines(wanted: Wanted) -> None:
                 print(f"  {what}: {ask()} (now {now})")
             except ConfigurationError as problem:
                 print(f"  {what}: {problem}")
+    if left := wanted.uncounted():
+        print(f"Without {', '.join(left)}: their errors depend on the data (of means, say --count)")
 
 
 def _promised(query: QuerySpec, planned: PlannedQuery) -> str:

@@ -15,6 +15,8 @@ from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.runtime.standing import standing
 from evertally.statistics.column_options import is_question
 
+WITHOUT_END = 1024  # the tick at which errors of a stream without a horizon are quoted
+
 
 @dataclass(frozen=True)
 class PlannedQuery:
@@ -79,7 +81,7 @@ def plan(spec: StreamSpec, ticks: int | None = None) -> Plan:
 
 def plan_of(spec: StreamSpec, mechanisms: Mechanisms, ticks: int | None = None) -> Plan:
     """The plan of mechanisms that exist."""
-    at = ticks or spec.horizon or 1024
+    at = ticks or spec.horizon or WITHOUT_END
     rows = []
     for query in spec.queries:
         record, mechanism = query.record, mechanisms[query.name]
