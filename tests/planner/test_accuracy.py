@@ -76,3 +76,13 @@ def test_a_sweep_falls_and_is_a_table() -> None:
         made = et.Counter(guarantee=et.ApproxDP(amount, 1e-9), horizon=100, key=et.simulation(1))
         assert one.bound == made.error_bound(0.05)
     assert len(repr(swept).splitlines()) == 4
+    page = swept._repr_html_()
+    assert all(f">{amount:g}<" in page for amount in amounts)
+    assert "Counter by" in page
+    assert "95%" in page
+
+
+def test_names_of_specs_are_no_classes() -> None:
+    for ask in (et.accuracy, et.plan, lambda *given, **options: et.sweep(*given, amounts=[1.0], **options)):
+        with pytest.raises(et.ConfigurationError, match=r"class, such as et\.Counter, and not 'counter'"):
+            ask("counter", guarantee=et.ZCDP(0.5), horizon=9)

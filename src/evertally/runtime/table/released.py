@@ -84,7 +84,7 @@ class Released:
         A window is the difference of two releases, with the exact error of that difference. `per` makes rates of
         counts and sums ("1d": per day); means stay means. `every` is how far apart the ends of windows are, by default
         the window itself, so that no event is in two. Only full windows; the last one ends with the last tick. Queries
-        whose differences mean nothing (users who were active, percentiles, found labels) are left out.
+        whose differences mean nothing (users who were active, found labels) are left out.
         """
         if length is None:
             raise ConfigurationError('per goes with a window: window="7d", per="1d", for example')
