@@ -24,7 +24,6 @@ from evertally.runtime.mechanisms import build, twins
 from evertally.runtime.releases import TickRelease, pack, row_of, unpack
 from evertally.runtime.state import store as stores
 from evertally.runtime.windows import Question, Windows
-from evertally.runtime.windows.exactness import level
 from evertally.runtime.windows.listing import Listing, listing
 from spec_text import spec_text
 
@@ -177,46 +176,6 @@ def test_labels_that_were_found_have_windows_where_they_were_released_at_both_en
     page = listing(windows, Listing("found", window=4), 8)
     assert [(row["label"], row["lower"], row["upper"]) for row in page["rows"]] == [("a", 20, 40)]
     assert windows.answer(Question("found", window=None), 8).measure == "level"
-
-
-def test_a_list_of_what_was_found_has_rates_and_puts_what_came_later_last(write_spec: WriteSpec) -> None:
-    spec = spec_of_all_kinds(write_spec)
-    query = next(query for query in spec.queries if query.name == "found")
-
-    def found(tick: int, **counts: int) -> dict[str, bytes]:
-        low, high = ({label: count + by for label, count in counts.items()} for by in (-5, 5))
-        return {"found": pack(query, Release(tick, counts, 2.0, True, lambda beta: (low, high)), spec.beta)}
-
-    log = Log(spec, [])
-    log.payloads = {2: found(2, a=40, c=10), 4: found(4, a=50, b=70, c=20), 6: found(6, a=80, b=170, c=90, d=9)}
-    windows = Windows(spec, build(spec, simulation(3)), True, log.read)
-    page = listing(windows, Listing("found", window=4, per=2), 6)
-    assert (page["labels"], page["per"], page["beta"]) == (3, 2, 2 * spec.beta), "d has come just now"
-    shown = [(row["label"], row["value"], row["lower"], row["upper"], row["since"]) for row in page["rows"]]
-    assert shown == [("c", 40, 35, 45, None), ("a", 20, 15, 25, None), ("b", 100, 90, 110, 4)]
-    assert [(row["from"], row["to"], row["tied"]) for row in page["rows"]] == [
-        (1, 1, False),
-        (2, 2, False),
-        (None, None, False),
-    ]
-    rates = windows.answer(Question("found", window=4, per=2), 6)
-    assert (rates.per, rates.labels, rates.numbers[0].value) == (2, ["a", "b", "c", "d"], [20, None, 40, None])
-
-
-@pytest.mark.parametrize("users", [False, True])
-def test_levels_are_as_exact_as_was_said_before(write_spec: WriteSpec, tmp_path: Path, users: bool) -> None:
-    spec = spec_of_user_kinds(tmp_path) if users else spec_of_all_kinds(write_spec)
-    windows = Windows(spec, build(spec, simulation(3)), True, Log(spec, []).read)
-    said = {query.name: level(windows, query.name, 9) for query in spec.queries}
-    widest = dict.fromkeys(said, 0.0)
-    for _, found in released(spec, 9):
-        for name in (name for name in said if said[name] is not None):
-            off = flat(found[name].interval(beta=spec.beta)[1]) - flat(found[name].value)
-            widest[name] = max(widest[name], off.max())
-    known = {name: exact["radius"] for name, exact in said.items() if exact is not None}
-    assert known == {name: widest[name] for name in known}
-    assert not windows.windowed & set(known)
-    assert set(known) >= ({"people", "by-ward", "active"} if users else set())
 
 
 def test_windows_whose_ends_are_not_kept_are_left_out(tmp_path: Path) -> None:
