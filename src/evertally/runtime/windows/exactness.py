@@ -39,7 +39,8 @@ def level(windows: Windows, name: str, last: int | None) -> dict[str, float] | N
     widest of its numbers."""
     law = windows.laws[name]
     engine, form = law.mechanism._engine, law.mechanism._form
-    if law.differences or law.query.record.error_later or not hasattr(engine, "width"):
+    found = law.query.record.result.brings_labels
+    if law.differences or found or law.query.record.error_later or not hasattr(engine, "width"):
         return None
     if not isinstance(form, RowForm) or not shows_rows(form, engine.width):
         return None
