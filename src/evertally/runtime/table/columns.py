@@ -28,7 +28,6 @@ from evertally.runtime.spec import StreamSpec
 from evertally.secret import Secret
 
 Library = frames.Library | Literal["dict"]
-_NUMBERS = "?" + np.typecodes["AllInteger"] + np.typecodes["Float"]
 
 
 class TableInput(Secret):
@@ -163,7 +162,7 @@ def _of_lists(table: Mapping[Any, Any], columns: Sequence[str]) -> Batch:
 def _of_list(name: str, column: Any) -> Any:
     if isinstance(column, pa.ChunkedArray | pa.Array):
         return _cleaned(name, column)
-    if isinstance(column, np.ndarray) and column.dtype.char in _NUMBERS:
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
         return _cleaned(name, pa.array(column))
     if isinstance(column, np.ndarray) and column.ndim == 1:
         column = list(column)  # not tolist: it makes whole numbers of times in nanoseconds
