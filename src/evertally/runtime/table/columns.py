@@ -31,6 +31,8 @@ from evertally.secret import Secret
 
 Library = frames.Library | Literal["dict"]
 
+_NUMBERS = "?" + np.typecodes["AllInteger"] + np.typecodes["Float"]  # not times
+
 
 class TableInput(Secret):
     """A table in memory, or a file of events, and the library that it came from."""
@@ -170,7 +172,7 @@ def _of_lists(table: Mapping[Any, Any], columns: Sequence[str]) -> Batch:
 def _of_list(name: str, column: Any) -> Any:
     if isinstance(column, pa.ChunkedArray | pa.Array):
         return _cleaned(name, column)
-    if isinstance(column, np.ndarray) and issubclass(column.dtype.type, np.bool_ | np.integer | np.floating):
+    if isinstance(column, np.ndarray) and column.dtype.char in _NUMBERS:
         return _cleaned(name, pa.array(column))
     if isinstance(column, np.ndarray) and column.ndim == 1:
         column = list(column)  # not tolist: it makes whole numbers of times in nanoseconds

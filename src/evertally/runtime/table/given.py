@@ -70,7 +70,7 @@ def query_tables(queries: Any) -> list[dict[str, Any]]:
     if isinstance(queries, list | tuple):
         return [_table(table) for table in queries]
     raise ConfigurationError(
-        'queries are given by name, {"orders": et.query("counter")}, as a list of tables with name and kind, or as '
+        'queries are given by name, {"orders": et.query(et.Counter)}, as a list of tables with name and kind, or as '
         "the path of a stream spec"
     )
 
@@ -90,7 +90,7 @@ def _table(table: Any) -> dict[str, Any]:
     if isinstance(table, str | type):
         return query_table(table, {})
     if not isinstance(table, Mapping):
-        raise ConfigurationError('a query is a table such as et.query("histogram", column="city", categories=[...])')
+        raise ConfigurationError('a query is a table such as et.query(et.Histogram, column="city", categories=[...])')
     return {option: _plain(value) for option, value in table.items()}
 
 
