@@ -104,7 +104,7 @@ def plan_command(
     """Show what will be released, by which mechanism and with what error, before any data is read."""
     with _readable_errors():
         spec = load_spec(spec_file)
-        if error is None and not (beta is query is count is None):
+        if error is None and any(given is not None for given in (beta, query, count)):
             raise ConfigurationError("--beta, --query and --count go with --error, and only with it")
         if picture is not None and (sweep is None or error is not None):
             raise ConfigurationError('--picture goes with --sweep "0.1,0.3,1,3", and only with it')
