@@ -58,6 +58,10 @@ def test_back_leaves_a_statistic_and_nonsense_does_no_harm(opened: Open, days: C
     expect(page.locator(".detail h2")).to_have_text("Visits")
     page.locator("#home").click()
     expect(page.locator("#cards")).to_be_visible()
+    page.get_by_role("button", name="Total", exact=True).click()
+    page.go_back()
+    expect(page.get_by_role("button", name="Total", exact=True)).to_have_attribute("aria-pressed", "false")
+    expect(page.locator("#cards")).to_be_visible()
     assert seen.complaints == []
 
 

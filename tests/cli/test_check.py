@@ -127,3 +127,13 @@ def test_a_file_that_is_no_sample(spec: Path) -> None:
     code, told = check(spec, "no parquet", "sample.parquet")
     assert code == 2
     assert told == f"evertally: {spec.parent / 'sample.parquet'} is not a readable parquet file\n"
+
+
+@pytest.mark.parametrize(("declared", "said"), [("number", True), ("integer", False)])
+def test_counters_that_would_cut_fractions_are_named(spec: Path, declared: str, said: bool) -> None:
+    events = f'[events]\ntime = "time"\npatient = "text"\nward = "text"\nminutes = "{declared}"\n'
+    counter = '[[query]]\nname = "sum"\nkind = "counter"\ncolumn = "minutes"\nmax_weight = 60\n'
+    spec.write_text(SPEC + counter + events)
+    result = CliRunner().invoke(app, ["check", str(spec)])
+    assert result.exit_code == 0, result.output
+    assert ("NOTE     sum: a counter counts: fractions of 'minutes' are cut" in result.output) is said

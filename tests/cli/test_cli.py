@@ -326,8 +326,8 @@ def test_run_of_column_queries_on_a_terminal(columns: Path, monkeypatch: pytest.
         ("best", "1"),
         ("best", "2"),
     ]
-    assert rows[4]["value"] in ("[/north]", "south")
-    assert rows[4]["value"] in result.output, "a label is shown as it is, not as markup"
+    assert rows[4]["label"] in ("[/north]", "south")
+    assert rows[4]["label"] in result.output, "a label is shown as it is, not as markup"
 
 
 def test_audit_of_column_queries(columns: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -477,7 +477,7 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert json.loads((folder / "certificate.json").read_text())["stream"]
     with open(folder / "releases.jsonl") as lines:
         rows = [json.loads(line) for line in lines]
-    assert len([row for row in rows if row["query"] != "top-destinations"]) == 124 * 25
+    assert len([row for row in rows if row["query"] != "top-destinations"]) == 124 * 27
     assert not any(log.stat().st_size for log in folder.glob("*.state-wal"))  # the service has closed its store
     assert call("plan", folder / "departures.toml").exit_code == 0
 

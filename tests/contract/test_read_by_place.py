@@ -60,6 +60,19 @@ class ForeignSeries:
         return pa.chunked_array([[1, 2]]).__arrow_c_stream__(requested)
 
 
+class SeriesLike:
+    """A Series as libraries have it that are like pandas."""
+
+    def __init__(self, cells: Any, index: Any = ("b", "a")) -> None:
+        self.cells, self.index, self.iloc = np.array(cells), list(index), None
+
+    def to_numpy(self) -> Any:
+        return self.cells
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+
 def sqlite_row() -> Any:
     base = sqlite3.connect(":memory:")
     base.row_factory = sqlite3.Row
@@ -74,6 +87,7 @@ def sqlite_row() -> Any:
         Dimensions([1, 2]),
         OnlyArray(),
         ForeignSeries(),
+        SeriesLike([1, 2]),
         sqlite_row(),
         UserList([1, 2]),
         np.ma.array([1, 2], mask=[True, False]),
@@ -210,3 +224,13 @@ def test_events_with_amounts_come_in_any_column() -> None:
             amounts().step(numbers)
         with pytest.raises(TypeError, match="events of the tick"):
             amounts().run([numbers])
+
+
+def test_rows_of_two_series_of_any_library_belong_together() -> None:
+    visits = histogram(unit="user", max_events_per_user=2)
+    events, users = SeriesLike(["a", "b"], [0, 1]), ["ann", "bob"]
+    for other in (SeriesLike(users, [1, 0]), pd.Series(users, index=[1, 0]), Dimensions(users)):
+        with pytest.raises(TypeError, match="different indices"):
+            visits.step_events(events, users=other)
+    assert visits.step_events(events, users=SeriesLike(users, [0, 1])).value == {"a": 1, "b": 1}
+    assert visits.step_events(events, users=users).value == {"a": 2, "b": 2}

@@ -77,6 +77,7 @@ def test_a_tidy_frame_has_a_picture_for_each_query() -> None:
     axes = found.window(3, per=1).plot()
     assert [one.get_title(loc="left") for one in axes] == ["visits", "again"]
     assert axes[0].get_ylabel() == "per 1 tick"
+    assert axes[-1].get_xlabel() == "windows of 3 ticks, each drawn at its end"
     own = pyplot.figure().subplots()
     assert found["visits"].plot(ax=own) is own
     with pytest.raises(et.ConfigurationError, match="2 pictures to draw and 1 axes"):
@@ -95,3 +96,18 @@ def test_one_number_is_no_picture() -> None:
     release = et.Counter(guarantee=et.ZCDP(0.5), horizon=20, key=et.simulation(1)).step(5)
     with pytest.raises(et.ConfigurationError, match="a release of one number is no picture"):
         release.plot()
+
+
+def test_means_have_no_rate_and_names_stand_beside_the_lines() -> None:
+    table = {"day": [day for day in range(6) for _ in range(20)], "price": [1.0] * 120, "city": ["Ulm", "Bonn"] * 60}
+    queries = {
+        "price": et.query("mean", column="price", lower=0, upper=2),
+        "turnover": et.query("running_sum", column="price", upper=2),
+        "by_city": et.query("histogram", column="city", categories=["Bonn", "Ulm"]),
+    }
+    clock: dict[str, Any] = {"time": "day", "start": 0, "end": 6, "tick": 1}
+    found = et.release(table, queries, **clock, guarantee=et.ZCDP(0.5), key=et.simulation(1))
+    axes = found.window(3, per=1).plot()
+    assert [one.get_ylabel() for one in axes] == ["", "per 1 tick", "per 1 tick"]
+    axes[0].figure.draw_without_rendering()
+    assert axes[-1].get_legend().get_window_extent().x0 >= axes[-1].get_window_extent().x1

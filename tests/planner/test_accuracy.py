@@ -78,6 +78,10 @@ def test_a_sweep_falls_and_is_a_table() -> None:
         made = et.Counter(guarantee=et.ApproxDP(amount, 1e-9), horizon=100, key=et.simulation(1))
         assert one.bound == made.error_bound(0.05)
     assert len(repr(swept).splitlines()) == 4
+    page = swept._repr_html_()
+    assert all(f">{amount:g}<" in page for amount in amounts)
+    assert "Counter by" in page
+    assert "95%" in page
 
 
 def test_the_worst_window_is_found() -> None:
@@ -101,3 +105,9 @@ def test_a_sweep_is_a_picture_and_a_table() -> None:
 def test_what_nobody_knows_is_not_drawn() -> None:
     with pytest.raises(et.ConfigurationError, match="nothing to draw"):
         plot_falling([1.0], {"mean": [None], "top": [math.inf]}, across="epsilon", ax=Figure().subplots())
+
+
+def test_names_of_specs_are_no_classes() -> None:
+    for ask in (et.accuracy, et.plan, lambda *given, **options: et.sweep(*given, amounts=[1.0], **options)):
+        with pytest.raises(et.ConfigurationError, match=r"class, such as et\.Counter, and not 'counter'"):
+            ask("counter", guarantee=et.ZCDP(0.5), horizon=9)

@@ -186,3 +186,19 @@ def test_rows_without_a_bound_come_after_all_others() -> None:
     assert [way.name for way in Ranking(rows)] == ["better", "worse", "no bound", "named", "no fit"]
     with pytest.raises(ConfigurationError, match="too long"):
         Ranking(rows[2:3]).best  # noqa: B018
+
+
+def test_the_least_guarantee_for_a_window() -> None:
+    asked = et.plan(et.Counter, guarantee=et.ZCDP(0.5), horizon=60)
+    found = asked.guarantee_for(5, window=7)
+
+    def radius(rho: float) -> float:
+        return et.accuracy(et.Counter, guarantee=et.ZCDP(rho), horizon=60, windows=[7]).windows[0].radius
+
+    assert radius(float(found.rho)) <= 5 < radius(float(found.rho) * 0.99)
+    for window in (0, 61, 1.5):
+        with pytest.raises((et.ConfigurationError, TypeError), match="window must be"):
+            asked.guarantee_for(5, window=window)
+    mean = et.plan(et.RunningMean, lower=0, upper=1, guarantee=et.ZCDP(0.5), horizon=9, count=9)
+    with pytest.raises(et.ConfigurationError, match="no sums with a known error"):
+        mean.guarantee_for(0.1, window=2)

@@ -6,6 +6,7 @@ import datetime as dt
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -196,3 +197,23 @@ def test_ticks_that_close_on_request_need_time_stamps() -> None:
 )
 def test_lengths_in_words(tick: str, words: str) -> None:
     assert duration(Clock.declared("time", "2013-01-01", tick).length) == words
+
+
+def test_lengths_of_time_as_python_and_pandas_have_them() -> None:
+    for week in (dt.timedelta(days=7), pd.Timedelta("7D"), "7d", 168):
+        assert HOURS.ticks_in("window", week) == 168
+    for odd in (dt.timedelta(minutes=90), pd.Timedelta("1h1ns"), dt.timedelta(0), -dt.timedelta(hours=1)):
+        with pytest.raises(ConfigurationError, match="whole ticks, and a tick is 1 hour"):
+            HOURS.ticks_in("window", odd)
+    with pytest.raises(ConfigurationError, match="number of ticks"):
+        NUMBERS.ticks_in("window", dt.timedelta(days=7))
+
+
+def test_a_change_of_clocks_is_explained() -> None:
+    winter, summer = pd.Timestamp("2025-01-01", tz="Europe/Berlin"), pd.Timestamp("2025-04-01", tz="Europe/Berlin")
+    with pytest.raises(ConfigurationError, match=r"A day is 24 hours here.*clocks are changed for summer"):
+        Clock.declared("time", winter, "1d", summer)
+    assert Clock.declared("time", winter.tz_localize(None), "1d", summer.tz_localize(None)).ticks == 90
+    with pytest.raises(ConfigurationError) as refused:
+        Clock.declared("time", "2025-01-01", "1h", "2025-01-01T00:30")
+    assert "summer" not in str(refused.value)

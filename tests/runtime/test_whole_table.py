@@ -120,6 +120,19 @@ def test_arrays_of_numpy_and_columns_of_others_in_a_dictionary(moments: Any) -> 
     )
 
 
+def test_columns_of_a_dictionary_belong_together_by_their_index() -> None:
+    table = {
+        "day": pd.Series(["2024-01-01"] * 2, index=[0, 1]),
+        7: [1, 2],
+        "city": pd.Series(["Ulm"] * 2, index=[1, 0]),
+    }
+    asked: dict[str, Any] = {**CLOCK, "guarantee": et.ZCDP(0.5), "key": ZeroNoise()}
+    by_city, by_number = (et.query("histogram", column=of, categories=["Ulm", 1]) for of in ("city", "7"))
+    with pytest.raises(et.ConfigurationError, match="different indices"):
+        et.release(table, {"by_city": by_city}, **asked)
+    assert series(et.release(table, {"sizes": by_number}, **asked).to_arrow(), "sizes", "1")[-1] == 1
+
+
 def test_an_index_with_a_name_is_a_column_and_dictionaries_come_back() -> None:
     frame = pd.DataFrame(orders()).set_index("day")
     assert et.release(frame, **ASKED, key=ZeroNoise()).to_pandas().value.max() == sum(range(2, DAYS + 2))
@@ -196,7 +209,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"guarantee": None}, "say what is promised"),
     ({"guarantee": 1.0}, "guarantee is what is promised"),
     ({"time": "when"}, "the table has no column 'when'. Its columns: day, city, customer"),
-    ({"queries": {"a": "counters"}}, "there is no such kind of query"),
+    ({"queries": {"a": "counters"}}, "there is no such kind of query, 'counters'; did you mean 'counter'"),
+    ({"queries": {"a": "zebra"}}, "there is no such kind of query, 'zebra'; there are: counter, histogram"),
     ({"queries": {"a": et.query("histogram", column="city")}}, "^query 'a': needs 'categories'"),
     ({"queries": [{"kind": "counter"}]}, "^query 1: needs 'name'"),
     ({"queries": {"a": et.query("counter", shares=1)}}, "^query 'a': has no option 'shares'. Did you mean 'share'"),

@@ -16,8 +16,10 @@ from visit_stream import visits
 
 from evertally.cli.app import app
 from evertally.errors import ConfigurationError
+from evertally.noise import simulation
 from evertally.runtime import StreamSpec, load_spec, plan, run
 from evertally.runtime.live import Live
+from evertally.runtime.mechanisms import build
 from spec_text import spec_text
 
 MEAN = {"name": "mean", "kind": "mean", "column": "minutes", "lower": 0, "upper": 60, "share": 0.5}
@@ -196,10 +198,24 @@ def test_the_command_reads_the_state_and_writes_nothing(tmp_path: Path) -> None:
     )
     assert [(row["since"], row["tick"], row["label"]) for row in rows] == [("0", "6", "south"), ("6", "12", "south")]
     table = said("--query", "mean", "--window", "4h", "--from", "4")
-    assert "mean, by 4 hours" in table
+    assert "mean, by 4 hours, in min" in table
+    rows = [line.split() for line in said("--query", "all", "--window", "6").splitlines() if "2013" in line]
+    assert [len(number.partition(".")[2]) for row in rows for number in row[2:5]] == [1] * 6, "digits are alike"
+    empty = said("--query", "all", "--window", "20")
+    assert "no window of 20 hours is full, kept and asked for; 12 ticks are out" in empty
     assert "2013-01-01T04:00:00Z" in table
     assert "2013-01-01T00:00:00Z" not in table
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_plan_says_how_exact_windows_will_be(tmp_path: Path) -> None:
+    spec = _spec(tmp_path, *ASKED)
+    shown = CliRunner().invoke(app, ["plan", str(spec.path)]).output
+    counter = build(spec, simulation(1))["all"]
+    radius = max(counter.window_of([0], [0], tick=t, since=t - 3).interval()[1] for t in range(3, 49))
+    assert f"all/3h per 1h: within {radius / 3:,.4g} of the truth, 95 % of the time." in shown
+    assert "ward/2: within" in shown
+    assert "mean/2h: how exact depends on how much a window has" in shown
 
 
 def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:

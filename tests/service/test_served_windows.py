@@ -226,6 +226,7 @@ def test_an_answer_is_kept_until_the_next_release(tmp_path: Path) -> None:
     [
         (404, {"query": "nobody"}),
         (400, {}),
+        (400, {"query": "all", "wndow": "6h"}),
         (400, {"query": "all", "window": "soon"}),
         (400, {"query": "all", "window": "90m"}),
         (400, {"query": "all", "label": "north"}),

@@ -260,3 +260,15 @@ def test_without_a_resolution_tables_are_totals_as_ever() -> None:
     assert exact(resolution=None).step(pd.DataFrame({"b": [2], "a": [3]})).value == {"a": 3, "b": 2, "c": 0}
     with pytest.raises(TypeError, match="an event is one entry here"):
         exact(resolution=None).step_events(pd.DataFrame(LONG))
+
+
+@pytest.mark.parametrize("options", [{}, {"signed": True}, {"other": "rest"}, {"max_per_event": 2, "signed": True}])
+def test_events_of_one_label_mean_what_all_others_mean(options: dict[str, Any]) -> None:
+    """They are read on a way of their own, which is shorter."""
+    amounts = [2.5, -2.5, 0.0, -0.0, 1e300, -1e300, 5e-324, float("inf"), float("-inf"), float("nan")]
+    for label in ("a", "zebra", "\ud800", "cafe\u0301"):
+        for amount in amounts:
+            short, long = ({label: value} for value in (amount, np.float64(amount)))
+            found = [exact(**options)._door.categories.amounts([event], 1) for event in (short, long)]
+            assert found[0][0].tolist() == found[1][0].tolist()
+            assert found[0][1].tolist() == found[1][1].tolist()

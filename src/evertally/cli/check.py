@@ -8,6 +8,7 @@ from pathlib import Path
 from evertally.cli.show import printable
 from evertally.runtime import StreamSpec, load_spec
 from evertally.runtime.input.sources import InputFile
+from evertally.runtime.plan import advice_of
 from evertally.runtime.sample import Cells, Tried, try_sample, try_spec
 
 _WARNING = """\
@@ -23,6 +24,8 @@ def command(spec_file: Path, sample: Path | None) -> bool:
     tried = None if sample is None else try_sample(spec, InputFile(sample))
     queries = f"{len(spec.queries)} quer{'y' if len(spec.queries) == 1 else 'ies'}"
     print(f"{spec_file} is in order: {spec.name}, {queries}, {spec.guarantee}")
+    for line in advice_of(spec):
+        print(f"NOTE     {line}")
     if tried is None:
         return True
     print("\n".join(_lines(spec, tried, str(sample))))

@@ -26,6 +26,7 @@ from evertally.runtime.releases import entries, pack, unpack
 from evertally.runtime.spec import QuerySpec, check_runnable, check_servable
 from evertally.runtime.spec.network import shown_host
 from evertally.runtime.standing import standing
+from evertally.runtime.windows.exactness import asked_for
 
 _LONGEST_SHOWN = 60
 _NO_BOUND = 2**60  # an end of an interval that is further away is none
@@ -192,6 +193,9 @@ def plan_table(spec: StreamSpec, plan: Plan) -> None:
             console.print(escape(f"{planned.name}: {smaller} while answers stay below `largest`, which is a guess."))
         if query.record.discovery is not None:
             console.print(_explained(query, planned, plan.beta, last))
+    if any(query.words.window is not None for query in spec.queries):
+        for line in asked_for(spec, standing(spec)):
+            console.print(escape(f"{line}."))
     for line in _places(spec):
         console.print(escape(line))
 

@@ -151,14 +151,26 @@ def unnested(x: Any) -> Any:
 
 def check_same_index(events: Any, users: Any) -> None:
     """Refuses two Series whose rows have different labels: position by position they would be put together wrongly."""
-    pandas = sys.modules.get("pandas")
-    if pandas is None or not all(isinstance(x, pandas.Series | pandas.DataFrame) for x in (events, users)):
+    first, second = _index(events), _index(users)
+    if first is None or second is None:
         return
-    if not events.index.equals(users.index):
+    try:
+        same = bool(first.equals(second) if hasattr(first, "equals") else first == second)
+    except Exception:  # of two libraries, say; foreign code may raise whatever it likes
+        same = False
+    if not same:
         raise TypeError(
             "two Series that belong together have different indices, so it is not clear which rows do; take both from "
             "one frame, or hand over one of them as series.to_numpy() if they are in the same order"
         )
+
+
+def _index(x: Any) -> Any:
+    """The labels that the rows of a Series have, of pandas or of a library like it; None where rows have none."""
+    if is_own(x) or isinstance(x, np.ndarray | np.generic):
+        return None
+    index = getattr(x, "index", None)
+    return getattr(x, "coords", None) if index is None or callable(index) else index
 
 
 def _field(x: Any, name: str) -> Any:

@@ -22,7 +22,7 @@ _SEQUENCES = (list, tuple, deque)
 _LEAVES = (range, array, memoryview, str, bytes)
 # What frames, series and arrays with named dimensions of other libraries have.
 _LABELLED = ("columns", "column_names", "iloc", "coords", "dims", "__dataframe__")
-_OPENED = ("__array__", "__array_interface__", "__array_struct__")
+_OPENED = ("__array__", "__array_interface__", "__array_struct__", "to_numpy")
 
 
 def has_labels(x: object) -> bool:

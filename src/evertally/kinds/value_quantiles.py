@@ -84,7 +84,7 @@ KINDS = (
         change_proof=_PROOF,
         user_proof=REPLACED_AND_APART,
         in_ticks=(*APART_IN_TICKS, "every"),
-        error_later="The error of a quantile depends on how many values lie near it; each release has its interval.",
+        error_later="The error of a percentile depends on how many values lie near it; each release has its interval.",
         known_before=in_ranks,
     ),
     Kind(

@@ -106,7 +106,7 @@ def plan_of(spec: StreamSpec, mechanisms: Mechanisms, ticks: int | None = None) 
                 discovery=record.discovery and record.discovery(mechanism, spec.beta, at),
             )
         )
-    return Plan(at, spec.beta, tuple(rows), warnings_of(spec), about_intervals(spec), _advice(spec))
+    return Plan(at, spec.beta, tuple(rows), warnings_of(spec), about_intervals(spec), advice_of(spec))
 
 
 def only_above(query: QuerySpec, planned: PlannedQuery) -> bool:
@@ -128,7 +128,8 @@ def warnings_of(spec: StreamSpec) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-def _advice(spec: StreamSpec) -> tuple[str, ...]:
+def advice_of(spec: StreamSpec) -> tuple[str, ...]:
+    """What the writer of a spec may want otherwise, told by the spec alone."""
     found = []
     for query in spec.queries:
         if query.record.advice is not None:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from evertally.errors import ConfigurationError
 from evertally.runtime.windows import Question
@@ -44,9 +44,18 @@ Per = Annotated[
 ]
 
 
+async def _refuse_unknown(request: Request) -> None:
+    """A misspelt parameter would be an answer to another question."""
+    known = [parameter.alias for parameter in request.scope["route"].dependant.query_params]
+    if not set(request.query_params) <= set(known):
+        raise Refused(400, f"there are no other parameters than {', '.join(known)}")
+
+
 def window_routes(parts: Parts) -> APIRouter:
     router = APIRouter(
-        tags=["read"], dependencies=[Depends(parts.doorman.door("read"))], responses=problems(401, 403, 429)
+        tags=["read"],
+        dependencies=[Depends(parts.doorman.door("read")), Depends(_refuse_unknown)],
+        responses=problems(401, 403, 429),
     )
     spec, pump = parts.spec, parts.pump
     pages = WindowPages(spec, parts.windows)

@@ -170,7 +170,7 @@ def _of_lists(table: Mapping[Any, Any], columns: Sequence[str]) -> Batch:
 def _of_list(name: str, column: Any) -> Any:
     if isinstance(column, pa.ChunkedArray | pa.Array):
         return _cleaned(name, column)
-    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
+    if isinstance(column, np.ndarray) and issubclass(column.dtype.type, np.bool_ | np.integer | np.floating):
         return _cleaned(name, pa.array(column))
     if isinstance(column, np.ndarray) and column.ndim == 1:
         column = list(column)  # not tolist: it makes whole numbers of times in nanoseconds

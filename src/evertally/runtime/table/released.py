@@ -84,8 +84,8 @@ class Released:
         A window is the difference of two releases, with the exact error of that difference. `per` makes rates of
         counts and sums ("1d": per day); means stay means. `every` is how far apart the ends of windows are, by default
         the window itself, so that no event is in two. Only full windows; the last one ends with the last tick. Queries
-        whose differences mean nothing (users who were active, percentiles, found labels) are left out. Without a length
-        each query has the `window` and the `per` of the spec that was given, and those without are left out.
+        whose differences mean nothing (users who were active, found labels) are left out. Without a length each query
+        has the `window` and the `per` of the spec that was given, and those without are left out.
         """
         if length is None and (per is not None or every is not None):
             option = "every" if per is None else "per"

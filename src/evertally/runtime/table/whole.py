@@ -32,8 +32,10 @@ _CLOCK = (
 def query(kind: Any, *, column: str | None = None, **options: Any) -> dict[str, Any]:
     """One query of a table: its kind, by name or class, and its options as a [[query]] of a spec has them.
 
-    >>> query("histogram", column="city", categories=["Ulm", "Bonn"])
-    {'kind': 'histogram', 'column': 'city', 'categories': ['Ulm', 'Bonn']}
+    >>> query("histogram", column="city", categories=["Ulm", "Bonn"]) == {
+    ...     "kind": "histogram", "column": "city", "categories": ["Ulm", "Bonn"]
+    ... }
+    True
     """
     read = {} if column is None else {"column": column}
     return query_table(kind, read | options)

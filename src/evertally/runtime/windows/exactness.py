@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from evertally.contract.forms import RowForm, flat
 from evertally.contract.ticks import ends_to_look_at
 from evertally.runtime.clock import Clock
+from evertally.runtime.spec import StreamSpec
 from evertally.runtime.windows.answers import Windows
 from evertally.runtime.windows.law import Law, shows_rows
 from evertally.runtime.windows.offered import WINDOWS, offered
@@ -37,7 +39,8 @@ def level(windows: Windows, name: str, last: int | None) -> dict[str, float] | N
     widest of its numbers."""
     law = windows.laws[name]
     engine, form = law.mechanism._engine, law.mechanism._form
-    if law.differences or law.query.record.error_later or not hasattr(engine, "width"):
+    found = law.query.record.result.brings_labels
+    if law.differences or found or law.query.record.error_later or not hasattr(engine, "width"):
         return None
     if not isinstance(form, RowForm) or not shows_rows(form, engine.width):
         return None
@@ -81,3 +84,22 @@ def _radius(law: Law, tick: int, since: int) -> float:
     zeros = np.zeros(law.width, dtype=np.int64)
     lower, upper = law.difference(zeros, None, (tick, since)).interval(beta=law.beta)
     return float(np.maximum(flat(upper), -flat(lower)).max())
+
+
+def asked_for(spec: StreamSpec, mechanisms: Mapping[str, Any]) -> list[str]:
+    """How exact the windows will be that a spec asks for: a line for each."""
+    lines = []
+    for query in spec.queries:
+        window, per = query.words.window, query.words.per
+        if window is None:
+            continue
+        law = Law(query, mechanisms[query.name], True, spec.beta)
+        name = f"{query.name}/{query.words.written}"
+        if not law.additive:
+            lines.append(f"{name}: how exact depends on how much a window has; each comes with its interval")
+            continue
+        found = _exactness(law, spec.clock, window, per or window, spec.last_tick or max(_WITHOUT_END, window))
+        unit = f" {query.words.unit}" if query.words.unit else ""
+        sure = f"{100 * (1 - spec.beta):g} %"
+        lines.append(f"{name}: within {found['per']['radius']:,.4g}{unit} of the truth, {sure} of the time")
+    return lines

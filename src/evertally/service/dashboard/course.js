@@ -90,7 +90,7 @@ export class Course {
 
   before() {
     const first = moment(this.views.clock.written(this.state.window.ticks ?? 1));
-    const known = "How exact it will be is known already: see below.";
+    const known = "How exact it will be: see below.";
     this.nothing(`The first window of this length is full on ${first}. ${known}`);
   }
 

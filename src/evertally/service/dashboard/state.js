@@ -35,8 +35,6 @@ export function usualRange(stream, window) {
 
 const USUAL = { open: null, picks: [], table: false, promise: false, all: false, part: null, search: "" };
 
-const STEPS = new Set(["open", "window", "range"]);
-
 export class State {
   constructor(stream) {
     this.stream = stream;
@@ -74,12 +72,13 @@ export class State {
     this.tell(Object.keys(this).filter((name) => JSON.stringify(this[name]) !== JSON.stringify(before[name])));
   }
 
-  /** Changes what is shown. Another card, window or range is a step that "back" of the browser takes back. */
+  /** Changes what is shown. A step that "back" of the browser takes back: another card; on the board, a switch. */
   set(changes) {
     const changed = Object.keys(changes).filter((name) => this[name] !== changes[name]);
     if (!changed.length) return;
     Object.assign(this, changes);
-    const step = changed.some((name) => STEPS.has(name)) ? "pushState" : "replaceState";
+    const switched = this.open === null && (changed.includes("window") || changed.includes("range"));
+    const step = switched || changed.includes("open") ? "pushState" : "replaceState";
     history[step](null, "", this.address());
     this.tell(changed);
   }

@@ -148,8 +148,10 @@ export class FigureCard {
     const [query] = this.queries;
     const answer = query.differences ? view.series?.[query.name] : null;
     const called = safe(plainWords(query, this.stream, this.queries.length > 1));
-    if (!answer || answer.tick.length === 0)
-      return query.description ?? (query.title ? called.replace(/^Different [^,]*, /, "") : called);
+    if (!answer || answer.tick.length === 0) {
+      const short = query.title ? called.replace(/^Different [^,]*, /, "") : called;
+      return query.description ?? (short === query.title ? "" : short);
+    }
     const unit =
       this.behind && answer.per && answer.window?.ticks !== answer.per.ticks
         ? `per ${inWords(answer.per.words)}`
