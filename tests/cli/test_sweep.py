@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from evertally.cli.app import app
 from evertally.runtime import load_spec
+from evertally.runtime.affordable import Wanted
 from evertally.runtime.mechanisms import build
 from evertally.runtime.sweep import swept
 
@@ -76,3 +77,20 @@ def test_it_draws_what_is_known(tmp_path: Path) -> None:
         refused = CliRunner().invoke(app, ["plan", str(file), *wrong])
         assert refused.exit_code == 2
         assert "--picture" in refused.stderr
+
+
+def test_a_wanted_error_of_a_mean_needs_a_number_of_values(tmp_path: Path) -> None:
+    file = tmp_path / "visits.toml"
+    file.write_text(SPEC)
+    asked = ["plan", str(file), "--error", "2"]
+    refused = CliRunner().invoke(app, [*asked, "--query", "stay"])
+    assert refused.exit_code == 2
+    assert "--count" in refused.stderr
+    spec = load_spec(file)
+    assert Wanted(spec, 2.0).uncounted() == ["stay"]
+    wanted = Wanted(spec, 2.0, query="stay", count=5000)
+    assert wanted.uncounted() == []
+    found = wanted.guarantee()
+    file.write_text(SPEC.replace("epsilon = 1.0", f"epsilon = {found.epsilon}"))
+    assert build(load_spec(file), key=None)["stay"].error_bound(0.05, count=5000) <= 2
+    assert CliRunner().invoke(app, ["plan", str(file), "--count", "5"]).exit_code == 2
