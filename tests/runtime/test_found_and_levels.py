@@ -64,3 +64,25 @@ def test_levels_are_as_exact_as_was_said_before(write_spec: WriteSpec, tmp_path:
     assert known == widest
     assert not windows.windowed & set(known)
     assert set(known) >= ({"people", "by-ward", "active"} if users else set())
+
+
+def test_what_is_no_sum_has_no_rate_in_a_list(write_spec: WriteSpec) -> None:
+    spec = spec_of_all_kinds(write_spec)
+    mechanisms = build(spec, simulation(3))
+    log = [
+        TickRelease(kept.tick, kept.time, {q.name: pack(q, found[q.name], spec.beta, rows=True) for q in spec.queries})
+        for kept, found in released(spec, 9)
+    ]
+    windows = Windows(spec, mechanisms, True, lambda ticks, queries: [one for one in log if one.tick in ticks])
+    rated = set()
+    for query in spec.queries:
+        if query.categories is None or query.result.value == "label":
+            continue
+        plain, asked = (listing(windows, Listing(query.name, window=4, per=per), 9) for per in (None, 2))
+        if asked["per"] is None:
+            assert asked == plain
+        else:
+            rated.add(query.name)
+            assert [row["value"] for row in asked["rows"]] == [row["value"] / 2 for row in plain["rows"]]
+    assert rated == {name for name in rated if windows.laws[name].additive}
+    assert rated

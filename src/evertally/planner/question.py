@@ -87,8 +87,8 @@ class Plan(Ranking):
         (PureDP(epsilon=0.893), True)
 
         With `window`, a number of ticks, it is about sums over so many of them: each by itself is off by no more than
-        `error`, but for a probability of beta. It is the radius of `et.accuracy(windows=[...])`, which looks at 512
-        ticks where there are more of them: of a longer stream some other window may be off further.
+        `error`, but for a probability of beta. It is the radius of `et.accuracy(windows=[...])`, at the worst
+        of the windows that are looked at there.
 
         >>> weekly = asked.guarantee_for(error=50, window=7)
         >>> et.accuracy(et.Counter, guarantee=weekly, horizon=1000, windows=[7]).windows[0].radius <= 50

@@ -71,7 +71,8 @@ def listing(windows: Windows, asked: Listing, published: int) -> dict[str, Any]:
     since = since if measure == "window" else 0
     with windows.lock:
         whole = _whole(windows, law, end, since, asked.window is None)
-    rated = asked.per is not None and asked.window is not None
+    # A level, a mean or a percentile has no rate.
+    rated = asked.per is not None and measure == "window" and (law.additive or law.query.result.running)
     if rated and asked.per is not None:
         whole = whole.rated(asked.per, end, since)
     count, ranked = len(whole.labels), len(whole.labels) - len(whole.later)
