@@ -327,3 +327,42 @@ def test_rows_of_cards_are_full(page: Page) -> None:
             assert used + width <= 12
             used = (used + width) % 12
         assert used == 0
+
+
+def test_a_day_stands_in_its_middle_and_a_total_at_its_end(page: Page) -> None:
+    answer = """((window) => m.pointsOf({
+      window, tick: [1], start: ["2013-12-05T00:00:00Z"], end: ["2013-12-06T00:00:00Z"], stddev: [1],
+      value: [[3]], lower: [[1]], upper: [[5]],
+    })[0].x)"""
+    noon, midnight = asked(page, "charts/points", f"[{answer}({{ ticks: 1 }}), {answer}(null)]")
+    assert (noon, midnight) == (1386201600 + 43200, 1386201600 + 86400)
+
+
+def test_what_was_found_later_has_no_place_and_says_since_when(page: Page) -> None:
+    page.evaluate(
+        """async () => {
+          const { makeCard } = await import("/static/cards/cards.js");
+          const { setYear } = await import("/static/format.js");
+          setYear("2013-12-01T00:00:00Z");
+          const look = { view: "ranking", values: "numbers", names: null, places: false, words: "Found" };
+          const query = { name: "top", title: "Top", column: "to", labels: null, running: true, card: look };
+          const card = makeCard([query], { queries: [query], clock: { tick_seconds: 86400 }, beta: 0.05 });
+          card.element.id = "top";
+          document.body.prepend(card.element);
+          const row = (label, value, start = null) => ({ label, value, lower: value - 4, upper: value + 4, start });
+          card.draw({
+            window: { ticks: 7, words: "7 days" }, range: { words: "90 days" }, latest: null,
+            listed: { top: {
+              since: 10, tick: 100, start: "2013-01-11T00:00:00Z", end: "2013-04-11T00:00:00Z", beta: 0.1,
+              per: { ticks: 1, words: "day" },
+              rows: [row("a", 47), row("b", 46), row("c", 30), row("d", 50, "2013-03-17T00:00:00Z")],
+            } },
+          });
+        }"""
+    )
+    card = page.locator("#top")
+    expect(card.locator(".sub")).to_have_text("per day, over the 90 days shown")
+    expect(card.locator("li .name")).to_have_text(["a", "b", "c", "d"])
+    expect(card.locator("li .place")).to_have_text([TO.format(1, 2), TO.format(1, 2), "3", ""])
+    expect(card.locator("li .since").last).to_have_text("since 17 Mar")
+    expect(card.locator(".foot")).to_contain_text("Whiskers here hold 90 times in 100.")

@@ -94,7 +94,7 @@ export class BarList {
     const name = element("bdi", { class: "name" });
     const [value, error] = [element("span", { class: "number" }), element("span", { class: "error" })];
     const bar = element("span", { class: "track" });
-    const note = element("span", { class: "note", hidden: true });
+    const note = element("span", { class: "since", hidden: true });
     const place = this.places ? element("span", { class: "place" }, element("span")) : null;
     const line = this.sparks ? element("span") : null;
     const item = element(
