@@ -82,7 +82,7 @@ def test_exactness_making_and_files(by_ward: Opened, days: Clinic) -> None:
     errors = [
         text.replace("\N{NO-BREAK SPACE}", " ") for text in page.locator(".exactness td:nth-child(3)").all_inner_texts()
     ]
-    assert errors == [f"± {one['radius']:,.0f}" for one in windows]
+    assert errors == [f"± {one['usual']:,.0f}" for one in windows]
     expect(page.locator(".made")).to_contain_text("Each visit adds 1 to its ward, and nothing else.")
     expect(page.locator(".made")).to_contain_text("it costs no privacy")
     expect(page.locator(".made dl")).to_be_hidden()

@@ -178,7 +178,8 @@ def test_exactness_is_known_beforehand(clinic: Served) -> None:
     assert [row["words"] for row in rows] == ["1 hour", "6 hours", "1 day", "3 days"]
     found = _windows(clinic, query="all", window="1")
     assert max(found["stddev"]) <= rows[0]["stddev"] * (1 + 1e-12)
-    assert rows[1]["per"] == {"words": "hour", "radius": rows[1]["radius"] / 6}
+    assert rows[1]["per"] == {"words": "hour", "radius": rows[1]["radius"] / 6, "usual": rows[1]["usual"] / 6}
+    assert all(0 < row["usual"] <= row["radius"] for row in rows)
     assert clinic.get("/v1/exactness", query="mean").json()["windows"] == []
 
 

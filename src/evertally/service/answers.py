@@ -318,11 +318,13 @@ class LabelsAnswer(Answer):
 class RadiusPer(Answer):
     words: str
     radius: float
+    usual: float
 
 
 class ExactnessRow(Length):
     stddev: float | None
-    radius: float = Field(description="Half the interval of a window.")
+    radius: float = Field(description="Half the interval of a window, at worst.")
+    usual: float = Field(description="Half the interval of most windows: the middle one of some, evenly spread.")
     per: RadiusPer = Field(description="The same for a rate.")
 
 

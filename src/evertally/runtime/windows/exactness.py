@@ -18,6 +18,7 @@ from evertally.runtime.windows.question import each
 
 _WITHOUT_END = 1024  # ticks, at which a plan quotes errors of a stream that has no horizon
 _DAY = 86_400_000_000
+_EVENLY = 32  # windows that the usual one is the middle of
 
 
 def exactness(windows: Windows, name: str, clock: Clock, last: int | None) -> list[dict[str, Any]]:
@@ -69,10 +70,14 @@ def _exactness(law: Law, clock: Clock, ticks: int, per: int, last: int) -> dict[
         radius = _radius(law, worst, worst - ticks)
     else:
         stddev, radius = None, max(_radius(law, end, end - ticks) for end in ends[:: max(1, len(ends) // 16)])
+    # Noise of some processes is largest where a stream begins: what most windows have is said as well.
+    even = sorted({ticks + (last - ticks) * i // _EVENLY for i in range(_EVENLY + 1)})
+    usual = sorted(_radius(law, end, end - ticks) for end in even)[len(even) // 2]
     seconds = None if clock.integer else ticks * clock.length / 1e6
-    rate = {"words": each(clock, per), "radius": radius * per / ticks}
+    rate = {"words": each(clock, per), "radius": radius * per / ticks, "usual": usual * per / ticks}
     return {"ticks": ticks, "seconds": seconds, "words": clock.lasting(ticks), "stddev": stddev} | {
         "radius": radius,
+        "usual": usual,
         "per": rate,
     }
 

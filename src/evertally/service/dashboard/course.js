@@ -90,8 +90,8 @@ export class Course {
 
   before() {
     const first = moment(this.views.clock.written(this.state.window.ticks ?? 1));
-    const known = "How exact it will be: see below.";
-    this.nothing(`The first window of this length is full on ${first}. ${known}`);
+    const known = this.query.stddev === null ? "depends on the data" : "is known already";
+    this.nothing(`The first window of this length is full on ${first}. How exact it will be ${known}: see below.`);
   }
 
   nothing(text) {

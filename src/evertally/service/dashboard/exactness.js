@@ -5,6 +5,7 @@ import { element } from "./dom.js";
 import { number } from "./format.js";
 import { percentWords } from "./promise.js";
 
+const FAR = 1.15; // times: an error at worst that is larger than this is told beside the usual one
 const HARDLY = 4; // times: an error that grows less than this, while windows grow a hundredfold, hardly grows
 
 export class Exactness {
@@ -27,7 +28,7 @@ export class Exactness {
   draw({ windows, level, because }) {
     if (!windows.length) return this.tell(level, because);
     const rates = windows.every((one) => one.per);
-    const sizes = windows.map((one) => (rates ? one.per.radius : one.radius));
+    const sizes = windows.map((one) => (rates ? one.per.usual : one.usual));
     const most = Math.max(...sizes);
     const radius = (size) => `±\u00a0${number(size, size)}`;
     const rows = windows.map((one, i) =>
@@ -36,12 +37,12 @@ export class Exactness {
         {},
         element("th", { scope: "row" }, upper(one.words)),
         element("td", { class: "bar" }, bar(sizes[i] / most)),
-        element("td", {}, radius(one.radius)),
-        rates ? element("td", { class: "quiet" }, radius(one.per.radius)) : null,
+        element("td", {}, radius(one.usual)),
+        rates ? element("td", { class: "quiet" }, radius(one.per.usual)) : null,
       ),
     );
     const heads = ["Window", "", "Error", ...(rates ? [`As a ${windows[0].per.words.toLowerCase()} rate`] : [])];
-    const flat = rates && windows.at(-1).radius < HARDLY * windows[0].radius && windows.length > 1;
+    const flat = rates && windows.at(-1).usual < HARDLY * windows[0].usual && windows.length > 1;
     this.element.hidden = false;
     this.body.replaceChildren(
       element("h3", {}, rates ? "Longer windows are more exact" : "How exact windows are"),
@@ -52,6 +53,7 @@ export class Exactness {
         element("thead", {}, element("tr", {}, ...heads.map(headOf))),
         element("tbody", {}, ...rows),
       ),
+      ...worst(windows, radius),
       ...(flat ? [element("p", { class: "foot" }, hardly(windows[0].per.words.toLowerCase()))] : []),
     );
   }
@@ -66,6 +68,13 @@ export class Exactness {
     this.element.hidden = false;
     this.body.replaceChildren(element("h3", {}, "How exact it is"), element("p", {}, known ?? because));
   }
+}
+
+/** Some noise is largest where a stream begins. */
+function worst(windows, radius) {
+  const one = windows.find(({ radius: most, usual }) => most > FAR * usual);
+  if (!one) return [];
+  return [element("p", { class: "foot" }, `Usual errors; at worst, ${one.words} has ${radius(one.radius)}.`)];
 }
 
 const hardly = (unit) => `The error hardly grows with the window, so a longer one says more about a ${unit}.`;
