@@ -66,7 +66,8 @@ def listing(windows: Windows, asked: Listing, published: int) -> dict[str, Any]:
     end, since = _ends(asked, published)
     with windows.lock:
         whole = _whole(windows, law, end, since, asked.window is None)
-    rated = asked.per is not None and asked.window is not None
+    adds_up = law.additive or law.query.record.result.running  # a level has no rate
+    rated = adds_up and asked.per is not None and asked.window is not None
     if rated and asked.per is not None:
         whole = whole.rated(asked.per, end, since)
     count, ranked = len(whole.labels), len(whole.labels) - len(whole.later)
