@@ -477,7 +477,9 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert json.loads((folder / "certificate.json").read_text())["stream"]
     with open(folder / "releases.jsonl") as lines:
         rows = [json.loads(line) for line in lines]
-    assert len([row for row in rows if row["query"] != "top-destinations"]) == 124 * 27
+    windows = [row for row in rows if row["query"] == "all/7d per 1d"]
+    assert [row["tick"] for row in windows] == [*range(28, 125)]
+    assert len([row for row in rows if row["query"] != "top-destinations"]) == 124 * 27 + len(windows)
     assert not any(log.stat().st_size for log in folder.glob("*.state-wal"))  # the service has closed its store
     assert call("plan", folder / "departures.toml").exit_code == 0
 

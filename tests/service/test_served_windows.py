@@ -167,6 +167,11 @@ def test_many_labels_have_places_and_a_bound_for_all_of_them(clinic: Served) -> 
         ("north", 1, 1, True, False),
         ("south", 2, 2, True, False),
     ]
+    day, hour = (clinic.get("/v1/labels", query="ward", window="1d", per=per).json() for per in ("", "1h"))
+    assert (day["per"], hour["per"]["words"]) == (None, "hour")
+    assert [row["upper"] / 24 for row in day["rows"]] == pytest.approx([row["upper"] for row in hour["rows"]])
+    no_rate = clinic.get("/v1/labels", query="stays", window="1d", per="1h").json()
+    assert no_rate["per"] is None
     largest = _windows(clinic, query="many", window="1d")
     assert len(largest["labels"]) == 50
     last = clinic.get("/v1/labels", query="many", window="1d", limit=50).json()["rows"]
