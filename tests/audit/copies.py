@@ -89,13 +89,18 @@ def _taken_over(make: Factory, left: Any, right: Any) -> Finding:
     first = make(key)
     blob = first.snapshot()
 
-    class Watchdog:
-        def __array__(self, *arguments: Any, **options: Any) -> Any:
-            restore(blob, key=key).run([right])
-            return np.array([left])
+    class Watchdog(np.ndarray[Any, Any]):
+        """Totals that do something when they are looked at. What else runs code of its own is refused by its type."""
+
+        @property
+        def dtype(self) -> Any:
+            if "taken" not in vars(self):
+                vars(self)["taken"] = True
+                restore(blob, key=key).run([right])
+            return np.ndarray.dtype.__get__(self)  # type: ignore[attr-defined]
 
     try:
-        first.run(Watchdog())
+        first.run(np.array([left]).view(Watchdog))
     except EvertallyError:
         return Finding(name, False, "refused")
     return Finding(name, True, "the call that was taken over released its ticks, on other data")
