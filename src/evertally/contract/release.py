@@ -13,10 +13,20 @@ from evertally.pictures import html_table, numbers_of, plot
 @dataclass(frozen=True)
 class Maker:
     """Which mechanism a release is of, by the public name of its noise, and whether each of its numbers has noise of
-    its own: numbers that are made of the same columns do not."""
+    its own: numbers that are made of the same columns do not. The name follows from the key: it is not shown, and does
+    not leave the process."""
 
-    noise: str
+    noise: str = field(repr=False)
     apart: bool
+
+    def __reduce__(self) -> tuple[type[Maker], tuple[str, bool]]:
+        return Maker, ("", self.apart)
+
+    def __copy__(self) -> Maker:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Maker:
+        return self
 
 
 @dataclass(frozen=True, init=False)
