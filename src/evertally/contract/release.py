@@ -8,24 +8,22 @@ from typing import Any, ClassVar
 
 from evertally.contract.parts import check_beta
 from evertally.pictures import html_table, numbers_of, plot
+from evertally.secret import Secret
 
 
-@dataclass(frozen=True)
-class Maker:
+@dataclass(frozen=True, repr=False)
+class Maker(Secret):
     """Which mechanism a release is of, by the public name of its noise, and whether each of its numbers has noise of
     its own: numbers that are made of the same columns do not. The name follows from the key: it is not shown, and does
     not leave the process."""
 
-    noise: str = field(repr=False)
+    noise: str
     apart: bool
 
-    def __reduce__(self) -> tuple[type[Maker], tuple[str, bool]]:
-        return Maker, ("", self.apart)
-
-    def __copy__(self) -> Maker:
+    def __copy__(self) -> Maker:  # type: ignore[override]
         return self
 
-    def __deepcopy__(self, memo: object) -> Maker:
+    def __deepcopy__(self, memo: object) -> Maker:  # type: ignore[override]
         return self
 
 
