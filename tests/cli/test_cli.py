@@ -237,7 +237,7 @@ def test_plan_says_what_a_wanted_error_costs(spec: Path) -> None:
     for wrong, words in (
         (["--beta", 0.1], "--error"),
         (["--error", 5, "--query", "nobody"], "no query 'nobody', but all, stay"),
-        (["--error", 5, "--query", "stay"], "a mean"),
+        (["--error", 5, "--query", "stay"], "Of means and variances say how many"),
         (["--error", 5, "--beta", 2], "between 0 and 1"),
     ):
         refused = call("plan", spec, *wrong)

@@ -17,7 +17,7 @@ class Maker(Secret):
     its own: numbers that are made of the same columns do not. The name follows from the key: it is not shown, and does
     not leave the process."""
 
-    noise: str
+    noise: bytes
     apart: bool
 
     def __copy__(self) -> Maker:  # type: ignore[override]

@@ -41,7 +41,7 @@ class Windowed(Mechanism):
         self._history = np.zeros((self.max_window + 1, self._engine.width), dtype=np.int64)
         self._differs = self.differences
         known = getattr(self._source, "fingerprint", None)  # not of every source that auditors plant
-        self._maker = Maker("" if known is None else known().hex(), bool(getattr(self._form, "apart", False)))
+        self._maker = Maker(b"" if known is None else known(), bool(getattr(self._form, "apart", False)))
 
     @property
     def differences(self) -> bool:
