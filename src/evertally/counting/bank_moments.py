@@ -50,27 +50,24 @@ class Moments:
         self._tops = np.array([self._most(i, length) for i, length in enumerate(bank.lengths.tolist())])
         self._decay = np.log(np.maximum(a, 1e-300))
         self._known: tuple[int, int, list[float]] = (0, 0, [])  # the variances of ticks first .. last
-        self._lately: dict[int, tuple[int, int, list[float]]] = {}  # the same, of the stretches that were asked for
+        self._stretch = lru_cache(_STRETCHES)(self._made)  # public: of numbers that follow from ticks alone
 
     def variance(self, tick: int) -> float:
         """Of x at a tick."""
         first, last, known = self._known
         if not first <= tick <= last:
             i = bisect_left(self._ends, tick)
-            start, length = self._start(i), int(self._bank.lengths[i])
+            start = self._start(i)
             # Always the same ones together: how a variance is rounded must not depend on which was asked for first.
-            first = start + 1 + (tick - start - 1) // _TOGETHER * _TOGETHER
-            last = min(start + length, first + _TOGETHER - 1)
-            stretch = self._lately.get(first)
-            if stretch is None:
-                made = self._run(i, first - start) if length > _STRIDE else self._at(i, np.arange(1, length + 1))
-                stretch = first, last, made[: last + 1 - first].tolist()
-                if len(self._lately) >= _STRETCHES:
-                    self._lately.clear()
-                self._lately[first] = stretch
-            self._known = stretch
-            known = stretch[2]
+            self._known = first, _, known = self._stretch(i, start + 1 + (tick - start - 1) // _TOGETHER * _TOGETHER)
         return known[tick - first]
+
+    def _made(self, i: int, first: int) -> tuple[int, int, list[float]]:
+        """The variances of a stretch of ticks of segment i, with its ends."""
+        start, length = self._start(i), int(self._bank.lengths[i])
+        last = min(start + length, first + _TOGETHER - 1)
+        made = self._run(i, first - start) if length > _STRIDE else self._at(i, np.arange(1, length + 1))
+        return first, last, made[: last + 1 - first].tolist()
 
     def widest(self, tick: int, since: int = 1) -> float:
         """The largest variance of the ticks `since` .. `tick`."""
