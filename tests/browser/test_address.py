@@ -10,7 +10,9 @@ from playwright.sync_api import Page, expect
 
 
 def pressed(page: Page, group: str) -> list[str]:
-    chosen = page.get_by_role("group", name=group).first.locator('[aria-pressed="true"] .desk, [aria-pressed="true"]')
+    switch = page.get_by_role("group", name=group).first
+    expect(switch.get_by_role("button").first).to_be_visible()
+    chosen = switch.locator('[aria-pressed="true"] .desk, [aria-pressed="true"]')
     return [text.strip() for text in chosen.all_inner_texts()][:1]
 
 
@@ -50,7 +52,7 @@ def test_back_leaves_a_statistic_and_nonsense_does_no_harm(opened: Open, days: C
     expect(page.locator("#cards")).to_be_visible()
     page.locator('[data-tile="visits"]').click()
     expect(page.locator(".detail h2")).to_have_text("Visits")
-    assert page.evaluate("document.activeElement.tagName") == "H2"
+    expect(page.locator(".detail h2")).to_be_focused()
     page.get_by_role("button", name="Day", exact=True).click()
     page.go_back()
     expect(page.locator("#cards")).to_be_visible()
