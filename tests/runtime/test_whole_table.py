@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -84,7 +85,7 @@ def test_releases_are_those_of_the_mechanisms_under_a_key_of_their_own() -> None
 
 
 def as_polars(table: Any) -> Any:
-    return pytest.importorskip("polars").DataFrame(table)
+    return polars.DataFrame(table)
 
 
 def as_file(table: Any, path: Path) -> Path:

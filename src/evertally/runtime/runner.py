@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evertally.errors import ConfigurationError, StateError
-from evertally.runtime.input.binning import BinnedEvents
+from evertally.runtime.input.binning import BinnedEvents, BinnedTick
 from evertally.runtime.input.outside import Asked
 from evertally.runtime.input.sources import InputFile
 from evertally.runtime.machine import Machine
 from evertally.runtime.opening import opened
 from evertally.runtime.publisher import Publisher
-from evertally.runtime.spec import QuerySpec, StreamSpec, check_runnable
+from evertally.runtime.spec import StreamSpec, check_runnable
 from evertally.runtime.state.store import RunInProgress, Store
 from evertally.secret import Secret
 
@@ -119,20 +119,6 @@ class _Input(Secret):
         return self.file.sha256 + (" without late rows" if self.asked.late == "drop" else "")
 
 
-@dataclass(frozen=True, repr=False)
-class _Tick(Secret):
-    """The events of one tick of a file."""
-
-    binned: BinnedEvents
-    tick: int
-
-    def events(self, query: QuerySpec) -> Any:
-        return self.binned.events(query, self.tick)
-
-    def users(self) -> Any:
-        return self.binned.users(self.tick)
-
-
 @dataclass(repr=False)
 class _Run(Secret):
     _spec: StreamSpec
@@ -196,7 +182,7 @@ class _Run(Secret):
         stop = min(self._run.last, released + self._batch_ticks(), self._store.replay_target or self._run.last)
         ticks, steps = [], []
         for tick in range(released + 1, stop + 1):
-            ticks.append(self._machine.step(_Tick(self._events, tick), tick))
+            ticks.append(self._machine.step(BinnedTick(self._events, tick), tick))
             steps.append(Step(tick, self._run.first, self._run.last, self._machine.releases))
         self._store.commit(
             ticks,

@@ -7,6 +7,7 @@ decide about another.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -87,3 +88,17 @@ def _ordered(column: Any, order: Any) -> Any:
     if order is None:
         return column
     return column[order] if isinstance(column, np.ndarray) else column.take(pa.array(order))
+
+
+@dataclass(frozen=True, repr=False)
+class BinnedTick(Secret):
+    """The events of one tick of a file or table."""
+
+    binned: BinnedEvents
+    tick: int
+
+    def events(self, query: QuerySpec) -> Any:
+        return self.binned.events(query, self.tick)
+
+    def users(self) -> Any:
+        return self.binned.users(self.tick)

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from evertally.contract.paths import named, once
 from evertally.errors import ConfigurationError
 from evertally.noise import Key, NoiseKey
 from evertally.privacy import Guarantee
-from evertally.runtime.input.binning import BinnedEvents
+from evertally.runtime.input.binning import BinnedEvents, BinnedTick
 from evertally.runtime.input.sources import InputFile
 from evertally.runtime.machine import Machine
 from evertally.runtime.mechanisms import build
-from evertally.runtime.spec import QuerySpec, StreamSpec, check_runnable, load_spec
+from evertally.runtime.spec import StreamSpec, check_runnable, load_spec
 from evertally.runtime.table.columns import TableInput, Within
 from evertally.runtime.table.given import CALL, in_words_of_the_call, query_table, query_tables, spec_from
 from evertally.runtime.table.released import Released
 from evertally.runtime.table.tidy import Log
-from evertally.secret import Secret
 
 _NAME = "table"
 _CLOCK = (
@@ -129,18 +127,6 @@ def _spec(queries: Any, given: Mapping[str, Any], name: str | None, key: NoiseKe
     return spec_from(content | ({} if beta is None else {"output": {"beta": beta}}), promise)
 
 
-@dataclass(frozen=True, repr=False)
-class _Tick(Secret):
-    binned: BinnedEvents
-    tick: int
-
-    def events(self, query: QuerySpec) -> Any:
-        return self.binned.events(query, self.tick)
-
-    def users(self) -> Any:
-        return self.binned.users(self.tick)
-
-
 def _released(spec: StreamSpec, source: TableInput, key: NoiseKey, drop: bool) -> Released:
     last = spec.last_tick
     if last is None:
@@ -157,5 +143,5 @@ def _released(spec: StreamSpec, source: TableInput, key: NoiseKey, drop: bool) -
             once(bytes.fromhex(mechanism.noise_fingerprint), digest, key.process, _NAME)
     machine, binned, log = Machine(spec, mechanisms), BinnedEvents(spec, cast(InputFile, rows), 1, last), Log()
     for tick in range(1, last + 1):
-        log.add(machine.step(_Tick(binned, tick), tick), machine.releases)
+        log.add(machine.step(BinnedTick(binned, tick), tick), machine.releases)
     return Released(spec, machine.twins(), log, source.library, key)
