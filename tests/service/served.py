@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import queue
 import re
@@ -16,6 +17,7 @@ from typing import Any
 
 import httpx
 
+from evertally.noise import Key
 from evertally.runtime import load_spec
 from evertally.service.tokens import TokenFile
 from spec_text import ALL, HOURLY, WARD, spec_text
@@ -47,6 +49,8 @@ class Served:
         self.spec_file = folder / "visits.toml"
         self.spec_file.write_text(spec)
         self.spec = load_spec(self.spec_file)
+        if not self.spec.key_file.exists():  # the same noise in every run: an interval misses now and then
+            Key(hashlib.sha256(spec.encode()).digest()).save(self.spec.key_file)
         self.token_file = TokenFile(self.spec.serve.tokens)
         self.tokens = {role: self.token_file.add(role, role) for role in ROLES}
         self.answers: list[httpx.Response] = []
