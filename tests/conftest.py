@@ -1,9 +1,15 @@
-"""What all tests share: how they are timed, and which of them take long."""
+"""What all tests share: how they are timed, which of them take long, and which keys they make."""
 
+import hashlib
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from evertally.noise import Key
 
 # How long an example takes says more about what else the machine does than about the code.
 settings.register_profile("no deadline", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -91,3 +97,46 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         place = item.path.relative_to(_TESTS).as_posix() if item.path.is_relative_to(_TESTS) else ""
         if place.startswith(_LONG_PLACES) or any(word in item.nodeid for word in _LONG_WORDS):
             item.add_marker(pytest.mark.long)
+
+
+class _Keys:
+    """The keys that a test generates follow from its name. An interval misses now and then, by its law; with these keys
+    it misses in no run of the suite or in every one. (What a process of its own generates is as random as ever.)"""
+
+    def __init__(self) -> None:
+        self.made_by("the suite")
+
+    def made_by(self, name: str) -> None:
+        self.name, self._numbers = name, count()
+
+    def generate(self) -> Key:
+        secret = hashlib.sha256(f"{self.name} {next(self._numbers)}".encode()).digest()
+        return Key._made(secret, private=True)
+
+
+_keys = _Keys()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _keys_of_tests() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Key, "generate", staticmethod(_keys.generate))
+        yield
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    _keys.made_by(item.nodeid)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[None]:
+    """What many tests share is made for whichever of them comes first."""
+    if fixturedef.scope == "function":
+        return (yield)
+    before = _keys.name, _keys._numbers
+    _keys.made_by(f"{request.node.nodeid} {fixturedef.argname}")
+    try:
+        return (yield)
+    finally:
+        _keys.name, _keys._numbers = before

@@ -154,7 +154,7 @@ def test_the_tutorial(tmp_path: Path, terminal: Terminal, service: Service) -> N
     total = [row for row in released if row["query"] == "all"][-1]
     assert abs(total["value"] - EVENTS) < 10 * total["stddev"]
     stay = [row for row in released if row["query"] == "stay"][-1]
-    assert stay["lower"] < 40 < stay["upper"]
+    assert abs(stay["value"] - 40) < 2 * (stay["upper"] - stay["lower"]) < 40  # an interval may miss, by its law
 
 
 def test_every_command_of_the_tutorial_was_run() -> None:
