@@ -87,6 +87,14 @@ def test_what_has_no_windows_says_so() -> None:
         decayed.between(None, release)
 
 
+def test_a_window_ends_with_a_release() -> None:
+    counter = et.Counter(guarantee=et.ZCDP(0.5), horizon=9, key=et.simulation(1))
+    first = counter.step(3)
+    for ends in ((first, None), (None, None), (None, 1), (1, first)):
+        with pytest.raises(TypeError, match="takes two releases, the earlier one first"):
+            counter.between(*ends)
+
+
 def test_roundings_count_by_the_squares_of_their_weights() -> None:
     """Where there is little noise, rounding is much of it: a change has (1 + 4 + 1)/12 of it, not 4/12."""
     runs, weights = 20_000, {30: 1, 23: -2, 16: 1}

@@ -239,6 +239,12 @@ def test_refusals_are_in_the_words_of_the_call(other: dict[str, Any], words: str
     assert "[" not in str(refused.value)
 
 
+def test_a_key_is_no_text() -> None:
+    for name in (None, "orders"):
+        with pytest.raises(et.ConfigurationError, match="key is a Key object, nothing of type str"):
+            et.release(orders(), **ASKED, key="secret", name=name)
+
+
 @pytest.mark.parametrize("table", [7, [1, 2], pd.Series([1]), {"day": 7, "city": ["Ulm"]}, {"day": [1, 2], "city": []}])
 def test_what_is_no_table_is_refused(table: Any) -> None:
     with pytest.raises(et.ConfigurationError):

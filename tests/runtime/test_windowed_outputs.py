@@ -199,7 +199,9 @@ def test_the_command_reads_the_state_and_writes_nothing(tmp_path: Path) -> None:
     assert [(row["since"], row["tick"], row["label"]) for row in rows] == [("0", "6", "south"), ("6", "12", "south")]
     table = said("--query", "mean", "--window", "4h", "--from", "4")
     assert "mean, by 4 hours, in min" in table
-    rows = [line.split() for line in said("--query", "all", "--window", "6").splitlines() if "2013" in line]
+    rows = [
+        line.split() for line in said("--query", "all", "--window", "6", "--per", "1h").splitlines() if "2013" in line
+    ]
     assert [len(number.partition(".")[2]) for row in rows for number in row[2:5]] == [1] * 6, "digits are alike"
     empty = said("--query", "all", "--window", "20")
     assert "no window of 20 hours is full, kept and asked for; 12 ticks are out" in empty

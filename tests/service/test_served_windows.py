@@ -14,7 +14,9 @@ import numpy as np
 import pyarrow.ipc
 import pytest
 from served import HOURLY, Served, lines, served
+from typer.testing import CliRunner
 
+from evertally.cli.app import app
 from evertally.noise import simulation
 from evertally.runtime import load_spec
 from evertally.runtime.certificate import guesses, plain_words
@@ -110,6 +112,17 @@ def test_json_csv_and_arrow_agree(clinic: Served) -> None:
     ] == expected
     assert rows[0]["start"] == "2013-01-01T00:00:00Z"
     assert table[0]["end"].isoformat() == "2013-01-01T12:00:00+00:00"
+
+
+@pytest.mark.parametrize("asked", [{}, {"window": "12h"}, {"per": "1d"}, {"per": ""}, {"window": "12h", "per": "1h"}])
+def test_the_command_line_says_what_the_service_sends(clinic: Served, asked: dict[str, str]) -> None:
+    arguments = [part for option, text in asked.items() for part in (f"--{option}", text)]
+    said = CliRunner().invoke(app, ["windows", str(clinic.spec_file), "--query", "all", "--format", "json", *arguments])
+    assert said.exit_code == 0, said.output
+    found = _windows(clinic, query="all", **asked)
+    assert json.loads(said.output) == found
+    rates = {"": None, "1h": "hour", "1d": "day"}
+    assert (found["per"] or {}).get("words") == rates[asked.get("per", "" if "window" in asked else "1h")]
 
 
 def test_windows_of_means_sums_and_percentiles(clinic: Served) -> None:

@@ -88,6 +88,7 @@ def consistent(
     equal = rows_of(places, sums or {})
     above = [row for name in series for row in _bounds(places, name, nonnegative, monotone)]
     values, variances = _fitted(places, equal, above)
+    _cut_roundings(places, values, nonnegative, monotone)
 
     def shaped(numbers: FloatArray) -> dict[str, Any]:
         ends = {name: first + series[name].values.size for name, first in places.first.items()}
@@ -142,6 +143,16 @@ def _fitted(places: Places, equal: Sequence[Row], above: Sequence[Row]) -> tuple
             fit = project(raw[members], noise.covariance(members), sums, _matrix(its_above, local))
         values[members], variances[members] = fit
     return values, variances
+
+
+def _cut_roundings(places: Places, values: FloatArray, nonnegative: bool, monotone: bool) -> None:
+    """What was asked for holds of the numbers as they are, in place: solving leaves -1e-14 where 0 is meant."""
+    for name, one in places.series.items():
+        its = values[places.first[name] :][: one.values.size].reshape(one.values.shape)
+        if nonnegative:
+            np.maximum(its, 0.0, out=its)
+        if monotone:
+            np.maximum.accumulate(its, axis=1, out=its)
 
 
 def _matrix(rows: Sequence[Row], local: Mapping[int, int]) -> FloatArray:

@@ -315,7 +315,9 @@ def windows_command(
     window: Annotated[
         str | None, _option(help='A length such as 7d, a number of ticks, or "total". Default: that of the spec.')
     ] = None,
-    per: Annotated[str | None, _option(help="Counts as a rate, per 1d. Default: that of the spec.")] = None,
+    per: Annotated[
+        str | None, _option(help="Counts as a rate, per 1d. Default: that of the spec; with --window: none.")
+    ] = None,
     first: Annotated[int | None, _option("--from", min=0, help="No window begins before the end of this tick.")] = None,
     last: Annotated[int | None, _option("--to", min=1, help="The last window ends with this tick.")] = None,
     every: Annotated[int | None, _option(min=1, help="Ticks between the ends of windows. Default: the window.")] = None,

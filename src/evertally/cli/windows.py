@@ -15,7 +15,7 @@ from evertally.errors import ConfigurationError
 from evertally.runtime import StreamSpec
 from evertally.runtime.windows import Answer, Question
 from evertally.runtime.windows.offline import windows_of
-from evertally.runtime.windows.question import each, in_ticks
+from evertally.runtime.windows.question import asked_for, each
 from evertally.runtime.windows.written import as_csv, as_json
 
 FORMATS = ("table", "csv", "json")
@@ -40,10 +40,11 @@ def command(
         raise ConfigurationError(f"--query names one of: {', '.join(queries)}")
     words = queries[name].words
     with windows_of(spec) as (whole, windows, last):
+        ticks, rate = asked_for(whole.clock, words, window, per)
         question = Question(
             query=name,
-            window=(words.window or 1) if window is None else in_ticks(whole.clock, "window", window),
-            per=words.per if per is None else in_ticks(whole.clock, "per", per),
+            window=ticks,
+            per=rate,
             labels=tuple(labels) or None,
             **{option: value for option, value in limits.items() if value is not None},
         )

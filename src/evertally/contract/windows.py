@@ -75,7 +75,7 @@ class Windowed(Mechanism):
         >>> week.since, week.tick, week.stddev == counter.stddev(30, since=23)
         (23, 30, True)
         """
-        if not all(isinstance(release, Release) for release in (later, earlier) if release is not None):
+        if not (isinstance(later, Release) and (earlier is None or isinstance(earlier, Release))):
             raise TypeError("between takes two releases, the earlier one first (or None for the beginning)")
         since = 0 if earlier is None else earlier.tick
         if since >= later.tick:

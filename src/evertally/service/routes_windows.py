@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from evertally.errors import ConfigurationError
 from evertally.runtime.windows import Question
 from evertally.runtime.windows.listing import Listing
-from evertally.runtime.windows.question import in_ticks
+from evertally.runtime.windows.question import asked_for
 from evertally.service import answers
 from evertally.service.answers import problems
 from evertally.service.pages import MEDIA_TYPES, Format
@@ -40,7 +40,11 @@ Labels = Annotated[
 ]
 
 Per = Annotated[
-    str | None, Query(max_length=16, description='Counts as a rate, per "1d". Default, and "": as they are.')
+    str | None,
+    Query(
+        max_length=16,
+        description='Counts as a rate, per "1d"; "": as they are. Default: that of the spec; with a window: none.',
+    ),
 ]
 
 
@@ -61,20 +65,12 @@ def window_routes(parts: Parts) -> APIRouter:
     pages = WindowPages(spec, parts.windows)
     words = {query.name: query.words for query in spec.queries}
 
-    def ticks_of(query: str, window: str | None) -> int | None:
-        """The window in ticks, None for totals."""
+    def ticks_of(query: str, window: str | None = None, per: str | None = None) -> tuple[int | None, int | None]:
+        """Window and rate in ticks."""
         if query not in words:
             raise Refused(404, "the stream has no query of that name")
-        if window is None:
-            return words[query].window or 1
-        return _ticks("window", window)
-
-    def rate(per: str | None) -> int | None:
-        return None if not per else _ticks("per", per)
-
-    def _ticks(option: str, text: str) -> int | None:
         try:
-            return in_ticks(spec.clock, option, text)
+            return asked_for(spec.clock, words[query], window, per)
         except ConfigurationError as error:
             raise Refused(400, str(error)) from None
 
@@ -97,14 +93,15 @@ def window_routes(parts: Parts) -> APIRouter:
         Differences of what was released: reading them costs no privacy. Windows whose ends are not kept any more are
         left out.
         """
+        ticks, rate = ticks_of(query, window, per)
         question = Question(
             query=query,
-            window=ticks_of(query, window),
+            window=ticks,
             first=first or 0,
             last=last,
             every=every,
             labels=None if label is None else tuple(dict.fromkeys(label)),
-            per=rate(per),
+            per=rate,
             points=points,
         )
         published = pump.published
@@ -123,7 +120,8 @@ def window_routes(parts: Parts) -> APIRouter:
         per: Per = None,
     ) -> Response:
         """The labels of a window, the largest first: values, the places that the noise leaves open, ties."""
-        asked = Listing(query, ticks_of(query, window), last, search, sort, offset, limit, per=rate(per))
+        ticks, rate = ticks_of(query, window, per)
+        asked = Listing(query, ticks, last, search, sort, offset, limit, per=rate)
         published = pump.published
         made = await parts.workers.read(lambda: pages.labels(asked, published))
         return Response(made, media_type=MEDIA_TYPES["json"])
@@ -131,7 +129,7 @@ def window_routes(parts: Parts) -> APIRouter:
     @router.get("/v1/exactness", response_model=answers.ExactnessAnswer, responses=problems(400, 404))
     async def exactness(query: Name) -> Response:
         """How exact windows are, by their length: known before any data, for the error does not depend on it."""
-        ticks_of(query, None)
+        ticks_of(query)
         made = await parts.workers.read(lambda: pages.exactness(query))
         return Response(made, media_type=MEDIA_TYPES["json"])
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 
 from evertally.contract.paths import named, once
 from evertally.errors import ConfigurationError
-from evertally.noise import Key, NoiseKey
+from evertally.noise import Key, NoiseKey, own_key
 from evertally.privacy import Guarantee
 from evertally.runtime.input.binning import BinnedEvents, BinnedTick
 from evertally.runtime.input.sources import InputFile
@@ -84,11 +84,12 @@ def release(
     """
     given = {"time": time, "start": start, "end": end, "tick": tick, "guarantee": guarantee, "user": user, "beta": beta}
     try:
+        noise = own_key(key)
         spec = _spec(queries, {of: one for of, one in given.items() if one is not None} | stream, name, key)
         source = TableInput(table)
         if outside not in ("refuse", "drop"):
             raise ConfigurationError('outside is "refuse" or "drop": what happens to rows before start, or from end on')
-        found = _released(spec, source, Key.generate() if key is None else key, outside == "drop")
+        found = _released(spec, source, noise, outside == "drop")
         return found if window is None and per is None else found.window(window, per=per)
     except ConfigurationError as error:
         raise in_words_of_the_call(error, _is_spec(queries)) from None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from evertally.errors import ConfigurationError
 from evertally.runtime.clock import Clock, duration
+from evertally.runtime.spec.types import Words
 
 TOTAL = "total"
 FEW_LABELS = 50  # that are all shown without being asked for
@@ -61,7 +62,19 @@ def check_work(ticks: int, width: int, windows: int, labels: int) -> None:
         raise ConfigurationError(f"that would read {ticks * width} released numbers, more than {_MOST_READ}; {_HINT}")
 
 
-def in_ticks(clock: Clock, option: str, text: str) -> int | None:
+def asked_for(clock: Clock, words: Words, window: str | None, per: str | None) -> tuple[int | None, int | None]:
+    """Window and rate in ticks, None for totals and for numbers as they are. Both are those of the spec where nothing
+    is said; a window that is asked for has the rate that is asked for with it, and "" is none."""
+    if window is None:
+        ticks, rate = words.window or 1, words.per
+    else:
+        ticks, rate = _in_ticks(clock, "window", window), None
+    if per is not None:
+        rate = _in_ticks(clock, "per", per) if per else None
+    return ticks, rate
+
+
+def _in_ticks(clock: Clock, option: str, text: str) -> int | None:
     """A window as it is written: "7d", "28" ticks; None for "total"."""
     if text == TOTAL and option == "window":
         return None
