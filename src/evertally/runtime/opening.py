@@ -11,7 +11,7 @@ from evertally.runtime.machine import Machine, StreamState
 from evertally.runtime.publisher import Publisher
 from evertally.runtime.sinks import open_sinks
 from evertally.runtime.spec import StreamSpec
-from evertally.runtime.state.sidecar import fence, keep_key, obtain_key
+from evertally.runtime.state.fence import fence, keep_key, obtain_key
 from evertally.runtime.state.store import Store
 
 
@@ -20,13 +20,15 @@ def opened(
     spec: StreamSpec,
     *,
     replay: bool = False,
+    nothing_was_released: bool = False,
     origin: Callable[[], int | None] = lambda: None,
     check_input: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[Store, Machine, Publisher]]:
     """The stream as of its last snapshot. `origin` is asked only by a clock that starts with the stream, `check_input`
-    only of a new stream: what it refuses leaves no key behind."""
-    with fence(spec.key_file):
-        key, new_key = obtain_key(spec.key_file, spec.state_file)
+    only of a new stream: what it refuses leaves no key behind. `nothing_was_released`: a key that is there without
+    sidecar and state is new."""
+    with fence(spec.key_file) as hold_key:
+        key, new_key = obtain_key(spec.key_file, spec.state_file, nothing_was_released)
         store = Store(key, spec)
         try:
             found: list[Machine] = []
@@ -51,7 +53,8 @@ def opened(
                         sink.check_new()
                 check_input()
                 if new_key:
-                    keep_key(key, spec.key_file)
+                    keep_key(key, spec.key_file, store.bind)
+                    hold_key()
                 store.begin(machine.ledger(), origin())
                 publisher = Publisher(spec, store, sinks, machine.twins)
                 machine = machine.on(anchored(spec, store))
