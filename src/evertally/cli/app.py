@@ -340,6 +340,50 @@ def windows_command(
         windows.command(load_spec(spec_file), query, window, per, form, label or [], **limits)
 
 
+@app.command("verify")
+def verify_command(
+    subject: Annotated[
+        Path,
+        typer.Argument(metavar="SUBJECT", help="SPEC.toml, or CERTIFICATE.json with --head.", show_default=False),
+    ],
+    log: Annotated[
+        list[Path] | None,
+        _option(metavar="FILE", help="A published log: .jsonl, .csv, .parquet, .json of /v1/releases."),
+    ] = None,
+    head: Annotated[Path | None, _option(metavar="FILE", help="What `evertally head` or /v1/head has said.")] = None,
+) -> None:
+    """Check a state, or a published log against a certificate. Exit status 1 if anything is not what was released."""
+    with _readable_errors():
+        from evertally.cli import verify
+
+        if not verify.command(subject, log or [], head):
+            raise typer.Exit(1)
+
+
+@app.command("head")
+def head_command(
+    spec_file: SpecFile,
+    digests: Annotated[bool, typer.Option("--digests", help="With a digest of every tick that is kept.")] = False,
+) -> None:
+    """Print what vouches for the release log, signed, as JSON. Public."""
+    with _readable_errors():
+        from evertally.cli import verify
+
+        verify.print_head(spec_file, digests)
+
+
+@app.command("rescue")
+def rescue_command(
+    spec_file: SpecFile,
+    end: Annotated[bool, typer.Option("--end", help="End the stream for good; what was released stays.")] = False,
+) -> None:
+    """Make a stream start again whose release log is damaged, if it can be proved that it may; or end it."""
+    with _readable_errors():
+        from evertally.cli import verify
+
+        verify.rescue_stream(spec_file, end)
+
+
 tokens = typer.Typer(help="Bearer tokens of a live stream.", no_args_is_help=True)
 app.add_typer(tokens, name="token")
 TokenName = Annotated[str, _option("--name", help="Whose token it is.")]

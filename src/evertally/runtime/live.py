@@ -28,6 +28,7 @@ from evertally.runtime.plan import Plan, plan_of
 from evertally.runtime.releases import TickRelease
 from evertally.runtime.spec import StreamSpec, check_servable
 from evertally.runtime.state.log import Proof
+from evertally.runtime.state.mending import MendedStore
 from evertally.runtime.state.records import Cursor, Entry
 from evertally.secret import Secret
 
@@ -66,6 +67,7 @@ class Live(Secret):
         wall: Callable[[], float] = time.time,
         replay: bool = False,
         nothing_was_released: bool = False,
+        mending: bool = False,
     ) -> None:
         check_servable(spec)
         self._wall = wall
@@ -75,13 +77,19 @@ class Live(Secret):
         self._twins: dict[str, Any] | None = None
         with ExitStack() as stack:
             stream = opened(
-                spec, replay=replay, nothing_was_released=nothing_was_released, origin=lambda: self._origin(spec)
+                spec,
+                replay=replay,
+                nothing_was_released=nothing_was_released,
+                mending=mending,
+                origin=lambda: self._origin(spec),
             )
             self._store, self._machine, self._publisher = stack.enter_context(stream)
             self.spec = anchored(spec, self._store)
             if self._store.head.run is not None:
                 raise StateError("a run of a file was interrupted; finish it with `evertally run` first")
-            self._recover()
+            self.lost = 0  # ticks that the log has lost, in mending
+            if not self._store.head.ended:
+                self._recover()
             self._stack = stack.pop_all()
 
     def __enter__(self) -> Self:
@@ -140,7 +148,7 @@ class Live(Secret):
         """Plan and certificate of the mechanisms that run here. May be called from any thread: twins of them are asked,
         made from options that never change."""
         twins, _ = self.laws()
-        return plan_of(self.spec, twins), certificate_of(self.spec, twins)
+        return plan_of(self.spec, twins), certificate_of(self.spec, twins, self.proof.public_key)
 
     def laws(self, *, anew: bool = False) -> tuple[dict[str, Any], bool]:
         """Twins of the mechanisms that run here, and whether payloads keep rows: what windows are made with. `anew`:
@@ -264,16 +272,22 @@ class Live(Secret):
         head = self._store.head
         for tick, payload in self._store.journal(head.snapshot):
             self._wait(tick, _part(payload, decode(payload)))
-        log = head.snapshot_log
+        mended = self._store if isinstance(self._store, MendedStore) and head.snapshot >= head.since else None
+        log, repeated = head.snapshot_log, list[TickRelease]()
         for tick in range(head.snapshot + 1, head.tick + 1):
             again = self._step(tick)
             log = self.proof.linked(log, again)
-            for kept in self._store.releases(tick, tick):
-                if any(again.payloads[name] != payload for name, payload in kept.payloads.items()):
-                    raise self._otherwise(tick)
+            if mended is not None:
+                repeated.append(again)
+            else:
+                for kept in self._store.releases(tick, tick):
+                    if any(again.payloads[name] != payload for name, payload in kept.payloads.items()):
+                        raise self._otherwise(tick)
             self._forget(tick)
         if log != head.log and head.snapshot >= head.since:
             raise self._otherwise(head.tick)  # of the ticks before it not all are kept
+        if isinstance(self._store, MendedStore):
+            self.lost = self._store.mend(repeated)
         # The clock may have gone back since: no event may enter a tick before one that was stamped already.
         self._latest = max(self._waiting, default=0) if self.spec.clock.close == "wall" else 0
 

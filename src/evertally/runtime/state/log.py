@@ -75,6 +75,11 @@ class Proof(Secret):
             return NO_CHAIN
         return chained(chain, release.tick, digest_of(self._spec, release))
 
+    @property
+    def public_key(self) -> bytes:
+        """What heads are checked with."""
+        return self._signer.public_key
+
     def head(self, tick: int, chain: str, releases: Iterable[TickRelease] = ()) -> dict[str, Any]:
         """What vouches for the log up to a tick, and for single ticks."""
         digests = ((release.tick, digest_of(self._spec, release)) for release in releases)

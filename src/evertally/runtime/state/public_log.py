@@ -4,7 +4,8 @@ Only released bytes go in, as they stand in every output: whoever has the log as
 /v1/releases comes to the same hashes. (The chain of the store is another: it has the input in it, and is a secret.)
 
     digest of a tick = SHA-256 of its number, its time, and of each query that shows something, in the order of names:
-                       name, number of entries, labels, values, lower and upper bounds, stddev
+                       name, number of entries, labels, values, lower and upper bounds, stddev (of a tick that shows
+                       nothing: of its number)
     chain of a tick  = SHA-256 of the chain before, the number of the tick, its digest
     head             = tick, chain, and digests of single ticks if wanted; signed with Ed25519
 
@@ -56,16 +57,17 @@ def tick_digest(tick: int, time: object, queries: Mapping[str, Columns]) -> byte
     >>> tick_digest(1, "2026-01-01", {"all": shown}) == tick_digest(1, "2026-01-01", {"all": read, "found": silent})
     True
     """
-    hashed = hashlib.sha256(_DIGEST + _framed(str(tick)) + _framed(str(time)))
-    for name in sorted(queries):
-        columns = queries[name]
+    hashed = hashlib.sha256(_DIGEST + _framed(str(tick)))
+    shown = [(name, columns) for name, columns in sorted(queries.items()) if _listed(columns["value"])]
+    if shown:  # a tick that shows nothing is in no file, and nor is its time
+        hashed.update(_framed(str(time)))
+    for name, columns in shown:
         value = _listed(columns["value"])
-        if value:
-            hashed.update(_framed(name) + len(value).to_bytes(8, "big"))
-            hashed.update(_labels(tuple(_listed(columns["category"]))))
-            hashed.update(_labels(tuple(value)) if isinstance(value[0], str) else _numbers(value))
-            hashed.update(_numbers(_listed(columns["lower"])) + _numbers(_listed(columns["upper"])))
-            hashed.update(_numbers([columns["stddev"]]))
+        hashed.update(_framed(name) + len(value).to_bytes(8, "big"))
+        hashed.update(_labels(tuple(_listed(columns["category"]))))
+        hashed.update(_labels(tuple(value)) if isinstance(value[0], str) else _numbers(value))
+        hashed.update(_numbers(_listed(columns["lower"])) + _numbers(_listed(columns["upper"])))
+        hashed.update(_numbers([columns["stddev"]]))
     return hashed.digest()
 
 

@@ -93,19 +93,20 @@ class Store(Tables):
                     )
                 self._check_current(mark, replay)
                 if version < database.PROVED:
-                    self._prove(mark)
+                    self._adopt(mark)
                 self.proof.since = self.head.since
                 self._take_inventory()
                 check()
-                generation = (self._target or mark).generation + 1
-                head = self._put_head(replace(self.head, generation=generation))
-            self.head = head
+                self._take_up(self._target or mark)
             if self._target is None:
-                self._sidecar.write(head.mark())
+                self._sidecar.write(self.head.mark())
         except BaseException:
             self._connection.close()
             raise
         return True
+
+    def _take_up(self, mark: Mark) -> None:
+        self.head = self._put_head(replace(self.head, generation=mark.generation + 1))
 
     def begin(self, ledger: Sequence[LedgerRow], origin: int | None = None) -> None:
         """Binds the key to this spec and makes an empty store."""
@@ -151,7 +152,7 @@ class Store(Tables):
         self._connection = database.connect(self._path)
         self._file = os.stat(self._path)
 
-    def _prove(self, mark: Mark) -> None:
+    def _adopt(self, mark: Mark) -> None:
         """Gives proofs to what an earlier version has left: from here on a change of it is noticed."""
         head = self.head
         since = max(head.tick, mark.since or 0)
