@@ -68,8 +68,13 @@ class Certified:
             return ["the head is not signed with the key that the certificate names"], 0, 0
         if (head["stream"], head["spec_digest"]) != (self.stream, self.spec_digest):
             return ["the head is that of another stream"], 0, 0
-        digests = {tick: tick_digest(tick, time, queries) for tick, time, queries in shown_in(log, self.queries)}
-        first, last = min(digests, default=0), max(digests, default=0)
+        digests: dict[int, bytes] = {}
+        first = last = 0
+        for tick, time, queries in shown_in(log, self.queries):
+            if tick <= last:  # the second one would hide the first
+                return [f"tick {tick} comes after tick {last}"], first, last
+            first, last = first or tick, tick
+            digests[tick] = tick_digest(tick, time, queries)
         if last > head["tick"]:
             return [f"it goes on after the head, tick {head['tick']}: take a newer head"], first, last
         if _chain(head, digests) == head["chain"] and first > head["since"]:
