@@ -19,7 +19,7 @@ from evertally.audit import attacks
 from evertally.audit.attacks import Finding
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, NoiseKey
 from evertally.runtime import load_spec, run
-from evertally.runtime.state.sidecar import fence
+from evertally.runtime.state.fence import fence
 from long import LONG
 
 EVERY = pytest.mark.parametrize("subject", MECHANISMS, ids=lambda subject: subject.name)

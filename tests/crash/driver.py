@@ -36,6 +36,7 @@ from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state.history import History
 from evertally.runtime.state.sidecar import sidecar_path
 from evertally.service.live_events import frame
+from made_keys import save_bound
 from waiting import PATIENCE
 
 AIMS = ("random", "start", "log", "sidecar", "output", "parts", "stop")
@@ -279,7 +280,7 @@ def uninterrupted(
     spec: StreamSpec, calm: StreamSpec, order: list[tuple[str, int]], world: World
 ) -> dict[int, TickRelease]:
     """The same batches in the same order under the same key, without a kill. The releases by tick."""
-    Key.load(spec.key_file).save(calm.key_file)
+    save_bound(Key.load(spec.key_file), calm.path)
     last, origin, length = _head(spec)["tick"], _head(spec)["origin"], spec.clock.length
     now = [0.0 if origin is None else origin / 1e6]
     with Live(calm, wall=lambda: now[0]) as live:
@@ -291,7 +292,7 @@ def uninterrupted(
             live.accept([(f"ingest/{name}", parse(*world.sent[name], live.spec))])
         while live.released < last:
             live.publish(live.release_through(min(last, live.released + 64)))
-        history = History(live.spec, lambda: last)
+        history = History(live.spec, lambda: last, live.proof)
         return {release.tick: release for release in history.read(range(1, last + 1))}
 
 

@@ -15,6 +15,7 @@ from nursery import Nursery
 
 from evertally.noise import Key
 from evertally.runtime import load_spec
+from made_keys import save_bound
 
 FILES = {"visits.csv", "visits.jsonl", "visits.key", "visits.key.bound", "visits.key.lock", "visits.parquet"}
 FILES |= {"visits.state", "visits.toml"}
@@ -34,9 +35,9 @@ class Stage:
         folder = self._folder / name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        if key:
-            self._key.save(folder / "visits.key")
         (folder / "visits.toml").write_text(plain(snapshot_every=2))
+        if key:
+            save_bound(self._key, folder / "visits.toml")
         return folder / "visits.toml"
 
     def dies(self, play: str, spec: Path, *arguments: str | int, by: int = signal.SIGKILL) -> bool:

@@ -218,7 +218,7 @@ class Wreck:
         spec = load_spec(self._folder / "visits.toml")
         with Live(spec) as live:
             receipts = self._feed(live, 1, 7)
-            history = History(live.spec, lambda: 7)
+            history = History(live.spec, lambda: 7, live.proof)
             releases = [
                 (release.tick, [unpack(query, release.payloads[query.name]) for query in spec.queries])
                 for release in history.read(range(1, 8))

@@ -19,6 +19,7 @@ from evertally.runtime import load_spec
 from evertally.runtime.input.batches import parse
 from evertally.runtime.live import Live
 from evertally.service.tokens import TokenFile
+from made_keys import save_bound
 from waiting import PATIENCE
 
 
@@ -80,7 +81,7 @@ def test_the_command_itself(tmp_path: Path) -> None:
             assert process.wait(PATIENCE) == 0
         process.stdout.close()
     assert world.problems == []
-    Key.load(spec.key_file).save(calm / "visits.key")
+    save_bound(Key.load(spec.key_file), calm / "visits.toml")
     with Live(load_spec(calm / "visits.toml")) as live:
         for number in range(2):
             live.accept([(f"ingest/canary-{number}", parse(*body(events(0, 8 + number, 1), 0), live.spec))])

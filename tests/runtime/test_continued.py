@@ -28,6 +28,7 @@ from evertally.runtime.mechanisms import build, twins
 from evertally.runtime.opening import opened
 from evertally.runtime.plan import plan_of
 from evertally.runtime.standing import standing
+from evertally.runtime.verify import state_of
 from evertally.service.about import About
 
 BEFORE = Path(__file__).parent / "before"
@@ -205,3 +206,21 @@ def test_where_nothing_true_can_be_said_nothing_is(
     said = CliRunner().invoke(app, ["certificate", str(begun.path)])
     assert said.exit_code == 2
     assert "PureDP" not in said.output
+
+
+def test_a_stream_of_the_version_before_gets_proofs_and_a_chain(begun: StreamSpec) -> None:
+    """From where it is taken up: what is there is signed tick by tick, what comes is in the chain."""
+    folder = begun.state_file.parent
+    before = CliRunner().invoke(app, ["verify", str(begun.path)])
+    assert (before.exit_code, "start the stream once" in before.output) == (1, True)
+    run(begun, folder / "second.csv", until=16)
+    assert (folder / "visits.jsonl").read_bytes() == (BEFORE / "visits-16.jsonl").read_bytes()
+    with state_of(begun) as store:
+        assert list(store.problems()) == []
+        assert (store.head.since, store.signed(digests=True)["tick"]) == (8, 16)
+    done = CliRunner().invoke(app, ["verify", str(begun.path), "--log", str(folder / "visits.jsonl")])
+    assert done.exit_code == 0, done.output
+    assert "ticks 1 to 16" in done.output
+    _change(begun, "UPDATE release SET payload = x'00' WHERE tick = 3")
+    with pytest.raises(StateError, match="damaged"), opened(begun):
+        pass

@@ -15,6 +15,7 @@ from visit_stream import COLUMN_QUERIES, UNKNOWN_QUERIES, WITH_UNKNOWN_QUERIES, 
 
 from evertally.noise import Key
 from evertally.runtime import load_spec, run
+from made_keys import save_bound
 
 USER = ("horizon = 48", 'horizon = 600\nunit = "user"\nmax_events_per_user = 9\nuser_column = "patient"')
 NINEFOLD = ("epsilon = 340", "epsilon = 21000")  # in rho as much for nine events of a user as for one
@@ -68,7 +69,7 @@ def twins(write_spec: WriteSpec) -> tuple[Path, Path]:
     )
     key = Key.generate()
     for path in (calm, killed):
-        key.save(path.parent / "visits.key")
+        save_bound(key, path)
     return calm, killed
 
 

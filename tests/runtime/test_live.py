@@ -29,8 +29,10 @@ from evertally.runtime.input.tick_events import TickEvents
 from evertally.runtime.live import Live, Receipt, StreamEnded
 from evertally.runtime.machine import Machine, StreamState
 from evertally.runtime.state import database
+from evertally.runtime.state.fence import keep_key
 from evertally.runtime.state.history import History
-from evertally.runtime.state.sidecar import keep_key, sidecar_path
+from evertally.runtime.state.sidecar import sidecar_path
+from made_keys import save_bound
 
 EVERYTHING: Any = {"append": COLUMN_QUERIES + UNKNOWN_QUERIES}
 
@@ -48,7 +50,7 @@ def twins(write_spec: WriteSpec, *changes: tuple[str, str], **options: Any) -> t
     key = Key.generate()
     paths = tuple(write_spec(*changes, folder=folder, **options) for folder in ("one", "two"))
     for path in paths:
-        key.save(path.parent / "visits.key")
+        save_bound(key, path)
     return paths[0], paths[1]
 
 
@@ -313,7 +315,7 @@ def test_history_shows_what_is_published_and_kept(write_spec: WriteSpec) -> None
     spec = load_spec(write_spec(ON_REQUEST, thin))
     published = [0]
     with Live(spec) as live:
-        history = History(live.spec, lambda: published[0])
+        history = History(live.spec, lambda: published[0], live.proof)
         assert history.latest() is None
         ticks = live.release_through(30)
         assert history.latest() is None  # committed is not published

@@ -16,6 +16,7 @@ from evertally.runtime import Asked, Step, load_spec, opening, run
 from evertally.runtime import runner as runner_module
 from evertally.runtime.input.binning import BinnedEvents
 from evertally.runtime.input.sources import InputFile
+from made_keys import save_bound
 
 DAY_1, DAY_2 = "2013-01-02T00:00:00Z", "2013-01-03T00:00:00Z"
 GROWS = Asked(late="drop", later="leave")
@@ -62,7 +63,7 @@ def test_a_file_that_grows_is_released_like_a_whole_one(write_spec: WriteSpec, t
     one, growing = write_spec(folder="one"), write_spec(folder="growing")
     key = Key.generate()
     for spec in (one, growing):
-        key.save(spec.parent / "visits.key")
+        save_bound(key, spec)
     records = visits(0, 48)
     run(load_spec(one), save(records, tmp_path / "whole.csv"))
     for hour in (12, 24, 36, 48):
@@ -76,7 +77,7 @@ def test_what_was_left_is_counted_by_a_later_run_of_the_same_file(write_spec: Wr
     one, two = write_spec(folder="one"), write_spec(folder="two")
     key = Key.generate()
     for spec in (one, two):
-        key.save(spec.parent / "visits.key")
+        save_bound(key, spec)
     file = save(visits(0, 48), tmp_path / "v.csv")
     run(load_spec(one), file)
     run(load_spec(two), file, until=DAY_1, asked=Asked(later="leave"))
@@ -203,7 +204,7 @@ def test_rows_outside_change_nothing_that_others_see(write_spec: WriteSpec, tmp_
     key, found = Key.generate(), set()
     for name in ("none", *OUTSIDE):
         path = write_spec(folder=name)
-        key.save(path.parent / "visits.key")
+        save_bound(key, path)
         (tmp_path / "v.jsonl").write_text(OUTSIDE.get(name, ""))
         run(load_spec(path), tmp_path / "v.jsonl", until=DAY_1, asked=Asked("drop", "leave", "drop"))
         found.add((path.parent / "visits.jsonl").read_bytes())

@@ -316,7 +316,7 @@ def test_each_problem_is_told_once(write_spec: WriteSpec, monkeypatch: pytest.Mo
             pump.problems = looks.pop(0) if looks else []
             return not looks
 
-    monkeypatch.setattr(follow_module, "running", lambda spec, replay: nullcontext((None, pump)))
+    monkeypatch.setattr(follow_module, "running", lambda spec, **options: nullcontext((None, pump)))
     told: list[str] = []
     follow_module.follow(load_spec(write_spec(ON_THE_WALL)), Stop(), trouble=told.append)
     assert told == ["a", "b"]

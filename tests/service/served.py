@@ -20,6 +20,7 @@ import httpx
 from evertally.noise import Key
 from evertally.runtime import load_spec
 from evertally.service.tokens import TokenFile
+from made_keys import save_bound
 from spec_text import ALL, HOURLY, WARD, spec_text
 from waiting import PATIENCE
 
@@ -50,7 +51,7 @@ class Served:
         self.spec_file.write_text(spec)
         self.spec = load_spec(self.spec_file)
         if not self.spec.key_file.exists():  # the same noise in every run: an interval misses now and then
-            Key(hashlib.sha256(spec.encode()).digest()).save(self.spec.key_file)
+            save_bound(Key(hashlib.sha256(spec.encode()).digest()), self.spec_file)
         self.token_file = TokenFile(self.spec.serve.tokens)
         self.tokens = {role: self.token_file.add(role, role) for role in ROLES}
         self.answers: list[httpx.Response] = []

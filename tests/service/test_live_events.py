@@ -105,7 +105,7 @@ def _pump(folder: Path, spec_text: str = SPEC) -> Iterator[tuple[Pump, History, 
     pump = Pump(live)
     pump.start()
     try:
-        yield pump, History(live.spec, lambda: pump.published), live.spec
+        yield pump, History(live.spec, lambda: pump.published, live.proof), live.spec
     finally:
         pump.stop()
 

@@ -40,6 +40,10 @@ app = typer.Typer(
 
 _option = partial(typer.Option, show_default=False)  # a default that is None says nothing
 Replay = Annotated[bool, typer.Option("--replay", help="Continue from older state, fed exactly the same input again.")]
+NothingReleased = Annotated[
+    bool,
+    typer.Option("--nothing-was-released", help="The key is there, but no state: nothing was ever released under it."),
+]
 SpecFile = Annotated[Path, typer.Argument(metavar="SPEC.toml", help="The stream spec.", show_default=False)]
 
 
@@ -192,6 +196,7 @@ def run_command(
         bool, typer.Option("--drop-unreadable", help="Go on even if no row has a readable time.")
     ] = False,
     replay: Replay = False,
+    nothing_was_released: NothingReleased = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing unless something is wrong.")] = False,
 ) -> None:
     """Release the ticks of a stream from a file, a pipe or a folder of events. State survives: the next run goes on."""
@@ -211,13 +216,13 @@ def run_command(
                 raise ConfigurationError(
                     "--until, --drop-late, --count-late, --leave-later and --drop-unreadable are for --input"
                 )
-            _follow(with_folder(spec, folder), replay, quiet)
+            _follow(with_folder(spec, folder), replay, nothing_was_released, quiet)
             return
         source = _input(str(input_file), input_format)
         last = _until(spec, until)
         display = Display(spec, quiet)
         with display:
-            report = run(spec, source, last, display.step, replay, asked, display.announce)
+            report = run(spec, source, last, display.step, replay, asked, display.announce, nothing_was_released)
         if not quiet:
             end = spec.clock.end_of(report.last)
             print(f"{spec.name}: ticks {report.first} to {report.last} are out, until {end}; see {_places(spec)}")
@@ -245,7 +250,7 @@ def _places(spec: StreamSpec) -> str:
     return ", ".join(str(sink.file) for sink in spec.sinks if sink.file is not None) or str(spec.state_file)
 
 
-def _follow(spec: StreamSpec, replay: bool, quiet: bool) -> None:
+def _follow(spec: StreamSpec, replay: bool, nothing_was_released: bool, quiet: bool) -> None:
     stopped = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopped.set())
@@ -254,7 +259,10 @@ def _follow(spec: StreamSpec, replay: bool, quiet: bool) -> None:
         if not quiet:
             print(f"{spec.name}: tick {release.tick} is out, until {release.time}", flush=True)
 
-    follow(spec, stopped, seen, lambda problem: print(f"evertally: {problem}", file=sys.stderr, flush=True), replay)
+    def trouble(problem: str) -> None:
+        print(f"evertally: {problem}", file=sys.stderr, flush=True)
+
+    follow(spec, stopped, seen, trouble, replay, nothing_was_released)
     if not quiet:
         print(f"{spec.name}: stopped; the same command goes on. Releases: {_places(spec)}")
 
@@ -267,12 +275,13 @@ def serve_command(
         int | None, _option(min=0, max=65535, help=escape("Instead of [serve] port; 0: any free one."))
     ] = None,
     replay: Replay = False,
+    nothing_was_released: NothingReleased = False,
 ) -> None:
     """Run a live stream: events come in over HTTP, releases go out, a page shows them."""
     with _readable_errors("serve"):
         from evertally.cli import serve
 
-        serve.command(spec_file, host, port, replay)
+        serve.command(spec_file, host, port, replay, nothing_was_released)
 
 
 @app.command("erase")
@@ -331,6 +340,50 @@ def windows_command(
 
         limits = {"first": first, "last": last, "every": every, "points": points}
         windows.command(load_spec(spec_file), query, window, per, form, label or [], **limits)
+
+
+@app.command("verify")
+def verify_command(
+    subject: Annotated[
+        Path,
+        typer.Argument(metavar="SUBJECT", help="SPEC.toml, or CERTIFICATE.json with --head.", show_default=False),
+    ],
+    log: Annotated[
+        list[Path] | None,
+        _option(metavar="FILE", help="A published log: .jsonl, .csv, .parquet, .json of /v1/releases."),
+    ] = None,
+    head: Annotated[Path | None, _option(metavar="FILE", help="What `evertally head` or /v1/head has said.")] = None,
+) -> None:
+    """Check a state, or a published log against a certificate. Exit status 1 if anything is not what was released."""
+    with _readable_errors():
+        from evertally.cli import verify
+
+        if not verify.command(subject, log or [], head):
+            raise typer.Exit(1)
+
+
+@app.command("head")
+def head_command(
+    spec_file: SpecFile,
+    digests: Annotated[bool, typer.Option("--digests", help="With a digest of every tick that is kept.")] = False,
+) -> None:
+    """Print what vouches for the release log, signed, as JSON. Public."""
+    with _readable_errors():
+        from evertally.cli import verify
+
+        verify.print_head(spec_file, digests)
+
+
+@app.command("rescue")
+def rescue_command(
+    spec_file: SpecFile,
+    end: Annotated[bool, typer.Option("--end", help="End the stream for good; what was released stays.")] = False,
+) -> None:
+    """Make a stream start again whose release log is damaged, if it can be proved that it may; or end it."""
+    with _readable_errors():
+        from evertally.cli import verify
+
+        verify.rescue_stream(spec_file, end)
 
 
 tokens = typer.Typer(help="Bearer tokens of a live stream.", no_args_is_help=True)

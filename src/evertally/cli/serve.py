@@ -9,7 +9,7 @@ from evertally.service import TokenFile, serve
 from evertally.service.logs import write_public_lines
 
 
-def command(spec_file: Path, host: str | None, port: int | None, replay: bool) -> None:
+def command(spec_file: Path, host: str | None, port: int | None, replay: bool, nothing_was_released: bool) -> None:
     spec = load_spec(spec_file)
     write_public_lines()
 
@@ -19,5 +19,5 @@ def command(spec_file: Path, host: str | None, port: int | None, replay: bool) -
             print(f"There is no token yet. Make one: evertally token add {spec_file} --role read --name NAME")
         print("Reading needs no token." if spec.serve.public else f"Tokens: {spec.serve.tokens}", flush=True)
 
-    serve(spec, host=host, port=port, replay=replay, ready=ready)
+    serve(spec, host=host, port=port, replay=replay, nothing_was_released=nothing_was_released, ready=ready)
     print(f"{spec.name}: stopped; everything that was acknowledged is on disk", flush=True)

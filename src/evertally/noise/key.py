@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NoReturn, Protocol
 
 from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
 from evertally.errors import ConfigurationError, StateError
@@ -201,6 +202,23 @@ class Key:
 
     def _siv(self) -> AESSIV:
         return AESSIV(self._hash("seal", b"mac") + self._hash("seal", b"cipher"))
+
+    def sign(self, data: bytes) -> bytes:
+        """An Ed25519 signature: who has `public_key` can check it. Its key is made from this one for nothing else.
+
+        >>> key = Key.generate()
+        >>> len(key.sign(b"released")), len(key.public_key)
+        (64, 32)
+        """
+        return self._signer().sign(data)
+
+    @property
+    def public_key(self) -> bytes:
+        """What signatures are checked with. It says nothing about the key or its noise."""
+        return self._signer().public_key().public_bytes_raw()
+
+    def _signer(self) -> Ed25519PrivateKey:
+        return Ed25519PrivateKey.from_private_bytes(self._hash("sign", b"releases"))
 
     def fingerprint(self) -> str:
         return self._hash("fingerprint", b"").hex()[:16]

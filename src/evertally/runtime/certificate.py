@@ -15,6 +15,7 @@ from typing import Any
 import evertally
 from evertally.counting.processes import PROCESSES
 from evertally.errors import ConfigurationError
+from evertally.noise import Key
 from evertally.privacy import ZCDP, Adversary, ApproxDP, ApproxZCDP, Guarantee, Ledger, PureDP
 from evertally.privacy._exact import SMALLEST_FLOAT, float_up
 from evertally.privacy.conversions import epsilon_of_mu, gaussian_mu
@@ -42,13 +43,23 @@ _BY_THE_CURVE = (
 )
 
 
+_LOG = (
+    "signatures under this Ed25519 key vouch for a hash chain over all that the stream has released; `evertally "
+    "verify` checks a release log against them, and needs no secret"
+)
+
+
 def certificate(spec: StreamSpec) -> dict[str, Any]:
     """What a privacy engineer files. Of a stream that has run it needs the key, to read what that runs on."""
-    return certificate_of(spec, standing(spec))
+    mechanisms = standing(spec)
+    return certificate_of(spec, mechanisms, Key.load(spec.key_file).public_key if spec.key_file.exists() else None)
 
 
-def certificate_of(spec: StreamSpec, mechanisms: Mechanisms) -> dict[str, Any]:
-    """The certificate of mechanisms that exist: every number comes from them, exact ones as text too."""
+def certificate_of(spec: StreamSpec, mechanisms: Mechanisms, public_key: bytes | None = None) -> dict[str, Any]:
+    """The certificate of mechanisms that exist: every number comes from them, exact ones as text too.
+
+    `public_key`: that of the stream; there is none before its key is made.
+    """
     planned = plan_of(spec, mechanisms)
     ledger = ledger_of(spec, mechanisms)
     return {
@@ -79,6 +90,7 @@ def certificate_of(spec: StreamSpec, mechanisms: Mechanisms) -> dict[str, Any]:
             {name: value for name, value in _guarantee(best).items() if name != "kind"}
             for best in _conversions(spec, ledger, _mu_alone(spec, mechanisms, ledger))
         ],
+        "release_log": {"public_key": None if public_key is None else public_key.hex(), "meaning": _LOG},
         "assumptions": _assumptions(spec),
     }
 

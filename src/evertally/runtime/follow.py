@@ -25,13 +25,15 @@ def with_folder(spec: StreamSpec, folder: Path) -> StreamSpec:
 
 
 @contextmanager
-def running(spec: StreamSpec, *, replay: bool = False) -> Iterator[tuple[Live, Pump]]:
+def running(
+    spec: StreamSpec, *, replay: bool = False, nothing_was_released: bool = False
+) -> Iterator[tuple[Live, Pump]]:
     """A live stream with its folders and brokers, fed and closed by its own thread while the block runs.
 
     Raises StateError at the end if the stream had to stop by itself: what was acknowledged is safe, the same call goes
     on.
     """
-    live = Live(spec, replay=replay)
+    live = Live(spec, replay=replay, nothing_was_released=nothing_was_released)
     try:
         with opened_feeds(live.spec, live.mark) as feeds:
             pump = Pump(live, feeds)
@@ -52,11 +54,12 @@ def follow(
     seen: Callable[[TickRelease], None] = lambda release: None,
     trouble: Callable[[str], None] = lambda problem: None,
     replay: bool = False,
+    nothing_was_released: bool = False,
 ) -> None:
     """Runs until the end of the stream, or until `stopped` is set. `trouble` hears of a file or broker once."""
     if spec.clock.close != "wall":
         raise ConfigurationError('to follow a folder or a broker, ticks must close on the wall clock: close = "wall"')
-    with running(spec, replay=replay) as (_, pump):
+    with running(spec, replay=replay, nothing_was_released=nothing_was_released) as (_, pump):
         pump.subscribe(seen)
         told: list[str] = []
         while pump.working and not pump.ended and not stopped.wait(0.2):

@@ -27,7 +27,9 @@ from evertally.runtime.opening import anchored, opened
 from evertally.runtime.plan import Plan, plan_of
 from evertally.runtime.releases import TickRelease
 from evertally.runtime.spec import StreamSpec, check_servable
-from evertally.runtime.state.store import Cursor, Entry
+from evertally.runtime.state.log import Proof
+from evertally.runtime.state.mending import MendedStore
+from evertally.runtime.state.records import Cursor, Entry
 from evertally.secret import Secret
 
 _COMMIT_TICKS = 64  # at most so many ticks in one transaction
@@ -58,7 +60,15 @@ class _Part(Secret):
 class Live(Secret):
     """One live stream. All of it belongs to one thread."""
 
-    def __init__(self, spec: StreamSpec, *, wall: Callable[[], float] = time.time, replay: bool = False) -> None:
+    def __init__(
+        self,
+        spec: StreamSpec,
+        *,
+        wall: Callable[[], float] = time.time,
+        replay: bool = False,
+        nothing_was_released: bool = False,
+        mending: bool = False,
+    ) -> None:
         check_servable(spec)
         self._wall = wall
         self._waiting: dict[int, list[_Part]] = {}  # by tick
@@ -66,12 +76,20 @@ class Live(Secret):
         self.waiting_bytes = 0
         self._twins: dict[str, Any] | None = None
         with ExitStack() as stack:
-            stream = opened(spec, replay=replay, origin=lambda: self._origin(spec))
+            stream = opened(
+                spec,
+                replay=replay,
+                nothing_was_released=nothing_was_released,
+                mending=mending,
+                origin=lambda: self._origin(spec),
+            )
             self._store, self._machine, self._publisher = stack.enter_context(stream)
             self.spec = anchored(spec, self._store)
             if self._store.head.run is not None:
                 raise StateError("a run of a file was interrupted; finish it with `evertally run` first")
-            self._recover()
+            self.lost = 0  # ticks that the log has lost, in mending
+            if not self._store.head.ended:
+                self._recover()
             self._stack = stack.pop_all()
 
     def __enter__(self) -> Self:
@@ -79,7 +97,7 @@ class Live(Secret):
 
     def __exit__(self, kind: object, *_: object) -> None:
         try:
-            if kind is None:
+            if kind is None and not self._store.head.ended:
                 # A clean end leaves no events behind: the snapshots hold them.
                 self._store.commit([], [], snapshots=self._machine.state().snapshots, cursors=self._publisher.cursors)
         finally:
@@ -97,7 +115,12 @@ class Live(Secret):
     @property
     def last_tick(self) -> int | None:
         """The last tick of the stream, None if it has no end."""
-        return self.spec.last_tick
+        return self.released if self._store.head.ended else self.spec.last_tick
+
+    @property
+    def proof(self) -> Proof:
+        """What tells genuine releases, and vouches for them. May be asked from any thread."""
+        return self._store.proof
 
     @property
     def ended(self) -> bool:
@@ -125,7 +148,7 @@ class Live(Secret):
         """Plan and certificate of the mechanisms that run here. May be called from any thread: twins of them are asked,
         made from options that never change."""
         twins, _ = self.laws()
-        return plan_of(self.spec, twins), certificate_of(self.spec, twins)
+        return plan_of(self.spec, twins), certificate_of(self.spec, twins, self.proof.public_key)
 
     def laws(self, *, anew: bool = False) -> tuple[dict[str, Any], bool]:
         """Twins of the mechanisms that run here, and whether payloads keep rows: what windows are made with. `anew`:
@@ -249,17 +272,30 @@ class Live(Secret):
         head = self._store.head
         for tick, payload in self._store.journal(head.snapshot):
             self._wait(tick, _part(payload, decode(payload)))
+        mended = self._store if isinstance(self._store, MendedStore) and head.snapshot >= head.since else None
+        log, repeated = head.snapshot_log, list[TickRelease]()
         for tick in range(head.snapshot + 1, head.tick + 1):
             again = self._step(tick)
-            for kept in self._store.releases(tick, tick):
-                if any(again.payloads[name] != payload for name, payload in kept.payloads.items()):
-                    raise StateError(
-                        f"{self.spec.state_file}: tick {tick} does not come out as it was released; the stream stops. "
-                        "The state is damaged, or the program has changed: bring the version back that released it"
-                    )
+            log = self.proof.linked(log, again)
+            if mended is not None:
+                repeated.append(again)
+            else:
+                for kept in self._store.releases(tick, tick):
+                    if any(again.payloads[name] != payload for name, payload in kept.payloads.items()):
+                        raise self._otherwise(tick)
             self._forget(tick)
+        if log != head.log and head.snapshot >= head.since:
+            raise self._otherwise(head.tick)  # of the ticks before it not all are kept
+        if isinstance(self._store, MendedStore):
+            self.lost = self._store.mend(repeated)
         # The clock may have gone back since: no event may enter a tick before one that was stamped already.
         self._latest = max(self._waiting, default=0) if self.spec.clock.close == "wall" else 0
+
+    def _otherwise(self, tick: int) -> StateError:
+        return StateError(
+            f"{self.spec.state_file}: tick {tick} does not come out as it was released; the stream stops. The state is "
+            "damaged, or the program has changed: bring the version back that released it, or see `evertally rescue`"
+        )
 
 
 def _part(payload: bytes, batch: Batch) -> _Part:

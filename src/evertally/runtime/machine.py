@@ -15,7 +15,7 @@ from evertally.noise import Key
 from evertally.runtime.mechanisms import Mechanisms, build, restored, twins
 from evertally.runtime.releases import TickRelease, pack
 from evertally.runtime.spec import QuerySpec, StreamSpec
-from evertally.runtime.state.store import LedgerRow
+from evertally.runtime.state.records import LedgerRow
 from evertally.runtime.windows.outputs import check_windows
 from evertally.secret import Secret
 

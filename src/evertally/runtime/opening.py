@@ -11,7 +11,8 @@ from evertally.runtime.machine import Machine, StreamState
 from evertally.runtime.publisher import Publisher
 from evertally.runtime.sinks import open_sinks
 from evertally.runtime.spec import StreamSpec
-from evertally.runtime.state.sidecar import fence, keep_key, obtain_key
+from evertally.runtime.state.fence import fence, keep_key, obtain_key
+from evertally.runtime.state.mending import MendedStore
 from evertally.runtime.state.store import Store
 
 
@@ -20,14 +21,17 @@ def opened(
     spec: StreamSpec,
     *,
     replay: bool = False,
+    nothing_was_released: bool = False,
+    mending: bool = False,
     origin: Callable[[], int | None] = lambda: None,
     check_input: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[Store, Machine, Publisher]]:
     """The stream as of its last snapshot. `origin` is asked only by a clock that starts with the stream, `check_input`
-    only of a new stream: what it refuses leaves no key behind."""
-    with fence(spec.key_file):
-        key, new_key = obtain_key(spec.key_file, spec.state_file)
-        store = Store(key, spec)
+    only of a new stream: what it refuses leaves no key behind. `nothing_was_released`: a key that is there without
+    sidecar and state is new. `mending`: the caller mends the store (a `MendedStore`) before anything else."""
+    with fence(spec.key_file) as hold_key:
+        key, new_key = obtain_key(spec.key_file, spec.state_file, nothing_was_released)
+        store = (MendedStore if mending else Store)(key, spec)
         try:
             found: list[Machine] = []
 
@@ -40,7 +44,7 @@ def opened(
             if known:
                 machine = found[0]
                 publisher = Publisher(spec, store, open_sinks(spec), machine.twins)
-                if store.replay_target is None:
+                if store.replay_target is None and not mending:
                     publisher.catch_up()
             else:
                 # Mechanisms, sinks and input come first: what they refuse must not leave a bound key behind.
@@ -51,7 +55,8 @@ def opened(
                         sink.check_new()
                 check_input()
                 if new_key:
-                    keep_key(key, spec.key_file)
+                    keep_key(key, spec.key_file, store.bind)
+                    hold_key()
                 store.begin(machine.ledger(), origin())
                 publisher = Publisher(spec, store, sinks, machine.twins)
                 machine = machine.on(anchored(spec, store))

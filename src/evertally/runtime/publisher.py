@@ -12,7 +12,8 @@ from typing import Any
 from evertally.runtime.releases import TickRelease
 from evertally.runtime.sinks import Sink
 from evertally.runtime.spec import StreamSpec
-from evertally.runtime.state.store import Cursor, Store
+from evertally.runtime.state.records import Cursor
+from evertally.runtime.state.store import Store
 from evertally.runtime.windows import Windows
 from evertally.runtime.windows.outputs import WindowRows
 
@@ -59,6 +60,7 @@ class Publisher:
 
     def publish(self, ticks: Sequence[TickRelease]) -> None:
         """Ticks that have just been committed."""
+        self._store.check_mine()  # a process that took the stream over writes the same files
         for sink in self._sinks:
             self._write(sink, self.cursors[sink.name], ticks)
 

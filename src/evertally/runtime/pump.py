@@ -26,6 +26,7 @@ from evertally.runtime.input.sources import Batch
 from evertally.runtime.live import Live, Receipt
 from evertally.runtime.plan import Plan
 from evertally.runtime.releases import TickRelease
+from evertally.runtime.state.store import TakenOver
 from evertally.secret import Secret
 
 T = TypeVar("T")
@@ -219,6 +220,10 @@ class Pump(Secret):
         answers: Sequence[Receipt | EvertallyError]
         try:
             answers = self._live.accept([(one.batch_id, one.batch) for one in submitted])
+        except TakenOver as error:
+            for one in submitted:
+                _refuse(one.receipt, Stopped(str(error)))
+            raise
         except EvertallyError as error:
             answers = [error] * len(submitted)
         finally:

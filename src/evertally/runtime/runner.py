@@ -16,7 +16,8 @@ from evertally.runtime.machine import Machine
 from evertally.runtime.opening import opened
 from evertally.runtime.publisher import Publisher
 from evertally.runtime.spec import StreamSpec, check_runnable
-from evertally.runtime.state.store import RunInProgress, Store
+from evertally.runtime.state.records import RunInProgress
+from evertally.runtime.state.store import Store
 from evertally.secret import Secret
 
 
@@ -52,6 +53,7 @@ def run(
     replay: bool = False,
     asked: Asked | None = None,
     announce: Announce | None = None,
+    nothing_was_released: bool = False,
 ) -> Report:
     """Releases every tick from the first unreleased one to `until` (default: the end of the clock, or the horizon).
 
@@ -61,7 +63,10 @@ def run(
     check_runnable(spec)
     file = InputFile(source) if isinstance(source, str | os.PathLike) else source
     events = _Input(spec, file, _last_tick(spec, until), asked or Asked())
-    with opened(spec, replay=replay, check_input=lambda: events.check(1)) as (store, machine, publisher):
+    stream = opened(spec, replay=replay, nothing_was_released=nothing_was_released, check_input=lambda: events.check(1))
+    with stream as (store, machine, publisher):
+        if store.head.ended:
+            raise StateError(f"{spec.state_file}: the stream was ended by its operator; it releases nothing any more")
         if next(store.journal(store.head.tick), None) is not None:
             raise StateError(
                 f"{spec.state_file} holds events that a service has accepted for the next ticks; a run would leave "

@@ -345,6 +345,20 @@ class ExactnessAnswer(Answer):
     windows: list[ExactnessRow] = Field(description="The largest of the first 2,048 windows and of some later ones.")
 
 
+class HeadAnswer(Answer):
+    """What vouches for the release log: signed with Ed25519, for `evertally verify` and everybody."""
+
+    format: int
+    stream: str
+    spec_digest: str
+    public_key: str = Field(description="Also in the certificate: compare it with one that you have from elsewhere.")
+    since: int = Field(description="The tick after which the chain begins.")
+    tick: int
+    chain: str = Field(description="The hash of all ticks since then.")
+    digests: list[tuple[int, str]] = Field(description="Of single ticks, if asked for.")
+    signature: str
+
+
 class CloseRequest(BaseModel):
     """Ticks are closed up to here."""
 

@@ -52,8 +52,10 @@ class Pages:
         self._ticks = min(_TICKS, ticks_of_a_part(spec))
 
     async def begin(self, wanted: Stretch, queries: Sequence[str] | None, form: Format) -> AsyncIterator[bytes]:
-        """The answer in pieces. Ticks are looked for before it begins: what fails there can still be answered."""
+        """The answer in pieces. Ticks are looked for before it begins, and it is checked that they are what was
+        released: what fails there can still be answered."""
         ticks = await self._workers.read(lambda: self._history.ticks(*wanted))
+        await self._workers.read(lambda: self._history.check(ticks, queries))
         return self._pieces(ticks, queries, _FORMS[form](self._spec))
 
     async def _pieces(self, ticks: Sequence[int], queries: Sequence[str] | None, form: _Form) -> AsyncIterator[bytes]:

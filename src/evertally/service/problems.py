@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evertally.errors import described
+from evertally.runtime.state.log import DamagedLog
 from evertally.service.logs import log
 
 
@@ -34,10 +35,16 @@ def add_problem_handlers(app: FastAPI) -> None:
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(DamagedLog, _damaged)
 
 
 async def _refused(request: Request, error: Any) -> JSONResponse:
     return problem(error.status, error.text, error.headers)
+
+
+async def _damaged(request: Request, error: Any) -> JSONResponse:
+    log.error("%s", error)
+    return problem(503, "a release is not what it was when it was published; it is not shown")
 
 
 async def _invalid(request: Request, error: Any) -> JSONResponse:

@@ -54,6 +54,8 @@ def open_routes(parts: Parts) -> APIRouter:
         """The stream works: events are taken, ticks are released. After its end there are still releases to read."""
         if not parts.pump.working:
             raise Refused(503, "the stream has stopped", {"Retry-After": "5"})
+        if parts.history.damaged:
+            raise Refused(503, "the release log is damaged")
         return Status(status="ended" if parts.pump.ended else "ready")
 
     return router

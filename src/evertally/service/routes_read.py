@@ -52,6 +52,7 @@ METRICS: dict[str, Any] = {
 }
 
 Tick = Annotated[int | None, Query(ge=0, le=_LARGEST_TICK)]
+Limit = Annotated[int, Query(ge=1, le=10_000, description="The last so many ticks.")]
 
 
 def read_routes(parts: Parts) -> APIRouter:
@@ -88,13 +89,13 @@ def read_routes(parts: Parts) -> APIRouter:
         """The public part of the spec."""
         return about.spec()
 
-    @router.get("/v1/releases", response_class=StreamingResponse, responses={200: _RELEASES, **problems(400, 404)})
+    @router.get("/v1/releases", response_class=StreamingResponse, responses={200: _RELEASES, **problems(400, 404, 503)})
     async def releases(
         query: Annotated[list[str] | None, Query(description="Only these queries.")] = None,
         first: Tick = None,
         last: Tick = None,
         every: Annotated[int, Query(ge=1, le=_LARGEST_TICK, description="Only multiples of it.")] = 1,
-        limit: Annotated[int, Query(ge=1, le=10_000, description="The last so many ticks.")] = 500,
+        limit: Limit = 500,
         points: Annotated[int | None, Query(ge=1, le=10_000, description="Thins evenly to about so many.")] = None,
         format: Format = "json",
     ) -> Response:
@@ -104,7 +105,18 @@ def read_routes(parts: Parts) -> APIRouter:
         wanted = stretch(pump.published, first, last, every, limit, points)
         return StreamingResponse(await pages.begin(wanted, query, format), media_type=MEDIA_TYPES[format])
 
-    @router.get("/v1/releases/latest", response_model=answers.TickAnswer, responses=problems(404))
+    @router.get("/v1/head", responses=problems(400, 503))
+    async def head(first: Tick = None, last: Tick = None, limit: Limit = 500) -> answers.HeadAnswer:
+        """What vouches for all that was released: a hash chain over it, signed with the key that the certificate
+        names. With `first` or `last`, digests of the kept ticks there, for a log that has not all ticks."""
+        wanted = stretch(pump.published, first, last, 1, 0 if first is None and last is None else limit, None)
+
+        def made() -> dict[str, Any]:
+            return parts.history.head(parts.history.ticks(*wanted))
+
+        return answers.HeadAnswer(**await parts.workers.read(made))
+
+    @router.get("/v1/releases/latest", response_model=answers.TickAnswer, responses=problems(404, 503))
     async def latest() -> Response:
         """The last released tick."""
         found = await parts.workers.read(parts.history.latest)

@@ -74,7 +74,7 @@ def window_routes(parts: Parts) -> APIRouter:
         except ConfigurationError as error:
             raise Refused(400, str(error)) from None
 
-    @router.get("/v1/windows", response_class=Response, responses={200: _WINDOWS, **problems(400, 404)})
+    @router.get("/v1/windows", response_class=Response, responses={200: _WINDOWS, **problems(400, 404, 503)})
     async def windows(
         query: Name,
         window: Window = None,
@@ -108,7 +108,7 @@ def window_routes(parts: Parts) -> APIRouter:
         made = await parts.workers.read(lambda: pages.page(question, published, format))
         return Response(made, media_type=MEDIA_TYPES[format])
 
-    @router.get("/v1/labels", response_model=answers.LabelsAnswer, responses=problems(400, 404))
+    @router.get("/v1/labels", response_model=answers.LabelsAnswer, responses=problems(400, 404, 503))
     async def labels(
         query: Name,
         window: Window = None,
@@ -126,7 +126,7 @@ def window_routes(parts: Parts) -> APIRouter:
         made = await parts.workers.read(lambda: pages.labels(asked, published))
         return Response(made, media_type=MEDIA_TYPES["json"])
 
-    @router.get("/v1/exactness", response_model=answers.ExactnessAnswer, responses=problems(400, 404))
+    @router.get("/v1/exactness", response_model=answers.ExactnessAnswer, responses=problems(400, 404, 503))
     async def exactness(query: Name) -> Response:
         """How exact windows are, by their length: known before any data, for the error does not depend on it."""
         ticks_of(query)

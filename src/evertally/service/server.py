@@ -35,6 +35,7 @@ def serve(
     host: str | None = None,
     port: int | None = None,
     replay: bool = False,
+    nothing_was_released: bool = False,
     ready: Callable[[str], None] = lambda address: None,
 ) -> None:
     """Serves a stream until SIGINT or SIGTERM. `ready` gets the address once it answers.
@@ -49,8 +50,8 @@ def serve(
     tls = _tls(spec)
     with (
         contextlib.closing(_bound(host, port)) as listener,
-        running(spec, replay=replay) as (live, pump),
-        contextlib.closing(History(live.spec, lambda: pump.published)) as history,
+        running(spec, replay=replay, nothing_was_released=nothing_was_released) as (live, pump),
+        contextlib.closing(History(live.spec, lambda: pump.published, live.proof)) as history,
         webhooks(live, pump, history),
     ):
         app = create_app(pump, history, live.spec, tokens)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evertally.runtime.spec.types import Retention
-from evertally.runtime.state.retention import drop_statements, thinned_through
+from evertally.runtime.state.retention import dropped_where, thinned_through
 
 
 def rule(full: int, every: int, more: int | None) -> Retention:
@@ -37,6 +37,10 @@ def table() -> sqlite3.Connection:
     return connection
 
 
+def drop(connection: sqlite3.Connection, condition: str, values: tuple[int, ...]) -> None:
+    connection.execute(f"DELETE FROM release WHERE {condition}", values)
+
+
 def ticks(connection: sqlite3.Connection) -> list[int]:
     rows = connection.execute("SELECT tick, count(*) FROM release GROUP BY tick ORDER BY tick").fetchall()
     assert all(count == 2 for _, count in rows)
@@ -53,8 +57,8 @@ def test_the_table_holds_what_the_rule_keeps(rule: Retention, steps: list[tuple[
         released += count
         not_after = max(0, released - undelivered)
         swept = 0 if restart else swept
-        for statement, values in drop_statements(released, rule, not_after, swept):
-            connection.execute(statement, values)
+        for condition, values in dropped_where(released, rule, not_after, swept):
+            drop(connection, condition, values)
         swept = max(swept, thinned_through(released, rule, not_after))
         gone |= {tick for tick in range(1, not_after + 1) if not kept(tick, released, rule)}
         assert ticks(connection) == [tick for tick in range(1, released + 1) if tick not in gone]
@@ -70,17 +74,17 @@ def test_what_is_gone_stays_gone(rule: Retention, tick: int, age: int) -> None:
 def test_the_rule_of_a_spec_without_one_keeps_every_sixtieth_for_ever() -> None:
     rule = Retention(full=100_000, every=60, keep=None)
     assert [kept(tick, 10**9, rule) for tick in (59, 60, 899_999_999, 999_900_001)] == [False, True, False, True]
-    assert drop_statements(100_000, rule, not_after=100_000) == []
+    assert dropped_where(100_000, rule, not_after=100_000) == []
 
 
 def test_a_sweep_does_not_visit_what_is_kept_for_good() -> None:
     connection, rule = table(), Retention(full=10, every=5, keep=None)
     connection.executemany("INSERT INTO release VALUES (?, 'a', '')", [(tick,) for tick in range(5, 500_000, 5)])
-    [(statement, values)] = drop_statements(500_011, rule, not_after=500_011, swept=500_000)
+    [(condition, values)] = dropped_where(500_011, rule, not_after=500_011, swept=500_000)
     visits = [0]
     connection.set_progress_handler(lambda: visits.append(1) and None, 1000)
-    connection.execute(statement, values)
+    drop(connection, condition, values)
     assert sum(visits) < 5
-    [(statement, values)] = drop_statements(500_011, rule, not_after=500_011)
-    connection.execute(statement, values)
+    [(condition, values)] = dropped_where(500_011, rule, not_after=500_011)
+    drop(connection, condition, values)
     assert sum(visits) > 100  # the same without a mark

@@ -19,7 +19,8 @@ from evertally.runtime.machine import Machine, StreamState
 from evertally.runtime.releases import TickRelease
 from evertally.runtime.spec import StreamSpec, load_spec
 from evertally.runtime.state import database
-from evertally.runtime.state.sidecar import fence, keep_key, obtain_key, sidecar_path
+from evertally.runtime.state.fence import fence, keep_key, obtain_key
+from evertally.runtime.state.sidecar import sidecar_path
 from evertally.runtime.state.store import Cursor, Entry, RunInProgress, Store
 
 
@@ -414,7 +415,7 @@ def test_keys_are_made_once(tmp_path: Path) -> None:
     assert not path.exists()
     (tmp_path / "new.key.new").write_bytes(b"left by a crash")
     keep_key(key, path)
-    again, new = obtain_key(path, tmp_path / "none.state")
+    again, new = obtain_key(path, tmp_path / "none.state", True)
     assert not new
     assert again.fingerprint() == key.fingerprint()
     assert path.stat().st_mode & 0o777 == 0o600
@@ -481,11 +482,14 @@ def test_an_older_format_is_brought_up_to_date_and_a_later_one_refused(
     commit(store, spec, 1)
     store._connection.execute("DROP TABLE mark")  # what the second step made
     store._connection.execute("ALTER TABLE ledger DROP COLUMN noise")  # and the third
+    store._connection.execute("ALTER TABLE release DROP COLUMN mac")  # and the fifth
+    store._connection.execute("DROP TABLE link")
     store._connection.execute("PRAGMA user_version = 1")
     store.close()
     again = reopened(stores)
     assert again.head.tick == 1
     assert again.mark("any") is None
+    assert again.releases(1, 1) == released(spec, 1)
     (version,) = again._connection.execute("PRAGMA user_version").fetchone()
     assert version == len(database.STEPS)
     again._connection.execute(f"PRAGMA user_version = {version + 1}")

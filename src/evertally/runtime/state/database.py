@@ -50,8 +50,14 @@ STEPS = (
     """
     -- the head of a stream may say that its payloads keep rows: what cannot make them must not go on with it
     """,
+    """
+    -- what proves a release (log.Proof); rows of earlier versions get theirs when the stream is taken up
+    ALTER TABLE release ADD COLUMN mac BLOB;
+    CREATE TABLE link (tick INTEGER PRIMARY KEY, chain BLOB NOT NULL, mac BLOB NOT NULL);
+    """,
 )
-LOOKED_AT = 3  # the first version whose tables are those of the last one
+LOOKED_AT = 3  # the first version whose tables can be read without bringing them up to date
+PROVED = 5  # the first version whose rows have proofs
 
 _DAMAGED = "it is damaged; the stream stops. Bring back the last good copy and resume with --replay"
 _REMEDIES = {
@@ -136,9 +142,9 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 @contextmanager
-def up_to_date(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
-    """One transaction: the steps that the file lacks, and what is done inside. If that refuses the stream, the file
-    stays as it was, and the version that wrote it can go on."""
+def up_to_date(connection: sqlite3.Connection, path: Path) -> Iterator[int]:
+    """One transaction: the steps that the file lacks, and what is done inside, which hears how many there were. If
+    that refuses the stream, the file stays as it was, and the version that wrote it can go on."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > len(STEPS):
         raise StateError(f"the state file {path} was written by a later version (format {version}); upgrade evertally")
@@ -147,4 +153,4 @@ def up_to_date(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
             for statement in filter(str.strip, step.split(";\n")):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {number}")
-        yield
+        yield version

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from evertally.runtime.releases import TickRelease
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state import database
-from evertally.runtime.state.store import collected
+from evertally.runtime.state.log import DamagedLog, KeptRow, Proof, collected
+from evertally.runtime.state.sidecar import NO_CHAIN
 
 _AT_ONCE = 500  # ticks in one SQL statement
+_PAGE = 64  # ticks whose columns are in memory
 
 
 class History:
     """A read-only view; every thread that asks gets a connection of its own.
 
-    `spec` has its clock in place, `published` says up to which tick readers may see.
+    `spec` has its clock in place, `published` says up to which tick readers may see, `proof` what is genuine.
     """
 
-    def __init__(self, spec: StreamSpec, published: Callable[[], int]) -> None:
-        self._spec, self._published = spec, published
+    def __init__(self, spec: StreamSpec, published: Callable[[], int], proof: Proof) -> None:
+        self._spec, self._published, self._proof = spec, published, proof
+        self.damaged = False  # whether somebody asked for a release that is not what it was
         self._local = threading.local()
         self._lock = threading.Lock()
         self._connections: list[sqlite3.Connection] = []
@@ -48,18 +52,44 @@ class History:
 
     def read(self, ticks: Sequence[int], queries: Sequence[str] | None = None) -> list[TickRelease]:
         """The releases of some ticks in their order, of all queries or of some; those not kept are left out."""
+        return collected(self._spec, None, [row for rows in self._genuine(ticks, queries) for row in rows])
+
+    def check(self, ticks: Sequence[int], queries: Sequence[str] | None = None) -> None:
+        """Refuses (DamagedLog) unless all that `read` would give is what was released."""
+        for _ in self._genuine(ticks, queries):
+            pass
+
+    def head(self, ticks: Sequence[int] = ()) -> dict[str, Any]:
+        """What vouches for the log as it is published, and for some of its ticks: signed (see public_log)."""
+        published = self._published()
+        links = self._select("SELECT tick, chain, mac FROM link WHERE tick = ?", (published,))
+        with self._noticed():
+            chain = self._proof.chain(links[0]) if links else NO_CHAIN
+        pages = (self.read(ticks[start : start + _PAGE]) for start in range(0, len(ticks), _PAGE))
+        return self._proof.head(published, chain, (release for page in pages for release in page))
+
+    def _genuine(self, ticks: Sequence[int], queries: Sequence[str] | None) -> Iterator[Sequence[KeptRow]]:
         published = self._published()
         wanted = sorted({tick for tick in ticks if tick <= published})
         names = [query.name for query in self._spec.queries if queries is None or query.name in queries]
-        rows: list[tuple[int, str, bytes]] = []
         for start in range(0, len(wanted), _AT_ONCE):
             some = wanted[start : start + _AT_ONCE]
-            rows += self._select(
-                f"SELECT tick, query, payload FROM release WHERE tick IN ({_marks(some)}) "  # noqa: S608 (only marks)
+            rows = self._select(
+                f"SELECT tick, query, payload, mac FROM release WHERE tick IN ({_marks(some)}) "  # noqa: S608
                 f"AND query IN ({_marks(names)}) ORDER BY tick",
                 (*some, *names),
             )
-        return collected(self._spec, None, rows)
+            with self._noticed():
+                genuine = self._proof.genuine(rows)
+            yield genuine
+
+    @contextmanager
+    def _noticed(self) -> Iterator[None]:
+        try:
+            yield
+        except DamagedLog:
+            self.damaged = True
+            raise
 
     def _select(self, statement: str, values: Sequence[object]) -> list[Any]:
         with database.translated(self._spec.state_file):

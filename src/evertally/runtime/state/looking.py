@@ -9,14 +9,24 @@ from typing import Self
 
 from evertally.errors import StateError
 from evertally.noise import Key
+from evertally.runtime.releases import TickRelease
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state import database
+from evertally.runtime.state.log import collected
 from evertally.runtime.state.sidecar import AnotherSpec, sidecar_path
 from evertally.runtime.state.store import Store
 
 
 class StoreToRead(Store):
     """What was committed last. It may be older than the stream: mechanisms stay the same for its whole life."""
+
+    _proved = True  # False: an earlier version wrote it, which gave no proofs to releases
+
+    def releases(self, first: int, last: int) -> list[TickRelease]:
+        if self._proved:
+            return super().releases(first, last)
+        rows = self._select("SELECT tick, query, payload, NULL FROM release WHERE tick BETWEEN ? AND ?", first, last)
+        return collected(self._spec, self.head.origin, sorted(rows))
 
     @classmethod
     @contextmanager
@@ -37,6 +47,8 @@ class StoreToRead(Store):
                     "can be read once the stream was started with this one"
                 )
             store.head = store._read_head()
+            store.proof.since = store.head.since
+            store._proved = version >= database.PROVED
             yield store
         finally:
             store._connection.close()

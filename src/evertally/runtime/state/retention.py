@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from evertally.runtime.spec.types import Retention
 
-Statement = tuple[str, tuple[int, ...]]  # with its values
+Condition = tuple[str, tuple[int, ...]]  # in SQL, with its values
 
 
 def thinned_through(released: int, retention: Retention, not_after: int) -> int:
@@ -16,23 +16,22 @@ def thinned_through(released: int, retention: Retention, not_after: int) -> int:
     return max(0, min(released - retention.full, not_after))
 
 
-def drop_statements(released: int, retention: Retention, not_after: int, swept: int = 0) -> list[Statement]:
-    """SQL that takes from the table release(tick, ...) what is not kept, as far as tick `not_after`.
+def dropped_where(released: int, retention: Retention, not_after: int, swept: int = 0) -> list[Condition]:
+    """Which ticks of a table are not kept, as far as tick `not_after`.
 
     `swept` saves time: a tick through which the same retention has been applied already (`thinned_through` of the last
     call). What is kept of older ticks is then not looked at again, however much it becomes.
 
-    >>> drop_statements(100, Retention(full=30, every=20, keep=90), not_after=100, swept=60)  # doctest: +ELLIPSIS
-    [('DELETE ... tick % ? != 0', (60, 70, 20)), ('DELETE FROM release WHERE tick <= ?', (10,))]
+    >>> dropped_where(100, Retention(full=30, every=20, keep=90), not_after=100, swept=60)
+    [('tick > ? AND tick <= ? AND tick % ? != 0', (60, 70, 20)), ('tick <= ?', (10,))]
     """
-    statements: list[Statement] = []
+    conditions: list[Condition] = []
     last = thinned_through(released, retention, not_after)
     if last > swept:
         if retention.every:
-            thin = "DELETE FROM release WHERE tick > ? AND tick <= ? AND tick % ? != 0"
-            statements.append((thin, (swept, last, retention.every)))
+            conditions.append(("tick > ? AND tick <= ? AND tick % ? != 0", (swept, last, retention.every)))
         else:
-            statements.append(("DELETE FROM release WHERE tick > ? AND tick <= ?", (swept, last)))
+            conditions.append(("tick > ? AND tick <= ?", (swept, last)))
     if retention.keep is not None and min(released - retention.keep, not_after) > 0:
-        statements.append(("DELETE FROM release WHERE tick <= ?", (min(released - retention.keep, not_after),)))
-    return statements
+        conditions.append(("tick <= ?", (min(released - retention.keep, not_after),)))
+    return conditions

@@ -1,4 +1,4 @@
-"""What lives beside the key: the lock, and a small file that knows how far the stream has come.
+"""What lives beside the key: a small file that knows how far the stream has come.
 
 The noise is a function of the key. A tick computed twice from the same input gives the same bytes; computed from
 another input it would reveal the difference exactly. The store alone cannot tell that it is yesterday's copy, so the
@@ -8,12 +8,10 @@ is published. A machine that is rolled back as a whole, sidecar included, cannot
 
 from __future__ import annotations
 
-import fcntl
+import dataclasses
 import hmac
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -32,13 +30,19 @@ class AnotherSpec(StateError):
 class Mark:
     """How far a stream has come: the number of times it was opened, its last tick, the hash of all it released.
 
-    `rows`: whether its payloads keep rows. Settled when it begins; here too, for a state that is rebuilt by replay.
+    What is settled once is here too, for a state that is rebuilt by replay: whether payloads keep rows, the tick since
+    which the public log is a chain. `ended`: for good, by its operator.
     """
 
     generation: int = 0
     tick: int = 0
     chain: str = NO_CHAIN
     rows: bool = False
+    since: int | None = None  # of versions before there was a chain: nobody knows yet
+    ended: bool = False
+
+
+_MARK = tuple(field.name for field in dataclasses.fields(Mark))
 
 
 class Sidecar(Secret):
@@ -68,7 +72,7 @@ class Sidecar(Secret):
                 "spec: the same noise under two would cancel out. Undo the change of the spec, or start a new stream "
                 "with new key, state and output files"
             )
-        return Mark(fields["generation"], fields["tick"], fields["chain"], fields.get("rows", False))
+        return Mark(**{name: fields[name] for name in _MARK if name in fields})
 
     def write(self, mark: Mark) -> None:
         """Makes a mark durable."""
@@ -82,65 +86,6 @@ class Sidecar(Secret):
 
 def sidecar_path(key_file: Path) -> Path:
     return Path(f"{key_file}.bound")
-
-
-@contextmanager
-def fence(key_file: Path) -> Iterator[None]:
-    """Holds the stream for this process: two live copies of one stream would release one tick twice."""
-    lock = Path(f"{key_file}.lock")
-    try:
-        lock.parent.mkdir(mode=0o700, exist_ok=True)  # a key has a folder of its own, away from the state
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise StateError(f"cannot lock the stream: {lock}: {error.strerror}") from None
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise StateError(f"another process is running this stream (it holds {lock}); wait for it") from None
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def obtain_key(key_file: Path, state_file: Path) -> tuple[Key, bool]:
-    """The stream's key, and whether it is new. A key is only ever made for a stream that has never run."""
-    if key_file.exists():
-        key = Key.load(key_file)
-        if not key.private:
-            raise StateError(f"the key {key_file} is a simulation key; what it releases is not private")
-        _forget_copy(key_file)
-        return key, False
-    for left in (sidecar_path(key_file), state_file):
-        if left.exists():
-            raise StateError(
-                f"the key file {key_file} is missing but {left} is there: this stream has run before. "
-                "Bring the key back; without it the stream cannot go on. A new stream needs new files"
-            )
-    return Key.generate(), True
-
-
-def keep_key(key: Key, key_file: Path) -> None:
-    """Saves a new key so that a crash leaves a whole key file or none."""
-    temporary = Path(f"{key_file}.new")
-    try:
-        temporary.unlink(missing_ok=True)
-        key.save(temporary)
-        os.link(temporary, key_file)  # unlike a rename, never overwrites
-        temporary.unlink()
-        sync_directory(key_file)
-    except OSError as error:
-        raise StateError(f"cannot write the key file {key_file}: {error.strerror}") from None
-
-
-def _forget_copy(key_file: Path) -> None:
-    """A crash in `keep_key` leaves the key under two names; whoever destroys one must not be left with the other."""
-    temporary = Path(f"{key_file}.new")
-    if temporary.exists() and temporary.samefile(key_file):
-        try:
-            temporary.unlink()
-        except OSError as error:
-            raise StateError(f"cannot remove {temporary}, a second name of the key: {error.strerror}") from None
 
 
 def write_atomically(path: Path, data: bytes) -> None:

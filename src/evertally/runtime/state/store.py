@@ -11,7 +11,12 @@ Whatever is interrupted, the next start finds the releases in the store and publ
 behind its sidecar is a backup or a copy. It may go on only by replay: it is fed the same input again, publishes
 nothing, and must arrive at the sidecar's tick with the sidecar's hash.
 
-Snapshots and journal are sealed with the key: who has the file alone has nothing but what was released.
+Snapshots and journal are sealed with the key: who has the file alone has nothing but what was released. What is not
+sealed has macs, and the head says, under a mac of its own, what is in every table (see inventory): a change of anything
+is noticed at the next start, and of a release whenever it is read.
+
+Every transaction first looks whether the head is the one that this process wrote last. If another process has taken the
+stream up, whatever became of the locks, this one stops and writes nothing.
 """
 
 from __future__ import annotations
@@ -20,75 +25,40 @@ import contextlib
 import hashlib
 import hmac
 import json
+import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from itertools import count
 from typing import Any
 
-from evertally.errors import ConfigurationError, StateError
+from evertally.errors import StateError
 from evertally.noise import Key
-from evertally.runtime.releases import TickRelease, compressed, decompressed
+from evertally.runtime.releases import TickRelease
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state import database
-from evertally.runtime.state.retention import drop_statements, thinned_through
-from evertally.runtime.state.sidecar import NO_CHAIN, AnotherSpec, Mark, Sidecar
-from evertally.secret import Secret
-
-LedgerRow = tuple[str, str, str, str]  # query, share, charge, fingerprint of its noise
-
-
-@dataclass(frozen=True)
-class RunInProgress:
-    """The input that is being read: its (keyed) hash, the first tick it may enter, the last tick it is released to."""
-
-    input: str
-    first: int
-    last: int
+from evertally.runtime.state.log import LinkRow, Proof, collected
+from evertally.runtime.state.records import Cursor, Entry, Head, LedgerRow, RunInProgress
+from evertally.runtime.state.retention import dropped_where, thinned_through
+from evertally.runtime.state.sidecar import AnotherSpec, Mark, Sidecar
+from evertally.runtime.state.tables import Tables
 
 
-@dataclass(frozen=True)
-class Head:
-    """Where the stream is."""
-
-    spec: str
-    generation: int = 0
-    tick: int = 0
-    chain: str = NO_CHAIN
-    before_tick: int = 0  # of the commit before the last one: the sidecar may be that old
-    before_chain: str = NO_CHAIN
-    snapshot: int = 0  # the tick of the snapshots; the journal has the events since
-    origin: int | None = None  # of a clock that starts at the first serve
-    run: RunInProgress | None = None
-    rows: bool = False  # whether payloads keep rows; those of earlier versions do not
+class TakenOver(StateError):
+    """Another process has written the state: this one must not."""
 
 
-@dataclass(frozen=True)
-class Cursor:
-    """How far a sink is."""
-
-    tick: int = 0
-    offset: int = 0
-
-
-@dataclass(frozen=True, repr=False)
-class Entry(Secret):
-    """One accepted batch: its id and the events of it by tick."""
-
-    id: str
-    digest: bytes
-    tick: int  # that was open when it came
-    parts: Sequence[tuple[int, bytes]]
-
-
-class Store(Secret):
+class Store(Tables):
     """The durable side of one stream. Use it only inside `sidecar.fence`, from one thread."""
 
     def __init__(self, key: Key, spec: StreamSpec) -> None:
-        self._key, self._spec = key, spec
-        self._path = spec.state_file
+        super().__init__(key, spec)
         self._sidecar = Sidecar(key, spec.key_file, spec.digest, spec.name)
         self._target: Mark | None = None
         self._swept = 0  # through which tick the log was thinned since this start
+        self._last = b""  # the mac of the head that this process wrote last
+        self.proof = Proof(key, spec)
         self.head = Head(spec.digest)
 
     def open(self, replay: bool = False, check: Callable[[], object] = lambda: None) -> bool:
@@ -108,11 +78,13 @@ class Store(Secret):
                     )
                 self._target = mark
             # New streams keep rows; a state that is rebuilt has the payloads that were released.
-            self.head = replace(self.head, rows=True if self._target is None else self._target.rows)
+            target = self._target or Mark(rows=True)
+            self.head = replace(self.head, rows=target.rows, since=target.since or 0)
+            self.proof.since = self.head.since
             return False
-        self._connection = database.connect(self._path)
+        self._connect()
         try:
-            with database.translated(self._path), database.up_to_date(self._connection, self._path):
+            with database.translated(self._path), database.up_to_date(self._connection, self._path) as version:
                 self.head = self._read_head()
                 if mark is None:
                     raise StateError(
@@ -120,34 +92,44 @@ class Store(Secret):
                         "current"
                     )
                 self._check_current(mark, replay)
+                if version < database.PROVED:
+                    self._adopt(mark)
+                self.proof.since = self.head.since
+                self._take_inventory()
                 check()
-                generation = (self._target or mark).generation + 1
-                head = replace(self.head, generation=generation)
-                self._put_head(head)
-            self.head = head
+                self._take_up(self._target or mark)
             if self._target is None:
-                self._sidecar.write(self._mark(self.head))
+                self._sidecar.write(self.head.mark())
         except BaseException:
             self._connection.close()
             raise
         return True
 
+    def _take_up(self, mark: Mark) -> None:
+        self.head = self._put_head(replace(self.head, generation=mark.generation + 1))
+
     def begin(self, ledger: Sequence[LedgerRow], origin: int | None = None) -> None:
-        """Binds the key to this spec (from here on it serves no other) and makes an empty store."""
-        mark = self._sidecar.read()
-        if mark is None:
-            self._sidecar.write(Mark())
+        """Binds the key to this spec and makes an empty store."""
+        mark = self.bind()
         database.create(self._path)
-        self._connection = database.connect(self._path)
-        generation = (mark.generation if mark is not None else 0) + 1
-        head = replace(self.head, generation=generation, origin=origin)
+        self._connect()
+        head = replace(self.head, generation=mark.generation + 1, origin=origin)
         with database.translated(self._path), database.up_to_date(self._connection, self._path):
             self._connection.execute("DELETE FROM ledger")
             self._connection.executemany("INSERT INTO ledger VALUES (?, ?, ?, ?)", ledger)
-            self._put_head(head)
+            self._inventory.take(self._connection)
+            head = self._put_head(head)
         self.head = head
         if self._target is None:
-            self._sidecar.write(self._mark(head))
+            self._sidecar.write(head.mark())
+
+    def bind(self) -> Mark:
+        """Binds the key to this spec, if it is not yet: from here on it serves no other."""
+        mark = self._sidecar.read()
+        if mark is None:
+            mark = Mark()
+            self._sidecar.write(mark)
+        return mark
 
     def check_ledger(self, ledger: Sequence[LedgerRow]) -> None:
         """Refuses mechanisms that would pay otherwise, or draw other noise, than those that began the stream."""
@@ -166,11 +148,76 @@ class Store(Secret):
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._connection.close()
 
+    def _connect(self) -> None:
+        self._connection = database.connect(self._path)
+        self._file = os.stat(self._path)
+
+    def _adopt(self, mark: Mark) -> None:
+        """Gives proofs to what an earlier version has left: from here on a change of it is noticed."""
+        head = self.head
+        since = max(head.tick, mark.since or 0)
+        self.head = replace(head, since=since)
+        for (tick,) in self._select("SELECT DISTINCT tick FROM release"):
+            for query, kept in self._select("SELECT query, payload FROM release WHERE tick = ?", tick):
+                row = (self.proof.mac(tick, query, kept), tick, query)
+                self._connection.execute("UPDATE release SET mac = ? WHERE tick = ? AND query = ?", row)
+        self._inventory.take(self._connection)
+        self.head = replace(self.head, inventory=self._inventory.said())
+
+    def _take_inventory(self) -> None:
+        """Goes through all that is there, and refuses what was not written so."""
+        self._inventory.take(self._connection)
+        differs = self._inventory.differs(self.head.inventory)
+        rows = self._connection.execute("SELECT tick, query, payload, mac FROM release")
+        if not all(map(self.proof.is_genuine, rows)) and "release" not in differs:
+            differs.append("release")
+        if differs:
+            self._refuse(differs)
+
+    def _refuse(self, tables: Sequence[str]) -> None:
+        raise self._damaged(", ".join(tables))
+
+    @contextmanager
+    def _writing(self, new: Head) -> Iterator[None]:
+        """One transaction that ends with a new head, if the stream is still this process's."""
+        kept, last = self._inventory.kept(), self._last
+        try:
+            with database.translated(self._path), database.transaction(self._connection):
+                self._check_mine()
+                yield
+                new = self._put_head(new)
+        except BaseException:
+            self._inventory.back(kept)
+            self._last = last
+            raise
+        self.head = new
+
+    def check_mine(self) -> None:
+        """Refuses to go on if another process has taken the stream up."""
+        with database.translated(self._path):
+            self._check_mine()
+
+    def _check_mine(self) -> None:
+        try:
+            replaced = not os.path.samestat(self._file, os.stat(self._path))
+        except OSError:
+            replaced = True
+        if replaced or self._connection.execute("SELECT mac FROM head").fetchone() != (self._last,):
+            raise TakenOver(
+                f"another process has written {self._path}, or the file was replaced: generation and tick are not what "
+                "this process wrote last. It stops and writes nothing: one process runs a stream, the last one started"
+            )
+
     def _check_current(self, mark: Mark, replay: bool) -> None:
         head = self.head
+        if mark.ended and not head.ended:
+            raise StateError(
+                f"{self._path} is not the last state of this stream: {self._sidecar.path} says that it was ended by "
+                "its operator. An ended stream releases nothing any more; bring the last state back to read it"
+            )
         if head.tick > mark.tick and (head.before_tick, head.before_chain) == (mark.tick, mark.chain):
             # Interrupted between store and sidecar: the store is one commit ahead and continues what the sidecar knows.
-            self._sidecar.write(replace(self._mark(head), generation=mark.generation))
+            self._sidecar.write(replace(head.mark(), generation=mark.generation))
             return
         if head.tick >= mark.tick and (head.tick, head.chain) != (mark.tick, mark.chain):
             raise StateError(
@@ -238,25 +285,23 @@ class Store(Secret):
     def releases(self, first: int, last: int) -> list[TickRelease]:
         """The log from `first` to `last`, as far as it is kept."""
         rows = self._select(
-            "SELECT tick, query, payload FROM release WHERE tick BETWEEN ? AND ? ORDER BY tick", first, last
+            "SELECT tick, query, payload, mac FROM release WHERE tick BETWEEN ? AND ? ORDER BY tick", first, last
         )
-        return collected(self._spec, self.head.origin, rows)
+        return collected(self._spec, self.head.origin, self.proof.genuine(rows))
 
     def add(self, entries: Sequence[Entry], marks: Mapping[str, int]) -> None:
         """Makes accepted batches durable, and how far the sources were read for them."""
-        with database.translated(self._path), database.transaction(self._connection):
-            for entry in entries:
-                self._connection.execute(
-                    "INSERT INTO batch (id, digest, tick) VALUES (?, ?, ?)",
-                    (self._key.mac("batch id", entry.id.encode()), entry.digest, entry.tick),
-                )
-                for tick, payload in entry.parts:
-                    (number,) = self._connection.execute("SELECT coalesce(max(number), 0) + 1 FROM journal").fetchone()
-                    sealed = self._key.seal(f"journal {number} {tick}", payload)
-                    self._connection.execute("INSERT INTO journal VALUES (?, ?, ?)", (number, tick, sealed))
-            self._connection.executemany(
-                "INSERT OR REPLACE INTO mark VALUES (?, ?, ?)", (self._signed("mark", *mark) for mark in marks.items())
-            )
+        with self._writing(self.head):
+            numbers, places = (count(self._last_number(table) + 1) for table in ("batch", "journal"))
+            batches = [
+                (number, self._key.mac("batch id", entry.id.encode()), entry.digest, entry.tick)
+                for entry, number in zip(entries, numbers, strict=False)
+            ]
+            self._connection.executemany("INSERT INTO batch VALUES (?, ?, ?, ?)", batches)
+            self._inventory.add("batch", batches)
+            for tick, payload in (part for entry in entries for part in entry.parts):
+                self._put_journal(next(places), tick, payload)
+            self._put("mark", "name, value", marks.items())
 
     def commit(
         self,
@@ -273,9 +318,14 @@ class Store(Secret):
         Without snapshots the journal must hold the events of these ticks.
         """
         head = self.head
-        chain = head.chain
+        if ticks and head.ended:
+            raise StateError(f"{self._path}: the stream was ended by its operator; it releases nothing any more")
+        chain, log = head.chain, head.log
+        links: list[LinkRow] = []
         for release, digest in zip(ticks, inputs, strict=True):
             chain = self._linked(chain, release, digest)
+            log = self.proof.linked(log, release)
+            links.append(self.proof.link(release.tick, log))
         last = ticks[-1].tick if ticks else head.tick
         new = replace(
             head,
@@ -284,54 +334,41 @@ class Store(Secret):
             before_tick=head.tick if ticks else head.before_tick,
             before_chain=head.chain if ticks else head.before_chain,
             snapshot=last if snapshots is not None else head.snapshot,
+            snapshot_log=log if snapshots is not None else head.snapshot_log,
+            log=log,
             run=run,
         )
         self._check_replay(new)
         swept = self._swept
-        with database.translated(self._path), database.transaction(self._connection):
-            self._put_head(new)
-            self._connection.executemany(
-                "INSERT INTO release VALUES (?, ?, ?)",
-                ((t.tick, query, compressed(payload)) for t in ticks for query, payload in t.payloads.items()),
-            )
+        with self._writing(new):
+            rows = [self.proof.row(t.tick, query, payload) for t in ticks for query, payload in t.payloads.items()]
+            self._put_releases(rows, links)
             if consumed is not None:
-                self._connection.execute("INSERT OR IGNORE INTO input VALUES (?)", (self.input_name(consumed),))
+                self._consume(self.input_name(consumed))
             self._put_cursors(cursors or {})
             if snapshots is not None:
                 self._put_snapshots(snapshots, last)
                 swept = self._forget(last, cursors or {})
             self._clear_journal(new.snapshot, len(ticks))
-        self.head, self._swept = new, swept
+        self._swept = swept
         if self.replay_target is None:
             # Either the stream was current, or the replay has just arrived: then the store is the stream again.
             self._target = None
-            self._sidecar.write(self._mark(new))
+            self._sidecar.write(self.head.mark())
 
     def rewrite(self, snapshots: Mapping[str, bytes], waiting: Sequence[tuple[int, bytes]]) -> None:
         """Puts snapshots of the last tick, and the events of later ones, in the place of all that the store has of the
         past. Nothing is released: tick and chain stay."""
-        new = replace(self.head, snapshot=self.head.tick)
-        with database.translated(self._path), database.transaction(self._connection):
-            self._put_head(new)
-            self._put_snapshots(snapshots, new.tick)
-            self._connection.execute("DELETE FROM journal")
+        with self._writing(replace(self.head, snapshot=self.head.tick, snapshot_log=self.head.log)):
+            self._put_snapshots(snapshots, self.head.tick)
+            self._empty("journal")
             for number, (tick, payload) in enumerate(waiting, 1):
-                sealed = self._key.seal(f"journal {number} {tick}", payload)
-                self._connection.execute("INSERT INTO journal VALUES (?, ?, ?)", (number, tick, sealed))
-        self.head = new
-
-    def _select(self, statement: str, *values: object) -> list[Any]:
-        with database.translated(self._path):
-            return self._connection.execute(statement, values).fetchall()
+                self._put_journal(number, tick, payload)
 
     def keep_cursors(self, cursors: Mapping[str, Cursor]) -> None:
         """Remembers how far sinks are, between two commits."""
-        with database.translated(self._path), database.transaction(self._connection):
+        with self._writing(self.head):
             self._put_cursors(cursors)
-
-    @staticmethod
-    def _mark(head: Head) -> Mark:
-        return Mark(head.generation, head.tick, head.chain, head.rows)
 
     def _check_replay(self, new: Head) -> None:
         target = self._target
@@ -350,41 +387,32 @@ class Store(Secret):
             link.update(json.dumps([query, len(payload)]).encode() + payload)
         return link.hexdigest()
 
-    def _put_snapshots(self, snapshots: Mapping[str, bytes], tick: int) -> None:
-        self._connection.execute("DELETE FROM snapshot")
-        self._connection.executemany(
-            "INSERT INTO snapshot VALUES (?, ?, ?)",
-            ((query, tick, self._key.seal(f"snapshot {query} {tick}", blob)) for query, blob in snapshots.items()),
-        )
-
     def _clear_journal(self, through: int, ticks: int) -> None:
         """Takes out what the snapshots hold: at every commit a little more than comes in, for overwriting gigabytes at
         once would hold up the ticks; everything when the stream is closed (no ticks)."""
         most = "?" if not ticks else "min(?, (SELECT min(tick) FROM journal) + ?)"
         values = (through,) if not ticks else (through, 2 * ticks - 1)
-        self._connection.execute(f"DELETE FROM journal WHERE tick <= {most}", values)  # noqa: S608 (only marks)
+        self._drop("journal", f"tick <= {most}", values)
 
     def _put_cursors(self, cursors: Mapping[str, Cursor]) -> None:
-        self._connection.executemany(
-            "INSERT OR REPLACE INTO sink VALUES (?, ?, ?, ?)",
-            (self._signed("sink", name, cursor.tick, cursor.offset) for name, cursor in cursors.items()),
-        )
+        self._put("sink", "name, tick, offset", ((name, c.tick, c.offset) for name, c in cursors.items()))
 
     def _forget(self, released: int, cursors: Mapping[str, Cursor]) -> int:
         """Old releases as the retention says, but never one that a sink still waits for; old batch ids."""
         delivered = min((cursor.tick for cursor in cursors.values()), default=released)
         delivered = max(0, delivered - self._spec.longest_window)  # what the next windows begin with
-        for statement, values in drop_statements(released, self._spec.retention, delivered, self._swept):
-            self._connection.execute(statement, values)
-        self._connection.execute(
-            "DELETE FROM batch WHERE number <= (SELECT max(number) FROM batch) - ?", (self._spec.batch_ids,)
-        )
+        for condition, values in dropped_where(released, self._spec.retention, delivered, self._swept):
+            self._drop("release", condition, values)
+            self._drop("link", condition, values)
+        self._drop("batch", "number <= (SELECT max(number) FROM batch) - ?", (self._spec.batch_ids,))
         return thinned_through(released, self._spec.retention, delivered)
 
-    def _put_head(self, head: Head) -> None:
+    def _put_head(self, head: Head) -> Head:
+        head = replace(head, inventory=self._inventory.said())
         text = json.dumps(asdict(head), sort_keys=True)
-        mac = self._key.mac("store head", text.encode())
-        self._connection.execute("INSERT OR REPLACE INTO head VALUES (1, ?, ?)", (text, mac))
+        self._last = self._key.mac("store head", text.encode())
+        self._connection.execute("INSERT OR REPLACE INTO head VALUES (1, ?, ?)", (text, self._last))
+        return head
 
     def _read_head(self) -> Head:
         row = next(iter(self._select("SELECT state, mac FROM head")), None)
@@ -397,39 +425,3 @@ class Store(Secret):
             raise AnotherSpec(f"{self._path} belongs to another spec; a running stream's spec cannot be changed")
         run = fields.pop("run")
         return Head(**fields, run=None if run is None else RunInProgress(**run))
-
-    def _signed(self, table: str, *row: str | int) -> tuple[Any, ...]:
-        """A row with its mac: a position that is off by a bit would make the stream leave out, or count twice."""
-        return (*row, self._key.mac(f"store {table}", json.dumps(row).encode()))
-
-    def _genuine(self, table: str, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-        if any(not hmac.compare_digest(self._signed(table, *row)[-1], mac) for *row, mac in rows):
-            raise self._damaged(table)
-        return [tuple(row) for *row, _ in rows]
-
-    def _unsealed(self, purpose: str, sealed: bytes) -> bytes:
-        try:
-            return self._key.unseal(purpose, sealed)
-        except StateError:
-            raise self._damaged(purpose.split(" ")[0]) from None
-
-    def _damaged(self, table: str) -> StateError:
-        return StateError(
-            f"{self._path} is damaged ({table}); the stream stops. Bring back the last good copy and resume with "
-            "--replay"
-        )
-
-
-def collected(spec: StreamSpec, origin: int | None, rows: Sequence[tuple[int, str, bytes]]) -> list[TickRelease]:
-    """Rows of the release log, in the order of ticks, as releases with queries in the order of the spec."""
-    if origin is None and spec.clock.floating:
-        raise ConfigurationError("the clock of this stream starts at its first serve, which has not been yet")
-    clock = spec.clock if origin is None else spec.clock.anchored(origin)
-    by_tick: dict[int, dict[str, bytes]] = {}
-    for tick, query, kept in rows:
-        by_tick.setdefault(tick, {})[query] = decompressed(kept)
-    names = [query.name for query in spec.queries]
-    return [
-        TickRelease(tick, clock.end_of(tick), {name: found[name] for name in names if name in found})
-        for tick, found in by_tick.items()
-    ]

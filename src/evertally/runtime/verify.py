@@ -1,0 +1,174 @@
+"""Whether a published log is what a stream has released: from the log, a signed head, a public key, and no secret."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain as joined
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from evertally.errors import ConfigurationError, StateError
+from evertally.runtime.clock import written
+from evertally.runtime.spec import StreamSpec
+from evertally.runtime.state.looking import key_to_look
+from evertally.runtime.state.public_log import chained, is_signed, tick_digest
+from evertally.runtime.state.sidecar import NO_CHAIN
+from evertally.runtime.state.verifying import StoreToVerify
+
+Row = Mapping[str, Any]
+Shown = tuple[int, object, dict[str, dict[str, Any]]]  # tick, time, columns by query
+
+
+@contextmanager
+def state_of(spec: StreamSpec) -> Iterator[StoreToVerify]:
+    """The state of a stream that has run, to be verified. Needs the key."""
+    key = key_to_look(spec)
+    if key is None:
+        raise StateError(f"{spec.state_file} is not there: this stream has released nothing yet")
+    with StoreToVerify.found(key, spec) as store:
+        if store is None:
+            raise StateError(f"the stream of {spec.path} has released nothing yet")
+        yield store
+
+
+@dataclass(frozen=True)
+class Certified:
+    """Whose log it should be: what a certificate says, or a spec and its key."""
+
+    stream: str
+    spec_digest: str
+    public_key: str
+    queries: frozenset[str]
+
+    @classmethod
+    def by(cls, certificate: Mapping[str, Any]) -> Certified:
+        try:
+            public_key = certificate["release_log"]["public_key"]
+            queries = frozenset(query["name"] for query in certificate["queries"])
+            made = cls(certificate["stream"], certificate["spec_digest"], public_key, queries)
+        except (KeyError, TypeError):
+            raise ConfigurationError(
+                "the certificate names no public key: get one from the stream as it runs"
+            ) from None
+        if made.public_key is None:
+            raise ConfigurationError("the certificate is from before the stream began: it names no public key yet")
+        return made
+
+    def checked(self, head: Mapping[str, Any], log: Path) -> tuple[list[str], int, int]:
+        """What is wrong with a log (nothing, if all of it is what was released); its first and last tick."""
+        if not is_signed(head, self.public_key):
+            return ["the head is not signed with the key that the certificate names"], 0, 0
+        if (head["stream"], head["spec_digest"]) != (self.stream, self.spec_digest):
+            return ["the head is that of another stream"], 0, 0
+        digests: dict[int, bytes] = {}
+        first = last = 0
+        for tick, time, queries in shown_in(log, self.queries):
+            if tick <= last:  # the second one would hide the first
+                return [f"tick {tick} comes after tick {last}"], first, last
+            first, last = first or tick, tick
+            digests[tick] = tick_digest(tick, time, queries)
+        if last > head["tick"]:
+            return [f"it goes on after the head, tick {head['tick']}: take a newer head"], first, last
+        if _chain(head, digests) == head["chain"] and first > head["since"]:
+            return [], first, last
+        return list(_differences(head, digests, first)), first, last
+
+
+def _chain(head: Mapping[str, Any], digests: Mapping[int, bytes]) -> str:
+    """Where a log leads to; ticks that are not in it must have shown nothing."""
+    chain = NO_CHAIN
+    for tick in range(head["since"] + 1, head["tick"] + 1):
+        chain = chained(chain, tick, digests.get(tick) or tick_digest(tick, None, {}))
+    return chain
+
+
+def _differences(head: Mapping[str, Any], digests: Mapping[int, bytes], first: int) -> Iterator[str]:
+    """A part of a log, or one that is wrong: by the digests of single ticks."""
+    signed = {tick: bytes.fromhex(digest) for tick, digest in head["digests"]}
+    if not digests.keys() <= signed.keys() or not digests:
+        yield (
+            "it does not lead to the chain of the head: a tick was changed, added or left out. To check a part of a "
+            "log, or to know which tick it is, take a head with digests"
+        )
+    for tick, digest in sorted(signed.items()):
+        if tick >= first and digests.get(tick, tick_digest(tick, None, {})) != digest:
+            yield f"tick {tick} is not what was released" if tick in digests else f"tick {tick} was left out"
+
+
+def read_json(path: Path) -> Any:
+    """A certificate, a head, an answer of /v1/releases."""
+    try:
+        return json.loads(path.read_bytes())
+    except OSError as error:
+        raise ConfigurationError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError:
+        raise ConfigurationError(f"{path} is not JSON") from None
+
+
+def shown_in(log: Path, queries: frozenset[str]) -> Iterator[Shown]:
+    """The ticks of a log in any format that outputs have. Windows, which follow from the rest, are passed over."""
+    try:
+        if log.suffix == ".json":
+            for release in read_json(log)["releases"]:
+                yield release["tick"], release["time"], {n: c for n, c in release["queries"].items() if n in queries}
+            return
+        for tick, rows in groupby(_rows(log), lambda row: row["tick"]):
+            told = list(rows)
+            own = (row for row in told if row["query"] in queries)
+            found: dict[str, dict[str, Any]] = {}
+            for row in own:
+                columns = found.setdefault(row["query"], {"stddev": row["stddev"]})
+                for name in ("category", "value", "lower", "upper"):
+                    columns.setdefault(name, []).append(row[name])
+                if row["stddev"] != columns["stddev"] or row["time"] != told[0]["time"]:
+                    columns["stddev"] = float("inf")  # of one tick and query there is one: nothing leads to this
+            yield tick, told[0]["time"], found
+    except OSError as error:
+        raise ConfigurationError(f"cannot read {log}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, pa.ArrowException):
+        raise ConfigurationError(f"{log} is not a release log: its rows are not of the documented form") from None
+
+
+def _rows(log: Path) -> Iterable[Row]:
+    if log.is_dir() or log.suffix == ".parquet":
+        parts = sorted(log.glob("part-*.parquet")) if log.is_dir() else [log]
+        return joined.from_iterable(map(_of_parquet, parts))
+    return _of_csv(log) if log.suffix == ".csv" else _of_lines(log)
+
+
+def _of_lines(log: Path) -> Iterator[Row]:
+    with open(log, "rb") as file:
+        yield from map(json.loads, file)
+
+
+def _of_csv(log: Path) -> Iterator[Row]:
+    with open(log, encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file, strict=True):
+            numbers = {name: _number(row[name]) for name in ("stddev", "lower", "upper")}
+            value = row["label"] if row["value"] == "" and row.get("label") is not None else _number(row["value"])
+            yield {**row, **numbers, "tick": int(row["tick"]), "value": value}
+
+
+def _number(cell: str) -> int | float | None:
+    if cell == "":
+        return None
+    return int(cell) if cell.lstrip("-").isdigit() else float(cell)
+
+
+def _of_parquet(part: Path) -> Iterator[Row]:
+    table = pq.read_table(part)
+    moments = pa.types.is_timestamp(table.schema.field("time").type)
+    if moments:
+        times = table["time"].cast(pa.timestamp("us", tz="UTC")).cast(pa.int64())
+        table = table.set_column(table.schema.get_field_index("time"), "time", times)
+    for row in table.to_pylist():
+        value = row["value"] if row["value"] is not None or "label" not in row else row["label"]
+        yield {**row, "time": written(row["time"]) if moments else row["time"], "value": value}
