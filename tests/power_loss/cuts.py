@@ -12,11 +12,12 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from copy import copy
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from disks import Disk, File, losses, read_log, restored
+from disks import Disk, File, Files, losses, read_log, restored
 
 HERE = Path(__file__).parent
 sys.path += [str(HERE.parent), str(HERE.parent / "crash")]
@@ -33,7 +34,8 @@ from evertally.runtime.live import Live  # noqa: E402
 from evertally.runtime.spec import StreamSpec  # noqa: E402
 from evertally.runtime.state.history import History  # noqa: E402
 
-SPEC = plain(snapshot_every=2).replace('"visits.key"', '"secret/visits.key"')
+SPEC = plain(snapshot_every=2).replace('"visits.key"', '"keys/secret/visits.key"')
+KEY = Path("keys/secret/visits.key")  # its folder is made by the stream
 _OUTSIDE = ("observed", "visits.state-shm")  # what the outside saw; shared memory, which the first who opens it clears
 _LINES = ("visits.jsonl", "visits.csv")
 
@@ -43,7 +45,7 @@ class Cut:
     """Files as a power cut left them, and what had been seen of the stream."""
 
     name: str
-    files: dict[str, bytes | None]
+    files: Files
     lines: dict[str, bytes]  # of the outputs, as a reader saw them
     accepted: int  # the last tick whose batches were acknowledged
     released: int  # the last tick that anybody may have seen
@@ -54,39 +56,70 @@ class Cut:
         return hashlib.sha256(repr((sorted(self.files.items()), self.accepted, self.released)).encode()).digest()
 
 
-class Recording:
-    """One play, with every call that moved something to the disk."""
+NEW = Cut("a new stream", {"visits.toml": SPEC.encode(), "keys": None}, {}, 0, 0)
 
-    def __init__(self, folder: Path) -> None:
+
+class Recording:
+    """One play, new or after a power cut, with every call that moved something to the disk."""
+
+    def __init__(self, folder: Path, before: Cut = NEW) -> None:
+        self._before = before
         self.folder = folder / "play"
-        self.folder.mkdir()
-        spec = self.folder / "visits.toml"
-        spec.write_text(SPEC)
-        library, log = folder / "disk_log.so", folder / "log"
+        self.folder.mkdir(parents=True)
+        restored(before.files, self.folder)
+        library, log, spec = folder / "disk_log.so", folder / "log", self.folder / "visits.toml"
         subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", library, HERE / "disk_log.c", "-ldl"], check=True)
         subprocess.run(
             [sys.executable, str(HERE / "recorded_play.py"), str(spec), str(self.folder / "observed")],
-            env={**os.environ, "LD_PRELOAD": str(library), "DISK_LOG": str(log), "DISK_LOG_ROOT": f"{self.folder}/"},
+            env={**os.environ, "LD_PRELOAD": str(library), "DISK_LOG": str(log), "DISK_LOG_ROOT": str(self.folder)},
             check=True,
         )
         self.calls = read_log(log)
+        self.left = {str(path.relative_to(self.folder)): _content(path) for path in self.folder.rglob("*")}
         self.released = _released(load_spec(spec))
-        self.key = Key.load(self.folder / "secret" / "visits.key")
+        self.key = Key.load(self.folder / KEY)
 
-    def cuts(self, moments: Iterator[int] | range, several: int) -> Iterator[Cut]:
-        """After each of these calls, what a cut may leave; what looks the same comes once."""
-        disk, wanted, known = Disk(self.folder), set(moments), set[bytes]()
-        disk.put("visits.toml", SPEC.encode())
+    @property
+    def before_syncs(self) -> list[int]:
+        """The moments at which most can be lost."""
+        return [number for number, call in enumerate(self.calls) if call.kind == "s"]
+
+    def without_syncs_of(self, name: str) -> Recording:
+        """The same play by a program that forgets to sync something."""
+        forgetful, opened = copy(self), dict[int, str]()
+        forgetful.calls = []
+        for call in self.calls:
+            if call.kind == "o":
+                opened[call.descriptor] = call.path
+            forgotten = call.kind == "s" and opened[call.descriptor] == str(self.folder / name)
+            forgetful.calls.append(replace(call, kind="-") if forgotten else call)
+        return forgetful
+
+    def adds_up_to(self) -> Files:
+        """What all calls together leave on the disk."""
+        disk = self._disk()
+        for call in self.calls:
+            disk.apply(call)
+        return disk.seen()
+
+    def _disk(self) -> Disk:
+        disk = Disk(self.folder)
+        disk.put(self._before.files)
+        return disk
+
+    def cuts(self, moments: Iterable[int], several: int) -> Iterator[Cut]:
+        """After so many calls each, what a cut may leave; what looks the same comes once."""
+        disk, wanted, known = self._disk(), set(moments), set[bytes]()
         for number, call in enumerate(self.calls, 1):
             disk.apply(call)
             if number in wanted:
                 for name, loss in losses(number, several):
-                    cut = self._cut(f"call {number}, {name} survives", disk, disk.after(loss))
+                    cut = self._cut(f"{self._before.name}, call {number}, {name} survives", disk, disk.after(loss))
                     if cut.digest not in known:
                         known.add(cut.digest)
                         yield cut
 
-    def _cut(self, name: str, disk: Disk, files: dict[str, bytes | None]) -> Cut:
+    def _cut(self, name: str, disk: Disk, files: Files) -> Cut:
         observed = disk.at(f"{self.folder}/observed")
         said = observed.seen().decode().splitlines() if isinstance(observed, File) else []
         seen = disk.seen()
@@ -95,10 +128,18 @@ class Recording:
         return Cut(
             name,
             files,
-            {lines: seen[lines] or b"" for lines in _LINES if lines in seen},
-            max((int(part.split()[1]) for part in said if part.startswith("accept")), default=0),
-            max((int(part.split()[1]) for part in said if part.startswith("tick")), default=0),
+            {lines: max(seen.get(lines) or b"", self._before.lines.get(lines, b""), key=len) for lines in _LINES},
+            _last(said, "accept", self._before.accepted),
+            _last(said, "tick", self._before.released),
         )
+
+
+def _content(path: Path) -> bytes | None:
+    return None if path.is_dir() else path.read_bytes()
+
+
+def _last(said: list[str], what: str, before: int) -> int:
+    return max([before, *(int(part.split()[1]) for part in said if part.startswith(what))])
 
 
 def wrong_after(cut: Cut, recording: Recording, place: Path) -> list[str]:
@@ -131,17 +172,16 @@ def _with_other_events(cut: Cut, recording: Recording, place: Path) -> Iterator[
         if tick <= cut.released and now != before:
             yield f"tick {tick} was seen, and comes out otherwise"
     for name, before in cut.lines.items():
-        if not (place / name).read_bytes().startswith(before):
+        if before and not (place / name).read_bytes().startswith(before):
             yield f"{name} held what it does not hold now"
 
 
 def _to_the_end(cut: Cut, recording: Recording, place: Path) -> Iterator[str]:
     """With the events of the recording all of it ends as the recording did."""
     spec_file = _stage(cut, place)
-    key_file = place / "secret" / "visits.key"
-    if not key_file.exists():  # it had not been made: so that there is something to compare with
-        key_file.parent.mkdir(mode=0o700, exist_ok=True)
-        recording.key.save(key_file)
+    if not (place / KEY).exists():  # it had not been made: so that there is something to compare with
+        (place / KEY.parent).mkdir(mode=0o700, exist_ok=True)
+        recording.key.save(place / KEY)
     plays.play(spec_file)
     yield from compared(place, recording.folder, load_spec(spec_file))
 

@@ -59,7 +59,10 @@ static void note(char call, int descriptor, int64_t offset, const void *first, s
     put(second, n);
 }
 
-static int inside(const char *path) { return path[0] == '/' && strncmp(path, root, strlen(root)) == 0; }
+static int inside(const char *path) {
+    size_t length = strlen(root);
+    return strncmp(path, root, length) == 0 && (path[length] == '/' || path[length] == '\0');
+}
 static int tracked(int descriptor) { return descriptor >= 0 && descriptor < FILES && below[descriptor]; }
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+Files = dict[str, bytes | None]  # by their paths, each folder before what is in it; None for a folder
+
 _ENTRY = struct.Struct("=ciqII")
 
 
@@ -22,7 +24,7 @@ _ENTRY = struct.Struct("=ciqII")
 class Call:
     """One entry of the log."""
 
-    kind: str  # (o)pen, (w)rite, (t)runcate, (s)ync, (r)ename, (l)ink, (u)nlink, (m)kdir
+    kind: str  # (o)pen, (w)rite, (t)runcate, (s)ync, (r)ename, (l)ink, (u)nlink, (m)kdir; - for nothing
     descriptor: int
     offset: int  # of a write; the length after a truncate; the flags of an open
     data: bytes  # of a write; the path of the others
@@ -105,9 +107,11 @@ class Disk:
         self.top = Folder()
         self._open: dict[int, File | Folder] = {}
 
-    def put(self, name: str, content: bytes) -> None:
-        """A file that was there, and safe, before the log began."""
-        self.top.durable[name] = File(content)
+    def put(self, files: Files) -> None:
+        """What was there, and safe, before the log began."""
+        for name, content in files.items():
+            folder, own = self._place(str(self._root / name))
+            folder.durable[own] = Folder() if content is None else File(content)
 
     def apply(self, call: Call) -> None:
         match call.kind:
@@ -129,6 +133,8 @@ class Disk:
                 (folder, old), (same, new) = self._place(call.path), self._place(call.to)
                 assert folder is same, "a rename from folder to folder"
                 folder.pending.append([(old, None), (new, folder.seen()[old])])
+            case "-":
+                pass
             case unknown:
                 raise AssertionError(f"a call {unknown!r}")
 
@@ -159,11 +165,11 @@ class Disk:
         folder, name = self._place(path)
         folder.pending.append([(name, what)])
 
-    def after(self, loss: Loss) -> dict[str, bytes | None]:
-        """The files that there are when the power is back, by their paths; None for a folder."""
+    def after(self, loss: Loss) -> Files:
+        """The files that there are when the power is back."""
         return dict(_left(self.top, loss, ""))
 
-    def seen(self) -> dict[str, bytes | None]:
+    def seen(self) -> Files:
         """The files as whoever read them before the power went saw them."""
         return self.after(Loss(lambda: True))
 
@@ -219,7 +225,7 @@ def _surviving(writes: list[tuple[int, bytes | None]], loss: Loss) -> Iterator[t
             start = stop
 
 
-def restored(content: dict[str, bytes | None], folder: Path) -> None:
+def restored(content: Files, folder: Path) -> None:
     """Puts these files into a folder."""
     for name, data in content.items():
         path = folder / name

@@ -8,6 +8,7 @@ is published. A machine that is rolled back as a whole, sidecar included, cannot
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hmac
 import json
@@ -129,6 +130,10 @@ def keep_key(key: Key, key_file: Path) -> None:
         os.link(temporary, key_file)  # unlike a rename, never overwrites
         temporary.unlink()
         sync_directory(key_file)
+        with contextlib.suppress(
+            PermissionError
+        ):  # a folder in which this user may not read is not one that `fence` made
+            sync_directory(key_file.parent)
     except OSError as error:
         raise StateError(f"cannot write the key file {key_file}: {error.strerror}") from None
 
@@ -164,6 +169,7 @@ def replace_file(path: Path, temporary: Path, data: bytes, mode: int) -> None:
 
 
 def sync_directory(path: Path) -> None:
+    """Makes durable that there is something under this name."""
     directory = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(directory)
