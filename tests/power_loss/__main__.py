@@ -1,4 +1,4 @@
-"""`python tests/power_loss`: a power cut after every call that moves something to the disk, and again after some of these cuts.
+"""`python tests/power_loss`: a power cut after every call that moves something to the disk, and again after such a cut.
 
 Prints what it tried; fails if anything does not hold.
 """

@@ -1,8 +1,8 @@
-"""A stream on a disk that loses power: every moment of a recorded play, and what must hold when the power is back. Not a test.
+"""A stream on a disk that loses power, at any moment of a recorded play, and what must hold afterwards. Not a test.
 
 Before the cut the outside has seen acknowledgements, ticks, and files that it read. Afterwards the stream starts; every
-acknowledged batch is known; every tick that was seen is the same, also if other events come now; and with the same
-events all of it ends, to the byte, as a stream whose power never failed.
+batch that was acknowledged is known; every tick that was seen is the same, also if other events come now; and with the
+same events all of it ends, to the byte, as a stream whose power never failed.
 """
 
 from __future__ import annotations

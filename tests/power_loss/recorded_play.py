@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path += [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "crash")]
 
-import plays  # noqa: E402
+import plays
 
 
 def main(spec_file: str, observed: str) -> None:
