@@ -46,7 +46,7 @@ def batch(tick: int, number: int) -> tuple[str, str]:
 
 
 def write(name: str, text: str, commit: str) -> None:
-    target = HERE / "previous" / name
+    target = HERE / "previous" / f"{commit}-{name}"
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as place:
