@@ -4,8 +4,9 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-# The page is tested apart: it needs Chromium (or EVERTALLY_CHROMIUM=path), and fails without it.
-.PHONY: help demo quick test test-browser audit lint types bench wheel lock clean
+# The page is tested apart: it needs Chromium (or EVERTALLY_CHROMIUM=path), and fails without it. So is what needs more of
+# the machine than Python: a C compiler, systemd-analyze, and root.
+.PHONY: help demo quick test test-browser test-system audit lint types bench wheel lock clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,11 +35,15 @@ test: $(VENV)/ready-dev $(VENV)/ready-data  ## all tests, doctests included
 test-browser: $(VENV)/ready-dev  ## the live page in a real browser
 	$(BIN)/python -m pytest tests/browser
 
-audit: $(VENV)/ready-dev  ## tries to break the promise of every mechanism, at length; finds planted bugs; kills the service 200 times
+test-system: $(VENV)/ready-dev  ## power cuts, the unit of systemd, the container file
+	$(BIN)/python -m pytest tests/power_loss tests/deploy
+
+audit: $(VENV)/ready-dev  ## tries to break the promise of every mechanism, at length; finds planted bugs; kills the service 1,000 times; cuts its power everywhere
 	$(BIN)/evertally audit all --effort long --jobs 2 --output audit-output
 	PYTHONPATH=tests $(BIN)/python -m audit.matrix
 	EVERTALLY_LONG=1 $(BIN)/python -m pytest $$(grep -rl '^from long import LONG' tests --include='test_*.py') tests/checks
-	$(BIN)/python tests/crash --kills 200
+	$(BIN)/python tests/crash --kills 1000
+	$(BIN)/python tests/power_loss
 
 lint: $(VENV)/ready-dev  ## style, and which room imports which
 	$(BIN)/ruff format --check .
@@ -59,6 +64,8 @@ wheel: $(VENV)/ready-dev  ## the installable package in dist/
 	$(BIN)/python -m build --no-isolation
 
 lock:  ## pins all packages again (needs uv)
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	  --extra serve --group build pyproject.toml -o requirements/serve.txt
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	  --extra demo --group build pyproject.toml -o requirements/demo.txt
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \

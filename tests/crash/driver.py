@@ -60,6 +60,11 @@ class Report:
     phases: Counter[str] = field(default_factory=Counter)
     differences: list[str] = field(default_factory=list)
 
+    def add(self, other: Report) -> None:
+        """What another campaign measured, too."""
+        for name, value in vars(other).items():
+            setattr(self, name, getattr(self, name) + value)
+
 
 class Campaign:
     """One stream in one folder. `kill` it as often as you like, then `finish`."""

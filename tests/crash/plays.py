@@ -15,7 +15,9 @@ from crash_stream import body, events
 
 from evertally.runtime import load_spec
 from evertally.runtime.input.batches import parse
+from evertally.runtime.input.sources import Batch
 from evertally.runtime.live import Live
+from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state import database
 
 TICKS = 3
@@ -32,15 +34,20 @@ def play(spec_file: str | Path, burning: Burning | None = None) -> None:
     with at("start"):
         live = Live(spec)
     for tick in range(1, TICKS + 1):
-        batches = [(f"canary-{n}", parse(*body(events(1, n, tick), n), spec)) for n in (3 * tick, 3 * tick + 1)]
+        given = batches(spec, tick)
         with at(f"accept {tick}"):
-            live.accept(batches)
+            live.accept(given)
         with at(f"tick {tick}"):
             ticks = live.release_through(tick)
         with at(f"publish {tick}"):
             live.publish(ticks)
     with at("stop"):
         live.__exit__(None)
+
+
+def batches(spec: StreamSpec, tick: int) -> list[tuple[str, Batch]]:
+    """What comes while a tick is open."""
+    return [(f"canary-{n}", parse(*body(events(1, n, tick), n), spec)) for n in (3 * tick, 3 * tick + 1)]
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import errno
 import fcntl
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from evertally.errors import StateError
@@ -117,6 +117,8 @@ def keep_key(key: Key, key_file: Path, bind: Callable[[], object] = lambda: None
         os.link(temporary, key_file)  # unlike a rename, never overwrites
         temporary.unlink()
         sync_directory(key_file)
+        with suppress(PermissionError):  # a folder that `fence` did not make may be closed to this user
+            sync_directory(key_file.parent)
     except OSError as error:
         raise StateError(f"cannot write the key file {key_file}: {error.strerror}") from None
 

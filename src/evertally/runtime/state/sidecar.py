@@ -109,6 +109,7 @@ def replace_file(path: Path, temporary: Path, data: bytes, mode: int) -> None:
 
 
 def sync_directory(path: Path) -> None:
+    """Makes durable that there is something under this name."""
     directory = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(directory)
