@@ -171,6 +171,7 @@ class Mechanism(Guarded):
         self._engine = plan.engine(self._source)
         self._recognise_erased()
         self._form = plan.form
+        self._last_tick, self._said = last_tick(self.horizon), self._about()
         self._kept = Kept(played=Committed(self._form.first(), self._engine.start()))
 
     def __repr__(self) -> str:
@@ -289,7 +290,7 @@ class Mechanism(Guarded):
         came_from = origin(x, getattr(self._door, "named", None))
         many = self._door.many(self._own_ticks(x), first)
         count = len(many)
-        if self.tick + count > last_tick(self.horizon):
+        if self.tick + count > self._last_tick:
             raise self._over(count)
         wanted = wanted_ticks(at, first, count)
         kept: list[tuple[Any, IntArray | None]] = []
@@ -619,7 +620,7 @@ class Mechanism(Guarded):
             form.deviation(accuracy),
             self.key.private,
             lambda beta: form.interval(row, accuracy, beta),
-            self._about(),
+            self._said,
         )
 
     def _about(self) -> str:
@@ -647,7 +648,7 @@ class Mechanism(Guarded):
         last = self._kept.tick
         if tick != last + 1 and (tick != last or tick < 1):
             raise ReplayRefused(f"tick {tick} cannot be released now: the last one was {last}, the next is {last + 1}")
-        if tick > last_tick(self.horizon):
+        if tick > self._last_tick:
             raise self._over(1)
 
     def _over(self, count: int) -> HorizonExceeded:
