@@ -144,14 +144,18 @@ class Mechanism(Guarded):
         self.name = named(self.name, key, default) if self.stream == DEFAULT_STREAM else self.name or default
         if not isinstance(self.stream, str) or not isinstance(self.name, str):
             raise ConfigurationError("stream and name are texts: they are part of the address of the noise")
-        self._address = plan.address | {
-            "guarantee": guarantee_to_json(self.guarantee),
-            "horizon": self.horizon,
-            "mechanism": plan.named or plan.mechanism,
-            "neighbours": relation.value,
-            "stream": self.stream,
-            "name": self.name,
-        }
+        self._address = (
+            plan.address
+            | self._version()
+            | {
+                "guarantee": guarantee_to_json(self.guarantee),
+                "horizon": self.horizon,
+                "mechanism": plan.named or plan.mechanism,
+                "neighbours": relation.value,
+                "stream": self.stream,
+                "name": self.name,
+            }
+        )
         self._options = given | {"mechanism": plan.mechanism, "name": self.name} | (plan.settled or {})
         # The address of all noise (design decision 1): version, stream, mechanism, digest of every public parameter.
         digest = hashlib.sha256(json.dumps(self._address, sort_keys=True).encode()).digest()
@@ -405,9 +409,7 @@ class Mechanism(Guarded):
     @classmethod
     def _restore(cls, header: dict[str, Any], parts: list[bytes], key: NoiseKey, allow_copy: bool) -> Self:
         options = {name: cls._decoded(name, value) for name, value in header["options"].items()}
-        if options["unit"] == "user" and options["neighbours"] == Neighbours.REPLACE.value:
-            # What earlier versions took from the budget; with less noise the past would be drawn anew.
-            options.setdefault("charging", "events")
+        options = cls._of_earlier(options) | options
         self: Self = cls(**options, key=key, allow_copy=True)
         if self.noise_fingerprint != header["noise"]:
             raise StateError(
@@ -493,6 +495,18 @@ class Mechanism(Guarded):
             in_steps=self.charging == "events",
             **bounds,
         )
+
+    def _version(self) -> Options:
+        """What addresses keep of versions of ours; streams of earlier versions, no more than before."""
+        return {}
+
+    @classmethod
+    def _of_earlier(cls, options: Options) -> Options:
+        """What options mean that the snapshot of an earlier version does not have."""
+        if options["unit"] == "user" and options["neighbours"] == Neighbours.REPLACE.value:
+            # What earlier versions took from the budget; with less noise the past would be drawn anew.
+            return {"charging": "events"}
+        return {}
 
     def _user_address(self) -> Options:
         """What addresses keep of the protected unit: streams of earlier versions, and other units, no more than before.

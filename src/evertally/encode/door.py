@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from evertally.encode.bag_kernels import merge_events
 from evertally.encode.bags import Bag, bags
+from evertally.encode.cutting import CUTTING, SecretOrder
 from evertally.encode.labels import Codes, as_list, canonical, coded, is_text, label_bytes, require_column
 from evertally.encode.name_kernels import kernel
 from evertally.encode.numbers import floats
@@ -86,19 +87,33 @@ class EventDoor(Secret, ABC, Generic[Item]):
     `max_per_event` distinct items.
 
     Which items survive the cut is decided by `order`, a secret keyed hash, of the tick, the event's own
-    content and the label: not by arrival, so that removing one event cannot re-cut another, and not by
-    popularity, which is private. With `rank_by_label` the event's content plays no part: where single items
-    are protected, one item more must not re-rank the others (privacy.neighbours, `Contribution`).
+    content and the label (encode/cutting.py; with `cutting=1` as in streams of earlier versions): not by arrival, so
+    that removing one event cannot re-cut another, and not by popularity, which is private. With `rank_by_label` the
+    event's content plays no part: where single items are protected, one item more must not re-rank the others
+    (privacy.neighbours, `Contribution`).
     """
 
     def __init__(
-        self, max_per_event: int, max_weight: int, signed: bool, *, order: Order, rank_by_label: bool = False
+        self,
+        max_per_event: int,
+        max_weight: int,
+        signed: bool,
+        *,
+        order: Order,
+        rank_by_label: bool = False,
+        cutting: int = CUTTING,
     ) -> None:
         self.max_per_event = whole_option("max_per_event", max_per_event, 1, 2**31)
         self.max_weight = whole_option("max_weight", max_weight, 1, _MAX_WEIGHT_LIMIT)
         self.signed = bool(signed)
         self._order = order
         self._rank_by_label = rank_by_label
+        self._secret_order = SecretOrder(order, rank_by_label) if cutting == CUTTING else None
+
+    @property
+    @abstractmethod
+    def may_cut(self) -> bool:
+        """Whether an event may have more items than `max_per_event`."""
 
     @abstractmethod
     def _item(self, value: object) -> Item | None:
@@ -149,6 +164,8 @@ class EventDoor(Secret, ABC, Generic[Item]):
 
     def _kept(self, starts: Codes, code: Codes, weight: Codes, labels: Texts, tick: int) -> NDArray[np.bool_]:
         """Which items of events that are too long survive. Event i has those from starts[i] up to starts[i + 1]."""
+        if self._secret_order is not None:
+            return self._secret_order.kept(starts, code, weight, labels, tick, self.max_per_event)
         kept = np.zeros(len(code), np.bool_)
         names, codes = labels.take(code).names(), code.tolist()
         for start, stop in pairwise(starts.tolist()):
@@ -164,6 +181,12 @@ class EventDoor(Secret, ABC, Generic[Item]):
     def _cut(self, items: dict[Item, Weight], tick: int) -> dict[Item, Weight]:
         if len(items) <= self.max_per_event:
             return items
+        if self._secret_order is not None:
+            names = Texts.of_bytes([self._label_bytes(item) for item in items])
+            weights = np.array(list(items.values()))  # integers, or the bits of floats
+            bounds, numbers = np.array([0, len(items)]), np.arange(len(items))
+            kept = self._secret_order.kept(bounds, numbers, weights.view(np.int64), names, tick, self.max_per_event)
+            return {item: items[item] for item, stays in zip(items, kept.tolist(), strict=True) if stays}
         content = b"".join(_framed(self._label_bytes(item), items[item]) for item in sorted(items))
         event = self._order(b"event" + _framed(b"" if self._rank_by_label else content, tick))
         ranked = sorted(items, key=lambda item: (self._order(b"item" + event + self._label_bytes(item)), item))
@@ -194,13 +217,18 @@ class CategoryDoor(EventDoor[int]):
         *,
         order: Order,
         rank_by_label: bool = False,
+        cutting: int = CUTTING,
     ) -> None:
-        super().__init__(max_per_event, max_weight, signed, order=order, rank_by_label=rank_by_label)
+        super().__init__(max_per_event, max_weight, signed, order=order, rank_by_label=rank_by_label, cutting=cutting)
         self.labels = declared_labels(categories, other)
         self.numbered = isinstance(categories, range)  # columns that nobody gave a name
         self._other = len(self.labels) - 1 if other is not None else -1
         self._index = {label: i for i, label in enumerate(self.labels)}
         self._names = Texts.of(self.labels)
+
+    @property
+    def may_cut(self) -> bool:
+        return self.max_per_event < self.width
 
     @property
     def other(self) -> int | None:

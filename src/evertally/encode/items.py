@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evertally.encode.bags import Bag
+from evertally.encode.cutting import CUTTING
 from evertally.encode.door import EventDoor, Order
 from evertally.encode.labels import Codes, as_list, canonical, coded, coded_arrow, is_arrow, label_bytes, require_column
 from evertally.encode.texts import LONGEST_LABEL, Texts
@@ -58,8 +59,12 @@ class ItemDoor(EventDoor[str]):
     {'pear': 2, 'fig': 2, '7': 1}
     """
 
-    def __init__(self, max_per_event: int = 1, max_weight: int = 1, *, order: Order) -> None:
-        super().__init__(max_per_event, max_weight, signed=False, order=order)
+    def __init__(self, max_per_event: int = 1, max_weight: int = 1, *, order: Order, cutting: int = CUTTING) -> None:
+        super().__init__(max_per_event, max_weight, signed=False, order=order, cutting=cutting)
+
+    @property
+    def may_cut(self) -> bool:
+        return True
 
     def totals(self, events: Any, tick: int) -> ItemTotals:
         """The totals of one tick: the sum of what its events contribute."""
