@@ -272,3 +272,14 @@ def test_what_the_inversion_cuts_off_is_negligible(T: int, beta: float) -> None:
     assert line._sharp
     left = product(complex(line._z[-1]), np.abs) / math.exp(line._log)
     assert left <= len(line._z) * inversion._NEGLIGIBLE
+
+
+def test_spreads_by_kept_sums_are_those_of_the_weights() -> None:
+    """Bit for bit, at every tick: what was released with a standard deviation is released with the same one."""
+    blocks = PureBlocksProcess(PureDP(0.7), Change(3, 3, 1), horizon=5000, columns=1, source=ZeroNoise().source())
+    assert len(blocks._levels) > 1
+    for tick in range(1, 5001, 7):
+        rows = [level.weights(j) for level, (_, j) in zip(blocks._levels, blocks._places(tick), strict=True)]
+        kept, made = blocks.spread(tick), block_tails.RowSpread([row * row for row in rows])
+        assert (kept, kept.stddev) == (made, made.stddev)
+        assert (kept._weights() == made._weights()).all()

@@ -84,7 +84,7 @@ class NumberForm(RowForm):
     """
 
     def show(self, row: IntArray) -> int:
-        return int(row[0])
+        return row.item(0)
 
     def show_many(self, rows: IntArray) -> NDArray[Any]:
         return rows[:, 0]

@@ -144,14 +144,18 @@ class Mechanism(Guarded):
         self.name = named(self.name, key, default) if self.stream == DEFAULT_STREAM else self.name or default
         if not isinstance(self.stream, str) or not isinstance(self.name, str):
             raise ConfigurationError("stream and name are texts: they are part of the address of the noise")
-        self._address = plan.address | {
-            "guarantee": guarantee_to_json(self.guarantee),
-            "horizon": self.horizon,
-            "mechanism": plan.named or plan.mechanism,
-            "neighbours": relation.value,
-            "stream": self.stream,
-            "name": self.name,
-        }
+        self._address = (
+            plan.address
+            | self._version()
+            | {
+                "guarantee": guarantee_to_json(self.guarantee),
+                "horizon": self.horizon,
+                "mechanism": plan.named or plan.mechanism,
+                "neighbours": relation.value,
+                "stream": self.stream,
+                "name": self.name,
+            }
+        )
         self._options = given | {"mechanism": plan.mechanism, "name": self.name} | (plan.settled or {})
         # The address of all noise (design decision 1): version, stream, mechanism, digest of every public parameter.
         digest = hashlib.sha256(json.dumps(self._address, sort_keys=True).encode()).digest()
@@ -171,6 +175,7 @@ class Mechanism(Guarded):
         self._engine = plan.engine(self._source)
         self._recognise_erased()
         self._form = plan.form
+        self._last_tick, self._said = last_tick(self.horizon), self._about()
         self._kept = Kept(played=Committed(self._form.first(), self._engine.start()))
 
     def __repr__(self) -> str:
@@ -289,7 +294,7 @@ class Mechanism(Guarded):
         came_from = origin(x, getattr(self._door, "named", None))
         many = self._door.many(self._own_ticks(x), first)
         count = len(many)
-        if self.tick + count > last_tick(self.horizon):
+        if self.tick + count > self._last_tick:
             raise self._over(count)
         wanted = wanted_ticks(at, first, count)
         kept: list[tuple[Any, IntArray | None]] = []
@@ -404,9 +409,7 @@ class Mechanism(Guarded):
     @classmethod
     def _restore(cls, header: dict[str, Any], parts: list[bytes], key: NoiseKey, allow_copy: bool) -> Self:
         options = {name: cls._decoded(name, value) for name, value in header["options"].items()}
-        if options["unit"] == "user" and options["neighbours"] == Neighbours.REPLACE.value:
-            # What earlier versions took from the budget; with less noise the past would be drawn anew.
-            options.setdefault("charging", "events")
+        options = cls._of_earlier(options) | options
         self: Self = cls(**options, key=key, allow_copy=True)
         if self.noise_fingerprint != header["noise"]:
             raise StateError(
@@ -492,6 +495,18 @@ class Mechanism(Guarded):
             in_steps=self.charging == "events",
             **bounds,
         )
+
+    def _version(self) -> Options:
+        """What addresses keep of versions of ours; streams of earlier versions, no more than before."""
+        return {}
+
+    @classmethod
+    def _of_earlier(cls, options: Options) -> Options:
+        """What options mean that the snapshot of an earlier version does not have."""
+        if options["unit"] == "user" and options["neighbours"] == Neighbours.REPLACE.value:
+            # What earlier versions took from the budget; with less noise the past would be drawn anew.
+            return {"charging": "events"}
+        return {}
 
     def _user_address(self) -> Options:
         """What addresses keep of the protected unit: streams of earlier versions, and other units, no more than before.
@@ -619,7 +634,7 @@ class Mechanism(Guarded):
             form.deviation(accuracy),
             self.key.private,
             lambda beta: form.interval(row, accuracy, beta),
-            self._about(),
+            self._said,
         )
 
     def _about(self) -> str:
@@ -647,7 +662,7 @@ class Mechanism(Guarded):
         last = self._kept.tick
         if tick != last + 1 and (tick != last or tick < 1):
             raise ReplayRefused(f"tick {tick} cannot be released now: the last one was {last}, the next is {last + 1}")
-        if tick > last_tick(self.horizon):
+        if tick > self._last_tick:
             raise self._over(1)
 
     def _over(self, count: int) -> HorizonExceeded:

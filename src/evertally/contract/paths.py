@@ -15,6 +15,7 @@ import os
 import threading
 import weakref
 from dataclasses import dataclass
+from typing import NoReturn
 
 from evertally.errors import ConfigurationError, NoiseReused
 from evertally.noise import NoiseKey
@@ -95,20 +96,27 @@ class Hold:
         """Refuses a mechanism whose path another one has taken over, or that lives in a copy of its process."""
         if self._copy:
             return
-        check_process(self._process)
+        if os.getpid() != self._process:
+            check_process(self._process)
         if self._path.owner is not self._me:
-            raise NoiseReused(
-                "this stream goes on in a mechanism that was restored from its snapshot; use that one. Two that go on "
-                "from one snapshot would publish the exact difference of their data (allow_copy=True: they see the "
-                "same)"
-            )
+            self._refuse()
 
     def release(self, tick: int) -> None:
         """A tick is about to be handed out; refused if another mechanism has taken the path over meanwhile."""
         with _lock:
-            self.check()
-            self._path.tick = max(self._path.tick, tick)
+            path = self._path
+            if not self._copy and path.owner is not self._me:
+                self._refuse()
+            if tick > path.tick:
+                path.tick = tick
             self.check()  # a signal handler may have taken it over just before the tick was noted; after that it cannot
+
+    def _refuse(self) -> NoReturn:
+        raise NoiseReused(
+            "this stream goes on in a mechanism that was restored from its snapshot; use that one. Two that go on "
+            "from one snapshot would publish the exact difference of their data (allow_copy=True: they see the "
+            "same)"
+        )
 
 
 def check_process(process: int) -> None:

@@ -151,7 +151,7 @@ class Windowed(Mechanism):
             form.deviation(accuracy),
             self.key.private,
             lambda beta: form.interval(row, accuracy, beta),
-            self._about(),
+            self._said,
         )
         made.__dict__["since"] = since
         made.__dict__["maker"] = self._maker

@@ -49,6 +49,7 @@ class FilteredNoise(Secret):
 
     bank: Bank
     sigma: float
+    horizon: int | None
 
     def __init__(self, charge: ZCDP | ApproxDP, change: Change, *, columns: int, source: Source, lane: str) -> None:
         self.columns = columns
@@ -70,8 +71,10 @@ class FilteredNoise(Secret):
         self._path = BankPath(bank, self.sigma, law, self.columns, self._source, self._lane)
 
     def advance(self, count: int = 1) -> IntArray:
-        rows = self._path.rows(self.tick, self.tick + count)
-        self.tick += count
+        start, stop = self.tick, self.tick + count
+        check_horizon(self, stop)
+        rows = self._path.rows(start, stop)
+        self.tick = stop
         return rows
 
     def seek(self, tick: int) -> None:
@@ -129,16 +132,12 @@ class BankProcess(FilteredNoise):
         bank: Bank | None = None,
     ) -> None:
         super().__init__(charge, change, columns=columns, source=source, lane=lane)
-        self.horizon: int | None = horizon
+        self.horizon = horizon
         self._take(build_bank(horizon) if bank is None else bank)
 
     def _take(self, bank: Bank) -> None:
         assert bank.horizon == self.horizon, "a bank is made for one horizon"
         self._use(bank, Fraction(_sensitivity(bank)))
-
-    def advance(self, count: int = 1) -> IntArray:
-        check_horizon(self, self.tick + count)
-        return super().advance(count)
 
     def settle_as(self, other: Any) -> None:
         """Coefficients are settled once, at the beginning of a stream; made anew, it goes on with its own."""

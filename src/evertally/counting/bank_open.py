@@ -61,7 +61,7 @@ class OpenBankProcess(FilteredNoise):
         lane: str = "bank-open",
     ) -> None:
         super().__init__(charge, change, columns=columns, source=source, lane=lane)
-        self.horizon: int | None = None
+        self.horizon = None
         self._use(open_bank(), OPEN_SENSITIVITY)
 
     def advance(self, count: int = 1) -> IntArray:

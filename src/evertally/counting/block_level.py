@@ -12,7 +12,7 @@ k + nonzeros + 14; k + nonzeros + 24 is taken. Radii of z go through the same su
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 from flint import arb
@@ -49,8 +49,12 @@ class BlockLevel(Secret):
         """What a row contributes: the sum of its squared weights, and the largest weight, with the scale."""
         return self.scale**2 * float(self.table.energies[row]), self.scale * float(self.table.peaks[row])
 
-    def squares(self, row: int, other: int = 0) -> FloatArray:
-        """The squared weights, with the scale, of a row, or of the difference of two rows of one block."""
+    def row(self, row: int) -> WeightedRow:
+        """A row, as spreads want to know it."""
+        return WeightedRow(self.table, self.scale, row)
+
+    def squares(self, row: int, other: int) -> FloatArray:
+        """The squared weights, with the scale, of the difference of two rows of one block."""
         weights = self.weights(row) - self.weights(other)
         return np.asarray(weights * weights)
 
@@ -136,6 +140,31 @@ class BlockLevel(Secret):
         start = 1 + block * self.table.rows
         z = self._source.reals(self._lane, self._law, range(start, start + self.table.rows), 1, column)
         return self.table.path_ball(partial(_refined, z, bits), bits)
+
+
+class WeightedRow:
+    """The squared weights of a row, with the scale; they are made when somebody asks for them, and their sum and the
+    largest of them are known before: there is one for every tick that is released. Public, unlike the level."""
+
+    __slots__ = "_row", "_scale", "_table", "largest", "total"
+
+    def __init__(self, table: BlockTable, scale: float, row: int) -> None:
+        self._table, self._scale, self._row = table, scale, row
+        totals, largest = _row_sums(table, scale)
+        self.total, self.largest = totals[row], largest[row]
+
+    @property
+    def squares(self) -> FloatArray:
+        weights = self._scale * self._table.weights[self._row]
+        return np.asarray(weights * weights)
+
+
+@lru_cache(maxsize=64)
+def _row_sums(table: BlockTable, scale: float) -> tuple[list[float], list[float]]:
+    """Of the squared weights of each row: their sum, and the largest."""
+    squares = np.multiply(scale, table.weights, order="C")  # row by row: a sum in another order is rounded otherwise
+    squares *= squares
+    return squares.sum(axis=1).tolist(), squares.max(axis=1, initial=0.0).tolist()
 
 
 def _refined(z: Reals | KnownReals, bits: int, row: int) -> arb:

@@ -16,24 +16,32 @@ import numpy as np
 
 from evertally.bounds.inversion import above, radius_of
 from evertally.bounds.tails import Spread
+from evertally.counting.block_level import WeightedRow
 from evertally.counting.block_table import ROOTS, block_table
 from evertally.counting.process import FloatArray
 from evertally.noise.jit import jit_once
 
+Squares = FloatArray | WeightedRow
+
 
 class RowSpread(Spread):
-    """The spread of one tick or window, with the squared weights that it is made of."""
+    """The spread of one tick or window, with the squared weights that it is made of: arrays of them, or rows."""
 
-    def __init__(self, squares: list[FloatArray], roundings: float = 1, rounded: float | None = None) -> None:
-        proxy = float(sum(part.sum() for part in squares))
-        peak = math.sqrt(max(float(part.max(initial=0.0)) for part in squares))
-        super().__init__("laplace", 2 * proxy, proxy, peak, math.inf, roundings, rounded)
-        self.__dict__["_squares"] = squares
+    def __init__(self, parts: Sequence[Squares], roundings: float = 1, rounded: float | None = None) -> None:
+        proxy = peak = 0.0
+        for part in parts:
+            if isinstance(part, WeightedRow):
+                total, largest = part.total, part.largest
+            else:
+                total, largest = float(part.sum()), float(part.max(initial=0.0))
+            proxy, peak = proxy + total, max(peak, largest)
+        super().__init__("laplace", 2 * proxy, proxy, math.sqrt(peak), math.inf, roundings, rounded)
+        self.__dict__["_parts"] = parts
 
     def __add__(self, other: Spread) -> Spread:
         if not isinstance(other, RowSpread):
             return super().__add__(other)
-        both = [*self.__dict__["_squares"], *other.__dict__["_squares"]]
+        both = [*self.__dict__["_parts"], *other.__dict__["_parts"]]
         return RowSpread(both, self.roundings + other.roundings, self.rounded + other.rounded)
 
     def radius(self, beta: float) -> float:
@@ -51,14 +59,17 @@ class RowSpread(Spread):
 
         A symmetric unimodal term that is made larger makes a sum of such terms less peaked (Birnbaum 1948).
         """
-        sorted_squares = [-np.sort(-np.concatenate(spread.__dict__["_squares"])) for spread in spreads]
+        sorted_squares = [-np.sort(-np.concatenate(spread._squares())) for spread in spreads]
         most = np.zeros(max(part.size for part in sorted_squares))
         for part in sorted_squares:
             most[: part.size] = np.maximum(most[: part.size], part)
         return RowSpread([most], max(spread.roundings for spread in spreads))
 
     def _weights(self) -> FloatArray:
-        return np.concatenate([part[part > 0] for part in self.__dict__["_squares"]])
+        return np.concatenate([part[part > 0] for part in self._squares()])
+
+    def _squares(self) -> list[FloatArray]:
+        return [part.squares if isinstance(part, WeightedRow) else part for part in self.__dict__["_parts"]]
 
     def _moments(self) -> Callable[[complex], complex]:
         return _moments(self._weights())

@@ -53,11 +53,11 @@ class LinearEngine(Secret):
             noise = self.noise.advance(1)
             if self.width > 1:
                 values = batch + state[None, :]
-                return Played(values + noise, None, values[0], alone=True)
+                return Played(values + noise, None, values[0], True)
             sums, row = _NOTHING.copy(), _NO_ROW.copy()
             sums[0] = total = batch.item() + state.item()
             row[0, 0] = total + noise.item()
-            return Played(row, None, sums, alone=True)
+            return Played(row, None, sums, True)
         values = np.cumsum(dense(batch), axis=0)
         values += state
         sums = values[-1].copy()

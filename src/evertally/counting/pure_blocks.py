@@ -26,7 +26,7 @@ from evertally.balls import decided
 from evertally.bounds.tails import Spread
 from evertally.counting.block_level import BlockLevel
 from evertally.counting.block_table import ROOTS, block_table, sizes_for
-from evertally.counting.block_tails import RowSpread, path_radius
+from evertally.counting.block_tails import RowSpread, Squares, path_radius
 from evertally.counting.process import IntArray, check_horizon, round_half_up
 from evertally.errors import ConfigurationError
 from evertally.noise import Source
@@ -78,6 +78,10 @@ class PureBlocksProcess(Secret):
     def advance(self, count: int = 1) -> IntArray:
         start, stop = self.tick, self.tick + count
         check_horizon(self, stop)
+        first = self._start
+        if first <= start and stop <= first + len(self._rows):
+            self.tick = stop
+            return self._rows[start - first : stop - first]  # not to be written to
         out = np.empty((count, self.columns), dtype=np.int64)
         done = start
         while done < stop:
@@ -103,6 +107,7 @@ class PureBlocksProcess(Secret):
         rounded, open_ = round_half_up(centre, radius[:, None])
         for t, column in np.argwhere(open_).tolist():
             rounded[t, column] = self.settled(done + 1 + t, column)
+        rounded.flags.writeable = False
         self._rows, self._start = rounded, done
 
     def settled(self, tick: int, column: int) -> int:
@@ -139,7 +144,7 @@ class PureBlocksProcess(Secret):
 
     def spread(self, tick: int) -> Spread:
         places = zip(self._levels, self._places(tick), strict=True)
-        return RowSpread([level.squares(j) for level, (_, j) in places])
+        return RowSpread([level.row(j) for level, (_, j) in places])
 
     exact_windows = True
 
@@ -147,12 +152,12 @@ class PureBlocksProcess(Secret):
         """Exact: rows of one block are subtracted, those of two blocks are independent."""
         if window >= tick:
             return self.spread(tick)
-        terms = []
+        terms: list[Squares] = []
         for level, now, then in zip(self._levels, self._places(tick), self._places(tick - window), strict=True):
             if now[0] == then[0]:
                 terms.append(level.squares(now[1], then[1]))
             else:
-                terms += [level.squares(now[1]), level.squares(then[1])]
+                terms += [level.row(now[1]), level.row(then[1])]
         return RowSpread(terms, roundings=2)
 
     def combined_spread(self, weights: Mapping[int, float]) -> Spread:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evertally.encode.cutting import CUTTING
 from evertally.encode.door import CategoryDoor, Order
 from evertally.encode.frames import Table
 from evertally.encode.labels import as_list, canonical, coded, require_column
@@ -61,10 +62,10 @@ class AmountsByCategory(CategoryDoor):
         *,
         order: Order,
         rank_by_label: bool = False,
+        cutting: int = CUTTING,
     ) -> None:
-        super().__init__(
-            categories, other, max_per_event, grid.most, grid.signed, order=order, rank_by_label=rank_by_label
-        )
+        bounds = max_per_event, grid.most, grid.signed
+        super().__init__(categories, other, *bounds, order=order, rank_by_label=rank_by_label, cutting=cutting)
         self.grid = grid
         self._ends = tuple(float(grid.shown(np.asarray(end))) for end in (grid.low, grid.high))
 

@@ -16,14 +16,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evertally.encode.labels import as_list, canonical, coded, is_text, label_bytes, require_column
+from evertally.encode.bag_kernels import merge_events
+from evertally.encode.bags import Bag, bags
+from evertally.encode.cutting import CUTTING, SecretOrder
+from evertally.encode.labels import Codes, as_list, canonical, coded, is_text, label_bytes, require_column
+from evertally.encode.name_kernels import kernel
 from evertally.encode.numbers import floats
 from evertally.encode.plain import UNREADABLE, pairs, whole
+from evertally.encode.texts import Texts
 from evertally.errors import ConfigurationError
 from evertally.integers import whole as whole_option
 from evertally.secret import Secret
@@ -32,6 +38,7 @@ _MAX_WEIGHT_LIMIT = 2**40
 # Tick totals are clipped here so that they fit int64. Clipping moves a total by no more than the total moved,
 # so the sensitivity stands; no real tick comes near it.
 _TOTAL_LIMIT = 2**62
+_NO_WEIGHTS = np.empty(0, np.int64)
 
 Row = NDArray[np.int64]
 Order = Callable[[bytes], bytes]
@@ -80,19 +87,33 @@ class EventDoor(Secret, ABC, Generic[Item]):
     `max_per_event` distinct items.
 
     Which items survive the cut is decided by `order`, a secret keyed hash, of the tick, the event's own
-    content and the label: not by arrival, so that removing one event cannot re-cut another, and not by
-    popularity, which is private. With `rank_by_label` the event's content plays no part: where single items
-    are protected, one item more must not re-rank the others (privacy.neighbours, `Contribution`).
+    content and the label (encode/cutting.py; with `cutting=1` as in streams of earlier versions): not by arrival, so
+    that removing one event cannot re-cut another, and not by popularity, which is private. With `rank_by_label` the
+    event's content plays no part: where single items are protected, one item more must not re-rank the others
+    (privacy.neighbours, `Contribution`).
     """
 
     def __init__(
-        self, max_per_event: int, max_weight: int, signed: bool, *, order: Order, rank_by_label: bool = False
+        self,
+        max_per_event: int,
+        max_weight: int,
+        signed: bool,
+        *,
+        order: Order,
+        rank_by_label: bool = False,
+        cutting: int = CUTTING,
     ) -> None:
         self.max_per_event = whole_option("max_per_event", max_per_event, 1, 2**31)
         self.max_weight = whole_option("max_weight", max_weight, 1, _MAX_WEIGHT_LIMIT)
         self.signed = bool(signed)
         self._order = order
         self._rank_by_label = rank_by_label
+        self._secret_order = SecretOrder(order, rank_by_label) if cutting == CUTTING else None
+
+    @property
+    @abstractmethod
+    def may_cut(self) -> bool:
+        """Whether an event may have more items than `max_per_event`."""
 
     @abstractmethod
     def _item(self, value: object) -> Item | None:
@@ -119,9 +140,53 @@ class EventDoor(Secret, ABC, Generic[Item]):
         low, high = -self.max_weight, self.max_weight
         return {item: max(low, min(high, weight)) for item, weight in items.items() if weight}
 
+    def _bags(self, events: Any) -> list[Bag] | None:
+        """The events laid out flat; None where they must be looked at one by one, or 64 bits might not hold a sum."""
+        made = bags(events)
+        if made is None or sum(len(bag.values) for bag in made) * self.max_weight > _TOTAL_LIMIT:
+            return None
+        return made
+
+    def _counts(self, bag: Bag, items: Codes, labels: Texts, tick: int) -> Codes:
+        """How much each label counts, of events that are laid out flat; `items` are numbers of labels, -1 for none. The
+        same as the sum of `row`."""
+        counts, place = (np.zeros(len(labels), np.int64) for _ in range(2))
+        code, low, high = (np.empty(len(items) + 1, np.int64) for _ in range(3))
+        starts = np.empty(len(bag.lengths) + 1, np.int64)
+        given = bag.lengths, items, _NO_WEIGHTS if bag.weights is None else bag.weights
+        bounds = self.max_per_event, self.max_weight, self.signed
+        cut = int(kernel(merge_events, len(items))(*given, *bounds, place, counts, code, low, high, starts))
+        if cut:
+            code, weight = code[: starts[cut]], low[: starts[cut]]
+            kept = self._kept(starts[: cut + 1], code, weight, labels, tick)
+            np.add.at(counts, code[kept], weight[kept])
+        return counts
+
+    def _kept(self, starts: Codes, code: Codes, weight: Codes, labels: Texts, tick: int) -> NDArray[np.bool_]:
+        """Which items of events that are too long survive. Event i has those from starts[i] up to starts[i + 1]."""
+        if self._secret_order is not None:
+            return self._secret_order.kept(starts, code, weight, labels, tick, self.max_per_event)
+        kept = np.zeros(len(code), np.bool_)
+        names, codes = labels.take(code).names(), code.tolist()
+        for start, stop in pairwise(starts.tolist()):
+            numbers = {self._item_of(codes[j], names[j]): j for j in range(start, stop)}
+            row = {item: int(weight[j]) for item, j in numbers.items()}
+            kept[[numbers[item] for item in self._cut(row, tick)]] = True
+        return kept
+
+    @abstractmethod
+    def _item_of(self, number: int, name: bytes) -> Item:
+        """The item of a label, by its number among labels and by its bytes."""
+
     def _cut(self, items: dict[Item, Weight], tick: int) -> dict[Item, Weight]:
         if len(items) <= self.max_per_event:
             return items
+        if self._secret_order is not None:
+            names = Texts.of_bytes([self._label_bytes(item) for item in items])
+            weights = np.array(list(items.values()))  # integers, or the bits of floats
+            bounds, numbers = np.array([0, len(items)]), np.arange(len(items))
+            kept = self._secret_order.kept(bounds, numbers, weights.view(np.int64), names, tick, self.max_per_event)
+            return {item: items[item] for item, stays in zip(items, kept.tolist(), strict=True) if stays}
         content = b"".join(_framed(self._label_bytes(item), items[item]) for item in sorted(items))
         event = self._order(b"event" + _framed(b"" if self._rank_by_label else content, tick))
         ranked = sorted(items, key=lambda item: (self._order(b"item" + event + self._label_bytes(item)), item))
@@ -152,12 +217,18 @@ class CategoryDoor(EventDoor[int]):
         *,
         order: Order,
         rank_by_label: bool = False,
+        cutting: int = CUTTING,
     ) -> None:
-        super().__init__(max_per_event, max_weight, signed, order=order, rank_by_label=rank_by_label)
+        super().__init__(max_per_event, max_weight, signed, order=order, rank_by_label=rank_by_label, cutting=cutting)
         self.labels = declared_labels(categories, other)
         self.numbered = isinstance(categories, range)  # columns that nobody gave a name
         self._other = len(self.labels) - 1 if other is not None else -1
         self._index = {label: i for i, label in enumerate(self.labels)}
+        self._names = Texts.of(self.labels)
+
+    @property
+    def may_cut(self) -> bool:
+        return self.max_per_event < self.width
 
     @property
     def other(self) -> int | None:
@@ -175,8 +246,27 @@ class CategoryDoor(EventDoor[int]):
         plain = coded(events)
         if plain is not None:
             return self._totals_of_labels(*plain)
+        row = self._totals_of_bags(events, tick)
+        return self._one_by_one(as_list(events), tick) if row is None else row
+
+    def _totals_of_bags(self, events: Any, tick: int) -> Row | None:
+        """Events that are collections or mappings of plain labels; None for others."""
+        row = np.zeros(self.width, np.int64)
+        made = self._bags(events)
+        if made is None:
+            return None
+        for bag in made:
+            plain = coded(bag.values)
+            if plain is None:
+                return None
+            found = [self.column(value) for value in plain[1]]
+            columns = np.array([-1 if column is None else column for column in [*found, None]], np.int64)
+            row += self._counts(bag, columns[plain[0]], self._names, tick)  # code -1 is the last one
+        return row
+
+    def _one_by_one(self, events: list[object], tick: int) -> Row:
         totals: dict[int, int] = {}
-        for event in as_list(events):
+        for event in events:
             for column, weight in self.row(event, tick).items():
                 totals[column] = totals.get(column, 0) + weight
         row = np.zeros(self.width, np.int64)
@@ -193,6 +283,9 @@ class CategoryDoor(EventDoor[int]):
         return None if column < 0 else column
 
     _item = column
+
+    def _item_of(self, number: int, name: bytes) -> int:
+        return number
 
     def _label_bytes(self, item: int) -> bytes:
         return label_bytes(self.labels[item])

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evertally.encode.bags import Bag
+from evertally.encode.cutting import CUTTING
 from evertally.encode.door import EventDoor, Order
 from evertally.encode.labels import Codes, as_list, canonical, coded, coded_arrow, is_arrow, label_bytes, require_column
-from evertally.encode.plain import only
 from evertally.encode.texts import LONGEST_LABEL, Texts
 from evertally.secret import Secret
 
@@ -48,9 +48,9 @@ class ItemDoor(EventDoor[str]):
     """Events that name items become totals by label.
 
     Events are bounded as `EventDoor` says. Labels are texts, whole numbers, truth values or bytes, in the one spelling
-    of `canonical`, of at most 1024 bytes; everything else is no item and is dropped. Columns of plain labels and of
-    lists (Arrow, or Python lists) take a fast path, which gives the same totals; events that are cut, mappings and
-    mixed columns are looked at one by one.
+    of `canonical`, of at most 1024 bytes; everything else is no item and is dropped. Columns of plain labels, lists and
+    mappings (Arrow's, or Python's own) take a fast path, which gives the same totals; what else there may be is looked
+    at one by one.
 
     >>> from hashlib import blake2b
     >>> secret_order = lambda message: blake2b(message, key=b"secret").digest()
@@ -59,8 +59,12 @@ class ItemDoor(EventDoor[str]):
     {'pear': 2, 'fig': 2, '7': 1}
     """
 
-    def __init__(self, max_per_event: int = 1, max_weight: int = 1, *, order: Order) -> None:
-        super().__init__(max_per_event, max_weight, signed=False, order=order)
+    def __init__(self, max_per_event: int = 1, max_weight: int = 1, *, order: Order, cutting: int = CUTTING) -> None:
+        super().__init__(max_per_event, max_weight, signed=False, order=order, cutting=cutting)
+
+    @property
+    def may_cut(self) -> bool:
+        return True
 
     def totals(self, events: Any, tick: int) -> ItemTotals:
         """The totals of one tick: the sum of what its events contribute."""
@@ -70,10 +74,10 @@ class ItemDoor(EventDoor[str]):
             # A plain label is one item of weight 1, which no bound touches.
             items, labels = plain
             return _positive(labels, np.bincount(items[items >= 0], minlength=len(labels)))
-        lists = self._labelled_lists(events)
+        lists = self._labelled_bags(events)
         if lists is None:
             return self._one_by_one(as_list(events), tick)
-        parts = [self._of_lists(lengths, items, labels, tick) for lengths, items, labels in lists]
+        parts = [_positive(labels, self._counts(bag, items, labels, tick)) for bag, items, labels in lists]
         return parts[0] if len(parts) == 1 else _added(parts)
 
     def _one_by_one(self, events: list[object], tick: int) -> ItemTotals:
@@ -82,37 +86,6 @@ class ItemDoor(EventDoor[str]):
             for label, weight in self.row(event, tick).items():
                 totals[label] = totals.get(label, 0) + weight
         return ItemTotals.of(totals)
-
-    def _of_lists(self, lengths: Codes, items: Codes, labels: Texts, tick: int) -> ItemTotals:
-        """Event i has the next lengths[i] of the items; all weigh 1."""
-        events = np.repeat(np.arange(len(lengths)), lengths)
-        valid = items >= 0
-        if not valid.all():
-            items, events = items[valid], events[valid]
-        alone = np.bincount(events, minlength=len(lengths))[events] == 1
-        counts = np.bincount(items[alone], minlength=len(labels))
-        if not alone.all():
-            counts += self._of_pairs(events[~alone], items[~alone], labels, tick)
-        return _positive(labels, counts)
-
-    def _of_pairs(self, events: Codes, items: Codes, labels: Texts, tick: int) -> Codes:
-        """(event, item) pairs, in any number: merged, clipped and cut event by event."""
-        n = len(labels)
-        pairs, times = np.unique(events * n + items, return_counts=True)
-        events, items = np.divmod(pairs, n)
-        weights = np.minimum(times, self.max_weight)
-        long = np.bincount(events)[events] > self.max_per_event
-        # Sums of weights stay below the number of pairs, so that floats hold them exactly.
-        counts = np.bincount(items[~long], weights[~long], n).astype(np.int64)
-        rows: dict[int, dict[str, int]] = {}
-        names = labels.take(items[long]).list()
-        for event, label, weight in zip(events[long].tolist(), names, weights[long].tolist(), strict=True):
-            rows.setdefault(event, {})[label] = weight
-        number = dict(zip(names, items[long].tolist(), strict=True))
-        for row in rows.values():
-            for label, weight in self._cut(row, tick).items():
-                counts[number[label]] += weight
-        return counts
 
     def _labelled(self, column: Any) -> tuple[Codes, Texts] | None:
         """A column of plain values: the distinct labels, and for each value the number of its label, -1 for none. None
@@ -137,22 +110,22 @@ class ItemDoor(EventDoor[str]):
                 numbers[i] = number.setdefault(label, len(number))
         return numbers[plain[0]], Texts.of(list(number))
 
-    def _labelled_lists(self, events: Any) -> list[tuple[Codes, Codes, Texts]] | None:
-        """A column of collections of plain values: lengths, and the values as `_labelled` gives them."""
-        pieces = _lists(events)
-        if pieces is None:
-            return None
+    def _labelled_bags(self, events: Any) -> list[tuple[Bag, Codes, Texts]] | None:
+        """Collections and mappings of plain values, the values as `_labelled` gives them; None for other columns."""
         labelled = []
-        for lengths, values in pieces:
-            plain = self._labelled(values)
+        for bag in self._bags(events) or ():
+            plain = self._labelled(bag.values)
             if plain is None:
                 return None
-            labelled.append((lengths, *plain))
-        return labelled
+            labelled.append((bag, *plain))
+        return labelled or None
 
     def _item(self, value: object) -> str | None:
         label = canonical(value)
         return label if label is not None and len(label_bytes(label)) <= LONGEST_LABEL else None
+
+    def _item_of(self, number: int, name: bytes) -> str:
+        return name.decode("utf-8", "surrogatepass")
 
     def _label_bytes(self, item: str) -> bytes:
         return label_bytes(item)
@@ -179,22 +152,3 @@ def _distinct(column: Any) -> tuple[Codes, Any] | None:
         return encoded
     inner = coded_arrow(encoded[1])
     return None if inner is None else (np.append(inner[0], -1)[encoded[0]], inner[1])
-
-
-def _lists(events: Any) -> list[tuple[Codes, Any]] | None:
-    """A column of collections as pieces of (lengths, all values in one column); None for any other column."""
-    if not is_arrow(events):
-        column = as_list(events)
-        if not only(column, list, tuple, set, frozenset):  # collections of items of weight 1
-            return None
-        sized: list[Any] = column
-        return [(np.array([len(event) for event in sized], dtype=np.int64), list(chain.from_iterable(sized)))]
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    if not any(kind(events.type) for kind in kinds):
-        return None
-    chunks = events.chunks if isinstance(events, pa.ChunkedArray) else [events]
-    # `flatten` leaves out what lies under a null, and a null has no length.
-    return [(np.asarray(pc.list_value_length(chunk).fill_null(0), np.int64), chunk.flatten()) for chunk in chunks]

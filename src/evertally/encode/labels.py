@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 import unicodedata
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -178,8 +177,8 @@ def coded(column: Any) -> tuple[Codes, list[object]] | None:
     # Exact types only: as dictionary keys True, 1 and 1.0 are one, as labels they are not.
     if not only(values, str, int, type(None)):
         return None
-    number: dict[object, int] = {value: i for i, value in enumerate(Counter(values))}
-    return np.fromiter((number[value] for value in values), np.int64, len(values)), list(number)
+    number: dict[object, int] = {value: i for i, value in enumerate(dict.fromkeys(values))}
+    return np.fromiter(map(number.__getitem__, values), np.int64, len(values)), list(number)
 
 
 def coded_arrow(column: Any) -> tuple[Codes, Any] | None:

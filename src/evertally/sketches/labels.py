@@ -54,14 +54,15 @@ class LabelReader(ItemDoor):
             there = np.flatnonzero(items >= 0)
             yield there, items[there], np.ones(len(there), dtype=np.int64), labels
             return
-        lists = self._labelled_lists(events)
-        if lists is None:
+        lists = self._labelled_bags(events)
+        if lists is None or any(bag.weights is not None for bag, *_ in lists):
             yield self._each(as_list(events), tick)
             return
         first = 0
-        for lengths, items, labels in lists:
-            yield self._of_long_lists(first, np.repeat(np.arange(len(lengths)), lengths), items, labels, tick)
-            first += len(lengths)
+        for bag, items, labels in lists:
+            count = len(bag.lengths)
+            yield self._of_long_lists(first, np.repeat(np.arange(count), bag.lengths), items, labels, tick)
+            first += count
 
     def _each(self, events: list[object], tick: int) -> Named:
         number: dict[str, int] = {}
@@ -81,14 +82,8 @@ class LabelReader(ItemDoor):
         long = np.bincount(events, minlength=1)[events] > self.max_per_event if len(events) else np.zeros(0, bool)
         if long.any():
             kept = ~long
-            rows: dict[int, dict[str, int]] = {}
-            places: dict[tuple[int, str], int] = {}
-            where = np.flatnonzero(long)
-            for i, label in zip(where.tolist(), labels.take(items[where]).list(), strict=True):
-                rows.setdefault(int(events[i]), {})[label] = int(weights[i])
-                places[int(events[i]), label] = i
-            for event, row in rows.items():
-                kept[[places[event, label] for label in self._cut(row, tick)]] = True
+            starts = np.append(np.flatnonzero(np.diff(events[long], prepend=-1)), np.count_nonzero(long))
+            kept[long] = self._kept(starts, items[long], weights[long], labels, tick)
             events, items, weights = events[kept], items[kept], weights[kept]
         return events + first, items, weights, labels
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from evertally.applications.encoder import EncodedEngine
+from evertally.contract.cutting import CutsEvents
 from evertally.contract.options import option, statistic
 from evertally.contract.owned import OwnedDoor
 from evertally.contract.parts import Blueprint, Door, Engine, Form, Options
@@ -37,7 +38,7 @@ class TableEngine(LinearEngine):
 
 
 @statistic
-class LabelSketch(Linear):
+class LabelSketch(Linear, CutsEvents):
     """Labels of a large domain, counted in a fixed number of columns. Not used directly; see `CountSketch` and
     `HeavyPrefixes`."""
 
@@ -102,7 +103,9 @@ class LabelSketch(Linear):
             self.max_per_event,
             self.max_weight,
             order=lambda message: self._source.order(message),  # there is no key yet
+            cutting=self.cutting,
         )
+        self._read_by(reader)
 
         def door(source: ItemSource, limit: int) -> Door:
             columns.key(source.fingerprint())

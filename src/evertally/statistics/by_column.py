@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from evertally.contract.cutting import CutsEvents
 from evertally.contract.doors import Bins, EachColumn
-from evertally.contract.mechanism import Mechanism
 from evertally.contract.options import option, statistic
 from evertally.encode import CategoryDoor
 
@@ -14,7 +14,7 @@ ABOUT_BUSIEST = "A public fact: no tick has more events. Error bounds rest on it
 
 
 @statistic
-class ByColumn(Mechanism):
+class ByColumn(CutsEvents):
     """Events name columns. Not used directly; see `VectorCounter`, `Histogram`, `MaxSum`, `StreamingTopK`."""
 
     max_weight: int = option("The largest amount that an event adds (to each of its columns).", default=1)
@@ -47,5 +47,7 @@ class ByColumn(Mechanism):
             signed,
             order=lambda message: self._source.order(message),  # there is no key yet
             rank_by_label=rank_by_label,
+            cutting=self.cutting,
         )
+        self._read_by(reader)
         return reader, len(names) if isinstance(names, range) else list(reader.labels[: len(names)])

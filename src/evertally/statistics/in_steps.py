@@ -109,14 +109,17 @@ class InSteps(ByColumn, Weighing):
         return grid
 
     def _amounts(self, grid: AmountGrid, names: Sequence[Any], max_per_event: int) -> AmountsByCategory:
-        return AmountsByCategory(
+        reader = AmountsByCategory(
             names,
             grid,
             self.other,
             max_per_event,
             order=lambda message: self._source.order(message),  # there is no key yet
             rank_by_label=self.protects == "item",
+            cutting=self.cutting,
         )
+        self._read_by(reader)
+        return reader
 
 
 def _door_of_amounts(amounts: AmountsByCategory, source: ItemSource, limit: int) -> AmountsInColumns:

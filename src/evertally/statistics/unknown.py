@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 
 from evertally.bounds.selection import L, Threshold
+from evertally.contract.cutting import CutsEvents
 from evertally.contract.doors import Items
 from evertally.contract.in_place import InPlace
 from evertally.contract.mechanism import Mechanism, by_tick
@@ -94,7 +95,7 @@ class ItemFinder(Mechanism):
 
 
 @statistic
-class UnknownItems(ItemFinder):
+class UnknownItems(ItemFinder, CutsEvents):
     """Counts of items of an unknown domain. Not used directly; see `UnknownHistogram` and `UnknownTopK`.
 
     There are no totals to hand over: `step` takes the tick's events and bounds them as `step_events` does, and `run`
@@ -109,6 +110,7 @@ class UnknownItems(ItemFinder):
     )
 
     named_ways: ClassVar[tuple[str, ...]] = MECHANISMS
+    _may_cut = True
 
     def _found(
         self,
@@ -158,6 +160,8 @@ class UnknownItems(ItemFinder):
         def engine(source: ItemSource) -> InPlace:
             return InPlace(lambda source: made(source=source), source, returns=False)
 
+        bounded = contribution.max_per_event, contribution.max_weight
+        cutting = self.cutting
         return Blueprint(
             word=words[MECHANISMS.index(mechanism)],
             address=address | bounds,
@@ -165,9 +169,7 @@ class UnknownItems(ItemFinder):
             charge=charge,
             contribution=contribution,
             sensitivity=moved,
-            door=lambda source, limit: Items(
-                ItemDoor(contribution.max_per_event, contribution.max_weight, order=source.order), limit
-            ),
+            door=lambda source, limit: Items(ItemDoor(*bounded, order=source.order, cutting=cutting), limit),
             engine=engine,
             form=FoundItems(),
             open=opened,
