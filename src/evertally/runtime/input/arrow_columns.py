@@ -3,7 +3,8 @@
 Arrow checks the frame of what it reads, not the content: offsets, indices and lengths may lie. A column is validated in
 full, but with texts as bytes and days as milliseconds, which have no wrong values: a single record must not decide
 whether the others are taken. Forms that few functions know (dictionaries, views, half floats) are resolved
-here. A short column may stand for very many bytes then, so what it becomes is bounded first.
+here. A short column may stand for very many bytes then, so what it becomes is bounded first. What Arrow made of a
+column is validated once more: some of its casts (lists of nulls) make arrays that end the process where they are read.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def clean(column: Any, limit: int = _NO_LIMIT) -> Any:
         raise TooLarge
     if is_view(column.type) and _view_bytes(column) > GROWTH * limit:
         raise TooLarge
-    return column.cast(_simple(column.type), safe=False)
+    return _cast(column)
 
 
 def is_view(kind: Any) -> bool:
@@ -58,9 +59,19 @@ def _validated(column: Any) -> Any:
     kind = _bytes_for_text(column.type)
     if kind != column.type:
         column = column.view(kind)
+    return _checked(column)
+
+
+def _checked(column: Any) -> Any:
     # Full validation of decimals asks of each value whether it fits: a single record would decide.
-    column.validate(full=not pa.types.is_decimal(kind))
+    column.validate(full=not pa.types.is_decimal(column.type))
     return column
+
+
+def _cast(column: Any) -> Any:
+    """The column without forms that later steps do not know."""
+    kind = _simple(column.type)
+    return column if kind == column.type else _checked(column.cast(kind, safe=False))
 
 
 def _bytes_for_text(kind: Any) -> Any:
@@ -108,7 +119,7 @@ def _decoded(column: Any, limit: int) -> Any:
     values = _validated(dictionary)
     if is_view(values.type) and _view_bytes(values) > GROWTH * limit:
         raise TooLarge
-    values = values.cast(_simple(values.type), safe=False)
+    values = _cast(values)
     ends = pc.min_max(indices).as_py()
     if ends["min"] is not None and not 0 <= ends["min"] <= ends["max"] < len(values):
         raise pa.ArrowInvalid("an index is out of range")
@@ -116,7 +127,7 @@ def _decoded(column: Any, limit: int) -> Any:
         values = values.cast(pa.large_binary())
         if (pc.sum(pc.binary_length(values).take(indices)).as_py() or 0) > GROWTH * limit:
             raise TooLarge
-    return values.take(indices)
+    return _checked(values.take(indices))
 
 
 def _view_bytes(column: Any) -> int:
