@@ -134,6 +134,11 @@ class Live(Secret):
         return int(self._wall() * 1_000_000)
 
     @property
+    def trouble(self) -> str | None:
+        """What happened in a tick that should not, for operators."""
+        return self._machine.trouble
+
+    @property
     def waiting_bytes(self) -> int:
         """Of all events that wait for their tick, in the encoding of the journal."""
         return self.waiting.all.bytes

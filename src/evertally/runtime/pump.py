@@ -295,7 +295,11 @@ class Pump(Secret):
                 raise
             except Exception as error:  # of this folder or broker alone
                 self._unread[number] = (described(error),)
-        self.problems = [problem for problems in self._unread for problem in problems]
+        self._tell_problems()
+
+    def _tell_problems(self) -> None:
+        ticks = [self._live.trouble] if self._live.trouble else []
+        self.problems = [*(problem for problems in self._unread for problem in problems), *ticks]
         self._figures.problem = "; ".join(self.problems) or None
 
     def _drain(self, pieces: Generator[Piece]) -> bool:
@@ -336,6 +340,7 @@ class Pump(Secret):
         started = time.monotonic()
         ticks = self._live.release_through(stop)
         self._figures.tick_seconds = time.monotonic() - started
+        self._tell_problems()
         for tick in ticks:
             self._due.append((self._moment(tick), tick))
         if not ticks and not self._live.replaying:  # a replay has just arrived: all of it was published before
@@ -383,6 +388,7 @@ class Pump(Secret):
             _refuse(close.released, Stopped("the stream has stopped; its state is safe"))
             raise
         else:
+            self._tell_problems()
             self.published = max(self.published, 0 if live.replaying else live.released)
             _answer(close.released, live.released)
 

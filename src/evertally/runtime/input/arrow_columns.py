@@ -4,7 +4,7 @@ Arrow checks the frame of what it reads, not the content: offsets, indices and l
 full, but with texts as bytes and days as milliseconds, which have no wrong values: a single record must not decide
 whether the others are taken. Forms that few functions know (dictionaries, views, half floats) are resolved
 here. A short column may stand for very many bytes then, so what it becomes is bounded first. What Arrow made of a
-column is validated once more: some of its casts (lists of nulls) make arrays that end the process where they are read.
+column is validated once more: an array that one of its casts got wrong ends the process where it is read.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def clean(column: Any, limit: int = _NO_LIMIT) -> Any:
     """A column as a valid array of a plain type; ArrowException if it is damaged."""
     if pa.types.is_dictionary(column.type):
         return _decoded(column, limit)
-    column = _validated(column)
     if any(len(child) > limit for child in _children(column)):
         raise TooLarge
+    column = _validated(_typed_nulls(column))
     if is_view(column.type) and _view_bytes(column) > GROWTH * limit:
         raise TooLarge
     return _cast(column)
@@ -53,6 +53,24 @@ def is_text(kind: Any) -> bool:
     types = pa.types
     tests = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary, types.is_fixed_size_binary)
     return any(test(kind) for test in tests) or is_view(kind)
+
+
+def _typed_nulls(column: Any) -> Any:
+    """Lists and maps of nulls with nulls that have a type: Arrow's views and casts make those without one as long as
+    the column, whatever the lists are."""
+    kind = column.type
+    own = {"length": len(column), "offset": column.offset}
+    if pa.types.is_map(kind) and pa.types.is_null(kind.item_type):
+        fields = [pa.field("key", kind.key_type, nullable=False), pa.field("value", pa.bool_())]
+        cells = pa.StructArray.from_arrays([column.keys, pa.nulls(len(column.keys), pa.bool_())], fields=fields)
+        target = pa.map_(kind.key_type, pa.bool_())
+        return pa.Array.from_buffers(target, buffers=column.buffers()[:2], children=[cells], **own)
+    if not _is_list(kind) or not pa.types.is_null(kind.value_type):
+        return column
+    target = _rebuilt(kind, lambda _: pa.bool_())
+    buffers = column.buffers()[: 1 if pa.types.is_fixed_size_list(kind) else 2]
+    cells = pa.nulls(len(column.values), pa.bool_())
+    return pa.Array.from_buffers(target, buffers=buffers, children=[cells], **own)
 
 
 def _validated(column: Any) -> Any:
@@ -109,8 +127,11 @@ def _children(column: Any) -> list[Any]:
     kind = column.type
     if pa.types.is_map(kind):
         return [column.keys]
-    lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    return [column.values] if any(test(kind) for test in lists) else []
+    return [column.values] if _is_list(kind) else []
+
+
+def _is_list(kind: Any) -> bool:
+    return any(test(kind) for test in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list))
 
 
 def _decoded(column: Any, limit: int) -> Any:
