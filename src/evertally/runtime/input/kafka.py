@@ -123,7 +123,8 @@ class KafkaSource:
             yield from self._pieces(name, messages[middle:], marks)
         else:
             self._quarantine.hold(f"{name}:{begin}", why)
-            yield Piece(f"{name}:{begin} was set aside", _nothing(), marks)
+            if marks:
+                yield Piece(f"{name}:{begin} was set aside", _nothing(), marks)
 
     def _again(self) -> Generator[Piece]:
         """Messages that were set aside, and that the operator wants to be tried again. No mark moves for them."""
