@@ -56,7 +56,8 @@ def spec_text() -> str:
         "[guarantee]\nepsilon = 1.0\ndelta = 1e-9\n"
         '[clock]\nstart = "first serve"\ntick = "1s"\n'
         '[key]\nfile = "load.key"\n[state]\nfile = "load.state"\n'
-        f"[serve]\nport = 0\npublic = true\nrequests_per_second = 100000\npublish_after = {PUBLISH_AFTER}\n{asked}"
+        f"[serve]\nport = 0\npublic = true\nrequests_per_second = 100000\nrows_per_second = 100000000\n"
+        f"publish_after = {PUBLISH_AFTER}\n{asked}"
     )
 
 
@@ -173,8 +174,8 @@ def cpu_seconds(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def token(spec: Path, role: str) -> str:
-    made = [sys.executable, "-m", "evertally.cli", "token", "add", str(spec), "--role", role, "--name", role]
+def token(spec: Path, role: str, name: str | None = None) -> str:
+    made = [sys.executable, "-m", "evertally.cli", "token", "add", str(spec), "--role", role, "--name", name or role]
     added = subprocess.run(made, capture_output=True, text=True, check=True)
     return next(word for word in added.stdout.split() if word.startswith("evt_"))
 

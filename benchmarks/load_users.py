@@ -17,7 +17,8 @@ def spec_text(publish_after: float) -> str:
         "[guarantee]\nrho = 0.5\n"
         '[clock]\nstart = "first serve"\ntick = "1s"\n'
         '[key]\nfile = "load.key"\n[state]\nfile = "load.state"\n'
-        f"[serve]\nport = 0\npublic = true\nrequests_per_second = 100000\npublish_after = {publish_after}\n"
+        f"[serve]\nport = 0\npublic = true\nrequests_per_second = 100000\nrows_per_second = 100000000\n"
+        f"publish_after = {publish_after}\n"
         '[[query]]\nname = "different"\nkind = "distinct_users"\n'
         '[[query]]\nname = "active"\nkind = "active"\nwindows = ["10s", "60s"]\n'
         f'[[query]]\nname = "revenue"\nkind = "sum"\ncolumn = "amount"\nupper = {MOST:.0f}\nresolution = 0.01\n'

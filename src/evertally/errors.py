@@ -5,6 +5,8 @@ from __future__ import annotations
 import traceback
 from pathlib import Path
 
+_HOME = Path(__file__).parent
+
 
 class EvertallyError(Exception):
     """Base of every error that evertally raises on purpose."""
@@ -43,7 +45,8 @@ class MessageRefused(EvertallyError, ValueError):
 
 
 def described(error: BaseException) -> str:
-    """What may be said about an exception: of one that is not ours, its type and its place only.
+    """What may be said about an exception: of one that is not ours, its type and its place only, and from which line of
+    evertally that place was reached.
 
     >>> try:
     ...     int("a secret")
@@ -54,5 +57,10 @@ def described(error: BaseException) -> str:
     if isinstance(error, EvertallyError):
         return str(error)
     frames = traceback.extract_tb(error.__traceback__)
-    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}{place}"
+    if not frames:
+        return type(error).__name__
+    own = [frame for frame in frames if Path(frame.filename).is_relative_to(_HOME)]
+    place = f"{type(error).__name__} at {Path(frames[-1].filename).name}:{frames[-1].lineno}"
+    if not own or own[-1] is frames[-1]:
+        return place
+    return f"{place}, from evertally/{Path(own[-1].filename).relative_to(_HOME)}:{own[-1].lineno}"

@@ -194,7 +194,7 @@ def test_whoever_is_answered_is_no_longer_in_the_queue(write_spec: WriteSpec) ->
     pump.start()
     for number in range(20):
         receipt = pump.submit(str(number), batch(spec, visits(5, 9)), 1000)
-        receipt.add_done_callback(lambda _: left.append(pump._queued_bytes))  # in the thread that answers
+        receipt.add_done_callback(lambda _: left.append(pump._inbox.waiting.all.bytes))  # in the thread that answers
         receipt.result(PATIENCE)
     pump.stop()
     assert set(left) == {0}

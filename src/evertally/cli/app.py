@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import resource
 import signal
@@ -24,6 +25,7 @@ from evertally.errors import ConfigurationError, EvertallyError, described
 from evertally.runtime import Asked, StreamSpec, certificate, load_spec, plan, run
 from evertally.runtime.affordable import Wanted
 from evertally.runtime.follow import follow, with_folder
+from evertally.runtime.input.quarantine import Quarantine
 from evertally.runtime.input.sources import InputFile, PipedInput
 from evertally.runtime.releases import TickRelease
 
@@ -427,6 +429,38 @@ def token_remove_command(
     with _readable_errors("serve"):
         removed = _tokens(spec_file).remove(name, token_id)
         print(f"removed {removed} token{'s' if removed > 1 else ''} of {name}")
+
+
+aside = typer.Typer(help="Files and messages that a live stream set aside.", no_args_is_help=True)
+app.add_typer(aside, name="quarantine")
+HeldId = Annotated[str, typer.Argument(metavar="ID", help="Which one (see list).", show_default=False)]
+
+
+def _quarantine(spec_file: Path) -> Quarantine:
+    return Quarantine.beside(load_spec(spec_file).state_file)
+
+
+@aside.command("list")
+def quarantine_list_command(spec_file: SpecFile) -> None:
+    """Show what was set aside, since when, where it failed, and what was decided about it. Never what is in it."""
+    with _readable_errors():
+        for one in _quarantine(spec_file).all():
+            since = dt.datetime.fromtimestamp(one.since, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            print(f"{one.id}  {one.wish:<5}  {since}  {one.item}  {one.why}")
+
+
+@aside.command("retry")
+def quarantine_retry_command(spec_file: SpecFile, held: HeldId) -> None:
+    """Let the stream try it again, at once if it runs. What fails again is set aside again."""
+    with _readable_errors():
+        print(f"{_quarantine(spec_file).decide(held, 'retry').item} will be tried again")
+
+
+@aside.command("drop")
+def quarantine_drop_command(spec_file: SpecFile, held: HeldId) -> None:
+    """Leave out for good what has not been counted of it."""
+    with _readable_errors():
+        print(f"{_quarantine(spec_file).decide(held, 'drop').item} will not be counted")
 
 
 @app.command("demo")

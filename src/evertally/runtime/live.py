@@ -19,9 +19,10 @@ from typing import Any, Self
 from evertally.errors import StateError
 from evertally.runtime.certificate import certificate_of
 from evertally.runtime.input.batches import decode, encode
+from evertally.runtime.input.encoded import Encoded, Part, encoded
 from evertally.runtime.input.envelope import BatchRefused
 from evertally.runtime.input.sources import Batch
-from evertally.runtime.input.tick_events import TickEvents, split_by_tick
+from evertally.runtime.input.tick_events import TickEvents
 from evertally.runtime.input.without import without
 from evertally.runtime.opening import anchored, opened
 from evertally.runtime.plan import Plan, plan_of
@@ -30,6 +31,7 @@ from evertally.runtime.spec import StreamSpec, check_servable
 from evertally.runtime.state.log import Proof
 from evertally.runtime.state.mending import MendedStore
 from evertally.runtime.state.records import Cursor, Entry
+from evertally.runtime.waiting import Waiting
 from evertally.secret import Secret
 
 _COMMIT_TICKS = 64  # at most so many ticks in one transaction
@@ -48,15 +50,6 @@ class Receipt:
     duplicate: bool
 
 
-@dataclass(frozen=True, repr=False)
-class _Part(Secret):
-    """The events that one batch has in one tick."""
-
-    digest: bytes
-    size: int
-    batch: Batch
-
-
 class Live(Secret):
     """One live stream. All of it belongs to one thread."""
 
@@ -71,9 +64,9 @@ class Live(Secret):
     ) -> None:
         check_servable(spec)
         self._wall = wall
-        self._waiting: dict[int, list[_Part]] = {}  # by tick
+        self._waiting: dict[int, list[Part]] = {}  # by tick
         self._latest = 0  # tick that an event was stamped with
-        self.waiting_bytes = 0
+        self.waiting = Waiting()
         self._twins: dict[str, Any] | None = None
         with ExitStack() as stack:
             stream = opened(
@@ -163,45 +156,59 @@ class Live(Secret):
         """The wall clock in microseconds since 1970."""
         return int(self._wall() * 1_000_000)
 
+    @property
+    def trouble(self) -> str | None:
+        """What happened in a tick that should not, for operators."""
+        return self._machine.trouble
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Of all events that wait for their tick, in the encoding of the journal."""
+        return self.waiting.all.bytes
+
     def mark(self, name: str) -> int | None:
         """The position in a source up to which everything was accepted."""
         return self._store.mark(name)
 
+    def encoded(self, batch: Batch, caller: str = "") -> Encoded:
+        """A batch as `accept` keeps it. May be called from any thread; BatchFailed if it cannot be kept."""
+        return encoded(batch, self.spec, self.released + 1, caller)
+
     def accept(
-        self, batches: Sequence[tuple[str, Batch]], marks: Mapping[str, int] | None = None
+        self, batches: Sequence[tuple[str, Batch | Encoded]], marks: Mapping[str, int] | None = None
     ) -> list[Receipt | BatchRefused]:
-        """Makes batches durable, in one transaction, each exactly once by its id."""
+        """Makes batches durable, in one transaction, each exactly once by its id. A batch that is refused is refused
+        alone, and then no mark moves."""
         tick = self.open_tick
         if self.over:
             raise StreamEnded("the stream has ended; it takes no more events. A new stream needs its own spec and key")
         answers: list[Receipt | BatchRefused] = []
         entries: dict[str, Entry] = {}
-        accepted: list[tuple[int, _Part]] = []
-        for batch_id, batch in batches:
-            payload = encode(batch)
-            digest = self._store.digest(payload)
-            earlier = entries.get(batch_id)
-            known = (earlier.digest, earlier.tick) if earlier is not None else self._store.batch(batch_id)
-            if known is not None:
-                answers.append(Receipt(known[1], True) if known[0] == digest else BatchRefused(_OTHER_CONTENT))
-                continue
-            parts = self._parts(batch, payload, tick)
-            entries[batch_id] = Entry(batch_id, digest, tick, [(at, text) for at, text, _ in parts])
-            accepted += ((at, _part(text, events)) for at, text, events in parts)
-            answers.append(Receipt(tick, False))
-        self._store.add(list(entries.values()), marks or {})
+        accepted: list[tuple[int, Part]] = []
+        for batch_id, given in batches:
+            try:
+                batch = given if isinstance(given, Encoded) else self.encoded(given)
+                digest = self._store.digest(batch.payload)
+                earlier = entries.get(batch_id)
+                known = (earlier.digest, earlier.tick) if earlier is not None else self._store.batch(batch_id)
+                if known is not None and known[0] != digest:
+                    raise BatchRefused(_OTHER_CONTENT)
+                if known is None:
+                    parts = batch.entering(tick, self.spec).parts
+                    entries[batch_id] = Entry(batch_id, digest, tick, [(at, payload) for at, payload, _ in parts])
+                    accepted += ((at, part) for at, _, part in parts)
+                answers.append(Receipt(tick, False) if known is None else Receipt(known[1], True))
+            except BatchRefused as problem:
+                answers.append(problem)
+        refused = any(isinstance(answer, BatchRefused) for answer in answers)
+        self._store.add(list(entries.values()), {} if refused else marks or {})
         for at, part in accepted:
             self._wait(at, part)
         return answers
 
-    def _parts(self, batch: Batch, payload: bytes, tick: int) -> list[tuple[int, bytes, Batch]]:
-        if self.spec.clock.close == "wall":
-            return [(tick, payload, batch)]
-        return [(at, encode(part), part) for at, part in split_by_tick(batch, self.spec, tick, self.last_tick)]
-
-    def _wait(self, tick: int, part: _Part) -> None:
+    def _wait(self, tick: int, part: Part) -> None:
         self._waiting.setdefault(tick, []).append(part)
-        self.waiting_bytes += part.size
+        self.waiting.add(part.caller, part.rows, part.size)
 
     def release_through(self, tick: int) -> list[TickRelease]:
         """Closes ticks up to `tick`. What it returns is committed, and is to be published next."""
@@ -213,7 +220,7 @@ class Live(Secret):
     def erase(self, users: Sequence[str]) -> None:
         """Erases users from mechanisms, snapshots and journal, all at once or not at all. Nothing is released."""
         self._machine.erase(users)
-        waiting: dict[int, list[_Part]] = {}
+        waiting: dict[int, list[Part]] = {}
         payloads: list[tuple[int, bytes]] = []
         for tick, parts in sorted(self._waiting.items()):
             for part in parts:
@@ -221,10 +228,13 @@ class Live(Secret):
                 if left is not None:
                     payload = encode(left)
                     payloads.append((tick, payload))
-                    waiting.setdefault(tick, []).append(_part(payload, left))
+                    waiting.setdefault(tick, []).append(Part.of(payload, left, part.caller))
         self._store.rewrite(self._machine.state().snapshots, payloads)
-        self._waiting = waiting
-        self.waiting_bytes = sum(part.size for parts in waiting.values() for part in parts)
+        for tick in list(self._waiting):
+            self._forget(tick)
+        for tick, parts in waiting.items():
+            for part in parts:
+                self._wait(tick, part)
 
     def publish(self, ticks: Sequence[TickRelease]) -> None:
         """Gives committed ticks to the sinks."""
@@ -263,7 +273,8 @@ class Live(Secret):
         return self._machine.step(TickEvents(self.spec, [part.batch for part in self._waiting.get(tick, [])]), tick)
 
     def _forget(self, tick: int) -> None:
-        self.waiting_bytes -= sum(part.size for part in self._waiting.pop(tick, ()))
+        for part in self._waiting.pop(tick, ()):
+            self.waiting.take(part.caller, part.rows, part.size)
 
     def _origin(self, spec: StreamSpec) -> int | None:
         return self.now() // spec.clock.length * spec.clock.length if spec.clock.floating else None
@@ -271,7 +282,7 @@ class Live(Secret):
     def _recover(self) -> None:
         head = self._store.head
         for tick, payload in self._store.journal(head.snapshot):
-            self._wait(tick, _part(payload, decode(payload)))
+            self._wait(tick, Part.of(payload, decode(payload)))
         mended = self._store if isinstance(self._store, MendedStore) and head.snapshot >= head.since else None
         log, repeated = head.snapshot_log, list[TickRelease]()
         for tick in range(head.snapshot + 1, head.tick + 1):
@@ -298,9 +309,5 @@ class Live(Secret):
         )
 
 
-def _part(payload: bytes, batch: Batch) -> _Part:
-    return _Part(hashlib.sha256(payload).digest(), len(payload), batch)
-
-
-def _digest(parts: Sequence[_Part]) -> bytes:
+def _digest(parts: Sequence[Part]) -> bytes:
     return hashlib.sha256(b"".join(part.digest for part in parts)).digest()

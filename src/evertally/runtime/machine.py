@@ -8,26 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
-from evertally.errors import ConfigurationError
+from evertally.errors import ConfigurationError, EvertallyError, described
 from evertally.noise import Key
 from evertally.runtime.mechanisms import Mechanisms, build, restored, twins
 from evertally.runtime.releases import TickRelease, pack
+from evertally.runtime.sieve import Rows, stepped, takeable
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.runtime.state.records import LedgerRow
 from evertally.runtime.windows.outputs import check_windows
 from evertally.secret import Secret
-
-
-class Rows(Protocol):
-    """The events of one tick."""
-
-    def events(self, query: QuerySpec) -> Any:
-        """What the door of a query gets."""
-
-    def users(self) -> Any:
-        """The user of each event, where users are the protected unit."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,6 +36,7 @@ class Machine(Secret):
         self._spec, self._mechanisms, self._rows = spec, mechanisms, rows
         self.tick = 0
         self.releases: dict[str, Any] = {}  # of the last tick, by query
+        self.trouble: str | None = None  # what happened that should not, for operators
 
     @classmethod
     def at(cls, spec: StreamSpec, state: StreamState, key: Key, *, rows: bool = False) -> Machine:
@@ -67,8 +59,17 @@ class Machine(Secret):
 
     def _released(self, rows: Rows, query: QuerySpec, tick: int) -> Any:
         mechanism = self._mechanisms[query.name]
-        users = {"users": rows.users()} if mechanism.takes_users else {}
-        return mechanism.step_events(rows.events(query), tick=tick, **users)
+        try:
+            return stepped(mechanism, rows, query, tick)
+        except (EvertallyError, MemoryError):
+            raise
+        except Exception as error:  # the tick is not used, and the other queries know nothing of it
+            kept = takeable(mechanism, rows, query)
+            if kept.all():
+                raise
+            why = described(error)
+        self.trouble = f"query {query.name!r} could not take every event of tick {tick}, and left some out: {why}"
+        return stepped(mechanism, rows.only(kept), query, tick)
 
     def erase(self, users: Sequence[str]) -> None:
         """Erases users from all mechanisms; refused if one of them cannot, and then nothing of this may be kept."""

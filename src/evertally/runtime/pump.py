@@ -8,31 +8,37 @@ the next multiple of that fixed time.
 from __future__ import annotations
 
 import math
-import queue
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any, TypeVar
 
 from evertally.errors import ConfigurationError, EvertallyError, StateError, described
+from evertally.runtime.figures import Figures
+from evertally.runtime.inbox import Inbox
 from evertally.runtime.input.batches import Piece
+from evertally.runtime.input.encoded import BatchFailed, Encoded, received
 from evertally.runtime.input.envelope import BatchRefused
 from evertally.runtime.input.feeds import Feed
 from evertally.runtime.input.folder import Unread
+from evertally.runtime.input.quarantine import Quarantine
 from evertally.runtime.input.sources import Batch
+from evertally.runtime.input.tick_events import length
 from evertally.runtime.live import Live, Receipt
 from evertally.runtime.plan import Plan
 from evertally.runtime.releases import TickRelease
 from evertally.runtime.state.store import TakenOver
+from evertally.runtime.waiting import Amount
 from evertally.secret import Secret
 
 T = TypeVar("T")
 
 _LONGEST_QUEUE = 1024  # batches
 _TOGETHER = 256  # batches in one transaction
+_BYTES_TOGETHER = 2**24  # of them, so that nobody waits for more than that of others
 _CLOSED_AT_ONCE = 100_000  # ticks on one request: a slip of the pen must not spend a horizon
 _CATCH_UP_TICKS = 64  # released between two looks at the queue
 _POLL_SECONDS = 0.2  # between two looks at folders and brokers
@@ -48,27 +54,12 @@ class Stopped(StateError):
     """The stream has stopped; its state is safe."""
 
 
-@dataclass(repr=False)
-class Figures(Secret):
-    """What an administrator may see. The sizes are private: they are not noised."""
-
-    batches: int = 0
-    bytes: int = 0
-    duplicates: int = 0
-    refused_busy: int = 0
-    queued: int = 0
-    waiting_bytes: int = 0
-    tick_seconds: float = 0.0  # to compute and commit the last tick
-    late_seconds: float = 0.0  # by which the last tick missed its moment
-    clock_behind_seconds: float = 0.0  # by which the wall clock has gone back behind the stream
-    problem: str | None = None  # with folders and brokers
-    webhooks: dict[str, str | None] = field(default_factory=dict)  # why each of them fails, None while it delivers
-
-
 @dataclass(frozen=True, repr=False)
 class _Submitted(Secret):
     batch_id: str
-    batch: Batch
+    batch: Batch | Encoded
+    caller: str
+    rows: int
     size: int
     receipt: Future[Receipt]
 
@@ -86,9 +77,8 @@ class Pump(Secret):
         self._live, self._feeds = live, feeds
         self._unread: list[Sequence[str]] = [()] * len(feeds)  # what is wrong with each of them
         self._on_wall = live.spec.clock.close == "wall"
-        self._queue: queue.Queue[_Submitted | _Close | None] = queue.Queue()
+        self._inbox: Inbox[_Submitted, _Close] = Inbox()
         self._lock = threading.Lock()
-        self._queued_bytes = 0
         self._subscribers: list[Callable[[TickRelease], None]] = []
         self._due: list[tuple[float, TickRelease]] = []  # committed, to be published at a moment of the wall clock
         self._thread = threading.Thread(target=self._run, name="evertally-pump", daemon=True)
@@ -97,7 +87,8 @@ class Pump(Secret):
         self._wall_ahead: float | None = None
         self.published = live.released if not live.replaying else 0
         self.failure: str | None = None
-        self.figures = Figures()
+        self._figures = Figures()
+        self._quarantine = Quarantine.beside(live.spec.state_file)
         self.problems: list[str] = []  # with folders and brokers, one sentence each; replaced as a whole
 
     def start(self) -> None:
@@ -106,7 +97,7 @@ class Pump(Secret):
     def stop(self) -> None:
         """Finishes what was accepted, closes the stream, returns when all of it is on disk."""
         self._stopping = True
-        self._queue.put(None)
+        self._inbox.wake()
         if self._thread.is_alive():
             self._thread.join()
 
@@ -127,18 +118,78 @@ class Pump(Secret):
         """What windows are made with (`Live.laws`). May be called from any thread."""
         return self._live.laws()
 
-    def submit(self, batch_id: str, batch: Batch, size: int) -> Future[Receipt]:
+    @property
+    def figures(self) -> Figures:
+        """As they are now. May be called from any thread."""
+        kept, waiting, queued = self._figures, self._live.waiting, self._inbox.waiting
+        clients = {
+            name: replace(
+                client,
+                waiting_rows=waiting.of(name).rows + queued.of(name).rows,
+                waiting_bytes=waiting.of(name).bytes + queued.of(name).bytes,
+            )
+            for name, client in dict(kept.clients).items()
+        }
+        return replace(
+            kept,
+            clients=clients,
+            quarantined=self._quarantine.held,
+            queued=len(self._inbox),
+            waiting_rows=waiting.all.rows + queued.all.rows,
+            waiting_bytes=waiting.all.bytes + queued.all.bytes,
+        )
+
+    def received(self, body: bytes, media_type: str, caller: str) -> Encoded:
+        """A body as a batch that can be submitted: all that depends on what it holds. May be called from any thread.
+        Raises BatchRefused, or BatchFailed if it cannot be taken."""
+        return received(body, media_type, self._live.spec, self._live.released + 1, caller)
+
+    def submit(self, batch_id: str, batch: Batch | Encoded, size: int, caller: str = "") -> Future[Receipt]:
         """A batch of `size` bytes; the receipt comes when it is durable. Raises Busy or Stopped."""
+        rows = batch.rows if isinstance(batch, Encoded) else length(batch)
+        submitted = _Submitted(batch_id, batch, caller, rows, size, Future())
         with self._lock:
-            waiting = self._queued_bytes + self._live.waiting_bytes + size
             self._check_working()
-            if waiting > self._live.spec.serve.max_waiting_bytes or self._queue.qsize() >= _LONGEST_QUEUE:
-                self.figures.refused_busy += 1
-                raise Busy("more events wait for their tick than [serve] max_waiting_bytes allows; try again later")
-            self._queued_bytes += size
-            submitted = _Submitted(batch_id, batch, size, Future())
-            self._queue.put(submitted)
+            self._check_room(caller, rows, size)
+            self._inbox.put(caller, submitted, rows, size)
         return submitted.receipt
+
+    def _check_room(self, caller: str, rows: int, size: int) -> None:
+        """All together may have so much waiting, and one caller half of it: the others must find room."""
+        serve, inbox, live = self._live.spec.serve, self._inbox, self._live.waiting
+        share = Amount(
+            max(serve.max_waiting_rows // 2, serve.max_batch_rows),
+            max(serve.max_waiting_bytes // 2, serve.max_batch_bytes),
+        )
+        if (
+            len(inbox) >= _LONGEST_QUEUE
+            or inbox.waiting.all.rows + live.all.rows + rows > serve.max_waiting_rows
+            or inbox.waiting.all.bytes + live.all.bytes + size > serve.max_waiting_bytes
+        ):
+            self._figures.refuse(caller)
+            raise Busy("more events wait for their tick than [serve] max_waiting_bytes allows; try again later")
+        queued, kept = inbox.waiting.of(caller), live.of(caller)
+        if caller and (
+            inbox.batches_of(caller) >= _LONGEST_QUEUE // 2
+            or queued.rows + kept.rows + rows > share.rows
+            or queued.bytes + kept.bytes + size > share.bytes
+        ):
+            self._figures.refuse(caller)
+            raise Busy("as many of your events wait for their tick as one caller may have; try again later")
+
+    def turned_away(self, caller: str) -> None:
+        """Somebody was asked to come again before there was a batch to submit."""
+        with self._lock:
+            self._figures.refuse(caller)
+
+    def failed(self, caller: str) -> None:
+        """Taking a batch of somebody failed before it was submitted."""
+        with self._lock:
+            self._figures.fail(caller)
+
+    def told(self, webhook: str, failure: str | None) -> None:
+        """Why a webhook fails; None while it delivers."""
+        self._figures.webhooks[webhook] = failure
 
     def close_until(self, until: object) -> Future[int]:
         """Closes all ticks that are over at `until`; the last released tick comes when they are published."""
@@ -147,7 +198,7 @@ class Pump(Secret):
         close = _Close(until, Future())
         with self._lock:
             self._check_working()
-            self._queue.put(close)
+            self._inbox.put_request(close)
         return close.released
 
     def _check_working(self) -> None:
@@ -171,7 +222,8 @@ class Pump(Secret):
             with self._live:
                 while not self._stopping:
                     self._turn()
-                self._take(block=0.0)
+                while self._take(block=0.0):
+                    pass
         except EvertallyError as error:
             self.failure = str(error)
         except BaseException as error:
@@ -195,28 +247,17 @@ class Pump(Secret):
         wait = min((moment - now for moment in moments), default=1.0)
         return max(0.0, min(wait, 1.0, _POLL_SECONDS if self._feeds else 1.0))
 
-    def _take(self, block: float) -> None:
-        """What has been submitted: batches together, until something else comes."""
-        together: list[_Submitted] = []
-        try:
-            item = self._queue.get(timeout=block) if block > 0 else self._queue.get_nowait()
-            while True:
-                if isinstance(item, _Submitted):
-                    together.append(item)
-                elif item is not None:
-                    self._accept(together)
-                    together = []
-                    self._close(item)
-                if len(together) >= _TOGETHER:
-                    break
-                item = self._queue.get_nowait()
-        except queue.Empty:
-            pass
-        self._accept(together)
+    def _take(self, block: float) -> bool:
+        """What has been submitted: some batches together, or something else. Whether there was anything."""
+        taken = self._inbox.take(_TOGETHER, _BYTES_TOGETHER, timeout=block)
+        if isinstance(taken, _Close):
+            self._close(taken)
+            return True
+        if taken:
+            self._accept(taken)
+        return bool(taken)
 
     def _accept(self, submitted: Sequence[_Submitted]) -> None:
-        if not submitted:
-            return
         answers: Sequence[Receipt | EvertallyError]
         try:
             answers = self._live.accept([(one.batch_id, one.batch) for one in submitted])
@@ -226,19 +267,21 @@ class Pump(Secret):
             raise
         except EvertallyError as error:
             answers = [error] * len(submitted)
+        except BaseException:
+            for one in submitted:
+                _refuse(one.receipt, Stopped("the stream has stopped; its state is safe"))
+            raise
         finally:
             # Before anybody is answered: who sends on at once must not find the batch still in the queue.
-            with self._lock:
-                self._queued_bytes -= sum(one.size for one in submitted)
-            self.figures.queued = self._queue.qsize()
-            self.figures.waiting_bytes = self._live.waiting_bytes
+            for one in submitted:
+                self._inbox.done(one.caller, one.rows, one.size)
         for one, answer in zip(submitted, answers, strict=True):
+            if isinstance(answer, BatchFailed):
+                self.failed(one.caller)
             if isinstance(answer, EvertallyError):
                 _refuse(one.receipt, answer)
             else:
-                self.figures.batches += 1
-                self.figures.bytes += one.size
-                self.figures.duplicates += answer.duplicate
+                self._figures.count(one.caller, one.rows, one.size, answer.duplicate)
                 _answer(one.receipt, answer)
 
     def _poll(self) -> None:
@@ -253,24 +296,38 @@ class Pump(Secret):
                     self._unread[number] = ()
             except Unread as error:
                 self._unread[number] = error.problems
-            except ConfigurationError as error:  # the folder or the broker; a StateError ends the stream
-                self._unread[number] = (str(error),)
-        self.problems = [problem for problems in self._unread for problem in problems]
-        self.figures.problem = "; ".join(self.problems) or None
+            except StateError:
+                raise
+            except Exception as error:  # of this folder or broker alone
+                self._unread[number] = (described(error),)
+        self._tell_problems()
 
-    def _drain(self, pieces: Iterator[Piece]) -> bool:
+    def _tell_problems(self) -> None:
+        ticks = [self._live.trouble] if self._live.trouble else []
+        self.problems = [*(problem for problems in self._unread for problem in problems), *ticks]
+        self._figures.problem = "; ".join(self.problems) or None
+
+    def _drain(self, pieces: Generator[Piece]) -> bool:
         """Takes what a feed has; whether it came to its end."""
-        while self._live.waiting_bytes <= self._live.spec.serve.max_waiting_bytes and not self._tick_is_over():
-            piece = next(pieces, None)
-            if piece is None:
+        refused: BatchRefused | None = None
+        serve = self._live.spec.serve
+        while not self._tick_is_over():
+            waiting = self._live.waiting.all
+            if waiting.bytes > serve.max_waiting_bytes or waiting.rows > serve.max_waiting_rows:
+                return False
+            try:
+                # What could not be taken goes back: whoever offered it knows what it was.
+                piece = next(pieces) if refused is None else pieces.throw(refused)
+            except StopIteration:
                 return True
             if self._live.over:
                 return False
-            for answer in self._live.accept([(piece.batch_id, piece.batch)], piece.marks):
-                if isinstance(answer, BatchRefused):
-                    raise answer
-                self.figures.batches += 1
-                self.figures.duplicates += answer.duplicate
+            [answer] = self._live.accept([(piece.batch_id, piece.batch)], piece.marks)
+            refused = answer if isinstance(answer, BatchRefused) else None
+            if isinstance(answer, Receipt):
+                self._figures.count("", length(piece.batch), 0, answer.duplicate)
+            else:
+                self.failed("")
         return False
 
     def _end(self, tick: int) -> float:
@@ -287,7 +344,8 @@ class Pump(Secret):
         stop = min(passed, self._live.released + _CATCH_UP_TICKS, self._live.last_tick or passed)
         started = time.monotonic()
         ticks = self._live.release_through(stop)
-        self.figures.tick_seconds = time.monotonic() - started
+        self._figures.tick_seconds = time.monotonic() - started
+        self._tell_problems()
         for tick in ticks:
             self._due.append((self._moment(tick), tick))
         if not ticks and not self._live.replaying:  # a replay has just arrived: all of it was published before
@@ -297,7 +355,7 @@ class Pump(Secret):
         """When a tick is published: `publish_after` seconds after its end, or at the next multiple of that."""
         after = self._live.spec.serve.publish_after
         passed = self._live.now() / 1e6 - self._end(tick.tick)
-        self.figures.late_seconds = max(0.0, passed - after)
+        self._figures.late_seconds = max(0.0, passed - after)
         moment = self._end(tick.tick) + after * max(1, math.ceil(passed / after))
         return max(moment, self._due[-1][0]) if self._due else moment
 
@@ -328,13 +386,14 @@ class Pump(Secret):
             while live.released < tick:
                 started = time.monotonic()
                 self._publish(live.release_through(min(tick, live.released + _CATCH_UP_TICKS)))
-                self.figures.tick_seconds = time.monotonic() - started
+                self._figures.tick_seconds = time.monotonic() - started
         except ConfigurationError as error:
             _refuse(close.released, error)
         except BaseException:
             _refuse(close.released, Stopped("the stream has stopped; its state is safe"))
             raise
         else:
+            self._tell_problems()
             self.published = max(self.published, 0 if live.replaying else live.released)
             _answer(close.released, live.released)
 
@@ -347,7 +406,7 @@ class Pump(Secret):
         ahead = now - time.clock_gettime(_STEADY)
         leap = ahead - (ahead if self._wall_ahead is None else self._wall_ahead)
         self._wall_ahead = ahead
-        self.figures.clock_behind_seconds = max(0.0, self._end(self._live.released) - now)
+        self._figures.clock_behind_seconds = max(0.0, self._end(self._live.released) - now)
         if leap > _LEAP_SECONDS:
             raise StateError(
                 f"the wall clock leapt forward by {leap:.0f} seconds; no tick was closed for it. Check the clock and "
@@ -358,11 +417,10 @@ class Pump(Secret):
         """Answers all who still wait. Under the lock: nobody can come after it."""
         with self._lock:
             self._stopping = True
-            while not self._queue.empty():
-                item = self._queue.get_nowait()
-                if item is not None:
-                    waiting: Future[Any] = item.receipt if isinstance(item, _Submitted) else item.released
-                    _refuse(waiting, Stopped(self.failure or "the stream has stopped"))
+            while item := self._inbox.take(_TOGETHER, _BYTES_TOGETHER):
+                waiting = [item.released] if isinstance(item, _Close) else [one.receipt for one in item]
+                for future in waiting:
+                    _refuse(future, Stopped(self.failure or "the stream has stopped"))
 
 
 # Whoever waits may have gone: an answer to nobody must not stop the stream.

@@ -104,7 +104,9 @@ class About:
             columns=spec.columns(),
             queries=[answers.SpecQuery.model_validate(query) for query in spec.queries],
             max_batch_bytes=spec.serve.max_batch_bytes,
+            max_batch_rows=spec.serve.max_batch_rows,
             requests_per_second=spec.serve.requests_per_second,
+            rows_per_second=spec.serve.rows_per_second,
             publish_after=spec.serve.publish_after,
         )
 

@@ -211,7 +211,9 @@ class SpecAnswer(PublicStream):
     columns: list[str]
     queries: list[SpecQuery]
     max_batch_bytes: int
+    max_batch_rows: int
     requests_per_second: float
+    rows_per_second: float
     publish_after: float
 
 
@@ -374,20 +376,36 @@ class Closed(Answer):
     released: int
 
 
+class ClientFiguresAnswer(Answer):
+    """What one client has sent since the start, and what of it waits."""
+
+    batches: int
+    rows: int
+    bytes: int
+    refused_busy: int
+    failed: int
+    waiting_rows: int
+    waiting_bytes: int
+
+
 class FiguresAnswer(Answer):
     """For administrators: these numbers carry no noise."""
 
     batches: int
     bytes: int
     duplicates: int
-    refused_busy: int
+    refused_busy: int = Field(description="Requests that were asked to come again because too much waited or came.")
+    failed: int = Field(description="Batches that could not be taken, through no fault of their envelope.")
+    quarantined: int = Field(description="Files and messages that were set aside and wait for the operator.")
     queued: int
+    waiting_rows: int
     waiting_bytes: int
     tick_seconds: float
     late_seconds: float
     clock_behind_seconds: float
     problem: str | None = Field(description="With a folder or a broker that events come from.")
     webhooks: dict[str, str | None] = Field(description="Why each webhook fails; null while it delivers.")
+    clients: dict[str, ClientFiguresAnswer] = Field(description="By the name of the token.")
     failure: str | None = Field(description="Why the stream has stopped.")
 
 

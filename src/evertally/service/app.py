@@ -17,6 +17,7 @@ from evertally.service.access import Doorman
 from evertally.service.answers import problems
 from evertally.service.bodies import ReadingRoom
 from evertally.service.headers import SecurityHeaders
+from evertally.service.limits import RateLimit
 from evertally.service.live_events import LiveEvents
 from evertally.service.metrics import Metrics
 from evertally.service.parts import Parts
@@ -45,7 +46,8 @@ def create_app(pump: Pump, history: History, spec: StreamSpec, tokens: TokenFile
         metrics=Metrics(spec, pump, history, windows),
         live_events=LiveEvents(spec, pump, history, workers),
         workers=workers,
-        reading_room=ReadingRoom(_BODIES_AT_ONCE * spec.serve.max_batch_bytes),
+        reading_room=ReadingRoom(_BODIES_AT_ONCE * spec.serve.max_batch_bytes, pump.turned_away),
+        rows=RateLimit(spec.serve.rows_per_second, least=spec.serve.max_batch_rows),
         windows=windows,
     )
 

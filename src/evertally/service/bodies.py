@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from fastapi import Request
@@ -31,8 +31,9 @@ class ReadingRoom:
     True
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, turned_away: Callable[[str], None] = lambda caller: None) -> None:
         self._left = size
+        self._turned_away = turned_away
         self._share = size // 2  # a caller that sends slowly must not shut out the others
         self._taken: dict[str, int] = {}
 
@@ -57,6 +58,7 @@ class ReadingRoom:
         """The body of a request; its room is kept until the block ends."""
         declared = _declared_length(request, most)
         if not self.take(caller, declared):
+            self._turned_away(caller)
             raise Refused(503, "too much is being sent at once; send it again", {"Retry-After": "1"})
         try:
             yield await _read(request, declared)

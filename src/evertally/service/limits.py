@@ -1,4 +1,4 @@
-"""How often: a bucket of requests for each caller."""
+"""How often, and how many rows: a bucket for each caller."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ _CALLERS = 10_000  # buckets that are remembered; a forgotten caller starts with
 
 
 class RateLimit:
-    """At most `per_second` requests per second and caller on average, with bursts of two seconds' worth.
+    """At most `per_second` requests (or rows) per second and caller on average, with bursts of two seconds' worth, or
+    of `least` if that is more.
 
     >>> now = 0.0
     >>> limit = RateLimit(per_second=1.0, clock=lambda: now)
@@ -21,19 +22,19 @@ class RateLimit:
     (True, False)
     """
 
-    def __init__(self, per_second: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, per_second: float, clock: Callable[[], float] = time.monotonic, least: float = 1.0) -> None:
         self._rate = per_second
-        self._burst = max(1.0, 2 * per_second)
+        self._burst = max(least, 2 * per_second)
         self._clock = clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # caller -> (left, as of)
 
-    def allows(self, caller: str) -> bool:
-        """Takes one request from the caller's bucket, if there is one."""
+    def allows(self, caller: str, amount: float = 1) -> bool:
+        """Takes one request, or some rows, from the caller's bucket, if so much is in it."""
         now = self._clock()
         left, since = self._buckets.pop(caller, (self._burst, now))
         left = min(self._burst, left + (now - since) * self._rate)
-        allowed = left >= 1
-        self._buckets[caller] = (left - 1 if allowed else left, now)
+        allowed = left >= amount
+        self._buckets[caller] = (left - amount if allowed else left, now)
         if len(self._buckets) > _CALLERS:
             self._buckets.popitem(last=False)
         return allowed

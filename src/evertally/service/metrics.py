@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from evertally.runtime.figures import ClientFigures
 from evertally.runtime.pump import Pump
 from evertally.runtime.releases import shown
 from evertally.runtime.spec import StreamSpec
@@ -24,6 +25,7 @@ from evertally.runtime.windows.outputs import WindowRows
 from evertally.service.about import next_release
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_PRIVATE = "Not noised: for administrators."
 _MOST_LABELS = 100  # a series for each; what has more is read from /v1/releases
 _COLUMNS = {
     "value": "Released values.",
@@ -68,9 +70,16 @@ class Metrics:
             yield family
 
     def _figures(self) -> Iterator[Metric]:
-        for name, value in dataclasses.asdict(self._pump.figures).items():
+        figures = dataclasses.asdict(self._pump.figures)
+        clients = figures.pop("clients")
+        for name, value in figures.items():
             if isinstance(value, int | float):
-                yield self._gauge(f"admin_{name}", "Not noised: for administrators.", value)
+                yield self._gauge(f"admin_{name}", _PRIVATE, value)
+        for name in (field.name for field in dataclasses.fields(ClientFigures)):
+            family = GaugeMetricFamily(f"evertally_admin_client_{name}", _PRIVATE, labels=["stream", "client"])
+            for client, values in clients.items():
+                family.add_metric([self._spec.name, client], values[name])
+            yield family
 
 
 @dataclasses.dataclass(eq=False)  # a registry looks it up by its identity

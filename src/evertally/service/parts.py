@@ -11,6 +11,7 @@ from evertally.runtime.windows import Windows
 from evertally.service.about import About
 from evertally.service.access import Doorman
 from evertally.service.bodies import ReadingRoom
+from evertally.service.limits import RateLimit
 from evertally.service.live_events import LiveEvents
 from evertally.service.metrics import Metrics
 from evertally.service.workers import Workers
@@ -29,4 +30,5 @@ class Parts:
     live_events: LiveEvents
     workers: Workers
     reading_room: ReadingRoom
+    rows: RateLimit  # that callers may send
     windows: Windows

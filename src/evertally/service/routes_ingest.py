@@ -11,9 +11,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Header, Request
 
 from evertally.errors import EvertallyError
-from evertally.runtime.input.batches import MEDIA_TYPES, parse
+from evertally.runtime.input.batches import MEDIA_TYPES
+from evertally.runtime.input.encoded import BatchFailed, Encoded
 from evertally.runtime.input.envelope import BatchRefused
-from evertally.runtime.input.sources import Batch
 from evertally.runtime.live import Receipt, StreamEnded
 from evertally.runtime.pump import Busy, Stopped
 from evertally.service.answers import Accepted, problems
@@ -53,30 +53,50 @@ def ingest_routes(parts: Parts) -> APIRouter:
         if parts.pump.ended:
             raise _ended()
         media_type = _media_type(request)
+        _count_rows(parts, caller, 1)  # who has sent too many need not send the next body
         async with parts.reading_room.body(request, caller, parts.spec.serve.max_batch_bytes) as body:
-            batch = await _parsed(parts, body, media_type)
-            receipt = await _submitted(parts, f"{caller}/{idempotency_key}", batch, len(body))
+            batch = await _parsed(parts, caller, body, media_type)
+            _count_rows(parts, caller, max(0, batch.sent - 1))
+            receipt = await _submitted(parts, f"{caller}/{idempotency_key}", caller, batch, len(body))
         return Accepted(batch=idempotency_key, tick=receipt.tick, duplicate=receipt.duplicate)
 
     return router
 
 
-async def _parsed(parts: Parts, body: bytes, media_type: str) -> Batch:
+def _count_rows(parts: Parts, caller: str, rows: int) -> None:
+    if not parts.rows.allows(caller, rows):
+        parts.pump.turned_away(caller)
+        raise Refused(429, "too many rows; slow down", {"Retry-After": "1"})
+
+
+async def _parsed(parts: Parts, caller: str, body: bytes, media_type: str) -> Encoded:
     try:
-        return await parts.workers.parse(partial(parse, body, media_type, parts.spec))
+        return await parts.workers.parse(caller, partial(parts.pump.received, body, media_type, caller))
+    except BatchFailed as error:
+        parts.pump.failed(caller)
+        raise _failed(error) from None
     except BatchRefused as error:
         raise Refused(400, str(error)) from None
 
 
-async def _submitted(parts: Parts, batch_id: str, batch: Batch, size: int) -> Receipt:
+def _failed(error: BatchFailed) -> Refused:
+    log.error("a batch could not be taken: %s", error.place)
+    if error.lasting:
+        return Refused(400, str(error))
+    return Refused(503, "the batch cannot be taken now; send it again later", {"Retry-After": "5"})
+
+
+async def _submitted(parts: Parts, batch_id: str, caller: str, batch: Encoded, size: int) -> Receipt:
     try:
-        return await asyncio.wrap_future(parts.pump.submit(batch_id, batch, size))
+        return await asyncio.wrap_future(parts.pump.submit(batch_id, batch, size, caller))
     except Busy as error:
         raise Refused(503, str(error), {"Retry-After": "1"}) from None
     except Stopped:
         raise Refused(503, "the stream has stopped; send it again when it is back", {"Retry-After": "5"}) from None
     except StreamEnded:
         raise _ended() from None
+    except BatchFailed as error:
+        raise _failed(error) from None
     except BatchRefused as error:
         raise Refused(409, str(error)) from None
     except EvertallyError as error:  # a disk that is full, for example

@@ -49,7 +49,7 @@ def _start(stack: ExitStack, live: Live, sink: SinkSpec, pump: Pump, history: Hi
         return []
 
     def trouble(failure: str | None) -> None:
-        pump.figures.webhooks[sink.name] = failure
+        pump.told(sink.name, failure)
         log.warning("%s: %s", sink.name, failure or "delivers again")
 
     done = partial(live.delivered, sink.name)

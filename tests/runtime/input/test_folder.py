@@ -16,11 +16,11 @@ import pyarrow.parquet
 import pytest
 from visit_stream import SPEC, WriteSpec
 
-from evertally.errors import ConfigurationError, StateError
+from evertally.errors import ConfigurationError
 from evertally.runtime import load_spec
 from evertally.runtime.input import folder as folder_module
 from evertally.runtime.input.batches import Piece, decode, encode
-from evertally.runtime.input.folder import Folder
+from evertally.runtime.input.folder import Folder, Unread
 from evertally.runtime.input.tick_events import length
 from evertally.runtime.spec import StreamSpec
 
@@ -156,7 +156,7 @@ def test_a_file_that_changes_later_is_reported_by_name(incoming: Path, spec: Str
     assert state.wards == ["a", "b"]
     put(path, ["a", "b", "c"])
     for again in (folder, Folder(incoming, spec, state.marks.get)):
-        with pytest.raises(StateError, match=r"day\.csv has changed after it was read"):
+        with pytest.raises(Unread, match=r"day\.csv has changed after it was read"):
             take(again, state)
     assert state.wards == ["a", "b"]
     put(path, ["a", "b"])
@@ -173,7 +173,7 @@ def test_a_file_that_changes_while_it_is_read(
     pieces = Folder(incoming, spec, state.marks.get).new()
     state.accept(next(pieces))
     put(path, ["other"] * 200)
-    with pytest.raises(StateError, match=r"day\.csv has changed after it was read"):
+    with pytest.raises(Unread, match=r"day\.csv has changed after it was read"):
         take_all(pieces, state)
     assert state.wards
     assert state.wards == [f"w{i}" for i in range(len(state.wards))]

@@ -18,6 +18,7 @@ from evertally.runtime import load_spec
 from evertally.runtime.input import kafka
 from evertally.runtime.input.batches import ARROW, Piece
 from evertally.runtime.input.kafka import KafkaSource
+from evertally.runtime.input.quarantine import Quarantine
 from evertally.runtime.input.tick_events import length
 from evertally.runtime.spec import StreamSpec
 from waiting import PATIENCE, until
@@ -198,3 +199,37 @@ def test_what_is_refused(broker: Broker, spec: StreamSpec, opened: Any) -> None:
     with pytest.raises(ConfigurationError, match="Kafka: topic t: "):
         list(nowhere.new())
     nowhere.close()
+
+
+def test_a_message_that_fails_is_set_aside_and_fetched_again_on_request(
+    broker: Broker, opened: Any, spec: StreamSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, defect = KafkaSource._batch, [True]
+
+    def batch(self: KafkaSource, messages: list[Any]) -> Any:
+        if defect and any(b"poison" in message.value() for message in messages):
+            raise RuntimeError("ward poison")
+        return real(self, messages)
+
+    monkeypatch.setattr(KafkaSource, "_batch", batch)
+    wards = [f"w{i}" for i in range(12)]
+    wards[7] = "poison"
+    broker.send("aside", *({"ward": ward} for ward in wards), partition=0)
+    state, quarantine = State(), Quarantine.beside(spec.state_file)
+    source = opened("aside", state)
+    drain(source, state)
+    assert state.wards == [ward for ward in wards if ward != "poison"]
+    assert state.marks["kafka:aside:0"] == 12
+    [held] = quarantine.all()
+    assert (held.item, held.wish) == ("kafka:aside:0:7", "hold")
+    assert "ward" not in held.why
+    quarantine.decide(held.id, "retry")
+    drain(source, state)  # it fails again
+    assert [one.wish for one in quarantine.all()] == ["hold"]
+    defect.clear()
+    quarantine.decide(held.id, "retry")
+    broker.send("aside", {"ward": "next"}, partition=0)
+    drain(opened("aside", state), state)
+    assert sorted(state.wards) == sorted([*wards, "next"])
+    assert list(quarantine.all()) == []
+    assert state.marks["kafka:aside:0"] == 13

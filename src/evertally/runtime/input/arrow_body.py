@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from evertally.runtime.input.arrow_columns import GROWTH, TooLarge, clean
-from evertally.runtime.input.envelope import NOT_ARROW, TOO_LARGE_DECODED, BatchRefused, check_type
+from evertally.runtime.input.envelope import NOT_ARROW, TOO_LARGE_DECODED, TOO_MANY, BatchRefused, check_type
 from evertally.runtime.spec import StreamSpec
 
 _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
@@ -52,6 +52,8 @@ def _read(body: bytes, names: Sequence[str], spec: StreamSpec) -> tuple[int, dic
         rows += part.num_rows
         if part.num_rows < 0 or rows > limit:
             raise TooLarge
+        if rows > spec.serve.max_batch_rows:
+            raise BatchRefused(TOO_MANY)
     return rows, {
         name: _joined([part.column(name) for part in parts], present.field(name).type, limit) for name in names
     }

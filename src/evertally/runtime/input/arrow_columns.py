@@ -3,7 +3,8 @@
 Arrow checks the frame of what it reads, not the content: offsets, indices and lengths may lie. A column is validated in
 full, but with texts as bytes and days as milliseconds, which have no wrong values: a single record must not decide
 whether the others are taken. Forms that few functions know (dictionaries, views, half floats) are resolved
-here. A short column may stand for very many bytes then, so what it becomes is bounded first.
+here. A short column may stand for very many bytes then, so what it becomes is bounded first. What Arrow made of a
+column is validated once more: an array that one of its casts got wrong ends the process where it is read.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ def clean(column: Any, limit: int = _NO_LIMIT) -> Any:
     """A column as a valid array of a plain type; ArrowException if it is damaged."""
     if pa.types.is_dictionary(column.type):
         return _decoded(column, limit)
-    column = _validated(column)
     if any(len(child) > limit for child in _children(column)):
         raise TooLarge
+    column = _validated(_typed_nulls(column))
     if is_view(column.type) and _view_bytes(column) > GROWTH * limit:
         raise TooLarge
-    return column.cast(_simple(column.type), safe=False)
+    return _cast(column)
 
 
 def is_view(kind: Any) -> bool:
@@ -54,13 +55,41 @@ def is_text(kind: Any) -> bool:
     return any(test(kind) for test in tests) or is_view(kind)
 
 
+def _typed_nulls(column: Any) -> Any:
+    """Lists and maps of nulls with nulls that have a type: Arrow's views and casts make those without one as long as
+    the column, whatever the lists are."""
+    kind = column.type
+    own = {"length": len(column), "offset": column.offset}
+    if pa.types.is_map(kind) and pa.types.is_null(kind.item_type):
+        fields = [pa.field("key", kind.key_type, nullable=False), pa.field("value", pa.bool_())]
+        cells = pa.StructArray.from_arrays([column.keys, pa.nulls(len(column.keys), pa.bool_())], fields=fields)
+        target = pa.map_(kind.key_type, pa.bool_())
+        return pa.Array.from_buffers(target, buffers=column.buffers()[:2], children=[cells], **own)
+    if not _is_list(kind) or not pa.types.is_null(kind.value_type):
+        return column
+    target = _rebuilt(kind, lambda _: pa.bool_())
+    buffers = column.buffers()[: 1 if pa.types.is_fixed_size_list(kind) else 2]
+    cells = pa.nulls(len(column.values), pa.bool_())
+    return pa.Array.from_buffers(target, buffers=buffers, children=[cells], **own)
+
+
 def _validated(column: Any) -> Any:
     kind = _bytes_for_text(column.type)
     if kind != column.type:
         column = column.view(kind)
+    return _checked(column)
+
+
+def _checked(column: Any) -> Any:
     # Full validation of decimals asks of each value whether it fits: a single record would decide.
-    column.validate(full=not pa.types.is_decimal(kind))
+    column.validate(full=not pa.types.is_decimal(column.type))
     return column
+
+
+def _cast(column: Any) -> Any:
+    """The column without forms that later steps do not know."""
+    kind = _simple(column.type)
+    return column if kind == column.type else _checked(column.cast(kind, safe=False))
 
 
 def _bytes_for_text(kind: Any) -> Any:
@@ -98,8 +127,11 @@ def _children(column: Any) -> list[Any]:
     kind = column.type
     if pa.types.is_map(kind):
         return [column.keys]
-    lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    return [column.values] if any(test(kind) for test in lists) else []
+    return [column.values] if _is_list(kind) else []
+
+
+def _is_list(kind: Any) -> bool:
+    return any(test(kind) for test in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list))
 
 
 def _decoded(column: Any, limit: int) -> Any:
@@ -108,7 +140,7 @@ def _decoded(column: Any, limit: int) -> Any:
     values = _validated(dictionary)
     if is_view(values.type) and _view_bytes(values) > GROWTH * limit:
         raise TooLarge
-    values = values.cast(_simple(values.type), safe=False)
+    values = _cast(values)
     ends = pc.min_max(indices).as_py()
     if ends["min"] is not None and not 0 <= ends["min"] <= ends["max"] < len(values):
         raise pa.ArrowInvalid("an index is out of range")
@@ -116,7 +148,7 @@ def _decoded(column: Any, limit: int) -> Any:
         values = values.cast(pa.large_binary())
         if (pc.sum(pc.binary_length(values).take(indices)).as_py() or 0) > GROWTH * limit:
             raise TooLarge
-    return values.take(indices)
+    return _checked(values.take(indices))
 
 
 def _view_bytes(column: Any) -> int:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from evertally.errors import StateError
 from evertally.runtime.input import arrow_body, csv_lines, json_cells
-from evertally.runtime.input.envelope import NOT_JSON, TOO_LARGE, BatchRefused, known, needed, recognised
+from evertally.runtime.input.envelope import NOT_JSON, TOO_LARGE, TOO_MANY, BatchRefused, known, needed, recognised
 from evertally.runtime.input.sources import ROWS, Batch
 from evertally.runtime.spec import StreamSpec
 
@@ -56,31 +56,47 @@ class Piece(NamedTuple):
 
 def parse(body: bytes, media_type: str, spec: StreamSpec) -> Batch:
     """The needed columns of a batch; BatchRefused if its envelope is wrong."""
+    return counted(body, media_type, spec)[1]
+
+
+def counted(body: bytes, media_type: str, spec: StreamSpec) -> tuple[int, Batch]:
+    """The rows of a batch, good and bad ones, and its needed columns; BatchRefused if its envelope is wrong."""
     if len(body) > spec.serve.max_batch_bytes:
         raise BatchRefused(TOO_LARGE)
     names = needed(spec)
     kind = media_type.partition(";")[0].strip().lower()
+    if kind in (JSON_LINES, CSV):
+        # Before they are read: what a row costs is the same however short it is.
+        sent = _checked(body.count(b"\n") + (body[-1:] != b"\n"), spec)
     if kind == ARROW:
-        rows, columns = arrow_body.read(body, names, spec)
+        sent, columns = arrow_body.read(body, names, spec)
+        rows = sent
     elif kind == JSON_LINES:
         rows, columns = json_cells.columns(recognised(json_cells.records(body), known(spec)), names)
     elif kind == JSON:
-        rows, columns = json_cells.columns(recognised(_elements(body), known(spec)), names)
+        sent, records = _elements(body, spec)
+        rows, columns = json_cells.columns(recognised(records, known(spec)), names)
     elif kind == CSV:
         rows, columns = csv_lines.of_body(body, names)
     else:
         raise BatchRefused(f"the media type of a batch must be one of {', '.join(MEDIA_TYPES)}")
-    return columns or {ROWS: pa.nulls(rows)}
+    return sent, columns or {ROWS: pa.nulls(rows)}
 
 
-def _elements(body: bytes) -> list[json_cells.Record]:
+def _checked(rows: int, spec: StreamSpec) -> int:
+    if rows > spec.serve.max_batch_rows:
+        raise BatchRefused(TOO_MANY)
+    return rows
+
+
+def _elements(body: bytes, spec: StreamSpec) -> tuple[int, list[json_cells.Record]]:
     try:
         elements = json.loads(body.decode("utf-8-sig"))
     except (ValueError, RecursionError):
         elements = None
     if not isinstance(elements, list) or not all(map(json_cells.depth_fits, elements)):
         raise BatchRefused(NOT_JSON)
-    return [element for element in elements if isinstance(element, dict)]
+    return _checked(len(elements), spec), [element for element in elements if isinstance(element, dict)]
 
 
 def encode(batch: Batch) -> bytes:

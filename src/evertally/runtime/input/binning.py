@@ -7,12 +7,14 @@ decide about another.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from evertally.contract.inputs import keep_events
 from evertally.runtime.input.envelope import check_use, known
 from evertally.runtime.input.outside import Rows
 from evertally.runtime.input.sources import Batch, InputFile
@@ -58,6 +60,10 @@ class BinnedEvents(Secret):
     def users(self, tick: int) -> Any:
         return self._slice(str(self._user_column), "users", *self._range(tick))
 
+    def count(self, tick: int) -> int:
+        start, stop = self._range(tick)
+        return stop - start
+
     def _range(self, tick: int) -> tuple[int, int]:
         position = tick - self._first
         return self._edges[position], self._edges[position + 1]
@@ -96,9 +102,20 @@ class BinnedTick(Secret):
 
     binned: BinnedEvents
     tick: int
+    kept: NDArray[np.bool_] | None = None  # None: all of them
+
+    def __len__(self) -> int:
+        return self.binned.count(self.tick) if self.kept is None else int(self.kept.sum())
 
     def events(self, query: QuerySpec) -> Any:
-        return self.binned.events(query, self.tick)
+        return self._some(self.binned.events(query, self.tick))
 
     def users(self) -> Any:
-        return self.binned.users(self.tick)
+        return self._some(self.binned.users(self.tick))
+
+    def only(self, kept: NDArray[np.bool_]) -> BinnedTick:
+        """Some of them, in the same order."""
+        return replace(self, kept=kept)
+
+    def _some(self, events: Any) -> Any:
+        return events if self.kept is None else keep_events(events, self.kept)

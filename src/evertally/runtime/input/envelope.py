@@ -25,6 +25,7 @@ class BatchRefused(ConfigurationError):
 
 
 TOO_LARGE = "the batch is larger than max_batch_bytes; send smaller batches"
+TOO_MANY = "the batch has more rows than max_batch_rows; send smaller batches"
 TOO_LARGE_DECODED = "the batch is too large once it is decoded; send smaller batches"
 NOT_JSON = "the body is not one JSON array of objects in UTF-8, nested at most 64 deep"
 NOT_ARROW = "the body is not one complete, valid Arrow IPC stream"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
@@ -12,7 +12,8 @@ from evertally.runtime.spec import SourceSpec, StreamSpec
 
 _PATIENCE = 1.0  # seconds, now and then, that a broker which is away may hold up the stream
 
-Feed = Callable[[], Iterator[Piece]]  # what has come since it was last asked; does not wait
+# What has come since it was last asked; does not wait. Of a piece that is thrown back it makes what is right.
+Feed = Callable[[], Generator[Piece]]
 
 
 @contextmanager

@@ -6,12 +6,15 @@ write, and rename the file at the end. From then on it must not change.
 The folder itself remembers nothing that matters. How many records of a file were accepted is a mark in the state of the
 stream, moved in the same transaction as the events, and so is a fingerprint of the file: a file that has changed since
 is refused, for nobody can say which of its records were counted.
+
+A file that cannot be read is reported, and holds up no other. One that fails where nothing should is set aside
+(quarantine.py), and not looked at again before the operator says so.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -19,10 +22,12 @@ from urllib.parse import quote
 import numpy as np
 import pyarrow as pa
 
-from evertally.errors import ConfigurationError, StateError
+from evertally.errors import ConfigurationError, StateError, described
 from evertally.runtime.input.arrow_columns import clean
 from evertally.runtime.input.batches import Mark, Piece
+from evertally.runtime.input.encoded import BatchFailed
 from evertally.runtime.input.envelope import BatchRefused, check_type, known, needed
+from evertally.runtime.input.quarantine import Quarantine
 from evertally.runtime.input.sources import ROWS, Batch, InputFile, identity
 from evertally.runtime.input.tick_events import length
 from evertally.runtime.spec import StreamSpec
@@ -72,28 +77,53 @@ class Folder:
             raise ConfigurationError(f"{self.path} is not a folder")
         self._spec, self._mark = spec, mark
         self._accepted: dict[str, tuple[int, int, int]] = {}  # saves reading old files again and again
+        self._quarantine = Quarantine.beside(spec.state_file)
 
-    def new(self) -> Iterator[Piece]:
-        """What has come since: every piece must be accepted before the next one is asked for.
+    def new(self) -> Generator[Piece]:
+        """What has come since: every piece must be accepted before the next one is asked for. What cannot be accepted
+        is thrown back.
 
         Files that cannot be read are named at the end.
         """
         problems = []
         for path in sorted(self.path.iterdir()):
             if path.is_file() and not path.name.startswith(".") and not path.name.endswith(_UNFINISHED):
-                try:
-                    yield from self._new_in(path)
-                except ConfigurationError as error:  # of this file alone: the others are read all the same
-                    problems.append(str(error))
+                # Whatever it is, it is of this file alone: the others are read all the same.
+                problem = yield from self._read(path)
+                if problem is not None:
+                    problems.append(problem)
         if problems:
             raise Unread(problems)
 
-    def _new_in(self, path: Path) -> Iterator[Piece]:
+    def _read(self, path: Path) -> Generator[Piece, None, str | None]:
+        """The new pieces of a file, and what is wrong with it."""
+        # Quoted: a name may be any bytes, and marks are text.
+        name = f"file:{quote(os.fsencode(path.name))}"
+        wish = self._quarantine.wish(name)
+        if wish == "drop":
+            return None
+        if wish == "hold":
+            return f"{path} was set aside: see `evertally quarantine list`"
+        try:
+            yield from self._new_in(path, name)
+        except BatchFailed as error:
+            self._quarantine.hold(name, error.place)
+        except ConfigurationError as error:
+            return str(error)
+        except StateError:
+            raise
+        except Exception as error:
+            self._quarantine.hold(name, described(error))
+        else:
+            if wish is not None:
+                self._quarantine.forget(name)
+            return None
+        return f"{path} was set aside: see `evertally quarantine list`"
+
+    def _new_in(self, path: Path, name: str) -> Iterator[Piece]:
         if self._accepted.get(path.name) == identity(path):
             return
         source = InputFile(path)
-        # Quoted: a name may be any bytes, and marks are text.
-        name = f"file:{quote(os.fsencode(path.name))}"
         fingerprint = int(source.sha256[:15], 16)
         if self._mark(name) not in (None, fingerprint):
             raise self._changed(path)
@@ -126,8 +156,8 @@ class Folder:
         check_type(self._spec, name, column.type)
         return clean(column)
 
-    def _changed(self, path: Path) -> StateError:
-        return StateError(
+    def _changed(self, path: Path) -> ConfigurationError:
+        return ConfigurationError(
             f"{path} has changed after it was read. Part of it may be counted, so that no more of it is; put the file "
             "back as it was, and new events into a new file"
         )

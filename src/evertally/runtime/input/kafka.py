@@ -4,6 +4,9 @@ Kafka numbers the messages of a partition. The number of the next message to be 
 stream, moved in the same transaction as the events; the consumer starts there and never asks Kafka how far it was. A
 message that was not accepted comes again, one that was accepted does not. If Kafka no longer has the next message, the
 stream stops: going on would hide that events are missing.
+
+A message that fails where nothing should is set aside (quarantine.py), and the next one follows. Kafka still has it: if
+the operator says so, it is fetched again by its number.
 """
 
 from __future__ import annotations
@@ -11,15 +14,17 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from typing import Any, Literal, NoReturn
 
 import pyarrow as pa
 
-from evertally.errors import ConfigurationError, StateError
+from evertally.errors import ConfigurationError, StateError, described
 from evertally.runtime.input import json_cells
 from evertally.runtime.input.batches import JSON_LINES, Mark, Piece, parse
+from evertally.runtime.input.encoded import BatchFailed
 from evertally.runtime.input.envelope import BatchRefused, known, needed, recognised
+from evertally.runtime.input.quarantine import Quarantine
 from evertally.runtime.input.sources import ROWS, Batch
 from evertally.runtime.spec import StreamSpec
 
@@ -75,14 +80,16 @@ class KafkaSource:
         self._looked = -math.inf
         self._trouble: ConfigurationError | None = None
         self._next: dict[int, int] = {}  # what the consumer hands over next
+        self._quarantine = Quarantine.beside(spec.state_file)
         self._consumer = self._connected({"bootstrap.servers": servers, "group.id": group, **_OURS}, options or {})
 
-    def new(self, timeout: float = 1.0) -> Iterator[Piece]:
+    def new(self, timeout: float = 1.0) -> Generator[Piece]:
         """What has come since, after waiting at most `timeout` seconds for the first message.
 
-        Every piece must be accepted before the next one is asked for.
+        Every piece must be accepted before the next one is asked for. What cannot be accepted is thrown back.
         """
         yield from self._beginnings()
+        yield from self._again()
         self._go_to({number: at for number in self._partitions if (at := self._mark(self._name(number))) is not None})
         if not self._next:
             return
@@ -97,8 +104,44 @@ class KafkaSource:
                 self._next[message.partition()] = message.offset() + 1
         for number, messages in sorted(found.items()):
             for some in [messages] if self._values == "record" else [[message] for message in messages]:
-                name, begin, end = self._name(number), some[0].offset(), some[-1].offset() + 1
-                yield Piece(f"{name}:{begin}-{end}", self._batch(some), {name: end})
+                name, end = self._name(number), some[-1].offset() + 1
+                yield from self._pieces(name, some, {name: end})
+
+    def _pieces(self, name: str, messages: list[Any], marks: Mapping[str, int]) -> Generator[Piece]:
+        """A piece of these messages. If it fails it is cut until one message is left, which is set aside."""
+        begin, end = messages[0].offset(), messages[-1].offset() + 1
+        try:
+            yield Piece(f"{name}:{begin}-{end}", self._batch(messages), marks)
+            return
+        except StateError:
+            raise
+        except Exception as error:
+            why = error.place if isinstance(error, BatchFailed) else described(error)
+        if len(messages) > 1:
+            middle = len(messages) // 2
+            yield from self._pieces(name, messages[:middle], {name: messages[middle].offset()})
+            yield from self._pieces(name, messages[middle:], marks)
+        else:
+            self._quarantine.hold(f"{name}:{begin}", why)
+            if marks:
+                yield Piece(f"{name}:{begin} was set aside", _nothing(), marks)
+
+    def _again(self) -> Generator[Piece]:
+        """Messages that were set aside, and that the operator wants to be tried again. No mark moves for them."""
+        prefix = f"kafka:{self.topic}:"
+        for one in self._quarantine.all():
+            if one.wish == "retry" and one.item.startswith(prefix):
+                number, offset = map(int, one.item.removeprefix(prefix).split(":"))
+                self._go_to({number: offset})
+                message = self._consumer.poll(self._patience)
+                self._next = {}  # the consumer stands elsewhere now
+                if message is None or message.error() is not None or message.offset() != offset:
+                    self._quarantine.hold(one.item, "Kafka does not hand it over")
+                else:
+                    yield from self._pieces(self._name(number), [message], {})
+                # Not before it was accepted. If this is not reached it comes again, and is known by its id.
+                if self._quarantine.wish(one.item) == "retry":
+                    self._quarantine.forget(one.item)
 
     def close(self) -> None:
         """Leaves the brokers."""

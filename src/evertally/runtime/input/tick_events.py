@@ -8,7 +8,7 @@ speed: each cell has one meaning in all forms (the tests compare them).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,13 @@ class TickEvents(Secret):
     def users(self) -> Any:
         """The user of each event, where users are the protected unit."""
         return [] if self._spec.user_column is None else self._column(self._spec.user_column, "users")
+
+    def only(self, kept: NDArray[np.bool_]) -> TickEvents:
+        """Some of them, in the same order."""
+        edges = np.cumsum([0, *map(length, self._batches)])
+        some = [np.flatnonzero(kept[start:stop]) for start, stop in pairwise(edges)]
+        taken = [_taken(batch, list(batch), rows) for batch, rows in zip(self._batches, some, strict=True)]
+        return TickEvents(self._spec, taken)
 
     def _column(self, name: str, use: str) -> Any:
         if (name, use) not in self._made:

@@ -169,8 +169,11 @@ class ServeSection(Section):
     certificate: Text | None = None
     private_key: Text | None = None
     max_batch_bytes: Whole = 2**24
+    max_batch_rows: Whole = 500_000
     max_waiting_bytes: Whole = 2**30
+    max_waiting_rows: Whole = 2**26
     requests_per_second: Positive = 200.0
+    rows_per_second: Positive = 500_000.0
     publish_after: Seconds | None = None
 
     @model_validator(mode="after")
@@ -182,6 +185,8 @@ class ServeSection(Section):
             raise OptionError("host", problem)
         if self.max_batch_bytes > self.max_waiting_bytes:
             raise OptionError("max_batch_bytes", "max_batch_bytes must be at most max_waiting_bytes")
+        if self.max_batch_rows > self.max_waiting_rows:
+            raise OptionError("max_batch_rows", "max_batch_rows must be at most max_waiting_rows")
         return self
 
 

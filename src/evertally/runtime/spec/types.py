@@ -130,8 +130,11 @@ class ServeSpec:
     certificate: Path | None
     private_key: Path | None
     max_batch_bytes: int
+    max_batch_rows: int
     max_waiting_bytes: int
+    max_waiting_rows: int
     requests_per_second: float
+    rows_per_second: float
     publish_after: float  # seconds after the end of a tick: the same for all ticks, whatever they hold
 
 
