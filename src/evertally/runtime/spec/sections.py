@@ -23,7 +23,7 @@ from evertally.kinds.fields import (
     Ticks,
     Whole,
 )
-from evertally.runtime.spec.network import Port, WebAddress, in_the_clear
+from evertally.runtime.spec.network import HostNames, Port, WebAddress, in_the_clear
 
 RELEASE_FILES = (".jsonl", ".csv", ".parquet")
 
@@ -171,6 +171,10 @@ class ServeSection(Section):
     max_batch_bytes: Whole = 2**24
     max_waiting_bytes: Whole = 2**30
     requests_per_second: Positive = 200.0
+    connections: Whole = 800
+    connections_per_address: Whole | None = None
+    listeners_per_token: Whole = 32
+    hosts: HostNames | None = None
     publish_after: Seconds | None = None
 
     @model_validator(mode="after")

@@ -132,6 +132,10 @@ class ServeSpec:
     max_batch_bytes: int
     max_waiting_bytes: int
     requests_per_second: float
+    connections: int
+    connections_per_address: int | None  # of strangers; None behind a proxy, whose address all of them have
+    listeners_per_token: int
+    hosts: tuple[str, ...] | None  # by which the service may be asked; None: as its place on the network suggests
     publish_after: float  # seconds after the end of a tick: the same for all ticks, whatever they hold
 
 
