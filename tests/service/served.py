@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -44,14 +44,7 @@ def visits(count: int, tick: int = 1, ward: str = "north") -> list[dict[str, str
 class Served:
     """A running service. Every answer is kept, to look for what must not be in any."""
 
-    def __init__(
-        self,
-        folder: Path,
-        spec: str = SPEC,
-        arguments: Sequence[str] = (),
-        verify: Any = True,
-        prepare: Callable[[], None] | None = None,
-    ) -> None:
+    def __init__(self, folder: Path, spec: str = SPEC, arguments: Sequence[str] = (), verify: Any = True) -> None:
         self.folder = folder
         self.spec_file = folder / "visits.toml"
         self.spec_file.write_text(spec)
@@ -63,15 +56,12 @@ class Served:
         self.answers: list[httpx.Response] = []
         self._arguments = arguments
         self._verify = verify
-        self._prepare = prepare  # in the child, before it runs
         self.start()
 
     def start(self) -> None:
         command = [sys.executable, "-m", "evertally.cli", "serve", str(self.spec_file), *self._arguments]
         with open(self.folder / "stderr", "ab") as stderr:
-            self.process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=stderr, cwd=self.folder, preexec_fn=self._prepare
-            )
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, cwd=self.folder)
         said = self._said()
         self.url = re.search(r"https?://\S+", said)[0]
         self.client = httpx.Client(
@@ -145,14 +135,8 @@ def _events(response: httpx.Response) -> Iterator[dict[str, str]]:
 
 
 @contextmanager
-def served(
-    folder: Path,
-    spec: str = SPEC,
-    arguments: Sequence[str] = (),
-    verify: Any = True,
-    prepare: Callable[[], None] | None = None,
-) -> Iterator[Served]:
-    service = Served(folder, spec, arguments, verify, prepare)
+def served(folder: Path, spec: str = SPEC, arguments: Sequence[str] = (), verify: Any = True) -> Iterator[Served]:
+    service = Served(folder, spec, arguments, verify)
     try:
         yield service
     finally:

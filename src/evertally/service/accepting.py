@@ -77,9 +77,10 @@ class Acceptor:
         )
         place.close = task.cancel  # until the protocol has its transport
         self._opening.add(task)
-        task.add_done_callback(lambda task: self._opened(task, place))
+        task.add_done_callback(lambda task: self._opened(task, place, connection))
 
-    def _opened(self, task: asyncio.Task[object], place: Place) -> None:
+    def _opened(self, task: asyncio.Task[object], place: Place, connection: socket.socket) -> None:
         self._opening.discard(task)
         if task.cancelled() or task.exception() is not None:
             place.leave()
+            connection.close()  # a task that was cancelled before it began has not done it
