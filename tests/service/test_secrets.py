@@ -102,10 +102,10 @@ def test_nothing_of_a_request_comes_back_or_is_logged(tmp_path: Path) -> None:
         for head in (
             f"GET /{CANARY} HTTP/9.9\r\n\r\n",
             f"{CANARY}\r\n\r\n",
-            f"GET / HTTP/1.1\r\nHost: x\r\n{CANARY} : y\r\n\r\n",
-            f"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nX: {CANARY}\r\n\r\n",
-            f"POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: {CANARY}\r\n\r\n{CANARY}",
-            f"POST /v1/ticks HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n{CANARY}",
+            f"GET / HTTP/1.1\r\nHost: localhost\r\n{CANARY} : y\r\n\r\n",
+            f"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nX: {CANARY}\r\n\r\n",
+            f"POST /v1/events HTTP/1.1\r\nHost: localhost\r\nContent-Length: {CANARY}\r\n\r\n{CANARY}",
+            f"POST /v1/ticks HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n{CANARY}",
         ):
             raw.append(_raw(service, head.encode()))
         assert all(answer.startswith(b"HTTP/1.1 ") for answer in raw)

@@ -96,6 +96,7 @@ class Pump(Secret):
         self._wall_ahead: float | None = None
         self.published = live.released if not live.replaying else 0
         self.failure: str | None = None
+        self.foreseen = True  # a failure that is not is an error of the program
         self.figures = Figures()
         self.problems: list[str] = []  # with folders and brokers, one sentence each; replaced as a whole
 
@@ -174,7 +175,7 @@ class Pump(Secret):
         except EvertallyError as error:
             self.failure = str(error)
         except BaseException as error:
-            self.failure = f"internal error, {described(error)}"
+            self.failure, self.foreseen = f"internal error, {described(error)}", False
         finally:
             self._abandon()
 

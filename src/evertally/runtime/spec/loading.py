@@ -157,7 +157,7 @@ def _sinks(file: SpecFile, output: sections.OutputSection) -> tuple[SinkSpec, ..
     """The output file is the first. What was delivered is remembered by name: a file may move with its folder."""
     sinks: dict[str, SinkSpec] = {}
     if output.file is not None:
-        sinks["output"] = SinkSpec("output", file.path.parent / output.file, None, timeout=0.0)
+        sinks["output"] = SinkSpec("output", file.path.parent / output.file, None, 0.0, output.spreadsheet)
     webhooks = 0
     for number, table in enumerate(_tables(file, "sink"), 1):
         section = file.read(sections.SinkSection, table, "sink", number)
@@ -167,7 +167,7 @@ def _sinks(file: SpecFile, output: sections.OutputSection) -> tuple[SinkSpec, ..
             problem = f"there is a sink {name!r} already; the name of a file must be new, in any folder"
             file.refuse(problem, "sink", "file", number)
         path = None if section.file is None else file.path.parent / section.file
-        sinks[name] = SinkSpec(name, path, section.webhook, section.timeout)
+        sinks[name] = SinkSpec(name, path, section.webhook, section.timeout, section.spreadsheet)
     return tuple(sinks.values())
 
 

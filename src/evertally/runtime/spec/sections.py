@@ -105,18 +105,31 @@ class StateSection(Section):
     batch_ids: Whole = 100_000
 
 
+def _check_spreadsheet(section: OutputSection | SinkSection) -> None:
+    if section.spreadsheet and not (section.file or "").lower().endswith(".csv"):
+        raise OptionError("spreadsheet", "spreadsheet goes with a file that ends in .csv")
+
+
 class OutputSection(Section):
     file: ReleaseFile | None = None
     beta: Probability = 0.05
+    spreadsheet: Flag = False
+
+    @model_validator(mode="after")
+    def _only_csv(self) -> Self:
+        _check_spreadsheet(self)
+        return self
 
 
 class SinkSection(Section):
     file: ReleaseFile | None = None
     webhook: WebAddress | None = None
     timeout: Positive = 5.0
+    spreadsheet: Flag = False
 
     @model_validator(mode="after")
     def _one_place(self) -> Self:
+        _check_spreadsheet(self)
         if (self.file is None) == (self.webhook is None):
             raise OptionError("webhook" if self.webhook else None, "needs exactly one of: file; webhook")
         if self.file is not None and "timeout" in self.model_fields_set:

@@ -116,6 +116,7 @@ class SinkSpec:
     file: Path | None
     webhook: str | None
     timeout: float
+    spreadsheet: bool = False  # labels of CSV that begin like a formula are marked
 
 
 @dataclass(frozen=True)
