@@ -168,3 +168,16 @@ def test_bounds_of_an_address_and_of_a_token(nursery: Nursery, tmp_path: Path) -
                 assert answer[0] == status, host
                 assert (b"[serve] hosts" in answer[1]) == (status == 421)
             assert asked(service, "/healthz", headers={"Host": host})[0] == 200
+
+
+def test_nobody_fills_the_disk_with_log_lines(nursery: Nursery, tmp_path: Path) -> None:
+    """Each of these requests is worth a line: the token file is open to others."""
+    with serving(nursery, tmp_path) as service:
+        tokens = service.spec.serve.tokens
+        tokens.chmod(0o644)
+        assert {asked(service, "/v1/stream", "read")[0] for _ in range(60)} == {401}
+        tokens.chmod(0o600)
+        assert asked(service, "/v1/stream", "read")[0] == 200
+    lines = service.stderr().splitlines()
+    assert sum("no token is accepted" in line for line in lines) <= 40  # of two minutes, on a slow machine
+    assert any("more lines of access.py:" in line and "within a minute" in line for line in lines)

@@ -7,7 +7,6 @@ import os
 import signal
 from pathlib import Path
 
-import pytest
 from crash_stream import CANARY, plain
 from nursery import Child, Nursery
 from one_service import Service
@@ -77,14 +76,6 @@ def test_interrupted(nursery: Nursery, tmp_path: Path) -> None:
         child.signal(signal.SIGINT)
         assert child.wait() == 130
     assert told(tmp_path) == "evertally: interrupted; the same command continues where it stopped\n"
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_service_that_is_stopped(nursery: Nursery, tmp_path: Path, number: int) -> None:
-    service = Service(nursery, tmp_path, plain())
-    service.start()
-    service.stop(number)
-    assert service.stderr() == ""
 
 
 def test_a_service_with_a_bug(nursery: Nursery, tmp_path: Path) -> None:

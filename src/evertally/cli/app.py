@@ -85,7 +85,9 @@ def _readable_errors(extra: str = "") -> Iterator[None]:
     except KeyboardInterrupt:
         print("evertally: interrupted; the same command continues where it stopped", file=sys.stderr)
         raise typer.Exit(130) from None
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit) as error:
+        if isinstance(error, SystemExit) and error.code != 1:  # with 1 rich says that nobody reads
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the end would write into it once more
         print("evertally: nobody reads what is printed; stopped", file=sys.stderr)
         raise typer.Exit(2) from None
