@@ -69,7 +69,7 @@ def create_app(
         docs_url=None,  # the interactive pages load scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,
-        responses=problems(500),
+        responses=problems(421, 500, 503),
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     app.state.parts = parts
