@@ -28,6 +28,10 @@ class StateError(EvertallyError):
     """A key, a snapshot or a state file is missing, damaged, or belongs to something else. The stream stops."""
 
 
+class InternalError(StateError):
+    """A stream stopped for a reason that nobody foresaw. Its text is withheld: it may hold data."""
+
+
 class ReplayRefused(EvertallyError):
     """A tick that was already released is asked for again with another input: answering would leak the difference."""
 

@@ -66,7 +66,7 @@ def exchange(world: World, data: bytes, wait: float = PATIENCE) -> bytes:
 
 def request(service: Service, name: str, content: bytes, media_type: str = NDJSON, length: int | None = None) -> bytes:
     head = (
-        f"POST /v1/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {service.world.tokens['ingest']}\r\n"
+        f"POST /v1/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {service.world.tokens['ingest']}\r\n"
         f"Idempotency-Key: {name}\r\nContent-Type: {media_type}\r\n"
         f"Content-Length: {len(content) if length is None else length}\r\nConnection: close\r\n\r\n"
     )
@@ -155,7 +155,7 @@ def test_too_much(service: Service) -> None:
     assert exchange(service.world, request(service, "canary-huge", b"", length=10**15)).startswith(b"HTTP/1.1 413 ")
     chunked = request(service, "canary-chunks", b"").replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
     assert exchange(service.world, chunked + b"5\r\nhello\r\n0\r\n\r\n").startswith(b"HTTP/1.1 411 ")
-    head = b"GET / HTTP/1.1\r\nHost: x\r\nX-Long: " + b"canary" * 100_000 + b"\r\n\r\n"
+    head = b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Long: " + b"canary" * 100_000 + b"\r\n\r\n"
     assert exchange(service.world, head)[9:10] in (b"4", b"")
     ends_well(service)
 
@@ -186,7 +186,7 @@ def test_it_stops_though_some_never_finish(service: Service) -> None:
     name, _, port = service.world.address().partition(":")
     whole = request(service, "canary-half", body(events(1, 3, 1), 0)[0])
     token = service.world.tokens["read"]
-    asking = f"GET /v1/releases/live?after=0 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n"
+    asking = f"GET /v1/releases/live?after=0 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n"
     with ExitStack() as waiting:
         for number in range(40):
             connection = waiting.enter_context(socket.create_connection((name, int(port)), timeout=PATIENCE))
@@ -200,9 +200,8 @@ def test_it_stops_though_some_never_finish(service: Service) -> None:
 
 def test_a_listener_that_takes_nothing_holds_nobody_up(service: Service) -> None:
     name, _, port = service.world.address().partition(":")
-    asking = (
-        f"GET /v1/releases/live?after=0 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {service.world.tokens['read']}"
-    )
+    token = service.world.tokens["read"]
+    asking = f"GET /v1/releases/live?after=0 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}"
     with ExitStack() as silent:
         for _ in range(20):
             connection = silent.enter_context(socket.socket())

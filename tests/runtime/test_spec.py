@@ -344,6 +344,15 @@ LIVE_MISTAKES = [
     ("timeout = 2", "timeout = 0", "timeout = 2", "above 0"),
     ("https://hooks", "http://hooks", 'webhook = "https://hooks.example/visits"', "https://"),
     ("https://hooks.example", "https://[::1", 'webhook = "https://hooks.example/visits"', "https://"),
+    ("hooks.example/visits", "hooks.example/visits\\r\\nX: y", 'webhook = "https://hooks.example/visits"', "control"),
+    ("hooks.example/visits", "hooks.example/\\tvisits", 'webhook = "https://hooks.example/visits"', "control"),
+    ("hooks.example/visits", "hooks.example/a b", 'webhook = "https://hooks.example/visits"', "control"),
+    ("hooks.example/visits", "hooks.example/\\u0085", 'webhook = "https://hooks.example/visits"', "control"),
+    ("hooks.example/visits", "hooks.example/\\u202e", 'webhook = "https://hooks.example/visits"', "control"),
+    ('file = "visits.csv"', 'file = "more.jsonl"\nspreadsheet = true', "+1", "goes with a file that ends in .csv"),
+    ('tokens = "who.tokens"', 'hosts = ["a:80"]', 'tokens = "who.tokens"', "without a port"),
+    ('tokens = "who.tokens"', "hosts = []", 'tokens = "who.tokens"', "without a port"),
+    ('tokens = "who.tokens"', "connections = 0", 'tokens = "who.tokens"', "at least 1"),
     ("https://hooks.example", "ftp://localhost", 'webhook = "https://hooks.example/visits"', "https://"),
     ('tokens = "who.tokens"', 'tokens = "visits.key"', 'tokens = "who.tokens"', "different files"),
     ('tokens = "who.tokens"', 'tokens = "parts/visits.parquet/t"', 'tokens = "who.tokens"', "put it elsewhere"),
@@ -564,8 +573,8 @@ def test_the_documented_service_is_a_good_one(tmp_path: Path) -> None:
     for option in ServeSection.model_fields:  # every option is documented, with its default
         assert re.search(rf"(?m)^{option} = ", live)
     bare = tmp_path / "visits.toml"
-    bare.write_text(re.sub(r"(?m)^(certificate|private_key) = .*$", "", blocks[0]))
-    written = re.sub(r"(?m)^(certificate|private_key|keep) = .*$", "", shown)
+    bare.write_text(re.sub(r"(?m)^(certificate|private_key|hosts) = .*$", "", blocks[0]))
+    written = re.sub(r"(?m)^(certificate|private_key|hosts|keep) = .*$", "", shown)
     (tmp_path / "documented.toml").write_text(written)
     default, documented = load_spec(bare), load_spec(tmp_path / "documented.toml")
     assert documented.serve == default.serve

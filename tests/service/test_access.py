@@ -113,9 +113,20 @@ def test_nothing_else_is_there(service: Served, path: str) -> None:
     assert answer.json() == {"error": "not found"}
 
 
+@pytest.mark.parametrize(
+    "path", [*READ, *ADMIN, LIVE, "/", "/static/index.html", "/healthz", "/readyz", "/openapi.json"]
+)
+def test_head_is_the_head_of_get(service: Served, path: str) -> None:
+    for headers in (service.bearer("admin"), {}):
+        with service.client.stream("GET", path, headers=headers) as whole:
+            head = service.client.head(path, headers=headers)
+            assert (head.status_code, head.content) == (whole.status_code, b"")
+            assert head.headers == whole.headers
+
+
 def test_other_methods_are_refused(service: Served) -> None:
     for path in (*NEEDS, "/", "/healthz"):
-        for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "HEAD", "TRACE"):
+        for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", *(["HEAD"] if path in POST else [])):
             answer = service.client.request(method, path, headers=service.bearer("admin"))
             assert answer.status_code == 405
             assert answer.headers["Allow"] == ("POST" if path in POST else "GET")

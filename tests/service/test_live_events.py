@@ -227,7 +227,7 @@ def test_a_slow_listener_holds_up_nobody(tmp_path: Path) -> None:
         url = httpx.URL(service.url)
         bearer = f"Authorization: Bearer {service.tokens['read']}\r\n"
         with socket.create_connection((url.host, url.port), timeout=PATIENCE) as slow:
-            slow.sendall(f"GET /v1/releases/live?after=0 HTTP/1.1\r\nHost: x\r\n{bearer}\r\n".encode())
+            slow.sendall(f"GET /v1/releases/live?after=0 HTTP/1.1\r\nHost: localhost\r\n{bearer}\r\n".encode())
             until = {"until": "2013-01-13T12:00:00Z"}
             closed = service.client.post("/v1/ticks", json=until, headers=service.bearer("admin"))
             assert closed.json() == {"released": 300}

@@ -9,6 +9,7 @@ import logging
 import socket
 import sqlite3
 import ssl
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -102,10 +103,10 @@ def test_nothing_of_a_request_comes_back_or_is_logged(tmp_path: Path) -> None:
         for head in (
             f"GET /{CANARY} HTTP/9.9\r\n\r\n",
             f"{CANARY}\r\n\r\n",
-            f"GET / HTTP/1.1\r\nHost: x\r\n{CANARY} : y\r\n\r\n",
-            f"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nX: {CANARY}\r\n\r\n",
-            f"POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: {CANARY}\r\n\r\n{CANARY}",
-            f"POST /v1/ticks HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n{CANARY}",
+            f"GET / HTTP/1.1\r\nHost: localhost\r\n{CANARY} : y\r\n\r\n",
+            f"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nX: {CANARY}\r\n\r\n",
+            f"POST /v1/events HTTP/1.1\r\nHost: localhost\r\nContent-Length: {CANARY}\r\n\r\n{CANARY}",
+            f"POST /v1/ticks HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n{CANARY}",
         ):
             raw.append(_raw(service, head.encode()))
         assert all(answer.startswith(b"HTTP/1.1 ") for answer in raw)
@@ -226,7 +227,9 @@ def test_every_answer_has_the_security_headers(service: Served) -> None:
 
 def test_tls(tmp_path: Path) -> None:
     certificate = _self_signed(tmp_path)
-    spec = SPEC.replace("port = 0", 'port = 0\ncertificate = "tls.pem"\nprivate_key = "tls.key"')
+    spec = SPEC.replace(
+        "port = 0", 'port = 0\ncertificate = "tls.pem"\nprivate_key = "tls.key"\nconnections_per_address = 2'
+    )
     trusting = ssl.create_default_context(cafile=certificate)
     with served(tmp_path, spec, ["--host", "localhost"], verify=trusting) as service:
         assert service.url.startswith("https://localhost:")
@@ -239,6 +242,11 @@ def test_tls(tmp_path: Path) -> None:
         port = httpx.URL(service.url).port
         with pytest.raises(httpx.HTTPError):
             httpx.get(f"http://localhost:{port}/healthz")
+        # Whoever does not even begin with TLS has a place like any other stranger, and loses it first.
+        with ExitStack() as stack:
+            silent = [stack.enter_context(socket.create_connection(("localhost", port), PATIENCE)) for _ in range(5)]
+            assert [connection.recv(1) for connection in silent[:3]] == [b""] * 3
+            assert service.get("/healthz").status_code == 200
 
 
 def _self_signed(folder: Path) -> Path:

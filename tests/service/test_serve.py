@@ -187,10 +187,28 @@ def test_a_request_that_never_comes_is_not_waited_for(tmp_path: Path, monkeypatc
         for _ in range(2):
             writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
             assert (await asyncio.wait_for(reader.readuntil(b"\r\n\r\nok"), PATIENCE)).startswith(b"HTTP/1.1 200")
+        assert await asyncio.wait_for(reader.read(), PATIENCE) == b""  # nothing more was asked
+        writer.close()
+        # A body that nobody wants to read, byte by byte, after the answer.
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
+        assert (await asyncio.wait_for(reader.readuntil(b"\r\n\r\nok"), PATIENCE)).startswith(b"HTTP/1.1 200")
+        ended = asyncio.create_task(reader.read())
+        while not ended.done():
+            writer.write(b"x")
+            await asyncio.sleep(0.05)
+        assert ended.exception() is not None or ended.result() == b""
         writer.close()
 
     async def main() -> None:
-        config = uvicorn.Config(app, http=connections.PunctualProtocol, log_config=None, lifespan="off", ws="none")
+        config = uvicorn.Config(
+            app,
+            http=connections.PunctualProtocol,
+            log_config=None,
+            lifespan="off",
+            ws="none",
+            timeout_keep_alive=2,
+        )
         server = uvicorn.Server(config)
         with socket.create_server(("127.0.0.1", 0)) as listener:
             task = asyncio.create_task(server._serve([listener]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 import resource
 import signal
 import sys
@@ -21,7 +22,7 @@ from rich.markup import escape
 import evertally
 from evertally.cli.show import Display, affordable_lines, plan_table, ways_tables
 from evertally.cli.sweep import amounts_of, sweep_table
-from evertally.errors import ConfigurationError, EvertallyError, described
+from evertally.errors import ConfigurationError, EvertallyError, InternalError, described
 from evertally.runtime import Asked, StreamSpec, certificate, load_spec, plan, run
 from evertally.runtime.affordable import Wanted
 from evertally.runtime.follow import follow, with_folder
@@ -49,6 +50,9 @@ NothingReleased = Annotated[
 SpecFile = Annotated[Path, typer.Argument(metavar="SPEC.toml", help="The stream spec.", show_default=False)]
 
 
+_HIDDEN = "Its text is not shown because it may hold data. Please report it"
+
+
 def _show_version(wanted: bool) -> None:
     if wanted:
         print(f"evertally {evertally.__version__}")
@@ -74,21 +78,33 @@ def _readable_errors(extra: str = "") -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # those of libraries quote the cell that they are about
             yield
+    except InternalError as error:
+        print(f"evertally: {error}. {_HIDDEN}", file=sys.stderr)
+        raise typer.Exit(3) from None
     except EvertallyError as error:
         print(f"evertally: {error}", file=sys.stderr)
         raise typer.Exit(2) from None
+    except typer.Abort as error:  # of a question: an end of the input is no answer, everything else an interruption
+        unanswered = isinstance(error.__context__, EOFError)
+        print(f"\nevertally: {'nobody answers; see --help' if unanswered else 'interrupted'}", file=sys.stderr)
+        raise typer.Exit(2 if unanswered else 130) from None
     except KeyboardInterrupt:
         print("evertally: interrupted; the same command continues where it stopped", file=sys.stderr)
         raise typer.Exit(130) from None
-    except (typer.Exit, typer.Abort):
+    except (BrokenPipeError, SystemExit) as error:
+        if isinstance(error, SystemExit) and error.code != 1:  # with 1 rich says that nobody reads
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the end would write into it once more
+        print("evertally: nobody reads what is printed; stopped", file=sys.stderr)
+        raise typer.Exit(2) from None
+    except typer.Exit:
         raise
     except Exception as error:
         if extra and isinstance(error, ModuleNotFoundError):
             missing, install = (error.name or "").partition(".")[0], f"pip install 'evertally[{extra}]'"
             print(f"evertally: this needs {missing}; install it with: {install}", file=sys.stderr)
             raise typer.Exit(2) from None
-        hidden = "Its text is not shown because it may hold data. Please report it"
-        print(f"evertally: internal error, {described(error)}. {hidden}", file=sys.stderr)
+        print(f"evertally: internal error, {described(error)}. {_HIDDEN}", file=sys.stderr)
         raise typer.Exit(3) from None
 
 

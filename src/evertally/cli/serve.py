@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 from evertally.runtime import load_spec
@@ -19,5 +20,8 @@ def command(spec_file: Path, host: str | None, port: int | None, replay: bool, n
             print(f"There is no token yet. Make one: evertally token add {spec_file} --role read --name NAME")
         print("Reading needs no token." if spec.serve.public else f"Tokens: {spec.serve.tokens}", flush=True)
 
-    serve(spec, host=host, port=port, replay=replay, nothing_was_released=nothing_was_released, ready=ready)
+    try:
+        serve(spec, host=host, port=port, replay=replay, nothing_was_released=nothing_was_released, ready=ready)
+    finally:
+        logging.shutdown()  # lines that were summed up
     print(f"{spec.name}: stopped; everything that was acknowledged is on disk", flush=True)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from evertally.errors import ConfigurationError, StateError
+from evertally.errors import ConfigurationError, InternalError, StateError
 from evertally.runtime.input.feeds import opened_feeds
 from evertally.runtime.live import Live
 from evertally.runtime.pump import Pump
@@ -45,7 +45,7 @@ def running(
     finally:
         live.abandon()
     if pump.failure is not None:
-        raise StateError(pump.failure)
+        raise (StateError if pump.foreseen else InternalError)(pump.failure)
 
 
 def follow(

@@ -1,7 +1,8 @@
 """From the release log to the sinks: each sink gets every tick once, in order, whatever was interrupted.
 
 A sink writes at an offset that the store knows. The offset of a tick is committed with a later transaction, so after a
-crash some ticks are written again: the same bytes at the same place.
+crash some ticks are written again: the same bytes at the same place. Beside the offset a digest of what is there is
+kept, as the offset of a cursor of its own: whoever changes an output is found out.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ class Publisher:
         if spec.longest_window:
             self._windows = WindowRows(spec, Windows(spec, laws(), store.head.rows, self._kept))
         names = {sink.name for sink in spec.sinks}  # one that was taken out of the spec must not hold up the others
+        names |= {_digest_of(name) for name in names}
         self.cursors = {name: cursor for name, cursor in store.cursors().items() if name in names}
         self._begin([sink for sink in sinks if sink.name not in self.cursors])
 
@@ -49,6 +51,8 @@ class Publisher:
         last = self._store.head.tick
         for sink in self._sinks:
             cursor = self.cursors[sink.name]
+            if (kept := self.cursors.get(_digest_of(sink.name))) is not None and kept.tick == cursor.tick:
+                sink.expect(kept.offset)
             # Also a sink that needs nothing is asked: what it holds may be less than it should be.
             self._write(sink, cursor, [])
             for first in range(cursor.tick + 1, last + 1, _AT_ONCE):
@@ -67,4 +71,11 @@ class Publisher:
     def _write(self, sink: Sink, cursor: Cursor, ticks: Sequence[TickRelease]) -> None:
         shown = ticks if self._windows is None else self._windows.added(ticks)
         offset = sink.publish(shown, cursor.offset)
-        self.cursors[sink.name] = Cursor(ticks[-1].tick if ticks else cursor.tick, offset)
+        tick = ticks[-1].tick if ticks else cursor.tick
+        self.cursors[sink.name] = Cursor(tick, offset)
+        if sink.digest is not None:
+            self.cursors[_digest_of(sink.name)] = Cursor(tick, sink.digest)
+
+
+def _digest_of(sink: str) -> str:
+    return f"{sink}/digest"  # no name of a file has a slash in it

@@ -89,6 +89,7 @@ class Pump(Secret):
         self.failure: str | None = None
         self._figures = Figures()
         self._quarantine = Quarantine.beside(live.spec.state_file)
+        self.foreseen = True  # a failure that is not is an error of the program
         self.problems: list[str] = []  # with folders and brokers, one sentence each; replaced as a whole
 
     def start(self) -> None:
@@ -227,7 +228,7 @@ class Pump(Secret):
         except EvertallyError as error:
             self.failure = str(error)
         except BaseException as error:
-            self.failure = f"internal error, {described(error)}"
+            self.failure, self.foreseen = f"internal error, {described(error)}", False
         finally:
             self._abandon()
 

@@ -11,6 +11,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from evertally.errors import ConfigurationError
 from evertally.service.limits import RateLimit
 from evertally.service.logs import log
+from evertally.service.places import Place, owner_of
 from evertally.service.problems import Refused
 from evertally.service.tokens import Role, Token, TokenFile
 
@@ -19,7 +20,14 @@ Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
+_STRANGER = "address "  # no token is called so: a name has no space in it
+
 Door = Callable[..., Awaitable[str]]
+
+
+def is_stranger(caller: str) -> bool:
+    """Whether a caller that a door let in has shown no token."""
+    return caller.startswith(_STRANGER)
 
 
 class Doorman:
@@ -33,11 +41,14 @@ class Doorman:
         async def enter(request: Request, credentials: Credentials) -> str:
             token = self._identify(credentials)
             # Strangers are counted by address, also when they try tokens that do not exist.
-            address = request.client.host if request.client else "unknown"
-            if not self._rate.allows(f"token {token.name}" if token else f"address {address}"):
+            stranger = f"{_STRANGER}{owner_of(request.client.host) if request.client else 'unknown'}"
+            if not self._rate.allows(f"token {token.name}" if token else stranger):
                 raise Refused(429, "too many requests; slow down", {"Retry-After": "1"})
+            place: Place | None = request.scope.get("state", {}).get("place")
+            if token is not None and place is not None and not place.vouch(token.name):
+                raise Refused(503, "too many connections under this token", {"Retry-After": "5", "Connection": "close"})
             if token is None and credentials is None and role == "read" and self._public:
-                return f"address {address}"
+                return stranger
             if token is None:
                 raise Refused(401, "this needs a valid token: Authorization: Bearer ...", _CHALLENGE)
             if not token.may(role):

@@ -426,6 +426,7 @@ _MEANINGS = {
     411: "A Content-Length is needed.",
     413: "The body is longer than allowed.",
     415: "The media type or encoding is not taken.",
+    421: "The Host of the request is none of the service's names.",
     429: "Too many requests.",
     500: "Internal error; its text is in no answer and no log.",
     503: "Not now: too much is waiting, or the stream has stopped. See Retry-After.",

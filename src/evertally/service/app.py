@@ -16,7 +16,8 @@ from evertally.service.about import About
 from evertally.service.access import Doorman
 from evertally.service.answers import problems
 from evertally.service.bodies import ReadingRoom
-from evertally.service.headers import SecurityHeaders
+from evertally.service.headers import HeadRequests, SecurityHeaders
+from evertally.service.hosts import KnownHosts
 from evertally.service.limits import RateLimit
 from evertally.service.live_events import LiveEvents
 from evertally.service.metrics import Metrics
@@ -33,8 +34,10 @@ from evertally.service.workers import Workers
 _BODIES_AT_ONCE = 8  # of the largest size, in memory while they are read and parsed; half of them for one caller
 
 
-def create_app(pump: Pump, history: History, spec: StreamSpec, tokens: TokenFile) -> FastAPI:
-    """The application. `spec` is that of the live stream, with its clock in place."""
+def create_app(
+    pump: Pump, history: History, spec: StreamSpec, tokens: TokenFile, hosts: frozenset[str] | None = None
+) -> FastAPI:
+    """The application. `spec` is that of the live stream, with its clock in place. `hosts`: see `KnownHosts`."""
     workers = Workers()
     windows = Windows(spec, *pump.laws(), history.read)
     parts = Parts(
@@ -44,7 +47,7 @@ def create_app(pump: Pump, history: History, spec: StreamSpec, tokens: TokenFile
         doorman=Doorman(tokens, public=spec.serve.public, requests_per_second=spec.serve.requests_per_second),
         about=About(spec, *pump.described(), windows),
         metrics=Metrics(spec, pump, history, windows),
-        live_events=LiveEvents(spec, pump, history, workers),
+        live_events=LiveEvents(spec, pump, history, workers, each=spec.serve.listeners_per_token),
         workers=workers,
         reading_room=ReadingRoom(_BODIES_AT_ONCE * spec.serve.max_batch_bytes, pump.turned_away),
         rows=RateLimit(spec.serve.rows_per_second, least=spec.serve.max_batch_rows),
@@ -68,7 +71,7 @@ def create_app(pump: Pump, history: History, spec: StreamSpec, tokens: TokenFile
         docs_url=None,  # the interactive pages load scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,
-        responses=problems(500),
+        responses=problems(421, 500, 503),
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     app.state.parts = parts
@@ -83,5 +86,7 @@ def create_app(pump: Pump, history: History, spec: StreamSpec, tokens: TokenFile
     add_problem_handlers(app)
     describe_truthfully(app)
     app.add_middleware(QuietErrors)
+    app.add_middleware(HeadRequests)
+    app.add_middleware(KnownHosts, hosts=hosts)
     app.add_middleware(SecurityHeaders, tls=spec.serve.certificate is not None)
     return app

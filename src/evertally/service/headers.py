@@ -1,4 +1,5 @@
-"""What every answer says to browsers and caches: load nothing from elsewhere, guess nothing, keep nothing."""
+"""What every answer says to browsers and caches: load nothing from elsewhere, guess nothing, keep nothing. And answers
+that are nothing but their head."""
 
 from __future__ import annotations
 
@@ -36,3 +37,28 @@ class SecurityHeaders:
             await send(message)
 
         await self._app(scope, receive, send_with_headers if scope["type"] == "http" else send)
+
+
+class HeadRequests:
+    """ASGI middleware: `HEAD` is answered wherever `GET` is, by the head of the same answer."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self._app(scope, receive, send)
+            return
+        ended = False
+
+        async def send_head(message: Message) -> None:
+            # An answer without an end ends here too: the server then says that the caller is gone.
+            nonlocal ended
+            if not ended:
+                await send(message if message["type"] == "http.response.start" else _EMPTY)
+                ended = message["type"] == "http.response.body"
+
+        await self._app({**scope, "method": "GET"}, receive, send_head)
+
+
+_EMPTY: Message = {"type": "http.response.body", "body": b"", "more_body": False}

@@ -1,9 +1,9 @@
-"""How often, and how many rows: a bucket for each caller."""
+"""How often, and how many rows: a bucket for each caller. And how many at once."""
 
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 
 _CALLERS = 10_000  # buckets that are remembered; a forgotten caller starts with a full bucket
@@ -38,3 +38,30 @@ class RateLimit:
         if len(self._buckets) > _CALLERS:
             self._buckets.popitem(last=False)
         return allowed
+
+
+class Slots:
+    """At most `most` at once, and at most `each` of one caller.
+
+    >>> slots = Slots(3, each=2)
+    >>> slots.take("a"), slots.take("a"), slots.take("a"), slots.take("b"), slots.take("c")
+    (True, True, False, True, False)
+    >>> slots.give("a")
+    >>> slots.take("c")
+    True
+    """
+
+    def __init__(self, most: int, each: int) -> None:
+        self._most, self._each = most, each
+        self._taken: Counter[str] = Counter()
+
+    def take(self, caller: str) -> bool:
+        if self._taken.total() >= self._most or self._taken[caller] >= self._each:
+            return False
+        self._taken[caller] += 1
+        return True
+
+    def give(self, caller: str) -> None:
+        self._taken[caller] -= 1
+        if not self._taken[caller]:
+            del self._taken[caller]

@@ -21,6 +21,8 @@ from evertally.runtime.pump import Pump
 from evertally.runtime.releases import TickRelease, as_json
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state.history import History
+from evertally.service.access import is_stranger
+from evertally.service.limits import Slots
 from evertally.service.workers import Workers
 
 _WINDOW = 1000  # ticks that are looked for at once
@@ -50,10 +52,15 @@ class LiveEvents:
         workers: Workers,
         *,
         most: int = 256,
+        each: int = 32,
         heartbeat: float = 15.0,
     ) -> None:
         self._spec, self._pump, self._history = spec, pump, history
-        self._workers, self._heartbeat, self._free = workers, heartbeat, most
+        self._workers, self._heartbeat = workers, heartbeat
+        # Half of a public stream is for those without a token. Behind a proxy they all have one address.
+        strangers = most // 2 if spec.serve.public else 0
+        proxied = spec.serve.connections_per_address is None
+        self._known, self._strangers = Slots(most - strangers, each), Slots(strangers, strangers if proxied else each)
         self._frames: dict[int, bytes] = {}
         self._loading = asyncio.Lock()
         self._wake = asyncio.Event()
@@ -81,18 +88,18 @@ class LiveEvents:
         self._wake.set()
         self._wake = asyncio.Event()
 
-    def answer(self, after: int | None, welcome: Callable[[], bool] = lambda: True) -> Response | None:
-        """The frames of all ticks after `after` (None: from now on); None if there are too many listeners.
+    def answer(
+        self, after: int | None, welcome: Callable[[], bool] = lambda: True, caller: str = "token"
+    ) -> Response | None:
+        """The frames of all ticks after `after` (None: from now on); None if there are too many listeners, or too many
+        of this caller.
 
         It ends when the listener is no longer `welcome`: a token may be removed meanwhile.
         """
-        if self._free == 0:
+        slots = self._strangers if is_stranger(caller) else self._known
+        if not slots.take(caller):
             return None
-        self._free -= 1
-        return EventStream(self._events(after, welcome), self._leave)
-
-    def _leave(self) -> None:
-        self._free += 1
+        return EventStream(self._events(after, welcome), lambda: slots.give(caller))
 
     async def _events(
         self, after: int | None, welcome: Callable[[], bool] = lambda: True
@@ -158,6 +165,8 @@ class EventStream(Response):
         self._events, self._on_end, self._patience = events, on_end, patience
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if (place := scope.get("state", {}).get("place")) is not None:
+            place.stays = True
         sending = asyncio.create_task(self._send(send))
         leaving = asyncio.create_task(_left(receive))
         try:

@@ -103,7 +103,7 @@ class _Csv(_Form):
         self.start = f"{','.join(csv_fields(spec))}\n".encode()
 
     def piece(self, releases: Sequence[TickRelease]) -> bytes:
-        return encode(self.spec, releases, ".csv", header=False)
+        return encode(self.spec, releases, ".csv", header=False, spreadsheet=True)
 
 
 class _Arrow(_Form):

@@ -56,9 +56,8 @@ Limit = Annotated[int, Query(ge=1, le=10_000, description="The last so many tick
 
 
 def read_routes(parts: Parts) -> APIRouter:
-    router = APIRouter(
-        tags=["read"], dependencies=[Depends(parts.doorman.door("read"))], responses=problems(401, 403, 429)
-    )
+    door = Depends(parts.doorman.door("read"))
+    router = APIRouter(tags=["read"], dependencies=[door], responses=problems(401, 403, 429))
     spec, pump, about = parts.spec, parts.pump, parts.about
     pages = Pages(spec, parts.history, parts.workers)
 
@@ -127,15 +126,16 @@ def read_routes(parts: Parts) -> APIRouter:
     @router.get("/v1/releases/live", response_class=Response, responses={200: _EVENTS, **problems(400, 503)})
     async def live(
         credentials: Credentials,
+        caller: Annotated[str, door],
         after: Tick = None,
         last_event_id: Annotated[str, Header(alias="Last-Event-ID", pattern="^[0-9]{0,15}$")] = "",
     ) -> Response:
         """Every tick when it is published, after `Last-Event-ID` or `after` if given, without a gap."""
         # A browser that reconnects repeats its address: the id of the last event is the newer one of the two.
         start = int(last_event_id) if last_event_id else after
-        answer = parts.live_events.answer(start, lambda: parts.doorman.welcomes(credentials, "read"))
+        answer = parts.live_events.answer(start, lambda: parts.doorman.welcomes(credentials, "read"), caller)
         if answer is None:
-            raise Refused(503, "too many listeners; try again later", {"Retry-After": "10"})
+            raise Refused(503, "too many listeners, or too many of yours; try again later", {"Retry-After": "10"})
         return answer
 
     @router.get("/metrics", response_class=Response, responses={200: METRICS})

@@ -19,12 +19,16 @@ from evertally.runtime.pump import Pump
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.spec.network import in_the_clear, shown_host
 from evertally.runtime.state.history import History
+from evertally.service.accepting import Acceptor
 from evertally.service.app import create_app
 from evertally.service.connections import PunctualProtocol
+from evertally.service.hosts import known_hosts
+from evertally.service.logs import log
+from evertally.service.open_files import FOR_HEALTH, connections_within
+from evertally.service.places import Place, Places
 from evertally.service.tokens import TokenFile
 from evertally.service.webhooks import webhooks
 
-_CONNECTIONS = 1000
 _SECONDS_TO_FINISH = 10  # for requests that are under way when the service stops
 _SECONDS_WITHOUT_PROGRESS = 60  # after which the kernel gives up a connection whose other end takes nothing
 
@@ -47,16 +51,25 @@ def serve(
         raise ConfigurationError(f"[serve] {problem}")
     tokens = TokenFile(spec.serve.tokens)
     tokens.tokens()
-    tls = _tls(spec)
+    tls, places = _tls(spec), _places(spec)
     with (
         contextlib.closing(_bound(host, port)) as listener,
         running(spec, replay=replay, nothing_was_released=nothing_was_released) as (live, pump),
         contextlib.closing(History(live.spec, lambda: pump.published, live.proof)) as history,
         webhooks(live, pump, history),
     ):
-        app = create_app(pump, history, live.spec, tokens)
+        app = create_app(pump, history, live.spec, tokens, known_hosts(host, spec.serve))
         address = f"{'https' if tls else 'http'}://{shown_host(host)}:{listener.getsockname()[1]}/"
-        _Server(app, tls, pump, lambda: ready(address)).run(sockets=[listener])
+        _Server(app, listener, places, tls, pump, lambda: ready(address)).run()
+
+
+def _places(spec: StreamSpec) -> Places:
+    """Half of all connections for strangers, half for holders of tokens."""
+    serve = spec.serve
+    most = connections_within(serve.connections)
+    if most < serve.connections:
+        log.warning("%d connections at once fit below the limit of open files; [serve] connections is more", most)
+    return Places(most - most // 2, most // 2, FOR_HEALTH, each=serve.connections_per_address)
 
 
 def _tls(spec: StreamSpec) -> ssl.SSLContext | None:
@@ -97,7 +110,15 @@ def _bound(host: str, port: int) -> socket.socket:
 class _Server(uvicorn.Server):
     """uvicorn that does not end the process by the signal that stopped it: the pump has work to do after it."""
 
-    def __init__(self, app: Any, tls: ssl.SSLContext | None, pump: Pump, ready: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        app: Any,
+        listener: socket.socket,
+        places: Places,
+        tls: ssl.SSLContext | None,
+        pump: Pump,
+        ready: Callable[[], None],
+    ) -> None:
         config = uvicorn.Config(
             app,
             http=PunctualProtocol,
@@ -109,25 +130,33 @@ class _Server(uvicorn.Server):
             server_header=False,
             date_header=False,
             proxy_headers=False,
-            limit_concurrency=_CONNECTIONS,
             timeout_graceful_shutdown=_SECONDS_TO_FINISH,
         )
         super().__init__(config)
         config.load()
-        config.ssl = tls
+        self._listener, self._places, self._tls = listener, places, tls
         self._pump, self._ready = pump, ready
         self._live_events = app.state.parts.live_events
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        await super().startup([])  # it listens nowhere by itself
         if self.started:
+            self._acceptor = Acceptor(self._listener, self._places, self._protocol, self._tls)
+            self._acceptor.start()
             self._ready()
+
+    def _protocol(self, place: Place) -> PunctualProtocol:
+        return PunctualProtocol(
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state, place=place
+        )
 
     async def on_tick(self, counter: int) -> bool:
         # A stream that has stopped by itself ends the process: whoever supervises it sees that, and starts it again.
         return await super().on_tick(counter) or not self._pump.working
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._acceptor.stop()
+        self._listener.close()
         self._live_events.close()  # these answers never end by themselves
         await super().shutdown(sockets)
 

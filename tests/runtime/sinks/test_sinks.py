@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import resource
@@ -111,6 +113,24 @@ def test_a_csv_file_from_before_there_was_a_column_of_labels_goes_on_without_it(
     assert "label" not in path.read_text().splitlines()[0]
 
 
+def test_labels_for_spreadsheets_are_marked_and_come_back(write_spec: WriteSpec, tmp_path: Path) -> None:
+    spec = spec_of_all_kinds(write_spec)
+    labels = ["=1+1", "+1", "-5 to 0", "@x", "\t=1", "\r=1", "'", "'=1", "\uff1d1", "north", "", "a=1", '"', "=a,b"]
+    release = Release(12, dict.fromkeys(labels, -7), 0.1, True, lambda beta: (dict.fromkeys(labels, -9),) * 2)
+    found = next(query for query in spec.queries if query.kind == "unknown_histogram")
+    tick = TickRelease(12, spec.clock.end_of(12), {found.name: pack(found, release, 0.05)})
+    for spreadsheet in (False, True):
+        path = tmp_path / f"{spreadsheet}.csv"
+        Lines("out", path, spec, spreadsheet).publish([tick], 0)
+        table = list(csv.DictReader(io.StringIO(path.read_bytes().decode(), newline="")))
+        given = [row["category"] for row in table]
+        assert [cell.removeprefix("'") if spreadsheet else cell for cell in given] == labels
+        assert any(cell[:1] in tuple("=+-@\t\r\uff1d") for cell in given) != spreadsheet
+        assert {(row["value"], row["lower"]) for row in table} == {("-7", "-9")}  # numbers stay numbers
+    lines = encode(spec, [tick], ".jsonl", header=False, spreadsheet=True)
+    assert lines == encode(spec, [tick], ".jsonl", header=False)
+
+
 def test_streams_without_labels_as_values_have_no_column_for_them(write_spec: WriteSpec) -> None:
     assert csv_fields(load_spec(write_spec())) == FIELDS
 
@@ -177,6 +197,71 @@ def test_sinks_of_a_spec(write_spec: WriteSpec, tmp_path: Path) -> None:
         (Lines, "more.jsonl"),
     ]
     assert [p.name for p in tmp_path.iterdir()] == ["visits.toml"]  # opening leaves nothing behind
+
+
+# -- somebody else ---
+
+
+def remembered(path: Path, spec: StreamSpec, sink: Sink) -> Sink:
+    """The sink of the next process, which knows what the last one wrote."""
+    again = opened(path, spec)
+    assert sink.digest is not None
+    again.expect(sink.digest)
+    return again
+
+
+def edited(path: Path) -> None:
+    """One number, in place."""
+    file = next(iter(sorted(path.iterdir(), reverse=True))) if path.is_dir() else path
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("running", [True, False])
+def test_who_changes_an_output_is_found_out(
+    spec: StreamSpec, ticks: list[TickRelease], tmp_path: Path, name: str, running: bool
+) -> None:
+    path = tmp_path / name
+    sink = opened(path, spec)
+    offset = sink.publish(ticks[:5], 0)
+    offset = sink.publish(ticks[5:6], offset)
+    edited(path)
+    with pytest.raises(StateError, match=r"changed or replaced it|is damaged"):
+        (sink if running else remembered(path, spec, sink)).publish(ticks[6:], offset)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_output_that_was_copied_or_touched_goes_on(
+    spec: StreamSpec, ticks: list[TickRelease], tmp_path: Path, name: str
+) -> None:
+    whole, path = tmp_path / "whole" / name, tmp_path / "now" / name
+    for folder in (whole.parent, path.parent):
+        folder.mkdir()
+    end = opened(whole, spec).publish(ticks, 0)
+    sink = opened(path, spec)
+    offset = sink.publish(ticks[:3], 0)
+    shutil.move(path.parent, tmp_path / "moved")
+    shutil.copytree(tmp_path / "moved", path.parent)
+    offset = sink.publish(ticks[3:6], offset)
+    shutil.rmtree(tmp_path / "moved")
+    shutil.move(path.parent, tmp_path / "moved")
+    shutil.copytree(tmp_path / "moved", path.parent)
+    assert remembered(path, spec, sink).publish(ticks[6:], offset) == end
+    assert content(path) == content(whole)
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.csv"])
+def test_lines_of_others_behind_ours(spec: StreamSpec, ticks: list[TickRelease], tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    sink = opened(path, spec)
+    offset = sink.publish(ticks[:5], 0)
+    with open(path, "ab") as file:
+        file.write(b"a note\n")
+    with pytest.raises(StateError, match="changed or replaced it"):
+        sink.publish(ticks[5:], offset)
+    assert path.read_bytes().endswith(b"a note\n")
 
 
 # -- interruptions -----------------------------------------------------------------------------------------------------

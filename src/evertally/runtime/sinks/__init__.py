@@ -29,6 +29,15 @@ class Sink(Protocol):
         """
         ...
 
+    @property
+    def digest(self) -> int | None:
+        """Of what was written last, up to the offset."""
+        ...
+
+    def expect(self, digest: int) -> None:
+        """The digest that is remembered with the offset: before anything else is written, it must be the same."""
+        ...
+
     def check_new(self) -> None:
         """Raises StateError if the place holds something: called for a stream that has released nothing."""
         ...
@@ -39,7 +48,7 @@ def open_sinks(spec: StreamSpec) -> list[Sink]:
     return [
         Parts(sink.name, sink.file, spec)
         if sink.file.suffix.lower() == ".parquet"
-        else Lines(sink.name, sink.file, spec)
+        else Lines(sink.name, sink.file, spec, sink.spreadsheet)
         for sink in spec.sinks
         if sink.file is not None
     ]

@@ -11,20 +11,25 @@ from typing import Any
 
 from evertally.errors import StateError
 from evertally.runtime.releases import FIELDS, TickRelease, entries, shown
+from evertally.runtime.sinks.seals import Written, changed
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state.sidecar import sync_directory
 
 _json = json.JSONEncoder(ensure_ascii=False).encode
 # Labels may be anybody's text: a carriage return, which csv.writer lets pass, would end the row.
 _special = re.compile('[,"\r\n]').search
+# What makes a cell a formula in one spreadsheet or another, full-width signs too, and the mark itself.
+_FORMULA = frozenset("=+-@\t\r\n'\uff1d\uff0b\uff0d\uff20")
 
 
 class Lines:
     """Writes at an offset and cuts off what is behind: whatever a crash left there is written again."""
 
-    def __init__(self, name: str, path: Path, spec: StreamSpec) -> None:
-        self.name, self._path, self._spec = name, path, spec
+    def __init__(self, name: str, path: Path, spec: StreamSpec, spreadsheet: bool = False) -> None:
+        self.name, self._path, self._spec, self._spreadsheet = name, path, spec, spreadsheet
         self._fields: tuple[str, ...] | None = None  # of a CSV file that has begun
+        self._written: Written | None = None
+        self._expected: int | None = None
 
     def check_new(self) -> None:
         if self._path.exists() and (not self._path.is_file() or self._path.stat().st_size > 0):
@@ -35,7 +40,8 @@ class Lines:
     def publish(self, ticks: Sequence[TickRelease], offset: int) -> int:
         try:
             fields = self._fields_at(offset)
-            data = encode(self._spec, ticks, self._path.suffix.lower(), bool(ticks) and offset == 0, fields)
+            suffix, header = self._path.suffix.lower(), bool(ticks) and offset == 0
+            data = encode(self._spec, ticks, suffix, header, fields, spreadsheet=self._spreadsheet)
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
             with os.fdopen(descriptor, "r+b") as file:
                 size = os.fstat(file.fileno()).st_size
@@ -44,16 +50,43 @@ class Lines:
                         f"the output {self._path} has {size} bytes where the stream has written at least {offset}. "
                         "Bring it back; releases are written once"
                     )
+                written = self._checked(file.fileno(), offset)
                 file.seek(offset)
                 file.write(data)
                 file.flush()
                 file.truncate(offset + len(data))
                 os.fsync(file.fileno())
+                written.add(data)
+                written.leave(file.fileno())
+                self._written = written
             if offset == 0:
                 sync_directory(self._path)
         except OSError as error:
             raise StateError(f"cannot write the output {self._path}: {error.strerror}; run again to continue") from None
         return offset + len(data)
+
+    def _checked(self, descriptor: int, offset: int) -> Written:
+        """What is there up to the offset, if it is what was written. Behind it a crash may have left something."""
+        known, self._written = self._written, None
+        if known is not None and known.offset == offset:
+            if known.untouched(descriptor):
+                return known
+            expected: int | None = known.digest
+            if os.fstat(descriptor).st_size > offset:
+                raise changed(self._path)
+        else:
+            expected, self._expected = self._expected, None
+        found = Written.read(descriptor, offset)
+        if expected is not None and found.digest != expected:
+            raise changed(self._path)
+        return found
+
+    def expect(self, digest: int) -> None:
+        self._expected = digest
+
+    @property
+    def digest(self) -> int | None:
+        return None if self._written is None else self._written.digest
 
     def _fields_at(self, offset: int) -> tuple[str, ...]:
         """The columns of a CSV file: a file from before there was a column of labels goes on without it."""
@@ -81,9 +114,11 @@ def encode(
     suffix: str,
     header: bool,
     fields: Sequence[str] | None = None,
+    *,
+    spreadsheet: bool = False,
 ) -> bytes:
     """The entries of ticks, a row each, as JSON lines (of `FIELDS`) or CSV (of `fields`); the header line only where
-    the file begins.
+    the file begins. `spreadsheet`: labels of CSV are `marked`.
 
     A tick may have ten thousand rows, and there may be one every second: what rows share is written once.
     """
@@ -91,6 +126,8 @@ def encode(
     text = [",".join(fields) + "\n"] if header and suffix == ".csv" else []
     for release in ticks:
         for name, query, columns in shown(spec, release):
+            if suffix == ".csv" and spreadsheet:
+                columns = columns | {part: _all_marked(columns[part]) for part in ("category", "value")}
             if suffix != ".csv":
                 text += _json_lines(release, name, columns)
             elif "label" in fields:
@@ -126,6 +163,20 @@ def _csv(release: TickRelease, query: str, columns: dict[str, Any]) -> list[str]
 def csv_line(cells: Iterable[Any]) -> str:
     """Cells as a line of CSV."""
     return ",".join(map(_cell, cells)) + "\n"
+
+
+def marked(cell: Any) -> Any:
+    """A label that no spreadsheet takes for a formula: with an apostrophe before it if it begins like one, or with an
+    apostrophe. Without its first apostrophe it is the label again. Numbers stay as they are.
+
+    >>> [marked(cell) for cell in ("=1+1", "-5 to 0", "'tis", "north", "", -5, None)]
+    ["'=1+1", "'-5 to 0", "''tis", 'north', '', -5, None]
+    """
+    return f"'{cell}" if isinstance(cell, str) and cell[:1] in _FORMULA else cell
+
+
+def _all_marked(column: Any) -> Any:
+    return [marked(cell) for cell in column] if isinstance(column, list) else marked(column)
 
 
 def _csv_with_labels(release: TickRelease, query: str, columns: dict[str, Any], labelled: bool) -> list[str]:

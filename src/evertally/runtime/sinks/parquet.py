@@ -11,6 +11,7 @@ labels as values.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
@@ -25,6 +26,7 @@ from evertally.errors import StateError
 from evertally.runtime.clock import instant
 from evertally.runtime.plan import about_intervals
 from evertally.runtime.releases import TickRelease, shown
+from evertally.runtime.sinks.seals import Touched, changed, digest, touched
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state.sidecar import replace_file, sync_directory
 
@@ -43,6 +45,9 @@ class Parts:
         self._schema = release_schema(spec, windows=True)
         self._length = ticks_of_a_part(spec)
         self._open: tuple[int, pa.Table] | None = None  # the last tick that is in the folder, and the part it is in
+        self._left: Touched | None = None  # how the part was left
+        self._expected: int | None = None
+        self.digest: int | None = None  # of the part
 
     def check_new(self) -> None:
         if self._folder.exists() and (not self._folder.is_dir() or any(self._folder.iterdir())):
@@ -65,7 +70,7 @@ class Parts:
                 self._write(self._path(first), part, offset)
                 self._open = offset, part
         except OSError as error:
-            self._open = None
+            self._open = self._left = None
             raise StateError(
                 f"cannot write the output {self._folder}: {error.strerror}; run again to continue"
             ) from None
@@ -82,18 +87,32 @@ class Parts:
         if offset == 0:
             return self._schema.empty_table()
         path = self._path(self._first_of(offset))
-        if self._open is None or self._open[0] != offset or not path.exists():
+        if self._open is None or self._open[0] != offset or self._touched(path):
             last, table = self._read(path) if path.exists() else (0, self._schema.empty_table())
             if last < offset:
                 raise StateError(
                     f"{path} does not hold tick {offset}, which the stream has written. Bring the file back; releases "
                     "are written once"
                 )
+            expected, self._expected = self._expected, None
+            if expected is not None and last == offset and self.digest != expected:
+                raise changed(path)
             self._open = offset, table.filter(pc.less_equal(table["tick"], offset)).combine_chunks()
         return self._open[1]
 
+    def expect(self, digest: int) -> None:
+        self._expected = digest
+
+    def _touched(self, path: Path) -> bool:
+        """Whether somebody else has touched the open part: then it is read again, and must be what was written."""
+        if self._left is None or self._left == _look(path):
+            return not path.exists()
+        self._expected = self.digest
+        return True
+
     def _read(self, path: Path) -> tuple[int, pa.Table]:
         data = path.read_bytes()
+        self.digest, self._left = digest(data), _look(path)
         try:
             table = pq.read_table(pa.BufferReader(data))
             if table.schema.field("value").type == pa.float64():
@@ -107,7 +126,20 @@ class Parts:
         buffer = pa.BufferOutputStream()
         marked = table.replace_schema_metadata((self._schema.metadata or {}) | {_LAST: str(last)})
         pq.write_table(marked, buffer, compression="zstd")
-        replace_file(path, temporary, buffer.getvalue(), 0o644)
+        data = buffer.getvalue()
+        replace_file(path, temporary, data, 0o644)
+        self.digest, self._left = digest(data), _look(path)
+
+
+def _look(path: Path) -> Touched | None:
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    try:
+        return touched(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def ticks_of_a_part(spec: StreamSpec) -> int:

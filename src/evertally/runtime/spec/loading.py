@@ -32,6 +32,7 @@ from evertally.runtime.spec.file import Model, SpecFile, nearest
 from evertally.runtime.spec.types import QuerySpec, ServeSpec, SinkSpec, StreamSpec, Words
 
 _SECONDS_AFTER = 0.5
+_STRANGERS_OF_ONE_ADDRESS = 64
 _WORDS = ("title", "noun", "unit", "description", "window", "per")  # for readers: they decide nothing
 _OF_ALL_KINDS = ("name", "kind", "share", "column", *_WORDS)  # options that are no parameters of a mechanism
 
@@ -156,7 +157,7 @@ def _sinks(file: SpecFile, output: sections.OutputSection) -> tuple[SinkSpec, ..
     """The output file is the first. What was delivered is remembered by name: a file may move with its folder."""
     sinks: dict[str, SinkSpec] = {}
     if output.file is not None:
-        sinks["output"] = SinkSpec("output", file.path.parent / output.file, None, timeout=0.0)
+        sinks["output"] = SinkSpec("output", file.path.parent / output.file, None, 0.0, output.spreadsheet)
     webhooks = 0
     for number, table in enumerate(_tables(file, "sink"), 1):
         section = file.read(sections.SinkSection, table, "sink", number)
@@ -166,7 +167,7 @@ def _sinks(file: SpecFile, output: sections.OutputSection) -> tuple[SinkSpec, ..
             problem = f"there is a sink {name!r} already; the name of a file must be new, in any folder"
             file.refuse(problem, "sink", "file", number)
         path = None if section.file is None else file.path.parent / section.file
-        sinks[name] = SinkSpec(name, path, section.webhook, section.timeout)
+        sinks[name] = SinkSpec(name, path, section.webhook, section.timeout, section.spreadsheet)
     return tuple(sinks.values())
 
 
@@ -178,6 +179,9 @@ def _serve(file: SpecFile, section: sections.ServeSection, clock: Clock) -> Serv
         "tokens": folder / (section.tokens or f"{file.path.stem}.tokens"),
         "certificate": folder / section.certificate if section.certificate else None,
         "private_key": folder / section.private_key if section.private_key else None,
+        "connections_per_address": section.connections_per_address
+        or (None if section.behind_proxy else _STRANGERS_OF_ONE_ADDRESS),
+        "hosts": None if section.hosts is None else tuple(section.hosts),
         "publish_after": default if section.publish_after is None else section.publish_after,
     }
     return ServeSpec(**dict(section) | settled)

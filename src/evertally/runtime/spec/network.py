@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -38,7 +39,21 @@ def shown_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
+def _host_name(name: str) -> str:
+    """As it stands in a Host header, in small letters: a name, or an address (of IPv6 with or without brackets)."""
+    bare = name.removeprefix("[").removesuffix("]").lower()
+    try:
+        return shown_host(str(ipaddress.ip_address(bare)))
+    except ValueError:
+        if not re.fullmatch(r"[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*", bare):
+            raise ValueError(_HOSTS) from None
+        return bare
+
+
 def _safe_address(url: str) -> str:
+    # What splits addresses throws line breaks and tabs away in silence, and a request line has no place for spaces.
+    if re.search(r"[\x00-\x20\x7f-\xa0]", url) or not url.isprintable():
+        raise ValueError("must be an address without spaces, line breaks and other control characters")
     try:
         parts = urlsplit(url)
         good = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
@@ -49,5 +64,7 @@ def _safe_address(url: str) -> str:
     return url
 
 
+_HOSTS = 'must be a list of names or addresses without a port, such as ["stats.example.org"]'
+HostNames = Annotated[list[Annotated[str, AfterValidator(_host_name)]], Field(min_length=1), says(_HOSTS)]
 Port = Annotated[int, Field(ge=0, le=65535), says("must be a port from 1 to 65535, or 0 for any that is free")]
 WebAddress = Annotated[str, AfterValidator(_safe_address), says("must be a text that is not empty")]

@@ -23,7 +23,7 @@ from evertally.kinds.fields import (
     Ticks,
     Whole,
 )
-from evertally.runtime.spec.network import Port, WebAddress, in_the_clear
+from evertally.runtime.spec.network import HostNames, Port, WebAddress, in_the_clear
 
 RELEASE_FILES = (".jsonl", ".csv", ".parquet")
 
@@ -105,18 +105,31 @@ class StateSection(Section):
     batch_ids: Whole = 100_000
 
 
+def _check_spreadsheet(section: OutputSection | SinkSection) -> None:
+    if section.spreadsheet and not (section.file or "").lower().endswith(".csv"):
+        raise OptionError("spreadsheet", "spreadsheet goes with a file that ends in .csv")
+
+
 class OutputSection(Section):
     file: ReleaseFile | None = None
     beta: Probability = 0.05
+    spreadsheet: Flag = False
+
+    @model_validator(mode="after")
+    def _only_csv(self) -> Self:
+        _check_spreadsheet(self)
+        return self
 
 
 class SinkSection(Section):
     file: ReleaseFile | None = None
     webhook: WebAddress | None = None
     timeout: Positive = 5.0
+    spreadsheet: Flag = False
 
     @model_validator(mode="after")
     def _one_place(self) -> Self:
+        _check_spreadsheet(self)
         if (self.file is None) == (self.webhook is None):
             raise OptionError("webhook" if self.webhook else None, "needs exactly one of: file; webhook")
         if self.file is not None and "timeout" in self.model_fields_set:
@@ -174,6 +187,10 @@ class ServeSection(Section):
     max_waiting_rows: Whole = 2**26
     requests_per_second: Positive = 200.0
     rows_per_second: Positive = 500_000.0
+    connections: Whole = 800
+    connections_per_address: Whole | None = None
+    listeners_per_token: Whole = 32
+    hosts: HostNames | None = None
     publish_after: Seconds | None = None
 
     @model_validator(mode="after")

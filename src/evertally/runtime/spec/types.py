@@ -116,6 +116,7 @@ class SinkSpec:
     file: Path | None
     webhook: str | None
     timeout: float
+    spreadsheet: bool = False  # labels of CSV that begin like a formula are marked
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,10 @@ class ServeSpec:
     max_waiting_rows: int
     requests_per_second: float
     rows_per_second: float
+    connections: int
+    connections_per_address: int | None  # of strangers; None behind a proxy, whose address all of them have
+    listeners_per_token: int
+    hosts: tuple[str, ...] | None  # by which the service may be asked; None: as its place on the network suggests
     publish_after: float  # seconds after the end of a tick: the same for all ticks, whatever they hold
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from evertally.runtime.clock import Clock, instant
-from evertally.runtime.sinks.lines import csv_line
+from evertally.runtime.sinks.lines import csv_line, marked
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.windows.answers import Answer, transposed
 from evertally.runtime.windows.question import each
@@ -68,6 +68,7 @@ def _lines(spec: StreamSpec, answer: Answer) -> dict[str, list[Any]]:
 
 def as_csv(spec: StreamSpec, answer: Answer) -> bytes:
     columns = _lines(spec, answer)
+    columns |= {name: list(map(marked, columns[name])) for name in ("label", "value")}
     lines = [csv_line(FIELDS), *map(csv_line, zip(*columns.values(), strict=True))]
     return "".join(lines).encode("utf-8", "backslashreplace")
 
