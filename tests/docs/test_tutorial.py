@@ -154,7 +154,8 @@ def test_the_tutorial(tmp_path: Path, terminal: Terminal, service: Service) -> N
     total = [row for row in released if row["query"] == "all"][-1]
     assert abs(total["value"] - EVENTS) < 10 * total["stddev"]
     stay = [row for row in released if row["query"] == "stay"][-1]
-    assert abs(stay["value"] - 40) < 2 * (stay["upper"] - stay["lower"]) < 40  # an interval may miss, by its law
+    # Minutes are drawn anew in every run; by the law of all three batches their mean is 39.55, give or take 0.15.
+    assert abs(stay["value"] - 39.55) < 5 * (stay["upper"] - stay["lower"]) / 2
 
 
 def test_every_command_of_the_tutorial_was_run() -> None:

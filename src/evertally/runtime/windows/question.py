@@ -65,10 +65,7 @@ def check_work(ticks: int, width: int, windows: int, labels: int) -> None:
 def asked_for(clock: Clock, words: Words, window: str | None, per: str | None) -> tuple[int | None, int | None]:
     """Window and rate in ticks, None for totals and for numbers as they are. Both are those of the spec where nothing
     is said; a window that is asked for has the rate that is asked for with it, and "" is none."""
-    if window is None:
-        ticks, rate = words.window or 1, words.per
-    else:
-        ticks, rate = _in_ticks(clock, "window", window), None
+    ticks, rate = (words.window or 1, words.per) if window is None else (_in_ticks(clock, "window", window), None)
     if per is not None:
         rate = _in_ticks(clock, "per", per) if per else None
     return ticks, rate
