@@ -173,6 +173,14 @@ def test_other_media_types_are_refused(service: Served, media_type: str) -> None
     assert service.send("media", lines(visits(1)), media_type).status_code == 415
 
 
+def test_texts_are_read_as_utf_8_or_refused(service: Served) -> None:
+    for number, charset in enumerate(("UTF-8", '"utf-8"', "us-ascii; header=present")):
+        assert service.send(f"charset-{number}", lines(visits(1)), f"{NDJSON}; charset={charset}").status_code == 202
+    for charset in ("latin-1", '"iso-8859-1"', "utf-16", ""):
+        answer = service.send("charset", lines(visits(1)), f"{NDJSON}; charset={charset}")
+        assert (answer.status_code, answer.json()) == (415, {"error": "texts are read as UTF-8; send them so"})
+
+
 def test_compressed_bodies_are_refused(service: Served) -> None:
     body = gzip.compress(lines(visits(1)))
     assert service.send("gzip", body, headers={"Content-Encoding": "gzip"}).status_code == 415

@@ -252,9 +252,10 @@ def test_an_answer_is_kept_until_the_next_release(tmp_path: Path) -> None:
         (400, {"query": "ward", "label": "west"}),
         (400, {"query": "max", "label": "west"}),
         (400, {"query": "all", "per": "total"}),
+        (400, {"query": ["all", "ward"]}),
     ],
 )
-def test_what_cannot_be_asked(clinic: Served, status: int, asked: dict[str, str]) -> None:
+def test_what_cannot_be_asked(clinic: Served, status: int, asked: dict[str, Any]) -> None:
     answer = clinic.get("/v1/windows", **asked)
     assert answer.status_code == status
     assert list(answer.json()) == ["error"]

@@ -5,6 +5,7 @@ envelope are the same byte for byte.
 """
 
 import asyncio
+import re
 from functools import partial
 from typing import Annotated, Any
 
@@ -21,6 +22,7 @@ from evertally.service.logs import log
 from evertally.service.parts import Parts
 from evertally.service.problems import Refused
 
+_CHARSETS = ("utf-8", "utf8", "us-ascii", "ascii")
 _KEY = r"^[A-Za-z0-9._:-]{1,128}$"
 _BODY: dict[str, Any] = {
     "requestBody": {
@@ -111,7 +113,10 @@ def _ended() -> Refused:
 def _media_type(request: Request) -> str:
     if request.headers.get("Content-Encoding", "identity") != "identity":
         raise Refused(415, "send the body without a Content-Encoding")
-    media_type = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    media_type, _, said = request.headers.get("Content-Type", "").partition(";")
+    media_type, charset = media_type.strip().lower(), re.search(r"charset\s*=\s*[\"']?([^\s;\"']*)", said.lower())
     if media_type not in MEDIA_TYPES:
         raise Refused(415, f"Content-Type must be one of {', '.join(MEDIA_TYPES)}")
+    if charset is not None and charset[1] not in _CHARSETS:
+        raise Refused(415, "texts are read as UTF-8; send them so")  # labels in another one would be others
     return media_type

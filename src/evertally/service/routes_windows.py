@@ -53,6 +53,9 @@ async def _refuse_unknown(request: Request) -> None:
     known = [parameter.alias for parameter in request.scope["route"].dependant.query_params]
     if not set(request.query_params) <= set(known):
         raise Refused(400, f"there are no other parameters than {', '.join(known)}")
+    given = [name for name, _ in request.query_params.multi_items() if name != "label"]
+    if len(set(given)) < len(given):
+        raise Refused(400, "label alone may be given more than once")
 
 
 def window_routes(parts: Parts) -> APIRouter:
