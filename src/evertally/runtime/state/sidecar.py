@@ -130,9 +130,9 @@ def keep_key(key: Key, key_file: Path) -> None:
         os.link(temporary, key_file)  # unlike a rename, never overwrites
         temporary.unlink()
         sync_directory(key_file)
-        with contextlib.suppress(
-            PermissionError
-        ):  # a folder in which this user may not read is not one that `fence` made
+        # The folder, too, has a name, and `fence` may have made it: without it key and sidecar would be gone after a
+        # power cut. Where this user may not read, somebody else has made it.
+        with contextlib.suppress(PermissionError):
             sync_directory(key_file.parent)
     except OSError as error:
         raise StateError(f"cannot write the key file {key_file}: {error.strerror}") from None
