@@ -36,7 +36,7 @@ test-browser: $(VENV)/ready-dev  ## the live page in a real browser
 	$(BIN)/python -m pytest tests/browser
 
 test-system: $(VENV)/ready-dev  ## power cuts, the unit of systemd, the container file
-	$(BIN)/python -m pytest tests/power_loss tests/deploy
+	$(BIN)/python -m pytest -n auto --dist loadfile tests/power_loss tests/deploy
 
 audit: $(VENV)/ready-dev  ## tries to break the promise of every mechanism, at length; finds planted bugs; kills the service 1,000 times; cuts its power everywhere
 	$(BIN)/evertally audit all --effort long --jobs 2 --output audit-output
