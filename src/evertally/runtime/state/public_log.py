@@ -65,9 +65,11 @@ def tick_digest(tick: int, time: object, queries: Mapping[str, Columns]) -> byte
         value = _listed(columns["value"])
         hashed.update(_framed(name) + len(value).to_bytes(8, "big"))
         hashed.update(_labels(tuple(_listed(columns["category"]))))
-        hashed.update(_labels(tuple(value)) if isinstance(value[0], str) else _numbers(value))
-        hashed.update(_numbers(_listed(columns["lower"])) + _numbers(_listed(columns["upper"])))
-        hashed.update(_numbers([columns["stddev"]]))
+        numbers = [*_listed(columns["lower"]), *_listed(columns["upper"]), columns["stddev"]]
+        if isinstance(value[0], str):
+            hashed.update(_labels(tuple(value)) + _numbers(numbers))
+        else:
+            hashed.update(_numbers([*value, *numbers]))
     return hashed.digest()
 
 
