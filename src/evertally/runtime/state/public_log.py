@@ -90,7 +90,7 @@ def signed_head(
         "since": since,
         "tick": tick,
         "chain": chain,
-        "digests": [[number, digest.hex()] for number, digest in digests],
+        "digests": [{"tick": number, "digest": digest.hex()} for number, digest in digests],
     }
     return said | {"signature": signer.sign(_signed(said)).hex()}
 
