@@ -92,7 +92,7 @@ def _chain(head: Mapping[str, Any], digests: Mapping[int, bytes]) -> str:
 
 def _differences(head: Mapping[str, Any], digests: Mapping[int, bytes], first: int) -> Iterator[str]:
     """A part of a log, or one that is wrong: by the digests of single ticks."""
-    signed = {tick: bytes.fromhex(digest) for tick, digest in head["digests"]}
+    signed = {one["tick"]: bytes.fromhex(one["digest"]) for one in head["digests"]}
     if not digests.keys() <= signed.keys() or not digests:
         yield (
             "it does not lead to the chain of the head: a tick was changed, added or left out. To check a part of a "

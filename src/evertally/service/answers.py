@@ -347,6 +347,11 @@ class ExactnessAnswer(Answer):
     windows: list[ExactnessRow] = Field(description="The largest of the first 2,048 windows and of some later ones.")
 
 
+class TickDigest(Answer):
+    tick: int
+    digest: str
+
+
 class HeadAnswer(Answer):
     """What vouches for the release log: signed with Ed25519, for `evertally verify` and everybody."""
 
@@ -357,7 +362,7 @@ class HeadAnswer(Answer):
     since: int = Field(description="The tick after which the chain begins.")
     tick: int
     chain: str = Field(description="The hash of all ticks since then.")
-    digests: list[tuple[int, str]] = Field(description="Of single ticks, if asked for.")
+    digests: list[TickDigest] = Field(description="Of single ticks, if asked for.")
     signature: str
 
 

@@ -113,7 +113,7 @@ def read_routes(parts: Parts) -> APIRouter:
         def made() -> dict[str, Any]:
             return parts.history.head(parts.history.ticks(*wanted))
 
-        return answers.HeadAnswer(**await parts.workers.read(made))
+        return answers.HeadAnswer.model_validate(await parts.workers.read(made))
 
     @router.get("/v1/releases/latest", response_model=answers.TickAnswer, responses=problems(404, 503))
     async def latest() -> Response:

@@ -95,7 +95,7 @@ class Tables(Secret):
     def _damaged(self, table: str) -> StateError:
         return StateError(
             f"{self._path} is damaged ({table}); the stream stops. Bring back the last good copy and resume with "
-            "--replay"
+            "--replay, or see `evertally rescue`"
         )
 
 
