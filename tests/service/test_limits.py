@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import logging
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evertally.service.limits import RateLimit
+from evertally.service.logs import BoundedLines
 
 
 @settings(max_examples=200, deadline=None)
@@ -43,3 +47,22 @@ def test_the_table_of_callers_is_bounded() -> None:
     for number in range(20_000):
         assert limit.allows(str(number))
     assert len(limit._buckets) == 10_000
+
+
+def test_lines_of_one_place_are_summed_up() -> None:
+    now, stream = 0.0, io.StringIO()
+    lines = BoundedLines(stream, clock=lambda: now)
+
+    def say(place: int, count: int) -> None:
+        for _ in range(count):
+            lines.handle(logging.LogRecord("evertally", logging.ERROR, "x/here.py", place, "a line", (), None))
+
+    say(1, 1000)
+    say(2, 3)
+    assert stream.getvalue().count("a line\n") == 20 + 3
+    now = 61.0
+    say(2, 1)
+    assert stream.getvalue().endswith("a line\n980 more lines of here.py:1 within a minute\na line\n")
+    say(1, 21)
+    lines.close()
+    assert stream.getvalue().endswith("a line\n1 more lines of here.py:1 within a minute\n")

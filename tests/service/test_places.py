@@ -37,6 +37,7 @@ def test_places_count_what_is_there() -> None:
     for place in (first, second, third, fourth):
         place.leave()
         place.leave()
+        assert place.vouch("till")  # by a request that does not know yet
     assert [pool.size for pool in (places.strangers, places.known, places.health)] == [1, 0, 0]
 
 

@@ -7,6 +7,7 @@ are left it tries again a hundred times a second for each connection that waits.
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 import ssl
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from evertally.service.places import Place, Places
 _BACKLOG = 1024
 _AT_ONCE = 32  # accepted before others get their turn
 _PAUSE = 1.0  # seconds, when the system has no more files or memory
+_NOTHING_LEFT = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _SECONDS_FOR_TLS = 20.0
 
 
@@ -55,6 +57,8 @@ class Acceptor:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
+                if error.errno not in _NOTHING_LEFT:
+                    continue  # the network's trouble with that one connection
                 log.error("no connection can be accepted: %s", error.strerror)
                 self._loop.remove_reader(self._listener)
                 self._again = self._loop.call_later(_PAUSE, self._loop.add_reader, self._listener, self._accept)

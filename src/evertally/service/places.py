@@ -64,7 +64,8 @@ class Place:
         return True
 
     def leave(self) -> None:
-        """The connection is gone."""
+        """The connection is gone. A request that is still under way gets no other place for it."""
+        self._places = None
         if self._pool is not None:
             self._pool.leave(self)
 
@@ -114,7 +115,8 @@ class _Pool:
             if not self._waiting:
                 return False
             self._close_one(max(self._waiting, key=lambda one: len(self._waiting[one])))
-        place.leave()
+        if place._pool is not None:
+            place._pool.leave(place)
         place.owner, place._pool = owner, self
         self.size += 1
         self._count[owner] = self._count.get(owner, 0) + 1
@@ -123,7 +125,7 @@ class _Pool:
 
     def _close_one(self, owner: str) -> None:
         place = next(iter(self._waiting[owner]))
-        self.leave(place)
+        place.leave()
         place.close()
 
     def works(self, place: Place) -> None:
