@@ -149,11 +149,13 @@ def test_more_rows_than_a_batch_may_have_are_refused_whatever_they_are(tmp_path:
                 (b"[" + b",".join([b"7"] * 101) + b"]", "application/json"),
                 (b"time,ward\n" + b",\n" * 101, "text/csv"),
                 (any_arrow.body({"time": pa.nulls(101), "ward": pa.nulls(101)}), ARROW),
+                (any_arrow.body({"time": pa.nulls(1), "ward": pa.array([[7] * 808])}), ARROW),
+                (b'[{"ward": [' + b"7," * 808 + b"7]}]", "application/json"),
             ]
         ):
             answer = service.send(f"other-{number}", content, media_type)
             assert (answer.status_code, "max_batch_rows" in answer.text) == (400, True)
-        # Rows of a second: eight of the hundred were taken by the envelopes above. Bad rows count like good ones.
+        # Rows of a second: ten of the hundred were taken by the envelopes above. Bad rows count like good ones.
         assert service.send("good", lines(visits(50))).status_code == 202
         for content in (b"x\n" * 50, lines(visits(50))):
             answer = service.send("more", content)
