@@ -54,7 +54,7 @@ def bodies() -> dict[str, tuple[str, bytes]]:
     return {
         "16 MB of {} lines": ("ndjson", (b"{}\n" * (LARGEST // 3))),
         "200,000 {} lines": ("ndjson", b"{}\n" * ROWS),
-        "16 MB of lines": ("ndjson", line * min(ROWS, LARGEST // len(line))),
+        "200,000 lines of text": ("ndjson", line * min(ROWS, LARGEST // len(line))),
         "200,000 Arrow nulls": ("arrow", bytes(sink.getvalue())),
     }
 

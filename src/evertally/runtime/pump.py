@@ -166,7 +166,7 @@ class Pump(Secret):
             or inbox.waiting.all.bytes + live.all.bytes + size > serve.max_waiting_bytes
         ):
             self._figures.refuse(caller)
-            raise Busy("more events wait for their tick than [serve] max_waiting_bytes allows; try again later")
+            raise Busy("more events wait for their tick than [serve] lets wait (max_waiting_...); try again later")
         queued, kept = inbox.waiting.of(caller), live.of(caller)
         if caller and (
             inbox.batches_of(caller) >= _LONGEST_QUEUE // 2
