@@ -31,8 +31,9 @@ from evertally.runtime.input.encoded import BatchFailed
 from evertally.runtime.input.feeds import opened_feeds
 from evertally.runtime.input.sources import ROWS
 from evertally.runtime.live import Live, Receipt
-from evertally.runtime.pump import Busy, Pump
+from evertally.runtime.pump import Pump
 from evertally.runtime.releases import TickRelease
+from evertally.runtime.room import Busy
 from evertally.runtime.spec import StreamSpec
 from long import LONG
 from waiting import PATIENCE, until
