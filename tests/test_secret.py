@@ -17,8 +17,8 @@ from evertally.encode.texts import Texts
 from evertally.encode.user_table import UserTable
 from evertally.noise import simulation
 from evertally.runtime.input.batches import Piece
+from evertally.runtime.input.encoded import Encoded, Part
 from evertally.runtime.input.tick_events import TickEvents
-from evertally.runtime.live import _Part
 from evertally.runtime.machine import StreamState
 from evertally.runtime.state.store import Entry
 from evertally.secret import Secret
@@ -65,7 +65,8 @@ HOLDERS: dict[str, Callable[[], Any]] = {
     "source": source,
     "variates": lambda: source().variates("pick", "gumbel", node=0, coordinates=3),
     "state": lambda: StreamState(1, {"all": f"{PLANTED} {COUNT}".encode()}),
-    "part": lambda: _Part(b"", COUNT, BATCH),
+    "part": lambda: Part(b"", COUNT, BATCH, PLANTED),
+    "encoded": lambda: Encoded(PLANTED.encode(), BATCH, PLANTED, 1, []),
     "entry": lambda: Entry(PLANTED, b"", 1, [(1, PLANTED.encode())]),
     "events": lambda: TickEvents(None, [BATCH]),  # type: ignore[arg-type]
     "mechanism": lambda: et.Counter(guarantee=et.PureDP(1), horizon=4, key=simulation(1)),

@@ -1,10 +1,10 @@
-"""The load benchmark measures what it says: a short run of each format on a real service."""
+"""The load benchmarks measure what they say: short runs on a real service."""
 
 from __future__ import annotations
 
 import pytest
 
-from benchmarks import load
+from benchmarks import load, load_greedy
 
 
 @pytest.mark.parametrize(("media", "users"), [("ndjson", 0), ("arrow", 5000)])
@@ -20,3 +20,12 @@ def test_a_short_run(media: str, users: int) -> None:
     assert found["MB of all snapshots"] > 0
     if users:
         assert found["MB of the snapshot of different"] * 1e6 > 5 * users  # every user has a name there
+
+
+def test_a_short_attack() -> None:
+    sent = load_greedy.bodies()
+    assert {len(body) <= load_greedy.LARGEST for _, body in sent.values()} == {True}
+    found = load_greedy.measure("ndjson", b"{}\n" * 1000, seconds=2.0, tick=1.0)
+    assert found["greedy batches taken"] > 0
+    assert found["answers to the small client"] > 0
+    assert 0 < found["ticks that it waited at the median"] <= found["ticks that it waited at most"]

@@ -19,8 +19,9 @@ from evertally.runtime import load_spec, opening
 from evertally.runtime.input.batches import BatchRefused, Piece
 from evertally.runtime.input.folder import Folder
 from evertally.runtime.live import Live, Receipt, StreamEnded
-from evertally.runtime.pump import Busy, Pump, Stopped
+from evertally.runtime.pump import Pump, Stopped
 from evertally.runtime.releases import TickRelease
+from evertally.runtime.room import Busy
 from waiting import PATIENCE, until
 
 SOON = "\n[serve]\npublish_after = 0.2\n"

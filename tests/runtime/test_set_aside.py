@@ -6,21 +6,24 @@ There is no such record that we know of, so the defects are planted here, from o
 from __future__ import annotations
 
 import json
+import random
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from live_stream import ON_REQUEST, Hands, batch, values
 from typer.testing import CliRunner
-from visit_stream import NoNoise, WriteSpec
+from visit_stream import NoNoise, WriteSpec, spec_writer
 
+import any_arrow
 from evertally import Histogram
 from evertally.cli.app import app
 from evertally.encode.labels import as_list
-from evertally.errors import described
+from evertally.errors import ConfigurationError, described
 from evertally.runtime import Asked, load_spec, opening, run
 from evertally.runtime.inbox import Inbox
 from evertally.runtime.input import encoded
@@ -28,9 +31,11 @@ from evertally.runtime.input.encoded import BatchFailed
 from evertally.runtime.input.feeds import opened_feeds
 from evertally.runtime.input.sources import ROWS
 from evertally.runtime.live import Live, Receipt
-from evertally.runtime.pump import Busy, Pump
+from evertally.runtime.pump import Pump
 from evertally.runtime.releases import TickRelease
+from evertally.runtime.room import Busy
 from evertally.runtime.spec import StreamSpec
+from long import LONG
 from waiting import PATIENCE, until
 
 POISON = "poison"
@@ -286,3 +291,26 @@ def test_one_caller_in_the_queue_leaves_room_for_others(write_spec: WriteSpec) -
     pump.stop()
     assert pump.figures.clients["small"].rows == 1
     assert pump.figures.clients["greedy"].batches == 512
+
+
+# -- Runs of files -----------------------------------------------------------------------------------------------------
+
+
+def test_a_run_takes_or_refuses_a_file_of_any_columns(tmp_path: Path) -> None:
+    rng = random.Random(8)
+    ran = 0
+    for number in range(300 if LONG else 40):
+        home = tmp_path / str(number)
+        home.mkdir()
+        spec = load_spec(spec_writer(home)())
+        columns = {"time": pa.array([NOON] * 5), "ward": pa.array(["north"] * 5)}
+        name = rng.choice(("ward", "ward", "ward", "time"))
+        columns[name] = any_arrow.column(rng, 5, 2) if number else pa.FixedSizeListArray.from_arrays(pa.nulls(10), 2)
+        (home / "day.arrow").write_bytes(any_arrow.body(columns))
+        try:
+            run(spec, home / "day.arrow", until="2013-01-01T01:00", asked=Asked("count", "leave", "drop"))
+            ran += 1
+        except ConfigurationError as refused:
+            assert f"column {name!r}" in str(refused) or "not a readable" in str(refused)  # noqa: PT017
+            assert not spec.state_file.exists()
+    assert ran > 8

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from evertally.runtime.waiting import Waiting
 from evertally.secret import Secret
 
 
@@ -39,6 +40,25 @@ class Figures(Secret):
     problem: str | None = None  # with folders and brokers
     webhooks: dict[str, str | None] = field(default_factory=dict)  # why each of them fails, None while it delivers
     clients: dict[str, ClientFigures] = field(default_factory=dict)  # by the name of their token
+
+    def now(self, *waiting: Waiting, queued: int, quarantined: int) -> Figures:
+        """With what waits, in these places, and what was set aside. May be called from any thread."""
+        clients = {
+            name: replace(
+                client,
+                waiting_rows=sum(place.of(name).rows for place in waiting),
+                waiting_bytes=sum(place.of(name).bytes for place in waiting),
+            )
+            for name, client in dict(self.clients).items()
+        }
+        return replace(
+            self,
+            clients=clients,
+            queued=queued,
+            quarantined=quarantined,
+            waiting_rows=sum(place.all.rows for place in waiting),
+            waiting_bytes=sum(place.all.bytes for place in waiting),
+        )
 
     def of(self, caller: str) -> ClientFigures:
         return self.clients.setdefault(caller, ClientFigures())

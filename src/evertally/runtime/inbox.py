@@ -32,10 +32,11 @@ class Inbox(Secret, Generic[B, R]):
         self._woken = False
         self._queue: deque[_Turns[B] | R] = deque()
         self.waiting = Waiting()  # with what was taken and is not done yet
+        self._length = 0
         self._batches: dict[str, int] = {}
 
     def __len__(self) -> int:
-        return sum(self._batches.values())
+        return self._length
 
     def batches_of(self, caller: str) -> int:
         return self._batches.get(caller, 0)
@@ -49,6 +50,7 @@ class Inbox(Secret, Generic[B, R]):
             turns.setdefault(caller, deque()).append((batch, size))
             self.waiting.add(caller, rows, size)
             self._batches[caller] = self.batches_of(caller) + 1
+            self._length += 1
             self._filled.notify()
 
     def put_request(self, request: R) -> None:
@@ -99,6 +101,7 @@ class Inbox(Secret, Generic[B, R]):
             if not batches:
                 del turns[caller]
             self._batches[caller] -= 1
+            self._length -= 1
             if not self._batches[caller]:
                 del self._batches[caller]
         return taken

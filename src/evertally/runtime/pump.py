@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, TypeVar
 
@@ -30,13 +30,12 @@ from evertally.runtime.input.tick_events import length
 from evertally.runtime.live import Live, Receipt
 from evertally.runtime.plan import Plan
 from evertally.runtime.releases import TickRelease
+from evertally.runtime.room import Busy, check_room
 from evertally.runtime.state.store import TakenOver
-from evertally.runtime.waiting import Amount
 from evertally.secret import Secret
 
 T = TypeVar("T")
 
-_LONGEST_QUEUE = 1024  # batches
 _TOGETHER = 256  # batches in one transaction
 _BYTES_TOGETHER = 2**24  # of them, so that nobody waits for more than that of others
 _CLOSED_AT_ONCE = 100_000  # ticks on one request: a slip of the pen must not spend a horizon
@@ -44,10 +43,6 @@ _CATCH_UP_TICKS = 64  # released between two looks at the queue
 _POLL_SECONDS = 0.2  # between two looks at folders and brokers
 _LEAP_SECONDS = 60.0  # by which the wall clock may leap against the steady one before the stream stops
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # the former goes on while the machine sleeps
-
-
-class Busy(EvertallyError):
-    """More waits than may wait. Send the same batch again later."""
 
 
 class Stopped(StateError):
@@ -122,23 +117,8 @@ class Pump(Secret):
     @property
     def figures(self) -> Figures:
         """As they are now. May be called from any thread."""
-        kept, waiting, queued = self._figures, self._live.waiting, self._inbox.waiting
-        clients = {
-            name: replace(
-                client,
-                waiting_rows=waiting.of(name).rows + queued.of(name).rows,
-                waiting_bytes=waiting.of(name).bytes + queued.of(name).bytes,
-            )
-            for name, client in dict(kept.clients).items()
-        }
-        return replace(
-            kept,
-            clients=clients,
-            quarantined=self._quarantine.held,
-            queued=len(self._inbox),
-            waiting_rows=waiting.all.rows + queued.all.rows,
-            waiting_bytes=waiting.all.bytes + queued.all.bytes,
-        )
+        queued, waiting = self._inbox.waiting, self._live.waiting
+        return self._figures.now(queued, waiting, queued=len(self._inbox), quarantined=self._quarantine.held)
 
     def received(self, body: bytes, media_type: str, caller: str) -> Encoded:
         """A body as a batch that can be submitted: all that depends on what it holds. May be called from any thread.
@@ -151,32 +131,13 @@ class Pump(Secret):
         submitted = _Submitted(batch_id, batch, caller, rows, size, Future())
         with self._lock:
             self._check_working()
-            self._check_room(caller, rows, size)
+            try:
+                check_room(self._live.spec.serve, self._inbox, self._live.waiting, caller, rows, size)
+            except Busy:
+                self._figures.refuse(caller)
+                raise
             self._inbox.put(caller, submitted, rows, size)
         return submitted.receipt
-
-    def _check_room(self, caller: str, rows: int, size: int) -> None:
-        """All together may have so much waiting, and one caller half of it: the others must find room."""
-        serve, inbox, live = self._live.spec.serve, self._inbox, self._live.waiting
-        share = Amount(
-            max(serve.max_waiting_rows // 2, serve.max_batch_rows),
-            max(serve.max_waiting_bytes // 2, serve.max_batch_bytes),
-        )
-        if (
-            len(inbox) >= _LONGEST_QUEUE
-            or inbox.waiting.all.rows + live.all.rows + rows > serve.max_waiting_rows
-            or inbox.waiting.all.bytes + live.all.bytes + size > serve.max_waiting_bytes
-        ):
-            self._figures.refuse(caller)
-            raise Busy("more events wait for their tick than [serve] max_waiting_bytes allows; try again later")
-        queued, kept = inbox.waiting.of(caller), live.of(caller)
-        if caller and (
-            inbox.batches_of(caller) >= _LONGEST_QUEUE // 2
-            or queued.rows + kept.rows + rows > share.rows
-            or queued.bytes + kept.bytes + size > share.bytes
-        ):
-            self._figures.refuse(caller)
-            raise Busy("as many of your events wait for their tick as one caller may have; try again later")
 
     def turned_away(self, caller: str) -> None:
         """Somebody was asked to come again before there was a batch to submit."""

@@ -16,7 +16,8 @@ from evertally.runtime.input.batches import MEDIA_TYPES
 from evertally.runtime.input.encoded import BatchFailed, Encoded
 from evertally.runtime.input.envelope import BatchRefused
 from evertally.runtime.live import Receipt, StreamEnded
-from evertally.runtime.pump import Busy, Stopped
+from evertally.runtime.pump import Stopped
+from evertally.runtime.room import Busy
 from evertally.service.answers import Accepted, problems
 from evertally.service.logs import log
 from evertally.service.parts import Parts

@@ -9,7 +9,7 @@ column is validated once more: an array that one of its casts got wrong ends the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -121,6 +121,11 @@ def _rebuilt(kind: Any, change: Callable[[Any], Any]) -> Any:
     if types.is_struct(kind):
         return pa.struct([(field.name, change(field.type)) for field in kind])
     return kind
+
+
+def entries(columns: Iterable[Any]) -> int:
+    """How many entries the lists and maps of some columns have in all."""
+    return sum(len(child) for column in columns for child in _children(column))
 
 
 def _children(column: Any) -> list[Any]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from evertally.errors import StateError
 from evertally.runtime.input import arrow_body, csv_lines, json_cells
+from evertally.runtime.input.arrow_columns import entries
 from evertally.runtime.input.envelope import NOT_JSON, TOO_LARGE, TOO_MANY, BatchRefused, known, needed, recognised
 from evertally.runtime.input.sources import ROWS, Batch
 from evertally.runtime.spec import StreamSpec
@@ -28,6 +29,7 @@ ARROW = "application/vnd.apache.arrow.stream"
 CSV = "text/csv"
 MEDIA_TYPES = (JSON_LINES, JSON, CSV, ARROW)
 
+ENTRIES_A_ROW = 8  # of lists
 _MARK = b"evertally"
 _OBJECTS, _JSON_TEXT = b"objects", b"json"
 _write_cell = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
@@ -60,21 +62,30 @@ def parse(body: bytes, media_type: str, spec: StreamSpec) -> Batch:
 
 
 def counted(body: bytes, media_type: str, spec: StreamSpec) -> tuple[int, Batch]:
-    """The rows of a batch, good and bad ones, and its needed columns; BatchRefused if its envelope is wrong."""
+    """The rows of a batch, good and bad ones, and its needed columns; BatchRefused if its envelope is wrong.
+
+    A row with long lists counts as several, one for every eight entries: it costs as much. Of JSON the commas say so.
+    """
     if len(body) > spec.serve.max_batch_bytes:
         raise BatchRefused(TOO_LARGE)
     names = needed(spec)
     kind = media_type.partition(";")[0].strip().lower()
+    # Before they are read: what a row costs is the same however short it is.
+    sent = 0
     if kind in (JSON_LINES, CSV):
-        # Before they are read: what a row costs is the same however short it is.
-        sent = _checked(body.count(b"\n") + (body[-1:] != b"\n"), spec)
+        sent = body.count(b"\n") + (body[-1:] != b"\n")
+    if kind in (JSON_LINES, JSON):
+        sent = max(sent, body.count(b",") // ENTRIES_A_ROW)
+    _check_rows(sent, spec)
     if kind == ARROW:
-        sent, columns = arrow_body.read(body, names, spec)
-        rows = sent
+        rows, columns = arrow_body.read(body, names, spec)
+        sent = max(rows, entries(columns.values()) // ENTRIES_A_ROW)
+        _check_rows(sent, spec)
     elif kind == JSON_LINES:
         rows, columns = json_cells.columns(recognised(json_cells.records(body), known(spec)), names)
     elif kind == JSON:
-        sent, records = _elements(body, spec)
+        elements, records = _elements(body, spec)
+        sent = max(sent, elements)
         rows, columns = json_cells.columns(recognised(records, known(spec)), names)
     elif kind == CSV:
         rows, columns = csv_lines.of_body(body, names)
@@ -83,10 +94,9 @@ def counted(body: bytes, media_type: str, spec: StreamSpec) -> tuple[int, Batch]
     return sent, columns or {ROWS: pa.nulls(rows)}
 
 
-def _checked(rows: int, spec: StreamSpec) -> int:
+def _check_rows(rows: int, spec: StreamSpec) -> None:
     if rows > spec.serve.max_batch_rows:
         raise BatchRefused(TOO_MANY)
-    return rows
 
 
 def _elements(body: bytes, spec: StreamSpec) -> tuple[int, list[json_cells.Record]]:
@@ -96,7 +106,8 @@ def _elements(body: bytes, spec: StreamSpec) -> tuple[int, list[json_cells.Recor
         elements = None
     if not isinstance(elements, list) or not all(map(json_cells.depth_fits, elements)):
         raise BatchRefused(NOT_JSON)
-    return _checked(len(elements), spec), [element for element in elements if isinstance(element, dict)]
+    _check_rows(len(elements), spec)
+    return len(elements), [element for element in elements if isinstance(element, dict)]
 
 
 def encode(batch: Batch) -> bytes:

@@ -182,11 +182,11 @@ class ServeSection(Section):
     certificate: Text | None = None
     private_key: Text | None = None
     max_batch_bytes: Whole = 2**24
-    max_batch_rows: Whole = 500_000
+    max_batch_rows: Whole = 200_000
     max_waiting_bytes: Whole = 2**30
     max_waiting_rows: Whole = 2**26
     requests_per_second: Positive = 200.0
-    rows_per_second: Positive = 500_000.0
+    rows_per_second: Positive = 200_000.0
     connections: Whole = 800
     connections_per_address: Whole | None = None
     listeners_per_token: Whole = 32
