@@ -97,5 +97,18 @@ class SecretOrder(Secret):
         return self._derive(b"cut 2 labels %d" % tick), self._derive(b"cut 2 events %d" % tick)
 
 
+def weight_words(weights: Sequence[float]) -> NDArray[np.int64]:
+    """Weights as the order reads them: whole ones as integers, whatever type they have, others as the bits of a float.
+
+    >>> weight_words([2.0, -1.0, 0.5]).tolist() == [2, -1, 0x3FE << 52]
+    True
+    """
+    numbers = np.array(weights)
+    if numbers.dtype == np.int64:
+        return numbers
+    whole = (np.abs(numbers) < 2.0**52) & (np.trunc(numbers) == numbers)
+    return np.where(whole, np.where(whole, numbers, 0.0).astype(np.int64), numbers.view(np.int64))
+
+
 def _words(key: bytes) -> tuple[np.uint64, np.uint64]:
     return np.uint64(int.from_bytes(key[:8], "little")), np.uint64(int.from_bytes(key[8:16], "little"))

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from evertally.encode.bag_kernels import merge_events
 from evertally.encode.bags import Bag, bags
-from evertally.encode.cutting import CUTTING, SecretOrder
+from evertally.encode.cutting import CUTTING, SecretOrder, weight_words
 from evertally.encode.labels import Codes, as_list, canonical, coded, is_text, label_bytes, require_column
 from evertally.encode.name_kernels import kernel
 from evertally.encode.numbers import floats
@@ -183,9 +183,9 @@ class EventDoor(Secret, ABC, Generic[Item]):
             return items
         if self._secret_order is not None:
             names = Texts.of_bytes([self._label_bytes(item) for item in items])
-            weights = np.array(list(items.values()))  # integers, or the bits of floats
+            weights = weight_words(list(items.values()))
             bounds, numbers = np.array([0, len(items)]), np.arange(len(items))
-            kept = self._secret_order.kept(bounds, numbers, weights.view(np.int64), names, tick, self.max_per_event)
+            kept = self._secret_order.kept(bounds, numbers, weights, names, tick, self.max_per_event)
             return {item: items[item] for item, stays in zip(items, kept.tolist(), strict=True) if stays}
         content = b"".join(_framed(self._label_bytes(item), items[item]) for item in sorted(items))
         event = self._order(b"event" + _framed(b"" if self._rank_by_label else content, tick))

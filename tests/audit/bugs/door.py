@@ -67,7 +67,12 @@ def repeated_labels() -> Bug:
                 found[column] = found.get(column, 0) + min(self.max_weight, count)
         return found
 
-    return replaced(CategoryDoor, _items=items)
+    def counts(self: CategoryDoor, bag: Any, columns: Any, labels: Any, tick: int) -> NDArray[np.int64]:
+        weights = np.ones(len(columns)) if bag.weights is None else np.minimum(bag.weights, self.max_weight)
+        there = columns >= 0
+        return np.bincount(columns[there], weights[there], self.width).astype(np.int64)
+
+    return replaced(CategoryDoor, _items=items, _counts=counts)
 
 
 @plant("one event taken out of a batch of long ones")

@@ -125,7 +125,7 @@ def weightless_labels() -> Bug:
         counted = {} if weightless else self._cut(self._items(event), tick)
         return counted | {item: 0 for item, _ in weightless if item is not None}
 
-    return replaced(ItemDoor, row=row)
+    return replaced(ItemDoor, row=row, _bags=lambda self, events: None)  # event by event
 
 
 @plant("the best label of an unknown domain")

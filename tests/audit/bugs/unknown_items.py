@@ -72,10 +72,10 @@ def copies_counted() -> Bug:
     """items counted as often as an event names them (streaming-selection 10.1: an event is a set, two copies of an item
     count once)"""
 
-    def pairs(self: Any, events: Any, items: Any, labels: Any, tick: int) -> Any:
-        return np.bincount(items, minlength=len(labels))
+    def counts(self: Any, bag: Any, items: Any, labels: Any, tick: int) -> Any:
+        return np.bincount(items[items >= 0], minlength=len(labels))
 
-    return replaced(ItemDoor, _of_pairs=pairs)
+    return replaced(ItemDoor, _counts=counts)
 
 
 @plant(_FORM)
@@ -91,7 +91,7 @@ def weights_not_clipped() -> Bug:
                 found[item] = found.get(item, 0) + times
         return found
 
-    return replaced(ItemDoor, _items=items)
+    return replaced(ItemDoor, _items=items, _bags=lambda self, events: None)  # event by event
 
 
 @plant(_FORM)
@@ -107,7 +107,7 @@ def clipped_too_early() -> Bug:
                 found[item] = found.get(item, 0) + times
         return found
 
-    return replaced(ItemDoor, _items=items)
+    return replaced(ItemDoor, _items=items, _bags=lambda self, events: None)  # event by event
 
 
 @plant("one event before a long stream")
