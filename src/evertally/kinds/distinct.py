@@ -41,6 +41,7 @@ class UnknownDistinctQuery(Query):
     max_categories: Whole | None = None
     threshold: Literal["sum", "per_tick", "paper"] | None = None
     sticky: Flag | None = None
+    max_labels: Whole | None = None
 
 
 def _arguments(parameters: Parameters) -> Arguments:

@@ -28,13 +28,14 @@ class StreamingTopQuery(Labelled):
 
 
 class UnknownHistogramQuery(Query):
-    goes_with = dict.fromkeys(("threshold", "sticky"), _NOT_META) | {"kbar": GoesWith("meta")}
+    goes_with = dict.fromkeys(("threshold", "sticky", "max_labels"), _NOT_META) | {"kbar": GoesWith("meta")}
 
     column: Text
     max_per_event: Whole | None = None
     max_weight: Whole | None = None
     threshold: Literal["sum", "per_tick", "paper"] | None = None
     sticky: Flag | None = None
+    max_labels: Whole | None = None
     kbar: Whole | None = None
 
 

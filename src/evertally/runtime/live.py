@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Self
@@ -30,7 +30,8 @@ from evertally.runtime.spec import StreamSpec, check_servable
 from evertally.runtime.state.store import Cursor, Entry
 from evertally.secret import Secret
 
-_COMMIT_TICKS = 64  # at most so many ticks in one transaction
+_COMMIT_TICKS = 256  # at most so many ticks in one transaction, a quarter where they have many rows
+_COMMIT_ROWS = 2**16
 _OTHER_CONTENT = "this batch id was used for another content; a retry must send the same bytes"
 
 
@@ -217,18 +218,18 @@ class Live(Secret):
         self._publisher.cursors[sink] = Cursor(tick)
 
     def _stop(self, tick: int) -> int:
-        """Where the next transaction ends: at a snapshot, at the tick that a replay must meet, or before it is big."""
-        every = self.spec.snapshot_every
-        stop = min(tick, self.released + _COMMIT_TICKS, (self.released // every + 1) * every)
+        """Where the next transaction ends: at the tick that a replay must meet, or before it is big. By public numbers:
+        how often a stream commits does not depend on its events."""
+        most = max(_COMMIT_TICKS // 4, min(_COMMIT_TICKS, _COMMIT_ROWS // self.spec.rows))
+        stop = min(tick, self.released + most)
         return min(stop, self._store.replay_target or stop)
 
     def _release(self, stop: int) -> list[TickRelease]:
         was_replay = self.replaying
-        ticks, inputs = [], []
-        for tick in range(self.released + 1, stop + 1):
-            ticks.append(self._step(tick))
-            inputs.append(_digest(self._waiting.get(tick, [])))
-        snapshots = self._machine.state().snapshots if stop % self.spec.snapshot_every == 0 else None
+        every, before = self.spec.snapshot_every, self.released
+        ticks = self._steps(before + 1, stop)
+        inputs = [_digest(self._waiting.get(tick, [])) for tick in range(before + 1, stop + 1)]
+        snapshots = self._machine.state().snapshots if stop // every > before // every else None
         self._store.commit(ticks, inputs, snapshots=snapshots, cursors=self._publisher.cursors)
         for tick in range(ticks[0].tick, stop + 1):
             self._forget(tick)
@@ -236,8 +237,13 @@ class Live(Secret):
             self._publisher.catch_up()
         return [] if was_replay else ticks
 
-    def _step(self, tick: int) -> TickRelease:
-        return self._machine.step(TickEvents(self.spec, [part.batch for part in self._waiting.get(tick, [])]), tick)
+    def _steps(self, first: int, last: int) -> list[TickRelease]:
+        """Computes ticks; those without events that follow each other in one go."""
+        ticks: list[TickRelease] = []
+        for stretch in stretches(first, last, self._waiting):
+            events = [part.batch for part in self._waiting.get(stretch[0], [])]
+            ticks += self._machine.idle(TickEvents(self.spec, events), stretch)
+        return ticks
 
     def _forget(self, tick: int) -> None:
         self.waiting_bytes -= sum(part.size for part in self._waiting.pop(tick, ()))
@@ -249,17 +255,36 @@ class Live(Secret):
         head = self._store.head
         for tick, payload in self._store.journal(head.snapshot):
             self._wait(tick, _part(payload, decode(payload)))
-        for tick in range(head.snapshot + 1, head.tick + 1):
-            again = self._step(tick)
-            for kept in self._store.releases(tick, tick):
-                if any(again.payloads[name] != payload for name, payload in kept.payloads.items()):
-                    raise StateError(
-                        f"{self.spec.state_file}: tick {tick} does not come out as it was released; the stream stops. "
-                        "The state is damaged, or the program has changed: bring the version back that released it"
-                    )
-            self._forget(tick)
+        for first in range(head.snapshot + 1, head.tick + 1, _COMMIT_TICKS):
+            last = min(head.tick, first + _COMMIT_TICKS - 1)
+            kept = {release.tick: release for release in self._store.releases(first, last)}
+            for again in self._steps(first, last):
+                self._check_again(again, kept.get(again.tick))
+                self._forget(again.tick)
         # The clock may have gone back since: no event may enter a tick before one that was stamped already.
         self._latest = max(self._waiting, default=0) if self.spec.clock.close == "wall" else 0
+
+    def _check_again(self, again: TickRelease, kept: TickRelease | None) -> None:
+        if kept is not None and any(again.payloads[name] != payload for name, payload in kept.payloads.items()):
+            raise StateError(
+                f"{self.spec.state_file}: tick {again.tick} does not come out as it was released; the stream stops. "
+                "The state is damaged, or the program has changed: bring the version back that released it"
+            )
+
+
+def stretches(first: int, last: int, busy: Container[int]) -> Iterator[range]:
+    """Ticks in turn: those that are busy alone, those between them together.
+
+    >>> list(stretches(1, 7, {3, 4}))
+    [range(1, 3), range(3, 4), range(4, 5), range(5, 8)]
+    """
+    start = first
+    for tick in range(first, last + 1):
+        if tick in busy:
+            yield from (range(start, tick),) if start < tick else ()
+            yield range(tick, tick + 1)
+            start = tick + 1
+    yield from (range(start, last + 1),) if start <= last else ()
 
 
 def _part(payload: bytes, batch: Batch) -> _Part:

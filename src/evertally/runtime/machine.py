@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from evertally.contract.idle import idle, plays_idle
 from evertally.errors import ConfigurationError
 from evertally.noise import Key
 from evertally.runtime.mechanisms import Mechanisms, build, restored, twins
@@ -57,10 +58,25 @@ class Machine(Secret):
 
     def step(self, rows: Rows, tick: int) -> TickRelease:
         """Releases the next tick."""
-        self.releases = {query.name: self._released(rows, query, tick) for query in self._spec.queries}
-        self.tick = tick
+        return self._packed(tick, {query.name: self._released(rows, query, tick) for query in self._spec.queries})
+
+    def idle(self, nothing: Rows, ticks: range) -> list[TickRelease]:
+        """Releases the next ticks, none of which has an event; the same bytes as one by one."""
+        if len(ticks) == 1:
+            return [self.step(nothing, ticks[0])]
+        released = {query.name: self._released_idle(nothing, query, ticks) for query in self._spec.queries}
+        return [self._packed(tick, {name: of[i] for name, of in released.items()}) for i, tick in enumerate(ticks)]
+
+    def _released_idle(self, nothing: Rows, query: QuerySpec, ticks: range) -> list[Any]:
+        mechanism = self._mechanisms[query.name]
+        if plays_idle(mechanism):
+            return idle(mechanism, len(ticks))
+        return [self._released(nothing, query, tick) for tick in ticks]
+
+    def _packed(self, tick: int, releases: dict[str, Any]) -> TickRelease:
+        self.tick, self.releases = tick, releases
         payloads = {
-            query.name: pack(query, self.releases[query.name], self._spec.beta, rows=self._rows)
+            query.name: pack(query, releases[query.name], self._spec.beta, rows=self._rows)
             for query in self._spec.queries
         }
         return TickRelease(tick, self._spec.clock.end_of(tick), payloads)
