@@ -18,9 +18,9 @@ from evertally.encode.user_table import UserTable
 from evertally.noise import simulation
 from evertally.runtime.input.batches import Piece
 from evertally.runtime.input.tick_events import TickEvents
-from evertally.runtime.live import _Part
 from evertally.runtime.machine import StreamState
 from evertally.runtime.state.store import Entry
+from evertally.runtime.waiting import Waiting
 from evertally.secret import Secret
 from evertally.selection.items import Items
 
@@ -49,6 +49,14 @@ def erased_users() -> UserTable:
 
 
 BATCH = {"ward": np.array([PLANTED, COUNT], dtype=object)}
+
+
+def waiting_events() -> Waiting:
+    waiting = Waiting(memory=2**20)
+    waiting.add(1, PLANTED.encode(), BATCH)
+    return waiting
+
+
 HOLDERS: dict[str, Callable[[], Any]] = {
     "texts": lambda: Texts.of([PLANTED]),
     "totals": lambda: ItemTotals.of({PLANTED: COUNT}),
@@ -65,7 +73,7 @@ HOLDERS: dict[str, Callable[[], Any]] = {
     "source": source,
     "variates": lambda: source().variates("pick", "gumbel", node=0, coordinates=3),
     "state": lambda: StreamState(1, {"all": f"{PLANTED} {COUNT}".encode()}),
-    "part": lambda: _Part(b"", COUNT, BATCH),
+    "waiting": waiting_events,
     "entry": lambda: Entry(PLANTED, b"", 1, [(1, PLANTED.encode())]),
     "events": lambda: TickEvents(None, [BATCH]),  # type: ignore[arg-type]
     "mechanism": lambda: et.Counter(guarantee=et.PureDP(1), horizon=4, key=simulation(1)),

@@ -9,7 +9,6 @@ one enters the open tick. In neither case does one event decide about another.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -28,6 +27,7 @@ from evertally.runtime.plan import Plan, plan_of
 from evertally.runtime.releases import TickRelease
 from evertally.runtime.spec import StreamSpec, check_servable
 from evertally.runtime.state.store import Cursor, Entry
+from evertally.runtime.waiting import Waiting, in_pieces
 from evertally.secret import Secret
 
 _COMMIT_TICKS = 256  # at most so many ticks in one transaction, a quarter where they have many rows
@@ -47,24 +47,15 @@ class Receipt:
     duplicate: bool
 
 
-@dataclass(frozen=True, repr=False)
-class _Part(Secret):
-    """The events that one batch has in one tick."""
-
-    digest: bytes
-    size: int
-    batch: Batch
-
-
 class Live(Secret):
     """One live stream. All of it belongs to one thread."""
 
     def __init__(self, spec: StreamSpec, *, wall: Callable[[], float] = time.time, replay: bool = False) -> None:
         check_servable(spec)
         self._wall = wall
-        self._waiting: dict[int, list[_Part]] = {}  # by tick
+        self._waiting = Waiting(spec.serve.max_memory_bytes)
         self._latest = 0  # tick that an event was stamped with
-        self.waiting_bytes = 0
+        self.memory: dict[str, int] = {}  # bytes of each query, as of the last snapshot
         self._twins: dict[str, Any] | None = None
         with ExitStack() as stack:
             stream = opened(spec, replay=replay, origin=lambda: self._origin(spec))
@@ -89,6 +80,11 @@ class Live(Secret):
     def abandon(self) -> None:
         """Lets go of lock and files at once. Nothing is lost: the next start goes through the journal again."""
         self._stack.close()
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Of all that waits for its tick, as the journal has it."""
+        return self._waiting.bytes
 
     @property
     def released(self) -> int:
@@ -154,7 +150,7 @@ class Live(Secret):
             raise StreamEnded("the stream has ended; it takes no more events. A new stream needs its own spec and key")
         answers: list[Receipt | BatchRefused] = []
         entries: dict[str, Entry] = {}
-        accepted: list[tuple[int, _Part]] = []
+        accepted: list[tuple[int, bytes, Batch]] = []
         for batch_id, batch in batches:
             payload = encode(batch)
             digest = self._store.digest(payload)
@@ -165,21 +161,17 @@ class Live(Secret):
                 continue
             parts = self._parts(batch, payload, tick)
             entries[batch_id] = Entry(batch_id, digest, tick, [(at, text) for at, text, _ in parts])
-            accepted += ((at, _part(text, events)) for at, text, events in parts)
+            accepted += parts
             answers.append(Receipt(tick, False))
         self._store.add(list(entries.values()), marks or {})
-        for at, part in accepted:
-            self._wait(at, part)
+        for at, payload, batch in accepted:
+            self._waiting.add(at, payload, batch)
         return answers
 
     def _parts(self, batch: Batch, payload: bytes, tick: int) -> list[tuple[int, bytes, Batch]]:
         if self.spec.clock.close == "wall":
             return [(tick, payload, batch)]
         return [(at, encode(part), part) for at, part in split_by_tick(batch, self.spec, tick, self.last_tick)]
-
-    def _wait(self, tick: int, part: _Part) -> None:
-        self._waiting.setdefault(tick, []).append(part)
-        self.waiting_bytes += part.size
 
     def release_through(self, tick: int) -> list[TickRelease]:
         """Closes ticks up to `tick`. What it returns is committed, and is to be published next."""
@@ -191,18 +183,15 @@ class Live(Secret):
     def erase(self, users: Sequence[str]) -> None:
         """Erases users from mechanisms, snapshots and journal, all at once or not at all. Nothing is released."""
         self._machine.erase(users)
-        waiting: dict[int, list[_Part]] = {}
+        waiting = Waiting(self.spec.serve.max_memory_bytes)
         payloads: list[tuple[int, bytes]] = []
-        for tick, parts in sorted(self._waiting.items()):
-            for part in parts:
-                left = without(part.batch, str(self.spec.user_column), users)
-                if left is not None:
-                    payload = encode(left)
-                    payloads.append((tick, payload))
-                    waiting.setdefault(tick, []).append(_part(payload, left))
+        for tick, payload in self._store.journal(self.released):
+            left = without(decode(payload), str(self.spec.user_column), users)
+            if left is not None:
+                payloads.append((tick, encode(left)))
+                waiting.add(*payloads[-1], left)
         self._store.rewrite(self._machine.state().snapshots, payloads)
         self._waiting = waiting
-        self.waiting_bytes = sum(part.size for parts in waiting.values() for part in parts)
 
     def publish(self, ticks: Sequence[TickRelease]) -> None:
         """Gives committed ticks to the sinks."""
@@ -228,11 +217,13 @@ class Live(Secret):
         was_replay = self.replaying
         every, before = self.spec.snapshot_every, self.released
         ticks = self._steps(before + 1, stop)
-        inputs = [_digest(self._waiting.get(tick, [])) for tick in range(before + 1, stop + 1)]
+        inputs = [self._waiting.digest(tick) for tick in range(before + 1, stop + 1)]
         snapshots = self._machine.state().snapshots if stop // every > before // every else None
+        if snapshots is not None:
+            self.memory = self._machine.memory()
         self._store.commit(ticks, inputs, snapshots=snapshots, cursors=self._publisher.cursors)
         for tick in range(ticks[0].tick, stop + 1):
-            self._forget(tick)
+            self._waiting.forget(tick)
         if was_replay and not self.replaying:
             self._publisher.catch_up()
         return [] if was_replay else ticks
@@ -241,12 +232,19 @@ class Live(Secret):
         """Computes ticks; those without events that follow each other in one go."""
         ticks: list[TickRelease] = []
         for stretch in stretches(first, last, self._waiting):
-            events = [part.batch for part in self._waiting.get(stretch[0], [])]
-            ticks += self._machine.idle(TickEvents(self.spec, events), stretch)
+            batches = self._waiting.batches(stretch[0])
+            if batches is None:
+                ticks.append(self._step_from_journal(stretch[0]))
+            else:
+                ticks += self._machine.idle(TickEvents(self.spec, batches), stretch)
         return ticks
 
-    def _forget(self, tick: int) -> None:
-        self.waiting_bytes -= sum(part.size for part in self._waiting.pop(tick, ()))
+    def _step_from_journal(self, tick: int) -> TickRelease:
+        """A tick that has more events than memory: in pieces, or all at once where a query needs that."""
+        pieces = in_pieces(self._store.journal_of(tick))
+        if self._machine.folds:
+            return self._machine.fold((TickEvents(self.spec, piece) for piece in pieces), tick)
+        return self._machine.step(TickEvents(self.spec, [batch for piece in pieces for batch in piece]), tick)
 
     def _origin(self, spec: StreamSpec) -> int | None:
         return self.now() // spec.clock.length * spec.clock.length if spec.clock.floating else None
@@ -254,13 +252,14 @@ class Live(Secret):
     def _recover(self) -> None:
         head = self._store.head
         for tick, payload in self._store.journal(head.snapshot):
-            self._wait(tick, _part(payload, decode(payload)))
+            self._waiting.add(tick, payload, decode(payload))
         for first in range(head.snapshot + 1, head.tick + 1, _COMMIT_TICKS):
             last = min(head.tick, first + _COMMIT_TICKS - 1)
             kept = {release.tick: release for release in self._store.releases(first, last)}
             for again in self._steps(first, last):
                 self._check_again(again, kept.get(again.tick))
-                self._forget(again.tick)
+                self._waiting.forget(again.tick)
+        self.memory = self._machine.memory()
         # The clock may have gone back since: no event may enter a tick before one that was stamped already.
         self._latest = max(self._waiting, default=0) if self.spec.clock.close == "wall" else 0
 
@@ -285,11 +284,3 @@ def stretches(first: int, last: int, busy: Container[int]) -> Iterator[range]:
             yield range(tick, tick + 1)
             start = tick + 1
     yield from (range(start, last + 1),) if start <= last else ()
-
-
-def _part(payload: bytes, batch: Batch) -> _Part:
-    return _Part(hashlib.sha256(payload).digest(), len(payload), batch)
-
-
-def _digest(parts: Sequence[_Part]) -> bytes:
-    return hashlib.sha256(b"".join(part.digest for part in parts)).digest()

@@ -6,11 +6,13 @@ the same events again gets the same bytes, here or on another machine.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from evertally.contract.folding import Folded, adds_up
 from evertally.contract.idle import idle, plays_idle
+from evertally.contract.memory import held_bytes
 from evertally.errors import ConfigurationError
 from evertally.noise import Key
 from evertally.runtime.mechanisms import Mechanisms, build, restored, twins
@@ -60,6 +62,19 @@ class Machine(Secret):
         """Releases the next tick."""
         return self._packed(tick, {query.name: self._released(rows, query, tick) for query in self._spec.queries})
 
+    @property
+    def folds(self) -> bool:
+        """Whether all mechanisms take a tick in pieces."""
+        return all(map(adds_up, self._mechanisms.values()))
+
+    def fold(self, pieces: Iterable[Rows], tick: int) -> TickRelease:
+        """Releases the next tick, whose events come in pieces; the same bytes as all at once."""
+        folded = {query.name: Folded(self._mechanisms[query.name], tick) for query in self._spec.queries}
+        for rows in pieces:
+            for query in self._spec.queries:
+                folded[query.name].feed(rows.events(query))
+        return self._packed(tick, {name: one.release() for name, one in folded.items()})
+
     def idle(self, nothing: Rows, ticks: range) -> list[TickRelease]:
         """Releases the next ticks, none of which has an event; the same bytes as one by one."""
         if len(ticks) == 1:
@@ -107,6 +122,10 @@ class Machine(Secret):
     def twins(self) -> Mechanisms:
         """What runs here, to be asked about it: without its key and its state."""
         return twins(self._mechanisms)
+
+    def memory(self) -> dict[str, int]:
+        """How many bytes each query takes, about. Private."""
+        return {name: held_bytes(mechanism) for name, mechanism in self._mechanisms.items()}
 
     def ledger(self) -> list[LedgerRow]:
         """What each query may cost, and from where it draws its noise, as the store keeps it."""

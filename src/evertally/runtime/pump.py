@@ -60,6 +60,7 @@ class Figures(Secret):
     tick_seconds: float = 0.0  # to compute and commit the last tick
     late_seconds: float = 0.0  # by which the last tick missed its moment
     clock_behind_seconds: float = 0.0  # by which the wall clock has gone back behind the stream
+    memory: dict[str, int] = field(default_factory=dict)  # bytes of each query, about, as of the last snapshot
     problem: str | None = None  # with folders and brokers
     webhooks: dict[str, str | None] = field(default_factory=dict)  # why each of them fails, None while it delivers
 
@@ -96,7 +97,7 @@ class Pump(Secret):
         self._wall_ahead: float | None = None
         self.published = live.released if not live.replaying else 0
         self.failure: str | None = None
-        self.figures = Figures()
+        self.figures = Figures(memory=live.memory)
         self.problems: list[str] = []  # with folders and brokers, one sentence each; replaced as a whole
 
     def start(self) -> None:
@@ -282,7 +283,7 @@ class Pump(Secret):
         stop = min(passed, self._live.released + _CATCH_UP_TICKS, self._live.last_tick or passed)
         started = time.monotonic()
         ticks = self._live.release_through(stop)
-        self.figures.tick_seconds = time.monotonic() - started
+        self.figures.tick_seconds, self.figures.memory = time.monotonic() - started, self._live.memory
         for tick in ticks:
             self._due.append((self._moment(tick), tick))
         if not ticks and not self._live.replaying:  # a replay has just arrived: all of it was published before
@@ -323,7 +324,7 @@ class Pump(Secret):
             while live.released < tick:
                 started = time.monotonic()
                 self._publish(live.release_through(min(tick, live.released + _CATCH_UP_TICKS)))
-                self.figures.tick_seconds = time.monotonic() - started
+                self.figures.tick_seconds, self.figures.memory = time.monotonic() - started, live.memory
         except ConfigurationError as error:
             _refuse(close.released, error)
         except BaseException:

@@ -71,6 +71,10 @@ class Metrics:
         for name, value in dataclasses.asdict(self._pump.figures).items():
             if isinstance(value, int | float):
                 yield self._gauge(f"admin_{name}", "Not noised: for administrators.", value)
+        memory = GaugeMetricFamily("evertally_admin_memory_bytes", "Of each query.", labels=["stream", "query"])
+        for query, size in self._pump.figures.memory.items():
+            memory.add_metric([self._spec.name, query], size)
+        yield memory
 
 
 @dataclasses.dataclass(eq=False)  # a registry looks it up by its identity

@@ -170,6 +170,7 @@ class ServeSection(Section):
     private_key: Text | None = None
     max_batch_bytes: Whole = 2**24
     max_waiting_bytes: Whole = 2**30
+    max_memory_bytes: Whole = 2**28
     requests_per_second: Positive = 200.0
     publish_after: Seconds | None = None
 

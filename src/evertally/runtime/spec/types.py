@@ -131,6 +131,7 @@ class ServeSpec:
     private_key: Path | None
     max_batch_bytes: int
     max_waiting_bytes: int
+    max_memory_bytes: int
     requests_per_second: float
     publish_after: float  # seconds after the end of a tick: the same for all ticks, whatever they hold
 
