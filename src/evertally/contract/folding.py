@@ -48,19 +48,20 @@ class Folded(Secret):
 
     def __init__(self, mechanism: Any, tick: int) -> None:
         assert adds_up(mechanism)
-        self._mechanism, self._tick = mechanism, tick
+        self._mechanism: Mechanism = mechanism
+        self._door, self._tick = mechanism._door, tick
         # In Python's integers: nothing is clipped before all of it is here, as if it had come at once.
-        self._row = np.zeros(mechanism._door.columns, dtype=object)
+        self._row = np.zeros(self._door.columns, dtype=object)
 
     def feed(self, events: Any) -> None:
         """Some more events of the tick."""
         events = self._mechanism._own_events(events)
         require_column(events, "events")
-        row = self._mechanism._door.event_row(events, self._tick)
+        row = self._door.event_row(events, self._tick)
         moved = np.flatnonzero(row)
         self._row[moved] += row[moved]
 
     def release(self) -> Release:
         """The release of the tick, once all of its events were fed."""
-        released: Release = self._mechanism._folded(np.clip(self._row, -_LIMIT, _LIMIT).astype(np.int64), self._tick)
-        return released
+        # The last call: nothing can come between the commit and the return (contract/guarded.py).
+        return self._mechanism._folded(np.clip(self._row, -_LIMIT, _LIMIT).astype(np.int64), self._tick)

@@ -32,5 +32,6 @@ def idle(mechanism: Any, count: int) -> list[Release]:
     True
     """
     assert plays_idle(mechanism)
-    released: list[Release] = mechanism._idle(np.zeros((count, mechanism._door.columns), dtype=np.int64))
-    return released
+    playing: Mechanism = mechanism
+    zeros = np.zeros((count, mechanism._door.columns), dtype=np.int64)
+    return playing._idle(zeros)  # the last call: nothing can come between the commit and the return
