@@ -120,6 +120,19 @@ def test_memory_does_not_grow_with_the_tick(write_spec: WriteSpec) -> None:
     assert int(done.stdout) < 40_000, "kilobytes; the tick alone has 100 MB"
 
 
+def test_the_memory_of_labels_is_told(write_spec: WriteSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evertally.runtime.live._LOOK_SECONDS", 0.0)
+    spec = load_spec(write_spec(*WITH_UNKNOWN_QUERIES, ON_REQUEST, **EVERYTHING))
+    with Live(spec) as live:
+        before = live.memory
+        assert list(before) == [query.name for query in spec.queries]
+        records = [{"time": "2013-01-01T00:10:00Z", "ward": f"ward {i}"} for i in range(5000)]
+        live.accept([("a", batch(spec, records))])
+        publish_all(live, 1)
+        assert live.memory["found"] > before["found"] + 5000 * 60
+        assert live.memory["all"] < before["all"] + 5000
+
+
 # -- ticks without events ----------------------------------------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-_MANY = 1024  # of the entries of a long list so many are looked at, and stand for the others
+_MANY = 64  # of the entries of a long list so many are looked at, and stand for the others
 _NOT_ITS_OWN = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType)
 
 

@@ -32,6 +32,7 @@ from evertally.secret import Secret
 
 _COMMIT_TICKS = 256  # at most so many ticks in one transaction, a quarter where they have many rows
 _COMMIT_ROWS = 2**16
+_LOOK_SECONDS = 10.0  # between two looks at the memory of queries
 _OTHER_CONTENT = "this batch id was used for another content; a retry must send the same bytes"
 
 
@@ -55,7 +56,8 @@ class Live(Secret):
         self._wall = wall
         self._waiting = Waiting(spec.serve.max_memory_bytes)
         self._latest = 0  # tick that an event was stamped with
-        self.memory: dict[str, int] = {}  # bytes of each query, as of the last snapshot
+        self.memory: dict[str, int] = {}  # bytes of each query, about; looked at now and then
+        self._looked = -_LOOK_SECONDS
         self._twins: dict[str, Any] | None = None
         with ExitStack() as stack:
             stream = opened(spec, replay=replay, origin=lambda: self._origin(spec))
@@ -219,8 +221,7 @@ class Live(Secret):
         ticks = self._steps(before + 1, stop)
         inputs = [self._waiting.digest(tick) for tick in range(before + 1, stop + 1)]
         snapshots = self._machine.state().snapshots if stop // every > before // every else None
-        if snapshots is not None:
-            self.memory = self._machine.memory()
+        self._look_at_memory()
         self._store.commit(ticks, inputs, snapshots=snapshots, cursors=self._publisher.cursors)
         for tick in range(ticks[0].tick, stop + 1):
             self._waiting.forget(tick)
@@ -259,9 +260,13 @@ class Live(Secret):
             for again in self._steps(first, last):
                 self._check_again(again, kept.get(again.tick))
                 self._waiting.forget(again.tick)
-        self.memory = self._machine.memory()
+        self._look_at_memory()
         # The clock may have gone back since: no event may enter a tick before one that was stamped already.
         self._latest = max(self._waiting, default=0) if self.spec.clock.close == "wall" else 0
+
+    def _look_at_memory(self) -> None:
+        if time.monotonic() - self._looked >= _LOOK_SECONDS:
+            self.memory, self._looked = self._machine.memory(), time.monotonic()
 
     def _check_again(self, again: TickRelease, kept: TickRelease | None) -> None:
         if kept is not None and any(again.payloads[name] != payload for name, payload in kept.payloads.items()):

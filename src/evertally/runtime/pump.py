@@ -60,7 +60,7 @@ class Figures(Secret):
     tick_seconds: float = 0.0  # to compute and commit the last tick
     late_seconds: float = 0.0  # by which the last tick missed its moment
     clock_behind_seconds: float = 0.0  # by which the wall clock has gone back behind the stream
-    memory: dict[str, int] = field(default_factory=dict)  # bytes of each query, about, as of the last snapshot
+    memory: dict[str, int] = field(default_factory=dict)  # bytes of each query, about, a few seconds ago
     problem: str | None = None  # with folders and brokers
     webhooks: dict[str, str | None] = field(default_factory=dict)  # why each of them fails, None while it delivers
 
