@@ -1,23 +1,25 @@
 """A tick in pieces: its events come bit by bit, and what is kept between two pieces is their sum.
 
 The row of a tick is the sum of the rows of its events (encode/door.py), so the sums of pieces add up to it, in whatever
-pieces it came. That is so where a door looks at each event alone and draws no coins: numbers, labels, bins, means. Caps
-of users, rules with a memory, and amounts whose coins are numbered among equal ones get a tick as a whole.
+pieces it came. That is so where a door looks at each event alone and draws no coins: numbers, labels, bins, means, and
+items that nobody listed. Caps of users, rules with a memory, and amounts whose coins are numbered among equal ones get
+a tick as a whole.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
 
-from evertally.contract.doors import Bins, EachColumn, OneAmount, Values
+from evertally.contract.doors import Bins, EachColumn, Items, OneAmount, RowDoor, Values
 from evertally.contract.mechanism import Mechanism
 from evertally.contract.release import Release
-from evertally.encode import require_column
+from evertally.encode import ItemTotals, require_column
 from evertally.secret import Secret
 
-_ADD_UP = (OneAmount, EachColumn, Bins, Values)  # exactly: what inherits from them may draw coins
+_ADD_UP = (OneAmount, EachColumn, Bins, Values, Items)  # exactly: what inherits from them may draw coins
 _HEAVIEST = 2**32  # of one event: a piece of 2^25 events stays far below the doors' own limits
 _LIMIT = 2**62
 
@@ -49,19 +51,50 @@ class Folded(Secret):
     def __init__(self, mechanism: Any, tick: int) -> None:
         assert adds_up(mechanism)
         self._mechanism: Mechanism = mechanism
-        self._door, self._tick = mechanism._door, tick
-        # In Python's integers: nothing is clipped before all of it is here, as if it had come at once.
-        self._row = np.zeros(self._door.columns, dtype=object)
+        self._tick, door = tick, mechanism._door
+        self._sum: _Sum = _RowSum(door, tick) if isinstance(door, RowDoor) else _ItemSum(door, tick)
 
     def feed(self, events: Any) -> None:
         """Some more events of the tick."""
         events = self._mechanism._own_events(events)
         require_column(events, "events")
+        self._sum.add(events)
+
+    def release(self) -> Release:
+        """The release of the tick, once all of its events were fed."""
+        totals = self._sum.totals()
+        return self._mechanism._folded(totals, self._tick)  # the last call: nothing comes between commit and return
+
+
+class _RowSum(Secret):
+    """In Python's integers: nothing is clipped before all of it is here, as if it had come at once."""
+
+    def __init__(self, door: Any, tick: int) -> None:
+        self._door, self._tick = door, tick
+        self._row = np.zeros(door.columns, dtype=object)
+
+    def add(self, events: Any) -> None:
         row = self._door.event_row(events, self._tick)
         moved = np.flatnonzero(row)
         self._row[moved] += row[moved]
 
-    def release(self) -> Release:
-        """The release of the tick, once all of its events were fed."""
-        # The last call: nothing can come between the commit and the return (contract/guarded.py).
-        return self._mechanism._folded(np.clip(self._row, -_LIMIT, _LIMIT).astype(np.int64), self._tick)
+    def totals(self) -> Any:
+        return self._door._in_range(np.clip(self._row, -_LIMIT, _LIMIT).astype(np.int64))
+
+
+class _ItemSum(Secret):
+    """Counts by label. In which order labels came plays no part in any release."""
+
+    def __init__(self, door: Any, tick: int) -> None:
+        self._door, self._tick = door, tick
+        self._counts: Counter[str] = Counter()
+
+    def add(self, events: Any) -> None:
+        self._counts.update(self._door.events(events, self._tick).mapping())
+
+    def totals(self) -> ItemTotals:
+        found: ItemTotals = self._door.in_range(ItemTotals.of(self._counts))
+        return found
+
+
+_Sum = _RowSum | _ItemSum

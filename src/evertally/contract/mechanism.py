@@ -306,10 +306,9 @@ class Mechanism(Guarded):
         return [self._released(row, first + i) for i, row in enumerate(rows)]
 
     @exclusive
-    def _folded(self, row: Any, tick: int) -> Release:
-        """A tick whose events were added up before, not yet in range (`contract.folding`)."""
-        self._check_tick(tick)
-        return self._step(cast(Any, self._door)._in_range(row), tick)
+    def _folded(self, totals: Any, tick: int) -> Release:
+        """A tick whose events were bounded and added up before (`contract.folding`)."""
+        return self._step(totals, tick)
 
     def _run(self, many: Any, at: Any) -> tuple[IntArray | None, list[tuple[Any, IntArray | None]]]:
         """Plays and commits many ticks: which of them are wanted, and the rows of those."""
