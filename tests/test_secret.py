@@ -21,6 +21,7 @@ from evertally.runtime.input.encoded import Encoded, Part
 from evertally.runtime.input.tick_events import TickEvents
 from evertally.runtime.machine import StreamState
 from evertally.runtime.state.store import Entry
+from evertally.runtime.waiting import Waiting
 from evertally.secret import Secret
 from evertally.selection.items import Items
 
@@ -49,6 +50,14 @@ def erased_users() -> UserTable:
 
 
 BATCH = {"ward": np.array([PLANTED, COUNT], dtype=object)}
+
+
+def waiting_events() -> Waiting:
+    waiting = Waiting(memory=2**20)
+    waiting.add(1, Part.of(PLANTED.encode(), BATCH))
+    return waiting
+
+
 HOLDERS: dict[str, Callable[[], Any]] = {
     "texts": lambda: Texts.of([PLANTED]),
     "totals": lambda: ItemTotals.of({PLANTED: COUNT}),
@@ -67,6 +76,7 @@ HOLDERS: dict[str, Callable[[], Any]] = {
     "state": lambda: StreamState(1, {"all": f"{PLANTED} {COUNT}".encode()}),
     "part": lambda: Part(b"", COUNT, BATCH, PLANTED),
     "encoded": lambda: Encoded(PLANTED.encode(), BATCH, PLANTED, 1, []),
+    "waiting": waiting_events,
     "entry": lambda: Entry(PLANTED, b"", 1, [(1, PLANTED.encode())]),
     "events": lambda: TickEvents(None, [BATCH]),  # type: ignore[arg-type]
     "mechanism": lambda: et.Counter(guarantee=et.PureDP(1), horizon=4, key=simulation(1)),

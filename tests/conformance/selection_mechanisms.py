@@ -131,6 +131,7 @@ UNKNOWN: tuple[Subject, ...] = (
     unknown(UnknownHistogram, WITH_BAD_EVENT, threshold="per_tick"),
     unknown(UnknownHistogram, WITH_BAD_EVENT, threshold="paper"),
     unknown(UnknownHistogram, APPROXIMATE, sticky=True),
+    unknown(UnknownHistogram, APPROXIMATE, max_labels=200),
     unknown(UnknownHistogram, APPROXIMATE, baskets, max_per_event=2, neighbours="replace"),
     unknown(UnknownHistogram, APPROXIMATE, weighted, max_weight=3),
     unknown(UnknownHistogram, APPROXIMATE, **USER),

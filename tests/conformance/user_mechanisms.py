@@ -192,4 +192,5 @@ USER_MECHANISMS: tuple[Subject, ...] = (
     _by(1, None, guarantee=PureDP(1.0), horizon=_TICKS, mechanism="tree"),
     _joined(2, neighbours="replace", **_CONCENTRATED),
     _pages(ApproxDP(20.0, 1e-6), max_categories=2, sticky=True, neighbours="replace"),
+    _pages(ApproxDP(20.0, 1e-6), max_categories=2, max_labels=500),
 )

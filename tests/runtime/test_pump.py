@@ -258,7 +258,7 @@ def test_an_unexpected_error_is_reported_without_its_text(
 
     monkeypatch.setattr(live._machine, "step", broken)
     pump.start()
-    waiting = pump.close_until("2013-01-01T02:00")
+    waiting = pump.close_until("2013-01-01T01:00")
     with pytest.raises(Stopped):
         waiting.result(PATIENCE)
     until(lambda: pump.failure is not None)

@@ -195,6 +195,13 @@ MISTAKES = [
         "+2",
         'goes with another mechanism than "meta"',
     ),
+    (
+        'kind = "counter"',
+        'kind = "unknown-histogram"\ncolumn = "a"\nmax_labels = 10000\nmechanism = "meta"',
+        "+2",
+        'goes with another mechanism than "meta"',
+    ),
+    ('kind = "counter"', 'kind = "unknown-histogram"\nmax_labels = 0', "", "at least 1"),
     ('kind = "histogram"', 'kind = "streaming-top"', 'name = "ward"', "needs 'k'"),
     ('kind = "histogram"', 'kind = "streaming-top"\nswitches = -1', "", "at least 0"),
     ('kind = "histogram"', 'kind = "streaming-top"\naccounting = "best"', "", "'adaptive', 'paper'"),

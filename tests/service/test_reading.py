@@ -234,6 +234,10 @@ def test_metrics_hold_released_and_public_values_only(shapes: Served) -> None:
 def test_figures_are_for_administrators(shapes: Served) -> None:
     figures = shapes.get("/v1/admin/figures", "admin").json()
     assert (figures["batches"], figures["failure"]) == (1, None)
+    names = [query["name"] for query in shapes.get("/v1/stream").json()["queries"]]
+    assert list(figures["memory"]) == names
+    assert min(figures["memory"].values()) > 1000
+    assert "evertally_admin_memory_bytes" in shapes.get("/v1/admin/metrics", "admin").text
     assert "evertally_admin_batches" in shapes.get("/v1/admin/metrics", "admin").text
     assert "evertally_admin" not in shapes.get("/metrics").text
 

@@ -89,6 +89,7 @@ _USERS, _TRIVIAL = "price-of-continual-release 9.5", "price-of-continual-release
 _WEIGHTS, _INDEPENDENT = "factorization-counting 2.4", "parameterized-histograms 1.2"
 _ONE_WAY = "parameterized-histograms 2.2, additions 7"
 _TWO, _UNKNOWN = "parameterized-histograms 2.5, 5.4", "streaming-selection 4 and 7.2"
+_LIMITED = "streaming-selection 7.2 and 7.5"
 _OBLIVIOUS, _FIXED = ApproxDP(4.0, 1e-6, adversary="oblivious"), ZCDP(0.5, adversary="oblivious")
 # One of five columns, replaced: then the change of a row can make up for both noises of a test.
 _ONE: dict[str, Any] = {"columns": 5, "max_per_event": 1, "neighbours": "replace"}
@@ -211,6 +212,7 @@ AUDITED: tuple[Audited, ...] = (
     _query("SumSelect", PURE, 100, "trivial", _TRIVIAL, why=_NOTHING, largest=50, columns=5),
     # labels
     _query("UnknownHistogram", APPROXIMATE, 365, "tree", _UNKNOWN, why=_ELSEWHERE),
+    _query("UnknownHistogram", APPROXIMATE, 365, "tree", _LIMITED, why=_ELSEWHERE, max_labels=20_000),
     _query("UnknownHistogram", APPROXIMATE, 100, "meta", "streaming-selection 5 and 7", why=_ELSEWHERE),
     _query("UnknownTopK", APPROXIMATE, 365, "tree", _UNKNOWN, why=_ELSEWHERE, first=2),
     _query("UnknownTopK", APPROXIMATE, 100, "meta", "streaming-selection 5 and 7", why=_ELSEWHERE, first=2),

@@ -245,7 +245,9 @@ class Items:
         return self.events(x, tick)
 
     def events(self, events: Any, tick: int) -> ItemTotals:
-        totals = self._items.totals(events, tick)
+        return self.in_range(self._items.totals(events, tick))
+
+    def in_range(self, totals: ItemTotals) -> ItemTotals:
         # 1-Lipschitz in every total, hence free; keeps the sums far from the end of int64.
         return ItemTotals(totals.labels, np.minimum(totals.counts, self._limit))
 

@@ -294,15 +294,7 @@ class Mechanism(Guarded):
         came_from = origin(x, getattr(self._door, "named", None))
         many = self._door.many(self._own_ticks(x), first)
         count = len(many)
-        if self.tick + count > self._last_tick:
-            raise self._over(count)
-        wanted = wanted_ticks(at, first, count)
-        kept: list[tuple[Any, IntArray | None]] = []
-        if count:
-            played, totals = self._moved(count, lambda: self._play_all(many, wanted, kept))
-            self._kept = replace(self._kept, tick=self.tick + count, played=played, totals=totals)
-        else:
-            kept.append((self._form.nothing(), None))
+        wanted, kept = self._run(many, at)
         if full:
             ticks = range(first, first + count) if wanted is None else (wanted + first).tolist()
             made = self._form.table(list(ticks), self._form.joined(kept), self._engine.accuracy)
@@ -310,6 +302,32 @@ class Mechanism(Guarded):
         # Shown before they are repeated: a released row may stand for many ticks.
         values = self._form.joined([(self._form.show_many(rows), lasts) for rows, lasts in kept])
         return values if came_from is None else came_from.back(values, wanted, getattr(self._form, "labels", None))
+
+    @exclusive
+    def _idle(self, zeros: Any) -> list[Release]:
+        """Ticks without events, one release each (`contract.idle`)."""
+        first = self.tick + 1
+        rows = self._form.joined(self._run(zeros, None)[1])
+        return [self._released(row, first + i) for i, row in enumerate(rows)]
+
+    @exclusive
+    def _folded(self, totals: Any, tick: int) -> Release:
+        """A tick whose events were bounded and added up before (`contract.folding`)."""
+        return self._step(totals, tick)
+
+    def _run(self, many: Any, at: Any) -> tuple[IntArray | None, list[tuple[Any, IntArray | None]]]:
+        """Plays and commits many ticks: which of them are wanted, and the rows of those."""
+        count = len(many)
+        if self.tick + count > last_tick(self.horizon):
+            raise self._over(count)
+        wanted = wanted_ticks(at, self.tick + 1, count)
+        kept: list[tuple[Any, IntArray | None]] = []
+        if count:
+            played, totals = self._moved(count, lambda: self._play_all(many, wanted, kept))
+            self._kept = replace(self._kept, tick=self.tick + count, played=played, totals=totals)
+        else:
+            kept.append((self._form.nothing(), None))
+        return wanted, kept
 
     @by_tick
     def stddev(self, tick: int) -> float | None:
@@ -584,8 +602,11 @@ class Mechanism(Guarded):
             self._engine_tick = kept.tick + 1
             kept = Kept(kept.tick + 1, played, totals, b"", kept.users if users is None else users)
             self._kept = kept
-        row = kept.played.recent[-1]
-        release = self._release(row, self._engine.accuracy(kept.tick))
+        return self._released(kept.played.recent[-1], kept.tick)
+
+    def _released(self, row: Any, tick: int) -> Release:
+        release = self._release(row, self._engine.accuracy(tick))
+        release.__dict__["tick"] = tick  # of many that were played together, each has its own
         if self._differs:
             release.__dict__["row"] = row  # never written to again
             release.__dict__["maker"] = self._maker

@@ -41,6 +41,7 @@ class UnknownDistinctQuery(Query):
     max_categories: Whole | None = None
     threshold: Literal["sum", "per_tick", "paper"] | None = None
     sticky: Flag | None = None
+    max_labels: Whole | None = None
 
 
 def _arguments(parameters: Parameters) -> Arguments:
@@ -79,7 +80,7 @@ KINDS = (
         reads=NAMES,
         result=Result(labels="found", running=True),
         card=Card("ranking", "Different users of all that was found in {column} often enough to be shown"),
-        proofs={"tree": Proof(f"streaming-selection 7.2, {_BY_CATEGORY}")},
+        proofs={"tree": Proof(f"streaming-selection 7.2 (with max_labels: 7.5), {_BY_CATEGORY}")},
         change_proof=_BY_CATEGORY,
         needs_delta=True,
         discovery=discovery,

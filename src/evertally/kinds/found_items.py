@@ -28,13 +28,14 @@ class StreamingTopQuery(Labelled):
 
 
 class UnknownHistogramQuery(Query):
-    goes_with = dict.fromkeys(("threshold", "sticky"), _NOT_META) | {"kbar": GoesWith("meta")}
+    goes_with = dict.fromkeys(("threshold", "sticky", "max_labels"), _NOT_META) | {"kbar": GoesWith("meta")}
 
     column: Text
     max_per_event: Whole | None = None
     max_weight: Whole | None = None
     threshold: Literal["sum", "per_tick", "paper"] | None = None
     sticky: Flag | None = None
+    max_labels: Whole | None = None
     kbar: Whole | None = None
 
 
@@ -63,6 +64,7 @@ _unknown = partial(
     "items there; counts of blocks that did not show an item are lost.",
 )
 
+_BY_TREE = "streaming-selection 7.2 (with max_labels: 7.5)"
 _FOUND = "Each {noun} counts for its {column}. A name is published once its count, with noise in it, is high enough."
 
 KINDS = (
@@ -93,7 +95,7 @@ KINDS = (
         options=UnknownHistogramQuery,
         result=Result(labels="found", running=True),
         card=Card("ranking", "All that was found in {column} often enough to be shown", made=_FOUND),
-        proofs={"tree": Proof("streaming-selection 7.2"), "meta": Proof("streaming-selection 5.1 and 4.3")},
+        proofs={"tree": Proof(_BY_TREE), "meta": Proof("streaming-selection 5.1 and 4.3")},
     ),
     _unknown(
         statistic=UnknownTopK,
@@ -101,6 +103,6 @@ KINDS = (
         options=UnknownTopQuery,
         result=Result(labels="found", most="k", running=True),
         card=Card("ranking", "The {k} most frequent that were found in {column}", made=_FOUND),
-        proofs={"tree": Proof("streaming-selection 7.2"), "meta": Proof("streaming-selection 5.1 and 4.5")},
+        proofs={"tree": Proof(_BY_TREE), "meta": Proof("streaming-selection 5.1 and 4.5")},
     ),
 )

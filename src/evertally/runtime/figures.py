@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from evertally.runtime.waiting import Waiting
+from evertally.runtime.amounts import Amounts
 from evertally.secret import Secret
 
 
@@ -37,11 +37,12 @@ class Figures(Secret):
     tick_seconds: float = 0.0  # to compute and commit the last tick
     late_seconds: float = 0.0  # by which the last tick missed its moment
     clock_behind_seconds: float = 0.0  # by which the wall clock has gone back behind the stream
+    memory: dict[str, int] = field(default_factory=dict)  # bytes of each query, about, a few seconds ago
     problem: str | None = None  # with folders and brokers
     webhooks: dict[str, str | None] = field(default_factory=dict)  # why each of them fails, None while it delivers
     clients: dict[str, ClientFigures] = field(default_factory=dict)  # by the name of their token
 
-    def now(self, *waiting: Waiting, queued: int, quarantined: int) -> Figures:
+    def now(self, *waiting: Amounts, queued: int, quarantined: int) -> Figures:
         """With what waits, in these places, and what was set aside. May be called from any thread."""
         clients = {
             name: replace(

@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict, deque
 from typing import Generic, TypeVar
 
-from evertally.runtime.waiting import Waiting
+from evertally.runtime.amounts import Amounts
 from evertally.secret import Secret
 
 B = TypeVar("B")
@@ -31,7 +31,7 @@ class Inbox(Secret, Generic[B, R]):
         self._filled = threading.Condition()
         self._woken = False
         self._queue: deque[_Turns[B] | R] = deque()
-        self.waiting = Waiting()  # with what was taken and is not done yet
+        self.waiting = Amounts()  # with what was taken and is not done yet
         self._length = 0
         self._batches: dict[str, int] = {}
 

@@ -9,14 +9,14 @@ one enters the open tick. In neither case does one event decide about another.
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Self
 
 from evertally.errors import StateError
+from evertally.runtime.amounts import Amounts
 from evertally.runtime.certificate import certificate_of
 from evertally.runtime.input.batches import decode, encode
 from evertally.runtime.input.encoded import Encoded, Part, encoded
@@ -31,10 +31,12 @@ from evertally.runtime.spec import StreamSpec, check_servable
 from evertally.runtime.state.log import Proof
 from evertally.runtime.state.mending import MendedStore
 from evertally.runtime.state.records import Cursor, Entry
-from evertally.runtime.waiting import Waiting
+from evertally.runtime.waiting import Waiting, in_pieces
 from evertally.secret import Secret
 
-_COMMIT_TICKS = 64  # at most so many ticks in one transaction
+_COMMIT_TICKS = 256  # at most so many ticks in one transaction, a quarter where they have many rows
+_COMMIT_ROWS = 2**16
+_LOOK_SECONDS = 10.0  # between two looks at the memory of queries
 _OTHER_CONTENT = "this batch id was used for another content; a retry must send the same bytes"
 
 
@@ -64,9 +66,10 @@ class Live(Secret):
     ) -> None:
         check_servable(spec)
         self._wall = wall
-        self._waiting: dict[int, list[Part]] = {}  # by tick
+        self._waiting = Waiting(spec.serve.max_memory_bytes)
         self._latest = 0  # tick that an event was stamped with
-        self.waiting = Waiting()
+        self.memory: dict[str, int] = {}  # bytes of each query, about; looked at now and then
+        self._looked = -_LOOK_SECONDS
         self._twins: dict[str, Any] | None = None
         with ExitStack() as stack:
             stream = opened(
@@ -162,8 +165,12 @@ class Live(Secret):
         return self._machine.trouble
 
     @property
+    def waiting(self) -> Amounts:
+        """How much waits for its tick, in the encoding of the journal."""
+        return self._waiting.amounts
+
+    @property
     def waiting_bytes(self) -> int:
-        """Of all events that wait for their tick, in the encoding of the journal."""
         return self.waiting.all.bytes
 
     def mark(self, name: str) -> int | None:
@@ -203,12 +210,8 @@ class Live(Secret):
         refused = any(isinstance(answer, BatchRefused) for answer in answers)
         self._store.add(list(entries.values()), {} if refused else marks or {})
         for at, part in accepted:
-            self._wait(at, part)
+            self._waiting.add(at, part)
         return answers
-
-    def _wait(self, tick: int, part: Part) -> None:
-        self._waiting.setdefault(tick, []).append(part)
-        self.waiting.add(part.caller, part.rows, part.size)
 
     def release_through(self, tick: int) -> list[TickRelease]:
         """Closes ticks up to `tick`. What it returns is committed, and is to be published next."""
@@ -220,21 +223,15 @@ class Live(Secret):
     def erase(self, users: Sequence[str]) -> None:
         """Erases users from mechanisms, snapshots and journal, all at once or not at all. Nothing is released."""
         self._machine.erase(users)
-        waiting: dict[int, list[Part]] = {}
+        waiting = Waiting(self.spec.serve.max_memory_bytes)
         payloads: list[tuple[int, bytes]] = []
-        for tick, parts in sorted(self._waiting.items()):
-            for part in parts:
-                left = without(part.batch, str(self.spec.user_column), users)
-                if left is not None:
-                    payload = encode(left)
-                    payloads.append((tick, payload))
-                    waiting.setdefault(tick, []).append(Part.of(payload, left, part.caller))
+        for tick, payload in self._store.journal(self.released):
+            left = without(decode(payload), str(self.spec.user_column), users)
+            if left is not None:
+                payloads.append((tick, encode(left)))
+                waiting.add(tick, Part.of(payloads[-1][1], left))
         self._store.rewrite(self._machine.state().snapshots, payloads)
-        for tick in list(self._waiting):
-            self._forget(tick)
-        for tick, parts in waiting.items():
-            for part in parts:
-                self._wait(tick, part)
+        self._waiting = waiting
 
     def publish(self, ticks: Sequence[TickRelease]) -> None:
         """Gives committed ticks to the sinks."""
@@ -250,31 +247,43 @@ class Live(Secret):
         self._publisher.cursors[sink] = Cursor(tick)
 
     def _stop(self, tick: int) -> int:
-        """Where the next transaction ends: at a snapshot, at the tick that a replay must meet, or before it is big."""
-        every = self.spec.snapshot_every
-        stop = min(tick, self.released + _COMMIT_TICKS, (self.released // every + 1) * every)
+        """Where the next transaction ends: at the tick that a replay must meet, or before it is big. By public numbers:
+        how often a stream commits does not depend on its events."""
+        most = max(_COMMIT_TICKS // 4, min(_COMMIT_TICKS, _COMMIT_ROWS // self.spec.rows))
+        stop = min(tick, self.released + most)
         return min(stop, self._store.replay_target or stop)
 
     def _release(self, stop: int) -> list[TickRelease]:
         was_replay = self.replaying
-        ticks, inputs = [], []
-        for tick in range(self.released + 1, stop + 1):
-            ticks.append(self._step(tick))
-            inputs.append(_digest(self._waiting.get(tick, [])))
-        snapshots = self._machine.state().snapshots if stop % self.spec.snapshot_every == 0 else None
+        every, before = self.spec.snapshot_every, self.released
+        ticks = self._steps(before + 1, stop)
+        inputs = [self._waiting.digest(tick) for tick in range(before + 1, stop + 1)]
+        snapshots = self._machine.state().snapshots if stop // every > before // every else None
+        self._look_at_memory()
         self._store.commit(ticks, inputs, snapshots=snapshots, cursors=self._publisher.cursors)
         for tick in range(ticks[0].tick, stop + 1):
-            self._forget(tick)
+            self._waiting.forget(tick)
         if was_replay and not self.replaying:
             self._publisher.catch_up()
         return [] if was_replay else ticks
 
-    def _step(self, tick: int) -> TickRelease:
-        return self._machine.step(TickEvents(self.spec, [part.batch for part in self._waiting.get(tick, [])]), tick)
+    def _steps(self, first: int, last: int) -> list[TickRelease]:
+        """Computes ticks; those without events that follow each other in one go."""
+        ticks: list[TickRelease] = []
+        for stretch in stretches(first, last, self._waiting):
+            batches = self._waiting.batches(stretch[0])
+            if batches is None:
+                ticks.append(self._step_from_journal(stretch[0]))
+            else:
+                ticks += self._machine.idle(TickEvents(self.spec, batches), stretch)
+        return ticks
 
-    def _forget(self, tick: int) -> None:
-        for part in self._waiting.pop(tick, ()):
-            self.waiting.take(part.caller, part.rows, part.size)
+    def _step_from_journal(self, tick: int) -> TickRelease:
+        """A tick that has more events than memory: in pieces, or all at once where a query needs that."""
+        pieces = in_pieces(self._store.journal_of(tick))
+        if self._machine.folds:
+            return self._machine.fold((TickEvents(self.spec, piece) for piece in pieces), tick)
+        return self._machine.step(TickEvents(self.spec, [batch for piece in pieces for batch in piece]), tick)
 
     def _origin(self, spec: StreamSpec) -> int | None:
         return self.now() // spec.clock.length * spec.clock.length if spec.clock.floating else None
@@ -282,25 +291,33 @@ class Live(Secret):
     def _recover(self) -> None:
         head = self._store.head
         for tick, payload in self._store.journal(head.snapshot):
-            self._wait(tick, Part.of(payload, decode(payload)))
+            self._waiting.add(tick, Part.of(payload, decode(payload)))
         mended = self._store if isinstance(self._store, MendedStore) and head.snapshot >= head.since else None
         log, repeated = head.snapshot_log, list[TickRelease]()
-        for tick in range(head.snapshot + 1, head.tick + 1):
-            again = self._step(tick)
-            log = self.proof.linked(log, again)
-            if mended is not None:
-                repeated.append(again)
-            else:
-                for kept in self._store.releases(tick, tick):
-                    if any(again.payloads[name] != payload for name, payload in kept.payloads.items()):
-                        raise self._otherwise(tick)
-            self._forget(tick)
+        for first in range(head.snapshot + 1, head.tick + 1, _COMMIT_TICKS):
+            last = min(head.tick, first + _COMMIT_TICKS - 1)
+            kept = {} if mended is not None else {one.tick: one for one in self._store.releases(first, last)}
+            for again in self._steps(first, last):
+                log = self.proof.linked(log, again)
+                if mended is not None:
+                    repeated.append(again)
+                self._check_again(again, kept.get(again.tick))
+                self._waiting.forget(again.tick)
         if log != head.log and head.snapshot >= head.since:
             raise self._otherwise(head.tick)  # of the ticks before it not all are kept
         if isinstance(self._store, MendedStore):
             self.lost = self._store.mend(repeated)
+        self._look_at_memory()
         # The clock may have gone back since: no event may enter a tick before one that was stamped already.
         self._latest = max(self._waiting, default=0) if self.spec.clock.close == "wall" else 0
+
+    def _look_at_memory(self) -> None:
+        if time.monotonic() - self._looked >= _LOOK_SECONDS:
+            self.memory, self._looked = self._machine.memory(), time.monotonic()
+
+    def _check_again(self, again: TickRelease, kept: TickRelease | None) -> None:
+        if kept is not None and any(again.payloads[name] != payload for name, payload in kept.payloads.items()):
+            raise self._otherwise(again.tick)
 
     def _otherwise(self, tick: int) -> StateError:
         return StateError(
@@ -309,5 +326,16 @@ class Live(Secret):
         )
 
 
-def _digest(parts: Sequence[Part]) -> bytes:
-    return hashlib.sha256(b"".join(part.digest for part in parts)).digest()
+def stretches(first: int, last: int, busy: Container[int]) -> Iterator[range]:
+    """Ticks in turn: those that are busy alone, those between them together.
+
+    >>> list(stretches(1, 7, {3, 4}))
+    [range(1, 3), range(3, 4), range(4, 5), range(5, 8)]
+    """
+    start = first
+    for tick in range(first, last + 1):
+        if tick in busy:
+            yield from (range(start, tick),) if start < tick else ()
+            yield range(tick, tick + 1)
+            start = tick + 1
+    yield from (range(start, last + 1),) if start <= last else ()

@@ -39,7 +39,7 @@ T = TypeVar("T")
 _TOGETHER = 256  # batches in one transaction
 _BYTES_TOGETHER = 2**24  # of them, so that nobody waits for more than that of others
 _CLOSED_AT_ONCE = 100_000  # ticks on one request: a slip of the pen must not spend a horizon
-_CATCH_UP_TICKS = 64  # released between two looks at the queue
+_CATCH_UP_TICKS = 256  # released between two looks at the queue
 _POLL_SECONDS = 0.2  # between two looks at folders and brokers
 _LEAP_SECONDS = 60.0  # by which the wall clock may leap against the steady one before the stream stops
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # the former goes on while the machine sleeps
@@ -82,7 +82,7 @@ class Pump(Secret):
         self._wall_ahead: float | None = None
         self.published = live.released if not live.replaying else 0
         self.failure: str | None = None
-        self._figures = Figures()
+        self._figures = Figures(memory=live.memory)
         self._quarantine = Quarantine.beside(live.spec.state_file)
         self.foreseen = True  # a failure that is not is an error of the program
         self.problems: list[str] = []  # with folders and brokers, one sentence each; replaced as a whole
@@ -306,7 +306,7 @@ class Pump(Secret):
         stop = min(passed, self._live.released + _CATCH_UP_TICKS, self._live.last_tick or passed)
         started = time.monotonic()
         ticks = self._live.release_through(stop)
-        self._figures.tick_seconds = time.monotonic() - started
+        self._figures.tick_seconds, self._figures.memory = time.monotonic() - started, self._live.memory
         self._tell_problems()
         for tick in ticks:
             self._due.append((self._moment(tick), tick))
@@ -348,7 +348,7 @@ class Pump(Secret):
             while live.released < tick:
                 started = time.monotonic()
                 self._publish(live.release_through(min(tick, live.released + _CATCH_UP_TICKS)))
-                self._figures.tick_seconds = time.monotonic() - started
+                self._figures.tick_seconds, self._figures.memory = time.monotonic() - started, live.memory
         except ConfigurationError as error:
             _refuse(close.released, error)
         except BaseException:

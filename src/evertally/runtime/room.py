@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from evertally.errors import EvertallyError
+from evertally.runtime.amounts import Amounts
 from evertally.runtime.inbox import Inbox
 from evertally.runtime.spec.types import ServeSpec
-from evertally.runtime.waiting import Waiting
 
 _LONGEST_QUEUE = 1024  # batches
 
@@ -16,7 +16,7 @@ class Busy(EvertallyError):
     """More waits than may wait. Send the same batch again later."""
 
 
-def check_room(serve: ServeSpec, inbox: Inbox[Any, Any], kept: Waiting, caller: str, rows: int, size: int) -> None:
+def check_room(serve: ServeSpec, inbox: Inbox[Any, Any], kept: Amounts, caller: str, rows: int, size: int) -> None:
     """Raises Busy if there is no room for a batch: in the inbox and for the tick, `kept`, so much may wait of all, and
     half of it (but one batch) of one caller, so that the others find room."""
     queued = inbox.waiting

@@ -10,6 +10,7 @@ from evertally.bounds.selection import Threshold
 from evertally.bounds.tails import Spread
 from evertally.contract.options import check_guarantee
 from evertally.encode import ItemTotals
+from evertally.encode.texts import Texts
 from evertally.errors import ConfigurationError
 from evertally.noise import DiscreteGaussian, ItemSource
 from evertally.privacy import ApproxDP, ApproxZCDP, Guarantee
@@ -18,6 +19,7 @@ from evertally.selection.found import Found
 from evertally.selection.item_index import grown
 from evertally.selection.item_table import ItemTable
 from evertally.selection.item_tree import ItemTree
+from evertally.selection.label_limit import FollowedLabels, LabelLimit
 
 
 class ItemEngine(Secret):
@@ -39,9 +41,11 @@ class ItemEngine(Secret):
         source: ItemSource,
         sticky: bool = False,
         most: int | None = None,
+        limit: LabelLimit | None = None,
     ) -> None:
         self.threshold = threshold
-        self.table = ItemTable(source)
+        self.followed = None if limit is None else FollowedLabels(limit, source)
+        self.table = ItemTable(source, self.followed)
         self.tree = ItemTree(law, radix=radix, depth=depth, source=source)
         self._horizon, self._sticky = horizon, sticky
         self._most = most  # how many are shown; None: all that are above the threshold
@@ -50,10 +54,28 @@ class ItemEngine(Secret):
     def advance(self, batch: list[ItemTotals]) -> tuple[list[Found], None]:
         rows = []
         for totals in batch:
+            if self.followed is not None and self.tree.tick:
+                self._look(self.followed)
             self.table.add(totals)
             self.tree.advance(self.table.addresses)
             rows.append(self.released(self.tree.tick))
         return rows, None
+
+    def _look(self, followed: FollowedLabels) -> None:
+        """Where labels become too many, drops some by their hashes, but nothing that was released at the last tick (of
+        very many, the largest stay): the rule is public, so one event decides about no other (7.5)."""
+        noisy = followed.look(self.tree.tick, len(self.table))
+        if noisy is None:
+            return
+        released = list(self.released(self.tree.tick).counts)
+        stay = self.table.find(Texts.of(released[: followed.rise(noisy, len(released))]))
+        passing = self.table.passing()
+        passing[stay] = True
+        numbers = np.flatnonzero(passing)
+        self.table.keep(numbers)
+        self.tree.keep(numbers)
+        if self._sticky:
+            self._shown_before = self._shown_before[numbers]
 
     def released(self, tick: int) -> Found:
         """The last tick's release: a function of exact counts and noise (and of what was released before)."""
@@ -82,10 +104,13 @@ class ItemEngine(Secret):
         return spread.radius(beta / self._horizon)
 
     def state(self) -> list[bytes]:
-        return [np.packbits(self._shown_before[: len(self.table)]).tobytes(), *self.table.to_bytes()]
+        level = [] if self.followed is None else [self.followed.level.to_bytes(8, "little")]
+        return [np.packbits(self._shown_before[: len(self.table)]).tobytes(), *self.table.to_bytes(), *level]
 
     def load(self, tick: int, parts: list[bytes]) -> None:
         self.table.load(parts[1:])
+        if self.followed is not None:
+            self.followed.level = int.from_bytes(parts[4], "little")
         bits = np.frombuffer(parts[0], dtype=np.uint8)
         self._shown_before = np.unpackbits(bits, count=len(self.table) if self._sticky else 0).astype(np.bool_)
         self.tree.seek(tick, self.table.addresses)

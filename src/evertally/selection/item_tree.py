@@ -61,6 +61,10 @@ class ItemTree(Secret):
         self.tick, self._items = tick, 0
         self._join(addresses)
 
+    def keep(self, numbers: IntArray) -> None:
+        """Forgets all items but these, which get new numbers in the same order."""
+        self._latest, self._items = self._latest[:, numbers], len(numbers)
+
     def spread(self, tick: int) -> Spread:
         return spread_of(self.law, digit_sum(tick, self.radix), 1.0)
 

@@ -408,6 +408,7 @@ class FiguresAnswer(Answer):
     tick_seconds: float
     late_seconds: float
     clock_behind_seconds: float
+    memory: dict[str, int] = Field(description="Bytes that each query takes, about, at one of the last ticks.")
     problem: str | None = Field(description="With a folder or a broker that events come from.")
     webhooks: dict[str, str | None] = Field(description="Why each webhook fails; null while it delivers.")
     clients: dict[str, ClientFiguresAnswer] = Field(description="By the name of the token.")

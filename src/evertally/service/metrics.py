@@ -80,6 +80,10 @@ class Metrics:
             for client, values in clients.items():
                 family.add_metric([self._spec.name, client], values[name])
             yield family
+        memory = GaugeMetricFamily("evertally_admin_memory_bytes", _PRIVATE, labels=["stream", "query"])
+        for query, size in figures["memory"].items():
+            memory.add_metric([self._spec.name, query], size)
+        yield memory
 
 
 @dataclasses.dataclass(eq=False)  # a registry looks it up by its identity

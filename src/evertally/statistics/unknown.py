@@ -25,13 +25,14 @@ from evertally.selection.block_engine import ANY_NUMBER, BlockEngine
 from evertally.selection.found import FoundItems
 from evertally.selection.histograms import OneShot, UnknownGauss, UnknownGumbel
 from evertally.selection.item_engine import ItemEngine, charge_of
+from evertally.selection.label_limit import LabelLimit
 from evertally.selection.meta import MISSED, block_share, paid_by
 from evertally.selection.reach import Reach
 
 # The best radix is below 20; a threshold by digit sums is not made for thousands of them.
 _LARGEST_RADIX = 1024
 MECHANISMS = ("tree", "meta")
-_OF_TREES: Options = {"threshold": "sum", "sticky": False}
+_OF_TREES: Options = {"threshold": "sum", "sticky": False, "max_labels": None}
 _OF_BLOCKS: Options = {"kbar": None, "max_events_per_tick": None}
 
 
@@ -43,6 +44,11 @@ class ItemFinder(Mechanism):
         'Which threshold of "tree": "sum", "per_tick" or "paper".', default="sum"
     )
     sticky: bool = option('Whether what "tree" once released stays.', default=False)
+    max_labels: int | None = option(
+        'How many labels "tree" remembers at most. Beyond that, a keyed hash and what was released decide which ones '
+        "(costs a sixteenth of rho); None: all that ever occurred.",
+        default=None,
+    )
     radix: Radix = option(ABOUT_RADIX, default="formula")
 
     @by_tick
@@ -87,11 +93,17 @@ class ItemFinder(Mechanism):
         T = whole("horizon", self.horizon, 2, LONGEST_HORIZON)
         r = whole("radix", choose_radix(T, self.radix, pure=False), 2, _LARGEST_RADIX)
         depth = L(T, r)
-        law = node_law(charge.to_zcdp(), moved, depth)
+        limit = None if self.max_labels is None else LabelLimit(self.max_labels, charge, at_risk, T)
+        left = charge if limit is None else limit.left
+        law = node_law(left.to_zcdp(), moved, depth)
         assert isinstance(law, DiscreteGaussian)
         threshold = Threshold(self.threshold, T, r, law.sigma_squared, charge.exact_delta / at_risk, move=moved.linf)
+        ways: Options = {"radix": r, "depth": depth, "horizon": T, "sticky": self.sticky, "most": most, "limit": limit}
+        return partial(ItemEngine, law, threshold, **ways)
 
-        return partial(ItemEngine, law, threshold, radix=r, depth=depth, horizon=T, sticky=self.sticky, most=most)
+    def _limit_address(self) -> Options:
+        """What addresses keep of the limit: nothing where there is none, as before there were limits."""
+        return {} if self.max_labels is None else self._given("max_labels")
 
 
 @statistic
@@ -140,7 +152,7 @@ class UnknownItems(ItemFinder, CutsEvents):
             foreign(self._given(*_OF_BLOCKS), _OF_BLOCKS, 'mechanism="meta"')
             # Labels that exist in one of two neighbouring streams only: all that moves, if each moves by one weight.
             made: Any = self._by_tree(charge, moved, moved.l1 // contribution.max_weight, most)
-            address = of_trees | self._given("threshold", "sticky")
+            address = of_trees | self._given("threshold", "sticky") | self._limit_address()
         else:
             foreign(self._given(*_OF_TREES), _OF_TREES, 'mechanism="tree"')
             events = contribution.max_events_per_user or 1
@@ -199,10 +211,12 @@ class UnknownHistogram(UnknownItems):
     those with upward noise are seen, so their counts lean upwards (7.3).
 
     Exactness tier "exact". Time O(items so far) a tick: one draw each, about 20 ns; a million events a second through
-    Arrow lists. Memory O(items so far): 60 to 90 + 8 L bytes each, beside the label. No item is ever dropped (7.1:
-    dropping by counts is not private); what should not be counted at all is left out beforehand, by a public rule that
-    looks at one label. Time, memory and snapshot of this object depend on unreleased items: they are as private as the
-    data.
+    Arrow lists. Memory O(items so far): 60 to 90 + 8 L bytes each, beside the label. No item is dropped for its count
+    (7.1: that is not private); what should not be counted at all is left out beforehand, by a public rule that looks at
+    one label. With `max_labels` at most so many are remembered (and those of one tick): when their noisy number comes
+    near it, only 1 in 2, 4, 8, .. of all labels is followed on, chosen by a keyed hash, and what is released at that
+    moment. Counts of what is shown stay whole; an item that is not followed is never found (7.5). Time, memory and
+    snapshot of this object depend on unreleased items: they are as private as the data.
 
     `mechanism="meta"`: every block of a tree shows its items above a noisy threshold (UnkGauss with `kbar` items at
     most, default 1000), and they are added up: more items are named than by the tree, but their counts are too low

@@ -21,7 +21,7 @@ from evertally.users.user_rule import UserRule, rank_within
 Hash = Callable[[bytes], bytes]
 Digest = Callable[[bytes], bytes]
 
-_USED_UP = 2**62  # in the place of a cell: no cell is as large
+USED_UP = 2**62  # in the place of a cell: no cell is as large
 
 
 def keyed_numbers(names: Texts, order: Hash, purpose: bytes) -> NDArray[np.uint64]:
@@ -102,7 +102,7 @@ class FirstPairs(Secret):
         users = np.unique(self.users.erase(names))
         for field in range(self._most):
             held = self.users.read(field, users)
-            self.users.write(field, users, np.where(held > 0, held, _USED_UP))
+            self.users.write(field, users, np.where(held > 0, held, USED_UP))
 
 
 class FirstCategories(Secret):

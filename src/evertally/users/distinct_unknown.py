@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evertally.contract.admission import AdmissionEngine
 from evertally.contract.in_place import InPlace
@@ -16,14 +17,40 @@ from evertally.encode.texts import Texts
 from evertally.encode.user_table import UserTable
 from evertally.errors import ConfigurationError, StateError
 from evertally.integers import whole
-from evertally.noise import ItemSource
+from evertally.noise import ItemSource, item_addresses
 from evertally.privacy import Change, Neighbours
 from evertally.secret import Secret
 from evertally.selection.found import Found, FoundItems
 from evertally.selection.item_engine import charge_of
 from evertally.statistics.unknown import ItemFinder
-from evertally.users.distinct_rules import Digest, FirstPairs
+from evertally.users.distinct_rules import USED_UP, Digest, FirstPairs
 from evertally.users.labels import LabelledDoor, LabelledTick
+
+
+class Followed(Secret):
+    """What a rule asks of the engine behind it, where labels are limited: which of them are followed."""
+
+    def __init__(self, engine: InPlace, source: ItemSource) -> None:
+        self._engine, self._source = engine, source
+
+    @property
+    def level(self) -> int:
+        found: int = self._worker.followed.level
+        return found
+
+    def let_in(self, labels: Texts) -> NDArray[np.bool_]:
+        """Which labels the hash lets in."""
+        found: NDArray[np.bool_] = self._worker.followed.passes(item_addresses(self._source, labels.list()))
+        return found
+
+    def counted(self, labels: Texts) -> NDArray[np.bool_]:
+        """Which labels have counts."""
+        found: NDArray[np.bool_] = self._worker.table.find(labels) >= 0
+        return found
+
+    @property
+    def _worker(self) -> Any:
+        return self._engine.worker
 
 
 class FirstLabels(Secret):
@@ -32,14 +59,21 @@ class FirstLabels(Secret):
     A label that no user keeps leaves no trace: it must not become known either.
     """
 
-    def __init__(self, most: int) -> None:
-        # Labels are never forgotten, so their numbers stay, and may lie in the fields of users.
+    def __init__(self, most: int, followed: Followed | None = None) -> None:
+        # Numbers of labels stay, and may lie in the fields of users.
         self.pairs, self.labels = FirstPairs(most), UserTable(fields=0)
+        self._followed, self._level = followed, 0
+        self._before = self.labels, self._level
 
     def admit(self, tick: LabelledTick) -> ItemTotals:
+        followed = self._followed
+        if followed is not None and followed.level > self._level:
+            self._drop_labels(followed)
         known = self.labels.find(tick.labels)
         # New labels have numbers for now that no old one has: they are entered once it is known who keeps them.
         numbers = np.where(known < 0, len(self.labels) + np.arange(len(known)), known)
+        if followed is not None and followed.level:
+            numbers[(known < 0) & ~followed.let_in(tick.labels)] = -1  # a user's place is not used by them
         users, cells, fields = self.pairs.offered(tick.names, tick.codes, np.append(numbers, -1)[tick.cells[:, 0]])
         kept, counts = np.unique(cells, return_counts=True)
         by_number = np.argsort(numbers)
@@ -47,6 +81,20 @@ class FirstLabels(Secret):
         final = self.labels.enter(labels)
         self.pairs.write(users, final[np.searchsorted(kept, cells)], fields)
         return ItemTotals(labels, counts)
+
+    def _drop_labels(self, followed: Followed) -> None:
+        """Labels that are not followed any more lose their numbers; places of users that they took stay taken."""
+        everything = self.labels.names(np.arange(len(self.labels)))
+        kept = np.flatnonzero(followed.let_in(everything) | followed.counted(everything))
+        left = UserTable(fields=0)
+        numbers = np.full(len(everything), USED_UP - 1)
+        numbers[kept] = left.enter(everything.take(kept))
+        users = self.pairs.users
+        for field in range(users.fields):
+            held = users.column(field)
+            taken = np.flatnonzero((held > 0) & (held < USED_UP))
+            users.write(field, taken, numbers[held[taken] - 1] + 1)
+        self.labels, self._level = left, followed.level
 
     def recognise(self, digest: Digest) -> None:
         self.pairs.users.recognise(digest)
@@ -57,9 +105,11 @@ class FirstLabels(Secret):
     def begin(self, tick: int) -> None:
         self.pairs.users.begin()
         self.labels.begin()
+        self._before = self.labels, self._level
 
     def undo(self, tick: int) -> None:
         self.pairs.users.undo()
+        self.labels, self._level = self._before
         self.labels.undo()
 
     def save(self) -> bytes:
@@ -87,7 +137,7 @@ class UnknownDistinctUsers(ItemFinder):
     page. The first `max_categories` items of each user count, each once, whatever else the user does.
 
     At every tick the items whose noisy number of users is above a threshold are released, label -> number, largest
-    first; of the others nothing is. `threshold` and `sticky` as for `UnknownHistogram`.
+    first; of the others nothing is. `threshold`, `sticky` and `max_labels` as for `UnknownHistogram`.
 
     Theorem (users-and-domains 2.2 [R], streaming-selection 7.2, adaptive streams included): a user is like one event of
     m items that is spread over ticks, (m/(2 tau^2), m delta), m = `max_categories`: an item that only one user has has
@@ -135,14 +185,15 @@ class UnknownDistinctUsers(ItemFinder):
         m = self.max_categories = whole("max_categories", self.max_categories, 1, 2**16)
         at_risk = m if relation is Neighbours.ADD_REMOVE else 2 * m
         charge, moved = charge_of(self.guarantee), Change(at_risk, at_risk, 1)
-        made = self._by_tree(charge, moved, at_risk)
+        made, limit = self._by_tree(charge, moved, at_risk), self.max_labels
 
         def engine(source: ItemSource) -> AdmissionEngine:
-            return AdmissionEngine(FirstLabels(m), InPlace(lambda source: made(source=source), source, returns=False))
+            inner = InPlace(lambda source: made(source=source), source, returns=False)
+            return AdmissionEngine(FirstLabels(m, None if limit is None else Followed(inner, source)), inner)
 
         return Blueprint(
             word="UnknownDistinctUsers",
-            address=self._given("threshold", "sticky", "radix", "max_categories", "unit"),
+            address=self._given("threshold", "sticky", "radix", "max_categories", "unit") | self._limit_address(),
             mechanism="tree",
             charge=charge,
             contribution=self._contributing(user_rule=self.user_rule({"max_categories": m})),

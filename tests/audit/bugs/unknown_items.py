@@ -20,6 +20,7 @@ from evertally.errors import ReplayRefused
 from evertally.selection.found import Found
 from evertally.selection.item_engine import ItemEngine
 from evertally.selection.item_table import ItemTable
+from evertally.selection.label_limit import FollowedLabels
 from evertally.statistics import UnknownHistogram
 
 _FORM = "one event of an unknown domain, in any form"
@@ -122,6 +123,32 @@ def eviction() -> Bug:
             self.counts[others[np.argmin(self.counts[others])]] = 0
 
     return replaced(ItemTable, add=add)
+
+
+@plant("one event before a flood of labels")
+def full_is_full() -> Bug:
+    """no label taken once the table is full (streaming-selection 7.5: who came first is private; one event more decides
+    about all later events of another label)"""
+    original = ItemTable.add
+
+    def add(self: ItemTable, totals: ItemTotals) -> None:
+        assert self._followed is not None
+        room = max(0, self._followed._limit.most - len(self))
+        numbers = self.find(totals.labels)
+        taken = np.sort(np.append(np.flatnonzero(numbers >= 0), np.flatnonzero(numbers < 0)[:room]))
+        original(self, ItemTotals(totals.labels.take(taken), totals.counts[taken]))
+
+    return replaced(ItemTable, add=add)
+
+
+@plant("the noise of looks at the number of labels")
+def exact_number_of_labels() -> Bug:
+    """labels dropped by their exact number (streaming-selection 7.5: the number of labels is private, and paid for)"""
+
+    def look(self: FollowedLabels, tick: int, labels: int) -> int | None:
+        return labels if labels > self._limit.at else None
+
+    return replaced(FollowedLabels, look=look)
 
 
 # -- what is shown ---------------------------------------------------------------------------------------------------

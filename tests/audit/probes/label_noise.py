@@ -18,7 +18,7 @@ from audit.probes.item_probing import (
 from audit.probes.probing import Verdict, probe
 from evertally.audit.game import Factory
 from evertally.audit.label_noise import ABSENT, item_table, separation
-from evertally.noise import ZeroNoise
+from evertally.noise import ZeroNoise, simulation
 from evertally.privacy import ZCDP
 from evertally.statistics import StreamingTopK
 
@@ -112,3 +112,21 @@ def _() -> Verdict:
     # 7.1: a table that forgets by its counts turns one event into many.
     rest: list[Any] = [["a"], ["b"]] * 12
     return event_verdict(unknown(Fraction(1, 2), 1e-6, 32), [([["z"], *rest], [[], *rest])])
+
+
+@probe("closed form", "one event before a flood of labels")
+def _() -> Verdict:
+    # 7.5: both worlds see the same noisy numbers here; then one event moves its own label, and no other.
+    floods = [[f"{name} {i}" for i in range(1500)] * 3 for name in "abcdef"]  # whom the hash lets in differs
+    make = unknown(Fraction(1, 2), 1e-6, 8, max_labels=1000)
+    return event_verdict(make, [([["z"], flood, flood], [[], flood, flood]) for flood in floods])
+
+
+@probe("closed form", "the noise of looks at the number of labels")
+def _() -> Verdict:
+    # A look is a Gaussian mechanism; its noise, as 2000 looks show it: a fifth less would take 12 standard errors.
+    ticks, rho = 2000, Fraction(1, 2)
+    followed = unknown(rho, 1e-6, ticks, max_labels=10_000)(simulation(1))._worker().followed
+    followed._limit.at = 0
+    noise = [(followed.look(tick, 10**6) or 0) - 10**6 for tick in range(1, ticks + 1)]
+    return separates([(math.sqrt(ticks) / max(1e-9, 1.25 * float(np.std(noise))), float(rho) / 16)])

@@ -185,6 +185,7 @@ class ServeSection(Section):
     max_batch_rows: Whole = 200_000
     max_waiting_bytes: Whole = 2**30
     max_waiting_rows: Whole = 2**26
+    max_memory_bytes: Whole = 2**28
     requests_per_second: Positive = 200.0
     rows_per_second: Positive = 200_000.0
     connections: Whole = 800

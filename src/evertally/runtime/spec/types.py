@@ -134,6 +134,7 @@ class ServeSpec:
     max_batch_rows: int
     max_waiting_bytes: int
     max_waiting_rows: int
+    max_memory_bytes: int
     requests_per_second: float
     rows_per_second: float
     connections: int

@@ -255,6 +255,15 @@ class Store(Tables):
             for number, tick, sealed in rows:
                 yield tick, self._unsealed(f"journal {number} {tick}", sealed)
 
+    def journal_of(self, tick: int) -> Iterator[bytes]:
+        """Events of one tick, in the order of their arrival."""
+        with database.translated(self._path):
+            rows = self._connection.execute(
+                "SELECT number, sealed FROM journal WHERE tick = ? ORDER BY number", (tick,)
+            )
+            for number, sealed in rows:
+                yield self._unsealed(f"journal {number} {tick}", sealed)
+
     def batch(self, batch_id: str) -> tuple[bytes, int] | None:
         """Digest and tick of a batch that was accepted under an id, None if the id is new."""
         batch_mac = self._key.mac("batch id", batch_id.encode())
