@@ -15,10 +15,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from evertally.errors import ConfigurationError, StateError
+from evertally.errors import ConfigurationError
 from evertally.runtime.clock import written
 from evertally.runtime.spec import StreamSpec
-from evertally.runtime.state.looking import key_to_look
 from evertally.runtime.state.public_log import chained, is_signed, tick_digest
 from evertally.runtime.state.sidecar import NO_CHAIN
 from evertally.runtime.state.verifying import StoreToVerify
@@ -30,12 +29,7 @@ Shown = tuple[int, object, dict[str, dict[str, Any]]]  # tick, time, columns by 
 @contextmanager
 def state_of(spec: StreamSpec) -> Iterator[StoreToVerify]:
     """The state of a stream that has run, to be verified. Needs the key."""
-    key = key_to_look(spec)
-    if key is None:
-        raise StateError(f"{spec.state_file} is not there: this stream has released nothing yet")
-    with StoreToVerify.found(key, spec) as store:
-        if store is None:
-            raise StateError(f"the stream of {spec.path} has released nothing yet")
+    with StoreToVerify.of(spec) as (_, store):
         yield store
 
 

@@ -53,6 +53,18 @@ class StoreToRead(Store):
         finally:
             store._connection.close()
 
+    @classmethod
+    @contextmanager
+    def of(cls, spec: StreamSpec) -> Iterator[tuple[Key, Self]]:
+        """Key and store of a stream that has released something."""
+        key = key_to_look(spec)
+        if key is None:
+            raise StateError(f"{spec.state_file} is not there: this stream has released nothing yet")
+        with cls.found(key, spec) as store:
+            if store is None:
+                raise StateError(f"the stream of {spec.path} has released nothing yet")
+            yield key, store
+
     def _begun(self) -> bool:
         mark = self._sidecar.read()
         if mark is not None and mark.generation == 0:

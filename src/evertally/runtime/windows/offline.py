@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from evertally.errors import StateError
 from evertally.runtime.machine import Machine, StreamState
 from evertally.runtime.opening import anchored
 from evertally.runtime.releases import TickRelease
 from evertally.runtime.spec import StreamSpec
-from evertally.runtime.state.looking import StoreToRead, key_to_look
+from evertally.runtime.state.looking import StoreToRead
 from evertally.runtime.windows.answers import Windows
 
 
@@ -18,12 +17,7 @@ from evertally.runtime.windows.answers import Windows
 def windows_of(spec: StreamSpec) -> Iterator[tuple[StreamSpec, Windows, int]]:
     """The spec with its clock in place, the windows, and the last tick that is out. Needs the key: which mechanisms the
     stream runs on is sealed with it. Another process may be running the stream."""
-    key = key_to_look(spec)
-    if key is None:
-        raise StateError(f"{spec.state_file} is not there: this stream has released nothing yet")
-    with StoreToRead.found(key, spec) as store:
-        if store is None:
-            raise StateError(f"the stream of {spec.path} has released nothing yet")
+    with StoreToRead.of(spec) as (key, store):
         whole = anchored(spec, store)
         rows = store.head.rows
         machine = Machine.at(whole, StreamState(store.head.snapshot, store.snapshots()), key, rows=rows)
