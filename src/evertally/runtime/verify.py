@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain as joined
@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from evertally.errors import ConfigurationError
 from evertally.runtime.clock import written
+from evertally.runtime.sinks.lines import unmarked
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state.public_log import chained, is_signed, tick_digest
 from evertally.runtime.state.sidecar import NO_CHAIN
@@ -58,13 +59,20 @@ class Certified:
 
     def checked(self, head: Mapping[str, Any], log: Path) -> tuple[list[str], int, int]:
         """What is wrong with a log (nothing, if all of it is what was released); its first and last tick."""
+        found = self._checked(head, log, marked=False)
+        if found[0] and log.suffix == ".csv":  # in downloads, and in files for spreadsheets, labels may be marked
+            unmarked = self._checked(head, log, marked=True)
+            return found if unmarked[0] else unmarked
+        return found
+
+    def _checked(self, head: Mapping[str, Any], log: Path, marked: bool) -> tuple[list[str], int, int]:
         if not is_signed(head, self.public_key):
             return ["the head is not signed with the key that the certificate names"], 0, 0
         if (head["stream"], head["spec_digest"]) != (self.stream, self.spec_digest):
             return ["the head is that of another stream"], 0, 0
         digests: dict[int, bytes] = {}
         first = last = 0
-        for tick, time, queries in shown_in(log, self.queries):
+        for tick, time, queries in shown_in(log, self.queries, marked):
             if tick <= last:  # the second one would hide the first
                 return [f"tick {tick} comes after tick {last}"], first, last
             first, last = first or tick, tick
@@ -107,14 +115,15 @@ def read_json(path: Path) -> Any:
         raise ConfigurationError(f"{path} is not JSON") from None
 
 
-def shown_in(log: Path, queries: frozenset[str]) -> Iterator[Shown]:
-    """The ticks of a log in any format that outputs have. Windows, which follow from the rest, are passed over."""
+def shown_in(log: Path, queries: frozenset[str], marked: bool = False) -> Iterator[Shown]:
+    """The ticks of a log in any format that outputs have. Windows, which follow from the rest, are passed over.
+    `marked`: labels of CSV have an apostrophe before what a spreadsheet would take for a formula."""
     try:
         if log.suffix == ".json":
             for release in read_json(log)["releases"]:
                 yield release["tick"], release["time"], {n: c for n, c in release["queries"].items() if n in queries}
             return
-        for tick, rows in groupby(_rows(log), lambda row: row["tick"]):
+        for tick, rows in groupby(_rows(log, marked), lambda row: row["tick"]):
             told = list(rows)
             own = (row for row in told if row["query"] in queries)
             found: dict[str, dict[str, Any]] = {}
@@ -131,11 +140,11 @@ def shown_in(log: Path, queries: frozenset[str]) -> Iterator[Shown]:
         raise ConfigurationError(f"{log} is not a release log: its rows are not of the documented form") from None
 
 
-def _rows(log: Path) -> Iterable[Row]:
+def _rows(log: Path, marked: bool) -> Iterable[Row]:
     if log.is_dir() or log.suffix == ".parquet":
         parts = sorted(log.glob("part-*.parquet")) if log.is_dir() else [log]
         return joined.from_iterable(map(_of_parquet, parts))
-    return _of_csv(log) if log.suffix == ".csv" else _of_lines(log)
+    return _of_csv(log, unmarked if marked else str) if log.suffix == ".csv" else _of_lines(log)
 
 
 def _of_lines(log: Path) -> Iterator[Row]:
@@ -143,12 +152,13 @@ def _of_lines(log: Path) -> Iterator[Row]:
         yield from map(json.loads, file)
 
 
-def _of_csv(log: Path) -> Iterator[Row]:
+def _of_csv(log: Path, label: Callable[[str], str]) -> Iterator[Row]:
     with open(log, encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file, strict=True):
             numbers = {name: _number(row[name]) for name in ("stddev", "lower", "upper")}
-            value = row["label"] if row["value"] == "" and row.get("label") is not None else _number(row["value"])
-            yield {**row, **numbers, "tick": int(row["tick"]), "value": value}
+            chosen = row["value"] == "" and row.get("label") is not None
+            value = label(row["label"]) if chosen else _number(row["value"])
+            yield {**row, **numbers, "tick": int(row["tick"]), "category": label(row["category"]), "value": value}
 
 
 def _number(cell: str) -> int | float | None:

@@ -31,10 +31,10 @@ class Waiting(Secret):
     """Batches by tick. `memory`: how many bytes of them, as the journal has them, are held in memory at most.
 
     >>> waiting = Waiting(memory=5)
-    >>> waiting.add(1, Part.of(b"1234", {})), waiting.add(2, Part.of(b"56", {}))
+    >>> waiting.add(1, Part.of(b"1234", {"ward": ["north"]})), waiting.add(2, Part.of(b"56", {"ward": ["south"]}))
     (None, None)
     >>> waiting.batches(1), waiting.batches(2), waiting.amounts.all.bytes, list(waiting)
-    ([{}], None, 6, [1, 2])
+    ([{'ward': ['north']}], None, 6, [1, 2])
     """
 
     def __init__(self, memory: int) -> None:

@@ -175,6 +175,15 @@ def marked(cell: Any) -> Any:
     return f"'{cell}" if isinstance(cell, str) and cell[:1] in _FORMULA else cell
 
 
+def unmarked(cell: str) -> str:
+    """The label of a marked cell.
+
+    >>> [unmarked(marked(cell)) for cell in ("=1+1", "'tis", "north", "")]
+    ['=1+1', "'tis", 'north', '']
+    """
+    return cell.removeprefix("'")
+
+
 def _all_marked(column: Any) -> Any:
     return [marked(cell) for cell in column] if isinstance(column, list) else marked(column)
 
