@@ -65,7 +65,7 @@ class NameIndex(Secret):
         hashes, count = _hashes(names, self._seed), len(names)
         numbers = np.empty(count, np.int64)
         here = self._slots, self._data, self._offsets
-        kernel(find_names, count)(*_fixed(names), hashes, *here, hidden, some_hidden, numbers)
+        kernel(find_names, count)(*fixed(names), hashes, *here, hidden, some_hidden, numbers)
         return numbers
 
     def enter(self, names: Texts, found: IntArray) -> IntArray:
@@ -82,7 +82,7 @@ class NameIndex(Secret):
         hashes = _hashes(names, self._seed)
         here = self._slots, self._data, self._offsets
         work = kernel(enter_names, len(which))
-        size, _ = work(which, *_fixed(names), hashes, *here, self.size, numbers)
+        size, _ = work(which, *fixed(names), hashes, *here, self.size, numbers)
         self.size = int(size)
         return numbers
 
@@ -109,7 +109,7 @@ def distinct(names: Texts, seed: int = 0) -> tuple[IntArray, Texts]:
     count = len(names)
     codes, firsts = np.empty(count, np.int64), np.empty(count, np.int64)
     slots = np.zeros(1 << max(6, (2 * count).bit_length()), np.int64)
-    found, _ = kernel(distinct_names, count)(*_fixed(names), _hashes(names, seed), slots, codes, firsts)
+    found, _ = kernel(distinct_names, count)(*fixed(names), _hashes(names, seed), slots, codes, firsts)
     if found < count:
         firsts = firsts[:found]
         names = taken(names.data, names.offsets[firsts], names.lengths[firsts])
@@ -121,7 +121,7 @@ def taken(data: Bytes, starts: IntArray, lengths: IntArray) -> Texts:
     offsets = np.zeros(len(starts) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     out = np.empty(int(offsets[-1]), np.uint8)
-    kernel(gather, len(starts))(_fixed(Texts(data, offsets))[0], starts, offsets, out)
+    kernel(gather, len(starts))(fixed(Texts(data, offsets))[0], starts, offsets, out)
     return Texts(out, offsets)
 
 
@@ -135,7 +135,7 @@ def grown(array: NDArray[Any], size: int) -> NDArray[Any]:
     return larger
 
 
-def _fixed(names: Texts) -> tuple[Bytes, IntArray]:
+def fixed(names: Texts) -> tuple[Bytes, IntArray]:
     """Read-only: memory that can be written to is another type for the compiler, and would be compiled once more."""
     data, offsets = names.data[:], names.offsets[:]
     data.flags.writeable = offsets.flags.writeable = False
@@ -154,7 +154,7 @@ def _hashes(names: Texts, seed: int) -> IntArray:
             hashes = np.diff(sums[names.offsets - first])
         else:
             hashes = np.empty(len(names), np.int64)
-            kernel(hash_names, len(names))(*_fixed(names), multipliers, hashes)
+            kernel(hash_names, len(names))(*fixed(names), multipliers, hashes)
         # Sums of few R_j lie in rows; linear probing wants them spread.
         hashes ^= (hashes >> 32) & _LOW
         hashes *= np.int64(-0x61C8864680B583EB)

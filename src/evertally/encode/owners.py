@@ -15,6 +15,7 @@ from evertally.encode.labels import Codes, as_list, canonical, coded, coded_arro
 from evertally.encode.name_index import distinct, taken
 from evertally.encode.name_kernels import first_seen, kernel, rank_codes, write_decimals
 from evertally.encode.plain import only
+from evertally.encode.spelled import Spelled
 from evertally.encode.texts import Texts
 
 _FEW = 256  # events; so few are read one by one, and no compiler is needed
@@ -22,14 +23,21 @@ _FEW = 256  # events; so few are read one by one, and no compiler is needed
 
 def owners(users: Any) -> tuple[Codes, Texts]:
     """Codes into distinct canonical user names, in the order of their first events; -1 for events without a user."""
-    read = _in_one_piece(users) if len(users) >= _FEW else None
-    codes, names = _one_by_one(users) if read is None else read
+    codes, names = _read(users)
     # A column may come with a dictionary in any order, and with users in it who have no event.
     codes, order = codes.copy(), np.empty(len(names), np.int64)
     count = kernel(first_seen, len(codes))(codes, np.full(len(names), -1, np.int64), order)
     if count < len(names) or (order != np.arange(count)).any():
         names = taken(names.data, names.offsets[order[:count]], names.lengths[order[:count]])
     return codes, names
+
+
+def _read(users: Any) -> tuple[Codes, Texts]:
+    if isinstance(users, Spelled):
+        users = users.compact()
+        return users.codes, users.names
+    read = _in_one_piece(users) if len(users) >= _FEW else None
+    return _one_by_one(users) if read is None else read
 
 
 def _one_by_one(users: Any) -> tuple[Codes, Texts]:

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from evertally.errors import StateError
 from evertally.runtime.certificate import certificate_of
-from evertally.runtime.input.batches import decode, encode
+from evertally.runtime.input.batches import decode, encode, encoded_earlier
 from evertally.runtime.input.envelope import BatchRefused
 from evertally.runtime.input.sources import Batch
 from evertally.runtime.input.tick_events import TickEvents, split_by_tick
@@ -160,7 +160,8 @@ class Live(Secret):
             earlier = entries.get(batch_id)
             known = (earlier.digest, earlier.tick) if earlier is not None else self._store.batch(batch_id)
             if known is not None:
-                answers.append(Receipt(known[1], True) if known[0] == digest else BatchRefused(_OTHER_CONTENT))
+                same = known[0] == digest or known[0] == self._store.digest(encoded_earlier(batch))
+                answers.append(Receipt(known[1], True) if same else BatchRefused(_OTHER_CONTENT))
                 continue
             parts = self._parts(batch, payload, tick)
             entries[batch_id] = Entry(batch_id, digest, tick, [(at, text) for at, text, _ in parts])

@@ -17,9 +17,10 @@ import pyarrow.ipc
 from numpy.typing import NDArray
 
 from evertally.errors import StateError
-from evertally.runtime.input import arrow_body, csv_lines, json_cells
-from evertally.runtime.input.envelope import NOT_JSON, TOO_LARGE, BatchRefused, known, needed, recognised
+from evertally.runtime.input import arrow_body, csv_lines, json_cells, json_lines
+from evertally.runtime.input.envelope import NOT_JSON, TOO_LARGE, BatchRefused, known, needed, recognised, unrecognised
 from evertally.runtime.input.sources import ROWS, Batch
+from evertally.runtime.input.tokens import cells_of, is_tokens, tokens_of
 from evertally.runtime.spec import StreamSpec
 
 JSON_LINES = "application/x-ndjson"
@@ -29,7 +30,7 @@ CSV = "text/csv"
 MEDIA_TYPES = (JSON_LINES, JSON, CSV, ARROW)
 
 _MARK = b"evertally"
-_OBJECTS, _JSON_TEXT = b"objects", b"json"
+_OBJECTS, _JSON_TEXT, _TOKENS = b"objects", b"json", b"tokens"
 _write_cell = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 Mark = Callable[[str], int | None]  # how far a source was accepted, by name
@@ -63,7 +64,10 @@ def parse(body: bytes, media_type: str, spec: StreamSpec) -> Batch:
     if kind == ARROW:
         rows, columns = arrow_body.read(body, names, spec)
     elif kind == JSON_LINES:
-        rows, columns = json_cells.columns(recognised(json_cells.records(body), known(spec)), names)
+        lines = json_lines.read(body, names, known(spec))
+        if lines.others and not lines.rows:
+            raise unrecognised(known(spec))
+        rows, columns = lines.rows, lines.columns
     elif kind == JSON:
         rows, columns = json_cells.columns(recognised(_elements(body), known(spec)), names)
     elif kind == CSV:
@@ -90,6 +94,8 @@ def encode(batch: Batch) -> bytes:
         mark = None
         if isinstance(column, np.ndarray):
             column, mark = _of_objects(column)
+        elif is_tokens(column):
+            column, mark = column.storage, {_MARK: _TOKENS}
         fields.append(pa.field(name, column.type, metadata=mark))
         columns.append(column)
     schema = pa.schema(fields)
@@ -97,6 +103,11 @@ def encode(batch: Batch) -> bytes:
     with pa.ipc.new_stream(sink, schema) as writer:
         writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
     return bytes(sink.getvalue())
+
+
+def encoded_earlier(batch: Batch) -> bytes:
+    """A batch as versions wrote it that kept all JSON cells as Python objects: it may come again after an update."""
+    return encode({name: cells_of(column) if is_tokens(column) else column for name, column in batch.items()})
 
 
 def decode(payload: bytes) -> Batch:
@@ -126,5 +137,8 @@ def _to_objects(column: Any, metadata: Mapping[bytes, bytes] | None) -> Any:
     mark = (metadata or {}).get(_MARK)
     if mark is None:
         return column
+    if mark == _TOKENS:
+        column.validate(full=True)  # positions that lie would lead the loops that read it anywhere
+        return tokens_of(column)
     cells = column.to_pylist()
     return np.fromiter(json.loads(f"[{','.join(cells)}]") if mark == _JSON_TEXT else cells, object, len(cells))
