@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -70,9 +71,10 @@ class NameIndex(Secret):
 
     def enter(self, names: Texts, found: IntArray) -> IntArray:
         """The numbers of all, those that were `found` as -1 entered; a name may be among them twice."""
-        which, numbers = np.flatnonzero(found < 0), found.copy()
+        which = np.flatnonzero(found < 0)
         if not len(which):
-            return numbers
+            return found
+        numbers = found.copy()
         most = self.size + len(which)
         self._data = grown(self._data, int(self._offsets[self.size] + names.lengths[which].sum()))
         self._offsets = grown(self._offsets, most + 1)
@@ -123,6 +125,18 @@ def taken(data: Bytes, starts: IntArray, lengths: IntArray) -> Texts:
     out = np.empty(int(offsets[-1]), np.uint8)
     kernel(gather, len(starts))(fixed(Texts(data, offsets))[0], starts, offsets, out)
     return Texts(out, offsets)
+
+
+def replaced(names: Texts, which: IntArray, labels: Sequence[str]) -> Texts:
+    """The names with others in the place of some.
+
+    >>> replaced(Texts.of(["pear", "fig", "lime"]), np.array([1]), ["quince"]).list()
+    ['pear', 'quince', 'lime']
+    """
+    others = Texts.of(labels)
+    starts, lengths = names.offsets[:-1].copy(), names.lengths
+    starts[which], lengths[which] = others.offsets[:-1] + len(names.data), others.lengths
+    return taken(np.concatenate([names.data, others.data]), starts, lengths)
 
 
 def grown(array: NDArray[Any], size: int) -> NDArray[Any]:

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from evertally.encode.labels import Coded, as_list
 from evertally.encode.numbers import floats
 from evertally.encode.owners import owners
-from evertally.encode.spelled import Spelled
+from evertally.encode.spelled import Named, Spelled
+from evertally.encode.spelled import joined as joined_labels
 from evertally.runtime.input.sources import ROWS, Batch
 from evertally.runtime.input.times import Instants, Valid, as_arrow, instants, is_text
-from evertally.runtime.input.tokens import cells_of, floats_of, is_tokens, spelled
+from evertally.runtime.input.tokens import cells_of, floats_of, is_tokens, named, spelled
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.secret import Secret
 
@@ -96,6 +97,8 @@ def prepared(column: Any, use: str) -> Any:
     if is_tokens(column):
         if use == "amounts":
             return floats_of(column)
+        if use == "users":
+            return named(column)
         labels = spelled(column)
         return cells_of(column) if labels is None else labels
     if use == "amounts":
@@ -120,11 +123,10 @@ def joined(parts: Sequence[Any]) -> Any:
         return []
     if len(parts) == 1:
         return parts[0]
-    if any(isinstance(part, Spelled) for part in parts):
-        labels = [_spelled(part) for part in parts]
-        whole = [part for part in labels if part is not None]
-        if len(whole) == len(parts):
-            return Spelled.joined(whole)
+    if any(isinstance(part, Coded) for part in parts):
+        labels = [part for part in map(_labels, parts) if part is not None]
+        if len(labels) == len(parts):
+            return joined_labels(labels)
         parts = [_cells(part) for part in parts]
     if not _can_be_chained(parts):
         parts = [_common_form(part) for part in parts]
@@ -170,9 +172,9 @@ def _common_form(part: Any) -> Any:
     return part.cast(pa.large_binary()) if is_text(part) else part
 
 
-def _spelled(part: Any) -> Spelled | None:
+def _labels(part: Any) -> Named | Spelled | None:
     """A prepared column as labels in their one spelling; None if there are collections in it."""
-    if isinstance(part, Spelled):
+    if isinstance(part, Named | Spelled):
         return part
     if isinstance(part, np.ndarray):
         nested = any(isinstance(cell, list | dict) for cell in part)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
@@ -21,7 +22,7 @@ from evertally.encode.labels import canonical
 from evertally.encode.name_index import distinct, fixed, taken
 from evertally.encode.name_kernels import Bytes, kernel
 from evertally.encode.plain import real
-from evertally.encode.spelled import Spelled
+from evertally.encode.spelled import Named, Spelled, places
 from evertally.encode.texts import Texts
 from evertally.errors import StateError
 from evertally.runtime.input.json_cells import flat
@@ -36,6 +37,7 @@ from evertally.runtime.input.token_kernels import (
     read_amounts,
     read_names,
 )
+from evertally.secret import Secret
 
 Cells = NDArray[Any]
 Careful = Callable[[object], Any]
@@ -157,38 +159,64 @@ def _completed(column: Any, out: Any, how: Bytes, careful: Careful) -> tuple[Any
 
 
 def spelled(column: Any) -> Spelled | None:
-    """The labels that the cells are, in their one spelling; None if there are collections among them.
+    """The labels that the cells are, in their one spelling, each once; None if there are collections among them.
 
     >>> column = spelled(column_of(Texts.of(['"7"', "7.0", "", '"caf\\\\u00e9"', "2.5"])))
     >>> list(column)
     ['7', '7', None, 'caf\\u00e9', None]
     """
-    codes, found = distinct(_texts(column))
-    count = len(found)
-    starts, lengths, how = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.uint8)
-    kernel(read_names, count)(*fixed(found), starts, lengths, how)
-    rest = np.flatnonzero((how == UNKNOWN) | (how == FOREIGN))
-    data = found.data
-    if rest.size:
-        written = found.take(rest).names()
-        cells = _cells(written)
-        if any(type(cell) in (list, dict) for cell in cells):
-            return None
-        labels = [canonical(cell) for cell in cells]
-        how[rest] = [MISSING if label is None else UNKNOWN for label in labels]
-        added = Texts.of([label or "" for label in labels])
-        starts[rest], lengths[rest] = added.offsets[:-1] + len(data), added.lengths
-        data = np.concatenate([data, added.data])
-    names = taken(data, starts, lengths)
-    here = how != MISSING
+    codes, different = distinct(_texts(column))
+    labels = _labels(different)
+    if labels.nested:
+        return None
+    numbers, names = places(labels.here), labels.texts
     # Different texts without escapes are different labels, and so are different numbers; both together may not be.
-    if not here.all() or not ((how == TEXT).all() or (how == NUMBER).all()):
-        which = np.flatnonzero(here)
-        inner, names = distinct(names.take(which))
-        numbers = np.full(count, -1, np.int64)
-        numbers[which] = inner
-        codes = numbers[codes]
-    return Spelled(codes, names)
+    if not labels.different:
+        again, names = distinct(names)
+        numbers = np.append(again, -1)[numbers]
+    return Spelled(numbers[codes], names)
+
+
+def named(column: Any) -> Named:
+    """The label of each event; collections are none, as they are no users.
+
+    >>> list(named(column_of(Texts.of(['"ann"', "7.0", "", '["bob"]']))))
+    ['ann', '7', None, None]
+    """
+    labels = _labels(_texts(column))
+    return Named(labels.texts, None if labels.here.all() else places(labels.here))
+
+
+@dataclass(frozen=True, repr=False)
+class _Labels(Secret):
+    """Labels of some cells: which cells have one, and theirs; whether some are collections; whether different cells
+    are sure to be different labels."""
+
+    here: NDArray[np.bool_]
+    texts: Texts
+    nested: bool
+    different: bool
+
+
+def _labels(written: Texts) -> _Labels:
+    count, data, nested = len(written), written.data, False
+    starts, lengths, how = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.uint8)
+    kernel(read_names, count)(*fixed(written), starts, lengths, how)
+    different = bool((how == TEXT).all() or (how == NUMBER).all())
+    odd = np.flatnonzero((how == UNKNOWN) | (how == FOREIGN))
+    if odd.size:
+        codes, found = distinct(written.take(odd))
+        cells = _cells(found.names())
+        nested = any(type(cell) in (list, dict) for cell in cells)
+        labels = [canonical(cell) for cell in cells]
+        added = Texts.of([label or "" for label in labels])
+        how[odd] = np.array([MISSING if label is None else UNKNOWN for label in labels], np.uint8)[codes]
+        starts[odd], lengths[odd] = (added.offsets[:-1] + len(data))[codes], added.lengths[codes]
+        data = np.concatenate([data, added.data])
+    here = how != MISSING
+    if not here.all():
+        starts, lengths = starts[here], lengths[here]
+    return _Labels(here, taken(data, starts, lengths), nested, different)
 
 
 def _texts(column: Any) -> Texts:
