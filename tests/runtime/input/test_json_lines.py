@@ -18,7 +18,7 @@ from evertally.encode import CategoryDoor, ItemDoor, UserCap
 from evertally.encode.labels import as_list
 from evertally.encode.owners import owners
 from evertally.errors import StateError
-from evertally.runtime.input import json_lines, token_kernels, tokens
+from evertally.runtime.input import json_cells, json_lines, token_kernels, tokens
 from evertally.runtime.input.batches import decode, encode
 from evertally.runtime.input.json_lines import Lines, read
 from evertally.runtime.input.tick_events import joined, length, prepared
@@ -201,3 +201,20 @@ def test_simple_cells_are_read_by_the_loops_alone() -> None:
     times = tokens.Texts.of(['"2013-01-28T10:20:30Z"', '"2013-01-28 10:20:30"', '"2013-01-28T10:20:30.25Z"'])
     token_kernels.read_moments(times.data, times.offsets, np.empty(3, np.int64), how[:3])
     assert how[:3].tolist() == [0, 0, 0]
+
+
+def test_a_doubtful_line_costs_its_own_time_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    block = "".join(f'{{"x":{i},"user":"u{i}"}}\n' for i in range(400)).encode()
+    odd = b'{"x":NaN,"user":"cafe\xcc\x81"}\n'
+    by_the_careful_reader: list[bytes] = []
+    spelled_by_itself: list[object] = []
+    record, canonical = json_cells.record, tokens.canonical
+    monkeypatch.setattr(json_cells, "records", None)
+    monkeypatch.setattr(json_cells, "record", lambda line: by_the_careful_reader.append(line) or record(line))
+    monkeypatch.setattr(tokens, "canonical", lambda cell: spelled_by_itself.append(cell) or canonical(cell))
+    lines = read(block + odd + block, NAMES, KNOWN, 0)
+    assert by_the_careful_reader == [odd.strip()]
+    users = prepared(lines.columns["user"], "users")
+    assert len(users) == lines.rows == 801
+    assert list(users)[400] == "caf\u00e9"
+    assert spelled_by_itself == ["cafe\u0301"]

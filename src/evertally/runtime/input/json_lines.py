@@ -22,7 +22,7 @@ from evertally.secret import Secret
 # In bytes. So little is read by the careful reader alone: the scanner has to be loaded, which takes a second, and
 # compiled the first time. A rule about the body alone: sent again, it is read the same way.
 FEW = 2**14
-_PART = 2**20  # bytes that are scanned at once: where cells lie takes more memory than they do
+_PART = 2**22  # bytes that are scanned at once: where cells lie takes more memory than they do
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,7 +53,7 @@ def read(lines: bytes, names: Sequence[str], known: frozenset[str], few: int = F
 
 
 def _parts(lines: bytes) -> Iterator[bytes]:
-    """Whole lines, about a megabyte at a time."""
+    """Whole lines, some megabytes at a time."""
     start = 0
     while start < len(lines):
         stop = lines.index(b"\n", min(start + _PART, len(lines)) - 1) + 1
@@ -80,14 +80,14 @@ class _Scanner(Secret):
         from evertally.runtime.input.json_scan import scan
 
         self._scan, self._names, self._known = scan, names, known
-        keys = [name.encode("utf-8", "surrogatepass") for name in (*names, *sorted(known.difference(names)))]
+        keys = [_key(name) for name in (*names, *sorted(known.difference(names)))]
         self._keys = np.frombuffer(b"".join(keys), np.uint8)
         self._offsets = np.cumsum([0, *map(len, keys)])
 
     def part(self, part: bytes) -> Lines:
         """Of whole lines, each with its newline."""
         most, width = part.count(b"\n"), len(self._names)
-        data = np.frombuffer(part, np.uint8)
+        data = np.frombuffer(part + bytes(8), np.uint8)
         first, last = np.empty((width, most), np.int64), np.empty((width, most), np.int64)
         doubtful = np.empty(most, np.int64)
         spans = first, last, doubtful
@@ -109,22 +109,26 @@ class _Scanner(Secret):
         """Reads the lines that the scanner left, and puts the spans of their cells, written anew, where the lines are.
         Which rows there are, the cells to be put behind the part, how many records there were, and how many of others.
         """
-        kept, written, place = np.ones(len(starts), np.bool_), [], len(part)
-        records = others = 0
-        for row in left.tolist():
-            start = int(starts[row])
+        written, rows, records = [], [], 0
+        for row, start in zip(left.tolist(), starts[left].tolist(), strict=True):
             record = json_cells.record(part[start : part.index(b"\n", start)])
-            kept[row] = record is not None and _is_ours(record, self._known)
             records += record is not None
-            others += record is not None and not kept[row]
-            if record is None or not kept[row]:
-                continue
-            for i, name in enumerate(self._names):
-                cell = token(record.get(name))
-                first[i, row], last[i, row] = place, place + len(cell)
-                place += len(cell)
-                written.append(cell)
-        return kept, b"".join(written), records, others
+            if record is not None and _is_ours(record, self._known):
+                rows.append(row)
+                written += [token(record.get(name)) for name in self._names]
+        kept = np.ones(len(starts), np.bool_)
+        kept[left] = False
+        kept[rows] = True
+        lengths = np.fromiter(map(len, written), np.int64, len(written)).reshape(len(rows), len(self._names))
+        ends = len(part) + np.cumsum(lengths).reshape(lengths.shape)
+        first[:, rows], last[:, rows] = (ends - lengths).T, ends.T
+        return kept, b"".join(written), records, records - len(rows)
+
+
+def _key(name: str) -> bytes:
+    """A name as the scanner meets it. One that is only ever written with escapes is never met: it has no newline."""
+    escaped = any(character < " " or character in '"\\' for character in name)
+    return b"\n" if escaped else name.encode("utf-8", "surrogatepass")
 
 
 def _is_utf8(part: bytes) -> bool:

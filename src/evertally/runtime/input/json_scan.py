@@ -5,7 +5,8 @@ written. Every other line is left to the careful reader (json_lines.py): with ke
 with bytes beyond ASCII where they are not known to be UTF-8, with anything that is no JSON. What a value means is not
 decided here.
 
-Reading stops at the newline that ends every line: it is no blank, and nothing in a record may hold one. Importing this
+Reading stops at the newline that ends every line: it is no blank, and nothing in a record may hold one. Eight bytes
+more are looked at, and must be there. Importing this
 file imports numba, which takes seconds: it is left to whoever has many lines.
 """
 
@@ -43,6 +44,10 @@ _BLANK = _table(b" \t\r")
 _STRIPPED = _table(b" \t\r\x0b\x0c")  # what `bytes.strip` takes away
 _T, _R, _U, _E, _N, _L, _F, _A, _S = b"truenlfas"
 
+_QUOTES, _BACKSLASHES, _BLANKS, _ONES, _HIGHEST = (
+    np.uint64(int.from_bytes(bytes([byte]) * 8)) for byte in (0x22, 0x5C, 0x20, 0x01, 0x80)
+)
+
 _LONGEST_NUMBER = 300  # characters; Python refuses whole numbers of more than 4300 digits
 _DEEPEST = 60  # a record may be 64 deep; what comes near is counted by the careful reader
 # What the scanner of a list or an object expects next.
@@ -58,9 +63,26 @@ def _skip(b: Any, i: int, table: Any) -> int:
 
 
 @_inline
+def _eight_are_plain(b: Any, i: int) -> Any:
+    """Whether the eight bytes at i are in ASCII, and neither quotes, backslashes nor control characters.
+
+    With unsigned places the compiler makes one load of the loop. Each test below has the highest bit of a byte at 1 if
+    the byte is what it looks for, and perhaps of bytes behind such a one.
+    """
+    word = np.uint64(0)
+    for k in range(8):
+        word |= np.uint64(b[np.uint64(i) + np.uint64(k)]) << np.uint64(8 * k)
+    quote, backslash = word ^ _QUOTES, word ^ _BACKSLASHES
+    special = (word - _BLANKS) | (quote - _ONES) | (backslash - _ONES) | word
+    return special & _HIGHEST == np.uint64(0)
+
+
+@_inline
 def _string(b: Any, i: int, ascii_only: bool) -> tuple[int, bool]:
     """Behind the string whose content starts at i, or -1; and whether it has escapes."""
     escaped = False
+    while _eight_are_plain(b, i):
+        i += 8
     while True:
         kind = _IN_STRING[b[i]]
         if kind == 0 or (kind == _FOREIGN and not ascii_only):
@@ -151,13 +173,22 @@ def _nested(b: Any, i: int, ascii_only: bool) -> int:
 
 
 @_inline
-def _column(b: Any, start: int, size: int, keys: Any, offsets: Any, guess: int) -> int:
-    """The number of a key, or -1. Records mostly have their keys in one order: `guess` is looked at first."""
-    count = offsets.size - 1
-    for turn in range(count):
-        k = guess + turn
-        if k >= count:
-            k -= count
+def _expected(b: Any, start: int, keys: Any, offsets: Any, guess: int) -> tuple[int, int]:
+    """The number of the key at `start` and what is behind it, if it is the one that is expected there: records mostly
+    have their keys in one order. No key of ours needs escapes (json_lines.py)."""
+    if guess >= offsets.size - 1:
+        return -1, start
+    first, size = offsets[guess], offsets[guess + 1] - offsets[guess]
+    j = 0
+    while j < size and b[start + j] == keys[first + j]:
+        j += 1
+    return (guess, start + size + 1) if j == size and b[start + size] == _QUOTE else (-1, start)
+
+
+@_inline
+def _column(b: Any, start: int, size: int, keys: Any, offsets: Any) -> int:
+    """The number of a key, or -1."""
+    for k in range(offsets.size - 1):
         if offsets[k + 1] - offsets[k] == size:
             j = 0
             while j < size and b[start + j] == keys[offsets[k] + j]:
@@ -182,10 +213,12 @@ def _line(b: Any, i: int, keys: Any, offsets: Any, ascii_only: bool, first: Any,
         start = i + 1
         if b[i] != _QUOTE:
             return -1, 0
-        i, escaped = _string(b, start, ascii_only)
-        if i < 0 or escaped:
-            return -1, 0
-        column = _column(b, start, i - 1 - start, keys, offsets, guess)
+        column, i = _expected(b, start, keys, offsets, guess)
+        if column < 0:
+            i, escaped = _string(b, start, ascii_only)
+            if i < 0 or escaped:
+                return -1, 0
+            column = _column(b, start, i - 1 - start, keys, offsets)
         i = _skip(b, i, _BLANK)
         if b[i] != _COLON:
             return -1, 0

@@ -9,6 +9,7 @@ an odd one costs its own time alone.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii
@@ -94,9 +95,22 @@ def token(cell: Any) -> bytes:
     >>> token("caf\\u00e9"), token([7, None]), token(None)
     (b'"caf\\\\u00e9"', b'[7,null]', b'')
     """
-    if cell is None:
-        return b""
-    return (encode_basestring_ascii(cell) if type(cell) is str else _write(flat(cell))).encode()
+    write = _WRITERS.get(type(cell))
+    return (_write(flat(cell)) if write is None else write(cell)).encode()
+
+
+def _written_float(cell: float) -> str:
+    return repr(cell) if math.isfinite(cell) else _write(cell)
+
+
+# The encoder of the standard library writes the same, but takes microseconds to begin.
+_WRITERS: dict[type, Callable[[Any], str]] = {
+    type(None): lambda _: "",
+    str: encode_basestring_ascii,
+    bool: lambda cell: "true" if cell else "false",
+    int: repr,
+    float: _written_float,
+}
 
 
 def column_of(texts: Texts) -> Any:
