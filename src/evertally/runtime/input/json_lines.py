@@ -98,7 +98,8 @@ class _Scanner(Secret):
         if left.size:
             kept, more, records, others_too = self._carefully(part, left, first, last, doubtful)
             data = np.frombuffer(part + more, np.uint8)
-            first, last, rows = first[:, kept], last[:, kept], int(kept.sum())
+            if not kept.all():
+                first, last, rows = first[:, kept], last[:, kept], int(kept.sum())
             others, strange = others + others_too, strange - records
         columns = {}
         for i, name in enumerate(self._names):

@@ -85,7 +85,8 @@ def instants(column: Any, clock: Clock) -> tuple[Instants, Valid]:
     """The time stamps of a column and which of them could be read."""
     careful = whole_instant if clock.integer else text_instant
     if is_tokens(column):
-        return numbers_of(column, read_integers if clock.integer else read_moments, careful)
+        read = read_integers if clock.integer else read_moments
+        return numbers_of(column, read, lambda cells: instants(cells, clock))
     if isinstance(column, np.ndarray):
         typed = as_arrow(column)
         if typed is None or not (clock.integer or is_text(typed)):

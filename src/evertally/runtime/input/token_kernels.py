@@ -91,8 +91,8 @@ def read_integers(data: Bytes, offsets: IntArray, out: IntArray, how: Bytes) -> 
 
 
 def read_moments(data: Bytes, offsets: IntArray, out: IntArray, how: Bytes) -> None:
-    """Texts such as 2013-01-31T09:30:00.25Z, T or a blank in the middle, fraction and Z or not; days up to the 28th.
-    In microseconds since 1970."""
+    """Texts such as 2013-01-31T09:30:00.25Z, T or a blank in the middle, with fraction and zone or without, on any day
+    but 29 February. In microseconds since 1970."""
     for i in range(how.size):
         at, stop = offsets[i], offsets[i + 1]
         how[i] = MISSING if at == stop else UNKNOWN
@@ -100,8 +100,16 @@ def read_moments(data: Bytes, offsets: IntArray, out: IntArray, how: Bytes) -> N
         if stop - at < 21 or data[at] != 34:
             continue
         at, stop = at + 1, stop - 1
+        offset = 0
         if data[stop - 1] == 90:
             stop -= 1
+        elif stop - at >= 25 and (data[stop - 6] == 43 or data[stop - 6] == 45) and data[stop - 3] == 58:
+            tens, ones = int(data[stop - 5]) - 48, int(data[stop - 4]) - 48
+            sixths, rest = int(data[stop - 2]) - 48, int(data[stop - 1]) - 48
+            if 0 <= tens <= 9 and 0 <= ones <= 9 and 0 <= sixths <= 5 and 0 <= rest <= 9 and tens * 10 + ones <= 23:
+                offset = (tens * 10 + ones) * 60 + sixths * 10 + rest
+                offset = -offset if data[stop - 6] == 45 else offset
+                stop -= 6
         simple = data[at + 4] == 45 and data[at + 7] == 45 and data[at + 13] == 58 and data[at + 16] == 58
         simple = simple and (data[at + 10] == 84 or data[at + 10] == 32) and stop - at >= 19
         year, month, day, hour, minute, second, fraction = 0, 0, 0, 0, 0, 0, 0
@@ -131,14 +139,16 @@ def read_moments(data: Bytes, offsets: IntArray, out: IntArray, how: Bytes) -> N
                 fraction = fraction * 10 + digit
             for _ in range(places, 6):
                 fraction *= 10
-        simple = simple and year >= 1000 and 1 <= month <= 12 and 1 <= day <= 28
+        long = (month + month // 8) % 2  # months of 31 days
+        simple = simple and year >= 1000 and 1 <= month <= 12
+        simple = simple and 1 <= day <= (28 if month == 2 else 30 + long)
         if not (simple and hour <= 23 and minute <= 59 and second <= 59):
             continue
         # Years from March on: the day that some of them have more is then their last one.
         y = year - 1 if month <= 2 else year
         m = month + 9 if month <= 2 else month - 3
         days = 365 * y + y // 4 - y // 100 + y // 400 + (153 * m + 2) // 5 + day - 1 - 719468
-        out[i] = (((days * 24 + hour) * 60 + minute) * 60 + second) * 1000000 + fraction
+        out[i] = (((days * 24 + hour) * 60 + minute - offset) * 60 + second) * 1000000 + fraction
         how[i] = KNOWN
 
 

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from evertally.encode.labels import canonical
 from evertally.encode.name_index import distinct, fixed, taken
-from evertally.encode.name_kernels import Bytes, kernel
-from evertally.encode.plain import real
+from evertally.encode.name_kernels import kernel
+from evertally.encode.numbers import floats
 from evertally.encode.spelled import Named, Spelled, places
 from evertally.encode.texts import Texts
 from evertally.errors import StateError
@@ -41,7 +41,7 @@ from evertally.runtime.input.token_kernels import (
 from evertally.secret import Secret
 
 Cells = NDArray[Any]
-Careful = Callable[[object], Any]
+Numbers = tuple[NDArray[np.int64], NDArray[np.bool_]]
 
 _write = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
@@ -139,7 +139,7 @@ def cells_of(column: Any) -> Cells:
 
 
 def floats_of(column: Any) -> NDArray[np.float64]:
-    """What `real` says of each cell.
+    """What `floats` says of these cells.
 
     >>> floats_of(column_of(Texts.of(["7", '"2.5"', "true", '"north"', "", "1e3"]))).tolist()
     [7.0, 2.5, 1.0, nan, nan, 1000.0]
@@ -147,28 +147,22 @@ def floats_of(column: Any) -> NDArray[np.float64]:
     texts = _texts(column)
     out, how = np.full(len(texts), np.nan), np.empty(len(texts), np.uint8)
     kernel(read_amounts, len(texts))(*fixed(texts), POWERS, out, how)
-    amounts: NDArray[np.float64] = _completed(column, out, how, real)[0]
-    return amounts
+    rest = np.flatnonzero(how == UNKNOWN)
+    if rest.size:
+        out[rest] = floats(column.take(pa.array(rest)).to_pylist())
+    return out
 
 
-def numbers_of(
-    column: Any, read: Callable[..., None], careful: Callable[[object], int | None]
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Whole numbers that a loop reads where cells are simple, and a function of one cell where they are not; and which
-    cells are such numbers."""
+def numbers_of(column: Any, read: Callable[..., None], careful: Callable[[Cells], Numbers]) -> Numbers:
+    """Whole numbers that a loop reads where cells are simple, and a function of other cells where they are not; and
+    which cells are such numbers."""
     texts = _texts(column)
     out, how = np.zeros(len(texts), np.int64), np.empty(len(texts), np.uint8)
     kernel(read, len(texts))(*fixed(texts), out, how)
-    return _completed(column, out, how, careful)
-
-
-def _completed(column: Any, out: Any, how: Bytes, careful: Careful) -> tuple[Any, NDArray[np.bool_]]:
     valid = how == KNOWN
     rest = np.flatnonzero(how == UNKNOWN)
     if rest.size:
-        found = [careful(cell) for cell in column.take(pa.array(rest)).to_pylist()]
-        valid[rest] = [value is not None for value in found]
-        out[rest] = [0 if value is None else value for value in found]
+        out[rest], valid[rest] = careful(cells_of(column.take(pa.array(rest))))
     return out, valid
 
 
