@@ -69,25 +69,21 @@ def read_amounts(
 def read_integers(data: Bytes, offsets: IntArray, out: IntArray, how: Bytes) -> None:
     """Whole numbers, also as texts."""
     for i in range(how.size):
-        at, stop = offsets[i], offsets[i + 1]
-        how[i] = MISSING if at == stop else UNKNOWN
+        first, stop = offsets[i], offsets[i + 1]
         out[i] = 0
-        if at == stop:
+        if first == stop:
+            how[i] = MISSING
             continue
-        if data[at] == 34:
-            at, stop = at + 1, stop - 1
-        negative = at < stop and data[at] == 45
-        if negative:
-            at += 1
-        if not 0 < stop - at <= _MOST_DIGITS:
-            continue
-        value, simple = np.int64(0), True
-        for j in range(at, stop):
-            simple = simple and 48 <= data[j] <= 57
-            value = value * 10 + (np.int64(data[j]) - 48)
+        quote = 1 if data[first] == 34 else 0
+        sign = 1 if stop - first > 2 * quote and data[first + quote] == 45 else 0
+        value, simple = np.int64(0), 0 < stop - first - 2 * quote - sign <= _MOST_DIGITS
         if simple:
-            out[i] = -value if negative else value
-            how[i] = KNOWN
+            for j in range(first + quote + sign, stop - quote):
+                simple = simple and 48 <= data[j] <= 57
+                value = value * 10 + (np.int64(data[j]) - 48)
+        how[i] = KNOWN if simple else UNKNOWN
+        if simple:
+            out[i] = -value if sign == 1 else value
 
 
 def read_moments(data: Bytes, offsets: IntArray, out: IntArray, how: Bytes) -> None:
