@@ -128,3 +128,25 @@ def test_decimals_and_ranks_are_the_same_compiled_or_not() -> None:
     ranks = [int((codes[:i] == code).sum()) for i, code in enumerate(codes)]
     assert rank_within_code(codes, 9).tolist() == ranks
     assert rank_within_code(codes[:20], 9).tolist() == ranks[:20]
+
+
+ODD_NAMES: dict[str, Any] = {
+    "not normalised": pa.array([*WORDS, "cafe\u0301", "\u00e9"]),
+    "not UTF-8": pa.array([*(word.encode() for word in WORDS), b"\xff", b"\xed\xa0\xbd"], pa.binary()),
+    "too long for an item": pa.array([*WORDS, "n" * 1025, "e\u0301" * 600]),
+    "in a dictionary": pa.array([*WORDS, "cafe\u0301", None]).dictionary_encode(),
+    "in a list": [*WORDS, "cafe\u0301", None, "\ud800", "\u00e9"],
+    "with holes": pa.array([*HOLES, "cafe\u0301"]),
+}
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_an_odd_name_costs_its_own_time_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    column = ODD_NAMES[name]
+    expected = [canonical(value) for value in as_list(column)]
+    looked_at: list[object] = []
+    monkeypatch.setattr(room, "canonical", lambda value: looked_at.append(value) or canonical(value))
+    codes, names = owners(column)
+    assert [None if code < 0 else names[code] for code in codes.tolist()] == expected
+    assert len(set(names.list())) == len(names)
+    assert len(looked_at) <= 3

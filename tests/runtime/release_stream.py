@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from visit_stream import COLUMN_QUERIES, UNKNOWN_QUERIES, WITH_UNKNOWN_QUERIES, 
 from evertally.contract.release import Release
 from evertally.noise import simulation
 from evertally.runtime.input.json_cells import columns
+from evertally.runtime.input.sources import Batch
 from evertally.runtime.input.tick_events import TickEvents
 from evertally.runtime.mechanisms import build
 from evertally.runtime.releases import TickRelease, entries, pack, unpacked
@@ -198,10 +199,16 @@ def spec_of_user_kinds(folder: Path) -> StreamSpec:
     return load_spec(path)
 
 
-def released(spec: StreamSpec, ticks: int) -> Iterator[tuple[TickRelease, dict[str, Release]]]:
+def as_objects(spec: StreamSpec, tick: int) -> Batch:
+    return columns(visits(tick - 1, tick), spec.columns())[1]
+
+
+def released(
+    spec: StreamSpec, ticks: int, batch: Callable[[StreamSpec, int], Batch] = as_objects
+) -> Iterator[tuple[TickRelease, dict[str, Release]]]:
     mechanisms = build(spec, simulation(3))
     for tick in range(1, ticks + 1):
-        events = TickEvents(spec, [columns(visits(tick - 1, tick), spec.columns())[1]])
+        events = TickEvents(spec, [batch(spec, tick)])
         found = {
             query.name: mechanisms[query.name].step_events(
                 events.events(query), **({"users": events.users()} if mechanisms[query.name].takes_users else {})

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evertally.encode.labels import Codes, require_column
-from evertally.encode.owners import owners
+from evertally.encode.owners import named, owners
+from evertally.encode.spelled import Named
 from evertally.encode.texts import Texts
 from evertally.encode.user_table import Digest, UserTable
 from evertally.errors import ConfigurationError, ReplayRefused, StateError
@@ -19,6 +20,8 @@ from evertally.secret import Secret
 
 IntArray = NDArray[np.int64]
 Kept = NDArray[np.bool_]
+
+_LARGE = 8  # times the events of a tick: a table with more users is large
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -78,16 +81,18 @@ class Cap(Secret, ABC):
     def look(self, users: Any, tick: int) -> tuple[Kept, UserTick]:
         """What `keep` would say, and what the tick would change."""
         require_column(users, "users")
-        codes, names = owners(users)
         if tick < self.last.tick:
             raise ReplayRefused(f"the user cap has passed tick {self.last.tick}; tick {tick} cannot be asked again")
         self._settle()
         replay = tick == self.last.tick
-        numbers = self._table.find(names)
+        codes, names, numbers = self._users(users)
         before = self._rows(numbers, replay)
         owned = codes >= 0
-        kept = np.zeros(len(codes), np.bool_)
-        kept[owned], after = self._decide(codes[owned], before, tick)
+        if owned.all():
+            kept, after = self._decide(codes, before, tick)
+        else:
+            kept = np.zeros(len(codes), np.bool_)
+            kept[owned], after = self._decide(codes[owned], before, tick)
         erased = self._table.erased(numbers)
         if erased.any():
             if replay:  # who counted then, and was erased since, counts again
@@ -96,6 +101,17 @@ class Cap(Secret, ABC):
             others = np.flatnonzero(~erased)
             names, numbers, before, after = names.take(others), numbers[others], before[others], after[others]
         return kept, self.last if replay else UserTick(tick, names, numbers, before, after, len(self._table))
+
+    def _users(self, users: Any) -> tuple[Codes, Texts, IntArray]:
+        """For each event the place of its user, -1 for none; different names, in the order of their first events; and
+        where the table has them."""
+        read = named(users)
+        # Otherwise there is more to set up than to look up; and erased users are found by digests of names.
+        if isinstance(read, Named) and _LARGE * len(read.texts) > len(self._table) and not self._table.erased_any:
+            codes, names, numbers = self._table.users_of(read.texts)
+            return codes if read.rows is None else np.append(codes, -1)[read.rows], names, numbers
+        codes, names = owners(users if read is None else read)
+        return codes, names, self._table.find(names)
 
     def recognise(self, digest: Digest) -> None:
         """Says how names of erased users are digested; see `UserTable.erase`."""
@@ -155,15 +171,16 @@ class Cap(Secret, ABC):
 
     def _rows(self, numbers: IntArray, replay: bool) -> IntArray:
         """What is remembered of these users, of those without a number nothing; before the last tick, if asked so."""
-        rows = np.zeros((len(numbers), self.fields), np.int64)
-        known = numbers >= 0
+        rows = np.empty((len(numbers), self.fields), np.int64)
+        strangers = np.flatnonzero(numbers < 0)
         last, entered = self._entered
         for i in range(self.fields):
             column = self._table.column(i)
             if replay and len(entered):
                 column = column.copy()
                 column[entered] = last.before[:, i]
-            rows[known, i] = column[numbers[known]]
+            rows[:, i] = column[numbers] if len(column) else 0
+        rows[strangers] = 0
         return rows
 
 

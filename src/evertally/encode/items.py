@@ -18,6 +18,7 @@ from evertally.encode.bags import Bag
 from evertally.encode.cutting import CUTTING
 from evertally.encode.door import EventDoor, Order
 from evertally.encode.labels import Codes, as_list, canonical, coded, coded_arrow, is_arrow, label_bytes, require_column
+from evertally.encode.spelled import Named, Spelled
 from evertally.encode.texts import LONGEST_LABEL, Texts
 from evertally.secret import Secret
 
@@ -90,6 +91,10 @@ class ItemDoor(EventDoor[str]):
     def _labelled(self, column: Any) -> tuple[Codes, Texts] | None:
         """A column of plain values: the distinct labels, and for each value the number of its label, -1 for none. None
         when entries are collections."""
+        if isinstance(column, Named | Spelled):
+            column = column.compact()
+            short = np.append(column.names.lengths <= LONGEST_LABEL, False)
+            return np.where(short[column.codes], column.codes, -1), column.names
         if not is_arrow(column):
             plain = coded(column)
         else:

@@ -116,10 +116,15 @@ class Coded(Sequence[Any], Secret):
             return self.values[self.codes[which]]
         return Coded(self.codes[which], self.values)
 
+    def compact(self) -> Coded:
+        """The same column; one with many values has fewer of them then."""
+        return self
+
 
 def own_column(column: Any) -> Any:
     """A column whose length and entries are what they seem: arrays as they are, anything else as a list."""
-    return column if type(column) in (list, tuple, np.ndarray, Coded) or is_arrow(column) else as_list(column)
+    own = type(column) in (list, tuple, np.ndarray) or isinstance(column, Coded)
+    return column if own or is_arrow(column) else as_list(column)
 
 
 def is_arrow(column: object) -> bool:
@@ -164,7 +169,8 @@ def coded(column: Any) -> tuple[Codes, list[object]] | None:
     Only the distinct values are then looked at one by one, by the same functions that look at single events,
     so the fast path cannot disagree with the slow one.
     """
-    if type(column) is Coded:
+    if isinstance(column, Coded):
+        column = column.compact()
         return column.codes, column.values
     if is_arrow(column):
         encoded = coded_arrow(column)

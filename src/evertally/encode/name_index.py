@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -65,14 +66,15 @@ class NameIndex(Secret):
         hashes, count = _hashes(names, self._seed), len(names)
         numbers = np.empty(count, np.int64)
         here = self._slots, self._data, self._offsets
-        kernel(find_names, count)(*_fixed(names), hashes, *here, hidden, some_hidden, numbers)
+        kernel(find_names, count)(*fixed(names), hashes, *here, hidden, some_hidden, numbers)
         return numbers
 
     def enter(self, names: Texts, found: IntArray) -> IntArray:
         """The numbers of all, those that were `found` as -1 entered; a name may be among them twice."""
-        which, numbers = np.flatnonzero(found < 0), found.copy()
+        which = np.flatnonzero(found < 0)
         if not len(which):
-            return numbers
+            return found
+        numbers = found.copy()
         most = self.size + len(which)
         self._data = grown(self._data, int(self._offsets[self.size] + names.lengths[which].sum()))
         self._offsets = grown(self._offsets, most + 1)
@@ -82,7 +84,7 @@ class NameIndex(Secret):
         hashes = _hashes(names, self._seed)
         here = self._slots, self._data, self._offsets
         work = kernel(enter_names, len(which))
-        size, _ = work(which, *_fixed(names), hashes, *here, self.size, numbers)
+        size, _ = work(which, *fixed(names), hashes, *here, self.size, numbers)
         self.size = int(size)
         return numbers
 
@@ -109,7 +111,7 @@ def distinct(names: Texts, seed: int = 0) -> tuple[IntArray, Texts]:
     count = len(names)
     codes, firsts = np.empty(count, np.int64), np.empty(count, np.int64)
     slots = np.zeros(1 << max(6, (2 * count).bit_length()), np.int64)
-    found, _ = kernel(distinct_names, count)(*_fixed(names), _hashes(names, seed), slots, codes, firsts)
+    found, _ = kernel(distinct_names, count)(*fixed(names), _hashes(names, seed), slots, codes, firsts)
     if found < count:
         firsts = firsts[:found]
         names = taken(names.data, names.offsets[firsts], names.lengths[firsts])
@@ -121,8 +123,20 @@ def taken(data: Bytes, starts: IntArray, lengths: IntArray) -> Texts:
     offsets = np.zeros(len(starts) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     out = np.empty(int(offsets[-1]), np.uint8)
-    kernel(gather, len(starts))(_fixed(Texts(data, offsets))[0], starts, offsets, out)
+    kernel(gather, len(starts))(fixed(Texts(data, offsets))[0], starts, offsets, out)
     return Texts(out, offsets)
+
+
+def replaced(names: Texts, which: IntArray, labels: Sequence[str]) -> Texts:
+    """The names with others in the place of some.
+
+    >>> replaced(Texts.of(["pear", "fig", "lime"]), np.array([1]), ["quince"]).list()
+    ['pear', 'quince', 'lime']
+    """
+    others = Texts.of(labels)
+    starts, lengths = names.offsets[:-1].copy(), names.lengths
+    starts[which], lengths[which] = others.offsets[:-1] + len(names.data), others.lengths
+    return taken(np.concatenate([names.data, others.data]), starts, lengths)
 
 
 def grown(array: NDArray[Any], size: int) -> NDArray[Any]:
@@ -135,7 +149,7 @@ def grown(array: NDArray[Any], size: int) -> NDArray[Any]:
     return larger
 
 
-def _fixed(names: Texts) -> tuple[Bytes, IntArray]:
+def fixed(names: Texts) -> tuple[Bytes, IntArray]:
     """Read-only: memory that can be written to is another type for the compiler, and would be compiled once more."""
     data, offsets = names.data[:], names.offsets[:]
     data.flags.writeable = offsets.flags.writeable = False
@@ -154,7 +168,7 @@ def _hashes(names: Texts, seed: int) -> IntArray:
             hashes = np.diff(sums[names.offsets - first])
         else:
             hashes = np.empty(len(names), np.int64)
-            kernel(hash_names, len(names))(*_fixed(names), multipliers, hashes)
+            kernel(hash_names, len(names))(*fixed(names), multipliers, hashes)
         # Sums of few R_j lie in rows; linear probing wants them spread.
         hashes ^= (hashes >> 32) & _LOW
         hashes *= np.int64(-0x61C8864680B583EB)

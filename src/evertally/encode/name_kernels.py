@@ -1,7 +1,8 @@
 """The loops of the index of names, compiled by numba where they are long, interpreted where they are short.
 
 A slot of the hash table is one number: above its low 32 bits a part of the hash, in them the number of the name,
-counted from 1; 0 is an empty slot. Everything is int64: numba makes a float of an unsigned number and a signed one.
+counted from 1; 0 is an empty slot. Numbers are int64 wherever they can be: numba makes a float of an unsigned number
+and a signed one.
 """
 
 from __future__ import annotations
@@ -81,8 +82,19 @@ def find_names(
                 same = starts[number + 1] - at == length and not (some_hidden and hidden[number] != 0)
                 j = 0
                 while same and j < length:
-                    same = known[at + j] == data[start + j]
-                    j += 1
+                    if at + j + 8 > known.size or start + j + 8 > data.size:
+                        same = known[at + j] == data[start + j]
+                        j += 1
+                        continue
+                    # Eight bytes at once, of which the last may be behind the name. With unsigned places the compiler
+                    # makes one load of each loop.
+                    ours, asked, here, there = np.uint64(0), np.uint64(0), np.uint64(at + j), np.uint64(start + j)
+                    for k in range(8):
+                        ours |= np.uint64(known[here + np.uint64(k)]) << np.uint64(8 * k)
+                    for k in range(8):
+                        asked |= np.uint64(data[there + np.uint64(k)]) << np.uint64(8 * k)
+                    same = (ours ^ asked) << np.uint64(64 - 8 * min(length - j, 8)) == np.uint64(0)
+                    j += 8
                 if same:
                     break
                 # Another name with this part of the hash, or one that is forgotten: look further.
@@ -176,6 +188,13 @@ def rank_codes(codes: IntArray, counts: IntArray, ranks: IntArray) -> None:
         counts[codes[i]] += 1
 
 
+def keep_first(codes: IntArray, most: int, counts: IntArray, kept: NDArray[np.bool_]) -> None:
+    """Which entries are kept until each code has `most`; `counts` says how many it has, and is raised."""
+    for i in range(codes.size):
+        kept[i] = counts[codes[i]] < most
+        counts[codes[i]] += kept[i]
+
+
 def distinct_names(
     data: Bytes, offsets: IntArray, hashes: IntArray, slots: IntArray, codes: IntArray, firsts: IntArray
 ) -> tuple[int, np.int64]:
@@ -224,6 +243,21 @@ def first_seen(codes: IntArray, numbers: IntArray, order: IntArray) -> int:
             order[count] = old
             count += 1
         codes[i] = numbers[old]
+    return count
+
+
+def first_places(numbers: IntArray, seen: IntArray, codes: IntArray, firsts: IntArray) -> int:
+    """Codes for numbers in the order in which they occur, and where each occurs first. `seen` is zeros, one for each
+    number. How many there are."""
+    count = 0
+    for i in range(numbers.size):
+        code = seen[numbers[i]]
+        if code == 0:
+            firsts[count] = i
+            count += 1
+            code = np.int64(count)
+            seen[numbers[i]] = code
+        codes[i] = code - 1
     return count
 
 

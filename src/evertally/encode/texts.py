@@ -47,6 +47,13 @@ class Texts(Secret):
         Whole numbers and texts are, as long as texts are in ASCII or normalised (see `canonical`). So are bytes that
         are such a text in UTF-8: a service keeps every text as bytes.
         """
+        texts = cls.raw(column)
+        fits = texts is not None and (texts.lengths <= LONGEST_LABEL).all() and not texts.odd().size
+        return texts if fits else None
+
+    @classmethod
+    def raw(cls, column: Any) -> Texts | None:
+        """The same, whatever the texts or bytes are."""
         import pyarrow as pa
 
         if pa.types.is_integer(column.type):
@@ -59,8 +66,7 @@ class Texts(Secret):
         column = column.cast(pa.large_binary())
         _, offsets, data = column.buffers()
         ends = np.frombuffer(offsets, dtype=np.int64)[column.offset : column.offset + len(column) + 1]
-        texts = cls(np.frombuffer(data or b"", dtype=np.uint8), ends)
-        return texts if texts._canonical() else None
+        return cls(np.frombuffer(data or b"", dtype=np.uint8), ends)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -87,18 +93,23 @@ class Texts(Secret):
         """In bytes."""
         return np.diff(self.offsets)
 
-    def _canonical(self) -> bool:
+    def odd(self) -> NDArray[np.int64]:
+        """Which of them are no labels as they stand: not normalised, or not UTF-8 (Arrow does not look at what it is
+        told to be text)."""
         first, last = self.offsets[0], self.offsets[-1]
-        if self.lengths.max() > LONGEST_LABEL:
-            return False
         foreign = np.flatnonzero(self.data[first:last] >= 128)
         if not foreign.size:
-            return True
-        labels = self.take(np.unique(np.searchsorted(self.offsets, foreign + first, side="right") - 1))
-        try:
-            return all(unicodedata.is_normalized("NFC", name.decode()) for name in labels.names())
-        except UnicodeDecodeError:  # Arrow does not look at what it is told to be text
-            return False
+            return foreign
+        places = np.unique(np.searchsorted(self.offsets, foreign + first, side="right") - 1)
+        found: NDArray[np.int64] = places[[not _is_label(name) for name in self.take(places).names()]]
+        return found
+
+
+def _is_label(name: bytes) -> bool:
+    try:
+        return unicodedata.is_normalized("NFC", name.decode())
+    except UnicodeDecodeError:
+        return False
 
 
 def tables_to_bytes(tables: Sequence[Mapping[str, int]]) -> bytes:

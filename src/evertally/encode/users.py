@@ -9,7 +9,7 @@ import numpy as np
 
 from evertally.encode.caps import Cap, IntArray, Kept, UserTick
 from evertally.encode.labels import Codes
-from evertally.encode.owners import rank_within_code
+from evertally.encode.name_kernels import keep_first, kernel
 from evertally.encode.texts import Texts
 from evertally.errors import StateError
 from evertally.integers import whole
@@ -45,8 +45,9 @@ class UserCap(Cap):
         super().__init__()
 
     def _decide(self, codes: Codes, before: IntArray, tick: int) -> tuple[Kept, IntArray]:
-        kept: Kept = rank_within_code(codes, len(before)) < self.max_events - before[codes, 0]
-        return kept, before + np.bincount(codes[kept], minlength=len(before))[:, np.newaxis]
+        kept, after = np.empty(len(codes), np.bool_), before.copy()
+        kernel(keep_first, len(codes))(codes, self.max_events, after[:, 0], kept)
+        return kept, after
 
     def _options(self) -> list[int]:
         return [self.max_events]

@@ -198,7 +198,7 @@ class Live(Secret):
                 digest = self._store.digest(batch.payload)
                 earlier = entries.get(batch_id)
                 known = (earlier.digest, earlier.tick) if earlier is not None else self._store.batch(batch_id)
-                if known is not None and known[0] != digest:
+                if known is not None and known[0] != digest and known[0] != self._store.digest(batch.as_before()):
                     raise BatchRefused(_OTHER_CONTENT)
                 if known is None:
                     parts = batch.entering(tick, self.spec).parts

@@ -23,6 +23,7 @@ from evertally.noise import simulation
 from evertally.runtime.input.envelope import BatchRefused, check_type, known, needed
 from evertally.runtime.input.sources import ROWS, Batch, InputFile
 from evertally.runtime.input.tick_events import TickEvents, length, own_ticks
+from evertally.runtime.input.tokens import is_tokens
 from evertally.runtime.machine import Machine
 from evertally.runtime.mechanisms import build
 from evertally.runtime.spec import QuerySpec, StreamSpec
@@ -141,7 +142,8 @@ def _bounds(query: QuerySpec) -> tuple[float, float] | None:
 def _look(tried: Tried, batch: Batch, spec: StreamSpec) -> None:
     tried.rows += length(batch)
     for name, column in batch.items():
-        if name != ROWS and not isinstance(column, np.ndarray) and not _is_bytes(column):
+        typed = not (isinstance(column, np.ndarray) or is_tokens(column) or _is_bytes(column))
+        if name != ROWS and typed:
             _check_type(spec, name, column)
     if spec.clock.column in batch and not spec.clock.floating:
         own, readable = own_ticks(batch, spec)

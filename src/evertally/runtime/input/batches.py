@@ -17,10 +17,20 @@ import pyarrow.ipc
 from numpy.typing import NDArray
 
 from evertally.errors import StateError
-from evertally.runtime.input import arrow_body, csv_lines, json_cells
+from evertally.runtime.input import arrow_body, csv_lines, json_cells, json_lines
 from evertally.runtime.input.arrow_columns import entries
-from evertally.runtime.input.envelope import NOT_JSON, TOO_LARGE, TOO_MANY, BatchRefused, known, needed, recognised
+from evertally.runtime.input.envelope import (
+    NOT_JSON,
+    TOO_LARGE,
+    TOO_MANY,
+    BatchRefused,
+    known,
+    needed,
+    recognised,
+    unrecognised,
+)
 from evertally.runtime.input.sources import ROWS, Batch
+from evertally.runtime.input.tokens import cells_of, is_tokens, tokens_of
 from evertally.runtime.spec import StreamSpec
 
 JSON_LINES = "application/x-ndjson"
@@ -31,7 +41,7 @@ MEDIA_TYPES = (JSON_LINES, JSON, CSV, ARROW)
 
 ENTRIES_A_ROW = 8  # of lists
 _MARK = b"evertally"
-_OBJECTS, _JSON_TEXT = b"objects", b"json"
+_OBJECTS, _JSON_TEXT, _TOKENS = b"objects", b"json", b"tokens"
 _write_cell = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 Mark = Callable[[str], int | None]  # how far a source was accepted, by name
@@ -82,7 +92,10 @@ def counted(body: bytes, media_type: str, spec: StreamSpec) -> tuple[int, Batch]
         sent = max(rows, entries(columns.values()) // ENTRIES_A_ROW)
         _check_rows(sent, spec)
     elif kind == JSON_LINES:
-        rows, columns = json_cells.columns(recognised(json_cells.records(body), known(spec)), names)
+        lines = json_lines.read(body, names, known(spec))
+        if lines.others and not lines.rows:
+            raise unrecognised(known(spec))
+        rows, columns = lines.rows, lines.columns
     elif kind == JSON:
         elements, records = _elements(body, spec)
         sent = max(sent, elements)
@@ -117,6 +130,8 @@ def encode(batch: Batch) -> bytes:
         mark = None
         if isinstance(column, np.ndarray):
             column, mark = _of_objects(column)
+        elif is_tokens(column):
+            column, mark = column.storage, {_MARK: _TOKENS}
         fields.append(pa.field(name, column.type, metadata=mark))
         columns.append(column)
     schema = pa.schema(fields)
@@ -124,6 +139,11 @@ def encode(batch: Batch) -> bytes:
     with pa.ipc.new_stream(sink, schema) as writer:
         writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
     return bytes(sink.getvalue())
+
+
+def encoded_earlier(batch: Batch) -> bytes:
+    """A batch as versions wrote it that kept all JSON cells as Python objects: it may come again after an update."""
+    return encode({name: cells_of(column) if is_tokens(column) else column for name, column in batch.items()})
 
 
 def decode(payload: bytes) -> Batch:
@@ -153,5 +173,8 @@ def _to_objects(column: Any, metadata: Mapping[bytes, bytes] | None) -> Any:
     mark = (metadata or {}).get(_MARK)
     if mark is None:
         return column
+    if mark == _TOKENS:
+        column.validate(full=True)  # positions that lie would lead the loops that read it anywhere
+        return tokens_of(column)
     cells = column.to_pylist()
     return np.fromiter(json.loads(f"[{','.join(cells)}]") if mark == _JSON_TEXT else cells, object, len(cells))

@@ -15,10 +15,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from evertally.contract.inputs import keep_events
+from evertally.encode.labels import Coded
 from evertally.runtime.input.envelope import check_use, known
 from evertally.runtime.input.outside import Rows
 from evertally.runtime.input.sources import Batch, InputFile
 from evertally.runtime.input.tick_events import events_of, joined, own_ticks, prepared
+from evertally.runtime.input.tokens import is_tokens
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.secret import Secret
 
@@ -76,7 +78,7 @@ class BinnedEvents(Secret):
 def _prepared(batch: Batch, spec: StreamSpec) -> dict[tuple[str, str], Any]:
     """The columns in the forms that their uses need, each once: several queries may read one column alike."""
     for name, column in batch.items():
-        if not isinstance(column, np.ndarray):
+        if not isinstance(column, np.ndarray) and not is_tokens(column):
             check_use(spec, name, column.type)
     uses: set[tuple[str, str]] = {(column.name, column.reads.use) for query in spec.queries for column in query.columns}
     if spec.user_column is not None:
@@ -87,13 +89,13 @@ def _prepared(batch: Batch, spec: StreamSpec) -> dict[tuple[str, str], Any]:
 def _kept(column: Any, kept: Any) -> Any:
     if kept.all():
         return column
-    return column[kept] if isinstance(column, np.ndarray) else column.filter(pa.array(kept))
+    return column[kept] if isinstance(column, np.ndarray | Coded) else column.filter(pa.array(kept))
 
 
 def _ordered(column: Any, order: Any) -> Any:
     if order is None:
         return column
-    return column[order] if isinstance(column, np.ndarray) else column.take(pa.array(order))
+    return column[order] if isinstance(column, np.ndarray | Coded) else column.take(pa.array(order))
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from evertally.errors import described
-from evertally.runtime.input.batches import counted, encode
+from evertally.runtime.input.batches import counted, encode, encoded_earlier
 from evertally.runtime.input.envelope import BatchRefused
 from evertally.runtime.input.sources import Batch
 from evertally.runtime.input.tick_events import length, split_by_tick
@@ -64,6 +64,14 @@ class Encoded(Secret):
     def rows(self) -> int:
         return length(self.batch)
 
+    def as_before(self) -> bytes:
+        """What an earlier version kept of it: it may come again after an update. BatchFailed if there is no such."""
+        try:
+            return encoded_earlier(self.batch)
+        except Exception as error:
+            failed = BatchFailed(error)
+        raise failed  # out here: it must not carry the other one, and what that holds, along
+
     def entering(self, tick: int, spec: StreamSpec) -> Encoded:
         """The same batch for the tick that is open now; BatchFailed if it cannot be kept."""
         if self.first == tick:
@@ -83,7 +91,7 @@ def received(body: bytes, media_type: str, spec: StreamSpec, first: int, caller:
         failed = BatchFailed(error)
     else:
         return replace(encoded(batch, spec, first, caller), sent=sent)
-    raise failed  # out here: it must not carry the other one, and what that holds, along
+    raise failed  # out here as well
 
 
 def encoded(batch: Batch, spec: StreamSpec, first: int, caller: str = "") -> Encoded:

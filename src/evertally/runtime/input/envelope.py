@@ -58,8 +58,13 @@ def recognised(records: Iterable[Record], names: frozenset[str]) -> Iterator[Rec
             found = True
             yield record
     if others and not found:
-        columns = ", ".join(map(repr, sorted(names)))
-        raise BatchRefused(f"no record has any of the columns that the spec names ({columns}); none was taken")
+        raise unrecognised(names)
+
+
+def unrecognised(names: frozenset[str]) -> BatchRefused:
+    """What is said of records of other columns alone."""
+    columns = ", ".join(map(repr, sorted(names)))
+    return BatchRefused(f"no record has any of the columns that the spec names ({columns}); none was taken")
 
 
 def check_type(spec: StreamSpec, name: str, kind: Any) -> None:

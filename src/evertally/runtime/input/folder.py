@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import numpy as np
 import pyarrow as pa
 
 from evertally.errors import ConfigurationError, StateError, described
@@ -151,7 +150,7 @@ class Folder:
 
     def _taken(self, name: str, column: Any, form: str) -> Any:
         # Cells of JSON and CSV are read one by one: only a column that has a type can have a wrong one.
-        if isinstance(column, np.ndarray) or name == ROWS or form == "csv":
+        if form in ("csv", "jsonl") or name == ROWS:
             return column
         check_type(self._spec, name, column.type)
         return clean(column)

@@ -69,10 +69,11 @@ def columns(rows: Iterable[Record], names: Sequence[str]) -> tuple[int, dict[str
 
 
 def _flattened(cells: list[Any]) -> Iterable[Any]:
-    return cells if set(map(type, cells)).isdisjoint(_NESTED) else map(_flat, cells)
+    return cells if set(map(type, cells)).isdisjoint(_NESTED) else map(flat, cells)
 
 
-def _flat(cell: Any) -> Any:
+def flat(cell: Any) -> Any:
+    """A cell without what is nested deeper than one level."""
     if not isinstance(cell, _NESTED):
         return cell
     if isinstance(cell, dict):

@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,16 +23,15 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from evertally.errors import ConfigurationError, StateError
-from evertally.runtime.input import csv_lines, json_cells
+from evertally.runtime.input import csv_lines, json_cells, json_lines
 from evertally.runtime.input.arrow_columns import clean
-from evertally.runtime.input.envelope import BatchRefused, recognised
+from evertally.runtime.input.envelope import unrecognised
 from evertally.secret import Secret
 
 Batch = dict[str, Any]  # column name -> Arrow array, or numpy array of Python objects
 # The column of a batch of which no column is wanted: events are only counted. No column of a spec has this name.
 ROWS = ""
 
-_JSON_ROWS = 65536
 _RECORDS_LOOKED_AT = 1000
 _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 _FORMATS = {
@@ -149,7 +148,7 @@ def _column_names(file: IO[bytes], format: str) -> list[str]:
     if format == "parquet":
         return list(pa.parquet.ParquetFile(file).schema_arrow.names)
     if format == "jsonl":
-        records = islice(_json_records(file, lambda _count: None), _RECORDS_LOOKED_AT)
+        records = islice(chain.from_iterable(map(json_cells.records, csv_lines.blocks(file))), _RECORDS_LOOKED_AT)
         return list(dict.fromkeys(name for record in records for name in record))
     stream = file.read(6) != b"ARROW1"
     file.seek(0)
@@ -179,25 +178,18 @@ def _csv_batches(file: IO[bytes], wanted: _Wanted) -> Iterator[Batch]:
 
 
 def _json_batches(file: IO[bytes], wanted: _Wanted) -> Iterator[Batch]:
-    rows: list[json_cells.Record] = []
-    try:
-        for record in recognised(_json_records(file, wanted.skipped), wanted.known):
-            rows.append(record)
-            if len(rows) == _JSON_ROWS:
-                yield _of(json_cells.columns(rows, wanted.columns)[1], len(rows))
-                rows = []
-    except BatchRefused as problem:  # then nothing was given before
-        raise ConfigurationError(f"{wanted.path}: {problem}") from None
-    yield _of(json_cells.columns(rows, wanted.columns)[1], len(rows))
-
-
-def _json_records(file: IO[bytes], skipped: Callable[[int], None]) -> Iterator[json_cells.Record]:
+    found = others = False
     for block in csv_lines.blocks(file):
-        found = 0
-        for record in json_cells.records(block):
-            found += 1
-            yield record
-        skipped(sum(map(bool, map(bytes.strip, block.split(b"\n")))) - found)
+        lines = json_lines.read(block, wanted.columns, wanted.known)
+        wanted.skipped(lines.broken)
+        others = others or lines.others > 0
+        if lines.rows:
+            found = True
+            yield _of(lines.columns, lines.rows)
+    if others and not found:
+        raise ConfigurationError(f"{wanted.path}: {unrecognised(wanted.known)}")
+    if not found:
+        yield _of(json_cells.columns([], wanted.columns)[1], 0)
 
 
 def _clean_batches(

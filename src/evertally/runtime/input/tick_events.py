@@ -15,10 +15,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from evertally.encode.labels import as_list
+from evertally.encode.labels import Coded, as_list
 from evertally.encode.numbers import floats
+from evertally.encode.owners import owners
+from evertally.encode.spelled import Named, Spelled
+from evertally.encode.spelled import joined as joined_labels
 from evertally.runtime.input.sources import ROWS, Batch
 from evertally.runtime.input.times import Instants, Valid, as_arrow, instants, is_text
+from evertally.runtime.input.tokens import cells_of, floats_of, is_tokens, named, spelled
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.secret import Secret
 
@@ -97,6 +101,13 @@ def length(batch: Batch) -> int:
 
 def prepared(column: Any, use: str) -> Any:
     """A column in the form that its door reads fastest. What its cells mean is the door's business alone."""
+    if is_tokens(column):
+        if use == "amounts":
+            return floats_of(column)
+        if use == "users":
+            return named(column)
+        labels = spelled(column)
+        return cells_of(column) if labels is None else labels
     if use == "amounts":
         return floats(column)
     if isinstance(column, np.ndarray):
@@ -119,6 +130,11 @@ def joined(parts: Sequence[Any]) -> Any:
         return []
     if len(parts) == 1:
         return parts[0]
+    if any(isinstance(part, Coded) for part in parts):
+        labels = [part for part in map(_labels, parts) if part is not None]
+        if len(labels) == len(parts):
+            return joined_labels(labels)
+        parts = [_cells(part) for part in parts]
     if not _can_be_chained(parts):
         parts = [_common_form(part) for part in parts]
     if not _can_be_chained(parts):
@@ -132,6 +148,8 @@ def joined(parts: Sequence[Any]) -> Any:
 
 
 def _form(part: Any) -> Any:
+    if isinstance(part, Coded):
+        return Coded
     return (np.ndarray, part.dtype) if isinstance(part, np.ndarray) else (pa.Array, part.type)
 
 
@@ -161,10 +179,23 @@ def _common_form(part: Any) -> Any:
     return part.cast(pa.large_binary()) if is_text(part) else part
 
 
+def _labels(part: Any) -> Named | Spelled | None:
+    """A prepared column as labels in their one spelling; None if there are collections in it."""
+    if isinstance(part, Named | Spelled):
+        return part
+    if isinstance(part, np.ndarray):
+        nested = any(isinstance(cell, list | dict) for cell in part)
+    else:
+        nested = pa.types.is_nested(part.type)
+    return None if nested else Spelled(*owners(part))
+
+
 def _cells(part: Any) -> NDArray[Any]:
     """A column as Python objects, bytes that are text as str: the doors count repeated texts and integers at once."""
     if isinstance(part, np.ndarray):
         return part
+    if isinstance(part, Coded):
+        return np.fromiter(part, object, len(part))
     if not pa.types.is_dictionary(part.type):
         return np.fromiter(map(_word, as_list(part)), object, len(part))
     codes = part.indices.fill_null(-1).to_numpy(zero_copy_only=False)
@@ -191,7 +222,7 @@ def _word(cell: object) -> object:
 
 def readable(items: Any) -> Any:
     """Items in bytes as text, if all of them are: the door of unknown items reads whole columns of text at once."""
-    if isinstance(items, np.ndarray | list):
+    if isinstance(items, np.ndarray | list | Coded):
         return items
     kind = items.type
     try:

@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from evertally.encode.plain import written
 from evertally.errors import ConfigurationError
 from evertally.runtime.clock import INSTANT_LIMIT, Clock, instant
+from evertally.runtime.input.token_kernels import read_integers, read_moments
+from evertally.runtime.input.tokens import is_tokens, numbers_of
 
 Instants = NDArray[np.int64]
 Valid = NDArray[np.bool_]
@@ -82,6 +84,9 @@ def text_instant(value: object) -> int | None:
 def instants(column: Any, clock: Clock) -> tuple[Instants, Valid]:
     """The time stamps of a column and which of them could be read."""
     careful = whole_instant if clock.integer else text_instant
+    if is_tokens(column):
+        read = read_integers if clock.integer else read_moments
+        return numbers_of(column, read, lambda cells: instants(cells, clock))
     if isinstance(column, np.ndarray):
         typed = as_arrow(column)
         if typed is None or not (clock.integer or is_text(typed)):
