@@ -59,6 +59,7 @@ bench: $(VENV)/ready-bench  ## error and speed beside the formulas, the optimum 
 	$(BIN)/python -m benchmarks.users --monte-carlo
 	$(BIN)/python -m benchmarks.load
 	$(BIN)/python -m benchmarks.load_greedy
+	$(BIN)/python -m benchmarks.door
 	$(BIN)/python -m benchmarks.load --format arrow --users 1000000 --events 10000000 --seconds 600
 
 wheel: $(VENV)/ready-dev  ## the installable package in dist/
