@@ -154,9 +154,8 @@ def _adaptive(base: list[Events]) -> Iterator[tuple[World, World]]:
     yield world(0), world(1)
 
 
-_CASES: dict[
-    str, tuple[Any, dict[str, Any], int]
-] = {  # and of how many pairs one is looked at (LONG: ten times as many)
+# Neighbours, options, and of how many pairs one is looked at (LONG: ten times as many).
+_CASES: dict[str, tuple[Any, dict[str, Any], int]] = {
     "an event of one label": (_one, {}, 2),
     "room for one label": (_one, {"max_labels": 1}, 5),
     "an event of two labels": (_several, {"max_per_event": 2}, 7),
