@@ -215,7 +215,7 @@ class UnknownHistogram(UnknownItems):
     (7.1: that is not private); what should not be counted at all is left out beforehand, by a public rule that looks at
     one label. With `max_labels` at most so many are remembered (and those of one tick): when their noisy number comes
     near it, only 1 in 2, 4, 8, .. of all labels is followed on, chosen by a keyed hash, and what is released at that
-    moment. Counts of what is shown stay whole; an item that is not followed is never found (7.5). Time, memory and
+    moment. Counts of what is shown stay whole; an item that is not followed is never found (7.5 [R]). Time, memory and
     snapshot of this object depend on unreleased items: they are as private as the data.
 
     `mechanism="meta"`: every block of a tree shows its items above a noisy threshold (UnkGauss with `kbar` items at

@@ -139,11 +139,12 @@ class UnknownDistinctUsers(ItemFinder):
     At every tick the items whose noisy number of users is above a threshold are released, label -> number, largest
     first; of the others nothing is. `threshold`, `sticky` and `max_labels` as for `UnknownHistogram`.
 
-    Theorem (users-and-domains 2.2 [R], streaming-selection 7.2, adaptive streams included): a user is like one event of
-    m items that is spread over ticks, (m/(2 tau^2), m delta), m = `max_categories`: an item that only one user has has
-    a count of exactly 1, so the threshold is that of single events. "replace" doubles rho and the items at risk.
-    Against `UnknownHistogram` with `unit="user"` and m events of each user: an m-th of rho, and a threshold lower by
-    m - 1. A guarantee without a delta cannot be kept. Protected is always the user.
+    Theorem (users-and-domains 2.2 [R], streaming-selection 7.2, and 7.5 [R] for `max_labels`, adaptive streams
+    included): a user is like one event of m items that is spread over ticks, (m/(2 tau^2), m delta), with
+    m = `max_categories`: an item that only one user has has a count of exactly 1, so the threshold is that of single
+    events. "replace" doubles rho and the items at risk. With `max_labels` a user's first items are the first that are
+    followed when they come. Against `UnknownHistogram` with `unit="user"` and m events of each user: an m-th of rho,
+    and a threshold lower by m - 1. A guarantee without a delta cannot be kept. Protected is always the user.
 
     `step_events(labels, users=users)`: an event names one label and belongs to one user; what has no user, or no label
     of at most 1024 bytes, is left out. Exactness tier "exact". Error: `stddev` and intervals are those of the noise.
