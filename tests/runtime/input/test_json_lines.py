@@ -16,7 +16,9 @@ from json_examples import CELLS, LINES
 
 from evertally.encode import CategoryDoor, ItemDoor, UserCap
 from evertally.encode.labels import as_list
+from evertally.encode.name_index import fixed
 from evertally.encode.owners import owners
+from evertally.encode.texts import Texts
 from evertally.errors import StateError
 from evertally.runtime.input import json_cells, json_lines, token_kernels, tokens
 from evertally.runtime.input.batches import decode, encode
@@ -218,3 +220,15 @@ def test_a_doubtful_line_costs_its_own_time_alone(monkeypatch: pytest.MonkeyPatc
     assert len(users) == lines.rows == 801
     assert list(users)[400] == "caf\u00e9"
     assert spelled_by_itself == ["cafe\u0301"]
+
+
+def test_interpreted_loops_are_silent_about_long_cells() -> None:
+    """A warning of numpy's would be a line in the log that one record decides about."""
+    cells = ["9999999999999999999", '"9999999999999999999"', "0." + "9" * 25, '"' + "\u00e9" * 9 + '"', "z" * 18]
+    data, offsets = fixed(Texts.of(cells))
+    numbers, how = np.zeros(len(cells), np.int64), np.empty(len(cells), np.uint8)
+    with np.errstate(all="raise"):
+        token_kernels.read_integers(data, offsets, numbers, how)
+        assert (how == token_kernels.UNKNOWN).all()
+        token_kernels.read_amounts(data, offsets, token_kernels.POWERS, numbers.astype(np.float64), how)
+        assert (how == token_kernels.UNKNOWN).all()

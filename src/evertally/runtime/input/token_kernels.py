@@ -39,7 +39,7 @@ def read_amounts(
         mantissa, digits, places, simple = np.int64(0), 0, -1, at < stop
         while at < stop:
             byte = data[at]
-            if 48 <= byte <= 57:
+            if 48 <= byte <= 57 and digits < _MOST_DIGITS:  # one more might not fit, which numpy would say aloud
                 mantissa = mantissa * 10 + (np.int64(byte) - 48)
                 digits += 1
                 if places >= 0:
@@ -47,8 +47,6 @@ def read_amounts(
             elif byte == 46 and places < 0 and digits > 0:
                 places = 0
             else:
-                simple = False
-            if digits > _MOST_DIGITS:
                 simple = False
             if not simple:
                 break
@@ -80,7 +78,8 @@ def read_integers(data: Bytes, offsets: IntArray, out: IntArray, how: Bytes) -> 
         if simple:
             for j in range(first + quote + sign, stop - quote):
                 simple = simple and 48 <= data[j] <= 57
-                value = value * 10 + (np.int64(data[j]) - 48)
+                if simple:  # what is no digit might make it too large, which numpy would say aloud
+                    value = value * 10 + (np.int64(data[j]) - 48)
         how[i] = KNOWN if simple else UNKNOWN
         if simple:
             out[i] = -value if sign == 1 else value
