@@ -172,6 +172,16 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "no positions": lambda state: change(state, "DELETE FROM sink"),
     "another ledger": lambda state: change(state, "DELETE FROM ledger WHERE query = 'ward'"),
     "no chain": lambda state: change(state, "DELETE FROM link WHERE tick = 3"),
+    "a release that is a text": lambda state: change(state, "UPDATE release SET payload = 'x' WHERE tick = 3"),
+    "a release that is a broken text": lambda state: change(
+        state, "UPDATE release SET payload = CAST(x'ff' AS TEXT) WHERE tick = 3"
+    ),
+    "a proof that is a text": lambda state: change(state, "UPDATE release SET mac = 'x' WHERE tick = 3"),
+    "a chain that is a number": lambda state: change(state, "UPDATE link SET chain = 7 WHERE tick = 3"),
+    "a position with a text": lambda state: change(state, "UPDATE sink SET mac = 'x'"),
+    "events that are a text": lambda state: change(state, "UPDATE journal SET sealed = 'x'"),
+    "a snapshot that is a text": lambda state: change(state, "UPDATE snapshot SET sealed = 'x'"),
+    "no table of batches": lambda state: change(state, "DROP TABLE batch"),
 }
 
 
@@ -184,6 +194,16 @@ def test_whatever_is_changed_is_noticed_at_the_start_and_offline(service: Servic
         assert "damaged" in service.refused()
     with pytest.raises(StateError, match="damaged"):
         Live(service.spec)
+
+
+@pytest.mark.parametrize("what", [what for what in CHANGES if "text" in what or "number" in what or "table" in what])
+def test_whatever_a_column_holds_the_stream_can_be_ended(service: Service, what: str) -> None:
+    """SQLite keeps anything in any column."""
+    CHANGES[what](service.folder / "visits.state")
+    code, said = command("rescue", service.folder / "visits.toml", "--end")
+    assert code == 0, said
+    with pytest.raises(StateError):
+        Live(service.spec).release_through(9)
 
 
 def test_what_is_changed_under_a_running_service_is_not_shown(service: Service) -> None:
@@ -200,6 +220,43 @@ def test_what_is_changed_under_a_running_service_is_not_shown(service: Service) 
     assert ask("GET", "/readyz", "read")[0] == 503
     change(service.folder / "visits.state", "UPDATE release SET payload = x'00' WHERE tick = 7")
     assert ask("GET", "/v1/releases/latest", "read")[0] == 503
+    for text in ("'x'", "CAST(x'ff' AS TEXT)"):  # SQLite keeps anything in any column
+        change(service.folder / "visits.state", f"UPDATE release SET payload = {text} WHERE tick = 7")
+        assert ask("GET", "/v1/releases/latest", "read")[0] == 503
+    service.kill()
+
+
+def test_nothing_is_signed_that_was_not_released(service: Service) -> None:
+    """Rows that are gone have no proof that could fail: the chain of the log tells."""
+    spec, state = service.folder / "visits.toml", service.folder / "visits.state"
+    service.start()
+    ask = service.world.ask
+    status, content = ask("GET", "/v1/head?first=1", "read")
+    assert status == 200
+    change(state, "DELETE FROM release WHERE tick = 5 AND query = 'ward'")
+    assert ask("GET", "/v1/head?first=1", "read")[0] == 503
+    assert json.loads(ask("GET", "/v1/head", "read")[1])["chain"] == json.loads(content)["chain"]
+    change(state, "DELETE FROM link WHERE tick = 7")
+    assert ask("GET", "/v1/head", "read")[0] == 503
+    assert ask("GET", "/readyz", "read")[0] == 503
+    service.kill()
+    for more in ((), ("--digests",)):
+        code, said = command("head", spec, *more)
+        assert (code, "signature" in said) == (2, False), said
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_the_last_tick_is_damaged_and_the_log_still_leads_to_the_head(service: Service, ends: bool) -> None:
+    spec, state = service.folder / "visits.toml", service.folder / "visits.state"
+    Live(service.spec).close()  # with a snapshot of the last tick: nothing is computed again
+    signed = json.loads(command("head", spec)[1])["chain"]
+    forge_release(state, 7)
+    code, said = command("rescue", spec, *(["--end"] if ends else []))
+    assert code == 0, said
+    assert command("verify", spec)[0] == 0
+    assert json.loads(command("head", spec)[1])["chain"] == signed
+    service.start()
+    assert json.loads(service.world.ask("GET", "/v1/head", "read")[1])["chain"] == signed
     service.kill()
 
 
@@ -327,6 +384,26 @@ def test_anybody_checks_a_log_with_the_certificate(service: Service, tmp_path: P
         (public / "wrong.jsonl").write_text("".join(wrong))
         code, said = verdict("wrong.jsonl")
         assert code == 1, said
+    for added in (
+        lines[0].replace('"query": "all"', '"query": "total"'),  # neither a query nor a window of one
+        lines[0].replace('"value": ', '"value": ' + "9" * 400),
+        lines[0].replace('"query": "all"', '"query": "\\ud800"'),
+        lines[0].replace('"tick": 1', '"tick": "x"'),
+        lines[0].replace('"query": "all"', '"query": null'),
+        "7\n",
+    ):
+        assert added != lines[0]
+        (public / "wrong.jsonl").write_text("".join([added, *lines]))
+        code, said = verdict("wrong.jsonl")
+        assert code in (1, 2), said
+    answer = json.loads((public / "log.json").read_text())
+    columns = answer["releases"][0]["queries"]["ward"]
+    columns["lower"].append(columns["upper"].pop(0))
+    (public / "wrong.json").write_text(json.dumps(answer))
+    assert verdict("wrong.json")[0] in (1, 2)
+    parts = public / "visits.parquet"
+    shutil.copy2(next(parts.glob("part-*")), parts / "more.parquet")
+    assert verdict("visits.parquet")[0] in (1, 2), "whoever reads the folder reads that too"
     head: dict[str, Any] = json.loads((public / "head.json").read_text())
     for name, value in {"tick": 6, "chain": "0" * 64, "public_key": "0" * 64, "signature": "0" * 128}.items():
         (public / "forged.json").write_text(json.dumps(head | {name: value}))

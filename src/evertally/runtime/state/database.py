@@ -70,6 +70,10 @@ _REMEDIES = {
 }
 
 
+class Unreadable(StateError):
+    """What is in the file is not what was written there."""
+
+
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
     """Errors of SQLite as StateErrors that say what to do."""
@@ -78,8 +82,9 @@ def translated(path: Path) -> Iterator[None]:
     except (sqlite3.Error, UnicodeDecodeError) as error:
         name = getattr(error, "sqlite_errorname", None) or ""
         # What is left is not a matter of the disk: tables that are gone, keys that are there twice, broken texts.
-        remedy = next((text for kind, text in _REMEDIES.items() if name.startswith(kind)), _DAMAGED)
-        raise StateError(f"the state file {path}: {remedy}") from None
+        remedy = next((text for start, text in _REMEDIES.items() if name.startswith(start)), _DAMAGED)
+        kind = Unreadable if remedy == _DAMAGED else StateError
+        raise kind(f"the state file {path}: {remedy}") from None
 
 
 def create(path: Path) -> None:

@@ -62,11 +62,27 @@ class History:
     def head(self, ticks: Sequence[int] = ()) -> dict[str, Any]:
         """What vouches for the log as it is published, and for some of its ticks: signed (see public_log)."""
         published = self._published()
-        links = self._select("SELECT tick, chain, mac FROM link WHERE tick = ?", (published,))
         with self._noticed():
-            chain = self._proof.chain(links[0]) if links else NO_CHAIN
+            chain = self._chain(published) or NO_CHAIN
         pages = (self.read(ticks[start : start + _PAGE]) for start in range(0, len(ticks), _PAGE))
-        return self._proof.head(published, chain, (release for page in pages for release in page))
+        return self._proof.head(published, chain, (self._linked(release) for page in pages for release in page))
+
+    def _linked(self, release: TickRelease) -> TickRelease:
+        """The same; refuses to vouch for a tick of which a query is gone, as far as the tick before is kept."""
+        with self._noticed():
+            before, chain = self._chain(release.tick - 1, thinned=True), self._chain(release.tick)
+            if before is not None and chain is not None and self._proof.linked(before, release) != chain:
+                raise self._proof.not_as_committed()
+        return release
+
+    def _chain(self, tick: int, thinned: bool = False) -> str | None:
+        """Of the public log at a tick. None if it had none yet; with `thinned`, also if it is not kept."""
+        if tick <= self._proof.since:
+            return NO_CHAIN if tick == self._proof.since else None
+        links = self._select("SELECT tick, chain, mac FROM link WHERE tick = ?", (tick,))
+        if not links and not thinned:
+            raise self._proof.not_as_committed()
+        return self._proof.chain(links[0]) if links else None
 
     def _genuine(self, ticks: Sequence[int], queries: Sequence[str] | None) -> Iterator[Sequence[KeptRow]]:
         published = self._published()
@@ -92,8 +108,12 @@ class History:
             raise
 
     def _select(self, statement: str, values: Sequence[object]) -> list[Any]:
-        with database.translated(self._spec.state_file):
-            return self._connection().execute(statement, tuple(values)).fetchall()
+        try:
+            with database.translated(self._spec.state_file):
+                return self._connection().execute(statement, tuple(values)).fetchall()
+        except database.Unreadable as error:
+            self.damaged = True
+            raise DamagedLog(str(error)) from None
 
     def _connection(self) -> sqlite3.Connection:
         if not hasattr(self._local, "connection"):

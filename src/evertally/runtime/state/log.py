@@ -46,16 +46,22 @@ class Proof(Secret):
 
     def is_genuine(self, row: KeptRow) -> bool:
         tick, query, kept, mac = row
-        return mac is not None and hmac.compare_digest(self.mac(tick, query, kept), mac)
+        try:
+            return mac is not None and hmac.compare_digest(self.mac(tick, query, kept), mac)
+        except (TypeError, ValueError):  # SQLite keeps anything in any column: a text where bytes were
+            return False
 
     def genuine(self, rows: Sequence[KeptRow]) -> Sequence[KeptRow]:
         """The same rows; refuses others than those that were released."""
         if not all(map(self.is_genuine, rows)):
-            raise DamagedLog(
-                f"{self._spec.state_file} is damaged (release): a release is not what it was when it was committed. It "
-                "is not shown. Stop the stream and see `evertally verify`"
-            )
+            raise self.not_as_committed()
         return rows
+
+    def not_as_committed(self) -> DamagedLog:
+        return DamagedLog(
+            f"{self._spec.state_file} is damaged (release): a release is not what it was when it was committed. It "
+            "is not shown. Stop the stream and see `evertally verify`"
+        )
 
     def link(self, tick: int, chain: str) -> LinkRow:
         """The chain of the public log at a tick, as it is kept."""
@@ -64,8 +70,8 @@ class Proof(Secret):
 
     def chain(self, row: LinkRow) -> str:
         """The chain that `link` was given."""
-        tick, raw, _ = row
-        if not hmac.compare_digest(self.link(tick, raw.hex())[2], row[2]):
+        tick, raw, mac = row
+        if not self.is_genuine((tick, "\n", raw, mac)):
             raise DamagedLog(f"{self._spec.state_file} is damaged (link): what vouches for the log was changed")
         return raw.hex()
 

@@ -101,6 +101,9 @@ class MendedStore(Store):
         for tick in ticks:
             for table in _LOG:
                 self._connection.execute(f"DELETE FROM {table} WHERE tick = ?", (tick,))  # noqa: S608 (names of ours)
+        if self.head.tick > self.head.since:  # heads are signed with it, also if the last tick is gone
+            last = self.proof.link(self.head.tick, self.head.log)
+            self._connection.execute("INSERT OR REPLACE INTO link VALUES (?, ?, ?)", last)
         return ticks
 
     def _check_sinks(self) -> None:

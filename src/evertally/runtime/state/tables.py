@@ -82,14 +82,18 @@ class Tables(Secret):
         return (*row, self._key.mac(f"store {table}", json.dumps(row).encode()))
 
     def _genuine(self, table: str, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-        if any(not hmac.compare_digest(self._signed(table, *row)[-1], mac) for *row, mac in rows):
+        try:
+            genuine = all(hmac.compare_digest(self._signed(table, *row)[-1], mac) for *row, mac in rows)
+        except (TypeError, ValueError):  # a text where bytes were
+            genuine = False
+        if not genuine:
             raise self._damaged(table)
         return [tuple(row) for *row, _ in rows]
 
     def _unsealed(self, purpose: str, sealed: bytes) -> bytes:
         try:
             return self._key.unseal(purpose, sealed)
-        except StateError:
+        except (StateError, TypeError):
             raise self._damaged(purpose.split(" ")[0]) from None
 
     def _damaged(self, table: str) -> StateError:

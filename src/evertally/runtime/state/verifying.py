@@ -7,6 +7,7 @@ from typing import Any
 
 from evertally.errors import StateError
 from evertally.runtime.releases import TickRelease
+from evertally.runtime.state import database
 from evertally.runtime.state.log import DamagedLog
 from evertally.runtime.state.looking import StoreToRead
 from evertally.runtime.state.sidecar import NO_CHAIN
@@ -23,7 +24,8 @@ class StoreToVerify(StoreToRead):
         try:
             if self._select("PRAGMA integrity_check") != [("ok",)]:
                 yield "the file is damaged: SQLite finds its pages inconsistent"
-            self._take_inventory()
+            with database.translated(self._path):  # a table may be gone, or hold texts that are none
+                self._take_inventory()
             self.snapshots()
             for _ in self.journal(-1):
                 pass
@@ -35,6 +37,9 @@ class StoreToVerify(StoreToRead):
 
     def signed(self, digests: bool) -> dict[str, Any]:
         """What vouches for the log up to the last tick; with `digests` also for each tick that is kept."""
+        if self._proved:
+            with database.translated(self._path):
+                self._take_inventory()  # nothing is signed that was not released
         ticks = self._ticks() if digests else []
         return self.proof.head(self.head.tick, self.head.log, (self._release(tick) for tick in ticks))
 
@@ -62,7 +67,8 @@ class StoreToVerify(StoreToRead):
             tick, link = row[0], self.proof.chain(row)
             if tick == before + 1 and tick > self.head.since:
                 known = NO_CHAIN if chain is None else chain
-                if self.proof.linked(known, self._release(tick)) != link:
+                kept = self.releases(tick, tick)  # not there: it was damaged, and a rescue took it out
+                if kept and self.proof.linked(known, kept[0]) != link:
                     yield f"tick {tick} is not what the chain of the log says"
             before, chain = tick, link
         if self.head.tick > self.head.since and chain != self.head.log:
