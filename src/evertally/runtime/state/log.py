@@ -19,6 +19,13 @@ KeptRow = tuple[int, str, bytes, bytes | None]  # tick, query, payload as it is 
 LinkRow = tuple[int, bytes, bytes]  # tick, chain of the public log, mac
 
 
+# Every row that has a mac of its own, as `Proof.is_genuine` takes it: of a link the name of the query is a line break.
+PROVED_ROWS = {
+    "release": "SELECT tick, query, payload, mac FROM release",
+    "link": "SELECT tick, char(10), chain, mac FROM link",
+}
+
+
 class DamagedLog(StateError):
     """A row of the release log is not what was released."""
 

@@ -38,7 +38,7 @@ from evertally.noise import Key
 from evertally.runtime.releases import TickRelease
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state import database
-from evertally.runtime.state.log import LinkRow, Proof, collected
+from evertally.runtime.state.log import PROVED_ROWS, LinkRow, Proof, collected
 from evertally.runtime.state.records import Cursor, Entry, Head, LedgerRow, RunInProgress
 from evertally.runtime.state.retention import dropped_where, thinned_through
 from evertally.runtime.state.sidecar import AnotherSpec, Mark, Sidecar
@@ -168,9 +168,9 @@ class Store(Tables):
         """Goes through all that is there, and refuses what was not written so."""
         self._inventory.take(self._connection)
         differs = self._inventory.differs(self.head.inventory)
-        rows = self._connection.execute("SELECT tick, query, payload, mac FROM release")
-        if not all(map(self.proof.is_genuine, rows)) and "release" not in differs:
-            differs.append("release")
+        for table, statement in PROVED_ROWS.items():
+            if table not in differs and not all(map(self.proof.is_genuine, self._connection.execute(statement))):
+                differs.append(table)
         if differs:
             self._refuse(differs)
 
