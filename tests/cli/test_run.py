@@ -114,8 +114,9 @@ def test_a_terminal_sees_a_progress_bar_and_what_is_left_out(spec: Path) -> None
 
 
 def test_help_shows_what_stands_in_brackets() -> None:
-    assert "[serve] host" in call("serve", "--help").output
-    assert "[serve] port" in call("serve", "--help").output
+    options = re.sub(r"[│\s]+", " ", call("serve", "--help").output)  # wherever its lines are broken
+    assert "[serve] host" in options
+    assert "[serve] port" in options
     assert "[output]" in call("plan", "--help").output
 
 

@@ -16,7 +16,9 @@ from evertally.errors import ConfigurationError
 from evertally.kinds import OURS, find
 from evertally.kinds.graph_tables import GraphQuery
 from evertally.kinds.graphs import records
+from evertally.noise import Key
 from evertally.runtime import plan, run
+from made_keys import save_bound
 
 
 def test_every_kind_of_graph_is_here() -> None:
@@ -44,8 +46,7 @@ def test_restarts_and_sinks(tmp_path: Path) -> None:
         folder.mkdir()
         spec = with_more(written(folder, *SPEC, guarantee=QUIET), sinks)
         if found:  # the same key: the same noise
-            (folder / "visits.key").write_bytes((tmp_path / "in-1" / "visits.key").read_bytes())
-            (folder / "visits.key").chmod(0o600)
+            save_bound(Key.load(tmp_path / "in-1" / "visits.key"), spec.path)
         for number, calls in enumerate(parts):
             until = UNTIL if calls is parts[-1] else hour(3)
             run(spec, save(rows(calls), folder / f"calls-{number}.csv"), until=until)

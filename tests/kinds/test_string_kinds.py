@@ -14,7 +14,9 @@ from evertally.errors import ConfigurationError
 from evertally.kinds import OURS, find
 from evertally.kinds.string_tables import StringQuery
 from evertally.kinds.strings import records
+from evertally.noise import Key
 from evertally.runtime import certificate, plan, run
+from made_keys import save_bound
 from spec_text import ALL
 
 PAGES = {"column": "page", "alphabet": ["home", "cart", "pay"]}
@@ -124,8 +126,7 @@ def test_a_run_that_is_cut_in_two_goes_on(tmp_path: Path) -> None:
         folder.mkdir()
         spec = written(folder, *SPEC, guarantee=QUIET)
         if found:  # the same key: the same noise
-            (folder / "visits.key").write_bytes((tmp_path / "in-1" / "visits.key").read_bytes())
-            (folder / "visits.key").chmod(0o600)
+            save_bound(Key.load(tmp_path / "in-1" / "visits.key"), spec.path)
         for number, clicks in enumerate(parts):
             until = UNTIL if clicks is parts[-1] else hour(2)
             run(spec, save(rows(clicks), folder / f"clicks-{number}.csv"), until=until)

@@ -22,6 +22,7 @@ from evertally.runtime.input.sources import Batch
 from evertally.runtime.input.tokens import is_tokens
 from evertally.runtime.live import Live, Receipt
 from evertally.runtime.spec import StreamSpec
+from made_keys import save_bound
 
 SCANNED, CAREFULLY = 0, sys.maxsize
 # Beside the visits: cells that no reader of simple cells can read, and lines that are left out.
@@ -60,7 +61,7 @@ def test_all_kinds_release_the_same_bytes(write_spec: WriteSpec, tmp_path: Path,
 def twin(write_spec: WriteSpec, folder: str, key: Key) -> StreamSpec:
     capped = ("horizon = 48", 'horizon = 48\nunit = "user"\nmax_events_per_user = 3\nuser_column = "patient"')
     path = write_spec(ON_REQUEST, capped, folder=folder)
-    key.save(path.parent / "visits.key")
+    save_bound(key, path)
     return load_spec(path)
 
 

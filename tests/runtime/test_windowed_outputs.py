@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,11 @@ from visit_stream import visits
 
 from evertally.cli.app import app
 from evertally.errors import ConfigurationError
-from evertally.noise import simulation
+from evertally.noise import Key, simulation
 from evertally.runtime import StreamSpec, load_spec, plan, run
 from evertally.runtime.live import Live
 from evertally.runtime.mechanisms import build
+from made_keys import save_bound
 from spec_text import spec_text
 
 MEAN = {"name": "mean", "kind": "mean", "column": "minutes", "lower": 0, "upper": 60, "share": 0.5}
@@ -64,7 +64,7 @@ def test_outputs_get_windows_beside_the_totals(tmp_path: Path) -> None:
     for left in ("visits.key", "visits.key.bound", "visits.state"):
         source = tmp_path / "a" / left
         assert source.exists()
-    shutil.copy(tmp_path / "a" / "visits.key", tmp_path / "b" / "visits.key")
+    save_bound(Key.load(tmp_path / "a" / "visits.key"), plain.path)
     run(plain, _input(tmp_path / "b"), "2013-01-01T12:00")
     lines, without = ((tmp_path / folder / "visits.csv").read_text().splitlines(True) for folder in "ab")
     assert [line for line in lines if "/" not in line.split(",")[2]] == without, "totals as ever"
@@ -95,7 +95,7 @@ def test_after_a_crash_the_same_windows_come_out(tmp_path: Path) -> None:
     with Live(whole) as live:
         live.accept([("one", batch(live.spec, [record | {"minutes": 9} for record in visits(0, 12)]))])
         live.publish(live.release_through(12))
-    shutil.copy(folders[0] / "visits.key", folders[1] / "visits.key")
+    save_bound(Key.load(folders[0] / "visits.key"), broken.path)
     live = Live(broken)
     live.accept([("one", batch(live.spec, [record | {"minutes": 9} for record in visits(0, 12)]))])
     live.publish(live.release_through(5))

@@ -16,6 +16,7 @@ READ = [
     "/v1/spec",
     "/v1/releases",
     "/v1/releases/latest",
+    "/v1/head",
     "/v1/windows?query=all",
     "/v1/labels?query=ward",
     "/v1/exactness?query=all",

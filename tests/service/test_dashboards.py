@@ -63,7 +63,7 @@ def test_the_alerts_are_rules() -> None:
     groups = yaml.safe_load(ALERTS.read_text())["groups"]
     assert [group["name"] for group in groups] == ["evertally", "evertally-admin"]
     rules = [rule for group in groups for rule in group["rules"]]
-    assert len({rule["alert"] for rule in rules}) == len(rules) == 7
+    assert len({rule["alert"] for rule in rules}) == len(rules) == 8
     for rule in rules:
         assert rule.keys() - {"for"} == {"alert", "expr", "labels", "annotations"}
         assert rule["labels"]["severity"] in ("warning", "critical")

@@ -165,8 +165,8 @@ def test_ticks_that_the_log_has_thinned_out_are_passed_over(tmp_path: Path) -> N
         workers = Workers()
         events = LiveEvents(spec, pump, history, workers)
         kept = history.ticks(1, released, limit=5000)
-        assert kept[:2] == [1500, 3000]
-        assert len(kept) < 100
+        assert kept == [1500, 3000, *range(kept[2], released + 1)]
+        assert len(kept) < 300, "the log is thinned when a snapshot is taken, at the end of a transaction"
         assert asyncio.run(listen(events, released)) == kept
         workers.close()
 

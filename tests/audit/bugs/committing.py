@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audit.bugs.planting import Bug, plant, replaced
+from audit.bugs.planting import Bug, all_of, plant, replaced
 from evertally import oneshot
 from evertally.contract import guarded, in_place, mechanism, paths
 from evertally.contract.parts import Played
 from evertally.contract.rows import Rows, dense
 from evertally.counting.linear import LinearEngine
 from evertally.counting.process import IntArray
-from evertally.encode import UserCap, UserTick, door
+from evertally.encode import UserCap, UserTick, bags, door
 from evertally.noise import keystream
 
 _INTERRUPTED = "interrupted and concurrent calls"
@@ -98,7 +98,7 @@ def older_snapshot() -> Bug:
 @plant(_COPIES)
 def goes_on() -> Bug:
     """a mechanism goes on after its stream was taken over (decision 25: one live mechanism per path)"""
-    return replaced(paths.Hold, check=lambda self: None)
+    return replaced(paths.Hold, check=lambda self: None, _refuse=lambda self: None)
 
 
 def _twin_engine(mechanism: Any) -> Any:
@@ -150,4 +150,4 @@ def released_after_all() -> Bug:
 @plant("time-outs at the door")
 def time_out_swallowed() -> Bug:
     """a time-out is taken for an unreadable record (decision 24: time-outs)"""
-    return replaced(door, UNREADABLE=Exception)
+    return all_of(replaced(door, UNREADABLE=Exception), replaced(bags, UNREADABLE=Exception))

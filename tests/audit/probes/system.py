@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
@@ -139,7 +140,9 @@ def _() -> Verdict:
 
 @probe("attack", "time-outs at the door")
 def _() -> Verdict:
-    return first_leak(copies.time_out_attack(histogram(PureDP(1), 9, max_per_event=2), [["a", "b"], {"a": 1}, "b"]))
+    """Column by column, and one event by itself as well: of an unusual type."""
+    doors, events = histogram(PureDP(1), 9, max_per_event=2), [["a", "b"], {"a": 1}, "b"]
+    return first_leak(*(copies.time_out_attack(doors, given) for given in (events, [*events, OrderedDict(a=1)])))
 
 
 @probe("attack", "totals that belong to nobody")
