@@ -33,6 +33,9 @@ from evertally.runtime.input.batches import parse  # noqa: E402
 from evertally.runtime.live import Live  # noqa: E402
 from evertally.runtime.spec import StreamSpec  # noqa: E402
 from evertally.runtime.state.history import History  # noqa: E402
+from evertally.runtime.state.log import Proof  # noqa: E402
+from evertally.runtime.state.sidecar import sidecar_path  # noqa: E402
+from made_keys import save_bound  # noqa: E402
 
 SPEC = plain(snapshot_every=2).replace('"visits.key"', '"keys/secret/visits.key"')
 KEY = Path("keys/secret/visits.key")  # its folder is made by the stream
@@ -179,15 +182,14 @@ def _with_other_events(cut: Cut, recording: Recording, place: Path) -> Iterator[
 def _to_the_end(cut: Cut, recording: Recording, place: Path) -> Iterator[str]:
     """With the events of the recording all of it ends as the recording did."""
     spec_file = _stage(cut, place)
-    if not (place / KEY).exists():  # it had not been made: so that there is something to compare with
-        (place / KEY.parent).mkdir(mode=0o700, exist_ok=True)
-        recording.key.save(place / KEY)
+    if not (place / KEY).exists() and not sidecar_path(place / KEY).exists():
+        save_bound(recording.key, spec_file)  # it had not been made: so that there is something to compare with
     plays.play(spec_file)
     yield from compared(place, recording.folder, load_spec(spec_file))
 
 
 def _released(spec: StreamSpec) -> list[dict[str, bytes]]:
-    history = History(spec, lambda: plays.TICKS)
+    history = History(spec, lambda: plays.TICKS, Proof(Key.load(spec.key_file), spec))
     try:
         return [dict(release.payloads) for release in history.read(range(1, plays.TICKS + 1))]
     finally:
