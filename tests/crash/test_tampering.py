@@ -183,7 +183,22 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "events that are a text": lambda state: change(state, "UPDATE journal SET sealed = 'x'"),
     "a snapshot that is a text": lambda state: change(state, "UPDATE snapshot SET sealed = 'x'"),
     "no table of batches": lambda state: change(state, "DROP TABLE batch"),
+    "a trigger": lambda state: change(state, TRIGGER),
+    "a view": lambda state: change(state, "CREATE VIEW seen AS SELECT * FROM release"),
+    "another index": lambda state: change(state, "CREATE UNIQUE INDEX one ON journal (number)"),
+    "another head": lambda state: change(state, "UPDATE head SET state = replace(state, 'tick\": 7', 'tick\": 6')"),
+    "another proof of the head": lambda state: change(state, "UPDATE head SET mac = x'00'"),
+    "a head that is bytes": lambda state: change(state, "UPDATE head SET state = x'00'"),
+    "a proof of the head that is a number": lambda state: change(state, "UPDATE head SET mac = 7"),
+    "no head": lambda state: change(state, "DELETE FROM head"),
+    "nothing": lambda state: state.write_bytes(b""),
+    "something else": lambda state: state.write_bytes(b"not a database" * 1000),
 }
+# What waits for tick 9 is counted in tick 10: nothing that is there has changed yet.
+TRIGGER = (
+    "CREATE TRIGGER late AFTER INSERT ON journal WHEN new.tick = 9 "
+    "BEGIN UPDATE journal SET tick = 10 WHERE number = new.number; END"
+)
 
 
 @pytest.mark.parametrize("what", CHANGES)
@@ -197,7 +212,44 @@ def test_whatever_is_changed_is_noticed_at_the_start_and_offline(service: Servic
         Live(service.spec)
 
 
-@pytest.mark.parametrize("what", [what for what in CHANGES if "text" in what or "number" in what or "table" in what])
+def test_a_sidecar_that_was_changed_does_not_verify(service: Service) -> None:
+    sidecar = service.folder / "visits.key.bound"
+    sidecar.write_text(sidecar.read_text().replace('"tick": 7', '"tick": 6'))
+    code, said = command("verify", service.folder / "visits.toml")
+    assert (code, "WRONG" in said, "visits.key.bound is damaged" in said) == (1, True, True), said
+
+
+def test_what_cannot_be_said_has_another_exit_status(service: Service) -> None:
+    change(service.folder / "visits.state", "PRAGMA user_version = 99")
+    assert command("verify", service.folder / "visits.toml")[0] == 2
+    (service.folder / "visits.state").unlink()
+    assert command("verify", service.folder / "visits.toml")[0] == 2
+
+
+def test_a_trigger_under_a_running_stream_is_noticed_before_it_acts(service: Service) -> None:
+    """A file that somebody has packed meanwhile has the same tables, and goes on."""
+    with Live(service.spec) as live:
+        state = service.folder / "visits.state"
+        batch = parse(*body(events(0, 9, 9), 9), live.spec)
+        change(state, "VACUUM")
+        live.accept([("before", batch)])
+        change(state, TRIGGER)
+        for write in (lambda: live.accept([("after", batch)]), lambda: live.release_through(9)):
+            with pytest.raises(StateError, match="'trigger late'"):
+                write()
+        change(state, "DROP TRIGGER late")
+        live.accept([("after", batch)])
+    assert command("verify", service.folder / "visits.toml")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        what
+        for what in CHANGES
+        if any(word in what for word in ("text", "number", "table", "trigger", "head", "nothing", "else"))
+    ],
+)
 def test_whatever_a_column_holds_the_stream_can_be_ended(service: Service, what: str) -> None:
     """SQLite keeps anything in any column."""
     CHANGES[what](service.folder / "visits.state")
@@ -237,6 +289,11 @@ def test_nothing_is_signed_that_was_not_released(service: Service) -> None:
     change(state, "DELETE FROM release WHERE tick = 5 AND query = 'ward'")
     assert ask("GET", "/v1/head?first=1", "read")[0] == 503
     assert json.loads(ask("GET", "/v1/head", "read")[1])["chain"] == json.loads(content)["chain"]
+    change(state, "DELETE FROM release WHERE tick = 4")  # and the tick before as if it were not kept
+    change(state, "DELETE FROM link WHERE tick = 4")
+    for path in ("head?first=5", "releases?first=5", "releases?first=5&query=ward", "releases?query=ward&format=csv"):
+        assert ask("GET", f"/v1/{path}", "read")[0] == 503, path
+    assert ask("GET", "/v1/releases?first=6", "read")[0] == 200
     change(state, "DELETE FROM link WHERE tick = 7")
     assert ask("GET", "/v1/head", "read")[0] == 503
     assert ask("GET", "/readyz", "read")[0] == 503

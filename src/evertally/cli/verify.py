@@ -9,6 +9,8 @@ from pathlib import Path
 from evertally.errors import ConfigurationError
 from evertally.runtime import load_spec
 from evertally.runtime.rescue import end, rescue
+from evertally.runtime.spec import StreamSpec
+from evertally.runtime.state.database import Unreadable
 from evertally.runtime.verify import Certified, read_json, state_of
 
 
@@ -23,6 +25,14 @@ def command(subject: Path, logs: Sequence[Path], head: Path | None) -> bool:
 
 def _state(spec_file: Path, logs: Sequence[Path], head: Path | None) -> bool:
     spec = load_spec(spec_file)
+    try:
+        return _verified(spec, logs, head)
+    except Unreadable as error:
+        print(f"WRONG  {spec.state_file}: {error}")
+        return False
+
+
+def _verified(spec: StreamSpec, logs: Sequence[Path], head: Path | None) -> bool:
     with state_of(spec) as store:
         problems = list(store.problems())
         for problem in problems:

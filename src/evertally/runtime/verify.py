@@ -29,7 +29,8 @@ Shown = tuple[int, object, dict[str, dict[str, Any]]]  # tick, time, columns by 
 
 @contextmanager
 def state_of(spec: StreamSpec) -> Iterator[StoreToVerify]:
-    """The state of a stream that has run, to be verified. Needs the key."""
+    """The state of a stream that has run, to be verified. Needs the key. `Unreadable`: what says which state it is was
+    changed, so there is nothing to go through."""
     with StoreToVerify.of(spec) as (_, store):
         yield store
 

@@ -11,7 +11,9 @@ import os
 import sqlite3
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import cache
+from itertools import islice
 from pathlib import Path
 
 from evertally.errors import StateError
@@ -83,7 +85,7 @@ def translated(path: Path) -> Iterator[None]:
         name = getattr(error, "sqlite_errorname", None) or ""
         # What is left is not a matter of the disk: tables that are gone, keys that are there twice, broken texts.
         remedy = next((text for start, text in _REMEDIES.items() if name.startswith(start)), _DAMAGED)
-        kind = Unreadable if remedy == _DAMAGED else StateError
+        kind = Unreadable if remedy in (_DAMAGED, _REMEDIES["SQLITE_NOTADB"]) else StateError
         raise kind(f"the state file {path}: {remedy}") from None
 
 
@@ -154,8 +156,39 @@ def up_to_date(connection: sqlite3.Connection, path: Path) -> Iterator[int]:
     if version > len(STEPS):
         raise StateError(f"the state file {path} was written by a later version (format {version}); upgrade evertally")
     with transaction(connection):
+        check_schema(connection, path, version)
         for number, step in enumerate(STEPS[version:], version + 1):
-            for statement in filter(str.strip, step.split(";\n")):
-                connection.execute(statement)
+            _take(connection, step)
             connection.execute(f"PRAGMA user_version = {number}")
         yield version
+
+
+def _take(connection: sqlite3.Connection, step: str) -> None:
+    for statement in filter(str.strip, step.split(";\n")):
+        connection.execute(statement)
+
+
+def check_schema(connection: sqlite3.Connection, path: Path, version: int = len(STEPS)) -> None:
+    """Refuses a file that has anything but what the steps make. A trigger would change rows as they are written, a view
+    would show others than those that are there: neither is a row, so no proof of a row knows of it."""
+    differs = sorted(_objects_of(version) ^ _objects(connection), key=ascii)
+    if differs:
+        named = ", ".join(dict.fromkeys(ascii(f"{kind} {name}") for kind, name, *_ in islice(differs, 3)))
+        raise Unreadable(
+            f"the state file {path} is damaged: it does not have exactly the tables that evertally makes ({named}). "
+            "The stream stops. Bring back the last good copy, or take out with sqlite3 what somebody has put there, and "
+            "let `evertally verify` go through the rest"
+        )
+
+
+@cache
+def _objects_of(version: int) -> frozenset[tuple[object, ...]]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for step in STEPS[:version]:
+            _take(connection, step)
+        return _objects(connection)
+
+
+def _objects(connection: sqlite3.Connection) -> frozenset[tuple[object, ...]]:
+    """All that is not a row: tables, indices, views, triggers, each with the words that made it."""
+    return frozenset(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master"))

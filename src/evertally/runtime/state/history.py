@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -97,7 +98,16 @@ class History:
             )
             with self._noticed():
                 genuine = self._proof.genuine(rows)
+                self._check_whole(some, names, rows)
             yield genuine
+
+    def _check_whole(self, ticks: Sequence[int], names: Sequence[str], rows: Sequence[KeptRow]) -> None:
+        """Refuses ticks of which a query is gone. A tick leaves the log as a whole, and does not come back: if anything
+        of it is there after it was read, all of it was to be read."""
+        found = Counter(tick for tick, *_ in rows)
+        partly = [tick for tick in ticks if found[tick] < len(names)]
+        if partly and self._select(f"SELECT 1 FROM release WHERE tick IN ({_marks(partly)}) LIMIT 1", partly):  # noqa: S608
+            raise self._proof.not_as_committed()
 
     @contextmanager
     def _noticed(self) -> Iterator[None]:

@@ -41,6 +41,8 @@ class StoreToRead(Store):
             with database.translated(spec.state_file):
                 store._connection.execute("BEGIN")  # one moment of the stream, whatever is committed meanwhile
                 (version,) = store._connection.execute("PRAGMA user_version").fetchone()
+            if version == 0:  # no version has left it so
+                raise database.Unreadable(f"the state file {spec.state_file} is damaged: nothing is in it")
             if not database.LOOKED_AT <= version <= len(database.STEPS):
                 raise StateError(
                     f"the state file {spec.state_file} was written by another version (format {version}): what it says "

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from evertally.errors import StateError
 from evertally.noise import Key
+from evertally.runtime.state.database import Unreadable
 from evertally.secret import Secret
 
 NO_CHAIN = "0" * 64
@@ -65,7 +66,7 @@ class Sidecar(Secret):
         except (ValueError, KeyError, AttributeError, TypeError):
             genuine = False
         if not genuine:
-            raise StateError(f"{self.path} is damaged or belongs to another key; bring the right one back")
+            raise Unreadable(f"{self.path} is damaged or belongs to another key; bring the right one back")
         if fields["spec"] != self._spec_digest:
             raise AnotherSpec(
                 f"the key {self._key_file} is bound to another spec (stream {fields['stream']!r}). One key serves one "

@@ -58,6 +58,7 @@ class Store(Tables):
         self._target: Mark | None = None
         self._swept = 0  # through which tick the log was thinned since this start
         self._last = b""  # the mac of the head that this process wrote last
+        self._schema: int | None = None  # SQLite's count of changes of tables, when they were looked at
         self.proof = Proof(key, spec)
         self.head = Head(spec.digest)
 
@@ -207,6 +208,10 @@ class Store(Tables):
                 f"another process has written {self._path}, or the file was replaced: generation and tick are not what "
                 "this process wrote last. It stops and writes nothing: one process runs a stream, the last one started"
             )
+        (schema,) = self._connection.execute("PRAGMA schema_version").fetchone()
+        if schema != self._schema:  # somebody has put a trigger there, or packed the file
+            database.check_schema(self._connection, self._path)
+            self._schema = schema
 
     def _check_current(self, mark: Mark, replay: bool) -> None:
         head = self.head
@@ -425,12 +430,17 @@ class Store(Tables):
         return head
 
     def _read_head(self) -> Head:
-        row = next(iter(self._select("SELECT state, mac FROM head")), None)
-        if row is None or not hmac.compare_digest(self._key.mac("store head", row[0].encode()), row[1]):
-            raise StateError(
-                f"{self._path} is damaged or was not written with the key {self._spec.key_file}; the stream stops"
+        rows = self._select("SELECT state, mac FROM head")
+        try:
+            genuine = [hmac.compare_digest(self._key.mac("store head", text.encode()), mac) for text, mac in rows]
+        except (TypeError, ValueError, AttributeError):  # SQLite keeps anything in any column
+            genuine = []
+        if genuine != [True]:
+            raise database.Unreadable(
+                f"{self._path} is damaged or was not written with the key {self._spec.key_file}; the stream "
+                "stops. Bring back the last good copy and resume with --replay, or see `evertally rescue --end`"
             )
-        fields: dict[str, Any] = json.loads(row[0])
+        fields: dict[str, Any] = json.loads(rows[0][0])
         if fields["spec"] != self._spec.digest:
             raise AnotherSpec(f"{self._path} belongs to another spec; a running stream's spec cannot be changed")
         run = fields.pop("run")

@@ -25,6 +25,7 @@ class StoreToVerify(StoreToRead):
             if self._select("PRAGMA integrity_check") != [("ok",)]:
                 yield "the file is damaged: SQLite finds its pages inconsistent"
             with database.translated(self._path):  # a table may be gone, or hold texts that are none
+                database.check_schema(self._connection, self._path)
                 self._take_inventory()
             self.snapshots()
             for _ in self.journal(-1):
