@@ -39,8 +39,13 @@ def test_later_rows_are_refused_before_anything_is_made(write_spec: WriteSpec, t
     assert f"has {later} rows at or after {DAY_1}, which this run would not count" in told
     assert "--leave-later" in told
     assert told.endswith("Nothing was released")
-    # The lock is what keeps a second process out; there is neither key nor state nor output.
-    assert {path.name for path in tmp_path.iterdir()} == {"visits.toml", "v.csv", "visits.key.lock"}
+    assert {path.name for path in tmp_path.iterdir()} == {"visits.toml", "v.csv"}
+    for folder in ("secret", "."):  # made for the key, and one that was there
+        spec.path.write_text(spec.path.read_text().replace('"visits.key"', f'"{folder}/visits.key"'))
+        refused(load_spec(spec.path), tmp_path / "v.csv", until=DAY_1)
+        assert {path.name for path in tmp_path.iterdir()} == {"visits.toml", "v.csv"}
+    run(spec, tmp_path / "v.csv", until=DAY_1, asked=GROWS)
+    assert (tmp_path / "visits.key.lock").exists()
 
 
 def test_rows_after_the_end_of_the_stream_are_said_to_be_lost(write_spec: WriteSpec, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from evertally.errors import ConfigurationError
 from evertally.runtime.spec import load_spec
 from evertally.runtime.spec.file import SpecFile, _in_other_words
+from spec_text import spec_text
 
 SAID = {
     '[query]\nname = "a"\n\n[query]\nname = "b"\n': (4, "write [[query]], with two brackets"),
@@ -50,4 +51,12 @@ def test_one_section_for_a_query_is_said_to_be_two_brackets(write_spec) -> None:
     rest = whole[first + 9 :]
     path.write_text(whole[:first] + "[query]" + rest[: rest.index("[[query]]")])
     with pytest.raises(ConfigurationError, match=r"is written \[\[query\]\], with two brackets"):
+        load_spec(path)
+
+
+@pytest.mark.parametrize("edges", ["[2, 1]", "[]", "[0, nan]", "{from = 2, to = 1, ratio = 2}"])
+def test_an_option_is_named_once(tmp_path: Path, edges: str) -> None:
+    path = tmp_path / "stream.toml"
+    path.write_text(spec_text({"name": "a", "kind": "histogram", "column": "x"}).rstrip() + f"\nedges = {edges}\n")
+    with pytest.raises(ConfigurationError, match=r"\[\[query\]\] edges is refused: (log_)?edges "):
         load_spec(path)

@@ -105,7 +105,7 @@ def _edges(value: Any) -> Any:
     try:
         read_edges(value)
     except ConfigurationError as error:
-        raise ValueError(str(error)) from None
+        raise ValueError(f"is refused: {error}") from None
     return value
 
 

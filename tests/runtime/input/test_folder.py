@@ -220,6 +220,42 @@ def test_what_is_refused_names_the_file_and_nothing_in_it(incoming: Path, spec: 
         list(Folder(incoming, spec, {}.get).new())
 
 
+def test_what_cannot_be_read_is_read_again_when_it_has_changed(
+    incoming: Path, spec: StreamSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large file that is no table would otherwise be hashed at every look into the folder."""
+    read: list[str] = []
+    real = hashlib.file_digest
+
+    def file_digest(file: Any, name: str) -> Any:
+        read.append(Path(file.name).name)
+        return real(file, name)
+
+    monkeypatch.setattr(hashlib, "file_digest", file_digest)
+    state = State()
+    put(incoming / "day.csv", ["a"])
+    folder = Folder(incoming, spec, state.marks.get)
+    take(folder, state)
+    put(incoming / "day.csv", ["a", "b"])  # must not be
+    (incoming / "broken.arrow").write_bytes(b"ARROW1 secret")
+    (incoming / "fine.csv").write_bytes(b"ward\nnorth\n")
+    (incoming / "other.csv").write_bytes(b"secret\n1\n")
+    told = []
+    read.clear()
+    for _ in range(3):
+        with pytest.raises(Unread) as caught:
+            take(folder, state)
+        told.append(caught.value.problems)
+    assert told[0] == told[1] == told[2]
+    assert len(told[0]) == 3
+    assert sorted(read) == ["broken.arrow", "day.csv", "fine.csv", "other.csv"]
+    put(incoming / "day.csv", ["a"])
+    put(incoming / "broken.arrow", ["c"])
+    (incoming / "other.csv").unlink()
+    take(folder, state)
+    assert state.wards == ["a", "north", "c"]
+
+
 def test_numbers_that_the_schema_declares_may_be_written_in_csv(tmp_path: Path, incoming: Path) -> None:
     (tmp_path / "minutes.toml").write_text(
         SPEC.replace("share = 0.75", "share = 0.5")

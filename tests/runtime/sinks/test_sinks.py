@@ -466,6 +466,44 @@ def test_an_open_part_that_is_gone_stops_the_stream(
         opened(folder, spec).publish(ticks[6:], 6)
 
 
+@pytest.mark.parametrize("fresh", [True, False], ids=["restarted", "running"])
+def test_a_finished_part_may_go_but_not_change(
+    spec: StreamSpec, ticks: list[TickRelease], tmp_path: Path, fresh: bool
+) -> None:
+    folder = tmp_path / "out.parquet"
+    sink = opened(folder, spec)
+    assert sink.publish(ticks[:9], 0) == 9
+    if fresh:
+        sink = opened(folder, spec)
+    assert sink.publish([], 9) == 9
+    part = folder / "part-000000000001.parquet"
+    right = part.read_bytes()
+    part.write_bytes(right)  # touched, and the same
+    assert sink.publish(ticks[9:10], 9) == 10
+    part.write_bytes(right[:-1] + b"x")
+    for _ in range(2):  # it is said for as long as the process runs
+        with pytest.raises(StateError, match=r"part-000000000001\.parquet is not what the stream wrote there"):
+            sink.publish(ticks[10:], 10)
+    assert sorted(content(folder)) == [f"part-00000000000{first}.parquet" for first in (1, 5, 9)]
+    part.write_bytes(right)
+    (folder / "part-000000000005.parquet").rename(tmp_path / "elsewhere")
+    assert sink.publish(ticks[10:], 10) == 11
+
+
+def test_of_many_finished_parts_some_are_looked_at_in_turn(
+    spec: StreamSpec, ticks: list[TickRelease], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet_module, "_TICKS", 1)
+    monkeypatch.setattr("evertally.runtime.sinks.finished._AT_ONCE", 2)
+    sink = opened(tmp_path / "out.parquet", spec)
+    sink.publish(ticks[:10], 0)
+    (tmp_path / "out.parquet" / "part-000000000005.parquet").write_bytes(b"")
+    for _ in range(2):
+        sink.publish([], 10)
+    with pytest.raises(StateError, match="part-000000000005"):
+        sink.publish([], 10)
+
+
 @contextmanager
 def small_disk(size: int) -> Iterator[None]:
     """No file may become longer than this: what a full disk looks like from inside one process."""

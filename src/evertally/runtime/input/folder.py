@@ -27,7 +27,7 @@ from evertally.runtime.input.batches import Mark, Piece
 from evertally.runtime.input.encoded import BatchFailed
 from evertally.runtime.input.envelope import BatchRefused, check_type, known, needed
 from evertally.runtime.input.quarantine import Quarantine
-from evertally.runtime.input.sources import ROWS, Batch, InputFile, identity
+from evertally.runtime.input.sources import ROWS, Batch, CannotRead, InputFile, identity
 from evertally.runtime.input.tick_events import length
 from evertally.runtime.spec import StreamSpec
 
@@ -75,7 +75,9 @@ class Folder:
         if not self.path.is_dir():
             raise ConfigurationError(f"{self.path} is not a folder")
         self._spec, self._mark = spec, mark
-        self._accepted: dict[str, tuple[int, int, int]] = {}  # saves reading old files again and again
+        # Save reading old files again and again: those that were accepted, and what was wrong with others.
+        self._accepted: dict[str, tuple[int, int, int]] = {}
+        self._refused: dict[str, tuple[tuple[int, int, int], str]] = {}
         self._quarantine = Quarantine.beside(spec.state_file)
 
     def new(self) -> Generator[Piece]:
@@ -122,16 +124,28 @@ class Folder:
     def _new_in(self, path: Path, name: str) -> Iterator[Piece]:
         if self._accepted.get(path.name) == identity(path):
             return
+        as_it_was, problem = self._refused.get(path.name, (None, ""))
+        if as_it_was == identity(path):
+            raise ConfigurationError(problem)
         source = InputFile(path)
+        try:
+            yield from self._rest_of(source, name)
+        except CannotRead:
+            raise
+        except ConfigurationError as error:
+            self._refused[path.name] = source.identity, str(error)
+            raise
+        self._accepted[path.name] = source.identity
+
+    def _rest_of(self, source: InputFile, name: str) -> Iterator[Piece]:
         fingerprint = int(source.sha256[:15], 16)
         if self._mark(name) not in (None, fingerprint):
-            raise self._changed(path)
+            raise self._changed(source.path)
         accepted = self._mark(f"{name}:records") or 0
         if accepted != _ALL:
             for first, batch, more in _pieces(self._batches(source), accepted):
                 marks = {name: fingerprint, f"{name}:records": first + length(batch) if more else _ALL}
                 yield Piece(f"{name}:{source.sha256}:{first}", batch, marks)
-        self._accepted[path.name] = source.identity
 
     def _batches(self, source: InputFile) -> Iterator[Batch]:
         try:

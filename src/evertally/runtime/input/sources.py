@@ -57,6 +57,10 @@ class _Wanted:
     skipped: Callable[[int], None]
 
 
+class CannotRead(ConfigurationError):
+    """The system does not let a file be read; it may the next time, without the file having changed."""
+
+
 class InputFile(Secret):
     """One file of events, pinned by the hash of its bytes.
 
@@ -79,7 +83,7 @@ class InputFile(Secret):
             with open(self.path, "rb") as file:
                 self.sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
-            raise ConfigurationError(f"cannot read the input {self.path}: {error.strerror}") from None
+            raise CannotRead(f"cannot read the input {self.path}: {error.strerror}") from None
 
     def batches(self, columns: Sequence[str], known: frozenset[str] = frozenset()) -> Iterator[Batch]:
         """The wanted columns, batch by batch, in file order. `known`: of these a record of JSON lines has one."""
@@ -89,7 +93,7 @@ class InputFile(Secret):
             with self._open() as file:
                 yield from _READERS[self.format](file, wanted)
         except OSError as error:
-            raise ConfigurationError(f"cannot read the input {self.path}: {error.strerror or 'not readable'}") from None
+            raise CannotRead(f"cannot read the input {self.path}: {error.strerror or 'not readable'}") from None
         self.check()
 
     def column_names(self) -> list[str]:

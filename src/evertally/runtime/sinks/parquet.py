@@ -11,7 +11,6 @@ labels as values.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
@@ -26,7 +25,8 @@ from evertally.errors import StateError
 from evertally.runtime.clock import instant
 from evertally.runtime.plan import about_intervals
 from evertally.runtime.releases import TickRelease, shown
-from evertally.runtime.sinks.seals import Touched, changed, digest, touched
+from evertally.runtime.sinks.finished import Finished
+from evertally.runtime.sinks.seals import Touched, changed, digest, look
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state.sidecar import replace_file, sync_directory
 
@@ -48,6 +48,7 @@ class Parts:
         self._left: Touched | None = None  # how the part was left
         self._expected: int | None = None
         self.digest: int | None = None  # of the part
+        self._finished: Finished | None = None  # the parts before it
 
     def check_new(self) -> None:
         if self._folder.exists() and (not self._folder.is_dir() or any(self._folder.iterdir())):
@@ -60,17 +61,21 @@ class Parts:
             if offset == 0:
                 self._folder.mkdir(exist_ok=True)
                 sync_directory(self._folder)
+            if self._finished is None:
+                self._finished = Finished(path for path in self._parts() if path < self._path(self._first_of(offset)))
+            self._finished.check()
             part = self._kept(offset)
             for first, releases in groupby(ticks, lambda release: self._first_of(release.tick)):
                 if offset and self._first_of(offset) != first:
                     part = self._schema.empty_table()
+                    self._finished.add(self._path(self._first_of(offset)), self._left, self.digest)
                 new = list(releases)
                 tables = [release_table(self._spec, self._schema, release) for release in new]
                 part, offset = pa.concat_tables([part, *tables]).combine_chunks(), new[-1].tick
                 self._write(self._path(first), part, offset)
                 self._open = offset, part
         except OSError as error:
-            self._open = self._left = None
+            self._open = self._left = self._finished = None
             raise StateError(
                 f"cannot write the output {self._folder}: {error.strerror}; run again to continue"
             ) from None
@@ -81,6 +86,9 @@ class Parts:
 
     def _path(self, first: int) -> Path:
         return self._folder / f"part-{first:012d}.parquet"
+
+    def _parts(self) -> list[Path]:
+        return sorted(self._folder.glob("part-*.parquet"))
 
     def _kept(self, offset: int) -> pa.Table:
         """The part that `offset` is in, up to there: behind it a crash may have left ticks that come again."""
@@ -105,14 +113,14 @@ class Parts:
 
     def _touched(self, path: Path) -> bool:
         """Whether somebody else has touched the open part: then it is read again, and must be what was written."""
-        if self._left is None or self._left == _look(path):
+        if self._left is None or self._left == look(path):
             return not path.exists()
         self._expected = self.digest
         return True
 
     def _read(self, path: Path) -> tuple[int, pa.Table]:
         data = path.read_bytes()
-        self.digest, self._left = digest(data), _look(path)
+        self.digest, self._left = digest(data), look(path)
         try:
             table = pq.read_table(pa.BufferReader(data))
             if table.schema.field("value").type == pa.float64():
@@ -128,18 +136,7 @@ class Parts:
         pq.write_table(marked, buffer, compression="zstd")
         data = buffer.getvalue()
         replace_file(path, temporary, data, 0o644)
-        self.digest, self._left = digest(data), _look(path)
-
-
-def _look(path: Path) -> Touched | None:
-    try:
-        descriptor = os.open(path, os.O_RDONLY)
-    except FileNotFoundError:
-        return None
-    try:
-        return touched(descriptor)
-    finally:
-        os.close(descriptor)
+        self.digest, self._left = digest(data), look(path)
 
 
 def ticks_of_a_part(spec: StreamSpec) -> int:

@@ -24,6 +24,18 @@ def touched(descriptor: int) -> Touched:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
+def look(path: Path) -> Touched | None:
+    """The same of what is under a name, None if nothing is."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    try:
+        return touched(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def digest(content: bytes) -> int:
     """Of a file as a whole."""
     return shortened(hashlib.sha256(content).digest())

@@ -176,8 +176,8 @@ def check_schema(connection: sqlite3.Connection, path: Path, version: int = len(
         named = ", ".join(dict.fromkeys(ascii(f"{kind} {name}") for kind, name, *_ in islice(differs, 3)))
         raise Unreadable(
             f"the state file {path} is damaged: it does not have exactly the tables that evertally makes ({named}). "
-            "The stream stops. Bring back the last good copy, or take out with sqlite3 what somebody has put there, and "
-            "let `evertally verify` go through the rest"
+            "The stream stops. Bring back the last good copy, or take out with sqlite3 what somebody has put there "
+            "and let `evertally verify` go through the rest"
         )
 
 

@@ -1,8 +1,9 @@
 """The key of a stream and who holds it: one process at a time, and never a key that was used for something else.
 
-Three things keep a second process out. The lock file beside the key: it is there before there is a key, and earlier
-versions know it. A lock on the key file itself, whatever becomes of the lock file: by its inode, so also for whoever
-comes to it by another name. And, should both be replaced, generation and tick in every transaction of the store.
+Three things keep a second process out. The lock file beside the key: it is there before there is a key (and goes again
+if there will be none), and earlier versions know it. A lock on the key file itself, whatever becomes of the lock file:
+by its inode, so also for whoever comes to it by another name. And, should both be replaced, generation and tick in
+every transaction of the store.
 """
 
 from __future__ import annotations
@@ -28,37 +29,47 @@ def fence(key_file: Path) -> Iterator[Hold]:
     What it gives locks a key file that was not there before.
     """
     lock = Path(f"{key_file}.lock")
+    new_folder = not lock.parent.exists()
     with ExitStack() as held:
         try:
             lock.parent.mkdir(mode=0o700, exist_ok=True)  # a key has a folder of its own, away from the state
-            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise StateError(f"cannot lock the stream: {lock}: {error.strerror}") from None
-        held.callback(os.close, descriptor)
-        _lock(descriptor, lock)
+        _held(lock, os.O_RDWR | os.O_CREAT, held)
+        held.callback(_leave_no_trace, lock, key_file, new_folder)
         locked: list[int] = []
 
         def hold() -> None:
             if not locked:
-                locked.append(_locked_key(key_file, held))
+                # Some network file systems lock only what is open for writing; a key may be read-only all the same.
+                locked.append(_held(key_file, os.O_RDWR if os.access(key_file, os.W_OK) else os.O_RDONLY, held))
 
         if key_file.exists():
             hold()
         yield hold
 
 
-def _locked_key(key_file: Path, held: ExitStack) -> int:
-    """A descriptor of the key file as it is under its name now, locked."""
+def _held(path: Path, flags: int, held: ExitStack) -> int:
+    """A descriptor of the file as it is under its name now, locked."""
     while True:
         try:
-            # Some network file systems lock only what is open for writing; a key may be read-only all the same.
-            descriptor = os.open(key_file, os.O_RDWR if os.access(key_file, os.W_OK) else os.O_RDONLY)
+            descriptor = os.open(path, flags, 0o600)
         except OSError as error:
-            raise StateError(f"cannot lock the key file {key_file}: {error.strerror}") from None
+            raise StateError(f"cannot lock the stream: {path}: {error.strerror}") from None
         held.callback(os.close, descriptor)
-        _lock(descriptor, key_file)
-        if key_file.exists() and os.path.samestat(os.fstat(descriptor), os.stat(key_file)):
+        _lock(descriptor, path)
+        if path.exists() and os.path.samestat(os.fstat(descriptor), os.stat(path)):
             return descriptor
+
+
+def _leave_no_trace(lock: Path, key_file: Path, new_folder: bool) -> None:
+    """A stream that was refused before it had a key leaves nothing behind. Called while the lock is held: who has
+    opened the file meanwhile finds another one under its name, or none."""
+    if not key_file.exists():
+        with suppress(OSError):
+            lock.unlink()
+            if new_folder:
+                lock.parent.rmdir()
 
 
 def _lock(descriptor: int, path: Path) -> None:
