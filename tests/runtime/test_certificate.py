@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 from visit_stream import COLUMN_QUERIES, UNKNOWN_QUERIES, WITH_UNKNOWN_QUERIES, WriteSpec
 
 import evertally
+from evertally.cli.app import app
 from evertally.errors import ConfigurationError
 from evertally.privacy import ZCDP, ApproxDP, PureDP
 from evertally.privacy.conversions import epsilon_of_mu, gaussian_mu
@@ -20,6 +22,7 @@ from evertally.runtime import StreamSpec, load_spec, plan
 from evertally.runtime.certificate import certificate, plain_words
 from evertally.runtime.mechanisms import build
 from evertally.runtime.sinks.parquet import ABOUT, release_schema
+from spec_text import spec_text
 
 
 @pytest.fixture
@@ -312,3 +315,43 @@ def test_under_a_cap_the_intervals_are_about_what_it_kept(write_spec: WriteSpec)
         assert "that the cap kept, at most 7 of each 'patient'" in text
     assert "cap" not in certificate(plain)["in_plain_words"]
     assert "all events" in release_schema(plain).metadata[ABOUT].decode()
+
+
+_OF_USERS = {"unit": "user", "user_column": "who"}
+_CAPPED = {**_OF_USERS, "max_events_per_user": 2}
+_FOLLOWED = "one user: the first 2 items that are followed when they come, each once"
+_EVENTS = "one user: the first 2 events that bear a name"
+_LIMITS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "events": ({}, {"kind": "unknown-histogram"}, "one event"),
+    "users by a cap": (_CAPPED, {"kind": "unknown-histogram"}, _EVENTS),
+    "replaced users": ({**_CAPPED, "neighbours": "replace"}, {"kind": "unknown-top", "k": 3}, _EVENTS),
+    "users of pages": (_OF_USERS, {"kind": "unknown-distinct", "max_categories": 2}, _FOLLOWED),
+    "replaced users of pages": (
+        {**_OF_USERS, "neighbours": "replace"},
+        {"kind": "unknown-distinct", "max_categories": 2},
+        _FOLLOWED,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", _LIMITS)
+@pytest.mark.parametrize("most", [None, 500_000])
+def test_what_is_said_of_a_limit_on_labels(tmp_path: Path, case: str, most: int | None) -> None:
+    """What is proved (streaming-selection 7.5) where there is one, and nothing of it elsewhere. Which items of a user
+    take the places depends on what is followed; which events a cap keeps does not."""
+    stream, options, protects = _LIMITS[case]
+    query = {"name": "found", "column": "page", **options} | ({} if most is None else {"max_labels": most})
+    promise = {"epsilon": 1.0, "delta": 1e-6}
+    path = tmp_path / "visits.toml"
+    path.write_text(spec_text(query, stream={"name": "v", "horizon": 500, **stream}, guarantee=promise))
+    spec = load_spec(path)
+    filed = certificate(spec)
+    said = filed["queries"][0]
+    assert said["protects"] == (protects if most else protects.replace(" that are followed when they come", ""))
+    assert "max_labels" not in said["proved_in"]["mechanism"]
+    assert ("7.5" in said["proved_in"].get("built_on", "")) == bool(most)
+    assert ("followed" in filed["in_plain_words"]) == bool(most and protects == _FOLLOWED)
+    shown = CliRunner().invoke(app, ["plan", str(path)], env={"COLUMNS": "500"}).output
+    assert ("The rest is never shown" in " ".join(shown.split())) == bool(most), shown
+    made = spec.queries[0].record.card.making("page", spec.queries[0].parameters, "visit") or ""
+    assert ("At most about 500000 names are followed" in made) == bool(most and options["kind"] != "unknown-distinct")

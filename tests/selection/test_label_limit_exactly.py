@@ -103,10 +103,10 @@ def _used(law: Law, worlds: tuple[World, World]) -> tuple[float, float, float]:
     return used, bad, both
 
 
-def _bases(height: int) -> Iterator[list[Events]]:
+def _bases(height: int, wide: bool = LONG) -> Iterator[list[Events]]:
     """What everybody else does: each label comes often enough to be shown, or once, or not at all, at ticks 1 and 2."""
     some = [(), (_SHUT,), (_SHUT,) * height, (_OPEN,), (_OPEN,) * height, (_OPEN, _SHUT) * height]
-    for first, second in product(some, some if LONG else some[::2]):
+    for first, second in product(some, some if wide else some[::2]):
         yield [first, second, ()]
 
 
@@ -173,6 +173,40 @@ def test_no_neighbours_are_told_apart_by_more_than_the_promise(case: str) -> Non
     used = np.max([_used(law, worlds) for worlds in pairs[:: max(1, stride // 10) if LONG else stride]], axis=0)
     assert (used <= 1).all()
     assert used[0] > 0.1, "the enumeration sees something"
+
+
+# The rows of the table of 7.5: neighbours, options, the looks' part of rho, whether bases are wide, how many pairs;
+# what is used at most, and for which pairs that is: those are played here, all of them under LONG.
+_HALF, _SHARE = Fraction(1, 2), Fraction(1, 16)
+_TABLE: dict[str, tuple[Any, dict[str, Any], Fraction, bool, int, tuple[float, float, float], tuple[int, ...]]] = {
+    "one label, M = 2": (_one, {}, _HALF, True, 216, (0.814, 0.117, 0.533), (133, 6, 174)),
+    "one label, M = 1": (_one, {"max_labels": 1}, _HALF, True, 216, (0.814, 0.117, 0.533), (0, 6, 168)),
+    "the library's share, M = 2": (_one, {}, _SHARE, False, 108, (0.970, 0.108, 0.669), (0, 4, 84)),
+    "the library's share, M = 1": (_one, {"max_labels": 1}, _SHARE, False, 108, (0.969, 0.107, 0.669), (0, 4, 84)),
+    "two labels": (_several, {"max_per_event": 2}, _HALF, True, 108, (0.766, 0.082, 0.532), (0, 2, 105)),
+    "replaced": (_replaced, {"neighbours": "replace"}, _HALF, True, 108, (0.493, 0.053, 0.531), (84, 2, 105)),
+    "a user": (
+        _two_of_a_user,
+        _CASES["a user of two events"][1],
+        _HALF,
+        False,
+        378,
+        (0.574, 0.074, 0.545),
+        (0, 18, 273),
+    ),
+    "adaptive": (_adaptive, {}, _HALF, True, 36, (0.406, 0.104, 0.398), (1, 34)),
+}
+
+
+@pytest.mark.parametrize("row", _TABLE)
+def test_the_table_of_what_is_used(row: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    neighbours, options, part, wide, number, figures, largest = _TABLE[row]
+    monkeypatch.setattr(label_limit, "_PART", part)
+    law = _law(_made(**options))
+    pairs = [worlds for base in _bases(law.at[1] + 1, wide) for worlds in neighbours(base)]
+    assert len(pairs) == number
+    used = np.max([_used(law, worlds) for worlds in (pairs if LONG else [pairs[i] for i in largest])], axis=0)
+    np.testing.assert_allclose(used, figures, rtol=0, atol=6e-4)
 
 
 def _visits(base: list[list[tuple[str, int]]], mine: tuple[str | None, ...]) -> list[list[tuple[str, int]]]:

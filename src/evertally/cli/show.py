@@ -283,7 +283,18 @@ def _explained(query: QuerySpec, planned: PlannedQuery, beta: float, last: str |
     return (
         f"{planned.name}: an item is shown if its noisy count is above {threshold:,}; nothing is shown of any other. "
         f"At {last} one that occurred {surely:,} times is shown with probability {1 - beta:.0%}, "
-        f"one that occurred {threshold + 1:,} times about every second time."
+        f"one that occurred {threshold + 1:,} times about every second time.{_only_followed(query)}"
+    )
+
+
+def _only_followed(query: QuerySpec) -> str:
+    most = query.parameters.get("max_labels")
+    if most is None:
+        return ""
+    return (
+        f" That is about items that are followed: all, until their noisy number comes near {most:,}; from then on what "
+        "is shown at that moment, and of the others every second, fourth, .. one, by a keyed hash. The rest is never "
+        "shown."
     )
 
 

@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import model_validator
 
 from evertally.kinds.fields import Flag, Label, Labels, OptionError, Quantile, Text, Whole
-from evertally.kinds.found_items import discovery
+from evertally.kinds.found_items import discovery, limited
 from evertally.kinds.kind import Arguments, Card, Kind, Result, declared
 from evertally.kinds.known_before import by_users
 from evertally.kinds.proofs import NOISE_PROCESSES, Proof
@@ -80,7 +80,8 @@ KINDS = (
         reads=NAMES,
         result=Result(labels="found", running=True),
         card=Card("ranking", "Different users of all that was found in {column} often enough to be shown"),
-        proofs={"tree": Proof(f"streaming-selection 7.2 (with max_labels: 7.5), {_BY_CATEGORY}")},
+        proofs={"tree": Proof(f"streaming-selection 7.2, {_BY_CATEGORY}")},
+        built_on=limited,
         change_proof=_BY_CATEGORY,
         needs_delta=True,
         discovery=discovery,

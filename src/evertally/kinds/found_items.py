@@ -51,9 +51,17 @@ def discovery(mechanism: Any, beta: float, tick: int) -> Discovery | None:
     return Discovery(threshold, threshold + math.floor(mechanism.error_bound(beta, tick=tick)) + 1)
 
 
+def limited(mechanism: Any) -> str:
+    """What is proved beside the counts where labels are limited."""
+    if mechanism.max_labels is None:
+        return ""
+    return "streaming-selection 7.5 (max_labels: looks at the noisy number of labels, a sixteenth of rho)"
+
+
 _unknown = partial(
     Kind,
     reads=ITEMS,
+    built_on=limited,
     change_proof=CHANGE_OF_ITEMS,
     user_proof="additions 4 and 5",
     rate_with=("meta",),
@@ -64,8 +72,12 @@ _unknown = partial(
     "items there; counts of blocks that did not show an item are lost.",
 )
 
-_BY_TREE = "streaming-selection 7.2 (with max_labels: 7.5)"
+_BY_TREE = "streaming-selection 7.2"
 _FOUND = "Each {noun} counts for its {column}. A name is published once its count, with noise in it, is high enough."
+_BY_LOT = (
+    " At most about {max_labels} names are followed: when there are more, lots decide which of those that are not "
+    "shown at that moment are left out, and these are never shown."
+)
 
 KINDS = (
     Kind(
@@ -94,7 +106,7 @@ KINDS = (
         also=("unknown-histogram",),
         options=UnknownHistogramQuery,
         result=Result(labels="found", running=True),
-        card=Card("ranking", "All that was found in {column} often enough to be shown", made=_FOUND),
+        card=Card("ranking", "All that was found in {column} often enough to be shown", made=_FOUND, limited=_BY_LOT),
         proofs={"tree": Proof(_BY_TREE), "meta": Proof("streaming-selection 5.1 and 4.3")},
     ),
     _unknown(
@@ -102,7 +114,7 @@ KINDS = (
         also=("unknown-top",),
         options=UnknownTopQuery,
         result=Result(labels="found", most="k", running=True),
-        card=Card("ranking", "The {k} most frequent that were found in {column}", made=_FOUND),
+        card=Card("ranking", "The {k} most frequent that were found in {column}", made=_FOUND, limited=_BY_LOT),
         proofs={"tree": Proof(_BY_TREE), "meta": Proof("streaming-selection 5.1 and 4.5")},
     ),
 )

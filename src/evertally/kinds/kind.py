@@ -120,7 +120,8 @@ class Card:
     categories are prefixes, which are shown under what they begin with. `period`: the option that says how many ticks a
     period has. `summed`: the words where events have a {weight}, which is added up. `made`: what one event adds, a
     sentence that may hold {noun} and {column}; `made_of_events` where a query has no column, `made_of_sums` where
-    events have a {weight}. `lengths`: the option that lists lengths in ticks.
+    events have a {weight}. `limited`: what is said more under {max_labels}. `lengths`: the option that lists lengths in
+    ticks.
     """
 
     view: View
@@ -142,6 +143,7 @@ class Card:
     made: str = ""
     made_of_events: str = ""
     made_of_sums: str = ""
+    limited: str = ""
 
     def view_of(self, parameters: Parameters) -> View:
         """The view of one query."""
@@ -180,6 +182,8 @@ class Card:
         said = self.made_of_events if column is None else self.made
         if self.made_of_sums and "weight" in parameters:
             said = self.made_of_sums
+        if parameters.get("max_labels") is not None:
+            said += self.limited
         return (
             None
             if not said or "workload" in parameters
@@ -209,7 +213,7 @@ class Discovery:
     """Which items of an unknown domain show at the last tick of the plan.
 
     A noisy count must exceed `threshold`. An item that occurred `surely` times is shown with probability at least
-    1 - beta, one that occurred threshold + 1 times in about half of all cases.
+    1 - beta, one that occurred threshold + 1 times in about half of all cases; under `max_labels`, if it is followed.
     """
 
     threshold: int

@@ -51,8 +51,9 @@ class LabelLimit:
         if self.most < _ROOM * sigma:
             raise ConfigurationError(
                 f"max_labels={self.most} is less than the noise of a look at the number of labels allows: at least "
-                f"{int(_ROOM * sigma) + 1} with this guarantee, horizon and max_per_event. Choose a larger one, or a "
-                "sketch, whose memory does not grow"
+                f"{int(_ROOM * sigma) + 1} with this guarantee and horizon, and {moved} labels that may be there "
+                "because of one protected event or user alone. Choose a larger one, or a sketch, whose memory does not "
+                "grow"
             )
         self.at = self.most - int(_SAFE * sigma) - 1  # a noisy number above this lowers the part that is followed
 

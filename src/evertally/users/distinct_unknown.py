@@ -167,8 +167,10 @@ class UnknownDistinctUsers(ItemFinder):
 
     @classmethod
     def user_rule(cls, options: Mapping[str, Any]) -> str:
-        m = options.get("max_categories", 1)
-        return "the first item, once" if m == 1 else f"the first {m} items, each once"
+        m, limited = options.get("max_categories", 1), options.get("max_labels") is not None
+        if m == 1:
+            return f"the first item{' that is followed when it comes' if limited else ''}, once"
+        return f"the first {m} items{' that are followed when they come' if limited else ''}, each once"
 
     def _worker(self) -> Any:
         engine: Any = self._engine
@@ -197,7 +199,7 @@ class UnknownDistinctUsers(ItemFinder):
             address=self._given("threshold", "sticky", "radix", "max_categories", "unit") | self._limit_address(),
             mechanism="tree",
             charge=charge,
-            contribution=self._contributing(user_rule=self.user_rule({"max_categories": m})),
+            contribution=self._contributing(user_rule=self.user_rule({"max_categories": m, "max_labels": limit})),
             sensitivity=moved,
             door=lambda source, limit: LabelledDoor(),
             engine=engine,
