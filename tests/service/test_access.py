@@ -8,6 +8,9 @@ import httpx
 import pytest
 from served import ROLES, SPEC, Served, served
 
+from evertally.service.routes_open import page_files
+from spec_text import ALL, HOURLY, WARD, spec_text
+
 READ = [
     "/v1/stream",
     "/v1/plan",
@@ -177,3 +180,30 @@ def test_rates_are_limited_for_each_token_and_for_strangers(tmp_path: Path) -> N
             assert [answer.status_code for answer in answers] == [401 if role is None else 200, 429, 429, 429]
             assert answers[-1].headers["Retry-After"] == "1"
         assert service.client.get("/healthz").status_code == 200
+
+
+def test_strangers_may_load_the_page_so_often(tmp_path: Path) -> None:
+    """Files that a browser has are not sent again. Too many requests of one address are refused, for no one else."""
+    files = page_files()
+    slow = spec_text(ALL, WARD, clock={**HOURLY, "close": "request"}, serve={"port": 0, "requests_per_second": 0.1})
+    with served(tmp_path, slow) as service:
+        for path in ("/", "/static/charts/line.js", "/openapi.json"):
+            first = service.client.get(path)
+            assert (first.status_code, len(first.headers["etag"])) == (200, 34)
+            for known in (first.headers["etag"], f'"x", W/{first.headers["etag"]}'):
+                again = service.client.get(path, headers={"If-None-Match": known})
+                assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", first.headers["etag"])
+            assert service.client.get(path, headers={"If-None-Match": '"x"'}).status_code == 200
+        asked = 12
+        while service.client.get("/static/mark.svg").status_code != 429:
+            asked += 1
+            assert asked < 100 * len(files)
+        assert asked >= 4 * len(files), "a page is loaded at once, whatever the limit is"
+        refused = [service.client.get(path) for path in ("/", "/static/nothing", "/openapi.json")]
+        assert 429 in {answer.status_code for answer in refused}
+        assert {answer.status_code for answer in refused} <= {429, 200, 404}  # one may be free again meanwhile
+        for path in ("/healthz", "/readyz"):
+            assert service.client.get(path).status_code == 200
+        assert service.client.get("/v1/stream", headers=service.bearer("read")).status_code == 200
+        with httpx.Client(base_url=service.url, transport=httpx.HTTPTransport(local_address="127.0.0.2")) as other:
+            assert other.get("/").status_code == 200

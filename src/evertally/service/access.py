@@ -25,9 +25,18 @@ _STRANGER = "address "  # no token is called so: a name has no space in it
 Door = Callable[..., Awaitable[str]]
 
 
+def too_many() -> Refused:
+    return Refused(429, "too many requests; slow down", {"Retry-After": "1"})
+
+
 def is_stranger(caller: str) -> bool:
     """Whether a caller that a door let in has shown no token."""
     return caller.startswith(_STRANGER)
+
+
+def stranger_of(request: Request) -> str:
+    """Who asks, as long as no token says so."""
+    return f"{_STRANGER}{owner_of(request.client.host) if request.client else 'unknown'}"
 
 
 class Doorman:
@@ -41,9 +50,9 @@ class Doorman:
         async def enter(request: Request, credentials: Credentials) -> str:
             token = self._identify(credentials)
             # Strangers are counted by address, also when they try tokens that do not exist.
-            stranger = f"{_STRANGER}{owner_of(request.client.host) if request.client else 'unknown'}"
+            stranger = stranger_of(request)
             if not self._rate.allows(f"token {token.name}" if token else stranger):
-                raise Refused(429, "too many requests; slow down", {"Retry-After": "1"})
+                raise too_many()
             place: Place | None = request.scope.get("state", {}).get("place")
             if token is not None and place is not None and not place.vouch(token.name):
                 raise Refused(503, "too many connections under this token", {"Retry-After": "5", "Connection": "close"})

@@ -68,6 +68,7 @@ def create_app(
         version=evertally.__version__,
         summary="Live statistics over a stream of personal events, under one privacy guarantee for its whole life.",
         lifespan=lifespan,
+        openapi_url=None,  # see routes_open
         docs_url=None,  # the interactive pages load scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,

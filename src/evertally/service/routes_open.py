@@ -1,12 +1,22 @@
-"""What needs no token: the page and its files, and two signs of life."""
+"""What needs no token: the page and its files, and two signs of life.
 
+The files are bytes in memory, and a browser that has them gets 304. Of one address so many a second are answered as of
+a token (`requests_per_second`), and a few pages at once; behind a proxy, which has one address for all, it is the
+proxy's business. Signs of life are not counted.
+"""
+
+import hashlib
+import json
 from collections.abc import Iterator
 from importlib import resources
 from importlib.resources.abc import Traversable
+from typing import Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
+from evertally.service.access import stranger_of, too_many
 from evertally.service.answers import Status, problems
+from evertally.service.limits import RateLimit
 from evertally.service.parts import Parts
 from evertally.service.problems import Refused
 
@@ -24,25 +34,62 @@ _FILE = {
 }
 
 
+_SAME: dict[int | str, dict[str, Any]] = {304: {"description": "What the caller has is what there is."}}
+_PAGES = 4  # that one address may load at once
+
+
+class PageFiles:
+    """Answers with a file, or that the caller has it, or that it asks too often."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._files = {name: (content, kind, _tag(content)) for name, (content, kind) in page_files().items()}
+        serve = parts.spec.serve
+        few = _PAGES * len(self._files)
+        self._rate = None if serve.behind_proxy else RateLimit(serve.requests_per_second, least=few)
+
+    def answer(self, request: Request, name: str) -> Response:
+        if name not in self._files:
+            self.count(request)
+            raise Refused(404, "not found")
+        return self.content(request, *self._files[name])
+
+    def content(self, request: Request, content: bytes, kind: str, tag: str) -> Response:
+        self.count(request)
+        headers = {"Cache-Control": "no-cache", "ETag": tag}
+        known = {one.strip().removeprefix("W/") for one in request.headers.get("If-None-Match", "").split(",")}
+        if tag in known:
+            return Response(status_code=304, headers=headers)
+        return Response(content, media_type=kind, headers=headers)
+
+    def count(self, request: Request) -> None:
+        if self._rate is not None and not self._rate.allows(stranger_of(request)):
+            raise too_many()
+
+
+def _tag(content: bytes) -> str:
+    return f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+
+
 def open_routes(parts: Parts) -> APIRouter:
     router = APIRouter(tags=["open"])
-    files = page_files()
+    files = PageFiles(parts)
+    described: list[bytes] = []
 
-    def file(name: str) -> Response:
-        if name not in files:
-            raise Refused(404, "not found")
-        content, media_type = files[name]
-        return Response(content, media_type=media_type, headers={"Cache-Control": "no-cache"})
-
-    @router.get("/", response_class=Response, responses={200: _PAGE})
-    async def page() -> Response:
+    @router.get("/", response_class=Response, responses={200: _PAGE, **_SAME, **problems(429)})
+    async def page(request: Request) -> Response:
         """The dashboard."""
-        return file("index.html")
+        return files.answer(request, "index.html")
 
-    @router.get("/static/{name:path}", response_class=Response, responses={200: _FILE, **problems(404)})
-    async def static(name: str) -> Response:
+    @router.get("/static/{name:path}", response_class=Response, responses={200: _FILE, **_SAME, **problems(404, 429)})
+    async def static(name: str, request: Request) -> Response:
         """Scripts and styles of the dashboard."""
-        return file(name)
+        return files.answer(request, name)
+
+    @router.get("/openapi.json", include_in_schema=False)
+    async def openapi(request: Request) -> Response:
+        if not described:
+            described.append(json.dumps(request.app.openapi()).encode())
+        return files.content(request, described[0], "application/json", _tag(described[0]))
 
     @router.get("/healthz")
     async def healthz() -> Status:
