@@ -3,7 +3,7 @@
 Kafka numbers the messages of a partition. The number of the next message to be counted is a mark in the state of the
 stream, moved in the same transaction as the events; the consumer starts there and never asks Kafka how far it was. A
 message that was not accepted comes again, one that was accepted does not. If Kafka no longer has the next message, the
-stream stops: going on would hide that events are missing.
+partition waits for the operator (kafka_gaps.py): going on would hide that events are missing.
 
 A message that fails where nothing should is set aside (quarantine.py), and the next one follows. Kafka still has it: if
 the operator says so, it is fetched again by its number.
@@ -24,6 +24,8 @@ from evertally.runtime.input import json_cells
 from evertally.runtime.input.batches import JSON_LINES, Mark, Piece, parse
 from evertally.runtime.input.encoded import BatchFailed
 from evertally.runtime.input.envelope import BatchRefused, known, needed, recognised
+from evertally.runtime.input.folder import Unread
+from evertally.runtime.input.kafka_gaps import Gaps, after_gap
 from evertally.runtime.input.quarantine import Quarantine
 from evertally.runtime.input.sources import ROWS, Batch
 from evertally.runtime.spec import StreamSpec
@@ -81,6 +83,7 @@ class KafkaSource:
         self._trouble: ConfigurationError | None = None
         self._next: dict[int, int] = {}  # what the consumer hands over next
         self._quarantine = Quarantine.beside(spec.state_file)
+        self._gaps = Gaps(self._quarantine)
         self._consumer = self._connected({"bootstrap.servers": servers, "group.id": group, **_OURS}, options or {})
 
     def new(self, timeout: float = 1.0) -> Generator[Piece]:
@@ -90,22 +93,57 @@ class KafkaSource:
         """
         yield from self._beginnings()
         yield from self._again()
-        self._go_to({number: at for number in self._partitions if (at := self._mark(self._name(number))) is not None})
-        if not self._next:
-            return
+        yield from self._past_gaps()
+        self._go_to(
+            {number: at for number, at in self._marks().items() if not self._gaps.waits(self._name(number), at)}
+        )
+        if self._next:
+            yield from self._polled(timeout)
+        waiting = [number for number, at in self._marks().items() if self._gaps.waits(self._name(number), at)]
+        if waiting:
+            raise Unread([self._gap_words(number) for number in waiting])
+
+    def _marks(self) -> dict[int, int]:
+        return {number: at for number in self._partitions if (at := self._mark(self._name(number))) is not None}
+
+    def _polled(self, timeout: float) -> Generator[Piece]:
         found: dict[int, list[Any]] = {}
+        lost: set[int] = set()
         first = self._consumer.poll(timeout)
         # `consume` would wait for as many messages as it may return.
         for message in [] if first is None else [first, *self._consumer.consume(_MESSAGES - 1, 0.0)]:
-            if message.error() is not None:
-                self._refuse(message.error(), message.partition())
+            number = message.partition()
+            if message.error() is None:
+                found.setdefault(number, []).append(message)
+                self._next[number] = message.offset() + 1
+            elif message.error().code() == self._api.KafkaError._AUTO_OFFSET_RESET:
+                lost.add(number)
             else:
-                found.setdefault(message.partition(), []).append(message)
-                self._next[message.partition()] = message.offset() + 1
+                self._refuse(message.error())
+        if lost:
+            self._next = {}  # whatever happens, it is asked for again
         for number, messages in sorted(found.items()):
             for some in [messages] if self._values == "record" else [[message] for message in messages]:
                 name, end = self._name(number), some[-1].offset() + 1
                 yield from self._pieces(name, some, {name: end})
+        for number in sorted(lost):
+            self._gaps.hold(self._name(number), self._marks()[number], *self._watermarks(number))
+
+    def _past_gaps(self) -> Generator[Piece]:
+        """Over what is lost, where the operator says so."""
+        for number, at in self._marks().items():
+            name = self._name(number)
+            if self._gaps.dropped(name, at):
+                to, _ = after_gap(at, *self._watermarks(number))
+                if to != at:
+                    yield Piece(f"{name}:{at} is lost", _nothing(), {name: to})
+                self._gaps.forget(name, at)  # it was one decision about one gap
+
+    def _gap_words(self, number: int) -> str:
+        return (
+            f"Kafka: topic {self.topic}, partition {number} no longer has the next message to be counted; events are "
+            "missing, and the partition waits: see `evertally quarantine list`"
+        )
 
     def _pieces(self, name: str, messages: list[Any], marks: Mapping[str, int]) -> Generator[Piece]:
         """A piece of these messages. If it fails it is cut until one message is left, which is set aside."""
@@ -225,13 +263,8 @@ class KafkaSource:
         except self._api.KafkaException as error:
             raise self._problem(error.args[0]) from None
 
-    def _refuse(self, error: Any, partition: int) -> None:
+    def _refuse(self, error: Any) -> None:
         kinds = self._api.KafkaError
-        if error.code() == kinds._AUTO_OFFSET_RESET:
-            raise StateError(
-                f"Kafka: topic {self.topic}, partition {partition} no longer has the next message to be counted; "
-                "events are missing, and the stream stops"
-            )
         if error.code() not in (kinds._TRANSPORT, kinds._ALL_BROKERS_DOWN, kinds._RESOLVE, kinds._TIMED_OUT):
             raise self._problem(error)
 
