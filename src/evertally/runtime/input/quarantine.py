@@ -25,7 +25,7 @@ Wish = Literal["hold", "retry", "drop"]
 class Held:
     """One thing that was set aside, and what is to become of it."""
 
-    item: str  # file:NAME or kafka:TOPIC:PARTITION:OFFSET
+    item: str  # file:NAME, kafka:TOPIC:PARTITION:OFFSET or gap:kafka:TOPIC:PARTITION:OFFSET
     why: str
     since: int  # seconds since 1970
     wish: Wish = "hold"
