@@ -13,7 +13,6 @@ import json
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
@@ -21,17 +20,17 @@ import numpy as np
 from evertally.contract.erasure import Erasing, digest_of, erasing
 from evertally.contract.guarded import Call, Guarded, Kept, exclusive
 from evertally.contract.inputs import keep_events
-from evertally.contract.labelled import handed_over
+from evertally.contract.kept_options import KeptOptions
 from evertally.contract.options import check_guarantee, option, own_option, statistic
 from evertally.contract.origin import origin
-from evertally.contract.parts import FEW_TICKS, Accuracy, Blueprint, IntArray, Options, Widening, check_beta
+from evertally.contract.own_inputs import OwnInputs
+from evertally.contract.parts import FEW_TICKS, Accuracy, Blueprint, IntArray, Widening, check_beta
 from evertally.contract.paths import Hold, named
 from evertally.contract.release import Maker, Release
-from evertally.contract.snapshot import guarantee_from_json, guarantee_to_json, pack, restorable
+from evertally.contract.snapshot import guarantee_to_json, pack, restorable
 from evertally.contract.ticks import LONGEST_HORIZON, called_tick, checked_tick, last_tick, wanted_ticks
 from evertally.encode import SeparatedCap, UserCap, UserTick, own_column, require_column
-from evertally.encode.frames import Table, check_same_index, column, loaded, struct_table, table
-from evertally.encode.labels import as_list, is_arrow
+from evertally.encode.frames import check_same_index, column
 from evertally.encode.owners import owners
 from evertally.errors import ConfigurationError, HorizonExceeded, ReplayRefused, StateError
 from evertally.integers import whole
@@ -69,7 +68,7 @@ class Committed(Secret):
 
 
 @statistic
-class Mechanism(Guarded):
+class Mechanism(OwnInputs, KeptOptions, Guarded):
     """The contract. Not used directly; see the statistics.
 
     A mechanism is for one thread at a time. A call that raises, or is interrupted, has used no tick; called again with
@@ -453,101 +452,6 @@ class Mechanism(Guarded):
         )
         self._engine_tick = tick
         return self
-
-    @property
-    def _takes_totals(self) -> bool:
-        """Whether `step` and `run` take totals; otherwise they take events."""
-        return bool(getattr(self._door, "takes_totals", False))
-
-    def _loaded(self, x: Any) -> Any:
-        """What an object of a library that is not known by name says of itself. With labels of its own they decide."""
-        named = self._takes_totals and getattr(self._door, "named", None) is not None
-        return handed_over(x) if named else loaded(x)
-
-    def _own_events(self, events: Any) -> Any:
-        """The events of a tick, of whatever library, as doors take them."""
-        if type(events) is list:
-            return events
-        events = loaded(events)
-        found = table(events)
-        if found is None and type(self)._of_table is not Mechanism._of_table:
-            found = struct_table(events)
-        return column(events) if found is None else self._of_table(found)
-
-    def _of_table(self, found: Table) -> Any:
-        """Events that are the rows of a table, by the names of its columns; refused where rows have no meaning."""
-        raise TypeError("an event is one entry here: choose the column that holds the events, e.g. frame[name]")
-
-    def _own_ticks(self, x: Any) -> Any:
-        """The ticks of a run, of whatever library, as doors take them."""
-        if self._takes_totals:
-            return x
-        if table(x) is not None:
-            raise TypeError(
-                "run takes the events of each tick here, a list of columns, and not a table; the events of one tick "
-                "go to step_events"
-            )
-        found = column(x)
-        ticks = as_list(found) if found is not x or is_arrow(x) else x
-        if not isinstance(ticks, list | tuple) or all(kind is list for kind in set(map(type, ticks))):
-            return ticks
-        if not self._plan.owned:
-            return [self._own_events(events) for events in ticks]
-        # A pair is (events, users), where events are read.
-        for pair in ticks:
-            if type(pair) is tuple and len(pair) == 2:
-                check_same_index(*pair)
-        return [tuple(map(column, tick)) if type(tick) is tuple else column(tick) for tick in ticks]
-
-    def _given(self, *names: str) -> Options:
-        """Some of the options, as addresses keep them."""
-        return {name: getattr(self, name) for name in names}
-
-    def _contributing(self, **bounds: Any) -> Contribution:
-        """What one event may contribute, or all events of a user."""
-        if self.charging not in ("users", "events"):
-            raise ConfigurationError('charging is "users"; "events" is for streams that an earlier version began')
-        return Contribution(
-            unit=self.unit,
-            max_events_per_user=self.max_events_per_user,
-            in_steps=self.charging == "events",
-            **bounds,
-        )
-
-    def _version(self) -> Options:
-        """What addresses keep of versions of ours; streams of earlier versions, no more than before."""
-        return {}
-
-    @classmethod
-    def _of_earlier(cls, options: Options) -> Options:
-        """What options mean that the snapshot of an earlier version does not have."""
-        if options["unit"] == "user" and options["neighbours"] == Neighbours.REPLACE.value:
-            # What earlier versions took from the budget; with less noise the past would be drawn anew.
-            return {"charging": "events"}
-        return {}
-
-    def _user_address(self) -> Options:
-        """What addresses keep of the protected unit: streams of earlier versions, and other units, no more than before.
-        One fingerprint means one law."""
-        kept = self._given("unit", "max_events_per_user")
-        replaced = self.unit == "user" and Neighbours.parse(self.neighbours) is Neighbours.REPLACE
-        return kept | {"charging": self.charging} if replaced and self.charging != "events" else kept
-
-    @classmethod
-    def _encoded(cls, name: str, value: Any) -> Any:
-        if name == "guarantee":
-            return guarantee_to_json(value)
-        if isinstance(value, Neighbours):
-            return value.value
-        if isinstance(value, Fraction):
-            return str(value)
-        if isinstance(value, np.generic):
-            return value.item()
-        return [cls._encoded("", part) for part in value] if isinstance(value, list | tuple) else value
-
-    @classmethod
-    def _decoded(cls, name: str, value: Any) -> Any:
-        return guarantee_from_json(value) if name == "guarantee" else value
 
     def _bound(self, beta: float, tick: int | None, trust_largest: bool = False) -> float:
         check_beta(beta)
