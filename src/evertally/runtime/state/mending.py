@@ -7,17 +7,21 @@ gone from the log. Or the stream ends: what was released stays, and nothing is e
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from evertally.errors import StateError
 from evertally.runtime.releases import TickRelease
+from evertally.runtime.state import database
 from evertally.runtime.state.log import DamagedLog
 from evertally.runtime.state.records import Cursor, Head
 from evertally.runtime.state.sidecar import Mark
 from evertally.runtime.state.store import Store
 
 _LOG = ("release", "link")
+_UNREADABLE = ("snapshot", "sink", "mark")  # at the start of a stream that has ended, if they are damaged
+_MENDED = (*_LOG, "schema")  # what is not what the mechanisms have seen
 
 
 class MendedStore(Store):
@@ -25,6 +29,11 @@ class MendedStore(Store):
 
     damaged: Sequence[str] = ()  # tables
     _settled = False  # a head that is written before that would vouch for the damage
+
+    def _connect(self) -> None:
+        super()._connect()
+        # A text that is none fails by its proof, like anything else that somebody wrote.
+        self._connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
 
     def _refuse(self, tables: Sequence[str]) -> None:
         self.damaged = tables
@@ -48,15 +57,14 @@ class MendedStore(Store):
 
     def mend(self, again: Sequence[TickRelease]) -> int:
         """Goes on. `again`: the ticks since the last snapshot, proved by the chain. How many ticks the log has lost."""
-        beyond = [table for table in self.damaged if table not in _LOG]
+        beyond = [table for table in self.damaged if table not in _MENDED]
         if beyond:
             raise StateError(
                 f"{self._path} is damaged ({', '.join(beyond)}): what the stream has seen cannot be proved any more; "
                 "to go on without it would put the same noise on other data. Bring the last state back, or end the "
                 "stream: evertally rescue --end"
             )
-        self._settled = True
-        with self._writing(self.head):
+        with self._settling(self.head):
             lost = self._drop_unproved()
             log, rows, links = self.head.snapshot_log, [], []
             for release in again:
@@ -72,12 +80,10 @@ class MendedStore(Store):
 
     def end(self) -> None:
         """Ends the stream for good. Events that wait are deleted: nothing will ever count them."""
-        self._settled = True
-        with self._writing(replace(self.head, ended=True, run=None)):
+        with self._settling(replace(self.head, ended=True, run=None)):
             self._drop_unproved()
-            self._connection.execute("DELETE FROM journal")
-            if "snapshot" in self.damaged:
-                self._connection.execute("DELETE FROM snapshot")
+            for table in ("journal", *(table for table in _UNREADABLE if table in self.damaged)):
+                self._connection.execute(f"DELETE FROM {table}")  # noqa: S608 (names of ours)
             self._inventory.take(self._connection)
         self._sidecar.write(self.head.mark())
 
@@ -88,6 +94,16 @@ class MendedStore(Store):
             raise StateError(f"{self._sidecar.path} is missing: nothing says that this stream has ever run")
         self._sidecar.write(replace(mark, ended=True))
         return mark.tick
+
+    @contextmanager
+    def _settling(self, new: Head) -> Iterator[None]:
+        """The transaction that mends: first of all, nothing acts in it but this."""
+        self._settled = True
+        with self._writing(new):
+            for kind, name in self._select(database.STRANGE):
+                quoted = name.replace('"', '""')
+                self._connection.execute(f'DROP {kind} "{quoted}"')
+            yield
 
     def _drop_unproved(self) -> set[int]:
         """Takes ticks out of the log of which anything is not what was released."""

@@ -76,6 +76,8 @@ class Store(Tables):
                         "A new stream needs new key, state and output files. To rebuild the state from byte-identical "
                         "input, use --replay"
                     )
+                if mark.ended:
+                    raise self._has_ended()
                 self._target = mark
             # New streams keep rows; a state that is rebuilt has the payloads that were released.
             target = self._target or Mark(rows=True)
@@ -93,6 +95,8 @@ class Store(Tables):
                     )
                 self._check_current(mark, replay)
                 if version < database.PROVED:
+                    if self.head.inventory:  # whoever set the version back wants proofs for what he wrote
+                        raise self._damaged("version")
                     self._adopt(mark)
                 self.proof.since = self.head.since
                 self._take_inventory()
@@ -134,7 +138,7 @@ class Store(Tables):
     def check_ledger(self, ledger: Sequence[LedgerRow]) -> None:
         """Refuses mechanisms that would pay otherwise, or draw other noise, than those that began the stream."""
         found = self._select("SELECT query, share, charge, noise FROM ledger")
-        if sorted(found) != sorted(ledger):
+        if sorted(found) != sorted(ledger) and not self.head.ended:  # one that has ended draws nothing any more
             raise StateError(
                 f"{self._path}: this version would draw the noise of the stream from other addresses, or pay "
                 "otherwise, than the one that began it; the past would be drawn anew and reveal data. The stream "
@@ -168,6 +172,8 @@ class Store(Tables):
         """Goes through all that is there, and refuses what was not written so."""
         self._inventory.take(self._connection)
         differs = self._inventory.differs(self.head.inventory)
+        if self._select(database.STRANGE):
+            differs.append("schema")
         for table, statement in PROVED_ROWS.items():
             if table not in differs and not all(map(self.proof.is_genuine, self._connection.execute(statement))):
                 differs.append(table)
@@ -211,10 +217,7 @@ class Store(Tables):
     def _check_current(self, mark: Mark, replay: bool) -> None:
         head = self.head
         if mark.ended and not head.ended:
-            raise StateError(
-                f"{self._path} is not the last state of this stream: {self._sidecar.path} says that it was ended by "
-                "its operator. An ended stream releases nothing any more; bring the last state back to read it"
-            )
+            raise self._has_ended()
         if head.tick > mark.tick and (head.before_tick, head.before_chain) == (mark.tick, mark.chain):
             # Interrupted between store and sidecar: the store is one commit ahead and continues what the sidecar knows.
             self._sidecar.write(replace(head.mark(), generation=mark.generation))
@@ -233,6 +236,12 @@ class Store(Tables):
                 )
             if (head.tick, head.chain) != (mark.tick, mark.chain):
                 self._target = mark  # otherwise there is nothing to replay
+
+    def _has_ended(self) -> StateError:
+        return StateError(
+            f"{self._path} is not the last state of this stream: {self._sidecar.path} says that it was ended by "
+            "its operator. An ended stream releases nothing any more; bring the last state back to read it"
+        )
 
     @property
     def replay_target(self) -> int | None:
@@ -426,7 +435,13 @@ class Store(Tables):
 
     def _read_head(self) -> Head:
         row = next(iter(self._select("SELECT state, mac FROM head")), None)
-        if row is None or not hmac.compare_digest(self._key.mac("store head", row[0].encode()), row[1]):
+        if row is None:
+            raise StateError(f"the state file {self._path} holds no stream; the stream stops: {database.WITH_LOG}")
+        try:
+            genuine = hmac.compare_digest(self._key.mac("store head", row[0].encode()), row[1])
+        except (AttributeError, TypeError, ValueError):  # SQLite keeps anything in any column
+            genuine = False
+        if not genuine:
             raise StateError(
                 f"{self._path} is damaged or was not written with the key {self._spec.key_file}; the stream stops"
             )
