@@ -4,6 +4,7 @@ published stays, and what has ended stays ended."""
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sqlite3
 from contextlib import closing
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from damage import change, command, forge_release
-from one_service import Service
+from one_service import Service, written
 
 from evertally.errors import StateError
 from evertally.runtime.live import Live
@@ -205,3 +206,20 @@ def test_a_state_without_its_log_and_a_key_without_its_sidecar_are_called_so(ser
         assert (code, "-wal" in said) == (2, True), said
     with pytest.raises(StateError, match="-wal"):
         Live(service.spec)
+
+
+SPECS = {
+    "[guarantee]": ("[guarantee]\n", "[guarantee]\nadversary = 'oblivious'\n"),
+    "[clock]": ('tick = "1h"', 'tick = "30m"'),
+    "query 'all' (gone), the order of queries, query 'sum' (new)": ('name = "all"', 'name = "sum"'),
+}
+
+
+@pytest.mark.parametrize("what", SPECS)
+def test_a_refused_spec_is_told_what_was_changed(service: Service, what: str) -> None:
+    before = contents(service.folder), (service.folder / "visits.key.bound").read_bytes()
+    changed = service.text.replace(*SPECS[what], 1)
+    assert changed != service.text
+    with pytest.raises(StateError, match=re.escape(f"(stream 'visits'; changed: {what})")):
+        Live(written(service.folder, changed))
+    assert before == (contents(service.folder), (service.folder / "visits.key.bound").read_bytes())

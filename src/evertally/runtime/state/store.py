@@ -54,7 +54,7 @@ class Store(Tables):
 
     def __init__(self, key: Key, spec: StreamSpec) -> None:
         super().__init__(key, spec)
-        self._sidecar = Sidecar(key, spec.key_file, spec.digest, spec.name)
+        self._sidecar = Sidecar(key, spec.key_file, spec.digest, spec.name, spec.parts)
         self._target: Mark | None = None
         self._swept = 0  # through which tick the log was thinned since this start
         self._last = b""  # the mac of the head that this process wrote last
