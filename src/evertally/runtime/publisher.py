@@ -29,6 +29,7 @@ class Publisher:
         self, spec: StreamSpec, store: Store, sinks: Sequence[Sink], laws: Callable[[], Mapping[str, Any]]
     ) -> None:
         self._store, self._sinks = store, sinks
+        self._places = {sink.name: sink.file for sink in spec.sinks}
         self._windows: WindowRows | None = None
         if spec.longest_window:
             self._windows = WindowRows(spec, Windows(spec, laws(), store.head.rows, self._kept))
@@ -72,9 +73,9 @@ class Publisher:
         behind = sink.last_behind(cursor.offset)
         if behind > last:
             raise StateError(
-                f"the output {sink.name!r} holds tick {behind}, and the stream is at tick {last}: state and sidecar "
-                "are of an earlier moment, or the output is another stream's. To go on would release ticks a second "
-                "time, with the same noise on other data; bring the last state and sidecar back"
+                f"the output {self._places[sink.name]} holds tick {behind}, and the stream is at tick {last}: state "
+                "and sidecar are of an earlier moment, or the output is another stream's. To go on would release ticks "
+                "a second time, with the same noise on other data; bring the last state and sidecar back"
             )
         if not self._store.head.ended:
             return True

@@ -61,7 +61,7 @@ PROVED = 5  # the first version whose rows have proofs
 
 # What acts by itself inside the transactions of a stream, or stands where a table should: none of it is ours.
 STRANGE = "SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view')"
-WITH_LOG = "bring it back as it was, together with its -wal if it was not stopped cleanly"
+WITHOUT_LOG = "it is damaged, or came without its -wal: bring both back as they were"
 _DAMAGED = "it is damaged; the stream stops. Bring back the last good copy and resume with --replay"
 _REMEDIES = {
     "SQLITE_FULL": "the disk is full; make room, then start again: nothing that was acknowledged is lost",

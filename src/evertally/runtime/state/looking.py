@@ -57,7 +57,7 @@ class StoreToRead(Store):
                 self._connection.execute("BEGIN")
                 (version,) = self._connection.execute("PRAGMA user_version").fetchone()
             if version == 0:
-                raise StateError(f"the state file {self._path} is empty: {database.WITH_LOG}")
+                raise StateError(f"the state file {self._path} is empty; {database.WITHOUT_LOG}")
             if not database.LOOKED_AT <= version <= len(database.STEPS):
                 raise StateError(
                     f"the state file {self._path} was written by another version (format {version}): what it says "

@@ -436,7 +436,7 @@ class Store(Tables):
     def _read_head(self) -> Head:
         row = next(iter(self._select("SELECT state, mac FROM head")), None)
         if row is None:
-            raise StateError(f"the state file {self._path} holds no stream; the stream stops: {database.WITH_LOG}")
+            raise StateError(f"the state file {self._path} holds no stream; {database.WITHOUT_LOG}")
         try:
             genuine = hmac.compare_digest(self._key.mac("store head", row[0].encode()), row[1])
         except (AttributeError, TypeError, ValueError):  # SQLite keeps anything in any column
