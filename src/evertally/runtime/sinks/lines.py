@@ -113,7 +113,7 @@ class Lines:
 
 
 def _ticks_in(data: bytes, suffix: str) -> Iterator[int]:
-    """The ticks of rows that `encode` made, as far as they can be read: a crash may have left anything.
+    r"""The ticks of rows that `encode` made, as far as they can be read: a crash may have left anything.
 
     >>> list(_ticks_in(b'tick,time,query\n7,,"a\n99,b"\n8,,c\n1', ".csv"))
     [7, 8]
