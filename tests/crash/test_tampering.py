@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import sqlite3
-import zlib
 from collections.abc import Callable
 from contextlib import closing, nullcontext
 from pathlib import Path
@@ -15,68 +14,17 @@ from typing import Any
 
 import pytest
 from crash_stream import body, events, plain
+from damage import change, command, forge_release
 from driver import differences_from_calm
 from nursery import Nursery
 from one_service import Service
-from typer.testing import CliRunner
 
-from evertally.cli.app import app
 from evertally.errors import StateError
 from evertally.runtime import opening
 from evertally.runtime.input.batches import parse
 from evertally.runtime.live import Live
 from evertally.runtime.state.records import Cursor
 from evertally.runtime.state.store import TakenOver
-
-
-def change(state: Path, statement: str, *values: object) -> None:
-    with closing(sqlite3.connect(state)) as connection:
-        connection.execute(statement, values)
-        connection.commit()
-
-
-def forge_release(state: Path, tick: int) -> None:
-    """A million more, in the form that the store has."""
-    with closing(sqlite3.connect(state)) as connection:
-        (kept,) = connection.execute("SELECT payload FROM release WHERE tick = ? AND query = 'all'", (tick,)).fetchone()
-        content = json.loads(zlib.decompress(kept))
-        content["value"] += 1_000_000
-        forged = zlib.compress(json.dumps(content, separators=(",", ":")).encode(), 1)
-        connection.execute("UPDATE release SET payload = ? WHERE tick = ? AND query = 'all'", (forged, tick))
-        connection.commit()
-
-
-def command(*arguments: object) -> tuple[int, str]:
-    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    return done.exit_code, done.output
-
-
-@pytest.fixture(scope="module")
-def stopped(nursery: Nursery, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a stream that was killed at tick 7: snapshots of tick 4, events since, and a batch that waits."""
-    folder = tmp_path_factory.mktemp("stopped") / "stream"
-    service = Service(nursery, folder, plain(snapshot_every=4))
-    service.start()
-    for tick in range(1, 8):
-        service.sent(tick, tick)
-        service.close(tick)
-    service.sent(8, 8)
-    service.kill()
-    with closing(sqlite3.connect(folder / "visits.state")) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    return folder
-
-
-@pytest.fixture
-def service(nursery: Nursery, stopped: Path, tmp_path: Path) -> Service:
-    """The same stream, to be damaged."""
-    folder = tmp_path / "stream"
-    shutil.copytree(stopped, folder)
-    service = Service(nursery, folder, plain(snapshot_every=4))
-    for number in range(1, 9):  # what it was sent before
-        service.world.sent[f"canary-0:{number}"] = body(events(0, number, number), number)
-    return service
-
 
 # -- two processes --------------------------------------------------------------------------------------------------
 

@@ -50,12 +50,14 @@ def _logs(certified: Certified, head: object, logs: Sequence[Path]) -> bool:
         raise ConfigurationError("the head is not a JSON object; `evertally head` and /v1/head make one")
     passed = True
     for log in logs:
-        problems, first, last = certified.checked(head, log)
-        for problem in problems:
+        found = certified.checked(head, log)
+        for problem in found.problems:
             print(f"WRONG  {log}: {problem}")
-        if not problems:
-            print(f"ok     {log}: ticks {first} to {last} are what stream {certified.stream} has released")
-        passed = passed and not problems
+        if not found.problems:
+            ticks = f"ticks {found.first} to {found.last}"
+            left = f"; {found.windows} rows of windows were not checked: nobody signs them" if found.windows else ""
+            print(f"ok     {log}: {ticks} are what stream {certified.stream} has released{left}")
+        passed = passed and not found.problems
     return passed
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from evertally.errors import StateError
 from evertally.runtime.releases import TickRelease
 from evertally.runtime.sinks import Sink
 from evertally.runtime.spec import StreamSpec
@@ -28,6 +29,7 @@ class Publisher:
         self, spec: StreamSpec, store: Store, sinks: Sequence[Sink], laws: Callable[[], Mapping[str, Any]]
     ) -> None:
         self._store, self._sinks = store, sinks
+        self._places = {sink.name: sink.file for sink in spec.sinks}
         self._windows: WindowRows | None = None
         if spec.longest_window:
             self._windows = WindowRows(spec, Windows(spec, laws(), store.head.rows, self._kept))
@@ -40,6 +42,10 @@ class Publisher:
         """Remembers sinks before they are written: what is in them after a crash is then known to be ours."""
         if not sinks:
             return
+        if self._store.head.ended:  # nobody knows any more how far it is: what was published stays as it is
+            lost = [sink for sink in sinks if sink.last_behind(0)]
+            self._sinks = [sink for sink in self._sinks if sink not in lost]
+            sinks = [sink for sink in sinks if sink not in lost]
         if self._store.replay_target is None:  # a replay writes over what the stream has written before
             for sink in sinks:
                 sink.check_new()
@@ -51,6 +57,8 @@ class Publisher:
         last = self._store.head.tick
         for sink in self._sinks:
             cursor = self.cursors[sink.name]
+            if not self._may_write(sink, cursor, last):
+                continue
             if (kept := self.cursors.get(_digest_of(sink.name))) is not None and kept.tick == cursor.tick:
                 sink.expect(kept.offset)
             # Also a sink that needs nothing is asked: what it holds may be less than it should be.
@@ -58,6 +66,21 @@ class Publisher:
             for first in range(cursor.tick + 1, last + 1, _AT_ONCE):
                 ticks = self._store.releases(first, min(last, first + _AT_ONCE - 1))
                 self._write(sink, self.cursors[sink.name], ticks)
+
+    def _may_write(self, sink: Sink, cursor: Cursor, last: int) -> bool:
+        """Whether what is behind the cursor can be written again. A tick that the stream does not know was published
+        by its future: the sidecar moves before an output does, so both files are older than they should be."""
+        behind = sink.last_behind(cursor.offset)
+        if behind > last:
+            raise StateError(
+                f"the output {self._places[sink.name]} holds tick {behind}, and the stream is at tick {last}: state "
+                "and sidecar are of an earlier moment, or the output is another stream's. To go on would release ticks "
+                "a second time, with the same noise on other data; bring the last state and sidecar back"
+            )
+        if not self._store.head.ended:
+            return True
+        # What the log has lost to damage was published all the same, and nothing could write it again.
+        return not behind or len(self._store.releases(cursor.tick + 1, behind)) == behind - cursor.tick
 
     def _kept(self, ticks: Sequence[int], queries: Sequence[str]) -> list[TickRelease]:
         return [release for tick in ticks for release in self._store.releases(tick, tick)]

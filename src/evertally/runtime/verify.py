@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain as joined
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,7 +24,17 @@ from evertally.runtime.state.sidecar import NO_CHAIN
 from evertally.runtime.state.verifying import StoreToVerify
 
 Row = Mapping[str, Any]
-Shown = tuple[int, object, dict[str, dict[str, Any]]]  # tick, time, columns by query
+Shown = tuple[int, object, dict[str, dict[str, Any]], int]  # tick, time, columns by query, rows of windows
+
+
+class Checked(NamedTuple):
+    """What is wrong with a log (nothing, if all of it is what was released), its first and last tick, and how many of
+    its rows are windows, which nobody has signed."""
+
+    problems: list[str]
+    first: int = 0
+    last: int = 0
+    windows: int = 0
 
 
 @contextmanager
@@ -58,32 +68,31 @@ class Certified:
             raise ConfigurationError("the certificate is from before the stream began: it names no public key yet")
         return made
 
-    def checked(self, head: Mapping[str, Any], log: Path) -> tuple[list[str], int, int]:
-        """What is wrong with a log (nothing, if all of it is what was released); its first and last tick."""
+    def checked(self, head: Mapping[str, Any], log: Path) -> Checked:
         found = self._checked(head, log, marked=False)
-        if found[0] and log.suffix == ".csv":  # in downloads, and in files for spreadsheets, labels may be marked
+        if found.problems and log.suffix == ".csv":  # in downloads, and in files for spreadsheets, labels may be marked
             unmarked = self._checked(head, log, marked=True)
-            return found if unmarked[0] else unmarked
+            return found if unmarked.problems else unmarked
         return found
 
-    def _checked(self, head: Mapping[str, Any], log: Path, marked: bool) -> tuple[list[str], int, int]:
+    def _checked(self, head: Mapping[str, Any], log: Path, marked: bool) -> Checked:
         if not is_signed(head, self.public_key):
-            return ["the head is not signed with the key that the certificate names"], 0, 0
+            return Checked(["the head is not signed with the key that the certificate names"])
         if (head["stream"], head["spec_digest"]) != (self.stream, self.spec_digest):
-            return ["the head is that of another stream"], 0, 0
+            return Checked(["the head is that of another stream"])
         digests: dict[int, bytes] = {}
-        first = last = 0
+        first = last = windows = 0
         with _documented(log):
-            for tick, time, queries in shown_in(log, self.queries, marked):
+            for tick, time, queries, more in shown_in(log, self.queries, marked):
                 if tick <= last:  # the second one would hide the first
-                    return [f"tick {tick} comes after tick {last}"], first, last
-                first, last = first or tick, tick
+                    return Checked([f"tick {tick} comes after tick {last}"])
+                first, last, windows = first or tick, tick, windows + more
                 digests[tick] = tick_digest(tick, time, queries)
         if last > head["tick"]:
-            return [f"it goes on after the head, tick {head['tick']}: take a newer head"], first, last
+            return Checked([f"it goes on after the head, tick {head['tick']}: take a newer head"])
         if _chain(head, digests) == head["chain"] and first > head["since"]:
-            return [], first, last
-        return list(_differences(head, digests, first)), first, last
+            return Checked([], first, last, windows)
+        return Checked(list(_differences(head, digests, first)), first, last, windows)
 
 
 def _chain(head: Mapping[str, Any], digests: Mapping[int, bytes]) -> str:
@@ -141,18 +150,19 @@ def shown_in(log: Path, queries: frozenset[str], marked: bool = False) -> Iterat
     if log.suffix == ".json":
         for release in read_json(log)["releases"]:
             own = {name: _even(columns) for name, columns in release["queries"].items() if signed(name)}
-            yield release["tick"], release["time"], own
+            yield release["tick"], release["time"], own, len(release["queries"]) - len(own)
         return
     for tick, rows in groupby(_rows(log, marked), lambda row: row["tick"]):
         told = list(rows)
         found: dict[str, dict[str, Any]] = {}
-        for row in (row for row in told if signed(row["query"])):
+        own_rows = [row for row in told if signed(row["query"])]
+        for row in own_rows:
             columns = found.setdefault(row["query"], {"stddev": row["stddev"]})
             for name in ("category", "value", "lower", "upper"):
                 columns.setdefault(name, []).append(row[name])
             if row["stddev"] != columns["stddev"] or row["time"] != told[0]["time"]:
                 columns["stddev"] = float("inf")  # of one tick and query there is one: nothing leads to this
-        yield tick, told[0]["time"], found
+        yield tick, told[0]["time"], found, len(told) - len(own_rows)
 
 
 def _even(columns: dict[str, Any]) -> dict[str, Any]:

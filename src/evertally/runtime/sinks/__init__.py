@@ -38,6 +38,10 @@ class Sink(Protocol):
         """The digest that is remembered with the offset: before anything else is written, it must be the same."""
         ...
 
+    def last_behind(self, offset: int) -> int:
+        """The last tick that is there behind `offset`, 0 if there is none: left by a crash, or proof of a future."""
+        ...
+
     def check_new(self) -> None:
         """Raises StateError if the place holds something: called for a stream that has released nothing."""
         ...

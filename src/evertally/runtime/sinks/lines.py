@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +84,16 @@ class Lines:
             raise changed(self._path)
         return found
 
+    def last_behind(self, offset: int) -> int:
+        if not self._path.is_file() or self._path.stat().st_size <= offset:
+            return 0
+        try:
+            with open(self._path, "rb") as file:
+                file.seek(offset)
+                return max(_ticks_in(file.read(), self._path.suffix.lower()), default=0)
+        except OSError as error:
+            raise StateError(f"cannot read the output {self._path}: {error.strerror}") from None
+
     def expect(self, digest: int) -> None:
         self._expected = digest
 
@@ -97,6 +110,25 @@ class Lines:
                 old = file.readline() == f"{','.join(FIELDS)}\n".encode()
             self._fields = FIELDS if old else csv_fields(self._spec)
         return self._fields
+
+
+def _ticks_in(data: bytes, suffix: str) -> Iterator[int]:
+    r"""The ticks of rows that `encode` made, as far as they can be read: a crash may have left anything.
+
+    >>> list(_ticks_in(b'tick,time,query\n7,,"a\n99,b"\n8,,c\n1', ".csv"))
+    [7, 8]
+    >>> list(_ticks_in(b'{"tick": 7, "time": 1}\n{"tick": 8, "ti', ".jsonl"))
+    [7]
+    """
+    if suffix == ".csv":
+        with suppress(csv.Error):
+            for row in csv.reader(io.StringIO(data.decode("utf-8", "replace"), newline="")):
+                if len(row) > 1 and row[0].isdecimal():
+                    yield int(row[0])
+        return
+    for line in data.split(b"\n"):
+        with suppress(ValueError, KeyError, TypeError):
+            yield int(json.loads(line)["tick"])
 
 
 def csv_fields(spec: StreamSpec) -> tuple[str, ...]:

@@ -108,6 +108,14 @@ class Parts:
             self._open = offset, table.filter(pc.less_equal(table["tick"], offset)).combine_chunks()
         return self._open[1]
 
+    def last_behind(self, offset: int) -> int:
+        parts = sorted(self._folder.glob("part-*.parquet"))
+        try:
+            last = int(pq.read_schema(parts[-1]).metadata[_LAST]) if parts else 0
+        except (OSError, ValueError, TypeError, KeyError, pa.ArrowException):
+            return 0  # not a part of ours: whoever reads it says so
+        return last if last > offset else 0
+
     def expect(self, digest: int) -> None:
         self._expected = digest
 

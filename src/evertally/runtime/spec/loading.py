@@ -85,7 +85,8 @@ def spec_of(file: SpecFile) -> StreamSpec:
         file=file,
     )
     check_whole(spec)
-    return replace(spec, digest=_digest(spec, promised.given()))
+    public = _public(spec, promised.given())
+    return replace(spec, digest=_digest(public), parts=_parts(public))
 
 
 def _section(file: SpecFile, name: str, model: type[Model], needed: bool = True) -> Model:
@@ -312,7 +313,21 @@ def _query_digest(query: QuerySpec) -> list[Any]:
     return [*parts, names] if named and names != sorted(names) else parts
 
 
-def _digest(spec: StreamSpec, guarantee: Mapping[str, int | float | str]) -> str:
+def _digest(public: Any) -> str:
+    return hashlib.sha256(json.dumps(public, sort_keys=True).encode()).hexdigest()
+
+
+def _parts(public: Mapping[str, Any]) -> dict[str, str]:
+    """Short digests, by what they are called in a spec: to say what was changed."""
+    tables = {f"[{name}]": public[name] for name in ("stream", "guarantee", "clock")}
+    tables["[stream]"] = [public["stream"], public.get("period"), public.get("max_events_per_tick")]
+    queries = {f"query {query[0]!r}": query for query in public["queries"]}
+    parts = {**tables, "[output] beta": public["beta"], **queries, "the order of queries": list(queries)}
+    return {name: _digest(part)[:16] for name, part in parts.items()}
+
+
+def _public(spec: StreamSpec, guarantee: Mapping[str, int | float | str]) -> dict[str, Any]:
+    """What decides releases."""
     public: dict[str, Any] = {
         "format": 1,
         "stream": [spec.name, spec.horizon, spec.neighbours, spec.unit, spec.max_events_per_user, spec.user_column],
@@ -335,4 +350,4 @@ def _digest(spec: StreamSpec, guarantee: Mapping[str, int | float | str]) -> str
         public["period"] = spec.period
     if spec.max_events_per_tick is not None:
         public["max_events_per_tick"] = spec.max_events_per_tick
-    return hashlib.sha256(json.dumps(public, sort_keys=True).encode()).hexdigest()
+    return public

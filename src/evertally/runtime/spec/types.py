@@ -174,6 +174,7 @@ class StreamSpec:
     retention: Retention
     serve: ServeSpec
     file: SpecFile = field(repr=False, compare=False)
+    parts: Mapping[str, str] = field(default_factory=dict)  # short digests of what the digest is about, by name
     title: str | None = None  # words for readers, as in `Words`
     noun: str | None = None
     description: str | None = None

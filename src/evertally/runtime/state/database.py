@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import cache
 from itertools import islice
@@ -61,6 +61,7 @@ STEPS = (
 LOOKED_AT = 3  # the first version whose tables can be read without bringing them up to date
 PROVED = 5  # the first version whose rows have proofs
 
+WITHOUT_LOG = "it is damaged, or came without its -wal: bring both back as they were"
 _DAMAGED = "it is damaged; the stream stops. Bring back the last good copy and resume with --replay"
 _REMEDIES = {
     "SQLITE_FULL": "the disk is full; make room, then start again: nothing that was acknowledged is lost",
@@ -70,6 +71,10 @@ _REMEDIES = {
     "SQLITE_IOERR": "the disk reports an error; check the disk, then start again",
     "SQLITE_NOTADB": "it is not a state file of this version, or it is damaged; bring the right one back",
 }
+
+
+_Objects = frozenset[tuple[str, str, str, str | None]]  # type, name, table, the words that made it
+_DROPPED = ("trigger", "view", "index", "table")  # what depends on others first
 
 
 class Unreadable(StateError):
@@ -149,14 +154,14 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 @contextmanager
-def up_to_date(connection: sqlite3.Connection, path: Path) -> Iterator[int]:
-    """One transaction: the steps that the file lacks, and what is done inside, which hears how many there were. If
-    that refuses the stream, the file stays as it was, and the version that wrote it can go on."""
+def up_to_date(connection: sqlite3.Connection, path: Path, check: Callable[[int], None]) -> Iterator[int]:
+    """One transaction: `check` of the version that is there, the steps that the file lacks, and what is done inside,
+    which hears the version. If that refuses the stream, the file stays as it was, and what wrote it can go on."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > len(STEPS):
         raise StateError(f"the state file {path} was written by a later version (format {version}); upgrade evertally")
     with transaction(connection):
-        check_schema(connection, path, version)
+        check(version)
         for number, step in enumerate(STEPS[version:], version + 1):
             _take(connection, step)
             connection.execute(f"PRAGMA user_version = {number}")
@@ -171,24 +176,39 @@ def _take(connection: sqlite3.Connection, step: str) -> None:
 def check_schema(connection: sqlite3.Connection, path: Path, version: int = len(STEPS)) -> None:
     """Refuses a file that has anything but what the steps make. A trigger would change rows as they are written, a view
     would show others than those that are there: neither is a row, so no proof of a row knows of it."""
-    differs = sorted(_objects_of(version) ^ _objects(connection), key=ascii)
-    if differs:
-        named = ", ".join(dict.fromkeys(ascii(f"{kind} {name}") for kind, name, *_ in islice(differs, 3)))
+    missing, more = schema_differences(connection, version)
+    if missing or more:
+        found = islice(sorted(missing | more, key=ascii), 3)
+        named = ", ".join(dict.fromkeys(ascii(f"{kind} {name}") for kind, name, *_ in found))
         raise Unreadable(
-            f"the state file {path} is damaged: it does not have exactly the tables that evertally makes ({named}). "
-            "The stream stops. Bring back the last good copy, or take out with sqlite3 what somebody has put there "
-            "and let `evertally verify` go through the rest"
+            f"the state file {path} is damaged (schema): it does not have exactly the tables that evertally makes "
+            f"({named}). The stream stops. Bring back the last good copy, or let `evertally rescue` take out what "
+            "somebody has put there"
         )
 
 
+def schema_differences(connection: sqlite3.Connection, version: int) -> tuple[_Objects, _Objects]:
+    """What the steps make and is not there, and what is there and they do not make."""
+    ours, found = _objects_of(version), _objects(connection)
+    return ours - found, found - ours
+
+
+def drop(connection: sqlite3.Connection, objects: _Objects) -> None:
+    """Takes out what nobody of us has made; indices that a table brings along go with it."""
+    for kind, name, _, sql in sorted(objects, key=lambda one: (_DROPPED.index(one[0]), ascii(one))):
+        if sql is not None:
+            quoted = name.replace('"', '""')
+            connection.execute(f'DROP {kind} IF EXISTS "{quoted}"')
+
+
 @cache
-def _objects_of(version: int) -> frozenset[tuple[object, ...]]:
+def _objects_of(version: int) -> _Objects:
     with closing(sqlite3.connect(":memory:")) as connection:
         for step in STEPS[:version]:
             _take(connection, step)
         return _objects(connection)
 
 
-def _objects(connection: sqlite3.Connection) -> frozenset[tuple[object, ...]]:
+def _objects(connection: sqlite3.Connection) -> _Objects:
     """All that is not a row: tables, indices, views, triggers, each with the words that made it."""
     return frozenset(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master"))

@@ -13,14 +13,62 @@ from evertally.runtime.releases import TickRelease
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state import database
 from evertally.runtime.state.log import collected
-from evertally.runtime.state.sidecar import AnotherSpec, sidecar_path
+from evertally.runtime.state.sidecar import AnotherSpec, Mark, sidecar_path
 from evertally.runtime.state.store import Store
+
+_LOOKS = 50  # at a stream that goes on meanwhile, until state and sidecar are of one moment
 
 
 class StoreToRead(Store):
     """What was committed last. It may be older than the stream: mechanisms stay the same for its whole life."""
 
     _proved = True  # False: an earlier version wrote it, which gave no proofs to releases
+    _marks: tuple[Mark | None, ...] = ()  # what the sidecar said before and after the look at the head
+
+    def shown_through(self) -> int:
+        """The last tick that may be shown; refuses a state that is not the last one.
+
+        A replay that has not arrived has the noise of ticks that are out, perhaps over other events. And a tick that is
+        merely committed may come out otherwise, from a state that is brought back: the sidecar has to know it.
+        """
+        tick = self._vouched()
+        if tick is None:
+            known = "is missing" if self._marks[-1] is None else "knows of another one"
+            raise StateError(
+                f"{self._path} (tick {self.head.tick}) is not the last state of this stream, or nothing proves it: "
+                f"{self._sidecar.path} {known}. Nothing of it is shown; bring the last files back, or finish the replay"
+            )
+        return tick
+
+    def _vouched(self) -> int | None:
+        """The tick of this state that the sidecar knows: its last one, or that of the commit before."""
+        marks = {(mark.tick, mark.chain) for mark in self._marks if mark is not None}
+        head = self.head
+        commits = ((head.tick, head.chain), (head.before_tick, head.before_chain))
+        return next((tick for tick, chain in commits if (tick, chain) in marks), None)
+
+    def _look(self) -> None:
+        """At one moment of the stream, whatever is committed meanwhile."""
+        for look in range(_LOOKS):
+            before = self._sidecar.read()
+            with database.translated(self._path):
+                if look:
+                    self._connection.execute("ROLLBACK")
+                self._connection.execute("BEGIN")
+                (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+            if version == 0:  # no version has left it so
+                raise database.Unreadable(f"the state file {self._path} is empty; {database.WITHOUT_LOG}")
+            if not database.LOOKED_AT <= version <= len(database.STEPS):
+                raise StateError(
+                    f"the state file {self._path} was written by another version (format {version}): what it says "
+                    "can be read once the stream was started with this one"
+                )
+            self.head = self._read_head()
+            self._proved = version >= database.PROVED
+            self._marks = before, self._sidecar.read()
+            if self._vouched() is not None:
+                break
+        self.proof.since = self.head.since
 
     def releases(self, first: int, last: int) -> list[TickRelease]:
         if self._proved:
@@ -38,19 +86,7 @@ class StoreToRead(Store):
             return
         store._connection = database.connect_to_read(spec.state_file, alone=True)
         try:
-            with database.translated(spec.state_file):
-                store._connection.execute("BEGIN")  # one moment of the stream, whatever is committed meanwhile
-                (version,) = store._connection.execute("PRAGMA user_version").fetchone()
-            if version == 0:  # no version has left it so
-                raise database.Unreadable(f"the state file {spec.state_file} is damaged: nothing is in it")
-            if not database.LOOKED_AT <= version <= len(database.STEPS):
-                raise StateError(
-                    f"the state file {spec.state_file} was written by another version (format {version}): what it says "
-                    "can be read once the stream was started with this one"
-                )
-            store.head = store._read_head()
-            store.proof.since = store.head.since
-            store._proved = version >= database.PROVED
+            store._look()
             yield store
         finally:
             store._connection.close()

@@ -7,17 +7,20 @@ gone from the log. Or the stream ends: what was released stays, and nothing is e
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from evertally.errors import StateError
 from evertally.runtime.releases import TickRelease
+from evertally.runtime.state import database
 from evertally.runtime.state.log import DamagedLog
 from evertally.runtime.state.records import Cursor, Head
 from evertally.runtime.state.sidecar import Mark
 from evertally.runtime.state.store import Store
 
 _LOG = ("release", "link")
+_UNREADABLE = ("snapshot", "sink", "mark")  # at the start of a stream that has ended, if they are damaged
 
 
 class MendedStore(Store):
@@ -25,6 +28,11 @@ class MendedStore(Store):
 
     damaged: Sequence[str] = ()  # tables
     _settled = False  # a head that is written before that would vouch for the damage
+
+    def _connect(self) -> None:
+        super()._connect()
+        # A text that is none fails by its proof, like anything else that somebody wrote.
+        self._connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
 
     def _refuse(self, tables: Sequence[str]) -> None:
         self.damaged = tables
@@ -55,8 +63,7 @@ class MendedStore(Store):
                 "to go on without it would put the same noise on other data. Bring the last state back, or end the "
                 "stream: evertally rescue --end"
             )
-        self._settled = True
-        with self._writing(self.head):
+        with self._settling(self.head):
             lost = self._drop_unproved()
             log, rows, links = self.head.snapshot_log, [], []
             for release in again:
@@ -72,12 +79,10 @@ class MendedStore(Store):
 
     def end(self) -> None:
         """Ends the stream for good. Events that wait are deleted: nothing will ever count them."""
-        self._settled = True
-        with self._writing(replace(self.head, ended=True, run=None)):
+        with self._settling(replace(self.head, ended=True, run=None)):
             self._drop_unproved()
-            self._connection.execute("DELETE FROM journal")
-            if "snapshot" in self.damaged:
-                self._connection.execute("DELETE FROM snapshot")
+            for table in ("journal", *(table for table in _UNREADABLE if table in self.damaged)):
+                self._connection.execute(f"DELETE FROM {table}")  # noqa: S608 (names of ours)
             self._inventory.take(self._connection)
         self._sidecar.write(self.head.mark())
 
@@ -88,6 +93,19 @@ class MendedStore(Store):
             raise StateError(f"{self._sidecar.path} is missing: nothing says that this stream has ever run")
         self._sidecar.write(replace(mark, ended=True))
         return mark.tick
+
+    @contextmanager
+    def _settling(self, new: Head) -> Iterator[None]:
+        """The transaction that mends: first of all, nothing acts in it but this."""
+        self._settled = True
+        with self._writing(new):
+            database.drop(self._connection, database.schema_differences(self._connection, len(database.STEPS))[1])
+            yield
+
+    def _check_schema(self, version: int = len(database.STEPS)) -> None:
+        """What is there besides our tables is taken out with the rest of the damage; it must not act until then."""
+        if database.schema_differences(self._connection, version)[0]:
+            super()._check_schema(version)
 
     def _drop_unproved(self) -> set[int]:
         """Takes ticks out of the log of which anything is not what was released."""

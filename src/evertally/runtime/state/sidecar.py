@@ -12,6 +12,7 @@ import dataclasses
 import hmac
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -49,9 +50,12 @@ _MARK = tuple(field.name for field in dataclasses.fields(Mark))
 class Sidecar(Secret):
     """The file beside the key that binds it to one spec and keeps the last mark."""
 
-    def __init__(self, key: Key, key_file: Path, spec_digest: str, stream: str) -> None:
+    def __init__(
+        self, key: Key, key_file: Path, spec_digest: str, stream: str, parts: Mapping[str, str] | None = None
+    ) -> None:
         self.path = sidecar_path(key_file)
         self._key, self._key_file, self._spec_digest, self._stream = key, key_file, spec_digest, stream
+        self._parts = dict(parts or {})
 
     def read(self) -> Mark | None:
         """The last mark, None if the key has never been used."""
@@ -69,20 +73,34 @@ class Sidecar(Secret):
             raise Unreadable(f"{self.path} is damaged or belongs to another key; bring the right one back")
         if fields["spec"] != self._spec_digest:
             raise AnotherSpec(
-                f"the key {self._key_file} is bound to another spec (stream {fields['stream']!r}). One key serves one "
-                "spec: the same noise under two would cancel out. Undo the change of the spec, or start a new stream "
-                "with new key, state and output files"
+                f"the key {self._key_file} is bound to another spec (stream {fields['stream']!r}"
+                f"{_changed(fields.get('parts'), self._parts)}). One key serves one spec: the same noise under two "
+                "would cancel out. Undo the change of the spec, or start a new stream with new key, state and output "
+                "files"
             )
         return Mark(**{name: fields[name] for name in _MARK if name in fields})
 
     def write(self, mark: Mark) -> None:
         """Makes a mark durable."""
-        fields = {"spec": self._spec_digest, "stream": self._stream, **asdict(mark)}
+        fields = {"spec": self._spec_digest, "stream": self._stream, "parts": self._parts, **asdict(mark)}
         text = json.dumps({**fields, "mac": self._mac(fields)}, indent=1) + "\n"
         write_atomically(self.path, text.encode())
 
     def _mac(self, fields: dict[str, object]) -> str:
         return self._key.mac("runtime sidecar", json.dumps(fields, sort_keys=True).encode()).hex()
+
+
+def _changed(before: Mapping[str, str] | None, now: Mapping[str, str]) -> str:
+    """What is not as it was when the key was bound; nothing, where an earlier version has bound it.
+
+    >>> _changed({"[clock]": "a", "query 'x'": "b"}, {"[clock]": "c", "query 'y'": "b"})
+    "; changed: [clock], query 'x' (gone), query 'y' (new)"
+    """
+    if not before:
+        return ""
+    names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    how = {name: " (gone)" if name not in now else " (new)" if name not in before else "" for name in names}
+    return "; changed: " + ", ".join(name + how[name] for name in names)
 
 
 def sidecar_path(key_file: Path) -> Path:

@@ -54,7 +54,7 @@ class Store(Tables):
 
     def __init__(self, key: Key, spec: StreamSpec) -> None:
         super().__init__(key, spec)
-        self._sidecar = Sidecar(key, spec.key_file, spec.digest, spec.name)
+        self._sidecar = Sidecar(key, spec.key_file, spec.digest, spec.name, spec.parts)
         self._target: Mark | None = None
         self._swept = 0  # through which tick the log was thinned since this start
         self._last = b""  # the mac of the head that this process wrote last
@@ -77,6 +77,8 @@ class Store(Tables):
                         "A new stream needs new key, state and output files. To rebuild the state from byte-identical "
                         "input, use --replay"
                     )
+                if mark.ended:
+                    raise self._has_ended()
                 self._target = mark
             # New streams keep rows; a state that is rebuilt has the payloads that were released.
             target = self._target or Mark(rows=True)
@@ -85,7 +87,10 @@ class Store(Tables):
             return False
         self._connect()
         try:
-            with database.translated(self._path), database.up_to_date(self._connection, self._path) as version:
+            with (
+                database.translated(self._path),
+                database.up_to_date(self._connection, self._path, self._check_schema) as version,
+            ):
                 self.head = self._read_head()
                 if mark is None:
                     raise StateError(
@@ -94,6 +99,8 @@ class Store(Tables):
                     )
                 self._check_current(mark, replay)
                 if version < database.PROVED:
+                    if self.head.inventory:  # whoever set the version back wants proofs for what he wrote
+                        raise self._damaged("version")
                     self._adopt(mark)
                 self.proof.since = self.head.since
                 self._take_inventory()
@@ -115,7 +122,7 @@ class Store(Tables):
         database.create(self._path)
         self._connect()
         head = replace(self.head, generation=mark.generation + 1, origin=origin)
-        with database.translated(self._path), database.up_to_date(self._connection, self._path):
+        with database.translated(self._path), database.up_to_date(self._connection, self._path, self._check_schema):
             self._connection.execute("DELETE FROM ledger")
             self._connection.executemany("INSERT INTO ledger VALUES (?, ?, ?, ?)", ledger)
             self._inventory.take(self._connection)
@@ -135,7 +142,7 @@ class Store(Tables):
     def check_ledger(self, ledger: Sequence[LedgerRow]) -> None:
         """Refuses mechanisms that would pay otherwise, or draw other noise, than those that began the stream."""
         found = self._select("SELECT query, share, charge, noise FROM ledger")
-        if sorted(found) != sorted(ledger):
+        if sorted(found) != sorted(ledger) and not self.head.ended:  # one that has ended draws nothing any more
             raise StateError(
                 f"{self._path}: this version would draw the noise of the stream from other addresses, or pay "
                 "otherwise, than the one that began it; the past would be drawn anew and reveal data. The stream "
@@ -210,16 +217,16 @@ class Store(Tables):
             )
         (schema,) = self._connection.execute("PRAGMA schema_version").fetchone()
         if schema != self._schema:  # somebody has put a trigger there, or packed the file
-            database.check_schema(self._connection, self._path)
+            self._check_schema()
             self._schema = schema
+
+    def _check_schema(self, version: int = len(database.STEPS)) -> None:
+        database.check_schema(self._connection, self._path, version)
 
     def _check_current(self, mark: Mark, replay: bool) -> None:
         head = self.head
         if mark.ended and not head.ended:
-            raise StateError(
-                f"{self._path} is not the last state of this stream: {self._sidecar.path} says that it was ended by "
-                "its operator. An ended stream releases nothing any more; bring the last state back to read it"
-            )
+            raise self._has_ended()
         if head.tick > mark.tick and (head.before_tick, head.before_chain) == (mark.tick, mark.chain):
             # Interrupted between store and sidecar: the store is one commit ahead and continues what the sidecar knows.
             self._sidecar.write(replace(head.mark(), generation=mark.generation))
@@ -238,6 +245,12 @@ class Store(Tables):
                 )
             if (head.tick, head.chain) != (mark.tick, mark.chain):
                 self._target = mark  # otherwise there is nothing to replay
+
+    def _has_ended(self) -> StateError:
+        return StateError(
+            f"{self._path} is not the last state of this stream: {self._sidecar.path} says that it was ended by "
+            "its operator. An ended stream releases nothing any more; bring the last state back to read it"
+        )
 
     @property
     def replay_target(self) -> int | None:
@@ -431,6 +444,8 @@ class Store(Tables):
 
     def _read_head(self) -> Head:
         rows = self._select("SELECT state, mac FROM head")
+        if not rows:
+            raise database.Unreadable(f"the state file {self._path} holds no stream; {database.WITHOUT_LOG}")
         try:
             genuine = [hmac.compare_digest(self._key.mac("store head", text.encode()), mac) for text, mac in rows]
         except (TypeError, ValueError, AttributeError):  # SQLite keeps anything in any column

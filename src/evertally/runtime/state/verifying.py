@@ -41,8 +41,18 @@ class StoreToVerify(StoreToRead):
         if self._proved:
             with database.translated(self._path):
                 self._take_inventory()  # nothing is signed that was not released
-        ticks = self._ticks() if digests else []
-        return self.proof.head(self.head.tick, self.head.log, (self._release(tick) for tick in ticks))
+        last = self.shown_through()
+        ticks = [tick for tick in self._ticks() if tick <= last] if digests else []
+        return self.proof.head(last, self._chain(last), (self._release(tick) for tick in ticks))
+
+    def _chain(self, tick: int) -> str:
+        """Of the public log at the last tick that is shown."""
+        if tick == self.head.tick or tick <= self.head.since:
+            return self.head.log if tick == self.head.tick else NO_CHAIN
+        links = self._select("SELECT tick, chain, mac FROM link WHERE tick = ?", tick)
+        if not links:
+            raise self.proof.not_as_committed()
+        return self.proof.chain(links[0])
 
     def _ticks(self) -> list[int]:
         return [tick for (tick,) in self._select("SELECT DISTINCT tick FROM release ORDER BY tick")]
@@ -55,10 +65,10 @@ class StoreToVerify(StoreToRead):
         raise DamagedLog(f"these tables are not as they were written: {', '.join(tables)}")
 
     def _beside_the_key(self) -> Iterator[str]:
-        mark, head = self._sidecar.read(), self.head
-        # A process that runs the stream may be between the two files.
-        known = {(head.tick, head.chain), (head.before_tick, head.before_chain)}
-        if mark is None or (mark.tick, mark.chain) not in known or mark.ended != head.ended:
+        mark = self._marks[-1]
+        if mark is None:
+            yield f"{self._sidecar.path} is missing: nothing proves that it is the last state of the stream"
+        elif self._vouched() is None or mark.ended != self.head.ended:
             yield f"it is not the last state of the stream: {self._sidecar.path} knows of another one"
 
     def _unchained(self) -> Iterator[str]:

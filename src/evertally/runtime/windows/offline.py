@@ -18,12 +18,12 @@ def windows_of(spec: StreamSpec) -> Iterator[tuple[StreamSpec, Windows, int]]:
     """The spec with its clock in place, the windows, and the last tick that is out. Needs the key: which mechanisms the
     stream runs on is sealed with it. Another process may be running the stream."""
     with StoreToRead.of(spec) as (key, store):
-        whole = anchored(spec, store)
+        whole, last = anchored(spec, store), store.shown_through()
         rows = store.head.rows
         machine = Machine.at(whole, StreamState(store.head.snapshot, store.snapshots()), key, rows=rows)
         store.check_ledger(machine.ledger())
 
         def read(ticks: Sequence[int], queries: Sequence[str]) -> list[TickRelease]:
-            return [release for tick in ticks for release in store.releases(tick, tick)]
+            return [release for tick in ticks if tick <= last for release in store.releases(tick, tick)]
 
-        yield whole, Windows(whole, machine.twins(), rows, read), store.head.tick
+        yield whole, Windows(whole, machine.twins(), rows, read), last
