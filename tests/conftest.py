@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+import one_thread  # noqa: F401  before numpy is
 from evertally.noise import Key
 
 # How long an example takes says more about what else the machine does than about the code.
