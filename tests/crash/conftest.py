@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from nursery import Nursery
+from nursery import Nursery, shared
 
 
 @pytest.fixture(scope="session")
-def nursery() -> Iterator[Nursery]:
-    with Nursery() as running:
-        yield running
+def nursery() -> Nursery:
+    return shared()
 
 
 @pytest.fixture
