@@ -167,6 +167,8 @@ def _warm_up() -> None:
 
 def _run(request: dict[str, Any]) -> None:
     """In the child: never returns."""
+    # Whatever the suite was started by: a shell lets what runs in its background ignore Ctrl-C, children included.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, target in ((0, os.devnull), (1, request["stdout"]), (2, request["stderr"])):
         flags = os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_APPEND
         descriptor = os.open(target, flags, 0o644)
