@@ -4,6 +4,9 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
+# Tests start hundreds of processes, and each would compile every module anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # The page is tested apart: it needs Chromium (or EVERTALLY_CHROMIUM=path), and fails without it. So is what needs more of
 # the machine than Python: a C compiler, systemd-analyze, and root.
 .PHONY: help demo quick test test-browser test-system audit lint types bench wheel lock clean

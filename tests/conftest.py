@@ -1,6 +1,7 @@
 """What all tests share: how they are timed, which of them take long, and which keys they make."""
 
 import hashlib
+import signal
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -9,7 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+import one_thread  # noqa: F401  before numpy is
 from evertally.noise import Key
+
+# A shell lets what runs in its background ignore Ctrl-C, and whatever that starts: commands that tests interrupt too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes says more about what else the machine does than about the code.
 settings.register_profile("no deadline", deadline=None, suppress_health_check=[HealthCheck.too_slow])

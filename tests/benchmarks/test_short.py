@@ -35,7 +35,11 @@ def test_every_tick_has_the_variance_of_the_formula(results):
     assert all(row["z"] < 6 for row in results["error"])
 
 
-def test_a_million_ticks_in_two_seconds(results):
-    (row,) = [row for row in results["speed"] if row["kind"] == "run" and row["columns"] == 1]
-    assert row["count"] == 2**20
-    assert row["seconds"] < 2
+def test_a_million_ticks_are_no_million_steps(results):
+    """On whatever machine: seconds would say more about it, and what else it does, than about the counter."""
+    run, step = (
+        next(row for row in results["speed"] if row["kind"] == kind and row["columns"] == 1) for kind in ("run", "step")
+    )
+    assert run["what"] == step["what"]
+    assert run["count"] == 2**20
+    assert 5 * run["seconds"] / run["count"] < step["seconds"] / step["count"]  # a hundred times as quick, mostly

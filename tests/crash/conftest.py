@@ -11,14 +11,13 @@ from pathlib import Path
 
 import pytest
 from crash_stream import body, events, plain
-from nursery import Nursery
+from nursery import Nursery, shared
 from one_service import Service
 
 
 @pytest.fixture(scope="session")
-def nursery() -> Iterator[Nursery]:
-    with Nursery() as running:
-        yield running
+def nursery() -> Nursery:
+    return shared()
 
 
 @pytest.fixture

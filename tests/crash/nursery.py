@@ -6,6 +6,7 @@ is safe; it takes one JSON object on a line and answers with one.
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import json
 import os
@@ -17,6 +18,7 @@ import threading
 import time
 import traceback
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,17 @@ class Child:
         if self.status is None:
             self.status = self._nursery.ask(poll=self.pid)["status"]
         return self.status is None
+
+    # As a `Popen` is asked:
+
+    def poll(self) -> int | None:
+        return None if self.running else self.status
+
+    def send_signal(self, number: int) -> None:
+        self.signal(number)
+
+    def terminate(self) -> None:
+        self.signal(signal.SIGTERM)
 
     def signal(self, number: int) -> None:
         # Until the nursery has reaped it, its number belongs to nobody else.
@@ -104,6 +117,14 @@ class Nursery:
         self.close()
 
 
+@cache
+def shared() -> Nursery:
+    """The one of this process, until it ends."""
+    nursery = Nursery()
+    atexit.register(nursery.close)
+    return nursery
+
+
 # -- what children do ---------------------------------------------------------------------------------------------
 
 
@@ -113,6 +134,12 @@ def command(*arguments: str) -> None:
 
     sys.argv = ["evertally", *arguments]
     main()
+
+
+def command_in(folder: str, *arguments: str) -> None:
+    """The same in a folder."""
+    os.chdir(folder)
+    command(*arguments)
 
 
 # -- the process itself -------------------------------------------------------------------------------------------
@@ -140,6 +167,8 @@ def _warm_up() -> None:
 
 def _run(request: dict[str, Any]) -> None:
     """In the child: never returns."""
+    # Whatever the suite was started by: a shell lets what runs in its background ignore Ctrl-C, children included.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, target in ((0, os.devnull), (1, request["stdout"]), (2, request["stderr"])):
         flags = os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_APPEND
         descriptor = os.open(target, flags, 0o644)

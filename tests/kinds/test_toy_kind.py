@@ -166,7 +166,7 @@ def test_it_runs_from_a_file_and_goes_on(toy: kinds.Kind, spec_file: Path) -> No
 
 def test_it_is_served_and_shown(toy: kinds.Kind, package: Path, tmp_path: Path) -> None:
     """Over HTTP, by a process that has never imported the module: the entry point of the package leads to it."""
-    with served(tmp_path, SPEC) as service:
+    with served(tmp_path, SPEC, fresh=True) as service:
         assert service.send("one", lines([late(25, 0)] * 8)).status_code == 202
         assert service.close_until(2).json() == {"released": 2}
         ours, theirs = service.get("/v1/stream").json()["queries"]

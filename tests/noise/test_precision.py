@@ -27,7 +27,7 @@ from evertally.counting.sqrt_factor import exact_rounding
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, simulation
 from evertally.noise.quantile import _certified_cell, minus_log, normal_quantile, thresholds
 from evertally.noise.sampler import PolynomialSampler, settle
-from evertally.privacy.conversions import epsilon_of_rho, rho_of_epsilon_delta
+from evertally.privacy.conversions import _rho_of_epsilon_delta, epsilon_of_rho, rho_of_epsilon_delta
 from evertally.selection.noisy_max import noisy_argmax
 
 LAPLACE, WIDE, NARROW = DiscreteLaplace(Fraction(10)), DiscreteGaussian(10**6), DiscreteGaussian(Fraction(7, 3))
@@ -53,6 +53,11 @@ def roots() -> list[Any]:
     return [part[1:].tolist() for part in twiddles.__wrapped__(6)]  # nothing lies at index 0
 
 
+def converted() -> list[Fraction]:
+    _rho_of_epsilon_delta.cache_clear()  # computed anew, every time
+    return [epsilon_of_rho(Fraction(1, 10), DELTA), rho_of_epsilon_delta(Fraction(1), DELTA)]
+
+
 # What is kept, or decided, by balls; each is a fixed value, whatever else goes on.
 WORK: dict[str, Callable[[], Any]] = {
     "Laplace sampler": lambda: constants(LAPLACE),
@@ -64,7 +69,7 @@ WORK: dict[str, Callable[[], Any]] = {
     "noisy maximum": chosen,
     "roots of unity": roots,
     "rounding": lambda: [exact_rounding(np.arange(-4, 20)), exact_rounding(np.array([1, -1, 5] * 5))],
-    "conversions": lambda: [epsilon_of_rho(Fraction(1, 10), DELTA), rho_of_epsilon_delta(Fraction(1), DELTA)],
+    "conversions": converted,
     "margin": lambda: gaussian_margin(Fraction(100), Fraction(1, 10**7)),
 }
 

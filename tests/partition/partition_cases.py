@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from partition_reference import (
@@ -53,10 +54,17 @@ APPROXIMATE = ApproxDP(16.0, 0.01, adversary="oblivious", force=True)
 
 @dataclass(frozen=True)
 class Case:
-    """A plan and the two engines that it describes: the product's and the literal one."""
+    """A plan and the two engines that it describes: the product's and the literal one.
+
+    It is made when a test asks for it: tuning takes its time, and every run of any test collects.
+    """
 
     name: str
-    plan: Configuration | TwoLevelPlan
+    make: Callable[[], Configuration | TwoLevelPlan]
+
+    @cached_property
+    def plan(self) -> Configuration | TwoLevelPlan:
+        return self.make()
 
     def engine(self, source: Any) -> Any:
         return TwoLevelRelease(self.plan, source) if isinstance(self.plan, TwoLevelPlan) else self.plan.engine(source)
@@ -127,35 +135,35 @@ def ladder_constants(configuration: Configuration) -> tuple[int, int]:
 
 
 ALL = [
-    Case("bounded", bounded(terms(LARGEST))),
-    Case("bounded, mean", bounded(terms(MEAN))),
-    Case("bounded, delta", bounded(terms(LARGEST, APPROXIMATE))),
-    Case("bounded, unlimited", bounded(terms(LARGEST, horizon=None, largest=None))),
-    Case("doubling from 1", doubling(terms(LARGEST), start=1)),
-    Case("doubling, columns", doubling(terms(columns(D)))),
-    Case("doubling, delta", doubling(terms(RANKS, APPROXIMATE))),
-    Case("doubling, unlimited", doubling(terms(LARGEST, horizon=None))),
-    Case("noisy ladders", noisy_ladders(terms(columns(D)))),
-    Case("noisy ladders, mixed", noisy_ladders(terms(MIXED))),
-    Case("noisy ladders, delta", noisy_ladders(terms(RANKS, APPROXIMATE))),
-    Case("rebased", rebased(terms(RANKS))),
-    Case("rebased, delta", rebased(terms(columns(D), APPROXIMATE))),
-    Case("rebased, unlimited", rebased(terms(MIXED, largest=None))),
-    Case("rebased, unlimited, delta", rebased(terms(columns(D), APPROXIMATE, horizon=None))),
-    Case("intervals", intervals(terms(columns(D)))),
-    Case("intervals, unlimited", intervals(terms(MEAN, horizon=None, largest=None))),
-    Case("tuned", tuned(terms(RANKS), "rebased", TypicalStream(200, 100, 5, D), 2 * 100)),
+    Case("bounded", lambda: bounded(terms(LARGEST))),
+    Case("bounded, mean", lambda: bounded(terms(MEAN))),
+    Case("bounded, delta", lambda: bounded(terms(LARGEST, APPROXIMATE))),
+    Case("bounded, unlimited", lambda: bounded(terms(LARGEST, horizon=None, largest=None))),
+    Case("doubling from 1", lambda: doubling(terms(LARGEST), start=1)),
+    Case("doubling, columns", lambda: doubling(terms(columns(D)))),
+    Case("doubling, delta", lambda: doubling(terms(RANKS, APPROXIMATE))),
+    Case("doubling, unlimited", lambda: doubling(terms(LARGEST, horizon=None))),
+    Case("noisy ladders", lambda: noisy_ladders(terms(columns(D)))),
+    Case("noisy ladders, mixed", lambda: noisy_ladders(terms(MIXED))),
+    Case("noisy ladders, delta", lambda: noisy_ladders(terms(RANKS, APPROXIMATE))),
+    Case("rebased", lambda: rebased(terms(RANKS))),
+    Case("rebased, delta", lambda: rebased(terms(columns(D), APPROXIMATE))),
+    Case("rebased, unlimited", lambda: rebased(terms(MIXED, largest=None))),
+    Case("rebased, unlimited, delta", lambda: rebased(terms(columns(D), APPROXIMATE, horizon=None))),
+    Case("intervals", lambda: intervals(terms(columns(D)))),
+    Case("intervals, unlimited", lambda: intervals(terms(MEAN, horizon=None, largest=None))),
+    Case("tuned", lambda: tuned(terms(RANKS), "rebased", TypicalStream(200, 100, 5, D), 2 * 100)),
     Case(
         "tuned, intervals, delta",
-        tuned(terms(columns(D), APPROXIMATE), "intervals", TypicalStream(200, 100, 5, D, True), 300),
+        lambda: tuned(terms(columns(D), APPROXIMATE), "intervals", TypicalStream(200, 100, 5, D, True), 300),
     ),
     Case(
         "tuned, unlimited",
-        tuned(terms(LARGEST, horizon=None, largest=None), "rebased", TypicalStream(200, 100, 5, D), 1000),
+        lambda: tuned(terms(LARGEST, horizon=None, largest=None), "rebased", TypicalStream(200, 100, 5, D), 1000),
     ),
-    Case("two levels, largest", TwoLevelPlan(terms(LARGEST), start=1)),
-    Case("two levels, columns", TwoLevelPlan(terms(columns(D)))),
-    Case("two levels, delta", TwoLevelPlan(terms(RANKS, APPROXIMATE), start=2)),
-    Case("two levels, unlimited", TwoLevelPlan(terms(LARGEST, horizon=None))),
+    Case("two levels, largest", lambda: TwoLevelPlan(terms(LARGEST), start=1)),
+    Case("two levels, columns", lambda: TwoLevelPlan(terms(columns(D)))),
+    Case("two levels, delta", lambda: TwoLevelPlan(terms(RANKS, APPROXIMATE), start=2)),
+    Case("two levels, unlimited", lambda: TwoLevelPlan(terms(LARGEST, horizon=None))),
 ]
 IDS: Callable[[Any], str] = lambda case: case.name  # noqa: E731

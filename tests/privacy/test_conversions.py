@@ -17,7 +17,7 @@ from evertally.privacy import (
     rho_of_epsilon_delta,
 )
 from evertally.privacy._exact import SMALLEST_FLOAT
-from evertally.privacy.conversions import epsilon_of_mu, gaussian_mu, group_delta
+from evertally.privacy.conversions import _rho_of_epsilon_delta, epsilon_of_mu, gaussian_mu, group_delta
 from formulas.conversions import (
     ideal_gaussian_delta,
     ideal_gaussian_rho,
@@ -202,6 +202,7 @@ def test_beyond_the_range_of_floats():
 
 def test_numbers_do_not_depend_on_the_global_precision_and_leave_it_alone():
     before, expected = ctx.prec, rho_of_epsilon_delta(1, 1e-6)
+    _rho_of_epsilon_delta.cache_clear()
     try:
         ctx.prec = 20
         assert rho_of_epsilon_delta(1, 1e-6) == expected

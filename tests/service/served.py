@@ -1,15 +1,16 @@
-"""A real `evertally serve` in a process of its own, and the clients that talk to it; not a test."""
+"""A real `evertally serve` in a process of its own, and the clients that talk to it; not a test.
+
+Processes come from the nursery of the crash tests, which has loaded everything already.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import queue
 import re
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +23,11 @@ from evertally.runtime import load_spec
 from evertally.service.tokens import TokenFile
 from made_keys import save_bound
 from spec_text import ALL, HOURLY, WARD, spec_text
-from waiting import PATIENCE
+from waiting import PATIENCE, until
+
+sys.path.append(str(Path(__file__).parents[1] / "crash"))
+
+from nursery import shared
 
 SPEC = spec_text(ALL, WARD, clock={**HOURLY, "close": "request"}, serve={"port": 0})
 ROLES = ("read", "ingest", "admin")
@@ -43,9 +48,12 @@ def visits(count: int, tick: int = 1, ward: str = "north") -> list[dict[str, str
 
 
 class Served:
-    """A running service. Every answer is kept, to look for what must not be in any."""
+    """A running service. Every answer is kept, to look for what must not be in any. `fresh`: its process loads
+    everything by itself."""
 
-    def __init__(self, folder: Path, spec: str = SPEC, arguments: Sequence[str] = (), verify: Any = True) -> None:
+    def __init__(
+        self, folder: Path, spec: str = SPEC, arguments: Sequence[str] = (), verify: Any = True, fresh: bool = False
+    ) -> None:
         self.folder = folder
         self.spec_file = folder / "visits.toml"
         self.spec_file.write_text(spec)
@@ -57,25 +65,34 @@ class Served:
         self.answers: list[httpx.Response] = []
         self._arguments = arguments
         self._verify = verify
+        self._fresh = fresh
         self.start()
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "evertally.cli", "serve", str(self.spec_file), *self._arguments]
-        with open(self.folder / "stderr", "ab") as stderr:
-            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, cwd=self.folder)
-        said = self._said()
-        self.url = re.search(r"https?://\S+", said)[0]
+        self._stdout.unlink(missing_ok=True)
+        self.process: Any = self._forked()
+        until(lambda: "\n" in self._said() or self.process.poll() is not None, pause=0.003)
+        self.first_line = self._said().partition("\n")[0] + "\n"
+        assert self.first_line.strip(), self.stderr()
+        self.url = re.search(r"https?://\S+", self.first_line)[0]
         self.client = httpx.Client(
             base_url=self.url, verify=self._verify, timeout=PATIENCE, event_hooks={"response": [self._keep]}
         )
 
+    def _forked(self) -> Any:
+        command, stderr = ["serve", str(self.spec_file), *self._arguments], self.folder / "stderr"
+        if not self._fresh:
+            return shared().start("nursery:command_in", str(self.folder), *command, stdout=self._stdout, stderr=stderr)
+        whole = [sys.executable, "-m", "evertally.cli", *command]
+        with open(self._stdout, "ab") as out, open(stderr, "ab") as err:
+            return subprocess.Popen(whole, stdout=out, stderr=err, cwd=self.folder)
+
+    @property
+    def _stdout(self) -> Path:
+        return self.folder / "stdout"
+
     def _said(self) -> str:
-        lines: queue.Queue[bytes] = queue.Queue()
-        threading.Thread(target=lambda: lines.put(self.process.stdout.readline()), daemon=True).start()
-        first = lines.get(timeout=PATIENCE).decode()
-        assert first, self.stderr()
-        self.first_line = first
-        return first
+        return self._stdout.read_text() if self._stdout.exists() else ""
 
     def _keep(self, response: httpx.Response) -> None:
         if "event-stream" not in response.headers.get("content-type", ""):
@@ -90,10 +107,7 @@ class Served:
         self.client.close()
         if self.process.poll() is None:
             self.process.send_signal(number)
-        if not self.process.stdout.closed:
-            self.last_lines = self.process.stdout.read().decode()
-            self.process.stdout.close()
-        return self.process.wait(PATIENCE), self.last_lines
+        return self.process.wait(PATIENCE), self._said().partition("\n")[2]
 
     # -- requests ------------------------------------------------------------------------------------------------
 
@@ -136,8 +150,10 @@ def _events(response: httpx.Response) -> Iterator[dict[str, str]]:
 
 
 @contextmanager
-def served(folder: Path, spec: str = SPEC, arguments: Sequence[str] = (), verify: Any = True) -> Iterator[Served]:
-    service = Served(folder, spec, arguments, verify)
+def served(
+    folder: Path, spec: str = SPEC, arguments: Sequence[str] = (), verify: Any = True, fresh: bool = False
+) -> Iterator[Served]:
+    service = Served(folder, spec, arguments, verify, fresh)
     try:
         yield service
     finally:

@@ -36,7 +36,7 @@ def _refused(folder: Path, spec: str, *arguments: str) -> str:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_cleanly_and_it_goes_on(tmp_path: Path, number: int) -> None:
     exact = SPEC.replace("rho = 0.5", "rho = 50000")
-    service = Served(tmp_path, exact)
+    service = Served(tmp_path, exact, fresh=True)
     assert service.send("one", lines(visits(5, 1))).status_code == 202
     assert service.close_until(1).status_code == 200
     assert service.send("two", lines(visits(6, 2))).status_code == 202

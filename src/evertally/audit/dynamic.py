@@ -128,8 +128,8 @@ def lifetimes(model: Dynamic, most: int) -> list[Pair]:
 class _Impulses(ZeroSource):
     """Impulses for the draws from a number on, in as many columns as there are."""
 
-    def __init__(self, start: int) -> None:
-        self._start, self._impulses = start, ImpulseSource()
+    def __init__(self, start: int, impulses: ImpulseSource) -> None:
+        self._start, self._impulses = start, impulses
 
     def draws(self, lane: str, law: AnyLaw, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
         return self._impulses.draws(lane, law, nodes, coordinates, first + self._start)
@@ -146,9 +146,9 @@ class _Impulses(ZeroSource):
 def noise_matrix(model: Dynamic, ticks: int) -> tuple[FloatArray, list[AnyLaw], float]:
     """W (ticks x draws) of a column of the row, the law of each draw, and how often a release is rounded."""
     parts: list[FloatArray] = []
-    made, start = Players(model, ticks).engine, 0
+    made, start, impulses = Players(model, ticks).engine, 0, ImpulseSource()
     while True:
-        source = _Impulses(start)
+        source = _Impulses(start, impulses)
         noise = made(source).inner.noise
         response, laws = noise.advance(ticks), source.drawn
         now = laws[start : start + response.shape[1]]

@@ -46,16 +46,22 @@ class ImpulseSource:
     def __init__(self) -> None:
         self.columns: dict[tuple[str, int], int] = {}
         self.laws: dict[str, AnyLaw] = {}
+        self._asked: dict[tuple[str, range | tuple[int, ...]], IntArray] = {}  # what comes again and again: its columns
 
     def draws(self, lane: str, law: AnyLaw, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
         self.laws.setdefault(lane, law)
-        index = list(nodes)
-        out = np.zeros((len(index), coordinates), dtype=np.int64)
-        for i, node in enumerate(index):
-            column = self.columns.setdefault((lane, int(node)), len(self.columns)) - first
-            if 0 <= column < coordinates:
-                out[i, column] = height_of(law)
+        columns = self._columns_of(lane, nodes if isinstance(nodes, range) else tuple(nodes)) - first
+        out = np.zeros((len(columns), coordinates), dtype=np.int64)
+        shown = np.flatnonzero((columns >= 0) & (columns < coordinates))
+        out[shown, columns[shown]] = height_of(law)
         return out
+
+    def _columns_of(self, lane: str, nodes: range | tuple[int, ...]) -> IntArray:
+        found = self._asked.get((lane, nodes))
+        if found is None:
+            places = [self.columns.setdefault((lane, int(node)), len(self.columns)) for node in nodes]
+            found = self._asked[lane, nodes] = np.array(places, dtype=np.int64)
+        return found
 
     def reals(self, lane: str, law: RealLaw, nodes: range, coordinates: int = 1, first: int = 0) -> KnownReals:
         return KnownReals(self.draws(lane, law, nodes, coordinates, first).astype(np.float64))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -138,6 +139,8 @@ def audit(plans: Mapping[str, Sequence[Step]], picture: Path | None) -> bool:
 
 def audit_everything(effort: Effort, seed: int, jobs: int, output: Path | None) -> bool:
     """Audits every mechanism of the library; one line each, and a document in `output`."""
+    if jobs > 1:  # their processes share the cores: threads for small matrices would wait for each other
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with _bar() as bar:
         task = bar.add_task("audit", total=None)
 

@@ -92,6 +92,8 @@ def own_option(field: Any, value: Any) -> Any:
         return str.__str__(value)
     if field.name == "mechanism":
         raise ConfigurationError('mechanism is a name, e.g. "auto"')
+    if value is None or type(value) is int:  # most of them
+        return value
     found = value if is_own(value) else column(value)
     if found is not value or is_arrow(value):
         return as_list(found)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,7 @@ class Bank:
     r: FloatArray
     lengths: Lengths
 
-    @property
+    @cached_property
     def horizon(self) -> int:
         return int(self.lengths.sum())
 
@@ -56,7 +56,7 @@ class Bank:
     def states(self) -> int:
         return int(self.a.shape[1])
 
-    @property
+    @cached_property  # one bank serves all processes of its horizon
     def digest(self) -> str:
         return hashlib.sha256(self.to_bytes()).hexdigest()
 

@@ -76,7 +76,11 @@ def rho_of_epsilon_delta(epsilon: Number, delta: Number) -> Fraction:
     >>> round(float(rho_of_epsilon_delta(1, 1e-6)), 6)
     0.024356
     """
-    e, d = positive(epsilon, "epsilon"), probability(delta, "delta")
+    return _rho_of_epsilon_delta(positive(epsilon, "epsilon"), probability(delta, "delta"))
+
+
+@lru_cache(maxsize=64)  # half a millisecond, and asked for every process that is weighed up when a mechanism is made
+def _rho_of_epsilon_delta(e: Fraction, d: Fraction) -> Fraction:
     b = root_of(lambda b: ball(e) + (1 / b).log1p() + (ball(d).log() + b.log1p()) * (1 + 2 * b) / (b * b))
     return round_down(enclose(lambda: (ball(e) + (ball(d).log() + b.log1p()) / b + (1 / b).log1p()) / (1 + b)))
 
