@@ -161,11 +161,14 @@ def _hashes(names: Texts, seed: int) -> IntArray:
     hashes: IntArray
     with np.errstate(over="ignore"):  # arithmetic mod 2^64 is wanted
         if len(names) < _FEW:
-            first, last = names.offsets[0], names.offsets[-1]
-            places = np.arange(first, last) - np.repeat(names.offsets[:-1], lengths)
-            terms = multipliers[places % LONGEST_LABEL] * (names.data[first:last].astype(np.int64) + 1)
+            # Of longer names the digest below decides: a few of them may be most of what there is in memory.
+            heads = np.minimum(lengths, LONGEST_LABEL)
+            ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(heads)])
+            places = np.arange(ends[-1]) - np.repeat(ends[:-1], heads)
+            read = names.data[np.repeat(names.offsets[:-1], heads) + places]
+            terms = multipliers[places] * (read.astype(np.int64) + 1)
             sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(terms)])
-            hashes = np.diff(sums[names.offsets - first])
+            hashes = np.diff(sums[ends])
         else:
             hashes = np.empty(len(names), np.int64)
             kernel(hash_names, len(names))(*fixed(names), multipliers, hashes)
