@@ -165,6 +165,67 @@ def test_one_odd_cell_changes_no_other(odd: object, frame: bool) -> None:
     ] * DAYS
 
 
+LABELLED: dict[str, Any] = {
+    "queries": {
+        "label": et.query("histogram", column="label", categories=["a", "7"], other="other", max_per_event=3),
+        "amount": et.query("counter", column="amount", max_weight=100),
+    },
+    **CLOCK,
+    "guarantee": et.ZCDP(0.5),
+    "outside": "drop",
+}
+
+
+def counted(table: Any) -> list[float]:
+    """Without noise, at the last tick: a, 7, others, and the sum of amounts."""
+    rows = et.release(table, **LABELLED, key=ZeroNoise()).to_arrow().to_pylist()
+    return [row["value"] for row in rows if row["tick"] == DAYS]
+
+
+@pytest.mark.parametrize(
+    ("label", "amount", "total"),
+    [
+        (Decimal("7.00"), Decimal("7.90"), [0, 2, 0, 14]),
+        (Decimal("7.5"), Fraction(15, 2), [0, 0, 0, 14]),
+        (Fraction(14, 2), Fraction(200), [0, 2, 0, 200]),
+        (Decimal("1e999999999"), Decimal("1e999999999"), [0, 0, 0, 200]),
+        (Decimal("nan"), Decimal("inf"), [0, 0, 0, 0]),
+        (np.array(["a", "b"]), np.longdouble(3), [2, 0, 2, 6]),
+        (np.array([7, 8]), np.float16(3), [0, 2, 2, 6]),
+        (np.array(["2024-01-01"], "M8[ns]"), 1, [0, 0, 0, 2]),
+        (np.array(7), np.array(7), [0, 0, 0, 0]),
+        ({"a", "7"}, 1, [2, 2, 0, 2]),
+    ],
+)
+def test_cells_of_any_python_type_mean_what_they_mean_to_step_events(label: Any, amount: Any, total: list[int]) -> None:
+    """In a dictionary, a frame of pandas and a frame of Polars, whose columns of objects are none of Arrow's."""
+    columns = {"day": ["2024-01-02"] * 2, "label": [label] * 2, "amount": [amount] * 2}
+    pandas = pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()})
+    objects = {name: polars.Series(columns[name], dtype=polars.Object) for name in ("label", "amount")}
+    assert counted(columns) == counted(pandas) == total
+    assert counted(polars.DataFrame({"day": columns["day"], **objects})) == total
+    wards = et.Histogram(
+        categories=["a", "7"], other="other", max_per_event=3, guarantee=et.ZCDP(0.5), horizon=1, key=ZeroNoise()
+    )
+    assert list(wards.step_events([label] * 2).value.values()) == total[:3]
+
+
+def test_lists_of_a_parquet_file_count_in_pandas_too(tmp_path: Path) -> None:
+    table = pa.table({"day": ["2024-01-02"] * 3, "label": [["a", "7"], None, ["x"]], "amount": [1, 2, 3]})
+    pa.parquet.write_table(table, tmp_path / "lists.parquet")
+    assert counted(pd.read_parquet(tmp_path / "lists.parquet")) == counted(table) == [1, 1, 1, 6]
+
+
+def test_columns_that_nobody_reads_are_refused_in_our_own_words() -> None:
+    """Also where rows lie outside and are taken out first."""
+    ends = pa.RunEndEncodedArray.from_arrays(pa.array([1, 2], pa.int32()), pa.array(["a", "b"]))
+    table = pa.table({"day": ["2024-01-02", "1999-01-01"], "label": ends, "amount": [1, 2]})
+    with pytest.raises(et.ConfigurationError, match="'label' is damaged, or of a type that is not read here"):
+        counted(table)
+    long = {"day": ["2024-01-02"], "label": ["a"], "amount": np.array([3], np.longdouble)}
+    assert counted(long) == [1, 0, 0, 3]
+
+
 def test_windows_are_differences_with_their_exact_error() -> None:
     found = et.release(orders(), **ASKED, key=et.simulation(5))
     total = series(found.to_arrow(), "orders", None)

@@ -175,7 +175,8 @@ def pairs(event: Any) -> list[tuple[object, object]]:
         if issubclass(kind, own):
             return [(label, 1) for label in own.__iter__(event)]
     if issubclass(kind, np.ndarray):
-        return [(label, 1) for label in np.ndarray.tolist(event)]
+        # Not tolist: it makes whole numbers of times in nanoseconds.
+        return [(label, 1) for label in np.ndarray.__iter__(event)]
     if issubclass(kind, Sequence | AbstractSet):
         return _foreign(lambda: [(label, 1) for label in islice(event, _LONGEST_FOREIGN)])
     return [(event, 1)]

@@ -657,6 +657,45 @@ def test_short_bodies_that_become_long(visits: StreamSpec) -> None:
     assert length(parse(fits, ARROW, visits)) == 1
 
 
+def test_bodies_that_become_long_part_by_part(visits: StreamSpec) -> None:
+    """Each part of these is small, and so is the body; what all parts become together is bounded."""
+    limit = visits.serve.max_batch_bytes
+    texts = pa.array(["x" * (limit // 50), "y"])
+    views = pa.py_buffer(np.tile(np.array([limit // 50, 0, 0, 0], np.int32), 30))
+    shown = pa.Array.from_buffers(pa.binary_view(), 30, [None, views, pa.py_buffer(bytes(limit // 50))])
+    growing = pa.array(["x" * (limit // 2), *map(str, range(40))])
+    lists = pa.FixedSizeListArray.from_arrays(pa.nulls(limit // 10), limit // 10)
+    parts = {
+        "dictionary": [pa.DictionaryArray.from_arrays(np.zeros(9, np.int8), texts)] * 100,
+        "views": [shown] * 40,
+        "dictionary that grows": [
+            pa.DictionaryArray.from_arrays(np.array([i + 1], np.int8), growing[: i + 2]) for i in range(40)
+        ],
+        "lists of nulls": [lists] * 11,
+    }
+    for name, columns in parts.items():
+        schema = pa.schema({"ward": columns[0].type})
+        sink = pa.BufferOutputStream()
+        options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
+        with pa.ipc.new_stream(sink, schema, options=options) as writer:
+            for column in columns:
+                writer.write_batch(pa.RecordBatch.from_arrays([column], schema=schema))
+        body = bytes(sink.getvalue())
+        assert len(body) <= limit, name
+        assert refusal(body, ARROW, visits) == DECODED, name
+
+
+def test_many_parts_share_a_dictionary(visits: StreamSpec) -> None:
+    """It is read once: a large one, and many short parts, would be a short body that takes minutes."""
+    codes = np.array([1, 0, 1, 1, 0, 0, 1], np.int8)
+    table = pa.table({"ward": pa.DictionaryArray.from_arrays(codes, pa.array(["north", "south"]))})
+    whole, parts = (parse(stream_of(table, rows=rows), ARROW, visits)["ward"] for rows in (None, 1))
+    assert parts.equals(whole)
+    assert parts[0].as_py() == b"south"
+    lying = stream_of(table, rows=1)
+    assert refusal(lying.replace(numbers(np.int8, 1) + bytes(7), numbers(np.int8, 2) + bytes(7)), ARROW, visits)
+
+
 def test_a_length_of_a_compressed_buffer_that_lies(visits: StreamSpec) -> None:
     body = stream_of(pa.table({"ward": pa.array(["x" * 1000])}), compression="zstd")
     declared = (1000).to_bytes(8, "little")

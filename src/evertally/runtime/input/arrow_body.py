@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 
-from evertally.runtime.input.arrow_columns import GROWTH, TooLarge, clean
+from evertally.runtime.input.arrow_columns import GROWTH, Room, TooLarge, clean, with_common_dictionaries
 from evertally.runtime.input.envelope import NOT_ARROW, TOO_LARGE_DECODED, TOO_MANY, BatchRefused, check_type
 from evertally.runtime.spec import StreamSpec
 
@@ -45,7 +45,8 @@ def _read(body: bytes, names: Sequence[str], spec: StreamSpec) -> tuple[int, dic
         positions += found
         check_type(spec, name, present.field(found[0]).type)
     options = pa.ipc.IpcReadOptions(included_fields=positions, use_threads=False)
-    parts = list(pa.ipc.open_stream(pa.BufferReader(body), options=options))
+    # Parts without rows are nothing, and there may be very many of them.
+    parts = [part for part in pa.ipc.open_stream(pa.BufferReader(body), options=options) if part.num_rows]
     rows = 0
     for part in parts:
         part.validate()
@@ -54,23 +55,31 @@ def _read(body: bytes, names: Sequence[str], spec: StreamSpec) -> tuple[int, dic
             raise TooLarge
         if rows > spec.serve.max_batch_rows:
             raise BatchRefused(TOO_MANY)
+    room = Room(limit)
     return rows, {
-        name: _joined([part.column(name) for part in parts], present.field(name).type, limit) for name in names
+        name: _joined([part.column(name) for part in parts], present.field(name).type, room) for name in names
     }
 
 
-def _joined(parts: Sequence[Any], kind: Any, limit: int) -> Any:
-    cleaned = [clean(part, limit) for part in parts] or [clean(pa.array([], kind), limit)]
+def _joined(parts: Sequence[Any], kind: Any, room: Room) -> Any:
+    if pa.types.is_dictionary(kind):
+        parts = with_common_dictionaries(parts)
+    cleaned = [clean(part, room) for part in parts or [pa.array([], kind)]]
     return cleaned[0] if len(cleaned) == 1 else pa.concat_arrays(cleaned)
 
 
 def _check_messages(body: bytes, limit: int) -> None:
-    """Refuses a body that is cut short, goes on after its end, or declares more decompressed bytes than allowed."""
+    """Refuses a body that is cut short, goes on after its end, or would become more bytes than allowed when it is read:
+    decompressed, and with dictionaries that Arrow copies as a whole whenever something is added to one."""
     source = pa.BufferReader(body)
-    total = 0
+    total = dictionaries = 0
     for message in pa.ipc.MessageReader.open_stream(source):
         if message.type in ("record batch", "dictionary"):
-            total += _decompressed_bytes(message)
+            declared = _decompressed_bytes(message)
+            total += declared
+        if message.type == "dictionary":
+            dictionaries += max(declared, len(message.body))
+            total += dictionaries * _Table.root(memoryview(message.metadata)).table(2).has(2)
         if total > limit:
             raise TooLarge
     if source.tell() != len(body) or not body.endswith(_END_OF_STREAM):

@@ -3,22 +3,21 @@
 Arrow checks the frame of what it reads, not the content: offsets, indices and lengths may lie. A column is validated in
 full, but with texts as bytes and days as milliseconds, which have no wrong values: a single record must not decide
 whether the others are taken. Forms that few functions know (dictionaries, views, half floats) are resolved
-here. A short column may stand for very many bytes then, so what it becomes is bounded first. What Arrow made of a
+here. A short column may stand for very many bytes then, so what a batch becomes is bounded first. What Arrow made of a
 column is validated once more: an array that one of its casts got wrong ends the process where it is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-# With a limit of n, columns may become 16 n bytes of text, and lists may have n entries in all.
+# With a limit of n, the columns of a batch may become 16 n bytes of text, and lists may have n entries in all.
 GROWTH = 16
-_NO_LIMIT = 2**56
 _SAME_LAYOUT = {
     pa.string(): pa.binary(),
     pa.large_string(): pa.large_binary(),
@@ -31,16 +30,50 @@ class TooLarge(Exception):
     """A column would become larger than its limit."""
 
 
-def clean(column: Any, limit: int = _NO_LIMIT) -> Any:
+class Room:
+    """What the columns of one batch may still become, all of them and all of their parts together: a body may come in
+    as many parts as it likes, and each of them may be small."""
+
+    def __init__(self, limit: int = 2**56) -> None:
+        self._text, self._entries = GROWTH * limit, limit
+
+    def take_text(self, size: int) -> None:
+        self._text -= size
+        if self._text < 0:
+            raise TooLarge
+
+    def take_entries(self, count: int) -> None:
+        self._entries -= count
+        if self._entries < 0:
+            raise TooLarge
+
+
+def clean(column: Any, room: Room | None = None) -> Any:
     """A column as a valid array of a plain type; ArrowException if it is damaged."""
+    room = room or Room()
     if pa.types.is_dictionary(column.type):
-        return _decoded(column, limit)
-    if any(len(child) > limit for child in _children(column)):
-        raise TooLarge
-    column = _validated(_typed_nulls(column))
-    if is_view(column.type) and _view_bytes(column) > GROWTH * limit:
-        raise TooLarge
-    return _cast(column)
+        return _decoded(column, room)
+    for child in _children(column):
+        room.take_entries(len(child))
+    return _cast(_measured(_validated(_typed_nulls(column)), room))
+
+
+def with_common_dictionaries(parts: Sequence[Any]) -> list[Any]:
+    """The parts of a column, those in a row that share a dictionary joined: it is read once, not once for each part.
+
+    Arrow must have validated the parts, not in full: indices may still lie.
+    """
+    runs: list[tuple[Any, list[Any]]] = []
+    for part in parts:
+        values = part.dictionary
+        place = len(values), values.offset, [buffer and buffer.address for buffer in values.buffers()]
+        if not runs or runs[-1][0] != place:
+            runs.append((place, []))
+        runs[-1][1].append(part)
+    return [
+        pa.DictionaryArray.from_arrays(pa.concat_arrays([part.indices for part in run]), run[0].dictionary, safe=False)
+        for _, run in runs
+    ]
 
 
 def is_view(kind: Any) -> bool:
@@ -139,24 +172,22 @@ def _is_list(kind: Any) -> bool:
     return any(test(kind) for test in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list))
 
 
-def _decoded(column: Any, limit: int) -> Any:
+def _decoded(column: Any, room: Room) -> Any:
     indices, dictionary = column.indices, column.dictionary
     indices.validate(full=True)
-    values = _validated(dictionary)
-    if is_view(values.type) and _view_bytes(values) > GROWTH * limit:
-        raise TooLarge
-    values = _cast(values)
+    values = _cast(_measured(_validated(dictionary), room))
     ends = pc.min_max(indices).as_py()
     if ends["min"] is not None and not 0 <= ends["min"] <= ends["max"] < len(values):
         raise pa.ArrowInvalid("an index is out of range")
     if is_text(values.type):
         values = values.cast(pa.large_binary())
-        if (pc.sum(pc.binary_length(values).take(indices)).as_py() or 0) > GROWTH * limit:
-            raise TooLarge
+        room.take_text(pc.sum(pc.binary_length(values).take(indices)).as_py() or 0)
     return _checked(values.take(indices))
 
 
-def _view_bytes(column: Any) -> int:
-    # A view is 16 bytes, the first four of them its length. Several views may show the same bytes.
-    views = np.frombuffer(column.buffers()[1] or b"", np.int32)[::4][column.offset : column.offset + len(column)]
-    return int(np.maximum(views, 0).sum(dtype=np.int64))
+def _measured(column: Any, room: Room) -> Any:
+    if is_view(column.type):
+        # A view is 16 bytes, the first four of them its length. Several views may show the same bytes.
+        views = np.frombuffer(column.buffers()[1] or b"", np.int32)[::4][column.offset : column.offset + len(column)]
+        room.take_text(int(np.maximum(views, 0).sum(dtype=np.int64)))
+    return column

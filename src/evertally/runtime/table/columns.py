@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from evertally.encode import frames
 from evertally.encode.frames import check_same_index
-from evertally.encode.plain import UNREADABLE, plain
+from evertally.encode.plain import UNREADABLE, finite, pairs, plain, real
 from evertally.errors import ConfigurationError
 from evertally.runtime.clock import microseconds, written
 from evertally.runtime.input.arrow_columns import clean
@@ -31,7 +31,8 @@ from evertally.secret import Secret
 
 Library = frames.Library | Literal["dict"]
 
-_NUMBERS = "?" + np.typecodes["AllInteger"] + np.typecodes["Float"]  # not times
+_NUMBERS = "?" + np.typecodes["AllInteger"] + "efd"  # not times; of long doubles Arrow knows nothing
+_TOO_LONG = 10**400  # has more digits than a label may have, and is above every bound
 
 
 class TableInput(Secret):
@@ -44,7 +45,7 @@ class TableInput(Secret):
         if isinstance(self._table, pa.RecordBatch):
             self._table = pa.Table.from_batches([self._table])
         elif self.library == "polars":
-            self._table = pa.table(self._table)
+            self._table = _of_polars(self._table)
 
     def batches(self, columns: Sequence[str], *known: Any) -> Iterator[Batch]:
         """The wanted columns, in the order of rows; `known` is for readers of files."""
@@ -52,7 +53,7 @@ class TableInput(Secret):
             yield from self._file.batches(columns, *known)
         elif self.library == "pandas":
             yield _of_pandas(self._table, columns)
-        elif self.library == "dict":
+        elif isinstance(self._table, Mapping):
             yield _of_lists(self._table, columns)
         else:
             _require(columns, self._table.column_names)
@@ -131,6 +132,17 @@ def _loaded(table: Any) -> Any:
         raise ConfigurationError(str(problem)) from None
 
 
+def _of_polars(frame: Any) -> Any:
+    """A frame as an Arrow table; as columns, if some hold Python objects, of which Arrow would get the addresses."""
+    objects = [str(kind) == "Object" for kind in frame.dtypes]
+    if not any(objects):
+        return pa.table(frame)
+    return {
+        name: column.to_list() if foreign else column.to_arrow()
+        for name, column, foreign in zip(frame.columns, frame.get_columns(), objects, strict=True)
+    }
+
+
 def _of_pandas(frame: Any, columns: Sequence[str]) -> Batch:
     names = [str(name) for name in frame.columns]
     if frame.index.name is not None and frame.index.name not in names:
@@ -187,7 +199,11 @@ def _cleaned(name: Any, column: Any) -> Any:
     try:
         return clean(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
     except pa.ArrowException:  # whose text may quote cells
-        raise ConfigurationError(f"the column {str(name)!r} is damaged, or of a type that is not read here") from None
+        raise _not_read(name) from None
+
+
+def _not_read(name: Any) -> ConfigurationError:
+    return ConfigurationError(f"the column {str(name)!r} is damaged, or of a type that is not read here")
 
 
 def _cells(cells: Sequence[Any]) -> NDArray[Any]:
@@ -198,13 +214,13 @@ def _cell(cell: object) -> object:
     """A cell as a batch of JSON would have it: of Python's own types, moments as text, lists and tables of labels one
     level deep. What is nothing of that kind is missing."""
     if isinstance(cell, list | tuple):
-        return [_single(one) for one in cell]
+        return [_entry(one) for one in cell]
     if isinstance(cell, dict):
-        return {str(label): _single(one) for label, one in cell.items() if isinstance(label, str | int)}
-    return _single(cell)
-
-
-def _single(cell: object) -> object:
+        return {str(label): _entry(one) for label, one in cell.items() if isinstance(label, str | int)}
+    if isinstance(cell, np.ndarray) and cell.ndim:  # pandas makes arrays of the lists of a Parquet file
+        return [_entry(one) for one, _ in pairs(cell)]
+    if isinstance(cell, set | frozenset):
+        return sorted((_entry(one) for one in cell), key=repr)  # their order is another one in every process
     try:
         if isinstance(cell, np.datetime64):
             cell = cell.astype("datetime64[us]").item()
@@ -212,19 +228,42 @@ def _single(cell: object) -> object:
             return written(microseconds(cell))
         if isinstance(cell, dt.date):
             return cell.isoformat()
+    except UNREADABLE:
+        return None
+    return _entry(cell)
+
+
+def _entry(cell: object) -> object:
+    try:
         value = plain(cell)
         if isinstance(value, bytes):
             return value.decode()
-        return str(value) if isinstance(value, Decimal | Fraction) else value
+        return _number(value) if isinstance(value, Decimal | Fraction) else value
     except UNREADABLE:
         return None
+
+
+def _number(value: Decimal | Fraction) -> int | float:
+    """A whole number as an integer, another one as the nearest float: JSON has no others."""
+    # Compared first: Decimal("1e999999999") is small as it stands and enormous as an integer.
+    if not finite(value) or -_TOO_LONG < value < _TOO_LONG:
+        return int(value) if finite(value) and value == int(value) else real(value)
+    return _TOO_LONG if value > 0 else -_TOO_LONG
 
 
 def _kept(batch: Batch, rows: NDArray[np.bool_]) -> Batch:
     if rows.all():
         return batch
-    mask = pa.array(rows)
-    return {name: col[rows] if isinstance(col, np.ndarray) else col.filter(mask) for name, col in batch.items()}
+    return {
+        name: col[rows] if isinstance(col, np.ndarray) else _filtered(name, col, rows) for name, col in batch.items()
+    }
+
+
+def _filtered(name: str, column: Any, rows: NDArray[np.bool_]) -> Any:
+    try:
+        return column.filter(pa.array(rows))
+    except pa.ArrowNotImplementedError:
+        raise _not_read(name) from None
 
 
 def _whole(columns: Batch, rows: int) -> Batch:
