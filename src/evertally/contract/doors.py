@@ -321,7 +321,7 @@ def read_columns(columns: Any) -> Sequence[Any]:
     if isinstance(columns, bool | str) or not isinstance(columns, int | np.integer | Sequence):
         raise ConfigurationError(f"columns are a number or a list of names, not {type(columns).__name__}")
     if isinstance(columns, int | np.integer):
-        return range(whole("columns", columns, 1, 2**31))
+        return range(whole("columns", columns, 1, 2**32))  # the keystream has as many
     return list(columns)
 
 

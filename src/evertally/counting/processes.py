@@ -49,7 +49,8 @@ class Setting:
     `change` is what one protected unit moves, for a Gram matrix that is ORDERED; `split` (S3) and `loose` (S2) are the
     same for those of which less is proved, where that makes a difference. `rule`: a user's ticks are apart; then these
     are for a group of them, and a process that can tell pays less (users-and-domains 1.3: what it reaches is its own).
-    `band`: the coefficients of a banded factor; None where nobody has chosen yet.
+    `band`: the coefficients of a banded factor; None where nobody has chosen yet. `slice_width`: how many of the
+    columns a process is to make the noise of, where it is not all of them; it decides about nothing else.
     """
 
     change: Change
@@ -61,6 +62,12 @@ class Setting:
     loose: Change | None = None
     rule: Participation | None = None
     band: int | None = None
+    slice_width: int | None = None
+
+    @property
+    def width(self) -> int:
+        """The columns of the process itself."""
+        return self.columns if self.slice_width is None else self.slice_width
 
     def for_process(self, name: str) -> Setting:
         """The setting that a process gets: what it has to hide by what is proved of it."""
@@ -101,12 +108,13 @@ def _tree(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
     assert isinstance(charge, PureDP | ZCDP)
     T = _horizon(setting)
     depth = L(T, choose_radix(T, setting.radix, isinstance(charge, PureDP)))
-    keep = 8 * setting.columns * (depth + 1) <= setting.memory_limit
+    # Whether noise is kept or drawn again decides about no number, so a slice looks at its own columns.
+    keep = 8 * setting.width * (depth + 1) <= setting.memory_limit
     return TreeProcess(
         charge,
         setting.change,
         horizon=T,
-        columns=setting.columns,
+        columns=setting.width,
         source=source,
         radix=setting.radix,
         keep=keep,
@@ -120,7 +128,7 @@ def _honaker(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
         charge,
         setting.change,
         horizon=_horizon(setting),
-        columns=setting.columns,
+        columns=setting.width,
         source=source,
         rule=setting.rule,
     )
@@ -128,7 +136,7 @@ def _honaker(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
 
 def _sqrt(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
     assert isinstance(charge, ZCDP)
-    T, d = _horizon(setting), setting.columns
+    T, d = _horizon(setting), setting.width
     return SqrtProcess(charge, setting.change, horizon=T, columns=d, source=source, rule=setting.rule)
 
 
@@ -139,23 +147,23 @@ def _banded(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
             'mechanism "banded" is for users whose ticks are apart: give max_ticks_per_user or min_separation, or use '
             '"bank"'
         )
-    T, d = _horizon(setting), setting.columns
+    T, d = _horizon(setting), setting.width
     return BandedProcess(charge, setting.rule, horizon=T, columns=d, source=source, band=setting.band)
 
 
 def _bank(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
     assert isinstance(charge, ZCDP | ApproxDP)
-    return BankProcess(charge, setting.change, horizon=_horizon(setting), columns=setting.columns, source=source)
+    return BankProcess(charge, setting.change, horizon=_horizon(setting), columns=setting.width, source=source)
 
 
 def _bank_open(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
     assert isinstance(charge, ZCDP | ApproxDP)
-    return OpenBankProcess(charge, setting.change, columns=setting.columns, source=source)
+    return OpenBankProcess(charge, setting.change, columns=setting.width, source=source)
 
 
 def _pure_blocks(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
     assert isinstance(charge, PureDP)
-    return PureBlocksProcess(charge, setting.change, horizon=_horizon(setting), columns=setting.columns, source=source)
+    return PureBlocksProcess(charge, setting.change, horizon=_horizon(setting), columns=setting.width, source=source)
 
 
 def _block_bytes(setting: Setting) -> int:
@@ -164,7 +172,7 @@ def _block_bytes(setting: Setting) -> int:
 
 def _epoch_blocks(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
     assert isinstance(charge, PureDP)
-    return BlockEpochs(charge, setting.change, columns=setting.columns, source=source)
+    return BlockEpochs(charge, setting.change, columns=setting.width, source=source)
 
 
 def _epoch_block_bytes(setting: Setting) -> int:
@@ -177,10 +185,10 @@ def _epoch_tree(charge: Charge, setting: Setting, source: Source) -> NoiseProces
     tree = partial(TreeProcess, charge, setting.change, source=source, radix=2)
 
     def inner(k: int, columns: int) -> NoiseProcess:
-        keep = 8 * setting.columns * (k + 2) <= setting.memory_limit
+        keep = 8 * setting.width * (k + 2) <= setting.memory_limit
         return tree(horizon=2**k, columns=columns, keep=keep, lane=f"epoch-{k}")
 
-    return EpochProcess(inner, columns=setting.columns)
+    return EpochProcess(inner, columns=setting.width)
 
 
 _ORDERED, _NONNEGATIVE = Gram.ORDERED, Gram.NONNEGATIVE
