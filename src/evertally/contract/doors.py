@@ -39,6 +39,11 @@ class RowDoor(ABC):
         self.columns = columns
         self._low, self._limit = -limit if signed else 0, limit
 
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """What totals of a tick are clipped to."""
+        return self._low, self._limit
+
     @abstractmethod
     def row(self, x: Any, tick: int) -> IntArray:
         """One tick's totals, not yet in range; raises TypeError for what is not one."""

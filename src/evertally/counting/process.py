@@ -77,6 +77,12 @@ class Settled(Protocol):
     def settle_as(self, other: Any) -> None:
         """Takes the settled numbers of another process of its kind, before anything is drawn."""
 
+    def settled(self) -> bytes:
+        """The settled numbers, which are public."""
+
+    def settle(self, settled: bytes) -> None:
+        """Takes settled numbers, before anything is drawn."""
+
 
 @runtime_checkable
 class Jointly(Protocol):
