@@ -31,6 +31,7 @@ from evertally.counting.bank_certificate import certified
 from evertally.counting.bank_moments import moments_of
 from evertally.counting.bank_path import BankPath, not_a_bank
 from evertally.counting.bank_schedule import Bank, build_bank
+from evertally.counting.column_memory import ColumnMemory
 from evertally.counting.process import FloatArray, IntArray, check_horizon
 from evertally.errors import ConfigurationError
 from evertally.noise import Source
@@ -78,6 +79,13 @@ class FilteredNoise(Secret):
         return rows
 
     def seek(self, tick: int) -> None:
+        self.tick = tick
+
+    def kept(self) -> ColumnMemory:
+        return self._path.kept(self.tick)
+
+    def take(self, tick: int, kept: ColumnMemory) -> None:
+        self._path.take(tick, kept)
         self.tick = tick
 
     def spread(self, tick: int) -> Spread:

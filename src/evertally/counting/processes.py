@@ -97,6 +97,7 @@ class ProcessRecord:
     proof: str = ""
     gram: Gram = Gram.UNKNOWN
     gaussian: bool = False  # real Gaussian noise: exact (epsilon, delta) curves are about it
+    ahead: bool = False  # going to a tick takes long, and nothing short is remembered: slices keep noise made ahead
 
 
 def _horizon(setting: Setting) -> int:
@@ -200,13 +201,13 @@ PROCESSES: dict[str, ProcessRecord] = {
         False, False, lambda s: 8 * OPEN_STATES * s.columns, _bank_open, gram=_NONNEGATIVE, gaussian=True
     ),
     # pure budgets alone: l1 norms add up over ticks, whatever the signs and whatever the factor
-    "pure-blocks": ProcessRecord(True, True, _block_bytes, _pure_blocks, gram=_ORDERED),
+    "pure-blocks": ProcessRecord(True, True, _block_bytes, _pure_blocks, gram=_ORDERED, ahead=True),
     # the noise made ahead; the factor and its transforms take about 250 T bytes of work space besides
-    "sqrt": ProcessRecord(True, False, lambda s: 8 * s.columns * _horizon(s), _sqrt, gram=_ORDERED),
-    "banded": ProcessRecord(True, False, lambda s: 8 * s.columns * _horizon(s), _banded, gram=_ORDERED),
+    "sqrt": ProcessRecord(True, False, lambda s: 8 * s.columns * _horizon(s), _sqrt, gram=_ORDERED, ahead=True),
+    "banded": ProcessRecord(True, False, lambda s: 8 * s.columns * _horizon(s), _banded, gram=_ORDERED, ahead=True),
     "tree": ProcessRecord(True, True, lambda s: 8 * s.columns, _tree, gram=_ORDERED),
     "honaker": ProcessRecord(True, True, lambda s: 64 * s.columns * _horizon(s).bit_length(), _honaker, gram=_ORDERED),
-    "epoch-blocks": ProcessRecord(False, True, _epoch_block_bytes, _epoch_blocks, gram=_ORDERED),
+    "epoch-blocks": ProcessRecord(False, True, _epoch_block_bytes, _epoch_blocks, gram=_ORDERED, ahead=True),
     "epoch-tree": ProcessRecord(False, True, lambda s: 8 * s.columns, _epoch_tree, gram=_ORDERED),
 }
 
