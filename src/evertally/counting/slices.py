@@ -74,12 +74,11 @@ class LinearSlice(Secret):
         if whole("through", through, self.tick) > last:
             raise HorizonExceeded(f"the ticks up to {through} exceed the horizon {last} that the noise was made for")
         cells = np.concatenate([self._pending, self._cells(ticks, coordinates, weights, last)], axis=1)
-        later = cells[0] > through
-        now = cells[:, ~later]
+        now, later = _up_to(cells, through)
         rows = SparseRows(
             now[0] - (self.tick + 1), now[1] - self.first, now[2], length=through - self.tick, width=self._sums.size
         )
-        self._pending, self._through = merged(cells[:, later]), int(through)
+        self._pending, self._through = merged(later), int(through)
         return self._released(rows)
 
     def _cells(self, ticks: Any, coordinates: Any, weights: Any, last: int) -> IntArray:
@@ -90,7 +89,7 @@ class LinearSlice(Secret):
         if cells.size and not self.first <= cells[1].min() <= cells[1].max() < self.stop:
             raise TypeError(f"cells of this slice have coordinates from {self.first} to {self.stop - 1}")
         np.maximum(cells[0], self.tick + 1, out=cells[0])
-        return cells[:, cells[0] <= last]
+        return _up_to(cells, last)[0]
 
     def _released(self, rows: SparseRows) -> Iterator[tuple[int, IntArray]]:
         piece = max(1, _PIECE // self._sums.size)
@@ -136,3 +135,9 @@ class LinearSlice(Secret):
         self._sums, self._pending = state.sums, state.pending
         self.tick = self._through = state.tick
         return self
+
+
+def _up_to(cells: IntArray, tick: int) -> tuple[IntArray, IntArray]:
+    """Cells of the ticks up to one, and those of later ticks."""
+    later = cells[0] > tick
+    return (cells[:, ~later], cells[:, later]) if later.any() else (cells, NO_CELLS)
