@@ -69,13 +69,20 @@ class BankPath(Secret):
         self._restart()
 
     def _restart(self) -> None:
-        self._blocks = self._fresh()
-        self._before: list[Block] | None = self._fresh()  # as of tick `_start`, where it is kept
+        self._known: list[Block] | None = None  # as of tick `_made`; None: at rest, and nobody has asked for them
+        self._before: list[Block] | None = None  # as of tick `_start`, where it is kept
         self._made = self._start = 0
         self._rows = np.empty((0, self._columns), dtype=np.int64)  # the noise of ticks _start+1 .. _made
         self._doubles: dict[int, DoublePath] = {}
         self._balls: dict[int, BallPath] = {}
         self._torn = False
+
+    @property
+    def _blocks(self) -> list[Block]:
+        """States as of tick `_made`, made when they are first needed: who asks for spreads or a plan needs none."""
+        if self._known is None:
+            self._known = self._fresh()
+        return self._known
 
     def _fresh(self) -> list[Block]:
         Q = self._bank.states
@@ -121,7 +128,7 @@ class BankPath(Secret):
         at, blocks = self._states(tick)
         if at < tick:
             path = BankPath(self._bank, self._sigma, self._law, self._columns, self._source, self._lane)
-            path._blocks, path._made = [block.copy() for block in blocks], at
+            path._known, path._made = [block.copy() for block in blocks], at
             while path._made < tick:
                 path._make_exactly(min(tick - path._made, max(1, _AT_ONCE // self._columns)))
             blocks = path._blocks
@@ -162,13 +169,13 @@ class BankPath(Secret):
             done += part.size
         if any((bound < 0).any() for block in blocks for bound in (block.err, block.big)):
             raise not_a_bank()
-        self._blocks, self._before = blocks, [block.copy() for block in blocks]
+        self._known, self._before = blocks, [block.copy() for block in blocks]
         self._made = self._start = at
 
     def _bytes(self, double: bool) -> int:
         """The length of a memory."""
         Q = self._bank.states
-        return 8 * (1 + (2 * Q if double else Q) * self._columns + 2 * Q * len(self._blocks))
+        return 8 * (1 + (2 * Q if double else Q) * self._columns + 2 * Q * -(-self._columns // _BLOCK))
 
     def _make(self, wanted: int) -> None:
         """The noise of the next ticks: those that are wanted now, a few more where there are few columns."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from evertally.contract.snapshot import guarantee_from_json, guarantee_to_json
 from evertally.counting.choose import Choice, build
-from evertally.counting.process import NoiseProcess, Settled
+from evertally.counting.process import Coefficients, NoiseProcess
 from evertally.counting.processes import Setting
 from evertally.errors import ConfigurationError, StateError
 from evertally.noise import ItemSource, NoiseKey, SliceSource, Source
@@ -65,7 +65,7 @@ class LinearPlan:
         if not 0 <= first < stop <= self.columns:
             raise ConfigurationError(f"a slice is a range of the columns 0 to {self.columns - 1}, with one at least")
         made = build(self.choice, self.setting, SliceSource(source, first), stop - first)
-        if isinstance(made, Settled):
+        if isinstance(made, Coefficients):
             made.settle(self.settled)
         return made
 

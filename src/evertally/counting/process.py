@@ -77,6 +77,11 @@ class Settled(Protocol):
     def settle_as(self, other: Any) -> None:
         """Takes the settled numbers of another process of its kind, before anything is drawn."""
 
+
+@runtime_checkable
+class Coefficients(Protocol):
+    """A process whose settled numbers can be written down."""
+
     def settled(self) -> bytes:
         """The settled numbers, which are public."""
 

@@ -15,7 +15,7 @@ parameter) raise. A record is copied into Python's own types before anything is 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
@@ -221,6 +221,7 @@ class CategoryDoor(EventDoor[int]):
     ) -> None:
         super().__init__(max_per_event, max_weight, signed, order=order, rank_by_label=rank_by_label, cutting=cutting)
         self.labels = declared_labels(categories, other)
+        self.names: Sequence[str] = self.labels
         self.numbered = isinstance(categories, range)  # columns that nobody gave a name
         self._other = len(self.labels) - 1 if other is not None else -1
         self._index = {label: i for i, label in enumerate(self.labels)}
@@ -238,7 +239,7 @@ class CategoryDoor(EventDoor[int]):
     @property
     def width(self) -> int:
         """Number of columns: the declared categories, and one more for `other`."""
-        return len(self.labels)
+        return len(self.names)
 
     def totals(self, events: Any, tick: int) -> Row:
         """The row of one tick: the sum of the bounded rows of its events."""
@@ -279,8 +280,14 @@ class CategoryDoor(EventDoor[int]):
         label = canonical(value)
         if label is None:
             return None
-        column = self._index.get(label, self._other)
+        column = self._place(label)
+        if column is None:
+            column = self._other
         return None if column < 0 else column
+
+    def _place(self, label: str) -> int | None:
+        """The column of a declared label."""
+        return self._index.get(label)
 
     _item = column
 

@@ -15,7 +15,7 @@ from evertally.counting.banded import best_band
 from evertally.counting.choose import build, choose, rank
 from evertally.counting.linear import LinearEngine
 from evertally.counting.plan import LinearPlan
-from evertally.counting.process import NoiseProcess, Settled
+from evertally.counting.process import Coefficients, NoiseProcess
 from evertally.counting.processes import OURS, SEPARATED, Gram, Setting
 from evertally.counting.tree import ABOUT_RADIX, Radix
 from evertally.errors import ConfigurationError
@@ -56,7 +56,7 @@ class Linear(Windowed):
         assert isinstance(self._door, RowDoor), "exact sums are of integer rows"
         *names, digest = self._path
         noise = self.noise
-        settled = noise.settled() if isinstance(noise, Settled) else b""
+        settled = noise.settled() if isinstance(noise, Coefficients) else b""
         path = *map(str, names), digest.hex()
         return LinearPlan(path, self.noise_fingerprint, self._choice, self._setting, *self._door.bounds, settled)
 
