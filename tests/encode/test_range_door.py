@@ -47,7 +47,7 @@ def doors(count: int, other: Any, **options: Any) -> tuple[CategoryDoor, RangeDo
     st.booleans(),
     st.data(),
 )
-@settings(deadline=None, max_examples=60, derandomize=True)
+@settings(deadline=None, max_examples=40, derandomize=True)
 def test_the_same_rows(count: int, other: Any, per_event: int, weight: int, signed: bool, data: st.DataObject) -> None:
     named, numbered = doors(count, other, max_per_event=per_event, max_weight=weight, signed=signed)
     assert numbered.labels == named.labels == tuple(numbered.names)

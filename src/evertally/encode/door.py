@@ -250,6 +250,15 @@ class CategoryDoor(EventDoor[int]):
         row = self._totals_of_bags(events, tick)
         return self._one_by_one(as_list(events), tick) if row is None else row
 
+    def places(self, events: Any) -> Codes | None:
+        """The column of each event, -1 for those that count nowhere; None where some are no plain labels."""
+        plain = coded(events)
+        if plain is None:
+            return None
+        found = [self.column(value) for value in plain[1]]
+        columns = np.array([-1 if column is None else column for column in [*found, None]], np.int64)
+        return columns[plain[0]]  # code -1 is the last one
+
     def _totals_of_bags(self, events: Any, tick: int) -> Row | None:
         """Events that are collections or mappings of plain labels; None for others."""
         row = np.zeros(self.width, np.int64)
@@ -257,12 +266,10 @@ class CategoryDoor(EventDoor[int]):
         if made is None:
             return None
         for bag in made:
-            plain = coded(bag.values)
-            if plain is None:
+            places = self.places(bag.values)
+            if places is None:
                 return None
-            found = [self.column(value) for value in plain[1]]
-            columns = np.array([-1 if column is None else column for column in [*found, None]], np.int64)
-            row += self._counts(bag, columns[plain[0]], self._names, tick)  # code -1 is the last one
+            row += self._counts(bag, places, self._names, tick)
         return row
 
     def _one_by_one(self, events: list[object], tick: int) -> Row:

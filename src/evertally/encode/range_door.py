@@ -130,6 +130,15 @@ class RangeDoor(CategoryDoor):
             row[self._other] = inside.size - np.count_nonzero(inside)
         return row
 
+    def places(self, events: Any) -> Codes | None:
+        numbers = None if is_arrow(events) and events.null_count else _plain_numbers(events)
+        if numbers is None:
+            return super().places(events)
+        inside = (numbers >= 0) & (numbers < self.names.numbers)
+        found = np.full(numbers.shape, self._other, np.int64)
+        found[inside] = numbers[inside]
+        return found
+
     def _place(self, label: str) -> int | None:
         return self.names.get(label)
 
