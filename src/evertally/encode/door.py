@@ -220,9 +220,12 @@ class CategoryDoor(EventDoor[int]):
         cutting: int = CUTTING,
     ) -> None:
         super().__init__(max_per_event, max_weight, signed, order=order, rank_by_label=rank_by_label, cutting=cutting)
+        self.numbered = isinstance(categories, range)  # columns that nobody gave a name
+        self._declare(categories, other)
+
+    def _declare(self, categories: Iterable[object], other: object | None) -> None:
         self.labels = declared_labels(categories, other)
         self.names: Sequence[str] = self.labels
-        self.numbered = isinstance(categories, range)  # columns that nobody gave a name
         self._other = len(self.labels) - 1 if other is not None else -1
         self._index = {label: i for i, label in enumerate(self.labels)}
         self._names = Texts.of(self.labels)

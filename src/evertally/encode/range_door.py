@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
 
-from evertally.encode.cutting import CUTTING
-from evertally.encode.door import CategoryDoor, EventDoor, Order, Row, declared_labels
+from evertally.encode.door import CategoryDoor, Row, declared_labels
 from evertally.encode.labels import Codes, is_arrow, label_bytes, require_column
 from evertally.encode.texts import Texts
 from evertally.errors import ConfigurationError
@@ -78,36 +77,26 @@ class RangeDoor(CategoryDoor):
     """A `CategoryDoor` for the columns 0 to n - 1. The same rows; what it costs does not grow with n before a row is
     asked for, and plain numbers are counted without a look at each.
 
-    >>> door = RangeDoor(10**9, order=lambda message: message)
+    >>> door = RangeDoor(range(10**9), order=lambda message: message)
     >>> door.width, door.column("7"), door.column(7.0), door.column("07"), door.column(10**9)
     (1000000000, 7, 7, None, None)
-    >>> few = RangeDoor(3, other="rest", order=lambda message: message)
+    >>> few = RangeDoor(range(3), other="rest", order=lambda message: message)
     >>> few.totals([0, 2, 2, -1, 3, None, "1", "one"], tick=1).tolist()
     [1, 1, 2, 3]
     """
 
-    def __init__(
-        self,
-        count: int,
-        other: object | None = None,
-        max_per_event: int = 1,
-        max_weight: int = 1,
-        signed: bool = False,
-        *,
-        order: Order,
-        rank_by_label: bool = False,
-        cutting: int = CUTTING,
-    ) -> None:
-        EventDoor.__init__(
-            self, max_per_event, max_weight, signed, order=order, rank_by_label=rank_by_label, cutting=cutting
-        )
-        *_, rest = declared_labels(["0"], other) if other is not None else (None,)
-        self.names: NumberedLabels = NumberedLabels(count, rest)
+    names: NumberedLabels
+
+    def _declare(self, categories: Iterable[object], other: object | None) -> None:
+        assert isinstance(categories, range), "columns without names are counted from 0"
+        assert categories == range(len(categories)), "columns without names are counted from 0"
+        count = len(categories)
+        rest = None if other is None else declared_labels(["0"], other)[-1]
         if rest is not None and NumberedLabels(count).get(rest) is not None:
             raise ConfigurationError(f"category {rest!r} is declared twice (after Unicode normalisation, with `other`)")
+        self.names = NumberedLabels(count, rest)
         if len(self.names) > MOST_COLUMNS:
             raise ConfigurationError(f"there are at most {MOST_COLUMNS} columns, `other` included")
-        self.numbered = True
         self._other = count if rest is not None else -1
 
     @cached_property

@@ -42,7 +42,7 @@ class ByColumn(CutsEvents):
         """How events are read, and the columns as addresses and snapshots keep them: a number, or the list of names."""
         numbered = isinstance(names, range)
         reader = (RangeDoor if numbered else CategoryDoor)(
-            len(names) if numbered else names,  # type: ignore[arg-type]
+            names,
             self.other,
             max_per_event,
             self.max_weight,
