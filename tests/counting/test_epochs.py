@@ -14,7 +14,7 @@ from evertally.counting.choose import build, choose
 from evertally.counting.epochs import EPOCHS, EpochProcess
 from evertally.counting.processes import Setting
 from evertally.errors import ConfigurationError
-from evertally.noise import ZeroNoise, simulation
+from evertally.noise import Recording, ZeroNoise, simulation
 from evertally.privacy import Change
 
 CASES = [  # mechanism, budget, bytes of memory for each column
@@ -42,6 +42,16 @@ def test_across_borders(case: tuple[str, Any, int]) -> None:
         assert np.array_equal(mover.advance(300 - start), whole[start:])
         mover.seek(start - 1)
         assert np.array_equal(mover.advance(2), whole[start - 1 : start + 1])
+
+
+@pytest.mark.parametrize("tick", [0, 1, 2, 62, 63, 64, 200])
+def test_going_to_a_tick_draws_every_block_once(tick: int) -> None:
+    """One block of each closed epoch, and those that tile the prefix of the open one."""
+    setting, recording = Setting(Change(1, 1, 1), None, 1, 2**20), Recording(simulation(0))
+    made = build(choose(et.ZCDP(0.5), setting, "epoch-tree"), setting, recording.source("epochs"))
+    made.seek(tick)
+    k = (tick + 1).bit_length() - 1
+    assert sum(len(call.nodes) for call in recording.draws) == k + (tick + 1 - 2**k).bit_count()
 
 
 @pytest.mark.parametrize("case", CASES, ids=repr)

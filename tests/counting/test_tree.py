@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evertally.bounds.selection import L, digits
-from evertally.counting.tree import TreeProcess, choose_radix, largest_digit_sum
+from evertally.counting.tree import TreeProcess, choose_radix, largest_digit_sum, level
 from evertally.errors import ConfigurationError
-from evertally.noise import simulation
+from evertally.noise import Recording, Source, simulation
 from evertally.privacy import ZCDP, Change, PureDP
 
 ONE = Change(1, 1, 1)
@@ -22,14 +22,21 @@ POWERS = [(r**m, r, m) for r in range(2, 50) for m in range(1, 40) if r**m <= 10
 
 
 def tree(
-    horizon: int, radix: int, *, columns: int = 1, keep: bool = True, pure: bool = False, seed: int = 0
+    horizon: int,
+    radix: int,
+    *,
+    columns: int = 1,
+    keep: bool = True,
+    pure: bool = False,
+    seed: int = 0,
+    source: Source | None = None,
 ) -> TreeProcess:
     return TreeProcess(
         PureDP(1) if pure else ZCDP(0.5),
         ONE,
         horizon=horizon,
         columns=columns,
-        source=simulation(seed).source("tree test"),
+        source=simulation(seed).source("tree test") if source is None else source,
         radix=radix,
         keep=keep,
     )
@@ -190,3 +197,27 @@ def test_window_spread_counts_the_cells_that_differ(T: int, r: int, data: st.Dat
     window = data.draw(st.integers(1, tick))
     different = set(cells(tick, r)) ^ set(cells(tick - window, r))
     assert process.window_spread(tick, window).variance == pytest.approx(len(different) * process.law.stddev() ** 2)
+
+
+@given(st.integers(1, 3000), st.integers(2, 9), st.data())
+@settings(deadline=None, max_examples=40, derandomize=True)
+def test_going_to_a_tick_draws_every_block_once(T: int, r: int, data: st.DataObject) -> None:
+    """In one pass: as many draws as blocks tile the prefix, and the state of one who walked there."""
+    r = min(r, max(2, T))
+    tick = data.draw(st.integers(0, T))
+    recording = Recording(simulation(3))
+    sought = tree(T, r, columns=2, source=recording.source("tree test"))
+    sought.seek(tick)
+    drawn = [node for call in recording.draws for node in call.nodes]
+    assert sorted(drawn) == sorted(sought._blocks(tick))
+    walked = tree(T, r, columns=2, seed=3)
+    walked.advance(tick)
+    present = {level(t, r) for t in sought._blocks(tick)}  # of the other levels nothing is read any more
+    assert all(np.array_equal(sought._latest[v], walked._latest[v]) for v in present)
+
+
+def test_going_to_a_tick_with_more_columns_than_go_together() -> None:
+    walked, sought = (tree(100, 3, columns=2**12 + 5) for _ in range(2))
+    walked.advance(77)
+    sought.seek(77)
+    assert np.array_equal(sought.advance(3), walked.advance(3))

@@ -20,6 +20,7 @@ from evertally.encode.cells import Cells
 from evertally.encode.frames import column
 from evertally.encode.labels import as_list, label_bytes
 from evertally.encode.numbers import holds_numbers
+from evertally.encode.range_door import MOST_COLUMNS
 from evertally.encode.texts import Texts
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
@@ -38,6 +39,11 @@ class RowDoor(ABC):
     def __init__(self, columns: int, limit: int, signed: bool = False) -> None:
         self.columns = columns
         self._low, self._limit = -limit if signed else 0, limit
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """What totals of a tick are clipped to."""
+        return self._low, self._limit
 
     @abstractmethod
     def row(self, x: Any, tick: int) -> IntArray:
@@ -125,9 +131,9 @@ class EachColumn(RowDoor):
     takes_totals = True
 
     def __init__(self, categories: CategoryDoor, limit: int, signed: bool = False) -> None:
-        super().__init__(len(categories.labels), limit, signed)
+        super().__init__(categories.width, limit, signed)
         self.categories = categories
-        self.named = Labels.of(categories.labels, categories.other, numbered=categories.numbered)
+        self.named = Labels.of(categories.names, categories.other, numbered=categories.numbered)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -321,7 +327,7 @@ def read_columns(columns: Any) -> Sequence[Any]:
     if isinstance(columns, bool | str) or not isinstance(columns, int | np.integer | Sequence):
         raise ConfigurationError(f"columns are a number or a list of names, not {type(columns).__name__}")
     if isinstance(columns, int | np.integer):
-        return range(whole("columns", columns, 1, 2**31))
+        return range(whole("columns", columns, 1, MOST_COLUMNS))
     return list(columns)
 
 

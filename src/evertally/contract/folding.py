@@ -20,7 +20,7 @@ from evertally.encode import ItemTotals, require_column
 from evertally.secret import Secret
 
 _ADD_UP = (OneAmount, EachColumn, Bins, Values, Items)  # exactly: what inherits from them may draw coins
-_HEAVIEST = 2**32  # of one event: a piece of 2^25 events stays far below the doors' own limits
+HEAVIEST = 2**32  # of one event: a piece of 2^25 events stays far below the doors' own limits
 _LIMIT = 2**62
 
 
@@ -31,7 +31,7 @@ def adds_up(mechanism: Any) -> bool:
         and type(mechanism._door) in _ADD_UP
         and not mechanism.takes_users
         and type(mechanism).step_events is Mechanism.step_events
-        and mechanism.contribution.max_weight <= _HEAVIEST
+        and mechanism.contribution.max_weight <= HEAVIEST
     )
 
 

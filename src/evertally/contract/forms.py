@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from evertally.contract.parts import Accuracy, IntArray
 from evertally.contract.rows import from_bytes, to_bytes
+from evertally.encode.range_door import NumberedLabels
 
 BETA_OF_TABLES = 0.05
 
@@ -26,7 +27,8 @@ class RowForm:
 
     def __init__(self, width: int, labels: Sequence[str] | None = None) -> None:
         self.width = width
-        self.labels = None if labels is None else list(labels)  # of the lines that a tick has in a table
+        # Of the lines that a tick has in a table; numbers are written when somebody asks for them.
+        self.labels = labels if labels is None or isinstance(labels, NumberedLabels) else list(labels)
 
     def show(self, row: IntArray) -> Any:
         return row.copy()
@@ -54,7 +56,7 @@ class RowForm:
         numbers = np.array(ticks, dtype=np.int64)
         table: dict[str, Any] = {"tick": np.repeat(numbers, len(self.labels)) if self.labels else numbers}
         if self.labels:
-            table["column"] = pa.array(self.labels * len(rows), type=pa.string())
+            table["column"] = pa.array(list(self.labels) * len(rows), type=pa.string())
         for name, values in (("value", shown), ("lower", lower), ("upper", upper)):
             table[name] = np.concatenate(values)[: len(table["tick"])]
         return pa.table(table)

@@ -14,7 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -22,8 +22,16 @@ from evertally.contract.inputs import FAR, IntArray, as_integers
 from evertally.encode.frames import Table, column, loaded, table, unnested
 from evertally.encode.labels import as_list, canonical
 from evertally.encode.places import check_place, has_labels
+from evertally.encode.range_door import NumberedLabels
 
 _WHOLE = re.compile(r"-?\d+")
+
+
+class Places(Protocol):
+    """Where the number of a name is."""
+
+    def get(self, name: Any, /) -> int | None:
+        """Its place, None for what is not a name."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +42,8 @@ class Labels:
     of whatever is not among them. `numbered`: columns have nothing but their numbers for names.
     """
 
-    names: tuple[Any, ...]
-    place: Mapping[Any, int]
+    names: Sequence[Any]
+    place: Places
     other: int | None = None
     levels: tuple[str, ...] = ()
     numbered: bool = False
@@ -44,6 +52,8 @@ class Labels:
     def of(
         cls, names: Sequence[Any], other: int | None = None, levels: Sequence[str] = (), numbered: bool = False
     ) -> Labels:
+        if isinstance(names, NumberedLabels):
+            return cls(names, names, other, tuple(levels), numbered)
         return cls(tuple(names), {name: i for i, name in enumerate(names)}, other, tuple(levels), numbered)
 
     def spelled(self, label: Any) -> Any:

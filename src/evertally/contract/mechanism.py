@@ -158,7 +158,8 @@ class Mechanism(OwnInputs, KeptOptions, Guarded):
         self._options = given | {"mechanism": plan.mechanism, "name": self.name} | (plan.settled or {})
         # The address of all noise (design decision 1): version, stream, mechanism, digest of every public parameter.
         digest = hashlib.sha256(json.dumps(self._address, sort_keys=True).encode()).digest()
-        self._source = key.source(self.stream, self.name, plan.word, _charge_text(plan.charge), digest)
+        self._path = self.stream, self.name, plan.word, _charge_text(plan.charge), digest
+        self._source = key.source(*self._path)
         # Releases that are not private have no difference to hide.
         self._hold = Hold(self._source.fingerprint(), self, key.process) if key.private else None
         if self._hold is not None and not self.allow_copy:

@@ -139,7 +139,7 @@ def _written(label: Any) -> str:
 
 
 def _named(columns: Sequence[str] | None, values: Any) -> Sequence[Any]:
-    return range(values.shape[1]) if columns is None or len(columns) != values.shape[1] else columns
+    return range(values.shape[1]) if columns is None or len(columns) != values.shape[1] else list(columns)
 
 
 def _free(name: str, cells: dict[str, Any]) -> str:

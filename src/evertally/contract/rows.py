@@ -33,10 +33,12 @@ class SparseRows(Secret):
         weights = np.ones(len(ticks), dtype=np.int64) if weights is None else as_integers(column(weights)).ravel()
         if not len(ticks) == len(columns) == len(weights):
             raise TypeError("ticks, columns and weights differ in length; an entry has one of each")
-        if ((ticks < 0) | (ticks >= length)).any() or ((columns < 0) | (columns >= width)).any():
+        if not (_within(ticks, length) and _within(columns, width)):
             raise TypeError(f"ticks lie in 0..{length - 1} and columns in 0..{width - 1}")
-        order = np.argsort(ticks, kind="stable")
-        self._set(ticks[order], columns[order], weights[order], length, width)
+        if (ticks[1:] < ticks[:-1]).any():
+            order = np.argsort(ticks, kind="stable")
+            ticks, columns, weights = ticks[order], columns[order], weights[order]
+        self._set(ticks, columns, weights, length, width)
 
     def _set(self, ticks: IntArray, columns: IntArray, weights: IntArray, length: int, width: int) -> None:
         self.ticks, self.columns, self.weights = ticks, columns, weights
@@ -71,7 +73,7 @@ class SparseRows(Secret):
     def dense(self) -> IntArray:
         """The table that this stands for."""
         rows = np.zeros(self.shape, dtype=np.int64)
-        np.add.at(rows, (self.ticks, self.columns), self.weights)
+        np.add.at(rows.reshape(-1), self.ticks * self.shape[1] + self.columns, self.weights)
         return rows
 
     def clip(self, low: int, high: int) -> SparseRows:
@@ -95,6 +97,10 @@ class SparseRows(Secret):
         made = object.__new__(SparseRows)
         made._set(ticks, columns, weights, *self.shape)
         return made
+
+
+def _within(places: IntArray, size: int) -> bool:
+    return not places.size or bool(places.min() >= 0 and places.max() < size)
 
 
 def _size(name: str, value: Any) -> int:

@@ -31,6 +31,7 @@ from evertally.counting.bank_certificate import certified
 from evertally.counting.bank_moments import moments_of
 from evertally.counting.bank_path import BankPath, not_a_bank
 from evertally.counting.bank_schedule import Bank, build_bank
+from evertally.counting.column_memory import ColumnMemory
 from evertally.counting.process import FloatArray, IntArray, check_horizon
 from evertally.errors import ConfigurationError
 from evertally.noise import Source
@@ -78,6 +79,13 @@ class FilteredNoise(Secret):
         return rows
 
     def seek(self, tick: int) -> None:
+        self.tick = tick
+
+    def kept(self) -> ColumnMemory:
+        return self._path.kept(self.tick)
+
+    def take(self, tick: int, kept: ColumnMemory) -> None:
+        self._path.take(tick, kept)
         self.tick = tick
 
     def spread(self, tick: int) -> Spread:
@@ -144,9 +152,19 @@ class BankProcess(FilteredNoise):
         if isinstance(other, BankProcess) and other.bank is not self.bank:
             self._take(other.bank)
 
+    def settled(self) -> bytes:
+        return self.bank.to_bytes()
+
+    def settle(self, settled: bytes) -> None:
+        bank = Bank.from_bytes(settled)
+        if bank.horizon != self.horizon:
+            raise not_a_bank()
+        if bank.digest != self.bank.digest:  # those that it has built itself are certified already
+            self._take(bank)
+
     def memory(self) -> bytes:
         """Coefficients and states."""
-        bank = self.bank.to_bytes()
+        bank = self.settled()
         return _FORMAT + len(bank).to_bytes(8, "little") + bank + self._path.memory(self.tick)
 
     def recall(self, tick: int, memory: bytes) -> None:
@@ -154,11 +172,7 @@ class BankProcess(FilteredNoise):
         if not memory.startswith(_FORMAT) or len(memory) < start:
             raise not_a_bank()
         stop = start + int.from_bytes(memory[len(_FORMAT) : start], "little")
-        bank = Bank.from_bytes(memory[start:stop])
-        if bank.horizon != self.horizon:
-            raise not_a_bank()
-        # Those that it has built itself are certified already.
-        self._take(self.bank if bank.digest == self.bank.digest else bank)
+        self.settle(memory[start:stop])
         self._path.recall(tick, memory[stop:])
         self.seek(tick)
 

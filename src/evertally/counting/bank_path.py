@@ -17,13 +17,14 @@ from evertally.counting import bank_kernels as kernels
 from evertally.counting.bank_balls import BallPath, Drawn
 from evertally.counting.bank_doubles import DoublePath, through
 from evertally.counting.bank_schedule import Bank
+from evertally.counting.column_memory import GROUP, ColumnMemory
 from evertally.counting.process import FloatArray, IntArray
 from evertally.errors import StateError
 from evertally.noise import Source, double_words
 from evertally.noise.reals import KnownReals, RealLaw, Reals
 from evertally.secret import Secret
 
-_BLOCK = 4096  # columns that share their error bounds; a block of states stays in the processor's cache
+_BLOCK = GROUP  # columns that share their error bounds; a block of states stays in the processor's cache
 _AHEAD = 1 << 12  # numbers made ahead where there are few columns
 _AT_ONCE = 1 << 14  # numbers made at once: their random bits stay in the cache
 _MOST_BALLS, _MOST_DOUBLES = 1 << 8, 1 << 14  # paths of single columns that are kept
@@ -68,13 +69,20 @@ class BankPath(Secret):
         self._restart()
 
     def _restart(self) -> None:
-        self._blocks = self._fresh()
-        self._before: list[Block] | None = self._fresh()  # as of tick `_start`, where it is kept
+        self._known: list[Block] | None = None  # as of tick `_made`; None: at rest, and nobody has asked for them
+        self._before: list[Block] | None = None  # as of tick `_start`, where it is kept
         self._made = self._start = 0
         self._rows = np.empty((0, self._columns), dtype=np.int64)  # the noise of ticks _start+1 .. _made
         self._doubles: dict[int, DoublePath] = {}
         self._balls: dict[int, BallPath] = {}
         self._torn = False
+
+    @property
+    def _blocks(self) -> list[Block]:
+        """States as of tick `_made`, made when they are first needed: who asks for spreads or a plan needs none."""
+        if self._known is None:
+            self._known = self._fresh()
+        return self._known
 
     def _fresh(self) -> list[Block]:
         Q = self._bank.states
@@ -103,14 +111,46 @@ class BankPath(Secret):
 
     def memory(self, tick: int) -> bytes:
         """States as of some tick that is not later; any floats with true bounds lead to the same noise."""
-        if self._made <= tick and not self._torn:
-            at, blocks = self._made, self._blocks
-        elif self._before is not None and self._start <= tick:
-            at, blocks = self._start, self._before
-        else:
-            at, blocks = 0, self._fresh()
+        at, blocks = self._states(tick)
         numbers = b"".join(part.astype("<f8").tobytes() for block in blocks for part in block.parts)
         return np.array([at], dtype="<i8").tobytes() + numbers
+
+    def _states(self, tick: int) -> tuple[int, list[Block]]:
+        """The latest states that are not later, and of which tick they are."""
+        if self._made <= tick and not self._torn:
+            return self._made, self._blocks
+        if self._before is not None and self._start <= tick:
+            return self._start, self._before
+        return 0, self._fresh()
+
+    def kept(self, tick: int) -> ColumnMemory:
+        """States as of this very tick: those of neighbours can be put together."""
+        at, blocks = self._states(tick)
+        if at < tick:
+            path = BankPath(self._bank, self._sigma, self._law, self._columns, self._source, self._lane)
+            path._known, path._made = [block.copy() for block in blocks], at
+            while path._made < tick:
+                path._make_exactly(min(tick - path._made, max(1, _AT_ONCE // self._columns)))
+            blocks = path._blocks
+        e = np.concatenate([block.e for block in blocks], axis=1)
+        return ColumnMemory.of(e, np.stack([block.err for block in blocks], axis=1))
+
+    def take(self, tick: int, kept: ColumnMemory) -> None:
+        self._restart()
+        e, err, Q = kept.floats(), kept.bounds, self._bank.states
+        good = np.isfinite(e).all() and np.isfinite(err).all() and (err >= 0).all()
+        if kept.shape not in ((Q, Q), (2 * Q, Q)) or kept.columns != self._columns or not good:
+            raise not_a_bank()
+        if len(e) != (2 * Q if self._double else Q):
+            return  # states of the other precision, by another version or machine: it begins at the beginning
+        for i, block in enumerate(self._blocks):
+            block.e[...] = e[:, i * _BLOCK : (i + 1) * _BLOCK]
+            block.err[...] = err[:, i]
+            # Looked at again: one column alone keeps no bound of its states (`filtered_alone`), and its neighbours by
+            # now need one. A hair above, for the low parts of double words.
+            block.big[...] = np.abs(block.e[:Q]).max(axis=1) * (1 + 2.0**-50)
+        self._before = [block.copy() for block in self._blocks]
+        self._made = self._start = tick
 
     def recall(self, tick: int, memory: bytes) -> None:
         self._restart()
@@ -129,22 +169,23 @@ class BankPath(Secret):
             done += part.size
         if any((bound < 0).any() for block in blocks for bound in (block.err, block.big)):
             raise not_a_bank()
-        self._blocks, self._before = blocks, [block.copy() for block in blocks]
+        self._known, self._before = blocks, [block.copy() for block in blocks]
         self._made = self._start = at
 
     def _bytes(self, double: bool) -> int:
         """The length of a memory."""
         Q = self._bank.states
-        return 8 * (1 + (2 * Q if double else Q) * self._columns + 2 * Q * len(self._blocks))
+        return 8 * (1 + (2 * Q if double else Q) * self._columns + 2 * Q * -(-self._columns // _BLOCK))
 
     def _make(self, wanted: int) -> None:
         """The noise of the next ticks: those that are wanted now, a few more where there are few columns."""
-        ahead = _AHEAD // self._columns
-        count = max(1, ahead, min(wanted, _AT_ONCE // self._columns))
-        count = min(self._bank.horizon - self._made, count)
+        count = max(1, _AHEAD // self._columns, min(wanted, _AT_ONCE // self._columns))
+        self._make_exactly(min(self._bank.horizon - self._made, count))
+
+    def _make_exactly(self, count: int) -> None:
         assert count > 0, "no noise is made beyond the last tick of a bank"
         self._torn = True  # until all of it is there
-        before = [block.copy() for block in self._blocks] if ahead > 1 else None
+        before = [block.copy() for block in self._blocks] if self._columns * 2 <= _AHEAD else None
         rows = np.empty((count, self._columns), dtype=np.int64)
         nodes = range(self._made + 1, self._made + 1 + count)
         start = 0

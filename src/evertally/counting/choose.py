@@ -92,9 +92,18 @@ def choose(guarantee: Guarantee, setting: Setting, mechanism: str = "auto") -> C
     return Choice(best.name, best.charge)
 
 
-def build(choice: Choice, setting: Setting, source: Source) -> NoiseProcess:
+def build(choice: Choice, setting: Setting, source: Source, columns: int | None = None) -> NoiseProcess:
+    """The process; with `columns` that of a slice, so many columns wide. What is drawn follows from the setting, which
+    is that of the whole: a slice chooses nothing."""
     name = choice.mechanism
-    return PROCESSES[name].build(choice.charge, setting.for_process(name), source)
+    process = PROCESSES[name]
+    if columns is not None:
+        if process.proof:
+            raise ConfigurationError(
+                f'mechanism "{name}" is not ours, and nobody said how it is cut into slices; use "tree"'
+            )
+        setting = replace(setting, slice_width=columns)
+    return process.build(choice.charge, setting.for_process(name), source)
 
 
 def _unfit(name: str, charge: Charge, setting: Setting) -> str | None:

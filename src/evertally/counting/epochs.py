@@ -14,7 +14,7 @@ from evertally.bounds.joint import GridLaw
 from evertally.bounds.tails import Spread
 from evertally.contract.ticks import LAST_TICK
 from evertally.counting.pieces import Pieces
-from evertally.counting.process import NoiseProcess, kind_and_scale
+from evertally.counting.process import IntArray, NoiseProcess, kind_and_scale
 from evertally.counting.tree import TreeProcess
 
 # After this many epochs the stream ends: 2^32 - 1 ticks, 136 years of seconds.
@@ -49,6 +49,11 @@ class EpochProcess(Pieces):
 
     def _process(self, piece: int, columns: int) -> NoiseProcess:
         return self._process_of(piece, columns)
+
+    def _last_of(self, piece: int) -> IntArray:
+        closed = self._process(piece, self.columns)
+        # One block, without the others that going there step by step would draw.
+        return closed.at(self.length(piece)) if isinstance(closed, TreeProcess) else super()._last_of(piece)
 
     def worst(self) -> Spread:
         return self.worst_in(EPOCHS - 1)

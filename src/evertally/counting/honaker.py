@@ -23,6 +23,7 @@ import numpy as np
 
 from evertally.bounds.joint import refined_maximum
 from evertally.bounds.tails import Spread
+from evertally.counting.column_memory import ColumnMemory, grouped
 from evertally.counting.process import (
     Budget,
     FloatArray,
@@ -33,12 +34,14 @@ from evertally.counting.process import (
     spread_of,
 )
 from evertally.counting.tree import blocks_law
+from evertally.errors import StateError
 from evertally.noise import Law, Source
 from evertally.noise.jit import jit_once
 from evertally.privacy import Change, Participation
 from evertally.secret import Secret
 
 _COMPILE_FROM = 64
+UNIT = 2.0**-50  # covers the roundings of one mix, see `combine`
 _PIECE = 1 << 16  # ticks handled at once; when going to a tick, ticks times columns
 
 
@@ -110,6 +113,24 @@ class HonakerProcess(Secret):
             2, 2, len(heights), self.columns
         )
         self.tick = tick
+
+    def kept(self) -> ColumnMemory:
+        """Of the nodes of the present prefix; prefixes are their sums. Columns of a group share the widest bound."""
+        node = self._node[:, _set_bits(self.tick)]
+        return ColumnMemory.of(node[0], grouped(node[1]))
+
+    def take(self, tick: int, kept: ColumnMemory) -> None:
+        heights = _set_bits(tick)
+        if kept.shape != (len(heights), len(heights)) or kept.columns != self.columns:
+            raise StateError("these numbers are not nodes of this process; restore from an intact state")
+        self.seek(0)
+        self._node[0, heights], self._node[1, heights] = kept.floats(), kept.bound_of_each()
+        self.tick = tick
+        above = np.zeros((2, self.columns))
+        for h in reversed(heights):
+            value, error = self._node[:, h]
+            error = error + above[1] + UNIT * (np.abs(value) + np.abs(above[0]))
+            self._prefix[:, h] = above = np.stack([value + above[0], error])
 
     def spread(self, tick: int) -> Spread:
         # The own values of the prefix's nodes count weight(h) >= 1/2, which falls with h; all others less than 1/2.
@@ -232,7 +253,7 @@ def combine(
     A sum or product of values a, b with error bounds carries its own rounding, at most 2^-53 of the result; 2^-50 of
     the absolute values covers the four roundings of one mix and those of the bound itself.
     """
-    unit = 2.0**-50
+    unit = UNIT
     for i in range(out.shape[1]):
         t = start + 1 + i
         value = z[offsets[0] + i, :].copy()

@@ -17,6 +17,7 @@ from evertally.counting.process import IntArray, NoiseProcess, Settled, go_to, p
 from evertally.counting.survey import widest
 from evertally.secret import Secret
 
+_WIDE = 128  # columns from which rows are added up one by one
 _NOTHING, _NO_ROW = np.zeros(1, dtype=np.int64), np.zeros((1, 1), dtype=np.int64)
 
 
@@ -58,8 +59,7 @@ class LinearEngine(Secret):
             sums[0] = total = batch.item() + state.item()
             row[0, 0] = total + noise.item()
             return Played(row, None, sums, True)
-        values = np.cumsum(dense(batch), axis=0)
-        values += state
+        values = running(batch, state)
         sums = values[-1].copy()
         values += self.noise.advance(len(values))
         return Played(values, None, sums)
@@ -101,6 +101,24 @@ class LinearEngine(Secret):
     def load(self, tick: int, parts: list[bytes]) -> IntArray:
         go_to(self.noise, tick, parts[1:])
         return from_bytes(parts[0])
+
+
+def running(batch: Rows, state: IntArray) -> IntArray:
+    """Running sums from `state` on.
+
+    >>> running(np.array([[1, 0], [2, 5]]), np.array([10, 20])).tolist()
+    [[11, 20], [13, 25]]
+    """
+    rows = dense(batch)
+    if rows.shape[1] < _WIDE:
+        values: IntArray = np.cumsum(rows, axis=0)
+        values += state
+        return values
+    # Row by row: numpy's own sum goes down one column at a time, through all of the memory for each.
+    values = np.empty_like(rows)
+    for i, row in enumerate(rows):
+        state = np.add(state, row, out=values[i])
+    return values
 
 
 class JointSums(LinearEngine):

@@ -70,10 +70,15 @@ class Pieces(Secret, ABC):
     def _held_before(self, piece: int) -> IntArray:
         held = np.zeros(self.columns, dtype=np.int64)
         for k in range(piece):
-            closed = self._process(k, self.columns)
-            closed.seek(self.length(k) - 1)
-            held += closed.advance(1)[0]
+            held += self._last_of(k)
         return held
+
+    def _last_of(self, piece: int) -> IntArray:
+        """The last noise of a piece."""
+        closed = self._process(piece, self.columns)
+        closed.seek(self.length(piece) - 1)
+        last: IntArray = closed.advance(1)[0]
+        return last
 
     def spread(self, tick: int) -> Spread:
         k = self.piece_of(tick)

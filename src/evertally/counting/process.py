@@ -79,6 +79,17 @@ class Settled(Protocol):
 
 
 @runtime_checkable
+class Coefficients(Protocol):
+    """A process whose settled numbers can be written down."""
+
+    def settled(self) -> bytes:
+        """The settled numbers, which are public."""
+
+    def settle(self, settled: bytes) -> None:
+        """Takes settled numbers, before anything is drawn."""
+
+
+@runtime_checkable
 class Jointly(Protocol):
     """A process that knows how large its whole path gets, better than tick by tick."""
 

@@ -49,7 +49,8 @@ class Setting:
     `change` is what one protected unit moves, for a Gram matrix that is ORDERED; `split` (S3) and `loose` (S2) are the
     same for those of which less is proved, where that makes a difference. `rule`: a user's ticks are apart; then these
     are for a group of them, and a process that can tell pays less (users-and-domains 1.3: what it reaches is its own).
-    `band`: the coefficients of a banded factor; None where nobody has chosen yet.
+    `band`: the coefficients of a banded factor; None where nobody has chosen yet. `slice_width`: how many of the
+    columns a process is to make the noise of, where it is not all of them; it decides about nothing else.
     """
 
     change: Change
@@ -61,6 +62,12 @@ class Setting:
     loose: Change | None = None
     rule: Participation | None = None
     band: int | None = None
+    slice_width: int | None = None
+
+    @property
+    def width(self) -> int:
+        """The columns of the process itself."""
+        return self.columns if self.slice_width is None else self.slice_width
 
     def for_process(self, name: str) -> Setting:
         """The setting that a process gets: what it has to hide by what is proved of it."""
@@ -90,6 +97,7 @@ class ProcessRecord:
     proof: str = ""
     gram: Gram = Gram.UNKNOWN
     gaussian: bool = False  # real Gaussian noise: exact (epsilon, delta) curves are about it
+    ahead: bool = False  # going to a tick takes long, and nothing short is remembered: slices keep noise made ahead
 
 
 def _horizon(setting: Setting) -> int:
@@ -101,12 +109,13 @@ def _tree(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
     assert isinstance(charge, PureDP | ZCDP)
     T = _horizon(setting)
     depth = L(T, choose_radix(T, setting.radix, isinstance(charge, PureDP)))
-    keep = 8 * setting.columns * (depth + 1) <= setting.memory_limit
+    # Whether noise is kept or drawn again decides about no number, so a slice looks at its own columns.
+    keep = 8 * setting.width * (depth + 1) <= setting.memory_limit
     return TreeProcess(
         charge,
         setting.change,
         horizon=T,
-        columns=setting.columns,
+        columns=setting.width,
         source=source,
         radix=setting.radix,
         keep=keep,
@@ -120,7 +129,7 @@ def _honaker(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
         charge,
         setting.change,
         horizon=_horizon(setting),
-        columns=setting.columns,
+        columns=setting.width,
         source=source,
         rule=setting.rule,
     )
@@ -128,7 +137,7 @@ def _honaker(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
 
 def _sqrt(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
     assert isinstance(charge, ZCDP)
-    T, d = _horizon(setting), setting.columns
+    T, d = _horizon(setting), setting.width
     return SqrtProcess(charge, setting.change, horizon=T, columns=d, source=source, rule=setting.rule)
 
 
@@ -139,23 +148,23 @@ def _banded(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
             'mechanism "banded" is for users whose ticks are apart: give max_ticks_per_user or min_separation, or use '
             '"bank"'
         )
-    T, d = _horizon(setting), setting.columns
+    T, d = _horizon(setting), setting.width
     return BandedProcess(charge, setting.rule, horizon=T, columns=d, source=source, band=setting.band)
 
 
 def _bank(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
     assert isinstance(charge, ZCDP | ApproxDP)
-    return BankProcess(charge, setting.change, horizon=_horizon(setting), columns=setting.columns, source=source)
+    return BankProcess(charge, setting.change, horizon=_horizon(setting), columns=setting.width, source=source)
 
 
 def _bank_open(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
     assert isinstance(charge, ZCDP | ApproxDP)
-    return OpenBankProcess(charge, setting.change, columns=setting.columns, source=source)
+    return OpenBankProcess(charge, setting.change, columns=setting.width, source=source)
 
 
 def _pure_blocks(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
     assert isinstance(charge, PureDP)
-    return PureBlocksProcess(charge, setting.change, horizon=_horizon(setting), columns=setting.columns, source=source)
+    return PureBlocksProcess(charge, setting.change, horizon=_horizon(setting), columns=setting.width, source=source)
 
 
 def _block_bytes(setting: Setting) -> int:
@@ -164,7 +173,7 @@ def _block_bytes(setting: Setting) -> int:
 
 def _epoch_blocks(charge: Charge, setting: Setting, source: Source) -> NoiseProcess:
     assert isinstance(charge, PureDP)
-    return BlockEpochs(charge, setting.change, columns=setting.columns, source=source)
+    return BlockEpochs(charge, setting.change, columns=setting.width, source=source)
 
 
 def _epoch_block_bytes(setting: Setting) -> int:
@@ -177,10 +186,10 @@ def _epoch_tree(charge: Charge, setting: Setting, source: Source) -> NoiseProces
     tree = partial(TreeProcess, charge, setting.change, source=source, radix=2)
 
     def inner(k: int, columns: int) -> NoiseProcess:
-        keep = 8 * setting.columns * (k + 2) <= setting.memory_limit
+        keep = 8 * setting.width * (k + 2) <= setting.memory_limit
         return tree(horizon=2**k, columns=columns, keep=keep, lane=f"epoch-{k}")
 
-    return EpochProcess(inner, columns=setting.columns)
+    return EpochProcess(inner, columns=setting.width)
 
 
 _ORDERED, _NONNEGATIVE = Gram.ORDERED, Gram.NONNEGATIVE
@@ -192,13 +201,13 @@ PROCESSES: dict[str, ProcessRecord] = {
         False, False, lambda s: 8 * OPEN_STATES * s.columns, _bank_open, gram=_NONNEGATIVE, gaussian=True
     ),
     # pure budgets alone: l1 norms add up over ticks, whatever the signs and whatever the factor
-    "pure-blocks": ProcessRecord(True, True, _block_bytes, _pure_blocks, gram=_ORDERED),
+    "pure-blocks": ProcessRecord(True, True, _block_bytes, _pure_blocks, gram=_ORDERED, ahead=True),
     # the noise made ahead; the factor and its transforms take about 250 T bytes of work space besides
-    "sqrt": ProcessRecord(True, False, lambda s: 8 * s.columns * _horizon(s), _sqrt, gram=_ORDERED),
-    "banded": ProcessRecord(True, False, lambda s: 8 * s.columns * _horizon(s), _banded, gram=_ORDERED),
+    "sqrt": ProcessRecord(True, False, lambda s: 8 * s.columns * _horizon(s), _sqrt, gram=_ORDERED, ahead=True),
+    "banded": ProcessRecord(True, False, lambda s: 8 * s.columns * _horizon(s), _banded, gram=_ORDERED, ahead=True),
     "tree": ProcessRecord(True, True, lambda s: 8 * s.columns, _tree, gram=_ORDERED),
     "honaker": ProcessRecord(True, True, lambda s: 64 * s.columns * _horizon(s).bit_length(), _honaker, gram=_ORDERED),
-    "epoch-blocks": ProcessRecord(False, True, _epoch_block_bytes, _epoch_blocks, gram=_ORDERED),
+    "epoch-blocks": ProcessRecord(False, True, _epoch_block_bytes, _epoch_blocks, gram=_ORDERED, ahead=True),
     "epoch-tree": ProcessRecord(False, True, lambda s: 8 * s.columns, _epoch_tree, gram=_ORDERED),
 }
 

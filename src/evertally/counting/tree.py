@@ -37,6 +37,7 @@ ABOUT_RADIX = 'How many children a node of a tree has: a number, "formula", or "
 
 _FARTHEST = 1e-9  # no smaller failure probability is looked up in the law of the maximum
 _COMPILE_FROM = 64  # ticks in one call; fewer are interpreted, row by row
+_AT_ONCE = 1 << 12  # columns that go to a tick together: their draws stay in the processor's cache
 
 
 def level(t: int, radix: int) -> int:
@@ -167,9 +168,17 @@ class TreeProcess(Secret):
     def seek(self, tick: int) -> None:
         self._latest[:] = 0
         self.tick = tick
-        if len(self._latest):
-            for t in reversed(self._blocks(tick)):  # the latest of each level is written last
-                self._latest[level(t, self.radix)] = self._noise(t)
+        if not len(self._latest):
+            return
+        ends = self._blocks(tick)[::-1]  # longest first: the noise at an end is the sum of the draws up to it
+        levels = [level(t, self.radix) for t in ends]
+        for start in range(0, self.columns, _AT_ONCE):
+            latest = self._latest[:, start : start + _AT_ONCE]
+            noise = np.zeros(latest.shape[1], dtype=np.int64)
+            z = self._source.draws(self._lane, self.law, ends, noise.size, start)
+            for v, draw in zip(levels, z, strict=True):
+                noise += draw
+                latest[v] = noise  # of several at one level the latest stays
 
     def spread(self, tick: int) -> Spread:
         return spread_of(self.law, digit_sum(tick, self.radix), 1.0)
@@ -208,6 +217,10 @@ class TreeProcess(Secret):
         # A hair above the largest: the tail of one single draw is about integers, and weights need be none.
         largest = max(map(abs, nodes.values()), default=0.0) * (1 + 1e-9)
         return spread_of(self.law, sum(part * part for part in nodes.values()), largest)
+
+    def at(self, tick: int) -> IntArray:
+        """The noise of one tick, wherever the process stands."""
+        return self._noise(tick)
 
     def _noise(self, tick: int) -> IntArray:
         noise: IntArray = self._source.draws(self._lane, self.law, self._blocks(tick), self.columns).sum(axis=0)

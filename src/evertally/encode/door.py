@@ -15,7 +15,7 @@ parameter) raise. A record is copied into Python's own types before anything is 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
@@ -220,8 +220,12 @@ class CategoryDoor(EventDoor[int]):
         cutting: int = CUTTING,
     ) -> None:
         super().__init__(max_per_event, max_weight, signed, order=order, rank_by_label=rank_by_label, cutting=cutting)
-        self.labels = declared_labels(categories, other)
         self.numbered = isinstance(categories, range)  # columns that nobody gave a name
+        self._declare(categories, other)
+
+    def _declare(self, categories: Iterable[object], other: object | None) -> None:
+        self.labels = declared_labels(categories, other)
+        self.names: Sequence[str] = self.labels
         self._other = len(self.labels) - 1 if other is not None else -1
         self._index = {label: i for i, label in enumerate(self.labels)}
         self._names = Texts.of(self.labels)
@@ -238,7 +242,7 @@ class CategoryDoor(EventDoor[int]):
     @property
     def width(self) -> int:
         """Number of columns: the declared categories, and one more for `other`."""
-        return len(self.labels)
+        return len(self.names)
 
     def totals(self, events: Any, tick: int) -> Row:
         """The row of one tick: the sum of the bounded rows of its events."""
@@ -249,6 +253,15 @@ class CategoryDoor(EventDoor[int]):
         row = self._totals_of_bags(events, tick)
         return self._one_by_one(as_list(events), tick) if row is None else row
 
+    def places(self, events: Any) -> Codes | None:
+        """The column of each event, -1 for those that count nowhere; None where some are no plain labels."""
+        plain = coded(events)
+        if plain is None:
+            return None
+        found = [self.column(value) for value in plain[1]]
+        columns = np.array([-1 if column is None else column for column in [*found, None]], np.int64)
+        return columns[plain[0]]  # code -1 is the last one
+
     def _totals_of_bags(self, events: Any, tick: int) -> Row | None:
         """Events that are collections or mappings of plain labels; None for others."""
         row = np.zeros(self.width, np.int64)
@@ -256,12 +269,10 @@ class CategoryDoor(EventDoor[int]):
         if made is None:
             return None
         for bag in made:
-            plain = coded(bag.values)
-            if plain is None:
+            places = self.places(bag.values)
+            if places is None:
                 return None
-            found = [self.column(value) for value in plain[1]]
-            columns = np.array([-1 if column is None else column for column in [*found, None]], np.int64)
-            row += self._counts(bag, columns[plain[0]], self._names, tick)  # code -1 is the last one
+            row += self._counts(bag, places, self._names, tick)
         return row
 
     def _one_by_one(self, events: list[object], tick: int) -> Row:
@@ -279,8 +290,14 @@ class CategoryDoor(EventDoor[int]):
         label = canonical(value)
         if label is None:
             return None
-        column = self._index.get(label, self._other)
+        column = self._place(label)
+        if column is None:
+            column = self._other
         return None if column < 0 else column
+
+    def _place(self, label: str) -> int | None:
+        """The column of a declared label."""
+        return self._index.get(label)
 
     _item = column
 

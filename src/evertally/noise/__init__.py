@@ -3,6 +3,7 @@
 from evertally.noise.key import Key, NoiseKey, Recording, ZeroNoise, check_key, own_key, simulation
 from evertally.noise.laws import DiscreteGaussian, DiscreteLaplace, Law
 from evertally.noise.sampler import round_up
+from evertally.noise.slices import SliceSource
 from evertally.noise.source import ItemSource, Source, VariateSource, item_addresses
 from evertally.noise.variates import VariateKind, Variates
 
@@ -14,6 +15,7 @@ __all__ = [
     "Law",
     "NoiseKey",
     "Recording",
+    "SliceSource",
     "Source",
     "VariateKind",
     "VariateSource",

@@ -9,6 +9,7 @@ from evertally.contract.cutting import CutsEvents
 from evertally.contract.doors import Bins, EachColumn
 from evertally.contract.options import option, statistic
 from evertally.encode import CategoryDoor
+from evertally.encode.range_door import RangeDoor
 
 ABOUT_BUSIEST = "A public fact: no tick has more events. Error bounds rest on it, privacy does not."
 
@@ -39,7 +40,8 @@ class ByColumn(CutsEvents):
         self, names: Sequence[Any], max_per_event: int, signed: bool = False, rank_by_label: bool = False
     ) -> tuple[CategoryDoor, Any]:
         """How events are read, and the columns as addresses and snapshots keep them: a number, or the list of names."""
-        reader = CategoryDoor(
+        numbered = isinstance(names, range)
+        reader = (RangeDoor if numbered else CategoryDoor)(
             names,
             self.other,
             max_per_event,
@@ -50,4 +52,4 @@ class ByColumn(CutsEvents):
             cutting=self.cutting,
         )
         self._read_by(reader)
-        return reader, len(names) if isinstance(names, range) else list(reader.labels[: len(names)])
+        return reader, len(names) if numbered else list(reader.labels[: len(names)])

@@ -72,14 +72,14 @@ class InSteps(ByColumn, Weighing):
         if self.resolution is None:
             most = self.max_weight
             whole, kept = self._read_events(names, per_event, self.signed, rank_by_label=self.protects == "item")
-            labels, in_steps = whole.labels, Options()
+            labels, in_steps = whole.names, Options()
             form: Form = LabelledForm(labels) if by_label else RowForm(len(labels), labels)
             door: _OpenDoor = lambda source, limit: EachColumn(whole, limit, self.signed)  # noqa: E731
         else:
             grid = self._settle_grid()
             most = grid.most
             amounts = self._amounts(grid, names, per_event)
-            labels, in_steps = amounts.labels, self._given("max_weight", "resolution")
+            labels, in_steps = amounts.names, self._given("max_weight", "resolution")
             kept = len(names) if isinstance(names, range) else list(labels[: len(names)])
             form = LabelledInUnits(grid, labels) if by_label else RowInUnits(grid, labels)
             door = partial(_door_of_amounts, amounts)

@@ -7,14 +7,16 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeGuard
 
+from evertally.contract.doors import RowDoor
 from evertally.contract.options import check_neighbours, option, statistic
 from evertally.contract.parts import Blueprint, Door, Engine, Form, Options
 from evertally.contract.windows import Windowed
 from evertally.counting.banded import best_band
 from evertally.counting.choose import build, choose, rank
 from evertally.counting.linear import LinearEngine
-from evertally.counting.process import NoiseProcess
-from evertally.counting.processes import Gram, Setting
+from evertally.counting.plan import LinearPlan
+from evertally.counting.process import Coefficients, NoiseProcess
+from evertally.counting.processes import OURS, SEPARATED, Gram, Setting
 from evertally.counting.tree import ABOUT_RADIX, Radix
 from evertally.errors import ConfigurationError
 from evertally.integers import whole
@@ -40,6 +42,23 @@ class Linear(Windowed):
         """The noise process; only of what is exact sums plus noise (`is_linear`)."""
         assert isinstance(self._engine, LinearEngine)
         return self._engine.noise
+
+    def plan(self) -> LinearPlan:
+        """What this mechanism has settled, as public numbers: `LinearSlice` plays some of its columns by it.
+
+        Only of running totals with noise of ours; what a workload weighs, a partition releases or an engine of your own
+        does is not cut by columns.
+        """
+        if not is_linear(self) or self.mechanism not in (*OURS, *SEPARATED):
+            raise ConfigurationError(
+                'only running totals with noise of ours have such a plan; leave out workload, and take mechanism="auto"'
+            )
+        assert isinstance(self._door, RowDoor), "exact sums are of integer rows"
+        *names, digest = self._path
+        noise = self.noise
+        settled = noise.settled() if isinstance(noise, Coefficients) else b""
+        path = *map(str, names), digest.hex()
+        return LinearPlan(path, self.noise_fingerprint, self._choice, self._setting, *self._door.bounds, settled)
 
     def _linear(
         self,
