@@ -23,7 +23,7 @@ from evertally.encode.spelled import joined as joined_labels
 from evertally.runtime.input.common_lists import as_lists
 from evertally.runtime.input.sources import ROWS, Batch
 from evertally.runtime.input.times import Instants, Valid, as_arrow, instants, is_text
-from evertally.runtime.input.tokens import cells_of, floats_of, is_tokens, lists_of, named, spelled
+from evertally.runtime.input.tokens import begins_with_list, cells_of, floats_of, is_tokens, lists_of, named, spelled
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.secret import Secret
 
@@ -71,7 +71,7 @@ class TickEvents(Secret):
     def _column(self, name: str, use: str, door: bool = False) -> Any:
         if (name, use, door) not in self._made:
             # Many small batches of one form are joined first: preparing a column costs more than its cells do.
-            runs = [joined(list(run)) for _, run in groupby((batch[name] for batch in self._batches), _form)]
+            runs = [joined(list(run)) for _, run in groupby((batch[name] for batch in self._batches), _kind)]
             parts: Sequence[Any] = [prepared(run, use) for run in runs]
             column = joined(as_lists(parts) if door and use in ("labels", "items") else parts)
             self._made[name, use, door] = readable(column) if use == "items" else column
@@ -156,6 +156,12 @@ def _form(part: Any) -> Any:
     if isinstance(part, Coded):
         return Coded
     return (np.ndarray, part.dtype) if isinstance(part, np.ndarray) else (pa.Array, part.type)
+
+
+def _kind(part: Any) -> Any:
+    """What batches have in common that are prepared together: those with lists of labels are not prepared as those
+    with labels are."""
+    return _form(part), is_tokens(part) and begins_with_list(part)
 
 
 def _can_be_chained(parts: Sequence[Any]) -> bool:

@@ -188,6 +188,11 @@ def spelled(column: Any) -> Spelled | None:
     return Spelled(numbers[codes], names)
 
 
+def begins_with_list(column: Any) -> bool:
+    """Whether the first cell that is not missing is a list."""
+    return bool(_begin_with(_texts(column), b"[")[:1].any())
+
+
 def lists_of(column: Any) -> Any | None:
     """The cells as an Arrow array of lists, if each of them is a list of texts without escapes, or missing; otherwise
     None. The same lists as Python objects take ten times as long.
