@@ -39,22 +39,32 @@ def tokens(cells: list[Any]) -> Any:
     return column_of(Texts.of_bytes([token(cell) for cell in cells]))
 
 
+def token_cell(cell: Any) -> Any:
+    """A cell as it comes out of a small body."""
+    return cells_of(tokens([cell]))[0]
+
+
 @st.composite
 def batches(draw: Any) -> list[tuple[Any, list[Any]]]:
     """Columns as the service keeps them, each with its events."""
     made = []
     for form in draw(
-        st.lists(st.sampled_from(["lists", "texts", "tokens", "Arrow lists", "Arrow bytes", "Arrow"]), max_size=4)
+        st.lists(
+            st.sampled_from(["lists", "texts", "tokens", "cells", "Arrow lists", "Arrow bytes", "Arrow"]), max_size=4
+        )
     ):
         whole = st.one_of(st.none(), st.lists(PLAIN, max_size=4))
         cells = {
             "lists": st.lists(whole, max_size=5),
             "texts": st.lists(st.one_of(st.none(), PLAIN), max_size=5),
             "tokens": st.lists(st.one_of(LISTS, ODD), max_size=5),
+            "cells": st.lists(st.one_of(LISTS, ODD), max_size=5),
         }.get(form, st.lists(whole, max_size=5))
         events: list[Any] = draw(cells)
         if form in ("lists", "texts", "tokens"):
             made.append((tokens(events), events))
+        elif form == "cells":
+            made.append((np.fromiter((token_cell(event) for event in events), object, len(events)), events))
         elif form == "Arrow":
             texts = [event[0] if event else None for event in events]
             made.append((pa.array(texts, pa.large_binary()), texts))
@@ -106,7 +116,14 @@ def test_records_get_their_cells_as_they_are() -> None:
 
 
 @pytest.mark.parametrize(
-    "part", [pa.array([7]), np.array(["a"], object), Spelled(np.array([0]), Texts.of(["\ud83d"])), pa.array([{"a": 1}])]
+    "part",
+    [
+        pa.array([7]),
+        np.array([{"a": 1}], object),
+        np.array(["\ud83d"], object),
+        Spelled(np.array([0]), Texts.of(["\ud83d"])),
+        pa.array([{"a": 1}]),
+    ],
 )
 def test_what_is_no_text_stays_as_it_is(part: Any) -> None:
     parts = [pa.array([["a"]]), part]

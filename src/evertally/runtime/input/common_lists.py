@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from evertally.encode.labels import canonical
 from evertally.encode.spelled import Named, Spelled
 
 _LISTS = pa.large_list(pa.large_binary())
@@ -52,11 +53,24 @@ def _listed(part: Any) -> Any | None:
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(data))]
         names = pa.Array.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
         return _alone(names.take(pa.array(codes[codes >= 0])), codes >= 0)
+    if isinstance(part, np.ndarray) and part.dtype == object:
+        return _of_cells(part.tolist())
     if isinstance(part, pa.DictionaryArray):
         part = part.dictionary_decode()
     if not isinstance(part, pa.Array) or part.type not in _TEXTS:
         return None
     return _alone(part.drop_null().cast(pa.large_binary()), np.asarray(part.is_valid()))
+
+
+def _of_cells(cells: list[Any]) -> Any | None:
+    """Cells of small bodies of JSON, which are Python objects: labels and lists of labels, in their one spelling."""
+    if any(isinstance(cell, dict) for cell in cells):
+        return None
+    found = [[canonical(label) for label in (cell if isinstance(cell, list) else [cell])] for cell in cells]
+    try:
+        return pa.array([[label.encode() for label in event if label is not None] for event in found], _LISTS)
+    except UnicodeEncodeError:  # half a surrogate pair, which would be another label as bytes
+        return None
 
 
 def _alone(labels: Any, here: Any) -> Any:
