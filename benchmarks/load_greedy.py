@@ -1,6 +1,6 @@
 """A small client while a greedy one does what it can: how long does its one line wait?
 
-    python -m benchmarks.load_greedy [--short] [--tick SECONDS]
+    python -m benchmarks.load_greedy [--short] [--tick SECONDS] [--only TEXT]
 
 The greedy client has one token, six connections and no manners: it sends the largest bodies that are taken, and sends
 the next one as soon as it is answered, whatever the answer is. The small client has a token of its own and sends one
@@ -31,6 +31,7 @@ from benchmarks.load import CATEGORIES, MEDIA, token
 CONNECTIONS = 6
 LARGEST = 2**24  # bytes, the default of max_batch_bytes
 ROWS = 200_000  # the default of max_batch_rows
+EACH = 8  # labels of a list, which counts as a row then; longer ones as several
 
 
 def spec_text(tick: float) -> str:
@@ -44,18 +45,27 @@ def spec_text(tick: float) -> str:
     )
 
 
+def arrow(column: pa.Array) -> bytes:
+    sink = pa.BufferOutputStream()
+    batch = pa.RecordBatch.from_pydict({"item": column})
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
 def bodies() -> dict[str, tuple[str, bytes]]:
     """What a greedy client sends: as long as a body may be, and as many rows as it may have."""
-    sink = pa.BufferOutputStream()
-    nulls = pa.RecordBatch.from_pydict({"item": pa.nulls(ROWS)})
-    with pa.ipc.new_stream(sink, nulls.schema) as writer:
-        writer.write_batch(nulls)
+    lists = [[f"item-{(i + k * k) % CATEGORIES}" for k in range(EACH)] for i in range(ROWS // 2)]
+    listed = b"".join(json.dumps({"item": items}).encode() + b"\n" for items in lists)
+    listed = listed[: listed.rindex(b"\n", 0, LARGEST) + 1]
     line = json.dumps({"item": "item-7", "x": "x" * 8}).encode() + b"\n"
     return {
         "16 MB of {} lines": ("ndjson", (b"{}\n" * (LARGEST // 3))),
         "200,000 {} lines": ("ndjson", b"{}\n" * ROWS),
         "200,000 lines of text": ("ndjson", line * min(ROWS, LARGEST // len(line))),
-        "200,000 Arrow nulls": ("arrow", bytes(sink.getvalue())),
+        "200,000 Arrow nulls": ("arrow", arrow(pa.nulls(ROWS))),
+        "16 MB of lists of 8 labels": ("ndjson", listed),
+        "100,000 Arrow lists of 8 labels": ("arrow", arrow(pa.array(lists))),
     }
 
 
@@ -145,8 +155,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--short", action="store_true", help="ten ticks of each")
     parser.add_argument("--tick", type=float, default=2.0)
+    parser.add_argument("--only", default="", help="bodies whose name has this in it")
     options = parser.parse_args()
     for name, (media, body) in bodies().items():
+        if options.only not in name:
+            continue
         print(f"{CONNECTIONS} connections of one token send {name}; ticks of {options.tick:.0f} s")
         for what, value in measure(media, body, (10 if options.short else 60) * options.tick, options.tick).items():
             print(f"  {value:10,.3f}  {what}", flush=True)

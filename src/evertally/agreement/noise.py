@@ -27,7 +27,8 @@ class Noise:
     def __init__(self, places: Places) -> None:
         self._places = places
         self.keys: list[Key] = []  # of each number: what it shares its noise by
-        self._sides: list[FloatArray] = []  # of each number: the releases that it is made of, by tick
+        # Of each number: which release it is, and which one is taken from it (the last one, which has no noise: none).
+        self._sides: list[tuple[int, int]] = []
         self._known: dict[Hashable, FloatArray] = {}
         ticks: dict[Hashable, list[int]] = {}
         for one in places.series.values():
@@ -37,17 +38,13 @@ class Noise:
             if len(its) > LARGEST:
                 raise too_many(len(its))
             if maker not in self._known:
-                self._known[maker] = _covariance(one, its)
-            sides = np.zeros((len(one.places), len(its)))
-            for side, (since, tick) in zip(sides, one.places, strict=True):
-                side[its.index(tick)] = 1.0
-                if since:
-                    side[its.index(since)] = -1.0  # a window is the later release minus the earlier one
-            if one.law is None:
-                sides = np.ones((1, 1))
+                self._known[maker] = np.pad(_covariance(one, its), (0, 1))
+            at = {0: -1} | {tick: i for i, tick in enumerate(its)}
+            # A window is the later release minus the earlier one.
+            sides = [(0, -1)] if one.law is None else [(at[tick], at[since]) for since, tick in one.places]
             for label in one.labels:
                 self.keys += [(maker, label)] * len(sides)
-                self._sides += list(sides)
+                self._sides += sides
 
     def apart(self, numbers: Sequence[int]) -> bool:
         """Whether no two of these numbers share any noise."""
@@ -57,8 +54,8 @@ class Noise:
         """Of these numbers."""
         found = np.empty(len(numbers))
         for i, number in enumerate(numbers):
-            side, known = self._sides[number], self._known[self.keys[number][0]]
-            found[i] = side @ known @ side
+            (tick, since), known = self._sides[number], self._known[self.keys[number][0]]
+            found[i] = known[tick, tick] - 2 * known[tick, since] + known[since, since]
         return found
 
     def covariance(self, numbers: Sequence[int]) -> FloatArray:
@@ -68,8 +65,11 @@ class Noise:
         for i, number in enumerate(numbers):
             together.setdefault(self.keys[number], []).append(i)
         for (maker, _), where in together.items():
-            sides = np.array([self._sides[numbers[i]] for i in where])
-            found[np.ix_(where, where)] = sides @ self._known[maker] @ sides.T
+            ticks, since = np.array([self._sides[numbers[i]] for i in where]).T
+            known = self._known[maker]
+            # Of differences by rows first, then by columns.
+            rows = known[ticks] - known[since]
+            found[np.ix_(where, where)] = rows[:, ticks] - rows[:, since]
         return found
 
 

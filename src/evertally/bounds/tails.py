@@ -17,9 +17,11 @@ Floats = NDArray[np.float64]
 SMOOTH = 3.0
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(init=False, unsafe_hash=True)
 class Spread:
-    """The public law of one noise value, a weighted sum of independent draws.
+    """The public law of one noise value, a weighted sum of independent draws. A value that is never changed.
+
+    One is made for every release, and a data class that forbids changes takes twice as long.
 
     `proxy` is the sum of (weight * scale)^2, `peak` the largest weight * scale, `finest` the smallest scale of a draw
     (sigma or b); `variance` is the true variance.
@@ -50,11 +52,9 @@ class Spread:
         roundings: float = 0,
         rounded: float | None = None,
     ) -> None:
-        # One is made for every release: half the time of what a frozen data class does by itself.
-        own = self.__dict__
-        own["law"], own["variance"], own["proxy"] = law, variance, proxy
-        own["peak"], own["finest"], own["roundings"] = peak, finest, roundings
-        own["rounded"] = roundings if rounded is None else rounded
+        self.law, self.variance, self.proxy = law, variance, proxy
+        self.peak, self.finest, self.roundings = peak, finest, roundings
+        self.rounded = roundings if rounded is None else rounded
 
     def __add__(self, other: Spread) -> Spread:
         """The spread of a sum of independent values."""

@@ -63,9 +63,8 @@ def covariances(engine: Any, ticks: Sequence[int]) -> FloatArray:
     if not all(isinstance(law, Spread) for law in single) or not _exact(engine):
         raise ConfigurationError("how the releases of this mechanism depend on each other is not known exactly")
     known = getattr(getattr(engine, "noise", None), "covariances", None)
-    if known is not None:
-        found: FloatArray = known(ticks)
-    else:
+    found: FloatArray | None = None if known is None else known(ticks)
+    if found is None:
         found = np.zeros((len(ticks), len(ticks)))
         for (i, s), (j, t) in combinations(enumerate(ticks), 2):
             shared = (single[i].variance + single[j].variance - engine.window(t, t - s).variance) / 2

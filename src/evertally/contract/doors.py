@@ -27,7 +27,6 @@ from evertally.integers import whole
 
 Columns = int | Sequence[str]
 _PIECE = 1 << 22  # numbers handled at once by run
-_ZERO = np.zeros(1, dtype=np.int64)
 
 
 class RowDoor(ABC):
@@ -100,12 +99,16 @@ class OneAmount(RowDoor):
         super().__init__(1, limit, signed)
         self._amounts = amounts
 
-    def total(self, x: Any, tick: int) -> IntArray:
-        if type(x) is int and self._low <= x <= self._limit:  # Python's own integer in range: nothing else to look at
-            row = _ZERO.copy()
-            row[0] = x
-            return row
+    def total(self, x: Any, tick: int) -> IntArray | int:  # type: ignore[override]
+        if type(x) is int and self._low <= x <= self._limit:  # Python's own integer in range stays one
+            return x
         return super().total(x, tick)
+
+    def batch(self, totals: IntArray | int) -> IntArray:
+        return super().batch(_as_row(totals))
+
+    def digest(self, totals: IntArray | int) -> bytes:
+        return super().digest(_as_row(totals))
 
     def row(self, x: Any, tick: int) -> IntArray:
         row = as_integers(x)
@@ -123,6 +126,10 @@ class OneAmount(RowDoor):
         if rows.ndim != 1:
             raise TypeError(f"run takes a sequence of integers, one for each tick, not an array of shape {rows.shape}")
         return rows.reshape(-1, 1)
+
+
+def _as_row(totals: IntArray | int) -> IntArray:
+    return np.array([totals], dtype=np.int64) if isinstance(totals, int) else totals
 
 
 class EachColumn(RowDoor):

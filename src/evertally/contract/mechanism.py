@@ -24,7 +24,7 @@ from evertally.contract.kept_options import KeptOptions
 from evertally.contract.options import check_guarantee, option, own_option, statistic
 from evertally.contract.origin import origin
 from evertally.contract.own_inputs import OwnInputs
-from evertally.contract.parts import FEW_TICKS, Accuracy, Blueprint, IntArray, Widening, check_beta
+from evertally.contract.parts import FEW_TICKS, Accuracy, Blueprint, IntArray, Widening, check_beta, plays_numbers
 from evertally.contract.paths import Hold, named
 from evertally.contract.release import Maker, Release
 from evertally.contract.snapshot import guarantee_to_json, pack, restorable
@@ -41,6 +41,7 @@ from evertally.secret import Secret
 
 DEFAULT_STREAM = "stream"
 _ABOUT_ALL = Release.about
+_ONE = np.zeros(1, dtype=np.int64)
 _NOT_KEPT = ("key", "allow_copy")  # options that say nothing about the noise
 
 
@@ -65,6 +66,24 @@ class Committed(Secret):
 
     recent: Any
     state: Any
+
+
+class CommittedNumber(Committed):
+    """The same of an engine of one column that has played one tick: two integers, as arrays when they are asked for.
+    Secret."""
+
+    __slots__ = ("shown", "total")
+
+    def __init__(self, shown: int, total: int) -> None:
+        self.shown, self.total = shown, total
+
+    @property
+    def recent(self) -> IntArray:
+        return np.array([[self.shown]], dtype=np.int64)
+
+    @property
+    def state(self) -> IntArray:
+        return np.array([self.total], dtype=np.int64)
 
 
 @statistic
@@ -161,6 +180,7 @@ class Mechanism(OwnInputs, KeptOptions, Guarded):
         self._path = self.stream, self.name, plan.word, _charge_text(plan.charge), digest
         self._source = key.source(*self._path)
         # Releases that are not private have no difference to hide.
+        self._private = key.private
         self._hold = Hold(self._source.fingerprint(), self, key.process) if key.private else None
         if self._hold is not None and not self.allow_copy:
             self._hold.begin()
@@ -173,6 +193,7 @@ class Mechanism(OwnInputs, KeptOptions, Guarded):
         self._users = _cap(plan.contribution)
         self._door = plan.door(self._source, self._tick_limit)
         self._engine = plan.engine(self._source)
+        self._plays_numbers = plays_numbers(self._engine)
         self._recognise_erased()
         self._form = plan.form
         self._last_tick, self._said = last_tick(self.horizon), self._about()
@@ -507,14 +528,19 @@ class Mechanism(OwnInputs, KeptOptions, Guarded):
             self._engine_tick = kept.tick + 1
             kept = Kept(kept.tick + 1, played, totals, b"", kept.users if users is None else users)
             self._kept = kept
-        return self._released(kept.played.recent[-1], kept.tick)
+        played = kept.played
+        if type(played) is not CommittedNumber:
+            return self._released(played.recent[-1], kept.tick)
+        row = _ONE.copy()
+        row[0] = played.shown
+        return self._released(row, kept.tick)
 
     def _released(self, row: Any, tick: int) -> Release:
         release = self._release(row, self._engine.accuracy(tick))
-        release.__dict__["tick"] = tick  # of many that were played together, each has its own
+        own = release.__dict__
+        own["tick"] = tick  # of many that were played together, each has its own
         if self._differs:
-            release.__dict__["row"] = row  # never written to again
-            release.__dict__["maker"] = self._maker
+            own["row"], own["maker"] = row, self._maker  # the row is never written to again
         return release
 
     def _moved(self, count: int, play: Callable[[], Any]) -> Any:
@@ -522,6 +548,10 @@ class Mechanism(OwnInputs, KeptOptions, Guarded):
         return super()._moved(count, play)
 
     def _play(self, totals: Any) -> Committed:
+        if self._plays_numbers and type(totals) is int:
+            before = self._kept.played
+            total = before.total if type(before) is CommittedNumber else before.state.item()
+            return CommittedNumber(*cast(Any, self._engine).play_number(totals, total))
         played = self._engine.play(self._door.batch(totals), self._kept.played.state)
         return Committed(played.rows if played.alone else played.rows[-1:].copy(), played.state)
 
@@ -552,13 +582,12 @@ class Mechanism(OwnInputs, KeptOptions, Guarded):
         return self._kept.played.recent[-1:]
 
     def _release(self, row: Any, accuracy: Accuracy) -> Release:
-        assert self.key is not None
         form = self._form
         return Release(
             self._kept.tick,
             form.show(row),
             form.deviation(accuracy),
-            self.key.private,
+            self._private,
             lambda beta: form.interval(row, accuracy, beta),
             self._said,
         )

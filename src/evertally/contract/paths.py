@@ -33,14 +33,17 @@ _released_once: dict[bytes, bytes] = {}  # what one-shot mechanisms have seen, a
 _lock = threading.RLock()
 
 
-def _renew_lock() -> None:
+_here = os.getpid()
+
+
+def _in_child() -> None:
     """A forked process has none of the threads that could release the lock."""
-    global _lock
-    _lock = threading.RLock()
+    global _lock, _here
+    _lock, _here = threading.RLock(), os.getpid()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)
+    os.register_at_fork(after_in_child=_in_child)
 
 
 class Hold:
@@ -104,12 +107,15 @@ class Hold:
     def release(self, tick: int) -> None:
         """A tick is about to be handed out; refused if another mechanism has taken the path over meanwhile."""
         with _lock:
-            path = self._path
-            if not self._copy and path.owner is not self._me:
+            path, me = self._path, None if self._copy else self._me
+            if me is not None and path.owner is not me:
                 self._refuse()
             if tick > path.tick:
                 path.tick = tick
-            self.check()  # a signal handler may have taken it over just before the tick was noted; after that it cannot
+            # A signal handler may have taken it over just before the tick was noted; after that it cannot. The system
+            # was asked for the process when the call began, which takes as long as all of this.
+            if me is not None and (path.owner is not me or _here != self._process):
+                self.check()
 
     def _refuse(self) -> NoReturn:
         raise NoiseReused(

@@ -143,13 +143,12 @@ class Windowed(Mechanism):
         return self._engine.window(tick, tick - since) if since else self._engine.accuracy(tick)
 
     def _window(self, row: IntArray, accuracy: Accuracy, tick: int, since: int) -> Release:
-        assert self.key is not None
         form = self._form
         made = Release(
             tick,
             form.show(row),
             form.deviation(accuracy),
-            self.key.private,
+            self._private,
             lambda beta: form.interval(row, accuracy, beta),
             self._said,
         )

@@ -42,6 +42,7 @@ class BlockLevel(Secret):
         self._d, self._value = table.d / 2.0**24, table.value / 2.0**24
         self._bare = np.array(table.bare, dtype=np.int64)
         self._terms = table.k + int(np.diff(table.starts).max()) + 24
+        self._rows: dict[int, WeightedRow] = {}  # public; there are as many as the table has rows
         self._at: tuple[int, int] | None = None  # block, and how many of its rows the states below have walked
         self._last: tuple[int, Rows] | None = None  # a tick that was asked for alone: the level below asks again
 
@@ -51,7 +52,10 @@ class BlockLevel(Secret):
 
     def row(self, row: int) -> WeightedRow:
         """A row, as spreads want to know it."""
-        return WeightedRow(self.table, self.scale, row)
+        found = self._rows.get(row)
+        if found is None:
+            found = self._rows[row] = WeightedRow(self.table, self.scale, row)
+        return found
 
     def squares(self, row: int, other: int) -> FloatArray:
         """The squared weights, with the scale, of the difference of two rows of one block."""

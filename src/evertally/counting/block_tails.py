@@ -30,18 +30,21 @@ class RowSpread(Spread):
     def __init__(self, parts: Sequence[Squares], roundings: float = 1, rounded: float | None = None) -> None:
         proxy = peak = 0.0
         for part in parts:
-            if isinstance(part, WeightedRow):
+            if type(part) is WeightedRow:
                 total, largest = part.total, part.largest
             else:
+                assert isinstance(part, np.ndarray)
                 total, largest = float(part.sum()), float(part.max(initial=0.0))
-            proxy, peak = proxy + total, max(peak, largest)
-        super().__init__("laplace", 2 * proxy, proxy, math.sqrt(peak), math.inf, roundings, rounded)
-        self.__dict__["_parts"] = parts
+            proxy += total
+            if largest > peak:
+                peak = largest
+        Spread.__init__(self, "laplace", 2 * proxy, proxy, math.sqrt(peak), math.inf, roundings, rounded)
+        self._parts = parts
 
     def __add__(self, other: Spread) -> Spread:
         if not isinstance(other, RowSpread):
             return super().__add__(other)
-        both = [*self.__dict__["_parts"], *other.__dict__["_parts"]]
+        both = [*self._parts, *other._parts]
         return RowSpread(both, self.roundings + other.roundings, self.rounded + other.rounded)
 
     def radius(self, beta: float) -> float:
@@ -69,7 +72,7 @@ class RowSpread(Spread):
         return np.concatenate([part[part > 0] for part in self._squares()])
 
     def _squares(self) -> list[FloatArray]:
-        return [part.squares if isinstance(part, WeightedRow) else part for part in self.__dict__["_parts"]]
+        return [part.squares if isinstance(part, WeightedRow) else part for part in self._parts]
 
     def _moments(self) -> Callable[[complex], complex]:
         return _moments(self._weights())

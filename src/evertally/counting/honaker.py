@@ -17,6 +17,7 @@ secret as the exact sums; going to a tick without them costs O(t d).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -33,6 +34,7 @@ from evertally.counting.process import (
     round_half_up,
     spread_of,
 )
+from evertally.counting.together import refined_nodes
 from evertally.counting.tree import blocks_law
 from evertally.errors import StateError
 from evertally.noise import Law, Source
@@ -187,6 +189,10 @@ class HonakerProcess(Secret):
         alone = [weight(h) for h in _set_bits(tick % 2**H)]
         largest = max(weight(H), *alone, *(weight(g) - 2.0**g / scale for g in _set_bits(inside)), 0.0)
         return spread_of(self.law, squares, largest, roundings=int(tick > 1) + int(before > 1))
+
+    def covariances(self, ticks: Sequence[int]) -> FloatArray:
+        """Of the noise of one coordinate at increasing ticks, before rounding; 0 in the diagonal."""
+        return self.law.stddev() ** 2 * refined_nodes(ticks, weight)
 
     def _weights(self, tick: int) -> float:
         return sum(weight(h) for h in range(tick.bit_length()) if tick >> h & 1)

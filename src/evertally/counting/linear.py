@@ -18,7 +18,6 @@ from evertally.counting.survey import widest
 from evertally.secret import Secret
 
 _WIDE = 128  # columns from which rows are added up one by one
-_NOTHING, _NO_ROW = np.zeros(1, dtype=np.int64), np.zeros((1, 1), dtype=np.int64)
 
 
 class LinearEngine(Secret):
@@ -50,19 +49,17 @@ class LinearEngine(Secret):
 
     def play(self, batch: Rows, state: IntArray) -> Played:
         if len(batch) == 1 and type(batch) is np.ndarray:
-            # One tick, in the ways that take numpy least time.
-            noise = self.noise.advance(1)
-            if self.width > 1:
-                values = batch + state[None, :]
-                return Played(values + noise, None, values[0], True)
-            sums, row = _NOTHING.copy(), _NO_ROW.copy()
-            sums[0] = total = batch.item() + state.item()
-            row[0, 0] = total + noise.item()
-            return Played(row, None, sums, True)
+            # One tick, in the way that takes numpy least time.
+            values = batch + state[None, :]
+            return Played(values + self.noise.advance(1), None, values[0], True)
         values = running(batch, state)
         sums = values[-1].copy()
         values += self.noise.advance(len(values))
         return Played(values, None, sums)
+
+    def play_number(self, total: int, before: int) -> tuple[int, int]:
+        after = before + total
+        return after + self.noise.advance(1).item(), after
 
     def go_back(self, tick: int, state: IntArray) -> None:
         # A process that was interrupted may be anywhere, and in any state.

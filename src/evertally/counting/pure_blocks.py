@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 
 from evertally.balls import decided
 from evertally.bounds.tails import Spread
-from evertally.counting.block_level import BlockLevel
+from evertally.counting.block_level import BlockLevel, WeightedRow
 from evertally.counting.block_table import ROOTS, block_table, sizes_for
 from evertally.counting.block_tails import RowSpread, Squares, path_radius
-from evertally.counting.process import IntArray, check_horizon, round_half_up
+from evertally.counting.process import FloatArray, IntArray, check_horizon, round_half_up
 from evertally.errors import ConfigurationError
 from evertally.noise import Source
 from evertally.privacy import Change, PureDP
@@ -73,6 +73,8 @@ class PureBlocksProcess(Secret):
                 "the noise would leave the range of exact numbers; choose another budget or horizon"
             )
         self._rows, self._start = np.empty((0, columns), dtype=np.int64), 0  # the noise of ticks _start+1, ...: secret
+        # Some ticks, and the rows of the levels above that they share; of a single level, all ticks and none.
+        self._above: tuple[int, float, list[WeightedRow]] = (0, math.inf if len(sizes) == 1 else 0, [])
         self._balls: OrderedDict[tuple[int, int, int, int], list[arb]] = OrderedDict()
 
     def advance(self, count: int = 1) -> IntArray:
@@ -143,8 +145,13 @@ class PureBlocksProcess(Secret):
         return [*places, (0, tick)]
 
     def spread(self, tick: int) -> Spread:
-        places = zip(self._levels, self._places(tick), strict=True)
-        return RowSpread([level.row(j) for level, (_, j) in places])
+        first, last, above = self._above
+        if not first <= tick < last:  # what is above a block is the same for all of its ticks
+            (_, row), *others = self._places(tick)
+            above = [level.row(j) for level, (_, j) in zip(self._levels[1:], others, strict=True)]
+            first = tick - row
+            self._above = first, first + self._levels[0].table.n, above
+        return RowSpread([self._levels[0].row(tick - first), *above])
 
     exact_windows = True
 
@@ -159,6 +166,17 @@ class PureBlocksProcess(Secret):
             else:
                 terms += [level.row(now[1]), level.row(then[1])]
         return RowSpread(terms, roundings=2)
+
+    def covariances(self, ticks: Sequence[int]) -> FloatArray:
+        """Of the noise of one coordinate at increasing ticks, before rounding. Rows of one block share its draws."""
+        found, block = np.zeros((len(ticks), len(ticks))), np.array(ticks, dtype=np.int64)
+        for i, level in enumerate(self._levels):
+            top = i == len(self._levels) - 1  # it has one block
+            block, row = (np.zeros_like(block), block) if top else np.divmod(block, level.table.n)
+            used, which = np.unique(row, return_inverse=True)
+            weights = level.scale * level.table.weights[used]
+            found += 2 * (block[:, None] == block) * (weights @ weights.T)[np.ix_(which, which)]
+        return found
 
     def combined_spread(self, weights: Mapping[int, float]) -> Spread:
         """Of a weighted sum of the noise at several ticks. Exact, as windows are."""

@@ -21,6 +21,7 @@ noise, and up to 250 T bytes while the factor and a block are made, whatever d i
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -39,6 +40,7 @@ from evertally.counting.process import (
     spread_of,
 )
 from evertally.counting.sqrt_factor import GRID_BITS, SqrtFactor, sqrt_factor
+from evertally.counting.together import by_age
 from evertally.noise import DiscreteGaussian, Law, Source, round_up
 from evertally.privacy import ZCDP, Change, Participation
 from evertally.secret import Secret
@@ -121,6 +123,12 @@ class FactorProcess(Secret, Generic[F, L]):
             return self.spread(tick)
         weights = difference_energy(self._factor.inverse, before, tick) * unit * unit
         return spread_of(self.law, weights, self._largest * unit, roundings=2 * self._factor.roundings)
+
+    def covariances(self, ticks: Sequence[int]) -> FloatArray | None:
+        """Of the noise of one coordinate at increasing ticks, before rounding; 0 in the diagonal. None where they are
+        to be asked for one by one."""
+        found = by_age(self._factor.inverse * 2.0**-self._factor.bits, ticks)
+        return None if found is None else self.law.stddev() ** 2 * found
 
     def _with_rests(self, path: FloatArray, start: int, column: int, rests: IntArray) -> IntArray:
         """floor(e + rest/unit + 1/2) at the ticks start+1, ... of a column."""

@@ -16,7 +16,7 @@ with `keep=False` memory O(d) and up to (r - 1) L draws, because every noise can
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -25,7 +25,8 @@ from evertally.bounds.joint import GridMaximum, grid_step, tree_maximum
 from evertally.bounds.selection import L, digit_sum, digit_sums, digits
 from evertally.bounds.tails import Spread
 from evertally.counting.participation import tree_reach
-from evertally.counting.process import Budget, IntArray, check_horizon, kind_and_scale, node_law, spread_of
+from evertally.counting.process import Budget, FloatArray, IntArray, check_horizon, kind_and_scale, node_law, spread_of
+from evertally.counting.together import shared_blocks
 from evertally.errors import ConfigurationError
 from evertally.noise import DiscreteGaussian, Law, Source, round_up
 from evertally.noise.jit import jit_once
@@ -207,6 +208,10 @@ class TreeProcess(Secret):
 
     def window_spread(self, tick: int, window: int) -> Spread:
         return spread_of(self.law, differing(tick, tick - window, self.radix), 1.0)
+
+    def covariances(self, ticks: Sequence[int]) -> FloatArray:
+        """Of the noise of one coordinate at increasing ticks."""
+        return self.law.stddev() ** 2 * shared_blocks(ticks, self.radix)
 
     def combined_spread(self, weights: Mapping[int, float]) -> Spread:
         """Of a weighted sum of the noise at several ticks. Exact, as windows are."""

@@ -69,6 +69,12 @@ def merge_events(
     return cut
 
 
+def add_kept(code: IntArray, weight: IntArray, kept: NDArray[np.bool_], counts: IntArray) -> None:
+    """Adds up the weights of the items that stay."""
+    for j in range(code.size):
+        counts[code[j]] += weight[j] * kept[j]
+
+
 def keep_last(lengths: IntArray, keys: IntArray, last: IntArray, weights: IntArray) -> None:
     """Of equal keys of one event only the last one weighs something. `last` is -1 for each key."""
     stop = keys.size

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from evertally.encode.bag_kernels import keep_last
 from evertally.encode.labels import Codes, as_list, coded_arrow, is_arrow
+from evertally.encode.lists import small_numbers
 from evertally.encode.name_kernels import kernel
 from evertally.encode.plain import UNREADABLE, only, whole
 from evertally.secret import Secret
@@ -127,6 +128,9 @@ def whole_weights(values: Any) -> NDArray[np.int64]:
         if kind in (pa.float32(), pa.float64()):
             return _cut_towards_zero(np.asarray(values.cast(pa.float64()).fill_null(0.0)))
         values = as_list(values)
+    small = small_numbers(values)
+    if small is not None:
+        return small
     if only(values, int):
         try:
             return np.clip(np.array(values, dtype=np.int64), -LARGEST_WEIGHT, LARGEST_WEIGHT)

@@ -22,7 +22,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from evertally.encode.bag_kernels import merge_events
+from evertally.encode.bag_kernels import add_kept, merge_events
 from evertally.encode.bags import Bag, bags
 from evertally.encode.cutting import CUTTING, SecretOrder, weight_words
 from evertally.encode.labels import Codes, as_list, canonical, coded, is_text, label_bytes, require_column
@@ -159,7 +159,7 @@ class EventDoor(Secret, ABC, Generic[Item]):
         if cut:
             code, weight = code[: starts[cut]], low[: starts[cut]]
             kept = self._kept(starts[: cut + 1], code, weight, labels, tick)
-            np.add.at(counts, code[kept], weight[kept])
+            kernel(add_kept, len(code))(code, weight, kept, counts)
         return counts
 
     def _kept(self, starts: Codes, code: Codes, weight: Codes, labels: Texts, tick: int) -> NDArray[np.bool_]:
@@ -287,6 +287,8 @@ class CategoryDoor(EventDoor[int]):
 
     def column(self, value: object) -> int | None:
         """The column that a label counts in, None if it counts nowhere."""
+        if type(value) is str and value in self._index:  # as it stands, like most
+            return self._index[value]
         label = canonical(value)
         if label is None:
             return None

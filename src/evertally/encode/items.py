@@ -18,6 +18,7 @@ from evertally.encode.bags import Bag
 from evertally.encode.cutting import CUTTING
 from evertally.encode.door import EventDoor, Order
 from evertally.encode.labels import Codes, as_list, canonical, coded, coded_arrow, is_arrow, label_bytes, require_column
+from evertally.encode.lists import encoded
 from evertally.encode.spelled import Named, Spelled
 from evertally.encode.texts import LONGEST_LABEL, Texts
 from evertally.secret import Secret
@@ -95,16 +96,14 @@ class ItemDoor(EventDoor[str]):
             column = column.compact()
             short = np.append(column.names.lengths <= LONGEST_LABEL, False)
             return np.where(short[column.codes], column.codes, -1), column.names
-        if not is_arrow(column):
-            plain = coded(column)
-        else:
-            encoded = _distinct(column)
-            if encoded is None:
-                return None
-            texts = Texts.of_arrow(encoded[1])
+        found = _distinct(column) if is_arrow(column) else encoded(column) if type(column) is list else None
+        if found is not None:
+            texts = Texts.of_arrow(found[1])
             if texts is not None:
-                return encoded[0], texts
-            plain = encoded[0], as_list(encoded[1])
+                return found[0], texts
+            plain: tuple[Codes, list[object]] | None = found[0], as_list(found[1])
+        else:
+            plain = None if is_arrow(column) else coded(column)
         if plain is None:
             return None
         number: dict[str, int] = {}

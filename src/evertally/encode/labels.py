@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evertally.encode.lists import encoded
 from evertally.encode.plain import UNREADABLE, finite, only, plain
 from evertally.secret import Secret
 
@@ -173,13 +174,16 @@ def coded(column: Any) -> tuple[Codes, list[object]] | None:
         column = column.compact()
         return column.codes, column.values
     if is_arrow(column):
-        encoded = coded_arrow(column)
-        return None if encoded is None else (encoded[0], as_list(encoded[1]))
+        found = coded_arrow(column)
+        return None if found is None else (found[0], as_list(found[1]))
     if type(column) is np.ndarray and column.dtype.kind in "iubfU":
         with np.errstate(all="ignore"):  # a signalling NaN must not be heard
             distinct, codes = np.unique(column, return_inverse=True)
         return codes.astype(np.int64, copy=False), list(distinct)
     values = as_list(column)
+    quickly = encoded(values)
+    if quickly is not None:
+        return quickly[0], quickly[1].to_pylist()
     # Exact types only: as dictionary keys True, 1 and 1.0 are one, as labels they are not.
     if not only(values, str, int, type(None)):
         return None
@@ -197,19 +201,19 @@ def coded_arrow(column: Any) -> tuple[Codes, Any] | None:
     if pa.types.is_null(column.type):
         return np.full(len(column), -1, np.int64), column[:0]
     try:
-        encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-        if isinstance(encoded, pa.ChunkedArray):
-            encoded = encoded.unify_dictionaries().combine_chunks()
-            if isinstance(encoded, pa.ChunkedArray):  # no chunk at all, in some versions
+        found = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        if isinstance(found, pa.ChunkedArray):
+            found = found.unify_dictionaries().combine_chunks()
+            if isinstance(found, pa.ChunkedArray):  # no chunk at all, in some versions
                 return np.empty(0, np.int64), pa.array([], column.type)
-        indices = encoded.indices
+        indices = found.indices
         if indices.null_count:
             indices = indices.cast(pa.int64()).fill_null(-1)
         codes = indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        codes[(codes < 0) | (codes >= len(encoded.dictionary))] = -1  # an array that nobody validated
+        codes[(codes < 0) | (codes >= len(found.dictionary))] = -1  # an array that nobody validated
     except pa.ArrowException:
         return None
-    dictionary = encoded.dictionary
+    dictionary = found.dictionary
     if pa.types.is_nested(dictionary.type):
         return None
     if len(dictionary) > len(codes):

@@ -57,7 +57,7 @@ class BinnedEvents(Secret):
 
     def events(self, query: QuerySpec, tick: int) -> Any:
         start, stop = self._range(tick)
-        return events_of(query, stop - start, lambda name, use: self._slice(name, use, start, stop))
+        return events_of(query, stop - start, lambda name, use, _: self._slice(name, use, start, stop))
 
     def users(self, tick: int) -> Any:
         return self._slice(str(self._user_column), "users", *self._range(tick))

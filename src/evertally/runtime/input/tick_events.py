@@ -20,9 +20,10 @@ from evertally.encode.numbers import floats
 from evertally.encode.owners import owners
 from evertally.encode.spelled import Named, Spelled
 from evertally.encode.spelled import joined as joined_labels
+from evertally.runtime.input.common_lists import as_lists
 from evertally.runtime.input.sources import ROWS, Batch
 from evertally.runtime.input.times import Instants, Valid, as_arrow, instants, is_text
-from evertally.runtime.input.tokens import cells_of, floats_of, is_tokens, named, spelled
+from evertally.runtime.input.tokens import begins_with_list, cells_of, floats_of, is_tokens, lists_of, named, spelled
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.secret import Secret
 
@@ -47,7 +48,7 @@ class TickEvents(Secret):
         self._spec = spec
         self._batches = [batch for batch in batches if length(batch)]
         self._length = sum(map(length, self._batches))
-        self._made: dict[tuple[str, str], Any] = {}
+        self._made: dict[tuple[str, str, bool], Any] = {}
 
     def __len__(self) -> int:
         return self._length
@@ -67,26 +68,27 @@ class TickEvents(Secret):
         taken = [_taken(batch, list(batch), rows) for batch, rows in zip(self._batches, some, strict=True)]
         return TickEvents(self._spec, taken)
 
-    def _column(self, name: str, use: str) -> Any:
-        if (name, use) not in self._made:
+    def _column(self, name: str, use: str, door: bool = False) -> Any:
+        if (name, use, door) not in self._made:
             # Many small batches of one form are joined first: preparing a column costs more than its cells do.
-            runs = [joined(list(run)) for _, run in groupby((batch[name] for batch in self._batches), _form)]
-            column = joined([prepared(run, use) for run in runs])
-            self._made[name, use] = readable(column) if use == "items" else column
-        return self._made[name, use]
+            runs = [joined(list(run)) for _, run in groupby((batch[name] for batch in self._batches), _kind)]
+            parts: Sequence[Any] = [prepared(run, use) for run in runs]
+            column = joined(as_lists(parts) if door and use in ("labels", "items") else parts)
+            self._made[name, use, door] = readable(column) if use == "items" else column
+        return self._made[name, use, door]
 
 
-def events_of(query: QuerySpec, count: int, column: Callable[[str, str], Any]) -> Any:
+def events_of(query: QuerySpec, count: int, column: Callable[[str, str, bool], Any]) -> Any:
     """What a query's mechanism gets of `count` events: the column that it reads, ones if there is none, or records made
-    of several. `column` gives a prepared column by name and use."""
+    of several. `column` gives a prepared column by name and use, and whether a door reads it as it stands."""
     columns = query.columns
     records = query.record.records_of(query.parameters)
     if records is None:
         one = next(iter(columns), None)
-        return np.broadcast_to(np.int64(1), count) if one is None else column(one.name, one.reads.use)
+        return np.broadcast_to(np.int64(1), count) if one is None else column(one.name, one.reads.use, True)
     cells: dict[str, Any] = {}
     for read in columns:
-        found = _listed(column(read.name, read.reads.use))
+        found = _listed(column(read.name, read.reads.use, False))
         if isinstance(query.parameters.get(read.option), list | dict):
             cells.setdefault(read.option, []).append(found)
         else:
@@ -106,6 +108,9 @@ def prepared(column: Any, use: str) -> Any:
             return floats_of(column)
         if use == "users":
             return named(column)
+        lists = lists_of(column)
+        if lists is not None:
+            return lists
         labels = spelled(column)
         return cells_of(column) if labels is None else labels
     if use == "amounts":
@@ -151,6 +156,12 @@ def _form(part: Any) -> Any:
     if isinstance(part, Coded):
         return Coded
     return (np.ndarray, part.dtype) if isinstance(part, np.ndarray) else (pa.Array, part.type)
+
+
+def _kind(part: Any) -> Any:
+    """What batches have in common that are prepared together: those with lists of labels are not prepared as those
+    with labels are."""
+    return _form(part), is_tokens(part) and begins_with_list(part)
 
 
 def _can_be_chained(parts: Sequence[Any]) -> bool:

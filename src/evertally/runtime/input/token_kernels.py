@@ -147,6 +147,35 @@ def read_moments(data: Bytes, offsets: IntArray, out: IntArray, how: Bytes) -> N
         how[i] = KNOWN
 
 
+def read_lists(data: Bytes, offsets: IntArray, starts: IntArray, stops: IntArray, lengths: IntArray) -> int:
+    """Where the texts of lists lie that hold nothing but texts without escapes; -1 is the length of a missing value.
+    How many texts there are, or -1 where some value is anything else."""
+    found = 0
+    for i in range(lengths.size):
+        at, stop = offsets[i] + 1, offsets[i + 1] - 1  # within the brackets
+        lengths[i] = -1
+        if offsets[i] == offsets[i + 1]:
+            continue
+        if data[at - 1] != 91:
+            return -1
+        lengths[i] = 0
+        while at < stop:
+            byte = data[at]
+            at += 1
+            if byte == 32 or byte == 44 or byte == 9 or byte == 10 or byte == 13:  # what lies between two texts
+                continue
+            if byte != 34:
+                return -1
+            starts[found] = at
+            while data[at] != 34:
+                if data[at] == 92:
+                    return -1
+                at += 1
+            stops[found] = at
+            at, found, lengths[i] = at + 1, found + 1, lengths[i] + 1
+    return found
+
+
 def read_names(data: Bytes, offsets: IntArray, starts: IntArray, lengths: IntArray, how: Bytes) -> None:
     """Where the label lies that a value is: texts without escapes, and whole numbers. How: TEXT, FOREIGN (not ASCII,
     so that its spelling is to be looked at), NUMBER, MISSING or UNKNOWN."""
