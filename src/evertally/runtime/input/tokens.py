@@ -208,7 +208,7 @@ class _Labels(Secret):
 def _labels(written: Texts) -> _Labels:
     count, data, nested = len(written), written.data, False
     starts, lengths, how = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.uint8)
-    kernel(read_names, count)(*fixed(written), starts, lengths, how)
+    kernel(read_names, count, written.size)(*fixed(written), starts, lengths, how)
     different = bool((how == TEXT).all() or (how == NUMBER).all())
     odd = np.flatnonzero((how == UNKNOWN) | (how == FOREIGN))
     if odd.size:

@@ -1,0 +1,51 @@
+"""A text may have megabytes: no loop over its bytes is interpreted, and nothing takes a multiple of its memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+
+from evertally.encode.name_index import distinct
+from evertally.encode.texts import Texts
+
+# In a process of its own: which loops are compiled already is a matter of the process.
+_FEW_LONG = """
+import sys
+import numpy as np
+from evertally.encode.name_index import NameIndex, distinct, taken
+from evertally.encode.texts import Texts
+from evertally.runtime.input.tokens import column_of, spelled
+
+long = "a" * 100_000
+interpreted = []
+def seen(frame, event, argument):
+    if event == "call" and frame.f_code.co_filename.endswith("_kernels.py"):
+        return lambda frame, event, argument: interpreted.append(frame.f_code.co_name) or (lambda *_: None)
+    return None
+sys.settrace(seen)
+names = Texts.of([long, "b", long])
+index = NameIndex()
+found = index.find(names, np.zeros(3, np.uint8))
+assert index.enter(names, found).tolist() == [0, 1, 0]
+assert index.find(names, np.zeros(3, np.uint8)).tolist() == [0, 1, 0]
+codes, different = distinct(names)
+assert codes.tolist() == [0, 1, 0] and len(different) == 2
+assert taken(names.data, names.offsets[:-1], names.lengths).size == names.size
+assert list(spelled(column_of(Texts.of([f'"{long}"', '"b"'])))) == [long, "b"]
+sys.settrace(None)
+print(sorted(set(interpreted) - {"kernel"}))
+"""
+
+
+def test_few_long_names_are_not_gone_through_byte_by_byte() -> None:
+    run = subprocess.run([sys.executable, "-c", _FEW_LONG], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout) == (0, "['fill_slots']\n"), run.stderr  # which looks at hashes alone
+
+
+def test_taking_long_texts() -> None:
+    texts = Texts.of(["x" * 1000, "", "yz" * 3000, "z"])
+    assert texts.take(np.array([2, 0, 1, 2])).list() == [texts[2], texts[0], "", texts[2]]
+    assert texts.take(np.array([], np.int64)).list() == []
+    assert distinct(texts.take(np.array([2, 2])))[0].tolist() == [0, 0]
