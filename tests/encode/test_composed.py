@@ -12,7 +12,10 @@ from evertally.encode.labels import canonical
 
 # Letters, marks of several classes, marks that decompose into marks (also one whose own class is 0), Hangul, a lone
 # surrogate.
-_LETTERS = "ae\u00e9\u1e69\u0301\u0316\u0323\u0344\u0f73\u0f71\u0f74\u05b0\u3099\u304b\u1100\u1161\u11a8\uac00\ud800\U0001d15e\u0345"
+_LETTERS = (
+    "ae\u00e9\u1e69\u0301\u0316\u0323\u0344\u0f73\u0f71\u0f74\u05b0\u3099\u304b\u1100\u1161\u11a8\uac00"
+    "\ud800\U0001d15e\u0345"
+)
 
 
 @pytest.mark.parametrize("length", [3, 300, 1000])
