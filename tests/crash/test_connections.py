@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import re
 import resource
+import signal
 import socket
 import struct
 import time
@@ -142,6 +143,22 @@ def test_all_places_of_strangers_are_taken(nursery: Nursery, tmp_path: Path) -> 
         status, body, _ = asked(service, "/v1/stream", "read")
         assert (status, body) == (503, b'{"error":"too many connections under this token"}')
         assert asked(service, "/v1/stream", "admin")[0] == 200
+
+
+def test_a_request_is_heard_among_silent_connections_of_the_same_address(nursery: Nursery, tmp_path: Path) -> None:
+    """All are there before the service looks: those behind it must not close it before what it says was read."""
+    with serving(nursery, tmp_path) as service, ExitStack() as stack:
+        assert service.child is not None
+        for role in (None, "read"):
+            service.child.signal(signal.SIGSTOP)
+            asking = stack.enter_context(connected(service))
+            token = "" if role is None else f"Authorization: Bearer {service.world.tokens[role]}\r\n"
+            path = "/healthz" if role is None else "/v1/stream"
+            asking.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n{token}\r\n".encode())
+            for _ in range(300):
+                stack.enter_context(connected(service))
+            service.child.signal(signal.SIGCONT)
+            assert asking.recv(15).startswith(b"HTTP/1.1 200")
 
 
 def test_bounds_of_an_address_and_of_a_token(nursery: Nursery, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def _refused(folder: Path, spec: str, *arguments: str) -> str:
     return done.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_cleanly_and_it_goes_on(tmp_path: Path, number: int) -> None:
     exact = SPEC.replace("rho = 0.5", "rho = 50000")
     service = Served(tmp_path, exact, fresh=True)

@@ -287,8 +287,8 @@ class CategoryDoor(EventDoor[int]):
 
     def column(self, value: object) -> int | None:
         """The column that a label counts in, None if it counts nowhere."""
-        if type(value) is str and value in self._index:  # as it stands, like most
-            return self._index[value]
+        if type(value) is str and (found := self._place(value)) is not None:  # as it stands, like most
+            return found
         label = canonical(value)
         if label is None:
             return None

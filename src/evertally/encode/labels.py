@@ -7,7 +7,6 @@ is brought to one form before anything is merged, hashed or capped. The form dep
 from __future__ import annotations
 
 import sys
-import unicodedata
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evertally.encode.composed import composed
 from evertally.encode.lists import encoded
 from evertally.encode.plain import UNREADABLE, finite, only, plain
 from evertally.secret import Secret
@@ -42,7 +42,7 @@ def canonical(value: object) -> str | None:
     # A subclass may hash, compare and print as it likes: two spellings of one user would be two users.
     value = plain(value)
     if isinstance(value, str):
-        return value if value.isascii() else unicodedata.normalize("NFC", value)
+        return value if value.isascii() else composed(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
@@ -53,7 +53,7 @@ def canonical(value: object) -> str | None:
         return decimal(int(value)) if usable else None
     if isinstance(value, bytes):
         # surrogateescape keeps distinct byte strings distinct even when they are not UTF-8.
-        return unicodedata.normalize("NFC", value.decode("utf-8", "surrogateescape"))
+        return composed(value.decode("utf-8", "surrogateescape"))
     return None
 
 

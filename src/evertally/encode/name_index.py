@@ -30,8 +30,6 @@ from evertally.encode.name_kernels import (
 from evertally.encode.texts import LONGEST_LABEL, Texts
 from evertally.secret import Secret
 
-_FEW = 256
-_BYTES_A_NAME = 256
 _LOW = 0xFFFFFFFF
 _OWN_SEED = secrets.randbits(127) | 1  # of this process: hashes are never written down
 
@@ -67,7 +65,7 @@ class NameIndex(Secret):
         hashes, count = _hashes(names, self._seed), len(names)
         numbers = np.empty(count, np.int64)
         here = self._slots, self._data, self._offsets
-        kernel(find_names, work_on(names))(*fixed(names), hashes, *here, hidden, some_hidden, numbers)
+        kernel(find_names, count, names.size)(*fixed(names), hashes, *here, hidden, some_hidden, numbers)
         return numbers
 
     def enter(self, names: Texts, found: IntArray) -> IntArray:
@@ -84,7 +82,7 @@ class NameIndex(Secret):
             self._slots = self._filled(np.arange(self.size), 1 << (2 * most).bit_length())
         hashes = _hashes(names, self._seed)
         here = self._slots, self._data, self._offsets
-        work = kernel(enter_names, work_on(names))
+        work = kernel(enter_names, len(which), names.size)
         size, _ = work(which, *fixed(names), hashes, *here, self.size, numbers)
         self.size = int(size)
         return numbers
@@ -112,7 +110,7 @@ def distinct(names: Texts, seed: int = 0) -> tuple[IntArray, Texts]:
     count = len(names)
     codes, firsts = np.empty(count, np.int64), np.empty(count, np.int64)
     slots = np.zeros(1 << max(6, (2 * count).bit_length()), np.int64)
-    found, _ = kernel(distinct_names, work_on(names))(*fixed(names), _hashes(names, seed), slots, codes, firsts)
+    found, _ = kernel(distinct_names, count, names.size)(*fixed(names), _hashes(names, seed), slots, codes, firsts)
     if found < count:
         firsts = firsts[:found]
         names = taken(names.data, names.offsets[firsts], names.lengths[firsts])
@@ -123,9 +121,9 @@ def taken(data: Bytes, starts: IntArray, lengths: IntArray) -> Texts:
     """Names that lie anywhere in a piece of memory, in memory of their own."""
     offsets = np.zeros(len(starts) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
-    names = Texts(np.empty(int(offsets[-1]), np.uint8), offsets)
-    kernel(gather, work_on(names))(fixed(Texts(data, offsets))[0], starts, offsets, names.data)
-    return names
+    out = np.empty(int(offsets[-1]), np.uint8)
+    kernel(gather, len(starts), out.size)(fixed(Texts(data, offsets))[0], starts, offsets, out)
+    return Texts(out, offsets)
 
 
 def replaced(names: Texts, which: IntArray, labels: Sequence[str]) -> Texts:
@@ -150,12 +148,6 @@ def grown(array: NDArray[Any], size: int) -> NDArray[Any]:
     return larger
 
 
-def work_on(names: Texts) -> int:
-    """How much there is to do: names, and a long one counts as several. One of megabytes would take the interpreter
-    many seconds."""
-    return max(len(names), int(names.offsets[-1] - names.offsets[0]) // _BYTES_A_NAME)
-
-
 def fixed(names: Texts) -> tuple[Bytes, IntArray]:
     """Read-only: memory that can be written to is another type for the compiler, and would be compiled once more."""
     data, offsets = names.data[:], names.offsets[:]
@@ -167,18 +159,16 @@ def _hashes(names: Texts, seed: int) -> IntArray:
     multipliers, lengths = _multipliers(seed), names.lengths
     hashes: IntArray
     with np.errstate(over="ignore"):  # arithmetic mod 2^64 is wanted
-        if len(names) < _FEW:
-            # Of longer names the digest below decides: a few of them may be most of what there is in memory.
-            heads = np.minimum(lengths, LONGEST_LABEL)
-            ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(heads)])
-            places = np.arange(ends[-1]) - np.repeat(ends[:-1], heads)
-            read = names.data[np.repeat(names.offsets[:-1], heads) + places]
-            terms = multipliers[places] * (read.astype(np.int64) + 1)
+        work = kernel(hash_names, len(names), names.size)
+        if work is hash_names:  # not compiled; arrays are faster, and take 40 bytes for each byte of the few there are
+            first, last = names.offsets[0], names.offsets[-1]
+            places = np.arange(first, last) - np.repeat(names.offsets[:-1], lengths)
+            terms = multipliers[places % LONGEST_LABEL] * (names.data[first:last].astype(np.int64) + 1)
             sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(terms)])
-            hashes = np.diff(sums[ends])
+            hashes = np.diff(sums[names.offsets - first])
         else:
             hashes = np.empty(len(names), np.int64)
-            kernel(hash_names, len(names))(*fixed(names), multipliers, hashes)
+            work(*fixed(names), multipliers, hashes)
         # Sums of few R_j lie in rows; linear probing wants them spread.
         hashes ^= (hashes >> 32) & _LOW
         hashes *= np.int64(-0x61C8864680B583EB)

@@ -19,12 +19,14 @@ IntArray = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
 _COMPILE_FROM = 256  # names in one call; fewer are interpreted, some microseconds each, but no compiler
+_AS_A_NAME = 64  # bytes; loops over bytes take microseconds for each, and one text may have millions
 _compiled: set[Callable[..., Any]] = set()
 
 
-def kernel(function: Callable[..., Any], work: int) -> Callable[..., Any]:
-    """The function, compiled if there is much to do, or if it has been compiled before. numba costs seconds once."""
-    if work < _COMPILE_FROM and function not in _compiled:
+def kernel(function: Callable[..., Any], names: int, size: int = 0) -> Callable[..., Any]:
+    """The function, compiled if there are many names, or many bytes of them that it goes through one by one, or if it
+    has been compiled before. numba costs seconds once."""
+    if max(names, size // _AS_A_NAME) < _COMPILE_FROM and function not in _compiled:
         return function
     found: Callable[..., Any] = jit_once(function)
     _compiled.add(function)

@@ -17,6 +17,7 @@ from evertally.secret import Secret
 
 # In bytes. Longer ones are no labels: they would be kept for ever, by whoever sends them.
 LONGEST_LABEL = 1024
+_LONG = 256  # bytes of a text, on average
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,12 +87,20 @@ class Texts(Secret):
     def take(self, numbers: NDArray[np.int64]) -> Texts:
         starts, lengths = self.offsets[numbers], self.lengths[numbers]
         offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+        if offsets[-1] > _LONG * len(numbers):  # by bytes it would take 24 times their memory
+            pieces = [self.data[start:stop] for start, stop in zip(starts, starts + lengths, strict=True)]
+            return Texts(np.concatenate(pieces), offsets)
         return Texts(self.data[np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])], offsets)
 
     @property
     def lengths(self) -> NDArray[np.int64]:
         """In bytes."""
         return np.diff(self.offsets)
+
+    @property
+    def size(self) -> int:
+        """Of all together, in bytes."""
+        return int(self.offsets[-1] - self.offsets[0])
 
     def odd(self) -> NDArray[np.int64]:
         """Which of them are no labels as they stand: not normalised, or not UTF-8 (Arrow does not look at what it is

@@ -13,10 +13,13 @@ import ssl
 from collections.abc import Callable
 
 from evertally.service.logs import log
+from evertally.service.open_files import FOR_HEALTH
 from evertally.service.places import Place, Places
 
 _BACKLOG = 1024
-_AT_ONCE = 32  # accepted before others get their turn
+# Accepted before others get their turn. What was said on a new connection is read in the fourth turn after it at the
+# latest: so many newer ones are fewer than the smallest pool of places has, and do not close it unheard.
+_AT_ONCE = FOR_HEALTH // 4
 _PAUSE = 1.0  # seconds, when the system has no more files or memory
 _NOTHING_LEFT = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _SECONDS_FOR_TLS = 20.0

@@ -43,7 +43,7 @@ def serve(
     nothing_was_released: bool = False,
     ready: Callable[[str], None] = lambda address: None,
 ) -> None:
-    """Serves a stream until SIGINT or SIGTERM. `ready` gets the address once it answers.
+    """Serves a stream until SIGINT, SIGTERM or SIGHUP. `ready` gets the address once it answers.
 
     Raises StateError if the stream has to stop by itself: what was acknowledged is safe, and the same call goes on.
     """
@@ -168,7 +168,10 @@ class _Server(uvicorn.Server):
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup leaves it
+            numbers.append(signal.SIGHUP)
+        before = {number: signal.signal(number, self.handle_exit) for number in numbers}
         try:
             yield
         finally:

@@ -227,6 +227,26 @@ def test_a_receiver_that_hangs_is_left_after_the_timeout(
     assert delivery.done == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize("piece", [b"a", b"HTTP/1.1 100 Continue\r\n\r\n"])
+def test_an_answer_that_never_ends_is_left(
+    spec: StreamSpec, ticks: list[TickRelease], serve: Callable[..., Server], piece: bytes
+) -> None:
+    """Each byte comes within the time-out, and the answer never does."""
+
+    def drip(receiver: Receiver) -> None:
+        receiver.wfile.write(b"HTTP/1.1 200 OK\r\nX-Long: " if piece == b"a" else b"")
+        while not receiver.server.over.wait(0.02):
+            receiver.wfile.write(piece)
+
+    told: list[str | None] = []
+    server = serve(drip)
+    with Delivery(spec, url_of(server), ticks, timeout=0.5, trouble=told.append) as delivery:
+        delivery.wait_for(5)
+    assert server.ticks()[:2] == [1, 1]
+    assert delivery.done == [1, 2, 3, 4, 5]
+    assert told[0] == "the receiver did not answer in time"
+
+
 def test_attempts_become_rarer_up_to_a_limit(
     spec: StreamSpec, ticks: list[TickRelease], serve: Callable[..., Server]
 ) -> None:

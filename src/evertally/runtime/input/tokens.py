@@ -20,7 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from evertally.encode.labels import canonical
-from evertally.encode.name_index import distinct, fixed, taken, work_on
+from evertally.encode.name_index import distinct, fixed, taken
 from evertally.encode.name_kernels import kernel
 from evertally.encode.numbers import floats
 from evertally.encode.spelled import Named, Spelled, places
@@ -147,7 +147,7 @@ def floats_of(column: Any) -> NDArray[np.float64]:
     """
     texts = _texts(column)
     out, how = np.full(len(texts), np.nan), np.empty(len(texts), np.uint8)
-    kernel(read_amounts, work_on(texts))(*fixed(texts), POWERS, out, how)
+    kernel(read_amounts, len(texts), texts.size)(*fixed(texts), POWERS, out, how)
     rest = np.flatnonzero(how == UNKNOWN)
     if rest.size:
         out[rest] = floats(column.take(pa.array(rest)).to_pylist())
@@ -159,7 +159,7 @@ def numbers_of(column: Any, read: Callable[..., None], careful: Callable[[Cells]
     which cells are such numbers."""
     texts = _texts(column)
     out, how = np.zeros(len(texts), np.int64), np.empty(len(texts), np.uint8)
-    kernel(read, work_on(texts))(*fixed(texts), out, how)
+    kernel(read, len(texts), texts.size)(*fixed(texts), out, how)
     valid = how == KNOWN
     rest = np.flatnonzero(how == UNKNOWN)
     if rest.size:
@@ -246,7 +246,7 @@ class _Labels(Secret):
 def _labels(written: Texts) -> _Labels:
     count, data, nested = len(written), written.data, False
     starts, lengths, how = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.uint8)
-    kernel(read_names, work_on(written))(*fixed(written), starts, lengths, how)
+    kernel(read_names, count, written.size)(*fixed(written), starts, lengths, how)
     different = bool((how == TEXT).all() or (how == NUMBER).all())
     odd = np.flatnonzero((how == UNKNOWN) | (how == FOREIGN))
     if odd.size:

@@ -21,6 +21,7 @@ from evertally.runtime.releases import TickRelease, as_json
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.spec.types import SinkSpec
 
+_WHOLE = 3  # times the time-out: of one exchange. The time-out itself is of each step, and a step may be a byte
 _POLL = 1.0  # seconds after which a thread that was not woken looks for new ticks itself
 
 
@@ -67,10 +68,7 @@ class Webhook(threading.Thread):
         """Returns within a second; nothing is delivered afterwards. A request that is under way is given up."""
         self._stopping.set()
         self._news.set()
-        connection = self._connection
-        if connection is not None and connection.sock is not None:
-            with contextlib.suppress(OSError):
-                connection.sock.shutdown(socket.SHUT_RDWR)
+        _end(self._connection)
         if self.is_alive():
             # What looks up a name or waits for a connection cannot be woken; it sends nothing more.
             self.join(0.9)
@@ -111,6 +109,15 @@ class Webhook(threading.Thread):
         }
         target = (self._url.path or "/") + (f"?{self._url.query}" if self._url.query else "")
         connection = self._connection = self._new_connection()
+        over = threading.Event()
+
+        def give_up() -> None:
+            over.set()
+            _end(connection)
+
+        late = threading.Timer(_WHOLE * self._timeout, give_up)
+        late.daemon = True
+        late.start()
         try:
             connection.connect()
             if self._stopping.is_set():
@@ -118,8 +125,11 @@ class Webhook(threading.Thread):
             connection.request("POST", target, body, headers)
             status = connection.getresponse().status
         finally:
+            late.cancel()
             self._connection = None
             connection.close()
+            if over.is_set():  # whatever the end of it looked like
+                raise TimeoutError
         if not 200 <= status < 300:
             raise _RefusedError(f"the receiver answered with status {status}")
 
@@ -128,6 +138,13 @@ class Webhook(threading.Thread):
         if self._url.scheme == "https":
             return HTTPSConnection(host, port, timeout=self._timeout, context=ssl.create_default_context())
         return HTTPConnection(host, port, timeout=self._timeout)
+
+
+def _end(connection: HTTPConnection | None) -> None:
+    """Ends the exchange, from another thread."""
+    if connection is not None and connection.sock is not None:
+        with contextlib.suppress(OSError):
+            connection.sock.shutdown(socket.SHUT_RDWR)
 
 
 class _RefusedError(HTTPException):
