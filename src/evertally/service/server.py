@@ -15,7 +15,7 @@ import uvicorn
 
 from evertally.errors import ConfigurationError
 from evertally.runtime.follow import running
-from evertally.runtime.input.ahead import compile_ahead
+from evertally.runtime.input.ahead import compiling_ahead
 from evertally.runtime.pump import Pump
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.spec.network import in_the_clear, shown_host
@@ -53,15 +53,15 @@ def serve(
     tokens = TokenFile(spec.serve.tokens)
     tokens.tokens()
     tls, places = _tls(spec), _places(spec)
-    compiling = compile_ahead(spec)
     with (
+        compiling_ahead(spec) as compiled,
         contextlib.closing(_bound(host, port)) as listener,
         running(spec, replay=replay, nothing_was_released=nothing_was_released) as (live, pump),
         contextlib.closing(History(live.spec, lambda: pump.published, live.proof)) as history,
         webhooks(live, pump, history),
     ):
         app = create_app(pump, history, live.spec, tokens, known_hosts(host, spec.serve))
-        compiling.join()  # seconds, the first time after an installation; later a fraction of one
+        compiled()  # seconds, the first time after an installation; later a fraction of one
         address = f"{'https' if tls else 'http'}://{shown_host(host)}:{listener.getsockname()[1]}/"
         _Server(app, listener, places, tls, pump, lambda: ready(address)).run()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
+from collections.abc import Callable, Iterator
 
 from evertally.runtime.input.batches import JSON_LINES
 from evertally.runtime.input.encoded import received
@@ -17,11 +18,16 @@ _ROWS = 512  # fewer are read by loops that are not compiled
 _USES = ("labels", "users", "amounts")
 
 
-def compile_ahead(spec: StreamSpec) -> threading.Thread:
-    """Compiles in a thread, beside whatever else has to be done first; who wants to be ready joins it."""
+@contextlib.contextmanager
+def compiling_ahead(spec: StreamSpec) -> Iterator[Callable[[], None]]:
+    """Compiles in a thread, beside whatever else has to be done first. It gives what waits for that; whoever leaves
+    early waits too, for a process that ends while the compiler is at work may end by a fault."""
     thread = threading.Thread(target=_quietly, args=(spec,), name="evertally-compile", daemon=True)
     thread.start()
-    return thread
+    try:
+        yield thread.join
+    finally:
+        thread.join()
 
 
 def _quietly(spec: StreamSpec) -> None:
