@@ -53,6 +53,12 @@ def arrow(column: pa.Array) -> bytes:
     return bytes(sink.getvalue())
 
 
+def in_one(brackets: str, entry: str) -> bytes:
+    """One event that has as many entries as it may have: eight count as a row."""
+    entries = ", ".join(entry % i for i in range(LARGEST // 16))
+    return f'{{"item": {brackets[0]}{entries}{brackets[1]}}}\n'.encode()
+
+
 def bodies() -> dict[str, tuple[str, bytes]]:
     """What a greedy client sends: as long as a body may be, and as many rows as it may have."""
     lists = [[f"item-{(i + k * k) % CATEGORIES}" for k in range(EACH)] for i in range(ROWS // 2)]
@@ -66,6 +72,9 @@ def bodies() -> dict[str, tuple[str, bytes]]:
         "200,000 Arrow nulls": ("arrow", arrow(pa.nulls(ROWS))),
         "16 MB of lists of 8 labels": ("ndjson", listed),
         "100,000 Arrow lists of 8 labels": ("arrow", arrow(pa.array(lists))),
+        "16 MB of one list": ("ndjson", in_one("[]", '"item-%d"')),
+        "16 MB of one mapping": ("ndjson", in_one("{}", '"%d": 1')),
+        "16 MB of one text": ("ndjson", b'{"item": "' + b"x" * (LARGEST - 20) + b'"}\n'),
     }
 
 

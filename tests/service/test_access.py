@@ -51,6 +51,13 @@ def test_the_table_is_complete(service: Served) -> None:
         assert ("security" in operations[next(iter(operations))]) == (path in needs)
 
 
+@pytest.mark.parametrize("twice", ["Authorization", "Idempotency-Key", "Content-Type"])
+def test_who_or_what_it_is_may_not_be_said_twice(service: Served, twice: str) -> None:
+    headers = {**service.bearer("ingest"), "Idempotency-Key": "one", "Content-Type": "application/x-ndjson"}
+    answer = service.client.post("/v1/events", headers=[*headers.items(), (twice, headers[twice])], content=b"{}\n")
+    assert (answer.status_code, twice in answer.text) == (400, True)
+
+
 @pytest.mark.parametrize("path", NEEDS)
 @pytest.mark.parametrize("role", ROLES)
 def test_roles(service: Served, path: str, role: str) -> None:

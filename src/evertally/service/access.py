@@ -20,6 +20,8 @@ Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
+# Of two, whoever passes a request on and whoever answers it may each take another one.
+_ONCE = ("Authorization", "Idempotency-Key", "Content-Type")
 _STRANGER = "address "  # no token is called so: a name has no space in it
 
 Door = Callable[..., Awaitable[str]]
@@ -60,6 +62,8 @@ class Doorman:
                 return stranger
             if token is None:
                 raise Refused(401, "this needs a valid token: Authorization: Bearer ...", _CHALLENGE)
+            if any(len(request.headers.getlist(name)) > 1 for name in _ONCE):
+                raise Refused(400, f"each of these headers may come once: {', '.join(_ONCE)}")
             if not token.may(role):
                 raise Refused(403, f"this needs a token of the role {role}; yours has the role {token.role}")
             return token.name
