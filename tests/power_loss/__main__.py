@@ -17,7 +17,7 @@ from cuts import NEW, Recording, wrong_after
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python tests/power_loss", description=__doc__)
-    parser.add_argument("--several", type=int, default=4, help="random losses at each call, beside the four plain ones")
+    parser.add_argument("--several", type=int, default=4, help="random losses at each call, beside the five plain ones")
     parser.add_argument("--again", type=int, default=3, help="after how many of the cuts everything is tried again")
     parser.add_argument("--every", type=int, default=1, help="only every so many calls")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))

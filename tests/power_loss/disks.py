@@ -182,15 +182,18 @@ class Loss:
     names: Callable[[], bool]
     bytes: Callable[[], bool] = lambda: True
     sector: int = 0
+    late: bool = False  # of the names of files in each folder the first change is lost, the later ones are not
 
 
 def losses(seed: int, several: int) -> Iterator[tuple[str, Loss]]:
-    """Nothing survives, everything does, names without bytes, bytes without names, and several times anything."""
+    """Nothing survives, everything does, names without bytes, bytes without names, later names without the first, and
+    several times anything."""
     yes, no = (lambda: True), (lambda: False)
     yield "nothing", Loss(no, no)
     yield "all", Loss(yes)
     yield "names", Loss(yes, no)
     yield "bytes", Loss(no)
+    yield "what came later", Loss(yes, late=True)
     for number in range(several):
         chance = random.Random(f"{seed} {number}")
         kept = chance.choice((0.1, 0.5, 0.9, 0.98))
@@ -202,7 +205,9 @@ def losses(seed: int, several: int) -> Iterator[tuple[str, Loss]]:
 
 
 def _left(folder: Folder, loss: Loss, prefix: str) -> Iterator[tuple[str, bytes | None]]:
-    names = _named(folder.durable, [change for change in folder.pending if loss.names()])
+    files = [change for change in folder.pending if not any(isinstance(what, Folder) for _, what in change)]
+    lost = files[: loss.late]
+    names = _named(folder.durable, [change for change in folder.pending if change not in lost and loss.names()])
     for name, what in sorted(names.items()):
         if isinstance(what, File):
             yield prefix + name, _applied(what.durable, list(_surviving(what.pending, loss)))

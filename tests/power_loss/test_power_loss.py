@@ -33,7 +33,8 @@ def test_the_log_has_everything(recording: Recording) -> None:
 
 def test_every_power_cut_is_survived(folder: Path, recording: Recording) -> None:
     tried = 0
-    for cut in recording.cuts(recording.before_syncs[::3], 1):
+    # All of those in which the key comes into being, and some of the others.
+    for cut in recording.cuts(sorted({*recording.before_syncs[:12], *recording.before_syncs[::3]}), 1):
         tried += 1
         assert wrong_after(cut, recording, folder / "after") == [], cut.name
     assert tried > 40

@@ -126,6 +126,7 @@ def keep_key(key: Key, key_file: Path, bind: Callable[[], object] = lambda: None
             key.save(temporary)
         bind()
         os.link(temporary, key_file)  # unlike a rename, never overwrites
+        sync_directory(key_file)  # after a power cut one of the two names must be there
         temporary.unlink()
         sync_directory(key_file)
         with suppress(PermissionError):  # a folder that `fence` did not make may be closed to this user
