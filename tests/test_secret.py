@@ -120,4 +120,4 @@ def test_the_walk_finds_what_lies_deep() -> None:
     assert found >= {"UnknownHistogram", "ItemTable", "ItemIndex", "ItemTree", "ItemDoor", "KeyedSource", "Key", "Kept"}
     top = et.MaxSum(3, guarantee=et.PureDP(1.0), horizon=8, mechanism="rebased", largest=9, key=simulation(1))
     found = {type(thing).__name__ for thing in reachable(top)}
-    assert found >= {"MaxSum", "PartitionEngine", "PartitionedRelease", "Rebased", "OptimalBlocks", "CategoryDoor"}
+    assert found >= {"MaxSum", "PartitionEngine", "PartitionedRelease", "Rebased", "OptimalBlocks", "RangeDoor"}

@@ -73,6 +73,8 @@ class Served:
         self.process: Any = self._forked()
         until(lambda: "\n" in self._said() or self.process.poll() is not None, pause=0.003)
         self.first_line = self._said().partition("\n")[0] + "\n"
+        if not self.first_line.strip():
+            self.process.wait(PATIENCE)  # it has ended: one that nobody has waited for is a trouble of some other test
         assert self.first_line.strip(), self.stderr()
         self.url = re.search(r"https?://\S+", self.first_line)[0]
         self.client = httpx.Client(

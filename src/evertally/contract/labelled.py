@@ -11,7 +11,6 @@ thing, and half of them is a mistake.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -20,6 +19,7 @@ import numpy as np
 
 from evertally.contract.inputs import FAR, IntArray, as_integers
 from evertally.encode.frames import Table, column, loaded, table, unnested
+from evertally.encode.imported import imported
 from evertally.encode.labels import as_list, canonical
 from evertally.encode.places import check_place, has_labels
 from evertally.encode.range_door import NumberedLabels
@@ -100,7 +100,7 @@ def handed_over(x: Any) -> Any:
 
 def row_by_label(x: Any, labels: Labels) -> dict[int, int] | None:
     """The numbers of one tick by their places, added up in Python's own integers; None for what has no labels."""
-    pandas = sys.modules.get("pandas")
+    pandas = imported("pandas")
     if isinstance(x, Mapping):
         pairs = list(x.items())  # read once: a mapping of the caller's own making may say something else later
         return _added([label for label, _ in pairs], [number for _, number in pairs], None, labels)

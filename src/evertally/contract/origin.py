@@ -5,7 +5,6 @@ Post-processing of releases and of the shape of the call.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 from evertally.contract.labelled import Labels, time_column
 from evertally.contract.parts import IntArray
 from evertally.encode.frames import table
+from evertally.encode.imported import imported
 from evertally.secret import Secret
 
 _VALUE = "value"
@@ -43,7 +43,7 @@ class Origin(Secret):
 
 def origin(x: Any, labels: Labels | None) -> Origin | None:
     """Where ticks came from; None for arrays, lists and all that has no index, which give arrays."""
-    pandas, polars, arrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
+    pandas, polars, arrow = (imported(name) for name in ("pandas", "polars", "pyarrow"))
     if pandas is not None and isinstance(x, pandas.DataFrame | pandas.Series):
         return _of_pandas(x, _times(x, labels), pandas)
     if polars is not None and isinstance(x, polars.Series):

@@ -2,7 +2,8 @@
 
 Two ticks share draws. A covariance is the variance of a draw times what both weigh it, added up: here for blocks of a
 tree, for the nodes of a refined tree, and for weights by age. The same as by `spread` and `window_spread`, which take
-some microseconds for every pair: half a minute for 2,048 ticks.
+some microseconds for every pair: half a minute for 2,048 ticks. Of a tick with itself it is its variance, which whoever
+asks knows: here that may be left at 0.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ def shared_blocks(ticks: Sequence[int], radix: int) -> FloatArray:
     """How many blocks of a tree both of two ticks have: those of their common leading digits, and of the first digit in
     which they differ as many as the smaller one has.
 
-    >>> shared_blocks([7, 11], 3)[0, 1], len({7, 6, 3} & {11, 10, 9}), shared_blocks([6, 7], 2)[0, 1]
+    >>> shared = [float(shared_blocks(ticks, radix)[0, 1]) for ticks, radix in (([7, 11], 3), ([6, 7], 2))]
+    >>> shared[0], len({7, 6, 3} & {11, 10, 9}), shared[1]
     (0.0, 0, 2.0)
     """
     rest = np.array(ticks, dtype=np.int64)
@@ -51,8 +53,8 @@ def by_age(series: FloatArray, ticks: Sequence[int]) -> FloatArray | None:
     """sum_k l_k l_(k + t - s) over the draws up to the earlier tick s, with l_k = 0 where the series ends: along the
     diagonals, from tick to tick. None where that is a long way.
 
-    >>> by_age(np.array([1.0, 0.5]), [1, 2])[0, 1]
-    0.5
+    >>> by_age(np.array([1.0, 0.5]), [1, 2]).tolist()
+    [[0.0, 0.5], [0.5, 0.0]]
     """
     last = max(ticks, default=0)
     if last > _LONGEST:

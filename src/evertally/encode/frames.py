@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from evertally.encode.imported import imported
 from evertally.encode.labels import Codes, coded_arrow, is_arrow
 from evertally.encode.plain import UNREADABLE
 from evertally.secret import Secret
@@ -73,7 +74,7 @@ def loaded(x: Any) -> Any:
 
 def library_of(x: Any) -> Library | None:
     """Which of the libraries that are known by name a table is of; None for whatever is no table of theirs."""
-    pandas, polars, arrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
+    pandas, polars, arrow = (imported(name) for name in ("pandas", "polars", "pyarrow"))
     if pandas is not None and isinstance(x, pandas.DataFrame):
         return "pandas"
     if polars is not None and isinstance(x, polars.LazyFrame):
@@ -92,7 +93,7 @@ def column(x: Any) -> Any:
     x = loaded(x)
     if is_own(x) or isinstance(x, np.ndarray | np.generic) or table(x) is not None:
         return x
-    pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
+    pandas, polars = imported("pandas"), imported("polars")
     if _is_of_pandas(x, pandas):
         return _of_pandas(x, pandas)
     if polars is not None and isinstance(x, polars.Series):
@@ -139,7 +140,7 @@ def struct_table(x: Any) -> Table | None:
 
 def unnested(x: Any) -> Any:
     """A column of structures as the table of their fields, in its library; anything else as it is."""
-    polars = sys.modules.get("polars")
+    polars = imported("polars")
     if polars is not None and isinstance(x, polars.Series) and isinstance(x.dtype, polars.Struct):
         return x.struct.unnest()
     if is_arrow(x):
@@ -206,7 +207,7 @@ def _of_pandas(values: Any, pandas: Any) -> Any:
 
 def _is_known(x: Any) -> bool:
     """Whether it is an object of one of the libraries that are known by name."""
-    pandas, polars, arrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
+    pandas, polars, arrow = (imported(name) for name in ("pandas", "polars", "pyarrow"))
     if pandas is not None and (_is_of_pandas(x, pandas) or isinstance(x, pandas.DataFrame)):
         return True
     if polars is not None and isinstance(x, polars.Series | polars.DataFrame | polars.LazyFrame):

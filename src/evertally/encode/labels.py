@@ -6,7 +6,6 @@ is brought to one form before anything is merged, hashed or capped. The form dep
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evertally.encode.composed import composed
+from evertally.encode.imported import imported
 from evertally.encode.lists import encoded
 from evertally.encode.plain import UNREADABLE, finite, only, plain
 from evertally.secret import Secret
@@ -130,7 +130,7 @@ def own_column(column: Any) -> Any:
 
 def is_arrow(column: object) -> bool:
     """Whether `column` is an Arrow array. Arrow is optional: if nobody imported it, nothing can be one."""
-    arrow = sys.modules.get("pyarrow")
+    arrow = imported("pyarrow")
     return arrow is not None and isinstance(column, arrow.Array | arrow.ChunkedArray)
 
 

@@ -41,6 +41,8 @@ def small_numbers(values: list[Any]) -> NDArray[np.int64] | None:
 def texts(values: list[Any]) -> Any | None:
     """The entries of a list of texts as an Arrow array, each with one byte more at its end; None for any other list,
     and where a text holds that byte or is no Unicode."""
+    if not values or type(values[0]) is not str:
+        return None  # most lists that are something else say so at once
     try:
         joined = _BETWEEN.join(values)
         data = np.frombuffer((joined + _BETWEEN).encode(), np.uint8)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from evertally.encode.frames import Table, column, loaded, table
+from evertally.encode.imported import imported
 from evertally.encode.labels import Coded, as_list, coded
 
 
@@ -62,7 +62,7 @@ def records(found: Table, places: Sequence[int | None]) -> list[tuple[Any, ...]]
 def counts_by_label(x: Any) -> Any:
     """A histogram of another library as a mapping: a Series by its index, or a frame of labels and counts; anything
     else as it is."""
-    x, pandas = loaded(x), sys.modules.get("pandas")
+    x, pandas = loaded(x), imported("pandas")
     if pandas is not None and isinstance(x, pandas.Series):
         if isinstance(x.index, pandas.RangeIndex) or not x.index.is_unique:
             raise TypeError("a Series of counts has labels for its index, each once; take series.value_counts()")

@@ -7,7 +7,6 @@ what numpy may open is listed here, and all else is refused, by its type.
 
 from __future__ import annotations
 
-import sys
 from array import array
 from collections import deque
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from evertally.encode.imported import imported
 from evertally.encode.labels import is_arrow
 
 _SEQUENCES = (list, tuple, deque)
@@ -69,7 +69,7 @@ def _is_leaf(kind: type) -> bool:
 
 def _is_column(x: Any) -> bool:
     """Whether it is a column of another library: one number after the other, without names."""
-    pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
+    pandas, polars = imported("pandas"), imported("polars")
     if pandas is not None and isinstance(x, pandas.Index | pandas.api.extensions.ExtensionArray):
         return True
     if polars is not None and isinstance(x, polars.Series):

@@ -137,7 +137,7 @@ def test_compiled_loops_agree_with_interpreted_ones(monkeypatch: pytest.MonkeyPa
     column = read(block, NAMES, KNOWN, 0).columns["x"]
     assert len(column) > 256  # of so many cells the loops are compiled
     compiled = {use: meaning(column) for use, meaning in USES.items()}
-    monkeypatch.setattr(tokens, "kernel", lambda function, _work: function)
+    monkeypatch.setattr(tokens, "kernel", lambda function, *_work: function)
     assert {use: meaning(column) for use, meaning in USES.items()} == compiled
     carefully = read(block, NAMES, KNOWN, CAREFULLY).columns["x"]
     assert {use: meaning(carefully) for use, meaning in USES.items()} == compiled

@@ -130,7 +130,7 @@ class Folder:
         source = InputFile(path)
         try:
             yield from self._rest_of(source, name)
-        except CannotRead:
+        except (CannotRead, BatchFailed):  # it may be another time: the disk's matter, or the operator's
             raise
         except ConfigurationError as error:
             self._refused[path.name] = source.identity, str(error)
