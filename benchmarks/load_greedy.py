@@ -32,6 +32,7 @@ CONNECTIONS = 6
 LARGEST = 2**24  # bytes, the default of max_batch_bytes
 ROWS = 200_000  # the default of max_batch_rows
 EACH = 8  # labels of a list, which counts as a row then; longer ones as several
+MAPPED = 32 * ROWS  # bytes of mappings that a body may have
 
 
 def spec_text(tick: float) -> str:
@@ -53,9 +54,9 @@ def arrow(column: pa.Array) -> bytes:
     return bytes(sink.getvalue())
 
 
-def in_one(brackets: str, entry: str) -> bytes:
-    """One event that has as many entries as it may have: eight count as a row."""
-    entries = ", ".join(entry % i for i in range(LARGEST // 16))
+def in_one(brackets: str, entry: str, count: int) -> bytes:
+    """One event of very many entries."""
+    entries = ", ".join(entry % i for i in range(count))
     return f'{{"item": {brackets[0]}{entries}{brackets[1]}}}\n'.encode()
 
 
@@ -72,8 +73,8 @@ def bodies() -> dict[str, tuple[str, bytes]]:
         "200,000 Arrow nulls": ("arrow", arrow(pa.nulls(ROWS))),
         "16 MB of lists of 8 labels": ("ndjson", listed),
         "100,000 Arrow lists of 8 labels": ("arrow", arrow(pa.array(lists))),
-        "16 MB of one list": ("ndjson", in_one("[]", '"item-%d"')),
-        "16 MB of one mapping": ("ndjson", in_one("{}", '"%d": 1')),
+        "16 MB of one list": ("ndjson", in_one("[]", '"item-%d"', LARGEST // 16)),
+        "6 MB of one mapping": ("ndjson", in_one("{}", '"%d": 1', MAPPED // 13)),
         "16 MB of one text": ("ndjson", b'{"item": "' + b"x" * (LARGEST - 20) + b'"}\n'),
     }
 

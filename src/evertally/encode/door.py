@@ -287,12 +287,12 @@ class CategoryDoor(EventDoor[int]):
 
     def column(self, value: object) -> int | None:
         """The column that a label counts in, None if it counts nowhere."""
-        if type(value) is str and (found := self._place(value)) is not None:  # as it stands, like most
-            return found
-        label = canonical(value)
-        if label is None:
-            return None
-        column = self._place(label)
+        column = self._place(value) if type(value) is str else None  # as it stands, like most
+        if column is None and not (type(value) is str and value.isascii()):  # such a text has no other spelling
+            label = canonical(value)
+            if label is None:
+                return None
+            column = self._place(label)
         if column is None:
             column = self._other
         return None if column < 0 else column

@@ -33,6 +33,7 @@ from evertally.runtime.input.batches import (
     MEDIA_TYPES,
     Batch,
     BatchRefused,
+    counted,
     decode,
     encode,
     parse,
@@ -848,3 +849,17 @@ def test_an_event_enters_the_tick_of_its_own_time(
     parts = split_by_tick(parse(lines_of(records), JSON_LINES, doors), doors, first, last)
     assert [(tick, part["ward"].tolist()) for tick, part in parts] == sorted(expected.items())
     assert all("time" not in part for _, part in parts)
+
+
+def test_entries_of_mappings_count_as_rows(visits: StreamSpec) -> None:
+    """Each of them is looked at by itself: one event with a million of them must not be one row of a quota."""
+    entries = ", ".join(f'"{i}": 1' for i in range(6_000))
+    mapping = f'{{"ward": {{{entries}}}}}\n'.encode()
+    text = b'{"ward": "' + b"x" * len(mapping) + b'"}\n'
+    assert counted(mapping + b'{"ward": null}\n', JSON_LINES, visits)[0] == (len(mapping) - len('{"ward": }\n')) // 32
+    assert counted(text, JSON_LINES, visits)[0] == 1
+    assert counted(b"[" + mapping + b"]", JSON, visits)[0] == 3_000
+    few = dataclasses.replace(visits, serve=dataclasses.replace(visits.serve, max_batch_rows=2_000))
+    for body, kind in ((mapping, JSON_LINES), (b"[" + mapping + b"]", JSON)):
+        with pytest.raises(BatchRefused, match="max_batch_rows"):
+            counted(body, kind, few)

@@ -30,7 +30,7 @@ from evertally.runtime.input.envelope import (
     unrecognised,
 )
 from evertally.runtime.input.sources import ROWS, Batch
-from evertally.runtime.input.tokens import cells_of, is_tokens, tokens_of
+from evertally.runtime.input.tokens import cells_of, is_tokens, mapped_bytes, tokens_of
 from evertally.runtime.spec import StreamSpec
 
 JSON_LINES = "application/x-ndjson"
@@ -40,6 +40,7 @@ CSV = "text/csv"
 MEDIA_TYPES = (JSON_LINES, JSON, CSV, ARROW)
 
 ENTRIES_A_ROW = 8  # of lists
+BYTES_A_ROW = 32  # of mappings in JSON: a few entries
 _MARK = b"evertally"
 _OBJECTS, _JSON_TEXT, _TOKENS = b"objects", b"json", b"tokens"
 _write_cell = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
@@ -74,7 +75,8 @@ def parse(body: bytes, media_type: str, spec: StreamSpec) -> Batch:
 def counted(body: bytes, media_type: str, spec: StreamSpec) -> tuple[int, Batch]:
     """The rows of a batch, good and bad ones, and its needed columns; BatchRefused if its envelope is wrong.
 
-    A row with long lists counts as several, one for every eight entries: it costs as much. Of JSON the commas say so.
+    A row with long lists counts as several, one for every eight entries: it costs as much. Of JSON the commas say so;
+    and an entry of a mapping costs more, so that the bytes of mappings count.
     """
     if len(body) > spec.serve.max_batch_bytes:
         raise BatchRefused(TOO_LARGE)
@@ -96,10 +98,17 @@ def counted(body: bytes, media_type: str, spec: StreamSpec) -> tuple[int, Batch]
         if lines.others and not lines.rows:
             raise unrecognised(known(spec))
         rows, columns = lines.rows, lines.columns
+        mapped = sum(mapped_bytes(column) for column in columns.values() if is_tokens(column))
+        sent = max(sent, mapped // BYTES_A_ROW)
+        _check_rows(sent, spec)
     elif kind == JSON:
         elements, records = _elements(body, spec)
         sent = max(sent, elements)
         rows, columns = json_cells.columns(recognised(records, known(spec)), names)
+        sent = max(
+            sent, sum(len(cell) for column in columns.values() for cell in column if isinstance(cell, dict)) // 2
+        )
+        _check_rows(sent, spec)
     elif kind == CSV:
         rows, columns = csv_lines.of_body(body, names)
     else:
