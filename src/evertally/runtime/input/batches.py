@@ -76,7 +76,8 @@ def counted(body: bytes, media_type: str, spec: StreamSpec) -> tuple[int, Batch]
     """The rows of a batch, good and bad ones, and its needed columns; BatchRefused if its envelope is wrong.
 
     A row with long lists counts as several, one for every eight entries: it costs as much. Of JSON the commas say so;
-    and an entry of a mapping costs more, so that the bytes of mappings count.
+    and an entry of a mapping costs more, so that the bytes of mappings count: of those in cells that are read, a matter
+    of each record and the public spec, and of nobody else's records.
     """
     if len(body) > spec.serve.max_batch_bytes:
         raise BatchRefused(TOO_LARGE)
