@@ -26,10 +26,16 @@ _LIMIT = 2**62
 
 def adds_up(mechanism: Any) -> bool:
     """Whether the mechanism takes a tick in pieces."""
+    return bounds_each_event(mechanism) and not mechanism.takes_users
+
+
+def bounds_each_event(mechanism: Any) -> bool:
+    """Whether its door looks at each event alone and draws no coins: what is left of a tick behind a cap of users adds
+    up as well."""
     return (
         isinstance(mechanism, Mechanism)
         and type(mechanism._door) in _ADD_UP
-        and not mechanism.takes_users
+        and not mechanism._plan.owned
         and type(mechanism).step_events is Mechanism.step_events
         and mechanism.contribution.max_weight <= HEAVIEST
     )

@@ -450,6 +450,11 @@ class Mechanism(OwnInputs, KeptOptions, Guarded):
         options = {name: cls._decoded(name, value) for name, value in header["options"].items()}
         options = cls._of_earlier(options) | options
         self: Self = cls(**options, key=key, allow_copy=True)
+        self._resume(header, parts, allow_copy)
+        return self
+
+    def _resume(self, header: dict[str, Any], parts: list[bytes], allow_copy: bool) -> None:
+        """Goes on from what a snapshot holds; `self` was made from its options."""
         if self.noise_fingerprint != header["noise"]:
             raise StateError(
                 "this version would draw the noise of this stream from other addresses than the one that began it: a "
@@ -473,7 +478,6 @@ class Mechanism(OwnInputs, KeptOptions, Guarded):
             users=self._users.last if self._users is not None else UserTick(),
         )
         self._engine_tick = tick
-        return self
 
     def _bound(self, beta: float, tick: int | None, trust_largest: bool = False) -> float:
         check_beta(beta)

@@ -7,7 +7,7 @@ has bounded comes as cells: so much for this column at that tick.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,9 +61,12 @@ class LinearSlice(Secret):
         made = self.plan.process(self._source, self.first, self.stop)
         return Ahead(made) if PROCESSES[self.plan.choice.mechanism].ahead else made
 
-    def advance(self, ticks: Any, coordinates: Any, weights: Any, through: int) -> Iterator[tuple[int, IntArray]]:
+    def advance(
+        self, ticks: Any, coordinates: Any, weights: Any, through: int, at: Sequence[int] | None = None
+    ) -> Iterator[tuple[int, IntArray]]:
         """Takes cells, and closes the ticks up to `through`: their releases, in pieces (first tick, rows of all columns
-        of the slice), are made as they are asked for, and all of them must be.
+        of the slice), are made as they are asked for, and all of them must be. With `at`, some of these ticks in
+        order, only their releases are made: a choice that must not depend on data.
 
         Cell i adds weights[i] to column coordinates[i] of the whole at tick ticks[i]. Cells of ticks that are over
         enter the next one, those of later ticks wait, those beyond the horizon enter none. Several cells of one tick
@@ -79,7 +82,7 @@ class LinearSlice(Secret):
             now[0] - (self.tick + 1), now[1] - self.first, now[2], length=through - self.tick, width=self._sums.size
         )
         self._pending, self._through = merged(later), int(through)
-        return self._released(rows)
+        return self._released(rows) if at is None else self._released_at(rows, at)
 
     def _cells(self, ticks: Any, coordinates: Any, weights: Any, last: int) -> IntArray:
         parts = [as_integers(part) for part in (ticks, coordinates, weights)]
@@ -101,6 +104,34 @@ class LinearSlice(Secret):
             self._sums, self.tick = played.state, self.tick + len(part)
             yield first, played.rows
 
+    def _released_at(self, rows: SparseRows, at: Sequence[int]) -> Iterator[tuple[int, IntArray]]:
+        """Sums alone between the ticks that are asked for; noise is looked up where it is needed."""
+        for wanted in at:
+            self._add_up(rows, wanted - 1)
+            part = rows[wanted - 1 - self._start(rows) : wanted - self._start(rows)].clip(self.plan.low, self.plan.limit)
+            self._engine.begin(self.tick)
+            played = self._engine.play(part, self._sums)
+            self._sums, self.tick = played.state, wanted
+            yield wanted, played.rows
+        self._add_up(rows, self._through)
+
+    def _start(self, rows: SparseRows) -> int:
+        return self._through - len(rows)
+
+    def _add_up(self, rows: SparseRows, through: int) -> None:
+        if through > self.tick:
+            start = self._start(rows)
+            part = rows[self.tick - start : through - start].clip(self.plan.low, self.plan.limit)
+            self._sums, self.tick = self._sums + part.total(), through
+
+    def noise(self) -> IntArray:
+        """The noise of the last tick, of all columns of the slice: sums and this are what was, or is, released there.
+        Secret."""
+        process = self._process()
+        process.seek(self.tick - 1)
+        row: IntArray = process.advance(1)[0]
+        return row
+
     def _check_finished(self) -> None:
         if self.tick != self._through:
             raise StateError(
@@ -108,19 +139,24 @@ class LinearSlice(Secret):
                 "all of them, or go back to the state before that call"
             )
 
-    def to_bytes(self) -> bytes:
-        """All that the next batch needs, to be sealed: as secret as exact counts, and as the noise."""
+    def to_bytes(self, remember: bool = True) -> bytes:
+        """All that the next batch needs, to be sealed: as secret as exact counts, and as the noise. Without `remember`
+        the process finds its noise again from the beginning: for slices that are seldom released."""
         self._check_finished()
-        noise = self._engine.noise
-        kept = noise.kept() if isinstance(noise, Divisible) else None
+        noise, kept = self._engine.noise, None
+        if remember and isinstance(noise, Divisible):
+            self._engine.begin(self.tick)
+            kept = noise.kept()
         source, columns = self._source, (self.first, self.stop)
         state = SliceState(source.fingerprint(), source.laws(), *columns, self.tick, self._sums, self._pending, kept)
         return state.to_bytes()
 
     @classmethod
-    def from_bytes(cls, plan: LinearPlan, key: NoiseKey, first: int, stop: int, states: Iterable[bytes]) -> LinearSlice:
+    def from_bytes(
+        cls, plan: LinearPlan, key: NoiseKey, first: int, stop: int, states: Iterable[bytes], *, lazy: bool = False
+    ) -> LinearSlice:
         """The slice after its last batch, from the states of all slices of that batch that overlap it: its own, or
-        those of another cut."""
+        those of another cut. `lazy`: noise is looked for when some is asked for, and not before."""
         self = cls(plan, key, first, stop)
         found = [SliceState.from_bytes(state) for state in states]
         for one in found:
@@ -130,7 +166,7 @@ class LinearSlice(Secret):
         state, noise = SliceState.joined(found, first, stop), self._engine.noise
         if state.memory is not None and isinstance(noise, Divisible):
             noise.take(state.tick, state.memory)
-        else:
+        elif not lazy:
             noise.seek(state.tick)
         self._sums, self._pending = state.sums, state.pending
         self.tick = self._through = state.tick

@@ -6,6 +6,7 @@ from evertally.noise.sampler import round_up
 from evertally.noise.slices import SliceSource
 from evertally.noise.source import ItemSource, Source, VariateSource, item_addresses
 from evertally.noise.variates import VariateKind, Variates
+from evertally.noise.worker_key import WorkerKey
 
 __all__ = [
     "DiscreteGaussian",
@@ -20,6 +21,7 @@ __all__ = [
     "VariateKind",
     "VariateSource",
     "Variates",
+    "WorkerKey",
     "ZeroNoise",
     "check_key",
     "item_addresses",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn, Protocol
 
@@ -180,6 +181,17 @@ class Key:
     def source(self, *path: str | bytes) -> ItemSource:
         self._fresh = False
         return KeyedSource(self._hash("noise", encode_path(str(FORMAT_VERSION), *path)))
+
+    def for_workers(self, stream: str, paths: Sequence[tuple[str | bytes, ...]]) -> tuple[bytes, bytes, list[bytes]]:
+        """What a `WorkerKey` is made of: a secret of its own, the key of the content order, one secret for each path of
+        noise."""
+        noise = [self._hash("noise", encode_path(str(FORMAT_VERSION), *path)) for path in paths]
+        return self._hash("worker", encode_path(stream)), self.order_key, noise
+
+    @property
+    def order_key(self) -> bytes:
+        """What orders events of one tick by their content."""
+        return self.mac("content order", b"")[:16]
 
     def mac(self, purpose: str, data: bytes) -> bytes:
         return self._hash("mac", encode_path(purpose, data))

@@ -22,7 +22,7 @@ from evertally.privacy import Neighbours
 from evertally.sketches.charges import sketch_change
 from evertally.sketches.labels import LARGEST_WEIGHT, KeyedColumns, LabelDoor, LabelReader
 from evertally.sketches.once import OncePerUser
-from evertally.statistics.linear_options import Linear
+from evertally.statistics.linear_options import ROW_ENGINES, Linear
 
 WIDEST = 2**26  # columns of one table
 
@@ -36,6 +36,8 @@ class TableEngine(LinearEngine):
         """The same noise and sums; somebody else's engine as it is."""
         return cls(engine._make) if type(engine) is LinearEngine else engine
 
+
+ROW_ENGINES.add(TableEngine)
 
 @statistic
 class LabelSketch(Linear, CutsEvents):

@@ -49,16 +49,17 @@ class Linear(Windowed):
         Only of running totals with noise of ours; what a workload weighs, a partition releases or an engine of your own
         does is not cut by columns.
         """
-        if not is_linear(self) or self.mechanism not in (*OURS, *SEPARATED):
+        if not sums_rows(self) or self.mechanism not in (*OURS, *SEPARATED):
             raise ConfigurationError(
                 'only running totals with noise of ours have such a plan; leave out workload, and take mechanism="auto"'
             )
-        assert isinstance(self._door, RowDoor), "exact sums are of integer rows"
         *names, digest = self._path
         noise = self.noise
         settled = noise.settled() if isinstance(noise, Coefficients) else b""
         path = *map(str, names), digest.hex()
-        return LinearPlan(path, self.noise_fingerprint, self._choice, self._setting, *self._door.bounds, settled)
+        # Where a rule or a sketch makes the rows, it is they who clip them, on both sides.
+        low, limit = self._door.bounds if isinstance(self._door, RowDoor) else (-self._tick_limit, self._tick_limit)
+        return LinearPlan(path, self.noise_fingerprint, self._choice, self._setting, low, limit, settled)
 
     def _linear(
         self,
@@ -119,6 +120,16 @@ class Linear(Windowed):
             form=form,
             settled=settled,
         )
+
+
+def sums_rows(mechanism: Any) -> TypeGuard[Linear]:
+    """Whether what is released is exact sums of rows plus a noise process, also where a rule of users or the hashes of a
+    sketch make the rows."""
+    engine = getattr(mechanism, "_engine", None)
+    return isinstance(mechanism, Linear) and type(getattr(engine, "inner", engine)) in ROW_ENGINES
+
+
+ROW_ENGINES: set[type[LinearEngine]] = {LinearEngine}  # what plays rows as `LinearEngine` does, under another name too
 
 
 def is_linear(mechanism: Any) -> TypeGuard[Linear]:

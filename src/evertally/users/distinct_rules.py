@@ -48,6 +48,11 @@ class FirstSeen(UserRule):
         super().__init__(fields=0)
         self._most, self._chosen, self._limit = most, chosen, limit
 
+    @property
+    def most(self) -> int | None:
+        """How many users count at all; None: all."""
+        return self._most
+
     def admit(self, tick: OwnedTick) -> IntArray:
         names, before = tick.names, len(self.users)
         if self._chosen is not None:

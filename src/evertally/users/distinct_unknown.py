@@ -65,6 +65,11 @@ class FirstLabels(Secret):
         self._followed, self._level = followed, 0
         self._before = self.labels, self._level
 
+    @property
+    def limited(self) -> bool:
+        """Whether which labels are followed depends on the labels of all users."""
+        return self._followed is not None
+
     def admit(self, tick: LabelledTick) -> ItemTotals:
         followed = self._followed
         if followed is not None and followed.level > self._level:

@@ -29,7 +29,7 @@ from evertally.runtime.clock import FIRST_SERVE, Clock
 from evertally.runtime.spec import sections
 from evertally.runtime.spec.checks import check_whole
 from evertally.runtime.spec.file import Model, SpecFile, nearest
-from evertally.runtime.spec.types import QuerySpec, ServeSpec, SinkSpec, StreamSpec, Words
+from evertally.runtime.spec.types import EngineSpec, QuerySpec, ServeSpec, SinkSpec, StreamSpec, Words
 
 _SECONDS_AFTER = 0.5
 _STRANGERS_OF_ONE_ADDRESS = 64
@@ -56,6 +56,7 @@ def spec_of(file: SpecFile) -> StreamSpec:
     output = _section(file, "output", sections.OutputSection, needed=False)
     retention = _section(file, "retention", sections.RetentionSection, needed=False)
     serve = _section(file, "serve", sections.ServeSection, needed=False)
+    engine = _section(file, "engine", sections.EngineSection, needed=False)
     clock, guarantee = _clock(file, declared), _guarantee(file, promised)
     queries = _queries(file, clock)
     folder = file.path.parent
@@ -82,6 +83,7 @@ def spec_of(file: SpecFile) -> StreamSpec:
         ),
         retention=retention,
         serve=_serve(file, serve, clock),
+        engine=_engine(file, engine, folder / key.file, folder / state.file),
         file=file,
     )
     check_whole(spec)
@@ -186,6 +188,21 @@ def _serve(file: SpecFile, section: sections.ServeSection, clock: Clock) -> Serv
         "publish_after": default if section.publish_after is None else section.publish_after,
     }
     return ServeSpec(**dict(section) | settled)
+
+
+def _engine(file: SpecFile, section: sections.EngineSection, key_file: Path, state_file: Path) -> EngineSpec:
+    def place(given: str | None, default: str) -> str:
+        return default if given is None else given if "://" in given else str(file.path.parent / given)
+
+    settled = {
+        "root": place(section.root, f"{state_file}.root"),
+        "home": place(section.home, f"{key_file}.marks"),
+        "public": place(section.public, str(file.path.with_suffix(".public"))),
+        "worker_key": Path(place(section.worker_key, f"{key_file}.worker")),
+    }
+    if len(set(map(str, settled.values()))) < len(settled):
+        file.refuse("root, home, public and worker_key are four different places", "engine")
+    return EngineSpec(**{name: value for name, value in section if name != "kind"} | settled)
 
 
 def _tables(file: SpecFile, section: str) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -208,5 +209,33 @@ class ServeSection(Section):
         return self
 
 
+def _pages(width: int) -> int:
+    if width % 16:
+        raise ValueError("must be a multiple of 16; 65536, or a multiple of it, is quickest")
+    return width
+
+
+def _release_way(way: str) -> str:
+    if way in ("dense", "on demand") or re.fullmatch(r"(every [1-9]\d{0,8}|above -?\d{1,18})", way):
+        return way
+    raise ValueError('must be "dense", "every k" (ticks), "above x" (a public number) or "on demand"')
+
+
+class EngineSection(Section):
+    """Where and how the stream is played on many machines. None of it decides a released number."""
+
+    kind: Literal["spark"] = "spark"
+    root: Text | None = None
+    home: Text | None = None
+    public: Text | None = None
+    worker_key: Text | None = None
+    slice_width: Annotated[Whole, AfterValidator(_pages)] = 2**16
+    user_buckets: Whole = 16
+    label_shards: Whole = 16
+    release: Annotated[Text, AfterValidator(_release_way)] = "dense"
+    keep: Whole = 2
+    grace: Seconds = 10.0
+
+
 LISTS = ("sink", "source", "query")  # of tables: there may be several
-ALL = ("stream", "guarantee", "clock", "events", "key", "state", "output", "retention", "serve", *LISTS)
+ALL = ("stream", "guarantee", "clock", "events", "key", "state", "output", "retention", "serve", "engine", *LISTS)

@@ -145,6 +145,23 @@ class ServeSpec:
 
 
 @dataclass(frozen=True)
+class EngineSpec:
+    """Where a stream keeps things that is played on many machines, and how it is cut. Nothing of it is in an address of
+    noise; the number of buckets and shards is fixed when the stream begins."""
+
+    root: str  # private as a whole: state, and what dead attempts have written
+    home: str  # of the marks: beside the key, apart from the root and its backups
+    public: str  # what readers may see
+    worker_key: Path  # the same path on all workers
+    slice_width: int
+    user_buckets: int
+    label_shards: int
+    release: str  # "dense", "every k", "above x", "on demand"
+    keep: int  # states of so many batches stay
+    grace: float  # seconds
+
+
+@dataclass(frozen=True)
 class StreamSpec:
     """A checked spec. Paths are absolute; what is not in the file has its default."""
 
@@ -173,6 +190,7 @@ class StreamSpec:
     sources: tuple[SourceSpec, ...]
     retention: Retention
     serve: ServeSpec
+    engine: EngineSpec
     file: SpecFile = field(repr=False, compare=False)
     parts: Mapping[str, str] = field(default_factory=dict)  # short digests of what the digest is about, by name
     title: str | None = None  # words for readers, as in `Words`

@@ -1,0 +1,144 @@
+"""What travels from the doors to the parts, as bytes: cells of counts, totals of items, records.
+
+A door task gives one row for each part and Arrow batch, so Spark sorts and copies a few hundred rows in place of
+millions, and the number of rows that it sees follows from no event.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from evertally.encode.texts import Texts
+from evertally.secret import Secret
+
+IntArray = NDArray[np.int64]
+
+_CELLS = struct.Struct("<cqqBBB")  # "C", first tick, number of cells, bytes of a tick, of a column, of a weight
+_ITEMS = struct.Struct("<cqqq")  # "I", number of cells, of labels, bytes of labels
+_SIZES = {1: np.dtype("<u1"), 2: np.dtype("<u2"), 4: np.dtype("<u4"), 8: np.dtype("<i8")}
+
+
+@dataclass(frozen=True, repr=False)
+class CellsOf(Secret):
+    """So much for this column at that tick. Without weights, one each. Secret."""
+
+    ticks: IntArray
+    columns: IntArray
+    weights: IntArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.ticks)
+
+    def weight(self) -> IntArray:
+        return np.ones(len(self.ticks), np.int64) if self.weights is None else self.weights
+
+
+@dataclass(frozen=True, repr=False)
+class ItemsOf(Secret):
+    """So much of this label at that tick; `numbers` are places among `labels`. Secret."""
+
+    ticks: IntArray
+    numbers: IntArray
+    weights: IntArray
+    labels: Texts
+
+
+def pack_cells(cells: CellsOf) -> bytes:
+    """In as few bytes as they fit into.
+
+    >>> cells = CellsOf(np.array([7, 9]), np.array([0, 70_000]))
+    >>> len(pack_cells(cells)) - _CELLS.size, unpack_cells(pack_cells(cells)).columns.tolist()
+    (10, [0, 70000])
+    """
+    if not len(cells):
+        return b""
+    first = int(cells.ticks.min())
+    ticks, at = _small(cells.ticks - first)
+    columns, of = _small(cells.columns)
+    weights, each = (b"", 0) if cells.weights is None else _small(cells.weights)
+    return _CELLS.pack(b"C", first, len(cells), at, of, each) + ticks + columns + weights
+
+
+def unpack_cells(data: bytes) -> CellsOf:
+    if not data:
+        return CellsOf(*(np.empty(0, np.int64) for _ in range(3)))
+    _, first, count, at, of, each = _CELLS.unpack_from(data)
+    place = _CELLS.size
+    ticks = np.frombuffer(data, _SIZES[at], count, place).astype(np.int64) + first
+    columns = np.frombuffer(data, _SIZES[of], count, place + at * count).astype(np.int64)
+    if not each:
+        return CellsOf(ticks, columns)
+    return CellsOf(ticks, columns, np.frombuffer(data, _SIZES[each], count, place + (at + of) * count).astype(np.int64))
+
+
+def cut_cells(cells: CellsOf, width: int, pieces: int) -> list[CellsOf]:
+    """The cells of each range of `width` columns, by their place in it."""
+    if pieces == 1:
+        return [cells]
+    piece = (cells.columns // width).astype(np.uint16 if pieces <= 2**16 else np.int64)
+    order = np.argsort(piece, kind="stable")  # of 16 bits: a radix sort
+    edges = np.searchsorted(piece[order], np.arange(pieces + 1))
+    ticks, columns = cells.ticks[order], cells.columns[order] - piece[order].astype(np.int64) * width
+    weights = None if cells.weights is None else cells.weights[order]
+    return [
+        CellsOf(ticks[a:b], columns[a:b], None if weights is None else weights[a:b])
+        for a, b in zip(edges.tolist(), edges[1:].tolist(), strict=False)
+    ]
+
+
+def joined_cells(parts: Iterable[CellsOf]) -> CellsOf:
+    found = [part for part in parts if len(part)]
+    if not found:
+        return unpack_cells(b"")
+    weights = None if all(part.weights is None for part in found) else np.concatenate([p.weight() for p in found])
+    return CellsOf(np.concatenate([p.ticks for p in found]), np.concatenate([p.columns for p in found]), weights)
+
+
+def pack_items(items: ItemsOf) -> bytes:
+    if not len(items.ticks):
+        return b""
+    labels = items.labels
+    text = labels.data[labels.offsets[0] : labels.offsets[-1]].tobytes()
+    numbers = np.concatenate([items.ticks, items.numbers, items.weights, labels.offsets - labels.offsets[0]])
+    return _ITEMS.pack(b"I", len(items.ticks), len(labels), len(text)) + numbers.astype("<i8").tobytes() + text
+
+
+def unpack_items(data: bytes) -> ItemsOf:
+    """
+    >>> packed = pack_items(ItemsOf(*(np.array([i]) for i in (3, 0, 5)), Texts.of(["tea"])))
+    >>> unpack_items(packed).labels.list(), unpack_items(packed).weights.tolist()
+    (['tea'], [5])
+    """
+    if not data:
+        return ItemsOf(*(np.empty(0, np.int64) for _ in range(3)), Texts.of([]))
+    _, count, labels, _ = _ITEMS.unpack_from(data)
+    numbers = np.frombuffer(data, "<i8", 3 * count + labels + 1, _ITEMS.size).astype(np.int64)
+    text = np.frombuffer(data, np.uint8, offset=_ITEMS.size + 8 * numbers.size)
+    ticks, at, weights = numbers[: 3 * count].reshape(3, count)
+    return ItemsOf(ticks, at, weights, Texts(text, numbers[3 * count :]))
+
+
+def pack_table(table: pa.Table) -> bytes:
+    """Records, as an Arrow stream."""
+    if not table.num_rows:
+        return b""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def unpack_table(data: bytes) -> pa.Table | None:
+    return pa.ipc.open_stream(data).read_all() if data else None
+
+
+def _small(numbers: IntArray) -> tuple[bytes, int]:
+    low, high = int(numbers.min()), int(numbers.max())
+    size = 8 if low < 0 else next(size for size in (1, 2, 4, 8) if high < 256**size)
+    return numbers.astype(_SIZES[size]).tobytes(), size

@@ -1,0 +1,361 @@
+"""What one task does with one part of the state in one batch: a pure function of the state after the batch before, of
+what came (in any order), of the ticks that the batch closes, and of the key. Attempts, wherever they run, agree."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from evertally.contract import restore
+from evertally.contract.admission import AdmissionEngine
+from evertally.contract.doors import RowDoor
+from evertally.counting.slices import LinearSlice
+from evertally.encode import ItemTotals
+from evertally.encode.range_door import NumberedLabels
+from evertally.errors import StateError
+from evertally.runtime.releases import pack
+from evertally.runtime.sieve import stepped, takeable
+from evertally.secret import Secret
+from evertally.selection.item_shards import ItemShard
+from evertally.spark.job import Job, Shop
+from evertally.spark.packing import (
+    CellsOf,
+    ItemsOf,
+    joined_cells,
+    pack_cells,
+    pack_items,
+    pack_table,
+    unpack_cells,
+    unpack_items,
+    unpack_table,
+)
+from evertally.spark.reading import Rows
+from evertally.spark.root import content_name
+from evertally.spark.ways import Part
+
+_GROUP = 1 << 20  # rows of a Parquet row group
+
+
+@dataclass(frozen=True)
+class Played:
+    """What a part reports: names of what it wrote, and a digest of what it released."""
+
+    state: str
+    release: str  # "" where nothing is released
+    values: bytes
+
+
+def play(job: Job, shop: Shop, part: Part, payloads: Iterable[bytes]) -> Played:
+    """Plays a part to the end of the batch, and writes what comes of it."""
+    player = {"slices": _play_slice, "shards": _play_shard, "whole": _play_whole}[shop.stand.ways[part.query].place]
+    state, table, values = player(job, shop, part, payloads)
+    name = _place(shop, part)
+    kept = shop.keep(name, job.batch, "state", state)
+    if table is None:
+        return Played(kept, "", values)
+    written = _parquet(table)
+    release = content_name(f"releases/{job.batch}/{name}", written)
+    shop.shelf.put_new(release, written)
+    return Played(kept, release, values)
+
+
+def _place(shop: Shop, part: Part) -> str:
+    return f"{part.query}-{part.first}-{part.stop}"
+
+
+def _before(job: Job, shop: Shop, part: Part) -> list[bytes]:
+    """The states of the batch before that overlap a part; one, unless slices were cut otherwise."""
+    if not job.states:
+        return []
+    slices = shop.stand.ways[part.query].place == "slices"
+    found = []
+    for (query, first, stop), name in job.states.items():
+        same = first < part.stop and part.first < stop if slices else first == part.first
+        if query == part.query and same:
+            found.append(shop.state(name, f"{query}-{first}-{stop}", job.batch - 1))
+    if not found:
+        raise StateError("the manifest of the batch before has no state for this part; the root is not whole")
+    return found
+
+
+# slices
+
+
+def _play_slice(job: Job, shop: Shop, part: Part, payloads: Iterable[bytes]) -> tuple[bytes, Any, bytes]:
+    plan, at = shop.plan(part.query), job.at()
+    states = _before(job, shop, part)
+    lazy = at is not None
+    if states:
+        playing = LinearSlice.from_bytes(plan, shop.key, part.first, part.stop, states, lazy=lazy)
+    else:
+        playing = LinearSlice(plan, shop.key, part.first, part.stop)
+    came = joined_cells(map(unpack_cells, payloads))
+    digest, pieces = hashlib.sha256(), []
+    above = job.above()
+    labels = _labels(shop, part)
+    for first, rows in playing.advance(came.ticks, came.columns + part.first, came.weight(), job.through, at):
+        digest.update(first.to_bytes(8, "little") + np.ascontiguousarray(rows, "<i8").tobytes())
+        pieces.append(_shown(first, rows, labels, above))
+    remember = shop.stand.spec.engine.release != "on demand"
+    return playing.to_bytes(remember), pa.concat_tables(pieces) if pieces else None, digest.digest()
+
+
+def _labels(shop: Shop, part: Part) -> pa.Array:
+    """What the columns of a slice are called: numbers, where they have no other names."""
+    names = getattr(shop.mechanism(part.query)._form, "labels", None)
+    if names is None or isinstance(names, NumberedLabels) and names.other is None:
+        return pa.array(np.arange(part.first, part.stop))
+    return pa.array([_shown_label(label) for label in names[part.first : part.stop]], pa.string())
+
+
+def _shown_label(label: str) -> str:
+    return label.encode("utf-8", "backslashreplace").decode()
+
+
+def _shown(first: int, rows: Any, labels: pa.Array, above: int | None) -> pa.Table:
+    ticks = np.repeat(np.arange(first, first + len(rows), dtype=np.int32), rows.shape[1])
+    values = rows.ravel()
+    if above is None:
+        category = pa.concat_arrays([labels] * len(rows))
+    else:
+        kept = np.flatnonzero(values > above)
+        ticks, values, category = ticks[kept], values[kept], labels.take(pa.array(kept % rows.shape[1]))
+    return pa.table({"tick": ticks, "category": category, "value": values})
+
+
+# shards
+
+
+def _play_shard(job: Job, shop: Shop, part: Part, payloads: Iterable[bytes]) -> tuple[bytes, Any, bytes]:
+    plan, states = shop.plan(part.query), _before(job, shop, part)
+    if states:
+        playing = ItemShard.from_bytes(plan, shop.key, part.first, part.stop, states[0])
+    else:
+        playing = ItemShard(plan, shop.key, part.first, part.stop)
+    came = _joined_items(map(unpack_items, payloads))
+    digest = hashlib.sha256()
+    rows: dict[str, list[Any]] = {"tick": [], "category": [], "value": []}
+    for tick, found in playing.advance(came.ticks, came.labels.take(came.numbers), came.weights, job.through):
+        for label, count in found.counts.items():
+            raw = label.encode("utf-8", "surrogatepass")
+            digest.update(tick.to_bytes(8, "little") + len(raw).to_bytes(8, "little") + raw)
+            digest.update(count.to_bytes(8, "little", signed=True))
+            for name, cell in zip(rows, (tick, raw, count), strict=True):
+                rows[name].append(cell)
+    kinds = {"tick": pa.int32(), "category": pa.binary(), "value": pa.int64()}
+    table = pa.table({name: pa.array(cells, kinds[name]) for name, cells in rows.items()})
+    return playing.to_bytes(), table, digest.digest()
+
+
+def _joined_items(parts: Iterable[ItemsOf]) -> ItemsOf:
+    from evertally.encode.texts import Texts
+
+    found = [part for part in parts if len(part.ticks)]
+    if not found:
+        return unpack_items(b"")
+    starts = np.cumsum([0, *(len(part.labels) for part in found)])
+    names = [name for part in found for name in part.labels.names()]
+    return ItemsOf(
+        np.concatenate([part.ticks for part in found]),
+        np.concatenate([part.numbers + start for part, start in zip(found, starts.tolist(), strict=False)]),
+        np.concatenate([part.weights for part in found]),
+        Texts.of_bytes(names),
+    )
+
+
+# whole queries
+
+
+@dataclass(frozen=True, repr=False)
+class Admitted(Secret):
+    """A tick behind a rule that was played in buckets: its row, or its items."""
+
+    totals: Any
+
+    def digest(self) -> bytes:
+        totals = self.totals
+        if isinstance(totals, ItemTotals):
+            return hashlib.sha256(repr(sorted(totals.mapping().items())).encode("utf-8", "surrogatepass")).digest()
+        return hashlib.sha256(np.ascontiguousarray(totals, "<i8").tobytes()).digest()
+
+
+class Passing(Secret):
+    """In the place of a rule that was played in buckets: lets through what they let through."""
+
+    def begin(self, tick: int) -> None:
+        pass
+
+    def undo(self, tick: int) -> None:
+        pass
+
+    def admit(self, arrivals: Admitted) -> Any:
+        return arrivals.totals
+
+    def save(self) -> bytes:
+        return b""
+
+    def load(self, tick: int, data: bytes) -> None:
+        pass
+
+
+def _play_whole(job: Job, shop: Shop, part: Part, payloads: Iterable[bytes]) -> tuple[bytes, Any, bytes]:
+    way, query = shop.stand.ways[part.query], shop.queries[part.query]
+    states = _before(job, shop, part)
+    snapshot, waiting = _whole_state(states[0]) if states else (b"", b"")
+    mechanism = _passing(shop.fresh(part.query)) if way.ruled else shop.fresh(part.query)
+    if snapshot:
+        mechanism = _continued(mechanism, snapshot, shop, way.ruled)
+    ticks = range(job.opened, job.through + 1)
+    if way.travels == "cells":
+        steps, waits = _row_steps(mechanism, [waiting, *payloads], ticks, way.ruled)
+    elif way.travels == "items":
+        steps, waits = _item_steps(mechanism, [waiting, *payloads], ticks, way.ruled)
+    else:
+        steps, waits = _record_steps(mechanism, query, shop, [waiting, *payloads], ticks)
+    digest, found = hashlib.sha256(), []
+    beta = shop.stand.spec.beta
+    for tick, release in zip(ticks, steps, strict=True):
+        payload = pack(query, release, beta, rows=True)
+        digest.update(tick.to_bytes(8, "little") + len(payload).to_bytes(8, "little") + payload)
+        found.append(payload)
+    table = pa.table({"tick": pa.array(list(ticks), pa.int32()), "payload": pa.array(found, pa.binary())})
+    kept = mechanism.snapshot()
+    return len(kept).to_bytes(8, "little") + kept + waits, table, digest.digest()
+
+
+def _whole_state(state: bytes) -> tuple[bytes, bytes]:
+    stop = 8 + int.from_bytes(state[:8], "little")
+    return state[8:stop], state[stop:]
+
+
+def _passing(mechanism: Any) -> Any:
+    assert isinstance(mechanism._engine, AdmissionEngine)
+    mechanism._engine.rule = Passing()
+    return mechanism
+
+
+def _continued(mechanism: Any, snapshot: bytes, shop: Shop, ruled: bool) -> Any:
+    if not ruled:
+        return restore(snapshot, key=shop.key, allow_copy=True)
+    return restore_behind(snapshot, type(mechanism), shop)
+
+
+def restore_behind(snapshot: bytes, statistic: type[Any], shop: Shop) -> Any:
+    """A mechanism whose rule is elsewhere, from its snapshot: the rule has no bytes in it."""
+    from evertally.contract.snapshot import unpack
+
+    header, parts = unpack(snapshot, shop.key)
+    options = {name: statistic._decoded(name, value) for name, value in header["options"].items()}
+    made = _passing(statistic(**options, key=shop.key, allow_copy=True))
+    made._resume(header, parts, allow_copy=True)
+    return made
+
+
+def _row_steps(mechanism: Any, payloads: list[bytes], ticks: range, ruled: bool) -> tuple[Iterator[Any], bytes]:
+    came = joined_cells(map(unpack_cells, payloads))
+    now = came.ticks < ticks.stop
+    door, width = mechanism._door, mechanism._engine.width if ruled else None
+    order = np.flatnonzero(now)[np.argsort(came.ticks[now], kind="stable")]
+    at, columns, weights = came.ticks[order], came.columns[order], came.weight()[order]
+    edges = np.searchsorted(at, np.arange(ticks.start, ticks.stop + 1))
+    size = width if width is not None else door.columns if isinstance(door, RowDoor) else door.columns.width
+
+    def steps() -> Iterator[Any]:
+        for tick, a, b in zip(ticks, edges.tolist(), edges[1:].tolist(), strict=False):
+            row = np.zeros(size, np.int64)
+            np.add.at(row, columns[a:b], weights[a:b])
+            if isinstance(door, RowDoor):
+                totals: Any = door._in_range(row)
+            else:
+                limit = mechanism._tick_limit
+                totals = np.clip(row, -limit, limit)
+            yield mechanism._folded(Admitted(totals) if ruled else totals, tick)
+
+    return steps(), pack_cells(_sorted(CellsOf(came.ticks[~now], came.columns[~now], came.weight()[~now])))
+
+
+def _sorted(cells: CellsOf) -> CellsOf:
+    """In the one order that they have: bytes of a state must not follow from the order in which things came."""
+    from evertally.counting.slice_state import merged
+
+    ticks, columns, weights = merged(np.stack([cells.ticks, cells.columns, cells.weight()]))
+    return CellsOf(ticks, columns, weights)
+
+
+def _item_steps(mechanism: Any, payloads: list[bytes], ticks: range, ruled: bool) -> tuple[Iterator[Any], bytes]:
+    came = _joined_items(map(unpack_items, payloads))
+    names = came.labels.names()
+    sums: dict[int, dict[bytes, int]] = {}
+    for tick, number, weight in zip(came.ticks.tolist(), came.numbers.tolist(), came.weights.tolist(), strict=True):
+        of_tick = sums.setdefault(tick, {})
+        of_tick[names[number]] = of_tick.get(names[number], 0) + weight
+
+    def steps() -> Iterator[Any]:
+        for tick in ticks:
+            totals = _totals(sums.get(tick, {}))
+            if not ruled:
+                totals = mechanism._door.in_range(totals)
+            yield mechanism._folded(Admitted(totals) if ruled else totals, tick)
+
+    later = [(tick, name, weight) for tick in sorted(sums) for name, weight in sorted(sums[tick].items())]
+    return steps(), _waiting_items([cell for cell in later if cell[0] >= ticks.stop])
+
+
+def _totals(sums: dict[bytes, int]) -> ItemTotals:
+    from evertally.encode.texts import Texts
+
+    kept = {name: count for name, count in sorted(sums.items()) if count}
+    return ItemTotals(Texts.of_bytes(list(kept)), np.fromiter(kept.values(), np.int64, len(kept)))
+
+
+def _waiting_items(cells: list[tuple[int, bytes, int]]) -> bytes:
+    from evertally.encode.texts import Texts
+
+    ticks, weights = (np.array([cell[i] for cell in cells], np.int64) for i in (0, 2))
+    return pack_items(ItemsOf(ticks, np.arange(len(cells)), weights, Texts.of_bytes([name for _, name, _ in cells])))
+
+
+def _record_steps(
+    mechanism: Any, query: Any, shop: Shop, payloads: list[bytes], ticks: range
+) -> tuple[Iterator[Any], bytes]:
+    tables = [table for table in map(unpack_table, payloads) if table is not None]
+    spec, order_key = shop.stand.spec, shop.key.order_key
+    if not tables:
+        later, of_tick = None, {}
+    else:
+        now, later = Rows.of_table(spec, pa.concat_tables(tables), order_key).up_to(ticks.stop - 1)
+        of_tick = dict(now.in_order().by_tick())
+
+    def steps() -> Iterator[Any]:
+        from evertally.runtime.input.tick_events import TickEvents
+
+        for tick in ticks:
+            events = of_tick.get(tick) or TickEvents(spec, [])
+            try:
+                yield stepped(mechanism, events, query, tick)
+            except (StateError, MemoryError):
+                raise
+            except Exception:
+                kept = takeable(mechanism, events, query)
+                if kept.all():
+                    raise
+                yield stepped(mechanism, events.only(kept), query, tick)
+
+    return steps(), b"" if later is None else pack_table(later.in_order().table())
+
+
+def _parquet(table: pa.Table) -> bytes:
+    out = io.BytesIO()
+    encoding = {"value": "DELTA_BINARY_PACKED"} if "value" in table.column_names else {}
+    texts = [name for name in table.column_names if name not in encoding and name != "payload"]
+    pq.write_table(
+        table, out, compression="zstd", use_dictionary=texts, column_encoding=encoding or None, row_group_size=_GROUP
+    )
+    return out.getvalue()

@@ -1,0 +1,182 @@
+"""The log of a distributed stream: which batches there were, what each closed, which files it made, and that it counts.
+
+    genesis      what the stream is: root id, digest of spec and cut           home and root, once
+    closes/N     what batch N closes, from which input                         root, before anything is computed
+    state/N, users/N, releases/N   by tasks; names carry a hash of the content root
+    manifest/N   names of those that count, digests of what they release       root, after all tasks
+    mark/N       N, tick and chain, under the key                              home: from here on N is released
+    public/N     copies of what manifest/N names                               public
+
+Every name is put where there is none, or not at all (docs/theory/distributed.md 3). The root is private as a whole;
+`home` lies apart from it and its backups: an older root beside newer marks is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from evertally.errors import StateError
+from evertally.noise import Key
+from evertally.runtime.state.shelf import Shelf
+
+NO_CHAIN = "0" * 64
+_SAME = ("batch", "opened", "through", "parts", "values", "before")  # what two drivers must agree about
+
+Record = dict[str, Any]
+
+
+def content_name(name: str, data: bytes) -> str:
+    """A name that says what is under it: an attempt that writes something else writes it elsewhere.
+
+    >>> content_name("state/0/q", b"") == content_name("state/0/q", b"x")
+    False
+    """
+    return f"{name}-{hashlib.sha256(data).hexdigest()[:32]}"
+
+
+def is_content(name: str, data: bytes) -> bool:
+    """Whether these bytes are what the name says."""
+    return content_name(name.rpartition("-")[0], data) == name
+
+
+def written(record: Mapping[str, Any]) -> bytes:
+    """A record as it is put: the same text for the same record."""
+    return json.dumps(record, sort_keys=True, separators=(",", ":")).encode()
+
+
+def chained(before: str, record: Mapping[str, Any]) -> str:
+    """The hash chain one batch on, over what was released."""
+    said = {name: record[name] for name in _SAME}
+    return hashlib.sha256(bytes.fromhex(before) + written(said)).hexdigest()
+
+
+class Log:
+    """The driver's side of the log. It decides what counts; it computes nothing."""
+
+    def __init__(self, root: Shelf, home: Shelf, key: Key) -> None:
+        self.root, self.home, self._key = root, home, key
+
+    def begin(self, genesis: Record) -> None:
+        """Puts the beginning, home first: marks must not be younger than what they vouch for."""
+        said = self._sealed("genesis", genesis)
+        for place, shelf in (("home of the marks", self.home), ("root", self.root)):
+            if shelf.put_new("genesis", said) != said:
+                raise StateError(f"the {place} belongs to another stream, or to another beginning of this one; stopped")
+
+    def genesis(self) -> Record | None:
+        """What the stream began as; None before it has begun. Refuses a root and a home that are not of each other."""
+        home, root = (self._opened("genesis", shelf.read("genesis"), "genesis") for shelf in (self.home, self.root))
+        if home is None and root is None:
+            return None
+        if home is None:
+            raise StateError(
+                "the home of the marks has no genesis, and the root has one: the marks are missing, and nothing says "
+                "how far this stream has come. Bring them back"
+            )
+        if root is None:
+            if self.marks():
+                raise StateError(
+                    "the marks say that this stream has released something, and the root is not there: bring it back. "
+                    "A new root under the same key would put the same noise on other events"
+                )
+            self.root.put_new("genesis", self._sealed("genesis", home))  # a driver died between the two
+            return home
+        if home != root:
+            raise StateError("root and marks are of two streams, or of two beginnings of one: the same key, the same noise")
+        return home
+
+    def closes(self, batch: int) -> Record | None:
+        return _read(self.root, f"closes/{batch:08d}")
+
+    def close(self, batch: int, record: Record) -> Record:
+        """Fixes what a batch closes, before anything of it is computed; gives what was fixed, whoever did."""
+        found: Record = json.loads(self.root.put_new(f"closes/{batch:08d}", written(record)))
+        return found
+
+    def manifest(self, batch: int) -> Record | None:
+        return _read(self.root, f"manifest/{batch:08d}")
+
+    def last(self) -> int:
+        """The last batch with a manifest, -1 if there is none."""
+        return max((int(name) for name in self.root.names("manifest")), default=-1)
+
+    def marks(self) -> list[int]:
+        return [int(name) for name in self.home.names("mark")]
+
+    def commit(self, record: Record) -> Record:
+        """Puts a manifest; if another driver was quicker, both must have released the same."""
+        found: Record = json.loads(self.root.put_new(f"manifest/{record['batch']:08d}", written(record)))
+        if any(found[name] != record[name] for name in (*_SAME, "chain")):
+            raise StateError(
+                f"another driver has released batch {record['batch']} from other events: the input did not come again "
+                "as it was. Nothing of this attempt was shown; stopped"
+            )
+        return found
+
+    def mark(self, record: Record) -> None:
+        """From here on the batch is released, whatever becomes of the root."""
+        batch = record["batch"]
+        said = self._sealed(f"mark/{batch}", {name: record[name] for name in ("batch", "through", "chain")})
+        if self.home.put_new(f"mark/{batch:08d}", said) != said:
+            raise StateError(f"the mark of batch {batch} is of another release: the root is not the one it vouches for")
+
+    def check(self) -> int:
+        """The last batch with a manifest. Refuses a root that is older than the marks, and marks that are missing."""
+        last, marks = self.last(), self.marks()
+        ahead = max(marks, default=-1)
+        if ahead > last:
+            raise StateError(
+                f"the marks say that {ahead + 1} batches were released, and the root has {last + 1}: it is an older one. "
+                "Bring the newest back; going on would release the same ticks from other events"
+            )
+        if marks != list(range(ahead + 1)) or ahead < last - 1:
+            raise StateError(
+                f"of the marks of {last + 1} batches some are missing: nothing says how far this stream has come. "
+                "Bring the home of the marks back"
+            )
+        for batch in (ahead, ahead - 1):
+            if batch >= 0:
+                self._check_mark(batch)
+        return last
+
+    def _check_mark(self, batch: int) -> None:
+        said = self._opened(f"mark/{batch}", self.home.read(f"mark/{batch:08d}"), f"mark of batch {batch}")
+        record = self.manifest(batch)
+        if said is None or record is None or said["chain"] != record["chain"] or not self.is_chained(record):
+            raise StateError(f"the mark of batch {batch} does not vouch for the manifest that is there; stopped")
+
+    @staticmethod
+    def is_chained(record: Record) -> bool:
+        return bool(chained(record["before"], record) == record["chain"])
+
+    def _sealed(self, purpose: str, record: Record) -> bytes:
+        mac = self._key.mac(f"spark {purpose}", written(record)).hex()
+        return written({"said": record, "mac": mac})
+
+    def _opened(self, purpose: str, data: bytes | None, what: str) -> Record | None:
+        if data is None:
+            return None
+        try:
+            found = json.loads(data)
+            said: Record = found["said"]
+            genuine = hmac.compare_digest(self._key.mac(f"spark {purpose}", written(said)).hex(), found["mac"])
+        except (ValueError, KeyError, TypeError):
+            genuine = False
+        if not genuine:
+            raise StateError(f"the {what} is damaged, or was written under another key; bring the right one back")
+        return said
+
+
+def _read(shelf: Shelf, name: str) -> Record | None:
+    data = shelf.read(name)
+    if data is None:
+        return None
+    try:
+        found: Record = json.loads(data)
+        return found
+    except ValueError:
+        raise StateError(f"{name} under the root is damaged; bring the root back") from None
