@@ -31,7 +31,9 @@ CASES: dict[str, dict[str, Any]] = {
 
 def whole(case: str, key: NoiseKey, **more: Any) -> Any:
     """The mechanism that shards are held against. Little noise: thresholds that small streams reach."""
-    options = {"guarantee": et.ApproxZCDP(20.0, 1e-3), "horizon": HORIZON, "key": key} | CASES[case] | more
+    options: dict[str, Any] = (
+        {"guarantee": et.ApproxZCDP(20.0, 1e-3), "horizon": HORIZON, "key": key} | CASES[case] | more
+    )
     return (et.UnknownTopK if "k" in options else et.UnknownHistogram)(**options)
 
 

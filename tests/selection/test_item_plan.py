@@ -40,7 +40,7 @@ def test_a_plan_does_not_depend_on_ticks_or_restarts() -> None:
     before = mechanism.item_plan()
     stepped(mechanism, stream(1), ticks=5)
     assert mechanism.item_plan() == before
-    assert et.restore(mechanism.snapshot(), key=key).item_plan() == before  # type: ignore[attr-defined]
+    assert et.restore(mechanism.snapshot(), key=key).item_plan() == before
 
 
 def test_users_of_items_have_a_plan() -> None:

@@ -194,7 +194,7 @@ def test_all_releases_are_asked_for() -> None:
     ],
     ids=["no texts", "ticks", "weights", "float", "negative", "long", "shape"],
 )
-def test_mistakes_in_cells_are_refused_and_change_nothing(batch: Any) -> None:
+def test_mistakes_in_cells_are_refused_and_change_nothing(batch: tuple[Any, Any, Any]) -> None:
     key = et.simulation(1)
     shard = ItemShard(whole("sum", key).item_plan(), key, 0, 1)
     before = shard.to_bytes()
@@ -265,7 +265,7 @@ def test_a_version_with_another_law_is_refused() -> None:
     key = et.simulation(1)
     plan = whole("sum", key).item_plan()
     with pytest.raises(StateError, match="another law"):
-        ItemShard.from_bytes(replace(plan, law=et.noise.DiscreteGaussian(7)), key, 0, 1, state_of(plan, key))  # type: ignore[attr-defined]
+        ItemShard.from_bytes(replace(plan, law=et.noise.DiscreteGaussian(7)), key, 0, 1, state_of(plan, key))
 
 
 def test_the_layout_is_fixed() -> None:

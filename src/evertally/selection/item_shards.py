@@ -38,7 +38,7 @@ def shard_of(labels: Texts, key: NoiseKey, count: int) -> IntArray:
 
     >>> import evertally as et
     >>> shard_of(Texts.of(["pear", "fig", "pear"]), et.simulation(1), 16).tolist()
-    [1, 0, 1]
+    [6, 3, 6]
     """
     secret = key.mac("shards of items", b"")[:16]
     first = np.empty(len(labels), np.uint64)

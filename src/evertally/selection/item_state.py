@@ -106,6 +106,7 @@ class ItemState(Secret):
         sizes += [8 * cells, 8 * cells, 8 * cells, 2 * waiting, their_letters]
         ends = np.cumsum([_HEAD.size + 8, *sizes]).tolist()
         known, counts, high, low, lengths, bits, names, *rest = (body[start:end] for start, end in pairwise(ends))
+        when, which, weights = (from_bytes(bytes(part)) for part in rest[:3])
         addresses = np.stack([np.frombuffer(high, "<u8"), np.frombuffer(low, "<u4").astype(np.uint64)], axis=1)
         return ItemState(
             found,
@@ -114,10 +115,10 @@ class ItemState(Secret):
             count,
             tick,
             _texts(lengths, names),
-            from_bytes(counts),
+            from_bytes(bytes(counts)),
             addresses.astype(np.uint64),
             np.unpackbits(np.frombuffer(bits, np.uint8), count=shown).astype(np.bool_),
-            ItemCells(*map(from_bytes, rest[:3]), _texts(rest[3], rest[4])),
+            ItemCells(when, which, weights, _texts(rest[3], rest[4])),
         )
 
 
