@@ -18,6 +18,7 @@ from evertally.encode import AmountDoor, CategoryDoor, ItemDoor, ItemTotals, Val
 from evertally.encode.amounts import AmountsByCategory
 from evertally.encode.cells import Cells
 from evertally.encode.frames import column
+from evertally.encode.item_cells import ItemCells
 from evertally.encode.labels import as_list, label_bytes
 from evertally.encode.numbers import holds_numbers
 from evertally.encode.range_door import MOST_COLUMNS
@@ -259,6 +260,10 @@ class Items:
 
     def events(self, events: Any, tick: int) -> ItemTotals:
         return self.in_range(self._items.totals(events, tick))
+
+    def cells(self, events: Any, ticks: IntArray) -> ItemCells:
+        """Bounded events of many ticks, not yet in range (contract/item_cells.py)."""
+        return self._items.cells(events, ticks)
 
     def in_range(self, totals: ItemTotals) -> ItemTotals:
         # 1-Lipschitz in every total, hence free; keeps the sums far from the end of int64.

@@ -51,14 +51,7 @@ class LinearPlan:
 
     def source(self, key: NoiseKey) -> ItemSource:
         """The noise of the mechanism under its key, and under no other."""
-        *names, digest = self.path
-        source = key.source(*names, bytes.fromhex(digest))
-        if source.fingerprint().hex() != self.noise:
-            raise StateError(
-                "this is not the key of the plan, or a version that addresses noise otherwise: with other noise the "
-                "past would be drawn anew. Use the key, and the version, that the stream was begun with"
-            )
-        return source
+        return planned_source(self.path, self.noise, key)
 
     def process(self, source: Source, first: int, stop: int) -> NoiseProcess:
         """The noise process of the columns first .. stop - 1, at its beginning; `source` is that of the whole."""
@@ -105,6 +98,18 @@ class LinearPlan:
             )
         except (KeyError, TypeError, ValueError, binascii.Error):
             raise StateError("this is not the plan of a mechanism, or it is damaged; make it again") from None
+
+
+def planned_source(path: tuple[str, ...], noise: str, key: NoiseKey) -> ItemSource:
+    """The noise at the path of a plan, if the key is the one under which it has this fingerprint."""
+    *names, digest = path
+    source = key.source(*names, bytes.fromhex(digest))
+    if source.fingerprint().hex() != noise:
+        raise StateError(
+            "this is not the key of the plan, or a version that addresses noise otherwise: with other noise the "
+            "past would be drawn anew. Use the key, and the version, that the stream was begun with"
+        )
+    return source
 
 
 def _setting(found: dict[str, Any]) -> Setting:

@@ -150,17 +150,25 @@ class EventDoor(Secret, ABC, Generic[Item]):
     def _counts(self, bag: Bag, items: Codes, labels: Texts, tick: int) -> Codes:
         """How much each label counts, of events that are laid out flat; `items` are numbers of labels, -1 for none. The
         same as the sum of `row`."""
-        counts, place = (np.zeros(len(labels), np.int64) for _ in range(2))
+        counts, starts, code, weight = self._merged(bag, items, len(labels))
+        if len(code):
+            self._add_kept(counts, code, weight, self._kept(starts, code, weight, labels, tick))
+        return counts
+
+    def _merged(self, bag: Bag, items: Codes, room: int) -> tuple[Codes, Codes, Codes, Codes]:
+        """How much each of `room` items counts, of the events that are short enough; and the others: where each begins,
+        what is in them, and the weights."""
+        counts, place = (np.zeros(room, np.int64) for _ in range(2))
         code, low, high = (np.empty(len(items) + 1, np.int64) for _ in range(3))
         starts = np.empty(len(bag.lengths) + 1, np.int64)
         given = bag.lengths, items, _NO_WEIGHTS if bag.weights is None else bag.weights
         bounds = self.max_per_event, self.max_weight, self.signed
         cut = int(kernel(merge_events, len(items))(*given, *bounds, place, counts, code, low, high, starts))
-        if cut:
-            code, weight = code[: starts[cut]], low[: starts[cut]]
-            kept = self._kept(starts[: cut + 1], code, weight, labels, tick)
-            kernel(add_kept, len(code))(code, weight, kept, counts)
-        return counts
+        return counts, starts[: cut + 1], code[: starts[cut]], low[: starts[cut]]
+
+    @staticmethod
+    def _add_kept(counts: Codes, code: Codes, weight: Codes, kept: NDArray[np.bool_]) -> None:
+        kernel(add_kept, len(code))(code, weight, kept, counts)
 
     def _kept(self, starts: Codes, code: Codes, weight: Codes, labels: Texts, tick: int) -> NDArray[np.bool_]:
         """Which items of events that are too long survive. Event i has those from starts[i] up to starts[i + 1]."""

@@ -17,11 +17,14 @@ from numpy.typing import NDArray
 from evertally.encode.bags import Bag
 from evertally.encode.cutting import CUTTING
 from evertally.encode.door import EventDoor, Order
+from evertally.encode.item_cells import Grid, ItemCells
 from evertally.encode.labels import Codes, as_list, canonical, coded, coded_arrow, is_arrow, label_bytes, require_column
 from evertally.encode.lists import encoded
 from evertally.encode.spelled import Named, Spelled
 from evertally.encode.texts import LONGEST_LABEL, Texts
 from evertally.secret import Secret
+
+_LARGEST_TOTAL = 2**62
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,7 +42,7 @@ class ItemTotals(Secret):
     @classmethod
     def of(cls, totals: dict[str, int]) -> ItemTotals:
         # The mechanism clips again, far below; here only so that the numbers fit.
-        counts = np.array([min(total, 2**62) for total in totals.values()], dtype=np.int64)
+        counts = np.array([min(total, _LARGEST_TOTAL) for total in totals.values()], dtype=np.int64)
         return cls(Texts.of(list(totals)), counts)
 
     def mapping(self) -> dict[str, int]:
@@ -81,6 +84,50 @@ class ItemDoor(EventDoor[str]):
             return self._one_by_one(as_list(events), tick)
         parts = [_positive(labels, self._counts(bag, items, labels, tick)) for bag, items, labels in lists]
         return parts[0] if len(parts) == 1 else _added(parts)
+
+    def cells(self, events: Any, ticks: Codes) -> ItemCells:
+        """The same for many ticks at once, of each event its own: how much each label counts in each tick. Totals may
+        be as large as those of `totals`, and are as little clipped."""
+        require_column(events, "events")
+        plain = self._labelled(events)
+        if plain is not None:
+            items, labels = plain
+            grid = Grid(ticks, items, labels)
+            return grid.cells(np.bincount(grid.codes[grid.codes >= 0], minlength=grid.room))
+        lists = self._labelled_bags(events)
+        if lists is None:
+            return self._cells_one_by_one(as_list(events), ticks.tolist())
+        parts, first = [], 0
+        for bag, items, labels in lists:
+            stop = first + len(bag.lengths)
+            parts.append(self._cells_of_bag(bag, items, labels, ticks[first:stop]))
+            first = stop
+        return ItemCells.joined(parts).added_up(_LARGEST_TOTAL)
+
+    def _cells_of_bag(self, bag: Bag, items: Codes, labels: Texts, ticks: Codes) -> ItemCells:
+        # Items of one event have one tick: what is merged by (tick, label) is merged by label.
+        grid = Grid(np.repeat(ticks, bag.lengths), items, labels)
+        counts, starts, code, weight = self._merged(bag, grid.codes, grid.room)
+        if len(code):
+            tick, number = grid.places(code)
+            kept = np.zeros(len(code), np.bool_)
+            of_event, lengths = tick[starts[:-1]], np.diff(starts)
+            for one in np.unique(of_event).tolist():  # which items of a long event stay follows from the tick, too
+                mine, size = tick == one, lengths[of_event == one]
+                used, numbers = np.unique(number[mine], return_inverse=True)
+                bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(size)])
+                kept[mine] = self._kept(bounds, numbers, weight[mine], labels.take(used), one)
+            self._add_kept(counts, code, weight, kept)
+        return grid.cells(counts)
+
+    def _cells_one_by_one(self, events: list[object], ticks: list[int]) -> ItemCells:
+        totals: dict[tuple[int, str], int] = {}
+        for event, tick in zip(events, ticks, strict=True):
+            for label, weight in self.row(event, tick).items():
+                totals[tick, label] = totals.get((tick, label), 0) + weight
+        weights = np.array([min(total, _LARGEST_TOTAL) for total in totals.values()], dtype=np.int64)
+        found = np.array([tick for tick, _ in totals], dtype=np.int64)
+        return ItemCells.of(found, Texts.of([label for _, label in totals]), weights)
 
     def _one_by_one(self, events: list[object], tick: int) -> ItemTotals:
         totals: dict[str, int] = {}

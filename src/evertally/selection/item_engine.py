@@ -5,6 +5,7 @@ from __future__ import annotations
 from heapq import nsmallest
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evertally.bounds.selection import Threshold
 from evertally.bounds.tails import Spread
@@ -47,8 +48,8 @@ class ItemEngine(Secret):
         self.followed = None if limit is None else FollowedLabels(limit, source)
         self.table = ItemTable(source, self.followed)
         self.tree = ItemTree(law, radix=radix, depth=depth, source=source)
-        self._horizon, self._sticky = horizon, sticky
-        self._most = most  # how many are shown; None: all that are above the threshold
+        self.horizon, self.sticky = horizon, sticky
+        self.most = most  # how many are shown; None: all that are above the threshold
         self._shown_before = np.zeros(0, dtype=np.bool_)  # which items were ever released; kept if they are to stay
 
     def advance(self, batch: list[ItemTotals]) -> tuple[list[Found], None]:
@@ -74,7 +75,7 @@ class ItemEngine(Secret):
         numbers = np.flatnonzero(passing)
         self.table.keep(numbers)
         self.tree.keep(numbers)
-        if self._sticky:
+        if self.sticky:
             self._shown_before = self._shown_before[numbers]
 
     def released(self, tick: int) -> Found:
@@ -83,14 +84,14 @@ class ItemEngine(Secret):
             return Found({}, {})
         noisy = self.table.counts + self.tree.noise
         above = noisy > self.threshold.at(tick)
-        if self._sticky:
+        if self.sticky:
             self._shown_before = grown(self._shown_before, above.size)
             above |= self._shown_before[: above.size]
             self._shown_before[: above.size] = above
         shown = np.flatnonzero(above)
         pairs = list(zip((-noisy[shown]).tolist(), self.table.labels.take(shown).list(), strict=True))
         # By count and label: the order in which items came is private (streaming-selection 10.3).
-        best = sorted(pairs) if self._most is None else nsmallest(self._most, pairs)
+        best = sorted(pairs) if self.most is None else nsmallest(self.most, pairs)
         return Found({label: -count for count, label in best}, {})
 
     def accuracy(self, tick: int) -> Spread:
@@ -100,20 +101,29 @@ class ItemEngine(Secret):
         return self.tree.worst(tick)
 
     def error_bound(self, beta: float, tick: int | None) -> float:
-        spread = self.tree.worst(self._horizon) if tick is None else self.tree.spread(tick)
-        return spread.radius(beta / self._horizon)
+        spread = self.tree.worst(self.horizon) if tick is None else self.tree.spread(tick)
+        return spread.radius(beta / self.horizon)
+
+    @property
+    def shown_before(self) -> NDArray[np.bool_]:
+        """Which items were ever released, where they are to stay."""
+        return self._shown_before[: len(self.table)]
+
+    def take(self, tick: int, shown_before: NDArray[np.bool_]) -> None:
+        """Goes to the state after `tick`, with the items that are in the table."""
+        self._shown_before = shown_before
+        self.tree.seek(tick, self.table.addresses)
 
     def state(self) -> list[bytes]:
         level = [] if self.followed is None else [self.followed.level.to_bytes(8, "little")]
-        return [np.packbits(self._shown_before[: len(self.table)]).tobytes(), *self.table.to_bytes(), *level]
+        return [np.packbits(self.shown_before).tobytes(), *self.table.to_bytes(), *level]
 
     def load(self, tick: int, parts: list[bytes]) -> None:
         self.table.load(parts[1:])
         if self.followed is not None:
             self.followed.level = int.from_bytes(parts[4], "little")
         bits = np.frombuffer(parts[0], dtype=np.uint8)
-        self._shown_before = np.unpackbits(bits, count=len(self.table) if self._sticky else 0).astype(np.bool_)
-        self.tree.seek(tick, self.table.addresses)
+        self.take(tick, np.unpackbits(bits, count=len(self.table) if self.sticky else 0).astype(np.bool_))
 
 
 def charge_of(guarantee: Guarantee) -> ApproxZCDP:

@@ -41,6 +41,11 @@ class ItemTree(Secret):
         self._latest = np.zeros((depth, 0), dtype=np.int64)
 
     @property
+    def depth(self) -> int:
+        """Levels of the tree."""
+        return len(self._latest)
+
+    @property
     def noise(self) -> IntArray:
         current: IntArray = self._latest[level(self.tick, self.radix), : self._items]
         return current

@@ -25,6 +25,7 @@ from evertally.selection.block_engine import ANY_NUMBER, BlockEngine
 from evertally.selection.found import FoundItems
 from evertally.selection.histograms import OneShot, UnknownGauss, UnknownGumbel
 from evertally.selection.item_engine import ItemEngine, charge_of
+from evertally.selection.item_plan import ItemPlan
 from evertally.selection.label_limit import LabelLimit
 from evertally.selection.meta import MISSED, block_share, paid_by
 from evertally.selection.reach import Reach
@@ -58,6 +59,22 @@ class ItemFinder(Mechanism):
         if not isinstance(worker, ItemEngine):
             raise ConfigurationError('each block of "meta" has a threshold of its own; mechanism="tree" has one a tick')
         return worker.threshold.at(checked_tick(tick, self.horizon))
+
+    def item_plan(self) -> ItemPlan:
+        """What this mechanism has settled, as public numbers: `ItemShard` plays some of its labels by it.
+
+        Only by a tree without `max_labels`: blocks compare the counts of all labels, and a limit looks at their number.
+        """
+        worker = self._worker()
+        if not isinstance(worker, ItemEngine) or worker.followed is not None:
+            raise ConfigurationError(
+                'labels can be cut apart only where none decides about another: each block of mechanism="meta" '
+                'compares the counts of all labels, and max_labels goes by their number. Take mechanism="tree", and '
+                "leave out max_labels"
+            )
+        *names, digest = self._path
+        path = *map(str, names), digest.hex()
+        return ItemPlan.of(worker, path, self.noise_fingerprint, self._tick_limit)
 
     @by_tick
     def error_bound(self, beta: float = 0.05, tick: int | None = None, *, items: int = 1) -> float:
