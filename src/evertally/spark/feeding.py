@@ -14,14 +14,14 @@ from evertally.contract.doors import EachColumn, RowDoor
 from evertally.contract.folding import HEAVIEST
 from evertally.contract.item_cells import item_cells
 from evertally.encode import ItemTotals
-from evertally.encode.texts import Texts
+from evertally.encode.item_cells import ItemCells
 from evertally.errors import EvertallyError
 from evertally.runtime.input.tick_events import TickEvents
 from evertally.runtime.sieve import takeable
 from evertally.runtime.spec import QuerySpec
 from evertally.selection.item_shards import shard_of
 from evertally.spark.job import Job, Shop
-from evertally.spark.packing import CellsOf, ItemsOf, cut_cells, pack_cells, pack_items, pack_table
+from evertally.spark.packing import CellsOf, cut_cells, pack_cells, pack_items, pack_table
 from evertally.spark.reading import Rows
 
 _DENSE = 4  # times the events: where there are no more cells than this they are counted, and sent with weights
@@ -59,20 +59,19 @@ def cut(job: Job, query: int, made: CellsOf) -> list[bytes]:
     return [pack_cells(part) for part in cut_cells(made, width, way.parts)]
 
 
-def shared(shop: Shop, query: int, made: ItemsOf) -> list[bytes]:
+def shared(shop: Shop, query: int, made: ItemCells) -> list[bytes]:
     """Items for every shard of a query, or for all of it."""
     parts = shop.stand.ways[query].parts
     if parts == 1:
         return [pack_items(made)]
-    shard = shard_of(made.labels, shop.plan(query).source(shop.key), parts)
-    of_cell = shard[made.numbers]
+    shard = shard_of(made.names, shop.key, parts)
+    of_cell, place = shard[made.numbers], np.zeros(len(shard), np.int64)
     found = []
     for number in range(parts):
-        labels, mine = np.flatnonzero(shard == number), of_cell == number
-        place = np.zeros(len(shard), np.int64)
+        labels, mine = np.flatnonzero(shard == number), np.flatnonzero(of_cell == number)
         place[labels] = np.arange(len(labels))
-        some = ItemsOf(made.ticks[mine], place[made.numbers[mine]], made.weights[mine], made.labels.take(labels))
-        found.append(pack_items(some))
+        names = made.names.take(labels)
+        found.append(pack_items(ItemCells(made.ticks[mine], place[made.numbers[mine]], made.weights[mine], names)))
     return found
 
 
@@ -126,13 +125,13 @@ def row_cells(tick: int, row: Any) -> CellsOf:
     return CellsOf(np.full(len(touched), tick, np.int64), touched, row[touched].astype(np.int64))
 
 
-def items_of(mechanism: Any, query: QuerySpec, rows: Rows) -> ItemsOf:
+def items_of(mechanism: Any, query: QuerySpec, rows: Rows) -> ItemCells:
     """So much of which label at which tick."""
     try:
-        return ItemsOf(*item_cells(mechanism._door, mechanism._own_events(rows.all.events(query)), rows.ticks))
+        return item_cells(mechanism._door, mechanism._own_events(rows.all.events(query)), rows.ticks)
     except (EvertallyError, MemoryError):
         raise
-    except Exception:
+    except Exception:  # as above
         return joined_items([(tick, item_totals(mechanism, query, events, tick)) for tick, events in rows.by_tick()])
 
 
@@ -146,15 +145,13 @@ def item_totals(mechanism: Any, query: QuerySpec, events: TickEvents, tick: int)
     return _without_bad(mechanism, query, events, read)
 
 
-def joined_items(parts: list[tuple[int, ItemTotals]]) -> ItemsOf:
-    """Totals of several ticks as cells. A label may stand there several times."""
-    names = [name for _, totals in parts for name in totals.labels.names()]
-    ticks = [np.full(len(totals.labels), tick, np.int64) for tick, totals in parts]
-    weights = [np.asarray(totals.counts, np.int64) for _, totals in parts]
-    nothing = np.empty(0, np.int64)
-    labels = Texts.of_bytes(names)
-    return ItemsOf(
-        np.concatenate([nothing, *ticks]), np.arange(len(names)), np.concatenate([nothing, *weights]), labels
+def joined_items(parts: list[tuple[int, ItemTotals]]) -> ItemCells:
+    """Totals of several ticks as cells."""
+    return ItemCells.joined(
+        [
+            ItemCells.of(np.full(len(totals.labels), tick, np.int64), totals.labels, np.asarray(totals.counts, np.int64))
+            for tick, totals in parts
+        ]
     )
 
 

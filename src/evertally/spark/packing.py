@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from evertally.encode.item_cells import ItemCells
 from evertally.encode.texts import Texts
 from evertally.secret import Secret
 
@@ -37,16 +38,6 @@ class CellsOf(Secret):
 
     def weight(self) -> IntArray:
         return np.ones(len(self.ticks), np.int64) if self.weights is None else self.weights
-
-
-@dataclass(frozen=True, repr=False)
-class ItemsOf(Secret):
-    """So much of this label at that tick; `numbers` are places among `labels`. Secret."""
-
-    ticks: IntArray
-    numbers: IntArray
-    weights: IntArray
-    labels: Texts
 
 
 def pack_cells(cells: CellsOf) -> bytes:
@@ -100,28 +91,28 @@ def joined_cells(parts: Iterable[CellsOf]) -> CellsOf:
     return CellsOf(np.concatenate([p.ticks for p in found]), np.concatenate([p.columns for p in found]), weights)
 
 
-def pack_items(items: ItemsOf) -> bytes:
-    if not len(items.ticks):
+def pack_items(items: ItemCells) -> bytes:
+    if not len(items):
         return b""
-    labels = items.labels
+    labels = items.names
     text = labels.data[labels.offsets[0] : labels.offsets[-1]].tobytes()
     numbers = np.concatenate([items.ticks, items.numbers, items.weights, labels.offsets - labels.offsets[0]])
-    return _ITEMS.pack(b"I", len(items.ticks), len(labels), len(text)) + numbers.astype("<i8").tobytes() + text
+    return _ITEMS.pack(b"I", len(items), len(labels), len(text)) + numbers.astype("<i8").tobytes() + text
 
 
-def unpack_items(data: bytes) -> ItemsOf:
+def unpack_items(data: bytes) -> ItemCells:
     """
-    >>> packed = pack_items(ItemsOf(*(np.array([i]) for i in (3, 0, 5)), Texts.of(["tea"])))
-    >>> unpack_items(packed).labels.list(), unpack_items(packed).weights.tolist()
+    >>> packed = pack_items(ItemCells.of(np.array([3]), Texts.of(["tea"]), np.array([5])))
+    >>> unpack_items(packed).labels().list(), unpack_items(packed).weights.tolist()
     (['tea'], [5])
     """
     if not data:
-        return ItemsOf(*(np.empty(0, np.int64) for _ in range(3)), Texts.of([]))
+        return ItemCells.none()
     _, count, labels, _ = _ITEMS.unpack_from(data)
     numbers = np.frombuffer(data, "<i8", 3 * count + labels + 1, _ITEMS.size).astype(np.int64)
     text = np.frombuffer(data, np.uint8, offset=_ITEMS.size + 8 * numbers.size)
     ticks, at, weights = numbers[: 3 * count].reshape(3, count)
-    return ItemsOf(ticks, at, weights, Texts(text, numbers[3 * count :]))
+    return ItemCells(ticks, at, weights, Texts(text, numbers[3 * count :]))
 
 
 def pack_table(table: pa.Table) -> bytes:

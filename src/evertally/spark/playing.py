@@ -18,6 +18,7 @@ from evertally.contract.admission import AdmissionEngine
 from evertally.contract.doors import RowDoor
 from evertally.counting.slices import LinearSlice
 from evertally.encode import ItemTotals
+from evertally.encode.item_cells import ItemCells
 from evertally.encode.range_door import NumberedLabels
 from evertally.errors import StateError
 from evertally.runtime.releases import pack
@@ -27,7 +28,6 @@ from evertally.selection.item_shards import ItemShard
 from evertally.spark.job import Job, Shop
 from evertally.spark.packing import (
     CellsOf,
-    ItemsOf,
     joined_cells,
     pack_cells,
     pack_items,
@@ -60,7 +60,7 @@ def play(job: Job, shop: Shop, part: Part, payloads: Iterable[bytes]) -> Played:
     kept = shop.keep(name, job.batch, "state", state)
     if table is None:
         return Played(kept, "", values)
-    written = _parquet(table)
+    written = parquet(table)
     release = content_name(f"releases/{job.batch}/{name}", written)
     shop.shelf.put_new(release, written)
     return Played(kept, release, values)
@@ -139,10 +139,10 @@ def _play_shard(job: Job, shop: Shop, part: Part, payloads: Iterable[bytes]) -> 
         playing = ItemShard.from_bytes(plan, shop.key, part.first, part.stop, states[0])
     else:
         playing = ItemShard(plan, shop.key, part.first, part.stop)
-    came = _joined_items(map(unpack_items, payloads))
+    came = ItemCells.joined([unpack_items(payload) for payload in payloads])
     digest = hashlib.sha256()
     rows: dict[str, list[Any]] = {"tick": [], "category": [], "value": []}
-    for tick, found in playing.advance(came.ticks, came.labels.take(came.numbers), came.weights, job.through):
+    for tick, found in playing.advance(came.ticks, came.labels(), came.weights, job.through):
         for label, count in found.counts.items():
             raw = label.encode("utf-8", "surrogatepass")
             digest.update(tick.to_bytes(8, "little") + len(raw).to_bytes(8, "little") + raw)
@@ -153,21 +153,6 @@ def _play_shard(job: Job, shop: Shop, part: Part, payloads: Iterable[bytes]) -> 
     table = pa.table({name: pa.array(cells, kinds[name]) for name, cells in rows.items()})
     return playing.to_bytes(), table, digest.digest()
 
-
-def _joined_items(parts: Iterable[ItemsOf]) -> ItemsOf:
-    from evertally.encode.texts import Texts
-
-    found = [part for part in parts if len(part.ticks)]
-    if not found:
-        return unpack_items(b"")
-    starts = np.cumsum([0, *(len(part.labels) for part in found)])
-    names = [name for part in found for name in part.labels.names()]
-    return ItemsOf(
-        np.concatenate([part.ticks for part in found]),
-        np.concatenate([part.numbers + start for part, start in zip(found, starts.tolist(), strict=False)]),
-        np.concatenate([part.weights for part in found]),
-        Texts.of_bytes(names),
-    )
 
 
 # whole queries
@@ -290,36 +275,18 @@ def _sorted(cells: CellsOf) -> CellsOf:
 
 
 def _item_steps(mechanism: Any, payloads: list[bytes], ticks: range, ruled: bool) -> tuple[Iterator[Any], bytes]:
-    came = _joined_items(map(unpack_items, payloads))
-    names = came.labels.names()
-    sums: dict[int, dict[bytes, int]] = {}
-    for tick, number, weight in zip(came.ticks.tolist(), came.numbers.tolist(), came.weights.tolist(), strict=True):
-        of_tick = sums.setdefault(tick, {})
-        of_tick[names[number]] = of_tick.get(names[number], 0) + weight
+    cells = ItemCells.joined([unpack_items(payload) for payload in payloads]).added_up(mechanism._tick_limit).in_order()
+    edges = np.searchsorted(cells.ticks, np.arange(ticks.start, ticks.stop + 1))
 
     def steps() -> Iterator[Any]:
-        for tick in ticks:
-            totals = _totals(sums.get(tick, {}))
+        for tick, a, b in zip(ticks, edges.tolist(), edges[1:].tolist(), strict=False):
+            part = cells.where(np.arange(a, b))
+            totals = ItemTotals(part.labels(), part.weights)
             if not ruled:
                 totals = mechanism._door.in_range(totals)
             yield mechanism._folded(Admitted(totals) if ruled else totals, tick)
 
-    later = [(tick, name, weight) for tick in sorted(sums) for name, weight in sorted(sums[tick].items())]
-    return steps(), _waiting_items([cell for cell in later if cell[0] >= ticks.stop])
-
-
-def _totals(sums: dict[bytes, int]) -> ItemTotals:
-    from evertally.encode.texts import Texts
-
-    kept = {name: count for name, count in sorted(sums.items()) if count}
-    return ItemTotals(Texts.of_bytes(list(kept)), np.fromiter(kept.values(), np.int64, len(kept)))
-
-
-def _waiting_items(cells: list[tuple[int, bytes, int]]) -> bytes:
-    from evertally.encode.texts import Texts
-
-    ticks, weights = (np.array([cell[i] for cell in cells], np.int64) for i in (0, 2))
-    return pack_items(ItemsOf(ticks, np.arange(len(cells)), weights, Texts.of_bytes([name for _, name, _ in cells])))
+    return steps(), pack_items(cells.where(np.arange(int(edges[-1]), len(cells))))
 
 
 def _record_steps(
@@ -351,7 +318,7 @@ def _record_steps(
     return steps(), b"" if later is None else pack_table(later.in_order().table())
 
 
-def _parquet(table: pa.Table) -> bytes:
+def parquet(table: pa.Table) -> bytes:
     out = io.BytesIO()
     encoding = {"value": "DELTA_BINARY_PACKED"} if "value" in table.column_names else {}
     texts = [name for name in table.column_names if name not in encoding and name != "payload"]

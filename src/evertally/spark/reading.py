@@ -95,6 +95,13 @@ class Rows(Secret):
         batch = {name: column.take(pa.array(rows)) for name, column in self.batch.items()}
         return Rows(self._spec, batch, self.ticks[rows], self._order_key)
 
+    def cut(self, places: NDArray[np.int64], count: int) -> list[Rows]:
+        """The rows of each of `count` places."""
+        order = np.argsort(places, kind="stable")
+        edges = np.searchsorted(places[order], np.arange(count + 1)).tolist()
+        rows = self.take(order)
+        return [rows.slice(start, stop) for start, stop in zip(edges, edges[1:], strict=False)]
+
     def up_to(self, tick: int) -> tuple[Rows, Rows]:
         """Those of the ticks up to one, and the later ones."""
         now = self.ticks <= tick

@@ -23,10 +23,10 @@ from evertally.errors import ConfigurationError
 from evertally.noise import NoiseKey
 from evertally.runtime.mechanisms import Mechanisms
 from evertally.runtime.spec import StreamSpec
-from evertally.selection.item_plan import item_plan, shards_labels
 from evertally.sketches.labels import LabelDoor
 from evertally.sketches.once import OncePerUser
 from evertally.statistics.linear_options import sums_rows
+from evertally.statistics.unknown import ItemFinder
 from evertally.users.distinct_rules import FirstCategories, FirstSeen
 from evertally.users.distinct_unknown import FirstLabels
 
@@ -123,13 +123,24 @@ def _way(spec: StreamSpec, mechanism: Any) -> Way:
             plan = mechanism.plan().to_json()
             return Way("slices", "cells", ruled, -(-columns // engine.slice_width), columns, plan)
         return Way("whole", "cells", ruled, 1, columns)
-    if shards_labels(mechanism):
-        return Way("shards", "items", ruled, engine.label_shards, plan=item_plan(mechanism).to_json())
+    labels = _item_plan(mechanism)
+    if labels:
+        return Way("shards", "items", ruled, engine.label_shards, plan=labels)
     if ruled or (type(door) is Items and bounds_each_event(mechanism)):
         return Way("whole", "items", ruled, 1)
     if isinstance(door, RowDoor) and bounds_each_event(mechanism):
         return Way("whole", "cells", False, 1, door.columns)
     return Way("whole", "records", False, 1)
+
+
+def _item_plan(mechanism: Any) -> str:
+    """The plan of its shards, "" where labels are not cut."""
+    if not isinstance(mechanism, ItemFinder):
+        return ""
+    try:
+        return mechanism.item_plan().to_json()
+    except ConfigurationError:
+        return ""
 
 
 def _makes_cells(mechanism: Any) -> bool:

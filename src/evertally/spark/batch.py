@@ -1,0 +1,151 @@
+"""A batch job: a data frame of events in, released ticks out."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlparse
+
+from evertally.errors import ConfigurationError, StateError
+from evertally.runtime import load_spec
+from evertally.runtime.input.envelope import BatchRefused, check_type
+from evertally.runtime.spec import StreamSpec
+from evertally.spark.beginning import taken
+from evertally.spark.engine import Engine
+from evertally.spark.failures import withheld
+from evertally.spark.protections import check
+from evertally.spark.root import Record
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def release_batch(
+    events: DataFrame,
+    spec: str | os.PathLike[str],
+    *,
+    batch: str,
+    until: object,
+    snapshot: str | None = None,
+    accept: Collection[str] = (),
+) -> Record:
+    """Takes the events of a data frame in, and releases all ticks that are over at `until`.
+
+    `batch` is an id of your choosing: the same id with the same input is done already, with another input refused. The
+    input is told by its files, their sizes and times; what has none (a table, a query) is told by `snapshot`, a text
+    that changes when its rows do. Events of later ticks wait; late ones enter the first tick that is not released.
+    Returns what was closed: batch, opened, through, chain.
+    """
+    settled = load_spec(spec)
+    through = settled.clock.tick_before(until)
+    if settled.clock.column is None:
+        raise ConfigurationError(f"{settled.path}: [clock] a batch job needs the column that says when events happened")
+    check(events.sparkSession, accept)
+    check_events(events, settled)
+    envelope = {"id": batch, "input": _input(events, snapshot)}
+    with taken(settled) as held:
+        engine = Engine(events.sparkSession, held)
+        engine.catch_up()
+        number = _number(engine, held.log, batch)
+        return engine.advance(events, number, through, envelope)
+
+
+def _number(engine: Engine, log: Any, batch: str) -> int:
+    """The number of a batch by its id: that under which it was begun, or the next."""
+    bound = log.root.read("query")
+    if bound is not None:
+        raise StateError("this root is fed by a stream of Spark; it takes no batches of files beside it")
+    for number in range(engine.last + 2):
+        closed = log.closes(number)
+        if closed is not None and closed["envelope"].get("id") == batch:
+            return number
+    number = engine.last + 1
+    closed = log.closes(number)
+    if closed is not None:
+        raise StateError(
+            f"batch {closed['envelope'].get('id')!r} was begun and not finished: run it again first, with the same input"
+        )
+    return number
+
+
+def _input(events: DataFrame, snapshot: str | None) -> Any:
+    if snapshot is not None:
+        return {"snapshot": snapshot}
+    with withheld("the input"):
+        names = sorted(events.inputFiles())
+    if not names:
+        raise ConfigurationError(
+            "this data frame is read from no files: say what it holds with snapshot=..., a text that changes when its "
+            "rows do, such as the version of a table"
+        )
+    return {"files": [told(name) for name in names]}
+
+
+def told(name: str) -> list[Any]:
+    """What can be said about a file without reading it: name, size and time."""
+    address = urlparse(name)
+    if address.scheme not in ("", "file"):
+        raise ConfigurationError(
+            f'sizes and versions of files of "{address.scheme}" are not known here: give snapshot=..., a text that '
+            "changes when they do"
+        )
+    path = Path(unquote(address.path))
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise StateError(f"cannot look at {path}: {error.strerror}") from None
+    return [str(path), found.st_size, found.st_mtime_ns]
+
+
+# What gives another value when it is computed again: half of the parts would count one, half another.
+_FICKLE = ("rand", "randn", "uuid", "shuffle", "monotonically_increasing_id", "spark_partition_id", "input_file_name")
+_CLOCKS = ("current_timestamp", "current_date", "now", "localtimestamp", "unix_timestamp")
+
+
+def check_events(events: DataFrame, spec: StreamSpec) -> None:
+    """Refuses a data frame without the columns of the spec, with types that they cannot have, or whose rows are not the
+    same when they are computed again."""
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    known = {field.name: field.dataType for field in events.schema.fields}
+    for name in spec.columns():
+        if name not in known:
+            raise ConfigurationError(f"the data frame has no column {name!r}, which {spec.path.name} names")
+        try:
+            check_type(spec, name, to_arrow_type(known[name]))
+        except BatchRefused as problem:
+            raise ConfigurationError(f"{spec.path.name}: {problem}") from None
+    fickle = _fickle(events)
+    if fickle:
+        raise ConfigurationError(
+            f"the data frame is not the same when it is computed again ({', '.join(fickle)}): a task that is tried again "
+            "would count other rows under the same noise. Write it to files first, and read those"
+        )
+
+
+def _fickle(events: DataFrame) -> list[str]:
+    with withheld("the plan"):
+        plan = events._jdf.queryExecution()
+        deterministic = all(_nodes_deterministic(plan.analyzed()))
+        words = plan.analyzed().toString().lower()
+    import re
+
+    found = [name for name in (*_FICKLE, *_CLOCKS) if re.search(rf"\b{name}\(", words)]
+    return found or ([] if deterministic else ["an expression that is not deterministic"])
+
+
+def _nodes_deterministic(plan: Any) -> list[bool]:
+    """Of each node of a plan, whether all of its expressions are deterministic."""
+    found, todo = [], [plan]
+    while todo:
+        node = todo.pop()
+        expressions = node.expressions()
+        found += [expressions.apply(i).deterministic() for i in range(expressions.size())]
+        children = node.children()
+        todo += [children.apply(i) for i in range(children.size())]
+    return found
+
+

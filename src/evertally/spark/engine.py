@@ -1,0 +1,184 @@
+"""One batch after the other, for batch jobs and streams alike: fix what it closes, compute it, say that it counts, show
+it. The order of these is what exactly once rests on (docs/theory/distributed.md 3)."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from evertally.errors import HorizonExceeded, StateError
+from evertally.secret import Secret
+from evertally.spark.beginning import Taken
+from evertally.spark.failures import withheld
+from evertally.spark.job import Job
+from evertally.spark.public import publish
+from evertally.spark.reading import BEAT
+from evertally.spark.root import NO_CHAIN, Record, chained
+from evertally.spark.tasks import DONE, GIVEN, bucket_task, door_task, part_task, user_door_task
+from evertally.spark.ways import parts_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Engine(Secret):
+    """A stream that this driver plays."""
+
+    def __init__(self, spark: SparkSession, taken: Taken) -> None:
+        self._spark, self._taken = spark, taken
+        self._log, self.spec = taken.log, taken.spec
+
+    @property
+    def last(self) -> int:
+        """The last batch that is released, -1 if there is none."""
+        return self._log.last()
+
+    @property
+    def through(self) -> int:
+        """The last tick that is released."""
+        record = self._log.manifest(self.last) if self.last >= 0 else None
+        return 0 if record is None else int(record["through"])
+
+    def catch_up(self) -> None:
+        """Finishes what a driver left that died after a manifest: nothing is computed again."""
+        last = self._log.check()
+        if last >= 0:
+            record = self._log.manifest(last)
+            assert record is not None
+            self._finish(record)
+
+    def advance(self, events: DataFrame, batch: int, through: int, envelope: Record, stamp: int | None = None) -> Record:
+        """Releases the ticks up to `through`; with a manifest the batch is over, and nothing is computed again.
+
+        `envelope`: what the input is, as far as one can tell from outside. Under one number it never changes: other
+        events would meet the same noise.
+        """
+        record = self._log.manifest(batch)
+        closed = self._log.closes(batch)
+        if closed is not None and closed["envelope"] != envelope:
+            raise StateError(
+                f"batch {batch} comes from another input than before (other files, sizes, times or offsets): "
+                + ("it is released, and those events would be lost. " if record else "nothing of it is released yet. ")
+                + "Bring the input back as it was"
+            )
+        if record is not None:
+            self._finish(record)
+            return record
+        last = self._log.check()
+        if batch != last + 1:
+            raise StateError(
+                f"batch {batch} does not follow batch {last}, the last that this root has: the checkpoint is not the one "
+                "of this state; stopped"
+            )
+        before = self._log.manifest(last) if last >= 0 else None
+        if before is not None:
+            self._log.mark(before)
+        opened = 1 if before is None else before["through"] + 1
+        if self.spec.last_tick is not None and through > self.spec.last_tick:
+            raise HorizonExceeded(f"tick {through} is beyond {self.spec.last_tick}, the last one of this stream")
+        asked = {
+            "batch": batch,
+            "opened": opened,
+            "through": max(through, opened - 1),
+            "width": self.spec.engine.slice_width,
+            "release": self.spec.engine.release,
+            "stamp": stamp,
+            "envelope": envelope,
+        }
+        closed = self._log.close(batch, asked)
+        if (closed["envelope"], closed["opened"]) != (envelope, opened):
+            raise StateError(f"another driver has begun batch {batch} with another input; stopped")
+        if (closed["width"], closed["release"]) != (asked["width"], asked["release"]):
+            raise StateError(
+                f"batch {batch} was begun with slice_width = {closed['width']} and release = {closed['release']!r}: "
+                "finish it with these, and change them before the next"
+            )
+        record = self._committed(events, closed, before)
+        self._finish(record)
+        return record
+
+    def _committed(self, events: DataFrame, closed: Record, before: Record | None) -> Record:
+        job = self._job(closed, before)
+        with withheld(f"batch {closed['batch']}"):
+            done = [row.asDict() for row in self._played(events, job).collect()]
+        parts = {row["part"]: row for row in done}
+        buckets = range(job.stand.buckets) if job.stand.by_user else range(0)
+        if sorted(parts) != sorted([*(-1 - bucket for bucket in buckets), *(part.number for part in job.parts)]):
+            raise StateError(f"batch {job.batch}: not every part has reported exactly once; nothing was released")
+        played = [parts[part.number] for part in job.parts]
+        alike = {(bytes(row["seen"]), bytes(row["source"] or b"")) for row in played}
+        told = {bytes(parts[-1 - bucket]["source"]) for bucket in buckets}
+        if len(alike) != 1 or told - {source for _, source in alike}:
+            raise StateError(
+                f"batch {job.batch}: parts of one job saw different input: a machine was lost, and what was read again "
+                "was not what it had been. Nothing was released; run it again"
+            )
+        chain = NO_CHAIN if before is None else before["chain"]
+        record: Record = {
+            "batch": job.batch,
+            "opened": job.opened,
+            "through": job.through,
+            "before": chain,
+            "parts": [[part.query, part.first, part.stop] for part in job.parts],
+            "states": [row["state"] for row in played],
+            "releases": [row["release"] for row in played],
+            "values": [bytes(row["values"]).hex() for row in played],
+            "users": [parts[-1 - bucket]["state"] for bucket in buckets],
+            "release": closed["release"],
+        }
+        record["chain"] = chained(chain, record)
+        return self._log.commit(record)
+
+    def _job(self, closed: Record, before: Record | None) -> Job:
+        stand = self._taken.stand
+        states, users = {}, {}
+        if before is not None:
+            states = {tuple(place): name for place, name in zip(before["parts"], before["states"], strict=True)}
+            users = dict(enumerate(before["users"]))
+        return Job(
+            stand=stand,
+            batch=closed["batch"],
+            opened=closed["opened"],
+            through=closed["through"],
+            stamp=closed["stamp"],
+            parts=tuple(parts_of(list(stand.ways), closed["width"])),
+            states=states,  # type: ignore[arg-type]
+            users=users,
+        )
+
+    def _played(self, events: DataFrame, job: Job) -> DataFrame:
+        """One action over the input: two would read it twice, and may see two realisations."""
+        events = self._wanted(events)
+        if not job.stand.by_user:
+            rows = events.mapInArrow(door_task(job), GIVEN).unionByName(self._beats(len(job.parts)))
+        else:
+            rows = events.mapInArrow(user_door_task(job), GIVEN).unionByName(self._beats(job.stand.buckets))
+            rows = rows.groupBy("part").applyInArrow(bucket_task(job), GIVEN)
+        return rows.groupBy("part").applyInArrow(part_task(job), DONE)
+
+    def _wanted(self, events: DataFrame) -> DataFrame:
+        names = self.spec.columns()
+        if BEAT in events.columns:
+            names = [*names, BEAT]
+        return events.select(*(f"`{name}`" for name in names)) if names else events.selectExpr("1 as evertally_row")
+
+    def _beats(self, count: int) -> DataFrame:
+        """A row for each group, so that idle ones move on: which of them are idle would show otherwise."""
+        return self._spark.range(count).selectExpr(
+            "cast(id as int) part", *(f"cast(null as binary) {name}" for name in ("payload", "seen", "source"))
+        )
+
+    def _finish(self, record: Record) -> None:
+        """What comes after a manifest: the mark, what readers see, and the end of states that nobody needs."""
+        self._log.mark(record)
+        publish(self._taken, record)
+        old = self._log.manifest(record["batch"] - self.spec.engine.keep)
+        for name in [] if old is None else [*old["states"], *old["users"], *filter(None, old["releases"])]:
+            self._log.root.delete(name)
+
+
+def now() -> int:
+    """The wall clock in microseconds since 1970."""
+    return int(time.time() * 1_000_000)
+
+
