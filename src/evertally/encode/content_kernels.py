@@ -88,7 +88,9 @@ def digests_of_texts(texts: Texts, key: bytes) -> NDArray[np.uint64]:
         row[size // 8 * 8 + 7] = size & 255
     state = _begun(key, len(texts))
     for i, words in enumerate(padded.view("<u8").T.astype(np.uint64)):
-        state = [np.where(blocks > i, new, old) for new, old in zip(absorb(*state, words), state, strict=True)]
+        a, b, c, d = state
+        after = absorb(a, b, c, d, words)
+        state = [np.where(blocks > i, new, old) for new, old in zip(after, state, strict=True)]
     found[0], found[1] = finish(*state)
     return found
 
@@ -107,7 +109,8 @@ def digests_of_rows(words: NDArray[np.uint64], key: bytes) -> NDArray[np.uint64]
         return found
     state = _begun(key, words.shape[1])
     for row in (*words, np.full(words.shape[1], (8 * len(words) & 255) << 56, np.uint64)):
-        state = list(absorb(*state, row))
+        a, b, c, d = state
+        state = list(absorb(a, b, c, d, row))
     found[0], found[1] = finish(*state)
     return found
 

@@ -5,7 +5,7 @@ distributed.md, 6 and trap 4). So the events of a tick are put into an order tha
 pseudo-random function of what is read of them, whoever wrote it how. With F = SipHash-2-4 of 128 bits, and a key of its
 own for each purpose,
 
-    label   F(its canonical text)          a number that is no label: F(its float); no label: 0
+    label   F(its canonical text); 0 for what is no label
     event   sum over its labels of F(label), mod 2^64 word by word; F(F(label), weight) where the weight is not 1
     amount  its float, as it stands
     row     F(words of all columns)
@@ -28,9 +28,9 @@ from evertally.encode.content_kernels import digests_of_rows, digests_of_texts
 from evertally.encode.labels import Coded, as_list, canonical, coded, coded_arrow, is_arrow
 from evertally.encode.numbers import floats
 from evertally.encode.owners import named
-from evertally.encode.plain import UNREADABLE, pairs, real
+from evertally.encode.plain import UNREADABLE, pairs
 from evertally.encode.siphash import siphash
-from evertally.encode.spelled import Named, Spelled
+from evertally.encode.spelled import Named, Spelled, places
 from evertally.encode.texts import Texts
 from evertally.noise import NoiseKey
 
@@ -38,7 +38,6 @@ Words = NDArray[np.uint64]  # two rows, the low and the high word of each entry;
 Orders = NDArray[np.int64]
 
 _COLLECTIONS = ("labels", "items")  # uses whose cells may name several labels
-_WITH_NUMBERS = (*_COLLECTIONS, "names")  # uses in which a number that is no label may mean something
 
 
 def order_key(key: NoiseKey) -> bytes:
@@ -88,7 +87,9 @@ def sorted_places(keys: NDArray[np.uint64]) -> Orders:
     # Sorting numbers is five times as fast as sorting places: so the place takes the lowest bits of the word. Rows that
     # then stand beside each other in the wrong order are as rare as keys that agree in all other bits.
     bits = np.uint64(len(keys).bit_length())
-    places = np.sort(low >> bits << bits | np.arange(len(keys), dtype=np.uint64)) & (np.uint64(1) << bits) - np.uint64(1)
+    places = np.sort(low >> bits << bits | np.arange(len(keys), dtype=np.uint64)) & (np.uint64(1) << bits) - np.uint64(
+        1
+    )
     order = places.astype(np.int64)
     low, high = low[order], high[order]
     wrong = (low[1:] < low[:-1]) | ((low[1:] == low[:-1]) & (high[1:] < high[:-1]))
@@ -107,8 +108,8 @@ def user_buckets(users: Any, key: bytes, count: int) -> NDArray[np.int32]:
         raise ValueError(f"count is the number of buckets, between 1 and 2^31 - 1; got {count!r}")
     if is_arrow(users) and _is_nested(users):
         raise TypeError("users must hold one user per event; a column of several users for each is refused")
-    low, high = _labels(users, _own(key, b"buckets"), numbers=False)
-    found = (low % np.uint64(count)).astype(np.int32)
+    low, high = _labels(users, _own(key, b"buckets"))
+    found: NDArray[np.int32] = (low % np.uint64(count)).astype(np.int32)
     found[(low == 0) & (high == 0)] = -1
     return found
 
@@ -127,7 +128,7 @@ def _meaning(column: Any, use: str, key: bytes) -> Words:
         return _amounts(floats(column))
     if use in _COLLECTIONS and not _is_plain(column):
         return _collections(column, key)
-    return _labels(column, _own(key, b"labels"), numbers=use in _WITH_NUMBERS)
+    return _labels(column, _own(key, b"labels"))
 
 
 def _amounts(numbers: NDArray[np.float64]) -> Words:
@@ -139,8 +140,8 @@ def _amounts(numbers: NDArray[np.float64]) -> Words:
     return words
 
 
-def _labels(column: Any, key: bytes, *, numbers: bool) -> Words:
-    """One label of each cell. `numbers`: those that are no label count too."""
+def _labels(column: Any, key: bytes) -> Words:
+    """One label of each cell."""
     if isinstance(column, Named):
         return _placed(digests_of_texts(column.texts, key), column.rows)
     if isinstance(column, Spelled):
@@ -150,12 +151,13 @@ def _labels(column: Any, key: bytes, *, numbers: bool) -> Words:
         # Values that are one label in two spellings may both be in it: they have one hash.
         found = coded_arrow(column)
         if found is not None:
-            return _placed(_labels(found[1], key, numbers=numbers), found[0])
-    read = None if isinstance(column, Coded) else named(column)
+            return _placed(_labels(found[1], key), found[0])
+    several = isinstance(column, Coded) or (is_arrow(column) and _is_nested(column))
+    read = None if several else named(column)
     if read is not None:
-        return _labels(read, key, numbers=numbers)
+        return _labels(read, key)
     codes, values = coded(column) or (None, as_list(column))
-    return _placed(_one_by_one(values, key, numbers=numbers), codes)
+    return _placed(_one_by_one(values, key), codes)
 
 
 def _placed(words: Words, codes: Orders | None) -> Words:
@@ -166,21 +168,10 @@ def _placed(words: Words, codes: Orders | None) -> Words:
     return np.take(with_none, codes, axis=1, mode="wrap")
 
 
-def _one_by_one(values: Sequence[object], key: bytes, *, numbers: bool) -> Words:
+def _one_by_one(values: Sequence[object], key: bytes) -> Words:
     names = [canonical(value) for value in values]
-    words = _placed(
-        digests_of_texts(Texts.of([name for name in names if name is not None]), key),
-        _places(np.array([name is not None for name in names], np.bool_)),
-    )
-    if numbers:
-        others = [i for i, name in enumerate(names) if name is None]
-        amounts = _amounts(np.array([real(values[i]) for i in others], np.float64))
-        words[:, others] = np.where(amounts[1] > 0, digests_of_rows(amounts[:1], _own(key, b"numbers")), np.uint64(0))
-    return words
-
-
-def _places(here: NDArray[np.bool_]) -> Orders:
-    return np.where(here, np.cumsum(here) - 1, -1)
+    here = np.array([name is not None for name in names], np.bool_)
+    return _placed(digests_of_texts(Texts.of([name for name in names if name is not None]), key), places(here))
 
 
 def _is_plain(column: Any) -> bool:
@@ -198,8 +189,9 @@ def _collections(column: Any, key: bytes) -> Words:
     if is_arrow(column) and _is_list(column):
         parts = [np.zeros((2, 0), np.uint64), *(_of_lists(chunk, labels) for chunk in _chunks(column))]
         return np.concatenate(parts, axis=1)
-    if not is_arrow(column) and named(column) is not None:
-        return _labels(column, labels, numbers=True)
+    read = None if is_arrow(column) or isinstance(column, Coded) else named(column)
+    if read is not None:
+        return _labels(read, labels)
     lengths, values, weights = [], list[object](), list[object]()
     for event in as_list(column):
         items: list[tuple[object, object]] = []
@@ -209,7 +201,7 @@ def _collections(column: Any, key: bytes) -> Words:
         for value, weight in items:
             values.append(value)
             weights.append(weight)
-    words = _weighed(_labels(values, labels, numbers=True), weights, _own(key, b"weights"))
+    words = _weighed(_labels(values, labels), weights, _own(key, b"weights"))
     return _summed(words, np.array(lengths, np.int64))
 
 
@@ -229,7 +221,7 @@ def _of_lists(chunk: Any, key: bytes) -> Words:
 
     # `flatten` leaves out what lies under a null, and a null has no length.
     lengths = np.array(pc.list_value_length(chunk).fill_null(0), np.int64)
-    return _summed(_labels(chunk.flatten(), key, numbers=True), lengths)
+    return _summed(_labels(chunk.flatten(), key), lengths)
 
 
 def _summed(words: Words, lengths: Orders) -> Words:
@@ -248,7 +240,9 @@ def _chunks(column: Any) -> list[Any]:
 def _is_nested(column: Any) -> bool:
     import pyarrow as pa
 
-    return bool(pa.types.is_nested(column.type)) or (_is_dictionary(column) and pa.types.is_nested(column.type.value_type))
+    return bool(pa.types.is_nested(column.type)) or (
+        _is_dictionary(column) and pa.types.is_nested(column.type.value_type)
+    )
 
 
 def _is_dictionary(column: Any) -> bool:
