@@ -6,6 +6,7 @@ other, and works on several at once in the lanes of vector registers.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from types import FunctionType
 from typing import Any
@@ -171,10 +172,18 @@ def before(rank: Words, x0: Words, x1: Words, i: int, j: int) -> bool:
 @lru_cache(maxsize=4)
 def compiled(name: str) -> Any:
     """One of the functions here as machine code, with what it calls."""
-    linked: dict[str, Any] = dict(globals())
-    for inner in ("rounds", "absorb", "finish", "before", "choose", name):
-        function = globals()[inner]
+    return linked(globals(), "rounds", "absorb", "finish", "before", "choose", name)
+
+
+def linked(module: Mapping[str, Any], *names: str) -> Any:
+    """The last of some functions of a module as machine code, with the others, which it calls. They may come from
+    elsewhere."""
+    found: dict[str, Any] = dict(module)
+    for inner in names:
+        function = module[inner]
         assert isinstance(function, FunctionType)
-        made = FunctionType(function.__code__, linked, inner)
-        linked[inner] = jit(made, error_model="numpy", forceinline=inner != name)
-    return linked[name]
+        for constant, value in function.__globals__.items():
+            found.setdefault(constant, value)
+        made = FunctionType(function.__code__, found, inner)
+        found[inner] = jit(made, error_model="numpy", forceinline=inner != names[-1])
+    return found[names[-1]]

@@ -63,6 +63,11 @@ def items(parameters: Parameters) -> Items | None:
     )
 
 
+def ordered(parameters: Parameters) -> bool:
+    """Whether a record may be about one that came before it: a deletion, or a name that is there already."""
+    return "action" in parameters or "id" in parameters
+
+
 def _arguments(parameters: Parameters) -> Arguments:
     given = {option: value for option, value in parameters.items() if option not in _OF_THE_INPUT}
     return given | ({} if "action" in parameters else {"deletions": False})
@@ -103,6 +108,7 @@ _dynamic = partial(
     reads=NAMES,
     records=Records({"action": NAMES, "id": NAMES}, records),
     items=items,
+    ordered=ordered,
     event="one update: an insertion or a deletion",
     proofs={"linear": Proof("dynamic-data 13.1 and 13.2, factorization-counting 2.4")}
     | {name: Proof(made.section) for name, made in CONSTRUCTIONS.items()},

@@ -34,5 +34,6 @@ KINDS = (
         proofs=NOISE_PROCESSES,
         change_proof="users-and-domains 7",
         in_ticks=("within",),
+        ordered=lambda parameters: True,
     ),
 )

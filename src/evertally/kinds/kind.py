@@ -286,6 +286,8 @@ class Kind:
     rests_on: Callable[[Parameters], list[str]] | None = None  # declared facts that privacy rests on, as clauses
     names_others: str = ""  # where an event names more people than the one whose it is: who is not protected then
     items: Callable[[Parameters], Items | None] | None = None  # which items a query protects, if not single events
+    # Whether the order of arrival within a tick is part of what is counted, and not only of which events count first.
+    ordered: Callable[[Parameters], bool] | None = None
     level: bool = False  # says how many there are: a difference of two releases is no such number of a window
     event: str = "one event"  # what is protected where neither items nor users are
     arguments: Callable[[Parameters], Arguments] = dict  # from the table to the constructor

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import PlainValidator, model_validator
 
 from evertally import PeriodUsers, PresentItems, Retention
-from evertally.kinds.dynamic import items, records
+from evertally.kinds.dynamic import items, ordered, records
 from evertally.kinds.fields import Flag, Label, Text, Ticks, Whole
 from evertally.kinds.kind import Arguments, Card, Kind, Result
 from evertally.kinds.proofs import NOISE_PROCESSES, Proof
@@ -103,6 +103,7 @@ KINDS = (
         reads=NAMES,
         records=Records({"action": NAMES, "id": NAMES}, records),
         items=items,
+        ordered=ordered,
         event="one record: an insertion or a deletion",
         result=Result(),
         card=Card("figure", "Present now"),

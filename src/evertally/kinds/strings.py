@@ -49,6 +49,7 @@ _string = partial(
     Kind,
     reads=NAMES,
     records=Records({"by": NAMES}, records),
+    ordered=lambda parameters: True,
     owner=Owner("by", lambda parameters: parameters["sequence"] == "user"),
     proofs=NOISE_PROCESSES,
     arguments=with_stream,

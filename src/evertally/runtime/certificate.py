@@ -22,7 +22,7 @@ from evertally.privacy.conversions import epsilon_of_mu, gaussian_mu
 from evertally.privacy.ledger import Entry
 from evertally.runtime.clock import FIRST_SERVE, duration
 from evertally.runtime.mechanisms import Mechanisms
-from evertally.runtime.plan import PlannedQuery, about_intervals, only_above, plan_of, warnings_of
+from evertally.runtime.plan import PlannedQuery, about_intervals, only_above, order_words, plan_of, warnings_of
 from evertally.runtime.protected import declared_facts, hidden, neighbours_meaning, not_hidden, unit_of
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.runtime.standing import standing
@@ -314,6 +314,11 @@ def _assumptions(spec: StreamSpec) -> list[str]:
         assumed.append(
             f"A person is one name in the column {spec.user_column!r}. Whoever has several names is protected for "
             "each of them."
+        )
+    if spec.order == "content":
+        words = order_words(spec)
+        assumed.append(
+            f'{words[0].upper()}{words[1:]} ([stream] order = "content"); the order of arrival plays no part.'
         )
     if spec.items is not None:
         assumed.append(

@@ -14,8 +14,9 @@ from typing import Any
 from evertally.contract.folding import Folded, adds_up
 from evertally.contract.idle import idle, plays_idle
 from evertally.contract.memory import held_bytes
+from evertally.encode.content_order import order_key
 from evertally.errors import ConfigurationError, EvertallyError, described
-from evertally.noise import Key
+from evertally.noise import Key, NoiseKey
 from evertally.runtime.mechanisms import Mechanisms, build, restored, twins
 from evertally.runtime.releases import TickRelease, pack
 from evertally.runtime.sieve import Rows, stepped, takeable
@@ -36,8 +37,8 @@ class StreamState(Secret):
 class Machine(Secret):
     """The mechanisms of a stream between two ticks."""
 
-    def __init__(self, spec: StreamSpec, mechanisms: Mechanisms, rows: bool = False) -> None:
-        self._spec, self._mechanisms, self._rows = spec, mechanisms, rows
+    def __init__(self, spec: StreamSpec, mechanisms: Mechanisms, key: NoiseKey, rows: bool = False) -> None:
+        self._spec, self._mechanisms, self._key, self._rows = spec, mechanisms, key, rows
         self.tick = 0
         self.releases: dict[str, Any] = {}  # of the last tick, by query
         self.trouble: str | None = None  # what happened that should not, for operators
@@ -47,12 +48,14 @@ class Machine(Secret):
         """The machine that goes on from a state. `rows`: whether payloads keep rows, as the stream began."""
         mechanisms = restored(spec, key, state.snapshots) if state.snapshots else build(spec, key)
         check_windows(spec, mechanisms, rows)
-        machine = cls(spec, mechanisms, rows)
+        machine = cls(spec, mechanisms, key, rows)
         machine.tick = state.tick
         return machine
 
     def step(self, rows: Rows, tick: int) -> TickRelease:
         """Releases the next tick."""
+        if self._spec.order == "content":
+            rows = rows.ordered(order_key(self._key))
         return self._packed(tick, {query.name: self._released(rows, query, tick) for query in self._spec.queries})
 
     @property
@@ -61,7 +64,8 @@ class Machine(Secret):
         return all(map(adds_up, self._mechanisms.values()))
 
     def fold(self, pieces: Iterable[Rows], tick: int) -> TickRelease:
-        """Releases the next tick, whose events come in pieces; the same bytes as all at once."""
+        """Releases the next tick, whose events come in pieces; the same bytes as all at once, in whatever order: what
+        takes pieces adds them up."""
         folded = {query.name: Folded(self._mechanisms[query.name], tick) for query in self._spec.queries}
         for rows in pieces:
             for query in self._spec.queries:
@@ -120,7 +124,7 @@ class Machine(Secret):
 
     def on(self, spec: StreamSpec) -> Machine:
         """The same mechanisms under a spec whose clock has been set."""
-        machine = Machine(spec, self._mechanisms, self._rows)
+        machine = Machine(spec, self._mechanisms, self._key, self._rows)
         machine.tick = self.tick
         return machine
 

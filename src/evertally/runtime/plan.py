@@ -140,6 +140,16 @@ def advice_of(spec: StreamSpec) -> tuple[str, ...]:
 
 def about_intervals(spec: StreamSpec) -> str:
     """What the released intervals and the error bounds of a stream are about: not always what happened."""
+    return _about(spec) + ("" if spec.order == "arrival" else f"; {order_words(spec)}")
+
+
+def order_words(spec: StreamSpec) -> str:
+    """Which events of a tick come first, where that is not decided by arrival."""
+    whose = "events" if spec.user_column is None else "a user's events"
+    return f"within a tick {whose} count in the order of a keyed hash of their content"
+
+
+def _about(spec: StreamSpec) -> str:
     rules = [query.user_rule for query in spec.queries]
     if spec.unit == "event" and not any(rules):
         return "intervals and bounds are about all events, cut to their bounds one by one"

@@ -95,7 +95,8 @@ def try_sample(spec: StreamSpec, source: InputFile) -> Tried:
             taken.append(batch)
     tried.broken = source.broken
     events = TickEvents(spec, taken)
-    Machine(spec, build(spec, simulation(0))).step(events, 1)
+    key = simulation(0)
+    Machine(spec, build(spec, key), key).step(events, 1)
     tried.dry = len(events)
     return tried
 

@@ -35,6 +35,9 @@ class Rows(Protocol):
     def only(self, kept: Kept) -> Rows:
         """Some of them."""
 
+    def ordered(self, key: bytes) -> Rows:
+        """The same events in the order of their content (encode/content_order.py)."""
+
 
 def stepped(mechanism: Any, rows: Rows, query: QuerySpec, tick: int | None) -> Any:
     """What a mechanism releases for these events."""

@@ -15,14 +15,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from evertally.contract.inputs import keep_events
+from evertally.encode.content_order import content_order
 from evertally.encode.labels import Coded
 from evertally.runtime.input.envelope import check_use, known
 from evertally.runtime.input.outside import Rows
 from evertally.runtime.input.sources import Batch, InputFile
-from evertally.runtime.input.tick_events import events_of, joined, own_ticks, prepared
+from evertally.runtime.input.tick_events import events_of, in_order, joined, own_ticks, prepared
 from evertally.runtime.input.tokens import is_tokens
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.secret import Secret
+
+Order = NDArray[np.int64]
 
 
 class BinnedEvents(Secret):
@@ -52,15 +55,19 @@ class BinnedEvents(Secret):
             order = np.argsort(in_file_order, kind="stable")
             in_file_order = in_file_order[order]
         self._edges = np.searchsorted(in_file_order, np.arange(first, last + 2)).tolist()
-        self._columns = {use: _ordered(joined(parts), order) for use, parts in chunks.items()}
+        self._columns = {use: _in_ticks(joined(parts), order) for use, parts in chunks.items()}
         self._user_column = spec.user_column
 
-    def events(self, query: QuerySpec, tick: int) -> Any:
-        start, stop = self._range(tick)
-        return events_of(query, stop - start, lambda name, use, _: self._slice(name, use, start, stop))
+    def events(self, query: QuerySpec, tick: int, order: Order | None = None) -> Any:
+        return events_of(query, self.count(tick), lambda name, use, _: self._slice(name, use, tick, order))
 
-    def users(self, tick: int) -> Any:
-        return self._slice(str(self._user_column), "users", *self._range(tick))
+    def users(self, tick: int, order: Order | None = None) -> Any:
+        return self._slice(str(self._user_column), "users", tick, order)
+
+    def order(self, tick: int, key: bytes) -> Order | None:
+        """The order of a tick's events by their content; None where nobody reads them."""
+        columns = [(self._slice(name, use, tick, None), use) for name, use in sorted(self._columns)]
+        return content_order(columns, key) if columns and self.count(tick) else None
 
     def count(self, tick: int) -> int:
         start, stop = self._range(tick)
@@ -70,9 +77,12 @@ class BinnedEvents(Secret):
         position = tick - self._first
         return self._edges[position], self._edges[position + 1]
 
-    def _slice(self, name: str, use: str, start: int, stop: int) -> Any:
+    def _slice(self, name: str, use: str, tick: int, order: Order | None) -> Any:
         column = self._columns.get((name, use))
-        return [] if column is None else column[start:stop]
+        if column is None:
+            return []
+        start, stop = self._range(tick)
+        return column[start:stop] if order is None else in_order(column[start:stop], order)
 
 
 def _prepared(batch: Batch, spec: StreamSpec) -> dict[tuple[str, str], Any]:
@@ -80,10 +90,7 @@ def _prepared(batch: Batch, spec: StreamSpec) -> dict[tuple[str, str], Any]:
     for name, column in batch.items():
         if not isinstance(column, np.ndarray) and not is_tokens(column):
             check_use(spec, name, column.type)
-    uses: set[tuple[str, str]] = {(column.name, column.reads.use) for query in spec.queries for column in query.columns}
-    if spec.user_column is not None:
-        uses.add((spec.user_column, "users"))
-    return {(name, use): prepared(batch[name], use) for name, use in sorted(uses)}
+    return {(name, use): prepared(batch[name], use) for name, use in spec.uses()}
 
 
 def _kept(column: Any, kept: Any) -> Any:
@@ -92,10 +99,8 @@ def _kept(column: Any, kept: Any) -> Any:
     return column[kept] if isinstance(column, np.ndarray | Coded) else column.filter(pa.array(kept))
 
 
-def _ordered(column: Any, order: Any) -> Any:
-    if order is None:
-        return column
-    return column[order] if isinstance(column, np.ndarray | Coded) else column.take(pa.array(order))
+def _in_ticks(column: Any, order: Order | None) -> Any:
+    return column if order is None else in_order(column, order)
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,19 +110,24 @@ class BinnedTick(Secret):
     binned: BinnedEvents
     tick: int
     kept: NDArray[np.bool_] | None = None  # None: all of them
+    order: Order | None = None  # None: that of the file
 
     def __len__(self) -> int:
         return self.binned.count(self.tick) if self.kept is None else int(self.kept.sum())
 
     def events(self, query: QuerySpec) -> Any:
-        return self._some(self.binned.events(query, self.tick))
+        return self._some(self.binned.events(query, self.tick, self.order))
 
     def users(self) -> Any:
-        return self._some(self.binned.users(self.tick))
+        return self._some(self.binned.users(self.tick, self.order))
 
     def only(self, kept: NDArray[np.bool_]) -> BinnedTick:
         """Some of them, in the same order."""
         return replace(self, kept=kept)
+
+    def ordered(self, key: bytes) -> BinnedTick:
+        """The same events in the order of their content, wherever they stood in the file."""
+        return replace(self, order=self.binned.order(self.tick, key))
 
     def _some(self, events: Any) -> Any:
         return events if self.kept is None else keep_events(events, self.kept)

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from evertally.encode.content_order import content_order
 from evertally.encode.labels import Coded, as_list
 from evertally.encode.numbers import floats
 from evertally.encode.owners import owners
@@ -49,6 +50,7 @@ class TickEvents(Secret):
         self._batches = [batch for batch in batches if length(batch)]
         self._length = sum(map(length, self._batches))
         self._made: dict[tuple[str, str, bool], Any] = {}
+        self._order: tuple[bytes, NDArray[np.int64]] | None = None  # by content: the key, and the permutation
 
     def __len__(self) -> int:
         return self._length
@@ -63,10 +65,26 @@ class TickEvents(Secret):
 
     def only(self, kept: NDArray[np.bool_]) -> TickEvents:
         """Some of them, in the same order."""
+        if self._order is not None:
+            key, order = self._order
+            arrived = np.empty_like(kept)
+            arrived[order] = kept
+            return TickEvents(self._spec, self._batches).only(arrived).ordered(key)
         edges = np.cumsum([0, *map(length, self._batches)])
         some = [np.flatnonzero(kept[start:stop]) for start, stop in pairwise(edges)]
         taken = [_taken(batch, list(batch), rows) for batch, rows in zip(self._batches, some, strict=True)]
         return TickEvents(self._spec, taken)
+
+    def ordered(self, key: bytes) -> TickEvents:
+        """The same events in the order of their content, whatever batches they came in."""
+        columns = [(self._column(name, use), use) for name, use in self._spec.uses()]
+        if not self._length or not columns:
+            return self
+        found = TickEvents(self._spec, self._batches)
+        order = content_order(columns, key)
+        found._order = key, order
+        found._made = {made: in_order(column, order) for made, column in self._made.items()}
+        return found
 
     def _column(self, name: str, use: str, door: bool = False) -> Any:
         if (name, use, door) not in self._made:
@@ -74,7 +92,10 @@ class TickEvents(Secret):
             runs = [joined(list(run)) for _, run in groupby((batch[name] for batch in self._batches), _kind)]
             parts: Sequence[Any] = [prepared(run, use) for run in runs]
             column = joined(as_lists(parts) if door and use in ("labels", "items") else parts)
-            self._made[name, use, door] = readable(column) if use == "items" else column
+            column = readable(column) if use == "items" else column
+            column = column if self._order is None else in_order(column, self._order[1])
+            for other in (False, True) if len(parts) < 2 else (door,):
+                self._made[name, use, other] = column
         return self._made[name, use, door]
 
 
@@ -94,6 +115,11 @@ def events_of(query: QuerySpec, count: int, column: Callable[[str, str, bool], A
         else:
             cells[read.option] = found
     return records.made(count, cells, query.parameters)
+
+
+def in_order(column: Any, order: NDArray[np.int64]) -> Any:
+    """The cells of a prepared column in another order."""
+    return column[order] if isinstance(column, np.ndarray | Coded) else column.take(pa.array(order))
 
 
 def length(batch: Batch) -> int:

@@ -22,6 +22,7 @@ def check_whole(spec: StreamSpec) -> None:
     _check_protected(spec)
     _check_owners(spec)
     _check_users(spec)
+    _check_order(spec)
     for query in spec.queries:
         needed = query.record.needs_rate and query.record.rests_on_rate(query.mechanism)
         if needed and spec.max_events_per_tick is None:
@@ -138,6 +139,17 @@ def _check_protected(spec: StreamSpec) -> None:
                 "protects",
                 which,
             )
+
+
+def _check_order(spec: StreamSpec) -> None:
+    """A keyed hash has no before and after."""
+    for number, query in enumerate(spec.queries, 1):
+        if spec.order == "content" and query.ordered:
+            problem = (
+                f'{a(query.kind)} is about what came before what, within a tick too; [stream] order = "content" '
+                'forgets that. Write order = "arrival", or give the query a stream of its own'
+            )
+            spec.file.refuse(problem, "query", "kind", number)
 
 
 def _check_users(spec: StreamSpec) -> None:

@@ -338,6 +338,7 @@ def _parts(public: Mapping[str, Any]) -> dict[str, str]:
     """Short digests, by what they are called in a spec: to say what was changed."""
     tables = {f"[{name}]": public[name] for name in ("stream", "guarantee", "clock")}
     tables["[stream]"] = [public["stream"], public.get("period"), public.get("max_events_per_tick")]
+    tables["[stream]"] += [public["order"]] if "order" in public else []
     queries = {f"query {query[0]!r}": query for query in public["queries"]}
     parts = {**tables, "[output] beta": public["beta"], **queries, "the order of queries": list(queries)}
     return {name: _digest(part)[:16] for name, part in parts.items()}
@@ -367,4 +368,6 @@ def _public(spec: StreamSpec, guarantee: Mapping[str, int | float | str]) -> dic
         public["period"] = spec.period
     if spec.max_events_per_tick is not None:
         public["max_events_per_tick"] = spec.max_events_per_tick
+    if spec.order != "arrival":
+        public["order"] = spec.order
     return public

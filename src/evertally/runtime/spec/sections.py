@@ -47,6 +47,7 @@ class StreamSection(Section):
     user_column: Text | None = None
     period: Ticks | None = None
     max_events_per_tick: Whole | None = None
+    order: Literal["arrival", "content"] = "arrival"
     title: Line | None = None
     noun: Line | None = None
     description: Lines | None = None

@@ -78,6 +78,12 @@ class QuerySpec:
         return self.record.user_rule(self.parameters)
 
     @property
+    def ordered(self) -> bool:
+        """Whether the order in which events of a tick arrived is part of what it counts."""
+        ordered = self.record.ordered
+        return ordered is not None and ordered(self.parameters)
+
+    @property
     def ours(self) -> bool:
         """Whether this library answers for its kind."""
         return is_ours(self.record)
@@ -196,6 +202,7 @@ class StreamSpec:
     title: str | None = None  # words for readers, as in `Words`
     noun: str | None = None
     description: str | None = None
+    order: Literal["arrival", "content"] = "arrival"  # of the events of a tick, where the first ones count
 
     @property
     def last_tick(self) -> int | None:
@@ -231,3 +238,8 @@ class StreamSpec:
         """The columns that the queries read, after others, each once."""
         read = [column.name for query in self.queries for column in query.columns]
         return list(dict.fromkeys([*(name for name in others if name is not None), *read]))
+
+    def uses(self) -> list[tuple[str, str]]:
+        """The columns that queries read, and that of users, each with its use, each once: what an event means."""
+        found = {(column.name, str(column.reads.use)) for query in self.queries for column in query.columns}
+        return sorted(found if self.user_column is None else found | {(self.user_column, "users")})

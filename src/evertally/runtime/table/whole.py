@@ -142,7 +142,7 @@ def _released(spec: StreamSpec, source: TableInput, key: NoiseKey, drop: bool) -
         digest = own.mac(CALL, rows.digest())
         for mechanism in mechanisms.values():
             once(bytes.fromhex(mechanism.noise_fingerprint), digest, key.process, _NAME)
-    machine, binned, log = Machine(spec, mechanisms), BinnedEvents(spec, cast(InputFile, rows), 1, last), Log()
+    machine, binned, log = Machine(spec, mechanisms, own), BinnedEvents(spec, cast(InputFile, rows), 1, last), Log()
     for tick in range(1, last + 1):
         log.add(machine.step(BinnedTick(binned, tick), tick), machine.releases)
     return Released(spec, machine.twins(), log, source.library, key)
