@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ class Law:
         self.additive = self.differences and (query.result.value == "integer" or form.deviation(_UNIT) is not None)
         # Numbers as they are, all with one radius: then a window is a subtraction of arrays.
         self.plain = self.differences and itself and type(form).interval is RowForm.interval
-        self._first: IntArray | None = np.asarray(form.first()[0], dtype=np.int64) if self.differences else None
+        self._form = form
 
     def row(self, payload: bytes, wanted: Sequence[int] | None) -> IntArray | None:
         """The released row in a payload: of a plain law the wanted numbers of it, otherwise all."""
@@ -71,8 +72,12 @@ class Law:
 
     def first(self, wanted: Sequence[int] | None) -> IntArray:
         """The row before the first tick: not 0 where something public was there already."""
-        assert self._first is not None
         return self._first[list(wanted)] if self.plain and wanted is not None else self._first
+
+    @cached_property
+    def _first(self) -> IntArray:
+        assert self.differences
+        return np.asarray(self._form.first()[0], dtype=np.int64)
 
     def radius(self, tick: int, since: int, beta: float) -> float:
         """How far each number of a window may be off with probability beta, in released units."""
@@ -155,6 +160,8 @@ def apart(now: Numbers, before: Numbers) -> tuple[Numbers, list[bool | None]]:
 def shows_rows(form: Any, width: int) -> bool:
     """Whether the value is the row: then the log has always had it. Asked with numbers below 0 too, which some forms
     do not show."""
+    if type(form).show is RowForm.show:
+        return True  # as it is: of a hundred million columns nobody makes a row to see that
     asked = np.arange(width, dtype=np.int64) * 7 - 3
     shown = flat(form.show(asked))
     return shown.shape == asked.shape and np.issubdtype(shown.dtype, np.integer) and bool((shown == asked).all())
