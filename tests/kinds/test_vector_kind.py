@@ -1,9 +1,10 @@
-"""Counts of numbered columns from a spec: what the class releases, windows and pages, and nothing of their number before
-a row is asked for."""
+"""Counts of numbered columns from a spec: what the class releases, windows and pages, and nothing of their number
+before a row is asked for."""
 
 from __future__ import annotations
 
 import json
+import re
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,9 @@ from kind_runs import LOUD, QUIET, by_hand, hour, values, written
 
 from evertally.encode.range_door import NumberedLabels
 from evertally.errors import ConfigurationError
+from evertally.kinds.query_table import Apart
 from evertally.noise import simulation
-from evertally.runtime import run
+from evertally.runtime import load_spec, run
 from evertally.runtime.certificate import certificate_of
 from evertally.runtime.input.sources import InputFile
 from evertally.runtime.mechanisms import build, twins
@@ -26,6 +28,7 @@ from evertally.runtime.releases import TickRelease, pack, unpack
 from evertally.runtime.sample import try_sample
 from evertally.runtime.windows import Question, Windows
 from evertally.runtime.windows.listing import Listing, listing
+from printed import ROOT
 
 FIFTY: dict[str, Any] = {"name": "items", "kind": "vector_counter", "column": "item", "columns": 50}
 FOUR = {"name": "shop", "horizon": 4}
@@ -127,36 +130,58 @@ def test_a_sample_is_looked_at(tmp_path: Path) -> None:
     assert (cells.column, cells.missing, cells.outside, cells.near_misses()) == ("item", 1, 2, [])
 
 
-def test_nothing_of_its_size_is_made_before_a_row(tmp_path: Path) -> None:
-    build(written(tmp_path, FIFTY, stream=FOUR), simulation(0))  # what is made once in a process is made now
-    sums = {"weight": "price", "max_weight": 20, "resolution": 0.25, "memory_limit": 2**40}
+def test_a_spec_makes_nothing_of_its_size(tmp_path: Path) -> None:
+    written(tmp_path, FIFTY, stream=FOUR)  # what is made once in a process is made now
     tracemalloc.start()
-    spec = written(tmp_path, FIFTY | {"columns": MANY}, FIFTY | sums | {"name": "sums", "columns": MANY}, stream=FOUR)
+    spec = written(tmp_path, FIFTY | {"columns": MANY, "workload": {"window": 2}}, stream=FOUR)
     labels = spec.queries[0].categories
-    assert isinstance(labels, NumberedLabels)
-    assert (len(labels), labels[-1], spec.rows) == (MANY, str(MANY - 1), 2 * MANY)
-    made = twins(build(spec, simulation(0)))
-    planned = plan_of(spec, made)
-    assert [query.numbers for query in planned.queries] == [MANY, MANY]
-    assert Windows(spec, made, True, lambda ticks, queries: []).windowed == {"items", "sums"}
-    filed = json.dumps(certificate_of(spec, made))
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert len(filed) < 20_000
+    assert isinstance(labels, NumberedLabels)
+    assert (len(labels), labels[-1], spec.rows) == (MANY, str(MANY - 1), MANY)
     assert most < ROOM
+
+
+def test_a_plan_makes_no_labels(tmp_path: Path) -> None:
+    """Rows of zeros that nobody touches are numpy's, and take no room; what is Python's is looked at."""
+    sums = {"weight": "price", "max_weight": 20, "resolution": 0.25}
+    items, prices = FIFTY | {"columns": MANY}, FIFTY | sums | {"name": "sums", "columns": MANY}
+    spec = written(tmp_path, items, prices, stream=FOUR, guarantee=QUIET)
+    tracemalloc.start()
+    made = twins(build(spec, simulation(0)))
+    planned = plan_of(spec, made)
+    windows = Windows(spec, made, True, lambda ticks, queries: [])
+    filed = json.dumps(certificate_of(spec, made))
+    kept = tracemalloc.take_snapshot().filter_traces([tracemalloc.DomainFilter(True, 0)])
+    tracemalloc.stop()
+    assert [query.numbers for query in planned.queries] == [MANY, MANY]
+    assert windows.windowed == {"items"}, "a log keeps no row of so many steps beside its values"
+    assert len(filed) < 20_000
+    assert sum(trace.size for trace in kept.traces) < ROOM
 
 
 def test_the_memory_limit_decides_about_the_noise(tmp_path: Path) -> None:
     """A tree needs a row of noise, a bank several; the noise is made only where a row is."""
-    few = build(written(tmp_path, FIFTY | {"columns": MANY}, stream=FOUR), simulation(0))["items"]
+    few = build(written(tmp_path, FIFTY | {"columns": MANY}, stream=FOUR, guarantee=QUIET), simulation(0))["items"]
     raised = FIFTY | {"columns": MANY, "memory_limit": 10_000_000_000}
-    more = build(written(tmp_path, raised, stream=FOUR), simulation(0))["items"]
+    more = build(written(tmp_path, raised, stream=FOUR, guarantee=QUIET), simulation(0))["items"]
     assert (few.mechanism, more.mechanism, more.memory_limit) == ("tree", "bank", 10_000_000_000)
     assert more.worst_stddev() < few.worst_stddev()
     with pytest.raises(
         ConfigurationError, match=r'"tree" needs 34359738368 bytes, above memory_limit=1073741824; raise'
     ):
-        build(written(tmp_path, FIFTY | {"columns": 2**32}, stream=FOUR), simulation(0))
+        build(written(tmp_path, FIFTY | {"columns": 2**32}, stream=FOUR, guarantee=QUIET), simulation(0))
+
+
+def test_the_documented_query_is_a_good_one(tmp_path: Path) -> None:
+    section = (ROOT / "docs" / "command-line.md").read_text().split("### Numbered columns\n")[1].split("\n### ")[0]
+    written(tmp_path, FIFTY, stream=FOUR)
+    (shown,) = re.findall(r"```toml\n(.*?)```", section, re.DOTALL)
+    path = tmp_path / "visits.toml"
+    path.write_text(path.read_text() + "\n" + shown.replace('"items"', '"shown"'))
+    assert [query.kind for query in load_spec(path).queries] == ["vector_counter"] * 2
+    own = set(load_spec(path).queries[0].record.options.model_fields) - set(Apart.model_fields)
+    assert own - {word for word in own if re.search(rf"\b{word}\b", section)} == set()
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [

@@ -26,8 +26,8 @@ from evertally.kinds.vector_counts import KINDS as VECTOR_COUNTS
 
 OURS: tuple[Kind, ...] = (
     *COUNTS,
-    *VECTOR_COUNTS,
     *MEANS,
+    *VECTOR_COUNTS,
     *COLUMN_SUMS,
     *FOUND_ITEMS,
     *DYNAMIC,

@@ -16,9 +16,11 @@ import numpy as np
 from evertally.bounds.tails import Spread
 from evertally.contract.forms import RowForm, flat
 from evertally.contract.parts import IntArray
+from evertally.contract.units import RowInUnits
 from evertally.runtime.releases import LONGEST_ROW, row_of
 from evertally.runtime.spec import QuerySpec
 
+_FEW = 8  # numbers, to see how they are shown
 _UNIT = Spread("gaussian", 1.0, 1.0, 1.0, 1.0)
 
 Cells = list[Any]  # one for each label: numbers, None where nothing is known
@@ -160,8 +162,8 @@ def apart(now: Numbers, before: Numbers) -> tuple[Numbers, list[bool | None]]:
 def shows_rows(form: Any, width: int) -> bool:
     """Whether the value is the row: then the log has always had it. Asked with numbers below 0 too, which some forms
     do not show."""
-    if type(form).show is RowForm.show:
-        return True  # as it is: of a hundred million columns nobody makes a row to see that
-    asked = np.arange(width, dtype=np.int64) * 7 - 3
+    # Where each number is shown by itself a few are enough: a row of a hundred million columns is long.
+    alone = type(form).show in (RowForm.show, RowInUnits.show)
+    asked = np.arange(min(width, _FEW) if alone else width, dtype=np.int64) * 7 - 3
     shown = flat(form.show(asked))
     return shown.shape == asked.shape and np.issubdtype(shown.dtype, np.integer) and bool((shown == asked).all())
