@@ -34,7 +34,7 @@ from evertally.runtime.spec import QuerySpec, StreamSpec
 LABELS = st.text(st.characters(), max_size=5)  # any text that Python can hold, lone surrogates included
 WHOLE = st.integers(-(2**70), 2**70)
 REAL = st.floats(allow_nan=False)
-MINUTES = list(map(str, range(60)))
+MINUTES = list(map(str, range(50)))
 PAIRS = [json.dumps(pair) for pair in combinations(["north", "south", "p1", "p2"], 2)]
 
 
