@@ -63,6 +63,7 @@ ALL_KINDS: list[dict[str, Any]] = [
     {"name": "lengths", "kind": "value-histogram", "column": "minutes", "edges": [0, 30, 60, 120]},
     {"name": "by-ward", "kind": "histogram", **_WARD},
     {"name": "by-room", "kind": "histogram", "column": "room", "categories": [f"room {n}" for n in range(40)]},
+    {"name": "by-minute", "kind": "vector_counter", "column": "minutes", "columns": 120, "other": "longer"},
     {"name": "median", "kind": "quantile", "q": 0.5, **_WARD},
     {"name": "lower-quartile", "kind": "quantile", "q": 0.25, **_WARD},
     {"name": "busiest", "kind": "max", **_WARD},

@@ -94,6 +94,7 @@ SUMS = queries_text(
         "max_weight": 50,
         "resolution": 0.5,
     },
+    {"name": "by-minute", "kind": "vector_counter", "share": 0.001, "column": "minutes", "columns": 50},
     {"name": "spread", "kind": "variance", "share": 0.001, "column": "minutes", "lower": 0, "upper": 50},
     {"name": "adapted", "kind": "adaptive_sum", "share": 0.001, "column": "minutes", "upper": 512, "pilot": 2},
 )

@@ -34,6 +34,7 @@ from evertally.runtime.spec import QuerySpec, StreamSpec
 LABELS = st.text(st.characters(), max_size=5)  # any text that Python can hold, lone surrogates included
 WHOLE = st.integers(-(2**70), 2**70)
 REAL = st.floats(allow_nan=False)
+MINUTES = list(map(str, range(50)))
 PAIRS = [json.dumps(pair) for pair in combinations(["north", "south", "p1", "p2"], 2)]
 
 
@@ -62,6 +63,7 @@ def test_every_kind_of_query_comes_back_row_by_row(spec: StreamSpec, tmp_path: P
     assert {("found", "north"), ("ahead", "attic"), ("order", "2"), ("middle", "south")} <= labels
     assert {("cuts", '["north", "p2"]'), ("by-degree", ">=3"), ("words", "south north"), ("often", "south")} <= labels
     assert {category for name, category in labels if name == "numbers"} == {"7", "true", "caf\u00e9", "0"}
+    assert {category for name, category in labels if name == "by-minute"} == set(MINUTES)
     assert math.isclose(releases["mean"].value, 25, abs_tol=10)
     labels, _ = row_by_row(of_users, 12)
     assert {("people", None), ("by-ward", "rest"), ("in-bits", None)} <= labels
@@ -73,7 +75,9 @@ def row_by_row(spec: StreamSpec, ticks: int) -> tuple[set[tuple[str, str | None]
         expected = []
         for name, release in releases.items():
             stddev = None if release.stddev is None else float(f"{release.stddev:.6g}")
-            for category, value, lower, upper in entries(release, spec.beta, PAIRS if name == "cuts" else None):
+            for category, value, lower, upper in entries(
+                release, spec.beta, {"cuts": PAIRS, "by-minute": MINUTES}.get(name)
+            ):
                 expected.append((kept.tick, kept.time, name, category, value, stddev, lower, upper))
                 labels.add((name, category))
         found = list(rows(spec, kept))

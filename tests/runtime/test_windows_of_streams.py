@@ -60,7 +60,7 @@ def test_windows_of_every_kind_are_those_of_its_mechanism(write_spec: WriteSpec,
     releases = dict(ticks)
     windowed = {query.name for query in spec.queries if mechanisms[query.name].differences and not query.record.level}
     assert windows.windowed == windowed
-    assert len(windowed) == (1 if users else 21)
+    assert len(windowed) == (1 if users else 22)
     for name in sorted(windowed):
         mechanism = mechanisms[name]
         answer = windows.answer(Question(name, window=3), 9)

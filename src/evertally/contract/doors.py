@@ -177,7 +177,6 @@ class AmountsInColumns(EachColumn):
     def __init__(self, categories: AmountsByCategory, rounder: Rounder, limit: int, signed: bool = False) -> None:
         super().__init__(categories, limit, signed)
         self._rounder = rounder
-        self._names = Texts.of_bytes([label_bytes(label) for label in categories.labels])
 
     def row(self, x: Any, tick: int) -> IntArray:
         # Numbers would be labels of events, and a Series of totals by label would go nowhere.
@@ -187,7 +186,10 @@ class AmountsInColumns(EachColumn):
 
     def event_row(self, events: Any, tick: int) -> IntArray:
         columns, amounts = self.categories.amounts(events, tick)
-        steps = self._rounder.steps(self.categories.grid.places(amounts), tick, columns, self._names)
+        # A coin knows its column by name; only those that occur are written.
+        present, codes = np.unique(columns, return_inverse=True)
+        names = Texts.of_bytes([label_bytes(self.categories.names[place]) for place in present.tolist()])
+        steps = self._rounder.steps(self.categories.grid.places(amounts), tick, codes, names)
         # In halves that cannot overflow: a step is at most 2^40.
         high, low = (np.zeros(self.columns, dtype=np.int64) for _ in range(2))
         np.add.at(high, columns, steps >> 20)

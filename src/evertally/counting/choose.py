@@ -138,9 +138,11 @@ def misfit(name: str, charge: Charge, setting: Setting) -> str | None:
     process = PROCESSES[name]
     needed = process.memory(setting)
     if needed > setting.memory_limit:
+        least = "tree" if process.bounded else "epoch-tree"
+        instead = "" if name == least else f' or use "{least}"'
         return (
             f'mechanism "{name}" needs {needed} bytes, above memory_limit={setting.memory_limit}; '
-            f'raise the limit or use "{"tree" if process.bounded else "epoch-tree"}"'
+            f"raise the limit{instead}"
         )
     return None
 

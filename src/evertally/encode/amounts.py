@@ -14,6 +14,7 @@ from evertally.encode.door import CategoryDoor, Order
 from evertally.encode.frames import Table
 from evertally.encode.labels import as_list, canonical, coded, require_column
 from evertally.encode.plain import UNREADABLE, pairs, real
+from evertally.encode.range_door import RangeDoor
 from evertally.encode.values import AmountGrid
 
 _AMOUNT = "amount"
@@ -107,3 +108,12 @@ class AmountsByCategory(CategoryDoor):
         low, high = self._ends
         # Infinities of both signs add up to no number.
         return self._cut({i: min(high, max(low, a)) for i, a in items.items() if a and not math.isnan(a)}, tick)
+
+
+class AmountsByNumber(AmountsByCategory, RangeDoor):
+    """The same for the columns 0 to n - 1, which nobody gave a name: none of them has a text before it is read.
+
+    >>> door = AmountsByNumber(range(10**9), AmountGrid(0, 50, 0.01), order=lambda message: message)
+    >>> [part.tolist() for part in door.amounts([{"7": 19.99}, {999_999_999: 700}, {"07": 3.5}], tick=1)]
+    [[7, 999999999], [19.99, 50.0]]
+    """

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 from pydantic import model_validator
 
 from evertally import Counter, Histogram
-from evertally.encode.amounts import by_label
+from evertally.kinds.amounts import AMOUNTS_BY_LABEL, check_amounts, proof_of_steps, proof_of_workload, without_weight
 from evertally.kinds.fields import Edges, Flag, Label, Labels, Number, OptionError, Outside, Text, Whole
-from evertally.kinds.kind import Arguments, Card, Kind, Result, bins, declared
-from evertally.kinds.proofs import APART, BY_AGE, CHANGE_OF_COLUMNS, COUNTS, REPLACED_AND_APART, ROUNDED, WORKLOADS
+from evertally.kinds.kind import Card, Kind, Result, bins, declared
+from evertally.kinds.proofs import APART, BY_AGE, CHANGE_OF_COLUMNS, COUNTS, REPLACED_AND_APART
 from evertally.kinds.query_table import APART_IN_TICKS, Apart, TunedIfSparse, Weighed
-from evertally.kinds.reads import AMOUNTS, LABELS, NAMES, Cells, Parameters, Reads, Records
+from evertally.kinds.reads import AMOUNTS, LABELS, NAMES, Parameters, Reads
 
 _ONLY_SOME = {**TunedIfSparse.goes_with, **Weighed.goes_with, **Apart.goes_with}
 
@@ -60,20 +60,7 @@ class HistogramQuery(TunedIfSparse, Weighed, Apart):
 
     @model_validator(mode="after")
     def _amounts_are_declared(self) -> Self:
-        if self.weight is None:
-            if self.resolution is not None:
-                raise OptionError("resolution", "resolution goes with weight: it is what those amounts are rounded to")
-            if self.max_weight is not None and (isinstance(self.max_weight, float) or self.max_weight < 1):
-                raise OptionError("max_weight", "max_weight must be an integer of at least 1")
-            return self
-        if self.resolution is None:
-            raise OptionError("weight", "weight needs 'resolution': what amounts are rounded to, such as 0.01, or 1")
-        if self.max_weight is None:
-            raise OptionError("weight", "weight needs 'max_weight': the largest amount of one event, which noise hides")
-        if self.max_per_event is not None:
-            raise OptionError("max_per_event", "an event with a weight has one label: leave out max_per_event")
-        if self.weight == self.column:
-            raise OptionError("weight", "weight is another column than the one of labels")
+        check_amounts(self)
         return self
 
     @model_validator(mode="after")
@@ -93,29 +80,8 @@ def _reads(parameters: Parameters) -> Reads:
     return NAMES if "weight" in parameters else LABELS
 
 
-def amounts_by_label(count: int, cells: Cells, parameters: Parameters) -> list[Any]:
-    """What each event gives to which label, as the class takes it.
-
-    >>> amounts_by_label(2, {"column": ["DE", None], "weight": [19.99, 5.0]}, {})
-    [{'DE': 19.99}, {}]
-    """
-    return by_label(cells["column"], cells["weight"]) if cells else []
-
-
-def _without_weight(parameters: Parameters) -> Arguments:
-    return {option: value for option, value in parameters.items() if option != "weight"}  # a column of the input
-
-
 def _result(parameters: Parameters) -> Result:
     return _SUMS if "weight" in parameters else _COUNTS
-
-
-def _of_workload(mechanism: Any) -> str:
-    return "" if mechanism.workload is None else WORKLOADS
-
-
-def _of_steps(mechanism: Any) -> str:
-    return _of_workload(mechanism) if mechanism.resolution is None else ROUNDED
 
 
 def _fractions(column: str | None, declared_type: str | None) -> str:
@@ -144,7 +110,7 @@ KINDS = (
             made_of_events="Each {noun} adds 1, and nothing else.",
         ),
         proofs=COUNTS | BY_AGE | APART,
-        built_on=_of_workload,
+        built_on=proof_of_workload,
         advice=_fractions,
         change_proof="factorization-counting 2.4",
         user_proof=REPLACED_AND_APART,
@@ -157,7 +123,7 @@ KINDS = (
         options=HistogramQuery,
         reads=LABELS,
         reads_as=_reads,
-        records=Records({"weight": AMOUNTS}, amounts_by_label, only_with="weight"),
+        records=AMOUNTS_BY_LABEL,
         result=_COUNTS,
         gives_as=_result,
         card=Card(
@@ -169,8 +135,8 @@ KINDS = (
             made_of_sums="Each {noun} adds its {weight} to its {column}, and nothing else.",
         ),
         proofs=COUNTS | BY_AGE | APART,
-        arguments=_without_weight,
-        built_on=_of_steps,
+        arguments=without_weight,
+        built_on=proof_of_steps,
         change_proof=CHANGE_OF_COLUMNS,
         user_proof=REPLACED_AND_APART,
         in_ticks=APART_IN_TICKS,

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidato
 
 from evertally.counting.workloads import read
 from evertally.encode.cells import read_edges
+from evertally.encode.range_door import MOST_COLUMNS
 from evertally.errors import ConfigurationError
 from evertally.kinds.written_expressions import check_form
 
@@ -109,6 +110,7 @@ def _edges(value: Any) -> Any:
     return value
 
 
+_COLUMNS = f'must be how many columns there are, from 1 to {MOST_COLUMNS}, or a list of names such as ["JFK", "LGA"]'
 _EDGES = "must be a list of increasing numbers, or a table such as {from = 0.1, to = 1000, ratio = 1.05}"
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 _TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # of the direction of writing
@@ -132,6 +134,10 @@ Probability = Annotated[float, Field(gt=0, lt=1), says("must lie between 0 and 1
 Flag = Annotated[bool, says("must be true or false")]
 Label = Annotated[str | int | bool, says("must be a label: a text or an integer")]
 Labels = Annotated[list[str | int | bool], Field(min_length=1), says('must be a list of labels such as ["JFK", "LGA"]')]
+Columns = Annotated[
+    Annotated[int, Field(ge=1, le=MOST_COLUMNS)] | Annotated[list[str | int | bool], Field(min_length=1)],
+    says(_COLUMNS),
+]
 Edges = Annotated[list[int | float] | dict[str, int | float], AfterValidator(_edges), says(_EDGES)]
 Outside = Literal["ends", "cells"]
 Share = Annotated[Fraction, PlainValidator(_share)]

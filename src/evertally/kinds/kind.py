@@ -7,7 +7,7 @@ class; other spellings that a spec may use are `also`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
@@ -64,14 +64,15 @@ def named(parameters: Parameters) -> list[Any]:
 class Result:
     """The shape of a release.
 
-    `categories`: those that every release has, in their order, or None. `labels`: "chosen" (from declared ones) and
+    `categories`: those that every release has, in their order, or None; where there may be more than fit into memory, a
+    sequence that makes each when it is asked for. `labels`: "chosen" (from declared ones) and
     "found" where a release brings its own; `most` is then the option that says how many there are at most, if any does.
     "growing": a release brings them too, but they follow from the tick and public numbers. `running`: the numbers of
     labels that a release brings count all ticks so far, so that two of one label say something about the ticks between.
     """
 
     value: Literal["integer", "real", "label"] = "integer"
-    categories: Callable[[Parameters], list[str] | None] = single
+    categories: Callable[[Parameters], Sequence[str] | None] = single
     labels: Literal["public", "chosen", "found", "growing"] = "public"
     most: str | None = None
     running: bool = False
@@ -282,6 +283,7 @@ class Kind:
     gives_as: Callable[[Parameters], Result] | None = None  # the shape of a release, where options decide that
     also: tuple[str, ...] = ()  # other spellings in a spec
     records: Records | None = None  # where an event is more than one column
+    labelled_by: str = "categories"  # the option that declares which labels count: a list, or how many numbers
     owner: Owner | None = None
     rests_on: Callable[[Parameters], list[str]] | None = None  # declared facts that privacy rests on, as clauses
     names_others: str = ""  # where an event names more people than the one whose it is: who is not protected then

@@ -22,10 +22,12 @@ from evertally.kinds.sketches import KINDS as SKETCHES
 from evertally.kinds.strings import KINDS as STRINGS
 from evertally.kinds.value_quantiles import KINDS as VALUE_QUANTILES
 from evertally.kinds.values import KINDS as VALUES
+from evertally.kinds.vector_counts import KINDS as VECTOR_COUNTS
 
 OURS: tuple[Kind, ...] = (
     *COUNTS,
     *MEANS,
+    *VECTOR_COUNTS,
     *COLUMN_SUMS,
     *FOUND_ITEMS,
     *DYNAMIC,

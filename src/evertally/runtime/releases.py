@@ -103,7 +103,7 @@ def unpack(query: QuerySpec, payload: bytes) -> dict[str, Any]:
     """
     try:
         content = json.loads(payload)
-        category = content["category"] if query.result.brings_labels else query.categories
+        category = content["category"] if query.result.brings_labels else listed(query.categories)
         value, stddev = content["value"], content["stddev"]
         if "radius" in content:
             lower, upper = _around(value, -content["radius"]), _around(value, content["radius"])
@@ -115,6 +115,11 @@ def unpack(query: QuerySpec, payload: bytes) -> dict[str, Any]:
     if len(lengths) != 1:
         raise _damaged()
     return {"category": category, "value": value, "lower": lower, "upper": upper, "stddev": stddev}
+
+
+def listed(labels: Iterable[str] | None) -> list[str] | None:
+    """The categories of a release, all of them: there are as many numbers in memory."""
+    return None if labels is None else list(labels)
 
 
 def row_of(payload: bytes) -> NDArray[np.int64] | None:

@@ -18,6 +18,7 @@ from evertally.encode.cells import read_edges
 from evertally.encode.labels import as_list, canonical
 from evertally.encode.numbers import floats
 from evertally.encode.plain import pairs
+from evertally.encode.range_door import NumberedLabels
 from evertally.kinds.reads import Column
 from evertally.noise import simulation
 from evertally.runtime.input.envelope import BatchRefused, check_type, known, needed
@@ -42,13 +43,14 @@ class Cells:
     missing: int = 0
     outside: int = 0  # labels that are not declared, numbers beyond a bound
     bounds: tuple[float, float] | None = None
-    declared: frozenset[str] | None = None
+    declared: frozenset[str] | NumberedLabels | None = None
     other: str | None = None
     undeclared: Counter[str] = field(default_factory=Counter)
 
     def near_misses(self) -> list[tuple[str, str]]:
-        """Undeclared labels that look like declared ones, the most frequent first."""
-        found = [(label, _alike(label, sorted(self.declared or ()))) for label, _ in self.undeclared.most_common(100)]
+        """Undeclared labels that look like declared ones, the most frequent first. A number is like every other."""
+        declared = () if isinstance(self.declared, NumberedLabels) else sorted(self.declared or ())
+        found = [(label, _alike(label, declared)) for label, _ in self.undeclared.most_common(100)]
         return [(label, declared) for label, declared in found if declared][:_NEAR_MISSES]
 
 
@@ -123,8 +125,10 @@ def _cells(query: QuerySpec, column: Column) -> Cells:
         return cells
     if column.reads.use == "amounts":
         cells.bounds = _bounds(query)
-    elif "categories" in options:
-        cells.declared = frozenset(filter(None, map(canonical, options["categories"])))
+    elif query.record.labelled_by in options:
+        labels = options[query.record.labelled_by]
+        numbered = isinstance(labels, int)
+        cells.declared = NumberedLabels(labels) if numbered else frozenset(filter(None, map(canonical, labels)))
         cells.other = options.get("other")
     return cells
 

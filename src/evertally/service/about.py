@@ -9,6 +9,7 @@ from typing import Any
 from evertally.runtime.certificate import guesses, plain_words
 from evertally.runtime.clock import Clock
 from evertally.runtime.plan import Plan
+from evertally.runtime.releases import listed
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.runtime.windows import Windows
 from evertally.runtime.windows.offered import RANGES, declared_range, edges_of, offered
@@ -54,7 +55,7 @@ class About:
                 answers.QueryInStream(
                     **dict(answers.PlannedNoise.model_validate(planned)),
                     column=query.column,
-                    labels=query.categories,
+                    labels=listed(query.categories),
                     share=str(query.share),
                     ours=query.ours,
                     card=_card(query, spec.clock, query.words.noun or spec.noun or "event"),

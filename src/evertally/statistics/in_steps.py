@@ -12,7 +12,7 @@ from evertally.contract.options import option, statistic
 from evertally.contract.parts import Blueprint, Door, Form, Options
 from evertally.contract.rounding import Rounder
 from evertally.contract.units import LabelledInUnits, RowInUnits, check_room, own_numbers
-from evertally.encode.amounts import AmountsByCategory, rows_by_label
+from evertally.encode.amounts import AmountsByCategory, AmountsByNumber, rows_by_label
 from evertally.encode.frames import loaded, table
 from evertally.encode.values import AmountGrid
 from evertally.errors import ConfigurationError
@@ -63,7 +63,7 @@ class InSteps(ByColumn, Weighing):
             events = loaded(events)
             found = table(events)
             if found is not None:
-                return rows_by_label(found, self.labels)
+                return rows_by_label(found, self._door.named.names)
         return super()._own_events(events)
 
     def _columns_of(self, word: str, names: Sequence[Any], called: str, *, by_label: bool) -> Blueprint:
@@ -109,7 +109,7 @@ class InSteps(ByColumn, Weighing):
         return grid
 
     def _amounts(self, grid: AmountGrid, names: Sequence[Any], max_per_event: int) -> AmountsByCategory:
-        reader = AmountsByCategory(
+        reader = (AmountsByNumber if isinstance(names, range) else AmountsByCategory)(
             names,
             grid,
             self.other,

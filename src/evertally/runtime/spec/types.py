@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -94,10 +94,11 @@ class QuerySpec:
         return self.record.result_of(self.parameters)
 
     @property
-    def categories(self) -> list[str] | None:
+    def categories(self) -> Sequence[str] | None:
         """The categories that every release has, in their order: declared labels, names of expressions, ranks.
 
-        None if a release is one value without a category, or brings the labels that it found or chose.
+        None if a release is one value without a category, or brings the labels that it found or chose. There may be
+        more than fit into memory, each made when it is asked for: whoever wants a list has a release of that size.
         """
         return self.result.categories(self.parameters)
 

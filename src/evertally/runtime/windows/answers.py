@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from evertally.encode.range_door import NumberedLabels
 from evertally.errors import ConfigurationError
-from evertally.runtime.releases import TickRelease, unpack
+from evertally.runtime.releases import TickRelease, listed, unpack
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.runtime.windows.law import Cells, Law, Numbers, apart, between
 from evertally.runtime.windows.question import FEW_LABELS, Question, check_work
@@ -157,10 +158,12 @@ class _Differences(_Asked):
                 raise ConfigurationError(f"{self.query.name!r} releases one number, without labels")
             return None
         if named is not None:
-            places = {label: place for place, label in enumerate(labels)}
-            if not set(named) <= set(places):
+            places: NumberedLabels | dict[str, int]
+            places = labels if isinstance(labels, NumberedLabels) else {label: n for n, label in enumerate(labels)}
+            found = [place for place in map(places.get, named) if place is not None]
+            if len(found) < len(named):
                 raise _no_label()
-            return [places[label] for label in named]
+            return found
         if len(labels) <= FEW_LABELS:
             return list(range(len(labels)))
         values = self.newest(ends)
@@ -223,14 +226,14 @@ class _Levels(_Asked):
     def _labels(self, ends: Sequence[int]) -> list[str] | None:
         named, found = self.question.labels, self.query.result.brings_labels
         if named is not None:
-            if not found and not set(named) <= set(self.labels or []):
+            if not found and any(label not in (self.labels or ()) for label in named):
                 raise _no_label()
             return list(named)
         if not found and (self.labels is None or len(self.labels) <= FEW_LABELS):
-            return self.labels
+            return listed(self.labels)
         last = next((unpack(self.query, payload) for _, payload in self.payloads(list(ends[-1:]))), None)
         if last is None:
-            return [] if found else (self.labels or [])[:FEW_LABELS]
+            return [] if found else list((self.labels or ())[:FEW_LABELS])
         if found:
             return list(last["category"][:FEW_LABELS])  # the best come first
         best = sorted(zip(last["value"], last["category"], strict=True), key=lambda cell: -cell[0])

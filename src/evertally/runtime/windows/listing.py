@@ -6,6 +6,7 @@ one by one, about 250 of 10,000 labels that never occurred would look real.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -45,7 +46,7 @@ class _Whole:
     """All labels of a window: intervals of each alone, and of all at once. `later`: the tick after which a label is
     counted, where it was found in the window and not before; such labels come last, and have no place."""
 
-    labels: list[str]
+    labels: Sequence[str]
     value: Array
     lower: Array
     upper: Array
@@ -79,9 +80,9 @@ def listing(windows: Windows, asked: Listing, published: int) -> dict[str, Any]:
     place = np.arange(count)
     needle = asked.search.casefold()
     if needle:
-        place = np.array([n for n in place if needle in whole.labels[n].casefold()], dtype=np.int64)
+        place = np.array([n for n in place.tolist() if needle in whole.labels[n].casefold()], dtype=np.int64)
     if asked.sort == "name":
-        place = np.array(sorted(place, key=lambda n: whole.labels[n]), dtype=np.int64)
+        place = np.array(sorted(place.tolist(), key=lambda n: whole.labels[n]), dtype=np.int64)
     else:
         place = place[np.lexsort((-whole.value[place], place >= ranked))]
     clear = (whole.least > 0) | (whole.most < 0)
@@ -192,7 +193,7 @@ def _picked(columns: dict[str, Any], labels: list[str]) -> Numbers:
     return Numbers(value, lower, upper, None)
 
 
-def _differences(law: Law, labels: list[str], now: Any, before: Any, ticks: tuple[int, int]) -> _Whole:
+def _differences(law: Law, labels: Sequence[str], now: Any, before: Any, ticks: tuple[int, int]) -> _Whole:
     end, since = ticks
     if now is None or (since and before is None):
         raise ConfigurationError("the release log does not keep the numbers that windows of this query are made of")

@@ -11,7 +11,7 @@ from typing import Any
 
 from evertally.errors import ConfigurationError
 from evertally.kinds.query_table import a
-from evertally.runtime.releases import TickRelease
+from evertally.runtime.releases import TickRelease, listed
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.runtime.windows.answers import Windows
 from evertally.runtime.windows.law import Law
@@ -71,7 +71,7 @@ class WindowRows:
             numbers = law.window(now, before, (tick, since), None)
             if per is not None and law.additive:
                 numbers = numbers.scaled(per, window)
-            labels = query.categories
+            labels = listed(query.categories)
             cells = {"value": numbers.value, "lower": numbers.lower, "upper": numbers.upper}
             columns = cells if labels is not None else {name: part[0] for name, part in cells.items()}
             stddev = None if numbers.stddev is None else float(f"{numbers.stddev:.6g}")
