@@ -177,6 +177,16 @@ def shown(spec: StreamSpec, query: str, first: int = 1, last: int | None = None)
             }
 
 
+def payloads(spec: StreamSpec, query: str) -> Iterator[tuple[int, bytes]]:
+    """The releases of a query that is played in one place, as one process keeps them in its log."""
+    public = open_shelf(spec.engine.public)
+    for about in batches(spec):
+        if query not in about["errors"]:
+            for name in about["files"][query]:
+                table = _read(public, name)
+                yield from zip(table["tick"].to_pylist(), table["payload"].to_pylist(), strict=True)
+
+
 def _read(public: Shelf, name: str) -> pa.Table:
     data = public.read(name)
     if data is None or not is_content(name.removesuffix(".parquet"), data):
