@@ -39,6 +39,7 @@ class TableEngine(LinearEngine):
 
 ROW_ENGINES.add(TableEngine)
 
+
 @statistic
 class LabelSketch(Linear, CutsEvents):
     """Labels of a large domain, counted in a fixed number of columns. Not used directly; see `CountSketch` and

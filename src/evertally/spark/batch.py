@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
+import re
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
@@ -18,6 +19,7 @@ from evertally.spark.engine import Engine
 from evertally.spark.failures import withheld
 from evertally.spark.protections import check
 from evertally.spark.root import Record
+from evertally.spark.running import run
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -47,10 +49,10 @@ def release_batch(
     check_events(events, settled)
     envelope = {"id": batch, "input": _input(events, snapshot)}
     with taken(settled) as held:
-        engine = Engine(events.sparkSession, held)
+        engine = Engine(held)
         engine.catch_up()
         number = _number(engine, held.log, batch)
-        return engine.advance(events, number, through, envelope)
+        return engine.advance(partial(run, events), number, through, envelope)
 
 
 def _number(engine: Engine, log: Any, batch: str) -> int:
@@ -131,8 +133,6 @@ def _fickle(events: DataFrame) -> list[str]:
         plan = events._jdf.queryExecution()
         deterministic = all(_nodes_deterministic(plan.analyzed()))
         words = plan.analyzed().toString().lower()
-    import re
-
     found = [name for name in (*_FICKLE, *_CLOCKS) if re.search(rf"\b{name}\(", words)]
     return found or ([] if deterministic else ["an expression that is not deterministic"])
 
@@ -147,5 +147,3 @@ def _nodes_deterministic(plan: Any) -> list[bool]:
         children = node.children()
         todo += [children.apply(i) for i in range(children.size())]
     return found
-
-

@@ -40,7 +40,9 @@ class Taken:
 def taken(spec: StreamSpec) -> Iterator[Taken]:
     """Takes a stream up, and holds it for this process. What is refused leaves nothing behind."""
     if spec.clock.floating:
-        raise ConfigurationError(f"{spec.path}: [clock] a stream on Spark needs a start that is known, not its first serve")
+        raise ConfigurationError(
+            f"{spec.path}: [clock] a stream on Spark needs a start that is known, not its first serve"
+        )
     root, home = open_shelf(spec.engine.root), open_shelf(spec.engine.home)
     open_shelf(spec.engine.public)
     with fence(spec.key_file) as hold_key:
@@ -72,7 +74,7 @@ def _key(spec: StreamSpec) -> tuple[Key, bool]:
             "far this stream has come, or it runs in one process. Bring the marks back; a new stream needs a new key. "
             "The same noise on other events would reveal the difference"
         )
-    if not spec.key_file.exists() and (home.names("mark") or known and not Path(f"{spec.key_file}.new").exists()):
+    if not spec.key_file.exists() and (home.names("mark") or (known and not Path(f"{spec.key_file}.new").exists())):
         raise StateError(
             f"the key file {spec.key_file} is missing, and {spec.engine.home} is there: this stream has begun. Bring the "
             "key back; without it the stream cannot go on. A new stream needs new places"

@@ -3,8 +3,8 @@ it. The order of these is what exactly once rests on (docs/theory/distributed.md
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any
 
 from evertally.errors import HorizonExceeded, StateError
 from evertally.secret import Secret
@@ -12,21 +12,17 @@ from evertally.spark.beginning import Taken
 from evertally.spark.failures import withheld
 from evertally.spark.job import Job
 from evertally.spark.public import publish
-from evertally.spark.reading import BEAT
 from evertally.spark.root import NO_CHAIN, Record, chained
-from evertally.spark.tasks import DONE, GIVEN, bucket_task, door_task, part_task, user_door_task
 from evertally.spark.ways import parts_of
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+Run = Callable[[Job], list[dict[str, Any]]]
 
 
 class Engine(Secret):
     """A stream that this driver plays."""
 
-    def __init__(self, spark: SparkSession, taken: Taken) -> None:
-        self._spark, self._taken = spark, taken
-        self._log, self.spec = taken.log, taken.spec
+    def __init__(self, taken: Taken) -> None:
+        self._taken, self._log, self.spec = taken, taken.log, taken.spec
 
     @property
     def last(self) -> int:
@@ -47,10 +43,10 @@ class Engine(Secret):
             assert record is not None
             self._finish(record)
 
-    def advance(self, events: DataFrame, batch: int, through: int, envelope: Record, stamp: int | None = None) -> Record:
+    def advance(self, run: Run, batch: int, through: int, envelope: Record, stamp: int | None = None) -> Record:
         """Releases the ticks up to `through`; with a manifest the batch is over, and nothing is computed again.
 
-        `envelope`: what the input is, as far as one can tell from outside. Under one number it never changes: other
+        `run` plays a job over the events of the batch: the rows that its parts report. `envelope`: what the input is, as far as one can tell from outside. Under one number it never changes: other
         events would meet the same noise.
         """
         record = self._log.manifest(batch)
@@ -93,14 +89,14 @@ class Engine(Secret):
                 f"batch {batch} was begun with slice_width = {closed['width']} and release = {closed['release']!r}: "
                 "finish it with these, and change them before the next"
             )
-        record = self._committed(events, closed, before)
+        record = self._committed(run, closed, before)
         self._finish(record)
         return record
 
-    def _committed(self, events: DataFrame, closed: Record, before: Record | None) -> Record:
+    def _committed(self, run: Run, closed: Record, before: Record | None) -> Record:
         job = self._job(closed, before)
         with withheld(f"batch {closed['batch']}"):
-            done = [row.asDict() for row in self._played(events, job).collect()]
+            done = run(job)
         parts = {row["part"]: row for row in done}
         buckets = range(job.stand.buckets) if job.stand.by_user else range(0)
         if sorted(parts) != sorted([*(-1 - bucket for bucket in buckets), *(part.number for part in job.parts)]):
@@ -146,28 +142,6 @@ class Engine(Secret):
             users=users,
         )
 
-    def _played(self, events: DataFrame, job: Job) -> DataFrame:
-        """One action over the input: two would read it twice, and may see two realisations."""
-        events = self._wanted(events)
-        if not job.stand.by_user:
-            rows = events.mapInArrow(door_task(job), GIVEN).unionByName(self._beats(len(job.parts)))
-        else:
-            rows = events.mapInArrow(user_door_task(job), GIVEN).unionByName(self._beats(job.stand.buckets))
-            rows = rows.groupBy("part").applyInArrow(bucket_task(job), GIVEN)
-        return rows.groupBy("part").applyInArrow(part_task(job), DONE)
-
-    def _wanted(self, events: DataFrame) -> DataFrame:
-        names = self.spec.columns()
-        if BEAT in events.columns:
-            names = [*names, BEAT]
-        return events.select(*(f"`{name}`" for name in names)) if names else events.selectExpr("1 as evertally_row")
-
-    def _beats(self, count: int) -> DataFrame:
-        """A row for each group, so that idle ones move on: which of them are idle would show otherwise."""
-        return self._spark.range(count).selectExpr(
-            "cast(id as int) part", *(f"cast(null as binary) {name}" for name in ("payload", "seen", "source"))
-        )
-
     def _finish(self, record: Record) -> None:
         """What comes after a manifest: the mark, what readers see, and the end of states that nobody needs."""
         self._log.mark(record)
@@ -175,10 +149,3 @@ class Engine(Secret):
         old = self._log.manifest(record["batch"] - self.spec.engine.keep)
         for name in [] if old is None else [*old["states"], *old["users"], *filter(None, old["releases"])]:
             self._log.root.delete(name)
-
-
-def now() -> int:
-    """The wall clock in microseconds since 1970."""
-    return int(time.time() * 1_000_000)
-
-

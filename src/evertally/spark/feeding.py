@@ -100,7 +100,9 @@ def _tick_by_tick(mechanism: Any, query: QuerySpec, rows: Rows) -> CellsOf:
     parts = [CellsOf(*(np.empty(0, np.int64) for _ in range(3)))]
     for tick, events in rows.by_tick():
         parts.append(row_cells(tick, row_of(mechanism, query, events, tick)))
-    return CellsOf(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("ticks", "columns", "weights")))
+    return CellsOf(
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in ("ticks", "columns", "weights"))
+    )
 
 
 def row_of(mechanism: Any, query: QuerySpec, events: TickEvents, tick: int) -> Any:
@@ -149,7 +151,9 @@ def joined_items(parts: list[tuple[int, ItemTotals]]) -> ItemCells:
     """Totals of several ticks as cells."""
     return ItemCells.joined(
         [
-            ItemCells.of(np.full(len(totals.labels), tick, np.int64), totals.labels, np.asarray(totals.counts, np.int64))
+            ItemCells.of(
+                np.full(len(totals.labels), tick, np.int64), totals.labels, np.asarray(totals.counts, np.int64)
+            )
             for tick, totals in parts
         ]
     )

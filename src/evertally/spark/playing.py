@@ -38,7 +38,7 @@ from evertally.spark.packing import (
 )
 from evertally.spark.reading import Rows
 from evertally.spark.root import content_name
-from evertally.spark.ways import Part
+from evertally.spark.ways import Part, is_plain
 
 _GROUP = 1 << 20  # rows of a Parquet row group
 
@@ -89,8 +89,9 @@ def _before(job: Job, shop: Shop, part: Part) -> list[bytes]:
 
 
 def _play_slice(job: Job, shop: Shop, part: Part, payloads: Iterable[bytes]) -> tuple[bytes, Any, bytes]:
-    plan, at = shop.plan(part.query), job.at()
-    states = _before(job, shop, part)
+    plan, states = shop.plan(part.query), _before(job, shop, part)
+    plain = is_plain(shop.mechanism(part.query)._form)  # what is made of a whole row needs all of it
+    at, above = (job.at(), job.above()) if plain else (None, None)
     lazy = at is not None
     if states:
         playing = LinearSlice.from_bytes(plan, shop.key, part.first, part.stop, states, lazy=lazy)
@@ -98,19 +99,19 @@ def _play_slice(job: Job, shop: Shop, part: Part, payloads: Iterable[bytes]) -> 
         playing = LinearSlice(plan, shop.key, part.first, part.stop)
     came = joined_cells(map(unpack_cells, payloads))
     digest, pieces = hashlib.sha256(), []
-    above = job.above()
     labels = _labels(shop, part)
     for first, rows in playing.advance(came.ticks, came.columns + part.first, came.weight(), job.through, at):
         digest.update(first.to_bytes(8, "little") + np.ascontiguousarray(rows, "<i8").tobytes())
         pieces.append(_shown(first, rows, labels, above))
-    remember = shop.stand.spec.engine.release != "on demand"
+    remember = not plain or shop.stand.spec.engine.release != "on demand"
     return playing.to_bytes(remember), pa.concat_tables(pieces) if pieces else None, digest.digest()
 
 
 def _labels(shop: Shop, part: Part) -> pa.Array:
     """What the columns of a slice are called: numbers, where they have no other names."""
-    names = getattr(shop.mechanism(part.query)._form, "labels", None)
-    if names is None or isinstance(names, NumberedLabels) and names.other is None:
+    form = shop.mechanism(part.query)._form
+    names = form.labels if is_plain(form) else None
+    if names is None or (isinstance(names, NumberedLabels) and names.other is None):
         return pa.array(np.arange(part.first, part.stop))
     return pa.array([_shown_label(label) for label in names[part.first : part.stop]], pa.string())
 
@@ -152,7 +153,6 @@ def _play_shard(job: Job, shop: Shop, part: Part, payloads: Iterable[bytes]) -> 
     kinds = {"tick": pa.int32(), "category": pa.binary(), "value": pa.int64()}
     table = pa.table({name: pa.array(cells, kinds[name]) for name, cells in rows.items()})
     return playing.to_bytes(), table, digest.digest()
-
 
 
 # whole queries

@@ -14,13 +14,14 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from evertally.errors import StateError
-from evertally.runtime.releases import unpack
+from evertally.runtime.releases import pack, unpack
 from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.runtime.state.shelf import Shelf, open_shelf
 from evertally.selection.found import Found
@@ -29,6 +30,7 @@ from evertally.selection.item_shards import merged
 from evertally.spark.beginning import Taken
 from evertally.spark.playing import parquet
 from evertally.spark.root import Record, content_name, is_content, written
+from evertally.spark.ways import is_plain
 
 ABOUT = "about.json"
 _SIGNED = b"evertally spark 1\n"
@@ -45,16 +47,22 @@ def publish(taken: Taken, record: Record) -> None:
     ticks = range(record["opened"], record["through"] + 1)
     for number, query in enumerate(taken.spec.queries):
         way = taken.stand.ways[number]
-        mine = [name for part, name in zip(record["parts"], record["releases"], strict=True) if part[0] == number and name]
+        mine = [
+            name for part, name in zip(record["parts"], record["releases"], strict=True) if part[0] == number and name
+        ]
         data = [_genuine(taken.log.root, name) for name in mine]
+        mechanism = taken.mechanisms[query.name]
+        rows = way.place == "slices" and is_plain(mechanism._form)
         if way.place == "shards":
             data = [_together(ItemPlan.from_json(way.plan), data, ticks)]
+        elif way.place == "slices" and not rows:
+            data = [_answered(query, mechanism, data, ticks, taken.spec.beta)]
         for place, content in enumerate(data):
             name = content_name(f"{folder}/{query.name}-{place:06d}", content) + ".parquet"
             public.put_new(name, content)
             files[query.name].append(name)
-        if way.place != "whole":
-            errors[query.name] = _errors(taken.mechanisms[query.name], _shown(record, way.place, ticks), taken.spec.beta)
+        if rows or way.place == "shards":
+            errors[query.name] = _errors(mechanism, _shown(record, rows, ticks), taken.spec.beta)
     said = {
         "stream": taken.spec.name,
         "spec_digest": taken.spec.digest,
@@ -73,9 +81,9 @@ def publish(taken: Taken, record: Record) -> None:
     public.put_new(f"{folder}/{ABOUT}", about)
 
 
-def _shown(record: Record, place: str, ticks: range) -> Sequence[int]:
-    """The ticks whose rows are released."""
-    if place == "shards" or not record["release"].startswith(("every", "on")):
+def _shown(record: Record, rows: bool, ticks: range) -> Sequence[int]:
+    """The ticks whose releases are made: of wide rows perhaps not all."""
+    if not rows or not record["release"].startswith(("every", "on")):
         return ticks
     step = int(record["release"].removeprefix("every ")) if record["release"].startswith("every") else 0
     return [tick for tick in ticks if step and tick % step == 0]
@@ -97,6 +105,19 @@ def _errors(mechanism: Any, ticks: Sequence[int], beta: float) -> dict[str, list
         found["stddev"].append(None if deviation is None else float(f"{deviation:.6g}"))
         found["radius"].append(math.floor(accuracy.radius(beta)))
     return found
+
+
+def _answered(query: QuerySpec, mechanism: Any, slices: list[bytes], ticks: Sequence[int], beta: float) -> bytes:
+    """What is shown of rows that are not shown themselves (tables of sketches, estimates): made of released numbers."""
+    values = {tick: np.zeros(mechanism._engine.width, np.int64) for tick in ticks}
+    for data in slices:
+        table = pq.read_table(io.BytesIO(data))
+        at, columns, numbers = (table[name].to_numpy() for name in ("tick", "category", "value"))
+        for tick in np.unique(at).tolist():
+            mine = at == tick
+            values[tick][columns[mine]] = numbers[mine]
+    made = [pack(query, mechanism._released(values[tick], tick), beta, rows=True) for tick in ticks]
+    return parquet(pa.table({"tick": pa.array(list(ticks), pa.int32()), "payload": pa.array(made, pa.binary())}))
 
 
 def _together(plan: ItemPlan, shards: list[bytes], ticks: range) -> bytes:
@@ -148,7 +169,9 @@ def _signed(about: Record) -> bool:
     return True
 
 
-def shown(spec: StreamSpec, query: str, first: int = 1, last: int | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+def shown(
+    spec: StreamSpec, query: str, first: int = 1, last: int | None = None
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """The releases of a query, tick by tick, as columns: category, value, lower, upper, stddev. For what fits into
     memory; `releases` gives a data frame of Spark."""
     public, asked = open_shelf(spec.engine.public), _query(spec, query)
@@ -168,13 +191,16 @@ def shown(spec: StreamSpec, query: str, first: int = 1, last: int | None = None)
             rows = [table.filter(pa.compute.equal(table["tick"], tick)) for table in tables]
             category = [_text(label) for part in rows for label in part["category"].to_pylist()]
             value = [number for part in rows for number in part["value"].to_pylist()]
-            yield tick, {
-                "category": category,
-                "value": value,
-                "lower": [number - radius for number in value],
-                "upper": [number + radius for number in value],
-                "stddev": stddev,
-            }
+            yield (
+                tick,
+                {
+                    "category": category,
+                    "value": value,
+                    "lower": [number - radius for number in value],
+                    "upper": [number + radius for number in value],
+                    "stddev": stddev,
+                },
+            )
 
 
 def payloads(spec: StreamSpec, query: str) -> Iterator[tuple[int, bytes]]:
@@ -203,6 +229,3 @@ def _query(spec: StreamSpec, name: str) -> QuerySpec:
 
 def _text(label: Any) -> str:
     return label.decode("utf-8", "surrogatepass") if isinstance(label, bytes) else str(label)
-
-
-

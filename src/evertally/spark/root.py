@@ -86,7 +86,9 @@ class Log:
             self.root.put_new("genesis", self._sealed("genesis", home))  # a driver died between the two
             return home
         if home != root:
-            raise StateError("root and marks are of two streams, or of two beginnings of one: the same key, the same noise")
+            raise StateError(
+                "root and marks are of two streams, or of two beginnings of one: the same key, the same noise"
+            )
         return home
 
     def closes(self, batch: int) -> Record | None:

@@ -85,7 +85,12 @@ def bucket_task(job: Job) -> Callable[[pa.Table], pa.Table]:
         rows = _rows(own, f"bucket {number}".encode() + seen, given)
         report = [[-1 - number], [name.encode()], [b""], [seen]]
         rows = rows.set_column(3, _GIVEN.field("source"), pa.array([seen] * rows.num_rows, pa.binary()))
-        both = [rows, pa.RecordBatch.from_arrays([pa.array(c, f.type) for c, f in zip(report, _GIVEN, strict=True)], schema=_GIVEN)]
+        both = [
+            rows,
+            pa.RecordBatch.from_arrays(
+                [pa.array(c, f.type) for c, f in zip(report, _GIVEN, strict=True)], schema=_GIVEN
+            ),
+        ]
         return pa.Table.from_batches(both)
 
     return guarded(bucket, "bucket")

@@ -83,7 +83,7 @@ def ways_of(spec: StreamSpec, mechanisms: Mechanisms) -> list[Way]:
     by_order = any(way.travels == "records" or way.ruled for way in found)
     if (by_order or any(mechanism._users is not None for mechanism in mechanisms.values())) and spec.order != "content":
         raise ConfigurationError(
-            f'{spec.path}: rows of a shuffle come in any order, and which events of a user count must not follow from '
+            f"{spec.path}: rows of a shuffle come in any order, and which events of a user count must not follow from "
             'it: write order = "content" into [stream] (it is part of the stream, for one process as well)'
         )
     return found
@@ -119,7 +119,7 @@ def _way(spec: StreamSpec, mechanism: Any) -> Way:
     engine, door = spec.engine, mechanism._door
     if sums_rows(mechanism) and (ruled or _makes_cells(mechanism)):
         columns = mechanism._engine.width
-        if columns > engine.slice_width and (_plain(mechanism) or isinstance(door, LabelDoor) or ruled):
+        if columns > engine.slice_width:
             plan = mechanism.plan().to_json()
             return Way("slices", "cells", ruled, -(-columns // engine.slice_width), columns, plan)
         return Way("whole", "cells", ruled, 1, columns)
@@ -147,9 +147,9 @@ def _makes_cells(mechanism: Any) -> bool:
     return isinstance(mechanism._door, LabelDoor) or bounds_each_event(mechanism)
 
 
-def _plain(mechanism: Any) -> bool:
+def is_plain(form: Any) -> bool:
     """Whether what is shown are the numbers of the row themselves."""
-    return type(mechanism._form) in (RowForm, LabelledForm)
+    return type(form) in (RowForm, LabelledForm)
 
 
 def _by_user(rule: Any) -> bool:
