@@ -33,7 +33,7 @@ def repeated(column: list[Any]) -> list[Any]:
 
 
 def keys(column: Any, use: str) -> list[list[int]]:
-    return content_keys([(column, use)], KEY).tolist()
+    return [list(map(int, row)) for row in content_keys([(column, use)], KEY)]
 
 
 @pytest.mark.parametrize("count", [0, 1, 100, MANY])
@@ -136,7 +136,7 @@ def test_lists_and_maps_of_arrow_are_those_of_python() -> None:
     assert keys(two, "labels") == expected
     assert expected[1] == expected[2] == keys([None], "labels")[0]
     assert expected[4] == keys(["fig"], "labels")[0] == keys([{"fig": 1}], "labels")[0] != expected[0] != expected[3]
-    maps = [{"fig": 2, "pear": 1}, {}, {"fig": 2}, {"fig": 0.5}]
+    maps: list[dict[str, Any]] = [{"fig": 2, "pear": 1}, {}, {"fig": 2}, {"fig": 0.5}]
     assert keys(pa.array([list(each.items()) for each in maps], pa.map_(pa.string(), pa.float64())), "items") == keys(
         maps, "items"
     )
@@ -174,7 +174,7 @@ def test_the_order_does_not_know_how_rows_came(rows: list[tuple[Any, ...]], draw
         columns = list(zip(map(list, zip(*some, strict=True)), ("users", "labels", "amounts"), strict=True))
         order = content_order(columns, KEY)
         assert sorted(order.tolist()) == list(range(len(some)))
-        return content_keys(columns, KEY)[order].tolist()
+        return [list(map(int, row)) for row in content_keys(columns, KEY)[order]]
 
     assert ordered(draws.sample(rows, len(rows))) == ordered(rows) == sorted(ordered(rows))
 

@@ -144,7 +144,7 @@ def test_a_run_does_not_know_where_rows_stood_in_the_file(tmp_path: Path) -> Non
 
 def test_live_streams_that_get_events_in_other_batches_release_the_same(tmp_path: Path) -> None:
     key, records, released = Key.generate(), events(7), []
-    tight = {"serve": {"max_memory_bytes": 1}}  # every tick is read from the journal
+    tight: dict[str, Any] = {"serve": {"max_memory_bytes": 1}}  # every tick is read from the journal
     for i, (size, more) in enumerate(((60, {}), (7, {}), (7, tight))):
         spec = loaded(tmp_path / str(i), *FIRST_COUNT, **more)
         save_bound(key, spec.path)
