@@ -68,7 +68,8 @@ def _number(engine: Engine, log: Any, batch: str) -> int:
     closed = log.closes(number)
     if closed is not None:
         raise StateError(
-            f"batch {closed['envelope'].get('id')!r} was begun and not finished: run it again first, with the same input"
+            f"batch {closed['envelope'].get('id')!r} was begun and not finished: run it again first, with the "
+            "same input"
         )
     return number
 
@@ -123,8 +124,8 @@ def check_events(events: DataFrame, spec: StreamSpec) -> None:
     fickle = _fickle(events)
     if fickle:
         raise ConfigurationError(
-            f"the data frame is not the same when it is computed again ({', '.join(fickle)}): a task that is tried again "
-            "would count other rows under the same noise. Write it to files first, and read those"
+            f"the data frame is not the same when it is computed again ({', '.join(fickle)}): a task that is tried "
+            "again would count other rows under the same noise. Write it to files first, and read those"
         )
 
 

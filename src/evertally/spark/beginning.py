@@ -70,14 +70,14 @@ def _key(spec: StreamSpec) -> tuple[Key, bool]:
     known = home.read("genesis") is not None
     if spec.key_file.exists() and not known:
         raise StateError(
-            f"the key {spec.key_file} is there, and {spec.engine.home}, the home of its marks, is not: nothing says how "
-            "far this stream has come, or it runs in one process. Bring the marks back; a new stream needs a new key. "
-            "The same noise on other events would reveal the difference"
+            f"the key {spec.key_file} is there, and {spec.engine.home}, the home of its marks, is not: nothing says "
+            "how far this stream has come, or it runs in one process. Bring the marks back; a new stream needs a new "
+            "key. The same noise on other events would reveal the difference"
         )
     if not spec.key_file.exists() and (home.names("mark") or (known and not Path(f"{spec.key_file}.new").exists())):
         raise StateError(
-            f"the key file {spec.key_file} is missing, and {spec.engine.home} is there: this stream has begun. Bring the "
-            "key back; without it the stream cannot go on. A new stream needs new places"
+            f"the key file {spec.key_file} is missing, and {spec.engine.home} is there: this stream has begun. Bring "
+            "the key back; without it the stream cannot go on. A new stream needs new places"
         )
     if spec.state_file.exists():
         raise StateError(f"{spec.state_file} is there: this stream runs in one process, and the two cannot share a key")
@@ -141,8 +141,8 @@ def _stand(spec: StreamSpec, key: Key, log: Log, genesis: Record) -> tuple[Stand
         made = mechanisms[name]
         if (str(made.charge), made.noise_fingerprint) != (charge, noise):
             raise StateError(
-                f"query {name!r} would not draw the noise, or pay the share {share}, that this stream began with: another "
-                "version, or another key. Go on with the one that began it"
+                f"query {name!r} would not draw the noise, or pay the share {share}, that this stream began with: "
+                "another version, or another key. Go on with the one that began it"
             )
     ways = [_recut(Way(**way), spec.engine.slice_width) for way in found["ways"]]
     worker = WorkerKey.of(key, spec.name, [mechanisms[query.name]._path for query in spec.queries])
@@ -157,7 +157,9 @@ def _stand(spec: StreamSpec, key: Key, log: Log, genesis: Record) -> tuple[Stand
         fingerprint=worker.fingerprint(),
         root=spec.engine.root,
         root_id=genesis["root"],
-        digest=hashlib.sha256(written([genesis, spec.engine.slice_width, spec.engine.release])).hexdigest(),
+        digest=hashlib.sha256(
+            written({"genesis": genesis, "width": spec.engine.slice_width, "release": spec.engine.release})
+        ).hexdigest(),
     )
     return stand, mechanisms
 

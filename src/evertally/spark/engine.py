@@ -46,8 +46,8 @@ class Engine(Secret):
     def advance(self, run: Run, batch: int, through: int, envelope: Record, stamp: int | None = None) -> Record:
         """Releases the ticks up to `through`; with a manifest the batch is over, and nothing is computed again.
 
-        `run` plays a job over the events of the batch: the rows that its parts report. `envelope`: what the input is, as far as one can tell from outside. Under one number it never changes: other
-        events would meet the same noise.
+        `run` plays a job over the events of the batch: the rows that its parts report. `envelope`: what the input is,
+        as far as one can tell from outside. Under one number it never changes: other events would meet the same noise.
         """
         record = self._log.manifest(batch)
         closed = self._log.closes(batch)
@@ -63,8 +63,8 @@ class Engine(Secret):
         last = self._log.check()
         if batch != last + 1:
             raise StateError(
-                f"batch {batch} does not follow batch {last}, the last that this root has: the checkpoint is not the one "
-                "of this state; stopped"
+                f"batch {batch} does not follow batch {last}, the last that this root has: the checkpoint is not the "
+                "one of this state; stopped"
             )
         before = self._log.manifest(last) if last >= 0 else None
         if before is not None:
@@ -138,7 +138,7 @@ class Engine(Secret):
             through=closed["through"],
             stamp=closed["stamp"],
             parts=tuple(parts_of(list(stand.ways), closed["width"])),
-            states=states,  # type: ignore[arg-type]
+            states=states,
             users=users,
         )
 

@@ -22,7 +22,7 @@ IntArray = NDArray[np.int64]
 
 _CELLS = struct.Struct("<cqqBBB")  # "C", first tick, number of cells, bytes of a tick, of a column, of a weight
 _ITEMS = struct.Struct("<cqqq")  # "I", number of cells, of labels, bytes of labels
-_SIZES = {1: np.dtype("<u1"), 2: np.dtype("<u2"), 4: np.dtype("<u4"), 8: np.dtype("<i8")}
+_SIZES = {1: "<u1", 2: "<u2", 4: "<u4", 8: "<i8"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -122,7 +122,8 @@ def pack_table(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    return sink.getvalue().to_pybytes()
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
 
 
 def unpack_table(data: bytes) -> pa.Table | None:

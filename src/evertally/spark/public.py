@@ -1,5 +1,5 @@
-"""What readers see of a stream on Spark: copies of what manifests name, and what to know about them. Nothing else may be
-read by anybody: the root holds what dead attempts wrote, other contents under the same noise.
+"""What readers see of a stream on Spark: copies of what manifests name, and what to know about them. Nothing else may
+be read by anybody: the root holds what dead attempts wrote, other contents under the same noise.
 
     public/N/about.json          ticks and their times, chain, files with their hashes, errors of rows; signed
     public/N/QUERY-..parquet     wide rows: tick, category, value; items: tick, category (bytes), value;

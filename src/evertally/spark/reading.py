@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -95,12 +96,12 @@ class Rows(Secret):
         batch = {name: column.take(pa.array(rows)) for name, column in self.batch.items()}
         return Rows(self._spec, batch, self.ticks[rows], self._order_key)
 
-    def cut(self, places: NDArray[np.int64], count: int) -> list[Rows]:
+    def cut(self, places: NDArray[Any], count: int) -> list[Rows]:
         """The rows of each of `count` places."""
         order = np.argsort(places, kind="stable")
         edges = np.searchsorted(places[order], np.arange(count + 1)).tolist()
         rows = self.take(order)
-        return [rows.slice(start, stop) for start, stop in zip(edges, edges[1:], strict=False)]
+        return [rows.slice(start, stop) for start, stop in pairwise(edges)]
 
     def up_to(self, tick: int) -> tuple[Rows, Rows]:
         """Those of the ticks up to one, and the later ones."""

@@ -132,8 +132,8 @@ class Log:
         ahead = max(marks, default=-1)
         if ahead > last:
             raise StateError(
-                f"the marks say that {ahead + 1} batches were released, and the root has {last + 1}: it is an older one. "
-                "Bring the newest back; going on would release the same ticks from other events"
+                f"the marks say that {ahead + 1} batches were released, and the root has {last + 1}: it is an older "
+                "one. Bring the newest back; going on would release the same ticks from other events"
             )
         if marks != list(range(ahead + 1)) or ahead < last - 1:
             raise StateError(

@@ -123,7 +123,7 @@ def open_shelf(place: str) -> Shelf:
         return DiskShelf(rest)
     if scheme not in _ADAPTERS:
         raise ConfigurationError(
-            f'nobody has said how names of "{scheme}" are put where there are none: register_shelf("{scheme}", ...), or '
-            "take a folder that all machines see. Two drivers could both win otherwise"
+            f'nobody has said how names of "{scheme}" are put where there are none: register_shelf("{scheme}", ...), '
+            "or take a folder that all machines see. Two drivers could both win otherwise"
         )
     return _ADAPTERS[scheme](place)
