@@ -125,6 +125,11 @@ class LinearSlice(Secret):
             part = rows[self.tick - start : through - start].clip(self.plan.low, self.plan.limit)
             self._sums, self.tick = self._sums + part.total(), through
 
+    @property
+    def sums(self) -> IntArray:
+        """The exact sums after the last tick. Secret."""
+        return self._sums
+
     def noise(self) -> IntArray:
         """The noise of the last tick, of all columns of the slice: sums and this are what was, or is, released there.
         Secret."""

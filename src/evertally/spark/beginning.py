@@ -64,6 +64,16 @@ def taken(spec: StreamSpec) -> Iterator[Taken]:
         yield Taken(spec, key, log, stand, mechanisms)
 
 
+def looked_at(spec: StreamSpec, key: Key) -> Taken:
+    """A stream that has begun, to be asked and not to be moved: it may run elsewhere at the same time."""
+    log = Log(open_shelf(spec.engine.root), open_shelf(spec.engine.home), key)
+    genesis = log.genesis()
+    if genesis is None:
+        raise StateError(f"the stream of {spec.path} has not begun on Spark")
+    stand, mechanisms = _stand(spec, key, log, genesis)
+    return Taken(spec, key, log, stand, mechanisms)
+
+
 def _key(spec: StreamSpec) -> tuple[Key, bool]:
     """The key, and whether it is new. One that serves a stream in one process is refused."""
     home = open_shelf(spec.engine.home)
