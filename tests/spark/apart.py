@@ -85,7 +85,7 @@ class Apart:
             ended = self.process.poll() is not None
             return self.said().count(words) >= times or ended
 
-        until(heard, pause=0.05)
+        until(heard, pause=0.2)
         assert self.said().count(words) >= times, f"it ended with {self.process.returncode}:\n{self.said()}"
 
     def processes(self) -> list[int]:

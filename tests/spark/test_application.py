@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +22,7 @@ from evertally.spark.java import find_java
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_SCRIPT = Path(__file__).with_name("cluster_job.py")
+_SCRIPT = Path(__file__).with_name("drivers") / "cluster_job.py"
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +100,11 @@ def test_our_own_refusals_pass_as_they_are() -> None:
     assert failed.value.place == "slice 7"
     assert failed.value.kind.startswith("ValueError at test_application.py:")
     assert failed.value.__context__ is None
+
+
+def test_nobody_imports_pyspark_before_it_is_needed() -> None:
+    code = "import sys, evertally, evertally.spark.failures; print({'pyspark', 'pydantic'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
 
 
 def test_without_java_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from planted import COUNT, LABEL, found_in
 
 from evertally import Key
 
-_JOB = Path(__file__).with_name("hygiene_job.py")
+_JOB = Path(__file__).with_name("drivers") / "hygiene_job.py"
 
 
 def test_the_search_finds_every_way_to_write_them(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from evertally.spark.protections import NAMES, QUOTING, ROWS, judged
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_SCRIPT = Path(__file__).with_name("collected_facts.py")
+_SCRIPT = Path(__file__).with_name("drivers") / "collected_facts.py"
 
 CLOSED = Facts(
     version="4.3.0",

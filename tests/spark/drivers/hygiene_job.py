@@ -55,7 +55,6 @@ def open_application() -> Any:
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": (_folder / "events").as_uri(),
         "spark.eventLog.compress": "false",
-        "spark.log.level": "INFO",
         "spark.ui.port": "0",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -67,7 +66,9 @@ def open_application() -> Any:
     builder = SparkSession.builder.master("local[1,1]").appName("open")
     for name, value in (properties | SHARED).items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("INFO")
+    return session
 
 
 # Uncompressed, so that nothing but encryption hides a label.
