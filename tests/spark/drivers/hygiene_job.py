@@ -21,6 +21,7 @@ from planted import LABEL
 from evertally.noise import Key
 from evertally.spark import application
 from evertally.spark.failures import guarded, withheld
+from evertally.spark.protections import LOG_FILE
 
 _kind, _folder, _spec, _events, _key = sys.argv[1], *map(Path, sys.argv[2:])
 
@@ -50,11 +51,14 @@ def open_application() -> Any:
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    log = _folder.parent / "log4j2.properties"
+    log.write_text(Path(LOG_FILE).read_text().replace(" = warn", " = info").replace(" = off", " = info"))
     sink = "spark.metrics.conf.*.sink.csv"
     properties = {
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": (_folder / "events").as_uri(),
         "spark.eventLog.compress": "false",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log.as_uri()}",
         "spark.ui.port": "0",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -66,9 +70,7 @@ def open_application() -> Any:
     builder = SparkSession.builder.master("local[1,1]").appName("open")
     for name, value in (properties | SHARED).items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("INFO")
-    return session
+    return builder.getOrCreate()
 
 
 # Uncompressed, so that nothing but encryption hides a label.
