@@ -479,6 +479,19 @@ def quarantine_drop_command(spec_file: SpecFile, held: HeldId) -> None:
         print(f"{_quarantine(spec_file).decide(held, 'drop').item} will not be counted")
 
 
+spark = typer.Typer(help="Streams of many categories on a Spark cluster.", no_args_is_help=True)
+app.add_typer(spark, name="spark")
+
+
+@spark.command("conf")
+def spark_conf_command(spec_file: SpecFile) -> None:
+    """Print the properties of an application that shows nothing, as lines of a spark-defaults.conf."""
+    with _readable_errors("spark"):
+        from evertally.cli.spark import properties
+
+        print("\n".join(properties(spec_file)))
+
+
 @app.command("demo")
 def demo_command(
     output: Annotated[Path, typer.Option(help="Folder for spec, releases and report.")] = Path("evertally-demo"),

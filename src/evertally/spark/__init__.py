@@ -1,6 +1,10 @@
 """Streams of many categories on a cluster: Spark moves rows, slices hold sums and draw noise.
 
 Needs: pip install 'evertally[spark]', and Java 17 or newer. docs/spark.md says how, docs/theory/distributed.md why.
+
+>>> import evertally.spark as es
+>>> es.conf()["spark.ui.enabled"]
+'false'
 """
 
 from evertally.spark.application import application
