@@ -79,7 +79,7 @@ class Rows(Secret):
     def edges(self) -> list[tuple[int, int, int]]:
         """Of rows in the order of ticks: each tick, where it begins and where it ends."""
         found, starts = np.unique(self.ticks, return_index=True)
-        stops = [*starts[1:].tolist(), len(self)]
+        stops = [*starts[1:].tolist(), len(self)] if len(self) else []
         return list(zip(found.tolist(), starts.tolist(), stops, strict=True))
 
     def by_tick(self) -> Iterator[tuple[int, TickEvents]]:
