@@ -1,6 +1,6 @@
 """Spark beside one process, in one run: CPU of the whole process tree, on the same events, and the same numbers.
 
-    python -m benchmarks.spark                 # all cases: 20 M events, 10^6 columns; caps of users; unknown items; growth
+    python -m benchmarks.spark                 # all: 20 M events, 10^6 columns; caps; unknown items; growth
     python -m benchmarks.spark --short         # a tenth of the events
     python -m benchmarks.spark histogram users # some of the cases
 
@@ -244,7 +244,8 @@ def growth(spark: Any, work: Path, events: int) -> list[dict[str, Any]]:
         es.ask(case.spec, "pages", categories=list(dict.fromkeys(asked)))
         spent["ask_100_s"] = time.perf_counter() - began
         size = sum(path.stat().st_size for path in case.folder.rglob("*") if path.is_file())
-        found.append({"columns": columns, "ticks": ticks, "release": release, "MB": size / 1e6, "events": events} | spent)
+        about = {"columns": columns, "ticks": ticks, "release": release, "MB": size / 1e6, "events": events}
+        found.append(about | spent)
         print(json.dumps(found[-1]), flush=True)
         shutil.rmtree(case.folder)
         shutil.rmtree(folder)

@@ -10,6 +10,7 @@ Needs: pip install 'evertally[spark]', and Java 17 or newer. docs/spark.md says 
 from evertally.spark.application import application
 from evertally.spark.asking import ask
 from evertally.spark.batch import release_batch
+from evertally.spark.beginning import certificate
 from evertally.spark.failures import SparkFailed, TaskFailed
 from evertally.spark.frames import releases
 from evertally.spark.protections import OpenApplication, Protection, check, conf
@@ -24,6 +25,7 @@ __all__ = [
     "TaskFailed",
     "application",
     "ask",
+    "certificate",
     "check",
     "conf",
     "release_batch",

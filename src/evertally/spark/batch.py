@@ -45,11 +45,11 @@ def release_batch(
     through = settled.clock.tick_before(until)
     if settled.clock.column is None:
         raise ConfigurationError(f"{settled.path}: [clock] a batch job needs the column that says when events happened")
-    check(events.sparkSession, accept)
+    protections = check(events.sparkSession, accept).as_dict()
     check_events(events, settled)
     envelope = {"id": batch, "input": _input(events, snapshot)}
     with taken(settled) as held:
-        engine = Engine(held)
+        engine = Engine(held, protections)
         engine.catch_up()
         number = _number(engine, held.log, batch)
         return engine.advance(partial(run, events), number, through, envelope)

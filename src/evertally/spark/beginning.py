@@ -13,8 +13,9 @@ from typing import Any
 
 from evertally.errors import ConfigurationError, StateError
 from evertally.noise import Key, WorkerKey
+from evertally.runtime.certificate import certificate_of
 from evertally.runtime.mechanisms import Mechanisms, build
-from evertally.runtime.spec import StreamSpec
+from evertally.runtime.spec import StreamSpec, load_spec
 from evertally.runtime.state.fence import fence, keep_key, obtain_key
 from evertally.runtime.state.shelf import open_shelf
 from evertally.runtime.state.sidecar import Mark, Sidecar, sidecar_path, write_atomically
@@ -202,6 +203,20 @@ def _write_worker_key(spec: StreamSpec, worker: WorkerKey) -> None:
             raise StateError(f"{path} is the worker key of something else; take it away, or name another place")
         return
     write_atomically(path, data)
+
+
+def certificate(spec: str | os.PathLike[str]) -> Record:
+    """What a stream on Spark promises: the certificate of its mechanisms, which is that of one process, and where it is
+    played. Which protections each batch had stands in what was shown of it."""
+    settled = load_spec(spec)
+    if not settled.key_file.exists():
+        mechanisms = build(settled, None)
+        ways = [asdict(way) for way in ways_of(settled, mechanisms)]
+        played: Record = {"kind": "spark", "queries": {q.name: w for q, w in zip(settled.queries, ways, strict=True)}}
+        return certificate_of(settled, mechanisms) | {"engine": played}
+    key = Key.load(settled.key_file)
+    held = looked_at(settled, key)
+    return certificate_of(settled, held.mechanisms, key.public_key) | {"engine": certified(held.stand, None)}
 
 
 def certified(stand: Stand, protections: Any) -> Record:

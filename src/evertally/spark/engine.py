@@ -8,7 +8,7 @@ from typing import Any
 
 from evertally.errors import HorizonExceeded, StateError
 from evertally.secret import Secret
-from evertally.spark.beginning import Taken
+from evertally.spark.beginning import Taken, certified
 from evertally.spark.failures import withheld
 from evertally.spark.job import Job
 from evertally.spark.public import publish
@@ -21,8 +21,9 @@ Run = Callable[[Job], list[dict[str, Any]]]
 class Engine(Secret):
     """A stream that this driver plays."""
 
-    def __init__(self, taken: Taken) -> None:
+    def __init__(self, taken: Taken, protections: Record | None = None) -> None:
         self._taken, self._log, self.spec = taken, taken.log, taken.spec
+        self._engine = certified(taken.stand, protections)
 
     @property
     def last(self) -> int:
@@ -145,7 +146,7 @@ class Engine(Secret):
     def _finish(self, record: Record) -> None:
         """What comes after a manifest: the mark, what readers see, and the end of states that nobody needs."""
         self._log.mark(record)
-        publish(self._taken, record)
+        publish(self._taken, record, self._engine)
         old = self._log.manifest(record["batch"] - self.spec.engine.keep)
         for name in [] if old is None else [*old["states"], *old["users"], *filter(None, old["releases"])]:
             self._log.root.delete(name)

@@ -36,7 +36,7 @@ ABOUT = "about.json"
 _SIGNED = b"evertally spark 1\n"
 
 
-def publish(taken: Taken, record: Record) -> None:
+def publish(taken: Taken, record: Record, engine: Record) -> None:
     """Shows a batch that has its mark. Done again, it does nothing: names are put where there are none."""
     public = open_shelf(taken.spec.engine.public)
     folder = f"{record['batch']:08d}"
@@ -75,6 +75,7 @@ def publish(taken: Taken, record: Record) -> None:
         "chain": record["chain"],
         "files": files,
         "errors": errors,
+        "engine": engine,
         "public_key": taken.key.public_key.hex(),
     }
     about = written(said | {"signature": taken.key.sign(_SIGNED + written(said)).hex()})

@@ -51,15 +51,15 @@ def release_stream(
     "wall" a tick closes in the first batch that was cut `grace` seconds after its end.
     """
     settled = load_spec(spec)
-    check(events.sparkSession, accept)
+    protections = check(events.sparkSession, accept).as_dict()
     check_stream(events, settled)
-    return LiveStream(events, settled, every)
+    return LiveStream(events, settled, every, protections)
 
 
 class LiveStream(Secret):
     """A stream that runs. Use it in a `with` block, or `stop` it; who does neither holds the key until the end."""
 
-    def __init__(self, events: DataFrame, spec: StreamSpec, every: str) -> None:
+    def __init__(self, events: DataFrame, spec: StreamSpec, every: str, protections: Record) -> None:
         self.spec = spec
         self.failed: EvertallyError | None = None
         self._asked: list[tuple[int, int]] = []  # (tick, number of the first batch of Spark that may close it)
@@ -67,7 +67,7 @@ class LiveStream(Secret):
         self._checkpoint = _checkpoint(spec)
         with ExitStack() as stack:
             held = stack.enter_context(taken(spec))
-            self._engine, self._log = Engine(held), held.log
+            self._engine, self._log = Engine(held, protections), held.log
             self._engine.catch_up()
             if _bound(held.log) is None and (self._checkpoint / "offsets").exists():
                 raise StateError(
