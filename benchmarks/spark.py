@@ -51,9 +51,10 @@ release = "{release}"
 """
 
 
-def tree_cpu() -> float:
-    """CPU seconds of this process and of all that it has started, ended ones included."""
+def tree_cpu() -> dict[str, float]:
+    """CPU seconds of this process and of all that it has started, ended ones included: driver, Java, workers."""
     ticks, parents, used = os.sysconf("SC_CLK_TCK"), {}, {}
+    kinds = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
@@ -62,6 +63,7 @@ def tree_cpu() -> float:
                 continue
             parents[int(folder.name)] = int(fields[1])
             used[int(folder.name)] = sum(map(int, fields[11:15])) / ticks
+            kinds[int(folder.name)] = _kind(folder)
 
     def mine(pid: int) -> bool:
         while pid > 1:
@@ -70,7 +72,18 @@ def tree_cpu() -> float:
             pid = parents.get(pid, 0)
         return False
 
-    return sum(seconds for pid, seconds in used.items() if mine(pid))
+    found = dict.fromkeys(("driver", "java", "workers"), 0.0)
+    for pid, seconds in used.items():
+        if mine(pid):
+            found["driver" if pid == os.getpid() else kinds[pid]] += seconds
+    return found | {"all": sum(found.values())}
+
+
+def _kind(folder: Path) -> str:
+    try:
+        return "java" if b"java" in (folder / "cmdline").read_bytes().split(b"\0")[0] else "workers"
+    except OSError:
+        return "workers"
 
 
 class Case:
@@ -96,7 +109,9 @@ class Case:
             self.fresh()
             began, cpu = time.perf_counter(), tree_cpu()
             es.release_batch(spark.read.parquet(str(events)), self.spec, batch="all", until=through * 1000)
-            found |= {f"{turn}_cpu": tree_cpu() - cpu, f"{turn}_s": time.perf_counter() - began}
+            now = tree_cpu()
+            found |= {f"{turn}_cpu": now["all"] - cpu["all"], f"{turn}_s": time.perf_counter() - began}
+            found |= {f"{turn}_{kind}": now[kind] - cpu[kind] for kind in ("driver", "java", "workers")}
         return found
 
     @property
@@ -256,9 +271,10 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("cases", nargs="*", default=["histogram", "users", "items", "growth"])
     parser.add_argument("--short", action="store_true")
+    parser.add_argument("--share", type=int, default=0)
     parser.add_argument("--cores", type=int, default=2)
     given = parser.parse_args()
-    share = 10 if given.short else 1
+    share = given.share or (10 if given.short else 1)
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         first = Case(work, "application", {}, '[[query]]\nname = "all"\nkind = "counter"\n')

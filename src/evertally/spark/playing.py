@@ -319,10 +319,12 @@ def _record_steps(
 
 
 def parquet(table: pa.Table) -> bytes:
+    """A table as a file: whole numbers by their differences (numbered columns follow each other), others by
+    dictionaries."""
     out = io.BytesIO()
-    encoding = {"value": "DELTA_BINARY_PACKED"} if "value" in table.column_names else {}
-    texts = [name for name in table.column_names if name not in encoding and name != "payload"]
-    pq.write_table(
-        table, out, compression="zstd", use_dictionary=texts, column_encoding=encoding or None, row_group_size=_GROUP
-    )
+    numbers = [field.name for field in table.schema if pa.types.is_int64(field.type)]
+    others = [name for name in table.column_names if name not in numbers and name != "payload"]
+    encoding = dict.fromkeys(numbers, "DELTA_BINARY_PACKED")
+    options = {"use_dictionary": others, "column_encoding": encoding or None, "row_group_size": _GROUP}
+    pq.write_table(table, out, compression="zstd", **options)
     return out.getvalue()
