@@ -41,7 +41,11 @@ def write(folder: Path, *queries: Table, engine: Table = NARROW, **sections: Any
     """The spec of a stream, in a folder of its own."""
     folder.mkdir(exist_ok=True)
     path = folder / "visits.toml"
-    given: dict[str, Any] = {"stream": {"name": "visits", "horizon": 24, "max_events_per_tick": 500}, "clock": BY_NUMBER, "output": None}
+    given: dict[str, Any] = {
+        "stream": {"name": "visits", "horizon": 24, "max_events_per_tick": 500},
+        "clock": BY_NUMBER,
+        "output": None,
+    }
     path.write_text(spec_text(*queries, engine=engine, **given | sections))
     return path
 
