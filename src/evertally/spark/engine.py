@@ -69,7 +69,7 @@ class Engine(Secret):
             )
         before = self._log.manifest(last) if last >= 0 else None
         if before is not None:
-            self._log.mark(before)
+            self._finish(before)  # its driver may have died after the manifest
         opened = 1 if before is None else before["through"] + 1
         if self.spec.last_tick is not None and through > self.spec.last_tick:
             raise HorizonExceeded(f"tick {through} is beyond {self.spec.last_tick}, the last one of this stream")

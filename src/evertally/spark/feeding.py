@@ -42,10 +42,10 @@ def payloads(job: Job, shop: Shop, rows: Rows) -> list[bytes]:
 
 
 def records(rows: Rows, query: QuerySpec, shop: Shop) -> bytes:
-    """The events themselves, with the columns that a query reads, and users."""
+    """The events themselves, with the columns that a query reads, users, and their place among all of a tick."""
     names = [column.name for column in query.columns]
     user = shop.stand.spec.user_column
-    return pack_table(rows.table(names if user is None else [*names, user]))
+    return pack_table(rows.keyed.table(names if user is None else [*names, user]))
 
 
 def cut(job: Job, query: int, made: CellsOf) -> list[bytes]:

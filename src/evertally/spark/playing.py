@@ -29,12 +29,12 @@ from evertally.spark.job import Job, Shop
 from evertally.spark.packing import (
     CellsOf,
     joined_cells,
+    joined_tables,
     pack_cells,
     pack_items,
     pack_table,
     unpack_cells,
     unpack_items,
-    unpack_table,
 )
 from evertally.spark.reading import Rows
 from evertally.spark.root import content_name
@@ -292,12 +292,11 @@ def _item_steps(mechanism: Any, payloads: list[bytes], ticks: range, ruled: bool
 def _record_steps(
     mechanism: Any, query: Any, shop: Shop, payloads: list[bytes], ticks: range
 ) -> tuple[Iterator[Any], bytes]:
-    tables = [table for table in map(unpack_table, payloads) if table is not None]
-    spec, order_key = shop.stand.spec, shop.key.order_key
-    if not tables:
+    came, spec = joined_tables(payloads), shop.stand.spec
+    if came is None:
         later, of_tick = None, {}
     else:
-        now, later = Rows.of_table(spec, pa.concat_tables(tables), order_key).up_to(ticks.stop - 1)
+        now, later = Rows.of_table(spec, came, shop.key.order_key).up_to(ticks.stop - 1)
         of_tick = dict(now.in_order().by_tick())
 
     def steps() -> Iterator[Any]:

@@ -151,8 +151,8 @@ def batches(spec: StreamSpec) -> list[Record]:
         data = public.read(f"{folder}/{ABOUT}")
         if data is None:  # its driver has died over it, or is still busy
             break
-        about = json.loads(data)
-        if not _signed(about) or about["spec_digest"] != spec.digest:
+        about = _said(data)
+        if about is None or about["spec_digest"] != spec.digest:
             raise StateError(f"{spec.engine.public}/{folder}/{ABOUT} is damaged, or of another stream")
         if found and (about["before"], about["public_key"]) != (found[-1]["chain"], found[-1]["public_key"]):
             raise StateError(f"{spec.engine.public}: batch {folder} does not follow the one before it")
@@ -160,14 +160,16 @@ def batches(spec: StreamSpec) -> list[Record]:
     return found
 
 
-def _signed(about: Record) -> bool:
-    said = {name: value for name, value in about.items() if name != "signature"}
+def _said(data: bytes) -> Record | None:
+    """What a signed record says; None if it does not bear the signature of the key that it names."""
     try:
+        about: Record = json.loads(data)
+        said = {name: value for name, value in about.items() if name != "signature"}
         signer = Ed25519PublicKey.from_public_bytes(bytes.fromhex(about["public_key"]))
         signer.verify(bytes.fromhex(about["signature"]), _SIGNED + written(said))
-    except (InvalidSignature, ValueError, KeyError, TypeError):
-        return False
-    return True
+    except (InvalidSignature, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return about
 
 
 def shown(
