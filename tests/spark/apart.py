@@ -123,9 +123,13 @@ class Driver(Apart):
         super().__init__(command, log, shared | environment)
 
     def go(self) -> None:
+        """An empty line on its standard input."""
+        self.say("")
+
+    def say(self, line: str) -> None:
         """One line on its standard input."""
         assert self.process.stdin is not None
-        self.process.stdin.write(b"\n")
+        self.process.stdin.write(f"{line}\n".encode())
         self.process.stdin.flush()
 
     def finished(self) -> str:
