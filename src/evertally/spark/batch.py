@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
+import pyarrow as pa
+
 from evertally.errors import ConfigurationError, StateError
 from evertally.runtime import load_spec
 from evertally.runtime.input.envelope import BatchRefused, check_type
@@ -111,14 +113,12 @@ _CLOCKS = ("current_timestamp", "current_date", "now", "localtimestamp", "unix_t
 def check_events(events: DataFrame, spec: StreamSpec) -> None:
     """Refuses a data frame without the columns of the spec, with types that they cannot have, or whose rows are not the
     same when they are computed again."""
-    from pyspark.sql.pandas.types import to_arrow_type
-
     known = {field.name: field.dataType for field in events.schema.fields}
     for name in spec.columns():
         if name not in known:
             raise ConfigurationError(f"the data frame has no column {name!r}, which {spec.path.name} names")
         try:
-            check_type(spec, name, to_arrow_type(known[name]))
+            check_type(spec, name, _arrow_type(known[name]))
         except BatchRefused as problem:
             raise ConfigurationError(f"{spec.path.name}: {problem}") from None
     fickle = _fickle(events)
@@ -127,6 +127,14 @@ def check_events(events: DataFrame, spec: StreamSpec) -> None:
             f"the data frame is not the same when it is computed again ({', '.join(fickle)}): a task that is tried "
             "again would count other rows under the same noise. Write it to files first, and read those"
         )
+
+
+def _arrow_type(kind: Any) -> pa.DataType:
+    """The type that tasks will see. Moments are settled here: versions of Spark want their zone in different ways."""
+    from pyspark.sql.pandas.types import to_arrow_type
+    from pyspark.sql.types import TimestampType
+
+    return pa.timestamp("us", "UTC") if isinstance(kind, TimestampType) else to_arrow_type(kind)
 
 
 def _fickle(events: DataFrame) -> list[str]:
