@@ -111,14 +111,12 @@ _CLOCKS = ("current_timestamp", "current_date", "now", "localtimestamp", "unix_t
 def check_events(events: DataFrame, spec: StreamSpec) -> None:
     """Refuses a data frame without the columns of the spec, with types that they cannot have, or whose rows are not the
     same when they are computed again."""
-    from pyspark.sql.pandas.types import to_arrow_type
-
     known = {field.name: field.dataType for field in events.schema.fields}
     for name in spec.columns():
         if name not in known:
             raise ConfigurationError(f"the data frame has no column {name!r}, which {spec.path.name} names")
         try:
-            check_type(spec, name, to_arrow_type(known[name]))
+            check_type(spec, name, _arrow_type(known[name]))
         except BatchRefused as problem:
             raise ConfigurationError(f"{spec.path.name}: {problem}") from None
     fickle = _fickle(events)
@@ -127,6 +125,15 @@ def check_events(events: DataFrame, spec: StreamSpec) -> None:
             f"the data frame is not the same when it is computed again ({', '.join(fickle)}): a task that is tried "
             "again would count other rows under the same noise. Write it to files first, and read those"
         )
+
+
+def _arrow_type(kind: Any) -> Any:
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    try:
+        return to_arrow_type(kind, timezone="UTC")
+    except TypeError:  # versions before 4.2 need no zone
+        return to_arrow_type(kind)
 
 
 def _fickle(events: DataFrame) -> list[str]:
