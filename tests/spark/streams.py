@@ -13,10 +13,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-
 from by_hand import play
-from evertally.runtime import load_spec
 from one_process import assert_same, in_one_process
+
+from evertally.runtime import load_spec
 from spec_text import Table, spec_text
 
 START = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)

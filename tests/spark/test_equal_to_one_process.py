@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-
 from by_hand import by_hand, play
+
 from evertally.errors import ConfigurationError, StateError
 from evertally.runtime import load_spec
 from evertally.spark.beginning import taken

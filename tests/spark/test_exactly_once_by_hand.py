@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-
 from by_hand import bucket_groups, by_hand, from_buckets, groups, play
+
 from evertally.errors import EvertallyError, StateError
 from evertally.runtime import load_spec
 from evertally.runtime.state.shelf import DiskShelf

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from by_hand import by_hand, play
+from one_process import assert_same, in_one_process
+
 from evertally.errors import StateError
 from evertally.runtime import load_spec
 from evertally.spark.beginning import taken
 from evertally.spark.engine import Engine
 from evertally.spark.public import shown
-from one_process import assert_same, in_one_process
 from spec_text import Table
 from streams import NARROW, WORDS, Batches, begun, check_equal, events, in_pieces, place, three_batches, twin, write
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-
 from by_hand import by_hand, play
+
 from evertally.errors import ConfigurationError, HorizonExceeded, StateError
 from evertally.runtime import load_spec
 from evertally.runtime.live import Live
@@ -298,7 +298,9 @@ def test_a_release_that_was_damaged_before_it_was_shown(spec: Path) -> None:
 # readers
 
 
-@pytest.mark.parametrize("old, new", [(b'"through":4', b'"through":5'), (b'"signature":"', b'"signature":"00'), (b"{", b"")])
+@pytest.mark.parametrize(
+    "old, new", [(b'"through":4', b'"through":5'), (b'"signature":"', b'"signature":"00'), (b"{", b"")]
+)
 def test_what_is_said_about_a_batch_is_signed(spec: Path, old: bytes, new: bytes) -> None:
     path = where(spec, "public") / "00000001" / "about.json"
     path.write_bytes(path.read_bytes().replace(old, new, 1))

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
-import pyarrow as pa
-
 from evertally.errors import ConfigurationError, StateError
 from evertally.runtime import load_spec
 from evertally.runtime.input.envelope import BatchRefused, check_type
@@ -129,12 +127,13 @@ def check_events(events: DataFrame, spec: StreamSpec) -> None:
         )
 
 
-def _arrow_type(kind: Any) -> pa.DataType:
-    """The type that tasks will see. Moments are settled here: versions of Spark want their zone in different ways."""
+def _arrow_type(kind: Any) -> Any:
     from pyspark.sql.pandas.types import to_arrow_type
-    from pyspark.sql.types import TimestampType
 
-    return pa.timestamp("us", "UTC") if isinstance(kind, TimestampType) else to_arrow_type(kind)
+    try:
+        return to_arrow_type(kind, timezone="UTC")
+    except TypeError:  # versions before 4.2 need no zone
+        return to_arrow_type(kind)
 
 
 def _fickle(events: DataFrame) -> list[str]:

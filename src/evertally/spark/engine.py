@@ -147,6 +147,8 @@ class Engine(Secret):
         """What comes after a manifest: the mark, what readers see, and the end of states that nobody needs."""
         self._log.mark(record)
         publish(self._taken, record, self._engine)
-        old = self._log.manifest(record["batch"] - self.spec.engine.keep)
-        for name in [] if old is None else [*old["states"], *old["users"], *filter(None, old["releases"])]:
-            self._log.root.delete(name)
+        root, last = self._log.root, record["batch"] - self.spec.engine.keep
+        for folder in ("state", "users", "releases"):
+            # With what dead attempts left there: other contents under the same noise should not lie about.
+            for batch in [name for name in root.names(folder) if int(name) <= last]:
+                root.clear(f"{folder}/{batch}")

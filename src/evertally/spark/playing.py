@@ -25,7 +25,7 @@ from evertally.runtime.releases import pack
 from evertally.runtime.sieve import stepped, takeable
 from evertally.secret import Secret
 from evertally.selection.item_shards import ItemShard
-from evertally.spark.job import Job, Shop
+from evertally.spark.job import Job, Shop, put
 from evertally.spark.packing import (
     CellsOf,
     joined_cells,
@@ -62,7 +62,7 @@ def play(job: Job, shop: Shop, part: Part, payloads: Iterable[bytes]) -> Played:
         return Played(kept, "", values)
     written = parquet(table)
     release = content_name(f"releases/{job.batch}/{name}", written)
-    shop.shelf.put_new(release, written)
+    put(shop.shelf, release, written)
     return Played(kept, release, values)
 
 

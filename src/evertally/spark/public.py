@@ -28,6 +28,7 @@ from evertally.selection.found import Found
 from evertally.selection.item_plan import ItemPlan
 from evertally.selection.item_shards import merged
 from evertally.spark.beginning import Taken
+from evertally.spark.job import put
 from evertally.spark.playing import parquet
 from evertally.spark.root import Record, content_name, is_content, written
 from evertally.spark.ways import is_plain
@@ -59,7 +60,7 @@ def publish(taken: Taken, record: Record, engine: Record) -> None:
             data = [_answered(query, mechanism, data, ticks, taken.spec.beta)]
         for place, content in enumerate(data):
             name = content_name(f"{folder}/{query.name}-{place:06d}", content) + ".parquet"
-            public.put_new(name, content)
+            put(public, name, content)
             files[query.name].append(name)
         if rows or way.place == "shards":
             errors[query.name] = _errors(mechanism, _shown(record, rows, ticks), taken.spec.beta)
