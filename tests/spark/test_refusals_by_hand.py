@@ -378,3 +378,29 @@ def test_a_clock_that_starts_with_its_first_serve(place: Path) -> None:
     spec = write(place / "spark", ALL, stream={"name": "visits", "horizon": 12}, clock=floating)
     with pytest.raises(ConfigurationError, match="needs a start that is known"):
         play(spec, [])
+
+
+# beginnings that were interrupted
+
+
+def test_a_beginning_that_was_interrupted_goes_on_under_its_key(place: Path) -> None:
+    spec = begun(write(place / "spark", ALL, PAGES, stream=CONTENT))
+    settled, genesis = load_spec(spec), (where(spec, "root") / "genesis").read_bytes()
+    half = Path(f"{settled.key_file}.new")
+    for lost in ([], ["root"], ["root", "home"]):
+        settled.key_file.rename(half)  # it had no name of its own yet
+        for name in lost:
+            (where(spec, name) / "genesis").unlink()
+        begun(spec)
+        assert settled.key_file.exists()
+        assert not half.exists()
+        assert (where(spec, "root") / "genesis").exists()
+        if lost != ["root", "home"]:
+            assert (where(spec, "root") / "genesis").read_bytes() == genesis
+    assert go_on(spec, 0)[0]["through"] == 2
+
+
+def test_a_root_without_a_genesis_goes_on_as_long_as_nothing_is_released(place: Path) -> None:
+    spec = begun(write(place / "spark", ALL, PAGES, stream=CONTENT))
+    (where(spec, "root") / "genesis").unlink()
+    assert go_on(spec, 0)[0]["batch"] == 0
