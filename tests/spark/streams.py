@@ -13,10 +13,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-
 from by_hand import play
-from evertally.runtime import load_spec
 from one_process import assert_same, in_one_process
+
+from evertally.runtime import load_spec
 from spec_text import Table, spec_text
 
 START = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
@@ -139,5 +139,4 @@ def places(spec: Path) -> dict[str, tuple[str, str]]:
 
     settled = load_spec(spec)
     with taken(settled) as held:
-        ways = {q.name: (way.place, way.travels) for q, way in zip(settled.queries, held.stand.ways, strict=True)}
-    return ways
+        return {q.name: (way.place, way.travels) for q, way in zip(settled.queries, held.stand.ways, strict=True)}

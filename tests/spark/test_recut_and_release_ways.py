@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from by_hand import by_hand, play
+from one_process import assert_same, in_one_process
+
 from evertally.errors import StateError
 from evertally.runtime import load_spec
 from evertally.spark.beginning import taken
 from evertally.spark.engine import Engine
 from evertally.spark.public import shown
-from one_process import assert_same, in_one_process
 from spec_text import Table
 from streams import NARROW, WORDS, Batches, begun, check_equal, events, in_pieces, place, three_batches, twin, write
 
@@ -113,7 +113,7 @@ def rows(spec: Path, query: str = "pages") -> dict[int, dict[str, Any]]:
     return dict(shown(load_spec(spec), query))
 
 
-@pytest.mark.parametrize("mechanism, guarantee", WAYS)
+@pytest.mark.parametrize(("mechanism", "guarantee"), WAYS)
 def test_what_is_shown_in_part_is_part_of_what_would_be_shown(place: Path, mechanism: Table, guarantee: Table) -> None:
     spec = write(place / "spark", {**PAGES, **mechanism}, SKETCH, ALL, stream=CONTENT, guarantee=guarantee)
     begun(spec)

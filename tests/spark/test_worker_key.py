@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from by_hand import play
 
 import evertally as et
-from by_hand import play
 from evertally.encode.content_order import order_key
 from evertally.errors import StateError
 from evertally.noise import Key, WorkerKey
@@ -106,7 +106,7 @@ def test_files(tmp_path: Path) -> None:
         file.write_text(json.dumps(damaged))
         with pytest.raises(StateError, match="is no worker key, or is damaged"):
             WorkerKey.load(file)
-    with pytest.raises(StateError, match="cannot read the worker key .*: No such file"):
+    with pytest.raises(StateError, match=r"cannot read the worker key .*: No such file"):
         WorkerKey.load(tmp_path / "nowhere")
 
 

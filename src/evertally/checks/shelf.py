@@ -73,7 +73,8 @@ def _check_one(shelf: Shelf) -> None:
 def _check_race(shelf: Shelf, writers: int, names: int, processes: bool) -> None:
     if processes:
         context = multiprocessing.get_context("fork")  # nothing is imported anew, and a shelf need not be pickled
-        gate, answers = context.Barrier(writers), context.Queue()
+        gate: Any = context.Barrier(writers)
+        answers: Any = context.Queue()
         started = [
             context.Process(target=_answer, args=(answers, shelf, gate, writer, names)) for writer in range(writers)
         ]
@@ -98,7 +99,9 @@ def _check_race(shelf: Shelf, writers: int, names: int, processes: bool) -> None
         assert set(said) == {_data(winners[0], number)}, "those who lost did not get what the winner has put"
         kept = shelf.read(f"{_FOLDER}/{number:06d}")
         assert kept == said[0], "what is there is not what writers were told"
-    assert shelf.names(_FOLDER) == [f"{number:06d}" for number in range(names)], "names are not sorted, or not all there"
+    assert shelf.names(_FOLDER) == [f"{number:06d}" for number in range(names)], (
+        "names are not sorted, or not all there"
+    )
 
 
 def _answer(answers: Any, shelf: Shelf, gate: Any, writer: int, names: int) -> None:
