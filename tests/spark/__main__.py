@@ -18,8 +18,8 @@ from pathlib import Path
 _HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(_HERE.parent), str(_HERE)]  # what all tests share, and those of this folder
 
-from apart import Driver
-from campaign import Report, run_long
+from apart import Driver  # noqa: E402
+from campaign import Report, run_long  # noqa: E402
 
 AT_ONCE = 25  # kills of one campaign
 
