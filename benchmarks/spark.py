@@ -164,6 +164,37 @@ def histogram(spark: Any, work: Path, events: int, columns: int, ticks: int) -> 
     return found | {"one_process_cpu": cpu, "ratio": found["warm_cpu"] / cpu, "same": same, "events": events}
 
 
+def stream(spark: Any, work: Path, events: int, columns: int, ticks: int) -> dict[str, Any]:
+    """The same as a live stream: a file for each tick, and a request to close it."""
+    rng = np.random.default_rng(1)
+    case = Case(
+        work,
+        "stream",
+        {"horizon": ticks},
+        f'[[query]]\nname = "pages"\nkind = "vector_counter"\ncolumn = "page"\ncolumns = {columns}\n',
+    )
+    coming, folder = work / "stream-coming", work / "stream-events"
+    folder.mkdir()
+    pages = [rng.integers(0, columns, events // ticks) for _ in range(ticks)]
+    shape = "time long, page long"
+    live = es.release_stream(spark.readStream.schema(shape).parquet(str(folder)), case.spec, every="100 milliseconds")
+    spent = []
+    with live:
+        for tick, page in enumerate(pages):
+            written(coming / str(tick), {"time": np.full(len(page), tick * 1000), "page": page}, 1)
+            began, cpu = time.perf_counter(), tree_cpu()
+            (coming / str(tick) / "000.parquet").rename(folder / f"{tick:03d}.parquet")
+            live.close((tick + 1) * 1000)
+            spent.append((tree_cpu()["all"] - cpu["all"], time.perf_counter() - began))
+    whole = et.Stream("stream", guarantee=et.ZCDP(0.1), horizon=ticks, key=case.key)
+    counts = whole.add(et.VectorCounter, share=1, columns=columns, name="pages")
+    values = counts.run(np.stack([np.bincount(page, minlength=columns) for page in pages]))
+    shown = es.shown(load_spec(case.spec), "pages")
+    same = all(np.array_equal(np.array(of["value"]), values[tick - 1]) for tick, of in shown)
+    cpu, seconds = (float(np.median([one[i] for one in spent[2:]])) for i in (0, 1))
+    return {"cpu_a_tick": cpu, "seconds_a_tick": seconds, "same": same, "events": events, "ticks": ticks}
+
+
 def users(spark: Any, work: Path, events: int, people: int, ticks: int) -> dict[str, Any]:
     """A cap of users before a histogram: buckets against one cap, both in the order of content."""
     rng = np.random.default_rng(2)
@@ -269,7 +300,7 @@ def growth(spark: Any, work: Path, events: int) -> list[dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("cases", nargs="*", default=["histogram", "users", "items", "growth"])
+    parser.add_argument("cases", nargs="*", default=["histogram", "stream", "users", "items", "growth"])
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--share", type=int, default=0)
     parser.add_argument("--cores", type=int, default=2)
@@ -282,6 +313,7 @@ def main() -> None:
         try:
             run: dict[str, Callable[[], Any]] = {
                 "histogram": lambda: histogram(spark, work, 20_000_000 // share, 10**6, 20),
+                "stream": lambda: stream(spark, work, 20_000_000 // share, 10**6, 20),
                 "users": lambda: users(spark, work, 10_000_000 // share, 1_000_000 // share, 20),
                 "items": lambda: items(spark, work, 5_000_000 // share, 20),
                 "growth": lambda: growth(spark, work, 2_000_000 // share),

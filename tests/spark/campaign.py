@@ -13,6 +13,7 @@ import os
 import random
 import shutil
 import signal
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -161,15 +162,13 @@ class Campaign:
     # What befalls it
 
     def kill(self, aim: str) -> None:
-        """kill -9 of the whole session at such a moment."""
-        driver = self._frozen(lambda batch: self.moment(batch) == aim)
+        """kill -9 of the whole session at such a moment of a batch that has events, or closes a tick."""
+        driver = self._frozen(lambda batch: self.moment(batch) == aim and self._matters(batch))
         self.report.killed(f"{aim}, driver and all")
         self._die(driver)
 
     def kill_after(self, seconds: float) -> None:
         """kill -9 of the whole session so long after the next batch has begun."""
-        import time
-
         before = self.latest()
         driver = self._frozen(lambda batch: batch > before)
         os.kill(driver.process.pid, signal.SIGCONT)
@@ -180,7 +179,7 @@ class Campaign:
 
     def kill_workers(self) -> None:
         """kill -9 of the Python workers in mid-batch, and of nothing else: Spark tries their tasks again."""
-        driver = self._frozen(lambda batch: self.moment(batch) == "midway")
+        driver = self._frozen(lambda batch: self.moment(batch) == "midway" and self._matters(batch))
         batch, workers = self.latest(), driver.python_workers()
         self._look()
         assert workers, "nobody was at work"
@@ -230,6 +229,15 @@ class Campaign:
             return "written"
         return "midway" if _names(self.root / f"state/{batch}") else "begun"
 
+    def closes(self, batch: int) -> dict[str, Any]:
+        """What was settled of a batch before it was computed."""
+        found: dict[str, Any] = json.loads((self.root / f"closes/{batch:08d}").read_bytes())
+        return found
+
+    def _matters(self, batch: int) -> bool:
+        record = self.closes(batch)
+        return bool(record["envelope"]["files"]) or record["through"] >= record["opened"]
+
     def _files(self) -> dict[Path, str]:
         """Everything that the log of the stream and its tasks have put, by a hash of its content."""
         places = [self.root / name for name in ("closes", "state", "users", "releases", "manifest")]
@@ -266,7 +274,7 @@ class Campaign:
         report, said = self.report, batches(self.settled)
         report.differences += _broken(said)
         for about in said[report.batches :]:
-            record = json.loads((self.root / f"closes/{about['batch']:08d}").read_bytes())
+            record = self.closes(about["batch"])
             files = [path for path, _size, _time in record["envelope"]["files"]]
             for one in self._beside.play(files, record["through"]):
                 report.ticks += 1
@@ -363,7 +371,10 @@ def run_long(folder: Path, start: Start, kills: int, chance: random.Random) -> R
         if kind == "workers":
             campaign.kill_workers()
         else:
-            campaign.kill_after(chance.expovariate(1.0)) if kind == "random" else campaign.kill(kind)
+            if kind == "random":
+                campaign.kill_after(chance.expovariate(1.0))
+            else:
+                campaign.kill(kind)
             campaign.start()
         done += 1
         if chance.random() < 0.7:

@@ -139,5 +139,4 @@ def places(spec: Path) -> dict[str, tuple[str, str]]:
 
     settled = load_spec(spec)
     with taken(settled) as held:
-        ways = {q.name: (way.place, way.travels) for q, way in zip(settled.queries, held.stand.ways, strict=True)}
-    return ways
+        return {q.name: (way.place, way.travels) for q, way in zip(settled.queries, held.stand.ways, strict=True)}

@@ -15,7 +15,7 @@ from by_hand import bucket_groups, by_hand, from_buckets, groups, play
 from evertally.errors import EvertallyError, StateError
 from evertally.runtime import load_spec
 from evertally.runtime.state.shelf import DiskShelf
-from evertally.spark.beginning import taken
+from evertally.spark.beginning import Taken, taken
 from evertally.spark.engine import Engine
 from evertally.spark.failures import SparkFailed, TaskFailed
 from evertally.spark.job import Job
@@ -133,12 +133,15 @@ class NoMarks(DiskShelf):
         return super().put_new(name, data)
 
 
+def without_marks(held: Taken) -> Engine:
+    return Engine(replace(held, log=Log(held.log.root, NoMarks(held.spec.engine.home), held.key)))
+
+
 def test_a_driver_that_dies_between_manifest_and_mark(spec: Path, place: Path) -> None:
     other, expected = undisturbed(spec, place / "undisturbed")
     for number, (table, through) in enumerate(BATCHES):
-        with pytest.raises(StateError, match="disk is full"), taken(load_spec(spec)) as held:
-            log = Log(held.log.root, NoMarks(load_spec(spec).engine.home), held.key)
-            Engine(replace(held, log=log)).advance(by_hand([table]), number, through, {"id": str(number)})
+        with taken(load_spec(spec)) as held, pytest.raises(StateError, match="disk is full"):
+            without_marks(held).advance(by_hand([table]), number, through, {"id": str(number)})
         assert len(batches(load_spec(spec))) == number
 
         def never(job: Job) -> list[dict[str, Any]]:
@@ -150,9 +153,8 @@ def test_a_driver_that_dies_between_manifest_and_mark(spec: Path, place: Path) -
 
 def test_the_next_batch_shows_what_a_dead_driver_did_not(spec: Path, place: Path) -> None:
     other, expected = undisturbed(spec, place / "undisturbed")
-    with pytest.raises(StateError, match="disk is full"), taken(load_spec(spec)) as held:
-        log = Log(held.log.root, NoMarks(load_spec(spec).engine.home), held.key)
-        Engine(replace(held, log=log)).advance(by_hand([BATCHES[0][0]]), 0, 3, {"id": "0"})
+    with taken(load_spec(spec)) as held, pytest.raises(StateError, match="disk is full"):
+        without_marks(held).advance(by_hand([BATCHES[0][0]]), 0, 3, {"id": "0"})
     with taken(load_spec(spec)) as held:  # without `catch_up`
         for number, (table, through) in enumerate(BATCHES[1:], 1):
             record = Engine(held).advance(by_hand([table]), number, through, {"id": str(number)})
@@ -164,7 +166,7 @@ def test_a_driver_that_dies_between_mark_and_showing(spec: Path, place: Path) ->
     other, expected = undisturbed(spec, place / "undisturbed")
     shown_at = Path(load_spec(spec).engine.public)
     shown_at.write_text("in the way")
-    with pytest.raises(StateError, match="cannot read .*about.json: Not a directory"):
+    with pytest.raises(StateError, match=r"cannot read .*about.json: Not a directory"):
         advance(spec, 0)
     shown_at.unlink()
     assert [advance(spec, number) for number in range(3)] == expected
@@ -236,7 +238,7 @@ def test_a_driver_that_comes_too_late_finds_its_past_gone(spec: Path) -> None:
                 Engine(held).advance(by_hand([later]), number, until, {"id": str(number)})
             return by_hand([BATCHES[1][0]])(job)
 
-        with pytest.raises(TaskFailed, match="StateError at job.py"):
+        with pytest.raises(TaskFailed, match=r"StateError at job.py"):
             Engine(held).advance(overtaken, 1, 6, {"id": "1"})
     assert len(batches(load_spec(spec))) == 4
 
@@ -263,7 +265,7 @@ def mixed(one: list[pa.Table], two: list[pa.Table], of_two: int) -> list[pa.Tabl
 
 
 def test_parts_that_saw_different_events_release_nothing(spec: Path, place: Path) -> None:
-    other, expected = undisturbed(spec, place / "undisturbed")
+    _, expected = undisturbed(spec, place / "undisturbed")
     table, order = BATCHES[0][0], random.Random(1)
     for second in (table.slice(1), pa.concat_tables([table, table.slice(3, 1)]), table.slice(0, 0)):
 
@@ -271,7 +273,7 @@ def test_parts_that_saw_different_events_release_nothing(spec: Path, place: Path
             parts = mixed(groups(job, [table], order), groups(job, [second], order), 2)
             return [row for part in parts for row in part_task(job)(part).to_pylist()]
 
-        with pytest.raises(EvertallyError, match="parts of one job saw different input|part: StateError at tasks.py"):
+        with pytest.raises(EvertallyError, match=r"parts of one job saw different input|part: StateError at tasks.py"):
             advance(spec, 0, half)
         assert nothing_is_shown(spec, 0)
     assert advance(spec, 0) == expected[0]
@@ -300,7 +302,7 @@ def test_buckets_that_saw_different_events_release_nothing(place: Path) -> None:
         buckets = mixed(bucket_groups(job, [table], order), bucket_groups(job, [table.slice(1)], order), 1)
         return [row for part in from_buckets(job, buckets, order) for row in part_task(job)(part).to_pylist()]
 
-    with pytest.raises(TaskFailed, match="part: StateError at tasks.py"):
+    with pytest.raises(TaskFailed, match=r"part: StateError at tasks.py"):
         advance(spec, 0, half)
     assert nothing_is_shown(spec, 0)
 

@@ -113,7 +113,7 @@ def rows(spec: Path, query: str = "pages") -> dict[int, dict[str, Any]]:
     return dict(shown(load_spec(spec), query))
 
 
-@pytest.mark.parametrize("mechanism, guarantee", WAYS)
+@pytest.mark.parametrize(("mechanism", "guarantee"), WAYS)
 def test_what_is_shown_in_part_is_part_of_what_would_be_shown(place: Path, mechanism: Table, guarantee: Table) -> None:
     spec = write(place / "spark", {**PAGES, **mechanism}, SKETCH, ALL, stream=CONTENT, guarantee=guarantee)
     begun(spec)

@@ -150,7 +150,7 @@ def test_another_length_of_a_tick(spec: Path) -> None:
     refused(spec, "is not what this stream began with: .*clock changed")
 
 
-@pytest.mark.parametrize("number, words", [(3, "nothing of it is released yet"), (2, "it is released")])
+@pytest.mark.parametrize(("number", "words"), [(3, "nothing of it is released yet"), (2, "it is released")])
 def test_another_input_under_a_number(spec: Path, number: int, words: str) -> None:
     def dies(job: Any) -> Any:
         raise KeyboardInterrupt
@@ -219,7 +219,7 @@ def test_a_worker_with_the_key_of_another_stream(spec: Path, place: Path) -> Non
     with taken(load_spec(spec)) as held:
         shutil.copy(where(other, "worker_key"), where(spec, "worker_key"))
         shop.__globals__["_shop"].cache_clear()  # a worker that has just been started
-        with pytest.raises(TaskFailed, match="door: StateError at job.py"):
+        with pytest.raises(TaskFailed, match=r"door: StateError at job.py"):
             Engine(held).advance(by_hand(BATCHES[3][0]), 3, 8, {"id": "3"})
         with pytest.raises(StateError, match="is not the one of the stream; copy the file that the driver has written"):
             shop(held.stand)
@@ -228,14 +228,14 @@ def test_a_worker_with_the_key_of_another_stream(spec: Path, place: Path) -> Non
 def test_a_damaged_state(spec: Path) -> None:
     for name in sorted((where(spec, "root") / "state" / "2").iterdir())[:2]:
         flip(name)
-    with pytest.raises(TaskFailed, match="part: StateError at worker_key.py"):
+    with pytest.raises(TaskFailed, match=r"part: StateError at worker_key.py"):
         go_on(spec)
     assert len(batches(load_spec(spec))) == 3
 
 
 def test_a_state_that_is_gone(spec: Path) -> None:
     shutil.rmtree(where(spec, "root") / "state" / "2")
-    with pytest.raises(TaskFailed, match="part: StateError at job.py"):
+    with pytest.raises(TaskFailed, match=r"part: StateError at job.py"):
         go_on(spec)
     assert len(batches(load_spec(spec))) == 3
 
@@ -246,7 +246,7 @@ def test_the_state_of_another_place_is_no_state_of_this_one(spec: Path) -> None:
     record = json.loads(path.read_bytes())
     record["states"][1:3] = record["states"][2:0:-1]
     path.write_text(json.dumps(record))
-    with pytest.raises(TaskFailed, match="part: StateError at worker_key.py"):
+    with pytest.raises(TaskFailed, match=r"part: StateError at worker_key.py"):
         go_on(spec)
 
 
@@ -299,12 +299,12 @@ def test_a_release_that_was_damaged_before_it_was_shown(spec: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "old, new", [(b'"through":4', b'"through":5'), (b'"signature":"', b'"signature":"00'), (b"{", b"")]
+    ("old", "new"), [(b'"through":4', b'"through":5'), (b'"signature":"', b'"signature":"00'), (b"{", b"")]
 )
 def test_what_is_said_about_a_batch_is_signed(spec: Path, old: bytes, new: bytes) -> None:
     path = where(spec, "public") / "00000001" / "about.json"
     path.write_bytes(path.read_bytes().replace(old, new, 1))
-    with pytest.raises(StateError, match="00000001/about.json is damaged, or of another stream"):
+    with pytest.raises(StateError, match=r"00000001/about.json is damaged, or of another stream"):
         list(shown(load_spec(spec), "all"))
 
 
@@ -380,3 +380,29 @@ def test_a_clock_that_starts_with_its_first_serve(place: Path) -> None:
     spec = write(place / "spark", ALL, stream={"name": "visits", "horizon": 12}, clock=floating)
     with pytest.raises(ConfigurationError, match="needs a start that is known"):
         play(spec, [])
+
+
+# beginnings that were interrupted
+
+
+def test_a_beginning_that_was_interrupted_goes_on_under_its_key(place: Path) -> None:
+    spec = begun(write(place / "spark", ALL, PAGES, stream=CONTENT))
+    settled, genesis = load_spec(spec), (where(spec, "root") / "genesis").read_bytes()
+    half = Path(f"{settled.key_file}.new")
+    for lost in ([], ["root"], ["root", "home"]):
+        settled.key_file.rename(half)  # it had no name of its own yet
+        for name in lost:
+            (where(spec, name) / "genesis").unlink()
+        begun(spec)
+        assert settled.key_file.exists()
+        assert not half.exists()
+        assert (where(spec, "root") / "genesis").exists()
+        if lost != ["root", "home"]:
+            assert (where(spec, "root") / "genesis").read_bytes() == genesis
+    assert go_on(spec, 0)[0]["through"] == 2
+
+
+def test_a_root_without_a_genesis_goes_on_as_long_as_nothing_is_released(place: Path) -> None:
+    spec = begun(write(place / "spark", ALL, PAGES, stream=CONTENT))
+    (where(spec, "root") / "genesis").unlink()
+    assert go_on(spec, 0)[0]["batch"] == 0

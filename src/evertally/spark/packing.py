@@ -144,8 +144,8 @@ def joined_tables(parts: Iterable[bytes]) -> pa.Table | None:
     first = tables[0].schema
     if any(not _alike(field.type, first.field(field.name).type) for table in tables for field in table.schema):
         raise StateError(
-            "a column has another type than in the batch before, and events of that batch are waiting: give it the type "
-            "that it had"
+            "a column has another type than in the batch before, and events of that batch are waiting: give it the "
+            "type that it had"
         )
     return pa.concat_tables(tables, promote_options="permissive")
 

@@ -30,7 +30,7 @@ from evertally.selection.item_shards import merged
 from evertally.spark.beginning import Taken
 from evertally.spark.job import put
 from evertally.spark.playing import parquet
-from evertally.spark.root import Record, content_name, is_content, written
+from evertally.spark.root import NO_CHAIN, Record, content_name, is_content, written
 from evertally.spark.ways import is_plain
 
 ABOUT = "about.json"
@@ -155,8 +155,12 @@ def batches(spec: StreamSpec) -> list[Record]:
         about = _said(data)
         if about is None or about["spec_digest"] != spec.digest:
             raise StateError(f"{spec.engine.public}/{folder}/{ABOUT} is damaged, or of another stream")
-        if found and (about["before"], about["public_key"]) != (found[-1]["chain"], found[-1]["public_key"]):
-            raise StateError(f"{spec.engine.public}: batch {folder} does not follow the one before it")
+        if about["before"] != (found[-1]["chain"] if found else NO_CHAIN):
+            raise StateError(
+                f"{spec.engine.public}: batch {folder} does not follow the one before it; some are missing"
+            )
+        if found and about["public_key"] != found[0]["public_key"]:
+            raise StateError(f"{spec.engine.public}: batch {folder} is signed with another key than the first")
         found.append(about)
     return found
 
