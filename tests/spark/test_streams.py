@@ -16,6 +16,7 @@ import evertally.spark as es
 from evertally.errors import ConfigurationError, StateError
 from evertally.runtime import load_spec
 from evertally.runtime.clock import written
+from evertally.spark.public import verified
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -110,6 +111,8 @@ def test_a_batch_is_what_one_process_releases(spark: SparkSession, tmp_path: Pat
     with pytest.raises(StateError, match="another input"):
         es.release_batch(spark.read.parquet(str(tmp_path / "in1")), spec, batch="one", until=3000)
     es.release_batch(spark.read.parquet(str(tmp_path / "in1")), spec, batch="two", until=6000)
+    with pytest.raises(StateError, match="was counted already, in batch 'one'"):
+        es.release_batch(first, spec, batch="three", until=8000)
     nothing = spark.createDataFrame([], first.schema)
     with pytest.raises(ConfigurationError, match="snapshot"):
         es.release_batch(nothing, spec, batch="rest", until=8000)
@@ -122,6 +125,9 @@ def test_a_batch_is_what_one_process_releases(spark: SparkSession, tmp_path: Pat
     asked = es.ask(spec, "pages", tick=8, categories=[123456, 7])
     assert (row.value, row.lower) == (asked["value"][0], asked["lower"][0])
     assert row.time == "8000"
+    assert verified(load_spec(spec), es.certificate(spec)["release_log"]["public_key"]) == (3, 8)
+    with pytest.raises(StateError, match="another key"):
+        verified(load_spec(spec), "00" * 32)
 
 
 def test_a_live_stream_is_what_one_process_releases(spark: SparkSession, tmp_path: Path) -> None:

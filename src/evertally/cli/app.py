@@ -539,6 +539,18 @@ def spark_submit_command(spec_file: SpecFile, context: typer.Context) -> None:
         raise typer.Exit(submitted(spec_file, context.args))
 
 
+@spark.command("verify")
+def spark_verify_command(
+    spec_file: SpecFile,
+    public_key: Annotated[str | None, _option("--public-key", help="Of the stream, as its certificate has it.")] = None,
+) -> None:
+    """Check what readers see: signatures, chain, every file. Needs no secret."""
+    with _readable_errors("spark"):
+        from evertally.cli.spark import verify
+
+        print(verify(spec_file, public_key))
+
+
 @spark.command("certificate")
 def spark_certificate_command(spec_file: SpecFile) -> None:
     """Print what the stream promises, and where it is played."""

@@ -16,6 +16,7 @@ import evertally.spark as es
 from evertally.errors import ConfigurationError
 from evertally.runtime import load_spec
 from evertally.spark.protections import conf
+from evertally.spark.public import verified
 
 _FORMATS = ("parquet", "json", "csv", "orc")
 
@@ -77,6 +78,12 @@ def submitted(spec_file: Path, arguments: list[str]) -> int:
             written.write("\n".join(properties(spec_file)) + "\n")
         environment = os.environ | {"PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable)}
         return subprocess.call([command, "--properties-file", str(file), *arguments], env=environment)  # noqa: S603
+
+
+def verify(spec_file: Path, public_key: str | None) -> str:
+    spec = load_spec(spec_file)
+    batches, through = verified(spec, public_key)
+    return f"{spec.name}: {batches} batches, ticks 1 to {through}: signatures, chain and files are what was released"
 
 
 def certificate(spec_file: Path) -> str:

@@ -84,21 +84,13 @@ def _record(log: Any, tick: int | None) -> Record:
 def _columns(mechanism: Any, categories: Sequence[Any]) -> Any:
     if isinstance(categories, str | bytes) or not categories:
         raise ConfigurationError("categories is a list with one category at least")
-    names = mechanism._door.categories.names
+    names = mechanism._form.labels
     labels = declared_labels(list(dict.fromkeys(categories)))
-    places = {
-        label: names.get(label) if isinstance(names, NumberedLabels) else _place(names, label) for label in labels
-    }
+    known = names if isinstance(names, NumberedLabels) else {label: place for place, label in enumerate(names)}
+    places = {label: known.get(label) for label in labels}
     if None in places.values() or len(labels) != len(categories):
         raise ConfigurationError("a category is asked that the spec does not declare, or one is asked twice")
     return np.array([places[label] for label in labels], np.int64)
-
-
-def _place(names: Any, label: str) -> int | None:
-    try:
-        return int(list(names).index(label))
-    except ValueError:
-        return None
 
 
 def _answers(shop: Shop, query: int, first: int, stop: int, state: bytes, columns: Any) -> Any:

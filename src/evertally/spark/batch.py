@@ -51,19 +51,28 @@ def release_batch(
     with taken(settled) as held:
         engine = Engine(held, protections)
         engine.catch_up()
-        number = _number(engine, held.log, batch)
+        number = _number(engine, held.log, envelope)
         return engine.advance(partial(run, events), number, through, envelope)
 
 
-def _number(engine: Engine, log: Any, batch: str) -> int:
-    """The number of a batch by its id: that under which it was begun, or the next."""
+def _number(engine: Engine, log: Any, envelope: Record) -> int:
+    """The number of a batch by its id: that under which it was begun, or the next. What was counted under another id is
+    refused: each event of it would count twice, and be charged for once."""
     bound = log.root.read("query")
     if bound is not None:
         raise StateError("this root is fed by a stream of Spark; it takes no batches of files beside it")
     for number in range(engine.last + 2):
         closed = log.closes(number)
-        if closed is not None and closed["envelope"].get("id") == batch:
+        if closed is None:
+            continue
+        if closed["envelope"].get("id") == envelope["id"]:
             return number
+        again = _names(closed["envelope"]["input"]) & _names(envelope["input"])
+        if again:
+            raise StateError(
+                f"{min(again)} was counted already, in batch {closed['envelope']['id']!r}: its events would count twice. "
+                "Give a batch what is new, and new files new names"
+            )
     number = engine.last + 1
     closed = log.closes(number)
     if closed is not None:
@@ -72,6 +81,11 @@ def _number(engine: Engine, log: Any, batch: str) -> int:
             "same input"
         )
     return number
+
+
+def _names(given: Record) -> set[str]:
+    """What an input is told by, whatever has become of it."""
+    return {name for name, *_ in given["files"]} if "files" in given else {f"snapshot {given['snapshot']!r}"}
 
 
 def _input(events: DataFrame, snapshot: str | None) -> Any:

@@ -232,5 +232,6 @@ def certified(stand: Stand, protections: Any) -> Record:
             for query, way in zip(stand.spec.queries, stand.ways, strict=True)
         },
         "protections": protections,
-        "meaning": "the cluster, its operator, and whoever can submit code to it are inside the trust boundary",
+        "meaning": "the cluster, its operator, and whoever can submit code to it are inside the trust boundary; "
+        "`evertally spark verify` checks what it shows",
     }

@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from evertally.errors import StateError
 from evertally.runtime.releases import pack, unpack
-from evertally.runtime.spec import QuerySpec, StreamSpec
+from evertally.runtime.spec import QuerySpec, StreamSpec, load_spec
 from evertally.runtime.state.shelf import Shelf, open_shelf
 from evertally.selection.found import Found
 from evertally.selection.item_plan import ItemPlan
@@ -39,7 +40,7 @@ _SIGNED = b"evertally spark 1\n"
 
 def publish(taken: Taken, record: Record, engine: Record) -> None:
     """Shows a batch that has its mark. Done again, it does nothing: names are put where there are none."""
-    public = open_shelf(taken.spec.engine.public)
+    public = open_shelf(taken.spec.engine.public, open_to_others=True)
     folder = f"{record['batch']:08d}"
     if public.read(f"{folder}/{ABOUT}") is not None:
         return
@@ -177,11 +178,24 @@ def _said(data: bytes) -> Record | None:
     return about
 
 
+def verified(spec: StreamSpec, public_key: str | None = None) -> tuple[int, int]:
+    """Checks all that is shown: signatures, the chain, every file; gives how many batches and ticks there are. With the
+    public key of the stream (its certificate has it) also that it is this stream which has signed."""
+    public, found = open_shelf(spec.engine.public), batches(spec)
+    if public_key is not None and any(about["public_key"] != public_key for about in found):
+        raise StateError(f"{spec.engine.public} is signed with another key than that of the stream")
+    for about in found:
+        for name in (name for names in about["files"].values() for name in names):
+            _read(public, name)
+    return len(found), found[-1]["through"] if found else 0
+
+
 def shown(
-    spec: StreamSpec, query: str, first: int = 1, last: int | None = None
+    spec: StreamSpec | str | os.PathLike[str], query: str, first: int = 1, last: int | None = None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """The releases of a query, tick by tick, as columns: category, value, lower, upper, stddev. For what fits into
     memory; `releases` gives a data frame of Spark."""
+    spec = spec if isinstance(spec, StreamSpec) else load_spec(spec)
     public, asked = open_shelf(spec.engine.public), _query(spec, query)
     for about in batches(spec):
         if about["through"] < first or (last is not None and about["opened"] > last):

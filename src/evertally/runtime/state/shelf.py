@@ -35,7 +35,7 @@ class Shelf(Protocol):
 
 
 class DiskShelf:
-    """A folder of a disk, or of NFS. Only for its owner.
+    """A folder of a disk, or of NFS. For its owner alone, unless it is `open_to_others`: then as the umask has it.
 
     >>> import tempfile
     >>> shelf = DiskShelf(tempfile.mkdtemp() + "/root")
@@ -43,8 +43,9 @@ class DiskShelf:
     (b'first', b'first', None)
     """
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, folder: str | os.PathLike[str], *, open_to_others: bool = False) -> None:
         self.folder = Path(folder)
+        self._modes = (0o777, 0o666) if open_to_others else (0o700, 0o600)
 
     def read(self, name: str) -> bytes | None:
         try:
@@ -60,7 +61,7 @@ class DiskShelf:
         temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
         try:
             self._make(path.parent)
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, self._modes[1])
             try:
                 with os.fdopen(descriptor, "wb") as file:
                     file.write(data)
@@ -96,7 +97,7 @@ class DiskShelf:
             return
         self._make(folder.parent)
         with suppress(FileExistsError):
-            folder.mkdir(mode=0o700)
+            folder.mkdir(mode=self._modes[0])
             sync_directory(folder)
 
 
@@ -110,8 +111,8 @@ def register_shelf(scheme: str, adapter: OpenShelf) -> None:
     _ADAPTERS[scheme] = adapter
 
 
-def open_shelf(place: str) -> Shelf:
-    """The shelf of a folder, or of an address whose scheme has an adapter.
+def open_shelf(place: str, *, open_to_others: bool = False) -> Shelf:
+    """The shelf of a folder, or of an address whose scheme has an adapter. `open_to_others`: what lies there is public.
 
     >>> open_shelf("s3://bucket/root")
     Traceback (most recent call last):
@@ -120,9 +121,9 @@ def open_shelf(place: str) -> Shelf:
     """
     scheme, separator, rest = place.partition("://")
     if not separator:
-        return DiskShelf(place)
+        return DiskShelf(place, open_to_others=open_to_others)
     if scheme == "file":
-        return DiskShelf(rest)
+        return DiskShelf(rest, open_to_others=open_to_others)
     if scheme not in _ADAPTERS:
         raise ConfigurationError(
             f'nobody has said how names of "{scheme}" are put where there are none: register_shelf("{scheme}", ...), '
