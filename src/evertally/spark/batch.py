@@ -70,8 +70,8 @@ def _number(engine: Engine, log: Any, envelope: Record) -> int:
         again = _names(closed["envelope"]["input"]) & _names(envelope["input"])
         if again:
             raise StateError(
-                f"{min(again)} was counted already, in batch {closed['envelope']['id']!r}: its events would count twice. "
-                "Give a batch what is new, and new files new names"
+                f"{min(again)} was counted already, in batch {closed['envelope']['id']!r}: its events would count "
+                "twice. Give a batch what is new, and new files new names"
             )
     number = engine.last + 1
     closed = log.closes(number)
