@@ -59,13 +59,14 @@ lint: $(VENV)/ready-dev  ## style, and which room imports which
 types: $(VENV)/ready-dev  ## strict types
 	$(BIN)/mypy
 
-bench: $(VENV)/ready-bench  ## error and speed beside the formulas, the optimum and other libraries; load of the service
+bench: $(VENV)/ready-bench $(VENV)/ready-spark  ## error and speed beside the formulas, the optimum and other libraries; load of the service
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.optimal_counting --monte-carlo
 	$(BIN)/python -m benchmarks.users --monte-carlo
 	$(BIN)/python -m benchmarks.load
 	$(BIN)/python -m benchmarks.load_greedy
 	$(BIN)/python -m benchmarks.door
+	$(BIN)/python -m benchmarks.spark
 	$(BIN)/python -m benchmarks.load --format arrow --users 1000000 --events 10000000 --seconds 600
 
 wheel: $(VENV)/ready-dev  ## the installable package in dist/
