@@ -9,12 +9,12 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # The page is tested apart: it needs Chromium (or EVERTALLY_CHROMIUM=path), and fails without it. So is what needs more of
 # the machine than Python: a C compiler, systemd-analyze, and root.
-.PHONY: help demo quick test test-browser test-system audit lint types bench wheel lock clean
+.PHONY: help demo quick test test-browser test-system test-spark audit lint types bench wheel lock clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
 
-# One stamp for each set of pinned packages: demo < dev < bench. Data sets of examples and tests come without their
+# One stamp for each set of pinned packages: demo < dev < spark, demo < bench. Data sets of examples and tests come without their
 # dependencies.
 $(VENV)/ready-%: requirements/%.txt pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -40,6 +40,9 @@ test-browser: $(VENV)/ready-dev  ## the live page in a real browser
 
 test-system: $(VENV)/ready-dev  ## power cuts, the unit of systemd, the container file
 	$(BIN)/python -m pytest -n auto --dist loadfile tests/power_loss tests/deploy
+
+test-spark: $(VENV)/ready-spark  ## the Spark part, in real applications: needs Java 17
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/spark
 
 audit: $(VENV)/ready-dev  ## tries to break the promise of every mechanism, at length; finds planted bugs; kills the service 1,000 times; cuts its power everywhere
 	$(BIN)/evertally audit all --effort long --jobs 2 --output audit-output
@@ -77,6 +80,8 @@ lock:  ## pins all packages again (needs uv)
 	  --extra demo --group dev pyproject.toml -o requirements/dev.txt
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	  --extra demo --group build --group bench pyproject.toml -o requirements/bench.txt
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	  --extra demo --extra spark --group dev -c requirements/dev.txt pyproject.toml -o requirements/spark.txt
 
 clean:  ## removes what the other commands made
 	rm -rf $(VENV) dist demo-output audit-output benchmarks/out .mypy_cache .ruff_cache .pytest_cache .hypothesis

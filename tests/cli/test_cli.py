@@ -24,6 +24,7 @@ from evertally.cli.demo import replay
 from evertally.cli.show import _margin
 from evertally.runtime import load_spec
 from evertally.runtime.mechanisms import build
+from evertally.spark import conf
 from spec_text import queries_text
 
 SPEC = """\
@@ -192,6 +193,16 @@ def test_certificate_is_json_on_stdout_and_touches_nothing(spec: Path) -> None:
     result = call("certificate", spec)
     assert (result.exit_code, result.stdout) == (2, "")
     assert re.search(r"visits.toml:6: \[guarantee\].*epsilon", result.stderr)
+
+
+def test_spark_conf_is_a_properties_file(spec: Path) -> None:
+    done = CliRunner().invoke(app, ["spark", "conf", str(spec)])
+    assert done.exit_code == 0
+    found = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+    assert found == conf(load_spec(spec))
+    assert found["spark.app.name"] == "evertally visits"
+    assert not any("secret" in name for name in found)
+    assert not list(spec.parent.glob("*.key"))
 
 
 def test_plan_of_column_queries(columns: Path) -> None:

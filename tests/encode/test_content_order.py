@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from typing import Any
 
-import any_arrow
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import any_arrow
 from evertally.encode.content_kernels import digests_of_rows, digests_of_texts
 from evertally.encode.content_order import content_keys, content_order, order_key, sorted_places, user_buckets
 from evertally.encode.labels import as_list, canonical
@@ -33,7 +33,7 @@ def repeated(column: list[Any]) -> list[Any]:
 
 
 def keys(column: Any, use: str) -> list[list[int]]:
-    return content_keys([(column, use)], KEY).tolist()
+    return [list(map(int, row)) for row in content_keys([(column, use)], KEY)]
 
 
 @pytest.mark.parametrize("count", [0, 1, 100, MANY])
@@ -136,7 +136,7 @@ def test_lists_and_maps_of_arrow_are_those_of_python() -> None:
     assert keys(two, "labels") == expected
     assert expected[1] == expected[2] == keys([None], "labels")[0]
     assert expected[4] == keys(["fig"], "labels")[0] == keys([{"fig": 1}], "labels")[0] != expected[0] != expected[3]
-    maps = [{"fig": 2, "pear": 1}, {}, {"fig": 2}, {"fig": 0.5}]
+    maps: list[dict[str, Any]] = [{"fig": 2, "pear": 1}, {}, {"fig": 2}, {"fig": 0.5}]
     assert keys(pa.array([list(each.items()) for each in maps], pa.map_(pa.string(), pa.float64())), "items") == keys(
         maps, "items"
     )
@@ -174,7 +174,7 @@ def test_the_order_does_not_know_how_rows_came(rows: list[tuple[Any, ...]], draw
         columns = list(zip(map(list, zip(*some, strict=True)), ("users", "labels", "amounts"), strict=True))
         order = content_order(columns, KEY)
         assert sorted(order.tolist()) == list(range(len(some)))
-        return content_keys(columns, KEY)[order].tolist()
+        return [list(map(int, row)) for row in content_keys(columns, KEY)[order]]
 
     assert ordered(draws.sample(rows, len(rows))) == ordered(rows) == sorted(ordered(rows))
 
@@ -204,6 +204,21 @@ def test_what_is_no_key_no_count_or_no_column_of_users_is_refused() -> None:
         user_buckets(["ann"], KEY, 0)
     with pytest.raises(TypeError, match="one user per event"):
         user_buckets(pa.array([["ann", "bob"]]), KEY, 8)
+
+
+def test_the_order_of_streams_that_run_stays_what_it_is() -> None:
+    rows = [
+        (["ann", None], "users"),
+        ([["fig", 7], {"fig": 2.5}], "items"),
+        (["north", 3.5], "names"),
+        ([2, None], "amounts"),
+    ]
+    assert content_keys(rows, KEY).tobytes().hex() == FROZEN
+    assert user_buckets(["ann", 7], KEY, 1000).tolist() == BUCKETS
+
+
+FROZEN = "710929d445693eec2c8d8c94cc70d32d6e74ff2490b5c14cac81a8a5b854e36f"
+BUCKETS = [3, 328]
 
 
 def test_the_key_of_an_order_follows_from_that_of_the_stream() -> None:

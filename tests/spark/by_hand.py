@@ -4,7 +4,7 @@ is tested in real applications; what tasks do is quicker to look at here."""
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,31 +24,47 @@ def by_hand(tables: Sequence[pa.Table], seed: int = 0) -> Callable[[Job], list[d
 
 
 def _run(job: Job, tables: Sequence[pa.Table], order: random.Random) -> list[dict[str, Any]]:
+    return [row for table in groups(job, tables, order) for row in part_task(job)(table).to_pylist()]
+
+
+def groups(job: Job, tables: Sequence[pa.Table], order: random.Random) -> list[pa.Table]:
+    """What each part gets, parts in any order; buckets of users are played on the way."""
+    if not job.stand.by_user:
+        return grouped(door_task(job)(_batches(tables, order)), len(job.parts), order)
+    return from_buckets(job, bucket_groups(job, tables, order), order)
+
+
+def bucket_groups(job: Job, tables: Sequence[pa.Table], order: random.Random) -> list[pa.Table]:
+    """What each bucket of users gets."""
+    return grouped(user_door_task(job)(_batches(tables, order)), job.stand.buckets, order)
+
+
+def from_buckets(job: Job, buckets: Sequence[pa.Table], order: random.Random) -> list[pa.Table]:
+    given = [batch for table in buckets for batch in bucket_task(job)(table).to_batches()]
+    return grouped(given, len(job.parts), order)
+
+
+def _batches(tables: Sequence[pa.Table], order: random.Random) -> Iterator[pa.RecordBatch]:
     batches = [table.combine_chunks().to_batches()[0] for table in tables if table.num_rows]
     order.shuffle(batches)
-    if job.stand.by_user:
-        made = _grouped(user_door_task(job)(iter(batches)), job.stand.buckets, order)
-        given = [batch for table in made for batch in bucket_task(job)(table).to_batches()]
-        parts = _grouped(given, len(job.parts), order)
-    else:
-        parts = _grouped(door_task(job)(iter(batches)), len(job.parts), order)
-    return [row for table in parts for row in part_task(job)(table).to_pylist()]
+    return iter(batches)
 
 
-def _grouped(batches: Any, count: int, order: random.Random) -> list[pa.Table]:
+def grouped(batches: Any, count: int, order: random.Random) -> list[pa.Table]:
+    """Rows by part, with a row for each part, as `running` has it."""
     nothing = pa.table(
         {"part": pa.array(range(count), pa.int32())}
         | {name: pa.nulls(count, pa.binary()) for name in ("payload", "seen", "source")}
     )
     rows = pa.Table.from_batches([*batches, *nothing.to_batches()])
-    groups = []
+    found = []
     for number in sorted(set(rows["part"].to_pylist())):
         group = rows.filter(pa.compute.equal(rows["part"], number))
         places = list(range(group.num_rows))
         order.shuffle(places)
-        groups.append(group.take(places))
-    order.shuffle(groups)
-    return groups
+        found.append(group.take(places))
+    order.shuffle(found)
+    return found
 
 
 def play(spec: Path, batches: Sequence[tuple[Sequence[pa.Table], int]], first: int = 0, seed: int = 0) -> list[Record]:

@@ -18,6 +18,7 @@ To test your own mechanism, describe it as a `Subject` and call `check`:
 """
 
 from evertally.checks.checks import CHECKS, Check, check_interrupted_calls, check_one_call_at_a_time
+from evertally.checks.shelf import check_shelf
 from evertally.checks.static_mechanisms import STATIC_CHECKS, StaticSubject, check_static
 from evertally.checks.subject import Subject
 
@@ -41,5 +42,6 @@ __all__ = [
     "check",
     "check_interrupted_calls",
     "check_one_call_at_a_time",
+    "check_shelf",
     "check_static",
 ]

@@ -479,6 +479,75 @@ def quarantine_drop_command(spec_file: SpecFile, held: HeldId) -> None:
         print(f"{_quarantine(spec_file).decide(held, 'drop').item} will not be counted")
 
 
+spark = typer.Typer(help="Streams of many categories on a Spark cluster.", no_args_is_help=True)
+app.add_typer(spark, name="spark")
+
+
+@spark.command("conf")
+def spark_conf_command(spec_file: SpecFile) -> None:
+    """Print the properties of an application that shows nothing, as lines of a spark-defaults.conf."""
+    with _readable_errors("spark"):
+        from evertally.cli.spark import properties
+
+        print("\n".join(properties(spec_file)))
+
+
+Master = Annotated[
+    str | None, _option("--master", help="Of a cluster, spark://host:port; all cores of this machine without.")
+]
+EventFormat = Annotated[str, _option("--format", help="parquet, json (lines), csv or orc.")]
+
+
+@spark.command("run")
+def spark_run_command(
+    spec_file: SpecFile,
+    events: Annotated[str, _option("--events", help="A file or folder of events.")],
+    until: Annotated[str, _option(metavar="TIME", help="Release the ticks up to here, a tick boundary.")],
+    batch: Annotated[str | None, _option("--batch", help="The id of this batch; its place, if none is given.")] = None,
+    kind: EventFormat = "parquet",
+    master: Master = None,
+) -> None:
+    """Release the ticks of a stream from files, on Spark. State survives: the next batch goes on."""
+    with _readable_errors("spark"):
+        from evertally.cli.spark import run_batch
+
+        print(run_batch(spec_file, events, kind, batch, until, master))
+
+
+@spark.command("stream")
+def spark_stream_command(
+    spec_file: SpecFile,
+    events: Annotated[str, _option("--events", help="A folder that is being written; files appear whole.")],
+    every: Annotated[str, _option("--every", help="How often a batch is cut.")] = "5 seconds",
+    kind: EventFormat = "parquet",
+    master: Master = None,
+) -> None:
+    """Release a stream from a folder as files come. With close = "request" each line of standard input is a time up to
+    which ticks are over; the stream stops where it ends."""
+    with _readable_errors("spark"):
+        from evertally.cli.spark import run_stream
+
+        run_stream(spec_file, events, kind, every, master, sys.stdin.readline, print)
+
+
+@spark.command("submit", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def spark_submit_command(spec_file: SpecFile, context: typer.Context) -> None:
+    """Call spark-submit with the properties of the stream; what follows the spec is handed on."""
+    with _readable_errors("spark"):
+        from evertally.cli.spark import submitted
+
+        raise typer.Exit(submitted(spec_file, context.args))
+
+
+@spark.command("certificate")
+def spark_certificate_command(spec_file: SpecFile) -> None:
+    """Print what the stream promises, and where it is played."""
+    with _readable_errors("spark"):
+        from evertally.cli.spark import certificate
+
+        print(certificate(spec_file))
+
+
 @app.command("demo")
 def demo_command(
     output: Annotated[Path, typer.Option(help="Folder for spec, releases and report.")] = Path("evertally-demo"),

@@ -104,13 +104,16 @@ class SliceState(Secret):
 
 def merged(cells: IntArray) -> IntArray:
     """Cells in the one order that they have, those of one tick and column added up. Weights so large that they could
-    wrap around stay as they are: who adds them up and clips, a tick at a time, sees to that."""
+    wrap around stay as they are: who adds them up and clips, a tick at a time, sees to that. What adds up to nothing
+    goes: whether it did so here or before it came must not be seen in a state."""
     cells = cells[:, np.lexsort(cells[::-1])]
+    cells = cells[:, cells[2] != 0]
     tick, column, weight = cells
     if not weight.size or np.abs(weight.astype(np.float64)).sum() >= _SAFE:
         return cells
     begins = np.flatnonzero(np.append(True, (np.diff(tick) != 0) | (np.diff(column) != 0)))
-    return np.stack([tick[begins], column[begins], np.add.reduceat(weight, begins)])
+    added = np.stack([tick[begins], column[begins], np.add.reduceat(weight, begins)])
+    return np.asarray(added[:, added[2] != 0])
 
 
 def _damaged() -> StateError:

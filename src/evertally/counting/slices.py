@@ -108,9 +108,8 @@ class LinearSlice(Secret):
         """Sums alone between the ticks that are asked for; noise is looked up where it is needed."""
         for wanted in at:
             self._add_up(rows, wanted - 1)
-            part = rows[wanted - 1 - self._start(rows) : wanted - self._start(rows)].clip(
-                self.plan.low, self.plan.limit
-            )
+            place = wanted - 1 - self._start(rows)
+            part = rows[place : place + 1].clip(self.plan.low, self.plan.limit)
             self._engine.begin(self.tick)
             played = self._engine.play(part, self._sums)
             self._sums, self.tick = played.state, wanted
@@ -125,6 +124,11 @@ class LinearSlice(Secret):
             start = self._start(rows)
             part = rows[self.tick - start : through - start].clip(self.plan.low, self.plan.limit)
             self._sums, self.tick = self._sums + part.total(), through
+
+    @property
+    def sums(self) -> IntArray:
+        """The exact sums after the last tick. Secret."""
+        return self._sums
 
     def noise(self) -> IntArray:
         """The noise of the last tick, of all columns of the slice: sums and this are what was, or is, released there.

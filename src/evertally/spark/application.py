@@ -9,7 +9,6 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from evertally.errors import ConfigurationError
-from evertally.runtime import load_spec
 from evertally.spark.java import find_java
 from evertally.spark.protections import JAVA_OPTIONS, check, conf
 
@@ -36,6 +35,8 @@ def application(
     `master`: on this machine by default, on all its cores. `more`: further properties, `spark_driver_memory="4g"` or
     `**{"spark.driver.memory": "4g"}`. `accept`: ways of being open that are meant (`check`).
     """
+    from evertally.runtime import load_spec
+
     properties = conf(load_spec(spec_path)) | properties_of(more)
     for name in ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"):
         given = properties[name].split()

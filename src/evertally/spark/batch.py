@@ -45,11 +45,11 @@ def release_batch(
     through = settled.clock.tick_before(until)
     if settled.clock.column is None:
         raise ConfigurationError(f"{settled.path}: [clock] a batch job needs the column that says when events happened")
-    check(events.sparkSession, accept)
+    protections = check(events.sparkSession, accept).as_dict()
     check_events(events, settled)
     envelope = {"id": batch, "input": _input(events, snapshot)}
     with taken(settled) as held:
-        engine = Engine(held)
+        engine = Engine(held, protections)
         engine.catch_up()
         number = _number(engine, held.log, batch)
         return engine.advance(partial(run, events), number, through, envelope)
@@ -68,7 +68,8 @@ def _number(engine: Engine, log: Any, batch: str) -> int:
     closed = log.closes(number)
     if closed is not None:
         raise StateError(
-            f"batch {closed['envelope'].get('id')!r} was begun and not finished: run it again first, with the same input"
+            f"batch {closed['envelope'].get('id')!r} was begun and not finished: run it again first, with the "
+            "same input"
         )
     return number
 
@@ -110,22 +111,29 @@ _CLOCKS = ("current_timestamp", "current_date", "now", "localtimestamp", "unix_t
 def check_events(events: DataFrame, spec: StreamSpec) -> None:
     """Refuses a data frame without the columns of the spec, with types that they cannot have, or whose rows are not the
     same when they are computed again."""
-    from pyspark.sql.pandas.types import to_arrow_type
-
     known = {field.name: field.dataType for field in events.schema.fields}
     for name in spec.columns():
         if name not in known:
             raise ConfigurationError(f"the data frame has no column {name!r}, which {spec.path.name} names")
         try:
-            check_type(spec, name, to_arrow_type(known[name]))
+            check_type(spec, name, _arrow_type(known[name]))
         except BatchRefused as problem:
             raise ConfigurationError(f"{spec.path.name}: {problem}") from None
     fickle = _fickle(events)
     if fickle:
         raise ConfigurationError(
-            f"the data frame is not the same when it is computed again ({', '.join(fickle)}): a task that is tried again "
-            "would count other rows under the same noise. Write it to files first, and read those"
+            f"the data frame is not the same when it is computed again ({', '.join(fickle)}): a task that is tried "
+            "again would count other rows under the same noise. Write it to files first, and read those"
         )
+
+
+def _arrow_type(kind: Any) -> Any:
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    try:
+        return to_arrow_type(kind, timezone="UTC")
+    except TypeError:  # versions before 4.2 need no zone
+        return to_arrow_type(kind)
 
 
 def _fickle(events: DataFrame) -> list[str]:

@@ -13,8 +13,9 @@ from typing import Any
 
 from evertally.errors import ConfigurationError, StateError
 from evertally.noise import Key, WorkerKey
+from evertally.runtime.certificate import certificate_of
 from evertally.runtime.mechanisms import Mechanisms, build
-from evertally.runtime.spec import StreamSpec
+from evertally.runtime.spec import StreamSpec, load_spec
 from evertally.runtime.state.fence import fence, keep_key, obtain_key
 from evertally.runtime.state.shelf import open_shelf
 from evertally.runtime.state.sidecar import Mark, Sidecar, sidecar_path, write_atomically
@@ -64,20 +65,30 @@ def taken(spec: StreamSpec) -> Iterator[Taken]:
         yield Taken(spec, key, log, stand, mechanisms)
 
 
+def looked_at(spec: StreamSpec, key: Key) -> Taken:
+    """A stream that has begun, to be asked and not to be moved: it may run elsewhere at the same time."""
+    log = Log(open_shelf(spec.engine.root), open_shelf(spec.engine.home), key)
+    genesis = log.genesis()
+    if genesis is None:
+        raise StateError(f"the stream of {spec.path} has not begun on Spark")
+    stand, mechanisms = _stand(spec, key, log, genesis)
+    return Taken(spec, key, log, stand, mechanisms)
+
+
 def _key(spec: StreamSpec) -> tuple[Key, bool]:
     """The key, and whether it is new. One that serves a stream in one process is refused."""
     home = open_shelf(spec.engine.home)
     known = home.read("genesis") is not None
     if spec.key_file.exists() and not known:
         raise StateError(
-            f"the key {spec.key_file} is there, and {spec.engine.home}, the home of its marks, is not: nothing says how "
-            "far this stream has come, or it runs in one process. Bring the marks back; a new stream needs a new key. "
-            "The same noise on other events would reveal the difference"
+            f"the key {spec.key_file} is there, and {spec.engine.home}, the home of its marks, is not: nothing says "
+            "how far this stream has come, or it runs in one process. Bring the marks back; a new stream needs a new "
+            "key. The same noise on other events would reveal the difference"
         )
     if not spec.key_file.exists() and (home.names("mark") or (known and not Path(f"{spec.key_file}.new").exists())):
         raise StateError(
-            f"the key file {spec.key_file} is missing, and {spec.engine.home} is there: this stream has begun. Bring the "
-            "key back; without it the stream cannot go on. A new stream needs new places"
+            f"the key file {spec.key_file} is missing, and {spec.engine.home} is there: this stream has begun. Bring "
+            "the key back; without it the stream cannot go on. A new stream needs new places"
         )
     if spec.state_file.exists():
         raise StateError(f"{spec.state_file} is there: this stream runs in one process, and the two cannot share a key")
@@ -141,8 +152,8 @@ def _stand(spec: StreamSpec, key: Key, log: Log, genesis: Record) -> tuple[Stand
         made = mechanisms[name]
         if (str(made.charge), made.noise_fingerprint) != (charge, noise):
             raise StateError(
-                f"query {name!r} would not draw the noise, or pay the share {share}, that this stream began with: another "
-                "version, or another key. Go on with the one that began it"
+                f"query {name!r} would not draw the noise, or pay the share {share}, that this stream began with: "
+                "another version, or another key. Go on with the one that began it"
             )
     ways = [_recut(Way(**way), spec.engine.slice_width) for way in found["ways"]]
     worker = WorkerKey.of(key, spec.name, [mechanisms[query.name]._path for query in spec.queries])
@@ -157,7 +168,9 @@ def _stand(spec: StreamSpec, key: Key, log: Log, genesis: Record) -> tuple[Stand
         fingerprint=worker.fingerprint(),
         root=spec.engine.root,
         root_id=genesis["root"],
-        digest=hashlib.sha256(written([genesis, spec.engine.slice_width, spec.engine.release])).hexdigest(),
+        digest=hashlib.sha256(
+            written({"genesis": genesis, "width": spec.engine.slice_width, "release": spec.engine.release})
+        ).hexdigest(),
     )
     return stand, mechanisms
 
@@ -190,6 +203,20 @@ def _write_worker_key(spec: StreamSpec, worker: WorkerKey) -> None:
             raise StateError(f"{path} is the worker key of something else; take it away, or name another place")
         return
     write_atomically(path, data)
+
+
+def certificate(spec: str | os.PathLike[str]) -> Record:
+    """What a stream on Spark promises: the certificate of its mechanisms, which is that of one process, and where it is
+    played. Which protections each batch had stands in what was shown of it."""
+    settled = load_spec(spec)
+    if not settled.key_file.exists():
+        mechanisms = build(settled, None)
+        ways = [asdict(way) for way in ways_of(settled, mechanisms)]
+        played: Record = {"kind": "spark", "queries": {q.name: w for q, w in zip(settled.queries, ways, strict=True)}}
+        return certificate_of(settled, mechanisms) | {"engine": played}
+    key = Key.load(settled.key_file)
+    held = looked_at(settled, key)
+    return certificate_of(settled, held.mechanisms, key.public_key) | {"engine": certified(held.stand, None)}
 
 
 def certified(stand: Stand, protections: Any) -> Record:

@@ -12,14 +12,13 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from evertally.encode import ItemTotals
 from evertally.errors import StateError
 from evertally.runtime.spec import QuerySpec
 from evertally.spark.feeding import cells_of, cut, items_of, joined_items, owned_of, records, row_cells, shared
 from evertally.spark.job import Job, Shop
-from evertally.spark.packing import joined_cells, pack_table, unpack_table
+from evertally.spark.packing import joined_cells, joined_tables, pack_table
 from evertally.spark.reading import Rows
 from evertally.spark.ways import Way, rule_of
 
@@ -33,8 +32,8 @@ def play_bucket(job: Job, shop: Shop, bucket: int, payloads: Iterable[bytes]) ->
         raise StateError("the manifest of the batch before has no state for this bucket; the root is not whole")
     before = b"" if name is None else shop.state(name, f"bucket-{bucket}", job.batch - 1)
     memories, waiting = _opened(before, len(shop.queries))
-    tables = [table for table in map(unpack_table, [waiting, *payloads]) if table is not None]
-    rows = Rows.of_table(shop.stand.spec, pa.concat_tables(tables), shop.key.order_key) if tables else None
+    came = joined_tables([waiting, *payloads])
+    rows = None if came is None else Rows.of_table(shop.stand.spec, came, shop.key.order_key)
     later, given, kept = b"", list[bytes](), list[bytes]()
     if rows is not None:
         rows, rest = rows.up_to(job.through)

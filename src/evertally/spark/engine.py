@@ -8,7 +8,7 @@ from typing import Any
 
 from evertally.errors import HorizonExceeded, StateError
 from evertally.secret import Secret
-from evertally.spark.beginning import Taken
+from evertally.spark.beginning import Taken, certified
 from evertally.spark.failures import withheld
 from evertally.spark.job import Job
 from evertally.spark.public import publish
@@ -21,8 +21,9 @@ Run = Callable[[Job], list[dict[str, Any]]]
 class Engine(Secret):
     """A stream that this driver plays."""
 
-    def __init__(self, taken: Taken) -> None:
+    def __init__(self, taken: Taken, protections: Record | None = None) -> None:
         self._taken, self._log, self.spec = taken, taken.log, taken.spec
+        self._engine = certified(taken.stand, protections)
 
     @property
     def last(self) -> int:
@@ -46,8 +47,8 @@ class Engine(Secret):
     def advance(self, run: Run, batch: int, through: int, envelope: Record, stamp: int | None = None) -> Record:
         """Releases the ticks up to `through`; with a manifest the batch is over, and nothing is computed again.
 
-        `run` plays a job over the events of the batch: the rows that its parts report. `envelope`: what the input is, as far as one can tell from outside. Under one number it never changes: other
-        events would meet the same noise.
+        `run` plays a job over the events of the batch: the rows that its parts report. `envelope`: what the input is,
+        as far as one can tell from outside. Under one number it never changes: other events would meet the same noise.
         """
         record = self._log.manifest(batch)
         closed = self._log.closes(batch)
@@ -63,12 +64,12 @@ class Engine(Secret):
         last = self._log.check()
         if batch != last + 1:
             raise StateError(
-                f"batch {batch} does not follow batch {last}, the last that this root has: the checkpoint is not the one "
-                "of this state; stopped"
+                f"batch {batch} does not follow batch {last}, the last that this root has: the checkpoint is not the "
+                "one of this state; stopped"
             )
         before = self._log.manifest(last) if last >= 0 else None
         if before is not None:
-            self._log.mark(before)
+            self._finish(before)  # its driver may have died after the manifest
         opened = 1 if before is None else before["through"] + 1
         if self.spec.last_tick is not None and through > self.spec.last_tick:
             raise HorizonExceeded(f"tick {through} is beyond {self.spec.last_tick}, the last one of this stream")
@@ -138,14 +139,16 @@ class Engine(Secret):
             through=closed["through"],
             stamp=closed["stamp"],
             parts=tuple(parts_of(list(stand.ways), closed["width"])),
-            states=states,  # type: ignore[arg-type]
+            states=states,
             users=users,
         )
 
     def _finish(self, record: Record) -> None:
         """What comes after a manifest: the mark, what readers see, and the end of states that nobody needs."""
         self._log.mark(record)
-        publish(self._taken, record)
-        old = self._log.manifest(record["batch"] - self.spec.engine.keep)
-        for name in [] if old is None else [*old["states"], *old["users"], *filter(None, old["releases"])]:
-            self._log.root.delete(name)
+        publish(self._taken, record, self._engine)
+        root, last = self._log.root, record["batch"] - self.spec.engine.keep
+        for folder in ("state", "users", "releases"):
+            # With what dead attempts left there: other contents under the same noise should not lie about.
+            for batch in [name for name in root.names(folder) if int(name) <= last]:
+                root.clear(f"{folder}/{batch}")

@@ -156,7 +156,10 @@ def withheld(place: str = "Spark") -> Iterator[None]:
     except Exception as error:
         failed = failure_of(error, place)
     if failed is not None:
-        raise failed
+        try:
+            raise failed from None
+        finally:
+            failed.__context__ = None  # Python puts there what is being handled; whoever prints contexts has its text
 
 
 def silence_pyspark() -> None:

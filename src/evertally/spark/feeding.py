@@ -21,7 +21,7 @@ from evertally.runtime.sieve import takeable
 from evertally.runtime.spec import QuerySpec
 from evertally.selection.item_shards import shard_of
 from evertally.spark.job import Job, Shop
-from evertally.spark.packing import CellsOf, cut_cells, pack_cells, pack_items, pack_table
+from evertally.spark.packing import CellsOf, cut_cells, joined_cells, pack_cells, pack_items, pack_table
 from evertally.spark.reading import Rows
 
 _DENSE = 4  # times the events: where there are no more cells than this they are counted, and sent with weights
@@ -42,10 +42,10 @@ def payloads(job: Job, shop: Shop, rows: Rows) -> list[bytes]:
 
 
 def records(rows: Rows, query: QuerySpec, shop: Shop) -> bytes:
-    """The events themselves, with the columns that a query reads, and users."""
+    """The events themselves, with the columns that a query reads, users, and their place among all of a tick."""
     names = [column.name for column in query.columns]
     user = shop.stand.spec.user_column
-    return pack_table(rows.table(names if user is None else [*names, user]))
+    return pack_table(rows.keyed.table(names if user is None else [*names, user]))
 
 
 def cut(job: Job, query: int, made: CellsOf) -> list[bytes]:
@@ -78,7 +78,7 @@ def shared(shop: Shop, query: int, made: ItemCells) -> list[bytes]:
 def cells_of(mechanism: Any, query: QuerySpec, rows: Rows) -> CellsOf:
     """So much for which column at which tick."""
     door = mechanism._door
-    try:
+    with TriedAtOnce():
         if type(door) is EachColumn and door.categories.max_weight <= HEAVIEST:
             events = mechanism._own_events(rows.all.events(query))
             places = door.categories.places(events)
@@ -89,20 +89,11 @@ def cells_of(mechanism: Any, query: QuerySpec, rows: Rows) -> CellsOf:
         if not query.columns:  # events are counted, and that is all
             found, counts = np.unique(rows.ticks, return_counts=True)
             return CellsOf(found, np.zeros(len(found), np.int64), counts.astype(np.int64))
-    except (EvertallyError, MemoryError):
-        raise
-    except Exception:  # what no record should bring about; the way below leaves out that record alone
-        pass
     return _tick_by_tick(mechanism, query, rows)
 
 
 def _tick_by_tick(mechanism: Any, query: QuerySpec, rows: Rows) -> CellsOf:
-    parts = [CellsOf(*(np.empty(0, np.int64) for _ in range(3)))]
-    for tick, events in rows.by_tick():
-        parts.append(row_cells(tick, row_of(mechanism, query, events, tick)))
-    return CellsOf(
-        *(np.concatenate([getattr(part, name) for part in parts]) for name in ("ticks", "columns", "weights"))
-    )
+    return joined_cells(row_cells(tick, row_of(mechanism, query, events, tick)) for tick, events in rows.by_tick())
 
 
 def row_of(mechanism: Any, query: QuerySpec, events: TickEvents, tick: int) -> Any:
@@ -129,12 +120,9 @@ def row_cells(tick: int, row: Any) -> CellsOf:
 
 def items_of(mechanism: Any, query: QuerySpec, rows: Rows) -> ItemCells:
     """So much of which label at which tick."""
-    try:
+    with TriedAtOnce():
         return item_cells(mechanism._door, mechanism._own_events(rows.all.events(query)), rows.ticks)
-    except (EvertallyError, MemoryError):
-        raise
-    except Exception:  # as above
-        return joined_items([(tick, item_totals(mechanism, query, events, tick)) for tick, events in rows.by_tick()])
+    return joined_items([(tick, item_totals(mechanism, query, events, tick)) for tick, events in rows.by_tick()])
 
 
 def item_totals(mechanism: Any, query: QuerySpec, events: TickEvents, tick: int) -> ItemTotals:
@@ -144,7 +132,8 @@ def item_totals(mechanism: Any, query: QuerySpec, events: TickEvents, tick: int)
         found: ItemTotals = mechanism._door.events(mechanism._own_events(some.events(query)), tick)
         return found
 
-    return _without_bad(mechanism, query, events, read)
+    totals: ItemTotals = _without_bad(mechanism, query, events, read)
+    return totals
 
 
 def joined_items(parts: list[tuple[int, ItemTotals]]) -> ItemCells:
@@ -157,6 +146,16 @@ def joined_items(parts: list[tuple[int, ItemTotals]]) -> ItemCells:
             for tick, totals in parts
         ]
     )
+
+
+class TriedAtOnce:
+    """Around what no record should make fail: should one, the way that comes next leaves out that record alone."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
+        return kind is not None and issubclass(kind, Exception) and not issubclass(kind, EvertallyError | MemoryError)
 
 
 def _without_bad(mechanism: Any, query: QuerySpec, events: TickEvents, read: Any) -> Any:

@@ -19,6 +19,7 @@ from evertally.runtime.spec import QuerySpec, StreamSpec
 from evertally.runtime.state.shelf import Shelf, open_shelf
 from evertally.secret import Secret
 from evertally.selection.item_plan import ItemPlan
+from evertally.spark.root import content_name
 from evertally.spark.ways import Part, Recipe, Way
 
 
@@ -72,6 +73,12 @@ class Job:
         return int(way.removeprefix("above ")) if way.startswith("above ") else None
 
 
+def put(shelf: Shelf, name: str, data: bytes) -> None:
+    """Keeps what its name says; another attempt may have done so already."""
+    if shelf.put_new(name, data) != data:
+        raise StateError(f"{name} is there with another content than its name says: the root is damaged")
+
+
 class Shop(Secret):
     """What a worker process keeps for a stream. Nothing of it changes: attempts of several tasks may meet here."""
 
@@ -123,14 +130,12 @@ class Shop(Secret):
     def keep(self, place: str, batch: int, folder: str, state: bytes) -> str:
         """Seals a state for its place and keeps it; gives its name. Sizes tell nothing but their order: pending cells
         and users would show in them."""
-        from evertally.spark.root import content_name
-
         size = 8 + len(state)
         room = max(1024, 1 << max(0, size.bit_length() - 3))
         padded = len(state).to_bytes(8, "little") + state + bytes(-size % room)
         sealed = self.key.seal(self._purpose(place, batch), padded)
         name = content_name(f"{folder}/{batch}/{place}", sealed)
-        self.shelf.put_new(name, sealed)
+        put(self.shelf, name, sealed)
         return name
 
     def _purpose(self, place: str, batch: int) -> str:

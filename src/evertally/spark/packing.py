@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from evertally.encode.item_cells import ItemCells
 from evertally.encode.texts import Texts
+from evertally.errors import StateError
 from evertally.secret import Secret
 
 IntArray = NDArray[np.int64]
 
 _CELLS = struct.Struct("<cqqBBB")  # "C", first tick, number of cells, bytes of a tick, of a column, of a weight
 _ITEMS = struct.Struct("<cqqq")  # "I", number of cells, of labels, bytes of labels
-_SIZES = {1: np.dtype("<u1"), 2: np.dtype("<u2"), 4: np.dtype("<u4"), 8: np.dtype("<i8")}
+_SIZES = {1: "<u1", 2: "<u2", 4: "<u4", 8: "<i8"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -122,11 +123,36 @@ def pack_table(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    return sink.getvalue().to_pybytes()
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
 
 
 def unpack_table(data: bytes) -> pa.Table | None:
     return pa.ipc.open_stream(data).read_all() if data else None
+
+
+def joined_tables(parts: Iterable[bytes]) -> pa.Table | None:
+    """Records of several payloads, None if there are none. What waited may be of narrower integers or shorter texts
+    than what comes now; other types would have to be guessed at, and a user that is read otherwise has two caps.
+
+    >>> joined_tables([pack_table(pa.table({"n": pa.array([7], kind)})) for kind in (pa.int32(), pa.int64())])["n"].type
+    DataType(int64)
+    """
+    tables = [table for table in map(unpack_table, parts) if table is not None]
+    if not tables:
+        return None
+    first = tables[0].schema
+    if any(not _alike(field.type, first.field(field.name).type) for table in tables for field in table.schema):
+        raise StateError(
+            "a column has another type than in the batch before, and events of that batch are waiting: give it the "
+            "type that it had"
+        )
+    return pa.concat_tables(tables, promote_options="permissive")
+
+
+def _alike(one: pa.DataType, other: pa.DataType) -> bool:
+    texts = (pa.string(), pa.large_string())
+    return one == other or (one in texts and other in texts) or all(map(pa.types.is_signed_integer, (one, other)))
 
 
 def _small(numbers: IntArray) -> tuple[bytes, int]:

@@ -25,16 +25,16 @@ from evertally.runtime.releases import pack
 from evertally.runtime.sieve import stepped, takeable
 from evertally.secret import Secret
 from evertally.selection.item_shards import ItemShard
-from evertally.spark.job import Job, Shop
+from evertally.spark.job import Job, Shop, put
 from evertally.spark.packing import (
     CellsOf,
     joined_cells,
+    joined_tables,
     pack_cells,
     pack_items,
     pack_table,
     unpack_cells,
     unpack_items,
-    unpack_table,
 )
 from evertally.spark.reading import Rows
 from evertally.spark.root import content_name
@@ -62,7 +62,7 @@ def play(job: Job, shop: Shop, part: Part, payloads: Iterable[bytes]) -> Played:
         return Played(kept, "", values)
     written = parquet(table)
     release = content_name(f"releases/{job.batch}/{name}", written)
-    shop.shelf.put_new(release, written)
+    put(shop.shelf, release, written)
     return Played(kept, release, values)
 
 
@@ -292,12 +292,11 @@ def _item_steps(mechanism: Any, payloads: list[bytes], ticks: range, ruled: bool
 def _record_steps(
     mechanism: Any, query: Any, shop: Shop, payloads: list[bytes], ticks: range
 ) -> tuple[Iterator[Any], bytes]:
-    tables = [table for table in map(unpack_table, payloads) if table is not None]
-    spec, order_key = shop.stand.spec, shop.key.order_key
-    if not tables:
+    came, spec = joined_tables(payloads), shop.stand.spec
+    if came is None:
         later, of_tick = None, {}
     else:
-        now, later = Rows.of_table(spec, pa.concat_tables(tables), order_key).up_to(ticks.stop - 1)
+        now, later = Rows.of_table(spec, came, shop.key.order_key).up_to(ticks.stop - 1)
         of_tick = dict(now.in_order().by_tick())
 
     def steps() -> Iterator[Any]:
@@ -319,10 +318,12 @@ def _record_steps(
 
 
 def parquet(table: pa.Table) -> bytes:
+    """A table as a file: whole numbers by their differences (numbered columns follow each other), others by
+    dictionaries."""
     out = io.BytesIO()
-    encoding = {"value": "DELTA_BINARY_PACKED"} if "value" in table.column_names else {}
-    texts = [name for name in table.column_names if name not in encoding and name != "payload"]
-    pq.write_table(
-        table, out, compression="zstd", use_dictionary=texts, column_encoding=encoding or None, row_group_size=_GROUP
-    )
+    numbers = [field.name for field in table.schema if pa.types.is_int64(field.type)]
+    others = [name for name in table.column_names if name not in numbers and name != "payload"]
+    encoding = dict.fromkeys(numbers, "DELTA_BINARY_PACKED")
+    options = {"use_dictionary": others, "column_encoding": encoding or None, "row_group_size": _GROUP}
+    pq.write_table(table, out, compression="zstd", **options)
     return out.getvalue()

@@ -1,5 +1,5 @@
-"""What readers see of a stream on Spark: copies of what manifests name, and what to know about them. Nothing else may be
-read by anybody: the root holds what dead attempts wrote, other contents under the same noise.
+"""What readers see of a stream on Spark: copies of what manifests name, and what to know about them. Nothing else may
+be read by anybody: the root holds what dead attempts wrote, other contents under the same noise.
 
     public/N/about.json          ticks and their times, chain, files with their hashes, errors of rows; signed
     public/N/QUERY-..parquet     wide rows: tick, category, value; items: tick, category (bytes), value;
@@ -28,15 +28,16 @@ from evertally.selection.found import Found
 from evertally.selection.item_plan import ItemPlan
 from evertally.selection.item_shards import merged
 from evertally.spark.beginning import Taken
+from evertally.spark.job import put
 from evertally.spark.playing import parquet
-from evertally.spark.root import Record, content_name, is_content, written
+from evertally.spark.root import NO_CHAIN, Record, content_name, is_content, written
 from evertally.spark.ways import is_plain
 
 ABOUT = "about.json"
 _SIGNED = b"evertally spark 1\n"
 
 
-def publish(taken: Taken, record: Record) -> None:
+def publish(taken: Taken, record: Record, engine: Record) -> None:
     """Shows a batch that has its mark. Done again, it does nothing: names are put where there are none."""
     public = open_shelf(taken.spec.engine.public)
     folder = f"{record['batch']:08d}"
@@ -59,7 +60,7 @@ def publish(taken: Taken, record: Record) -> None:
             data = [_answered(query, mechanism, data, ticks, taken.spec.beta)]
         for place, content in enumerate(data):
             name = content_name(f"{folder}/{query.name}-{place:06d}", content) + ".parquet"
-            public.put_new(name, content)
+            put(public, name, content)
             files[query.name].append(name)
         if rows or way.place == "shards":
             errors[query.name] = _errors(mechanism, _shown(record, rows, ticks), taken.spec.beta)
@@ -75,6 +76,7 @@ def publish(taken: Taken, record: Record) -> None:
         "chain": record["chain"],
         "files": files,
         "errors": errors,
+        "engine": engine,
         "public_key": taken.key.public_key.hex(),
     }
     about = written(said | {"signature": taken.key.sign(_SIGNED + written(said)).hex()})
@@ -150,23 +152,29 @@ def batches(spec: StreamSpec) -> list[Record]:
         data = public.read(f"{folder}/{ABOUT}")
         if data is None:  # its driver has died over it, or is still busy
             break
-        about = json.loads(data)
-        if not _signed(about) or about["spec_digest"] != spec.digest:
+        about = _said(data)
+        if about is None or about["spec_digest"] != spec.digest:
             raise StateError(f"{spec.engine.public}/{folder}/{ABOUT} is damaged, or of another stream")
-        if found and (about["before"], about["public_key"]) != (found[-1]["chain"], found[-1]["public_key"]):
-            raise StateError(f"{spec.engine.public}: batch {folder} does not follow the one before it")
+        if about["before"] != (found[-1]["chain"] if found else NO_CHAIN):
+            raise StateError(
+                f"{spec.engine.public}: batch {folder} does not follow the one before it; some are missing"
+            )
+        if found and about["public_key"] != found[0]["public_key"]:
+            raise StateError(f"{spec.engine.public}: batch {folder} is signed with another key than the first")
         found.append(about)
     return found
 
 
-def _signed(about: Record) -> bool:
-    said = {name: value for name, value in about.items() if name != "signature"}
+def _said(data: bytes) -> Record | None:
+    """What a signed record says; None if it does not bear the signature of the key that it names."""
     try:
+        about: Record = json.loads(data)
+        said = {name: value for name, value in about.items() if name != "signature"}
         signer = Ed25519PublicKey.from_public_bytes(bytes.fromhex(about["public_key"]))
         signer.verify(bytes.fromhex(about["signature"]), _SIGNED + written(said))
-    except (InvalidSignature, ValueError, KeyError, TypeError):
-        return False
-    return True
+    except (InvalidSignature, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return about
 
 
 def shown(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from evertally.encode.content_order import content_order
+from evertally.encode.content_order import content_keys, sorted_places
 from evertally.runtime.input.arrow_columns import clean
 from evertally.runtime.input.sources import ROWS, Batch
 from evertally.runtime.input.tick_events import TickEvents, prepared, ticks_of
@@ -20,13 +21,22 @@ from evertally.spark.job import Job
 
 BEAT = "evertally_beat"  # true for the rows of a clock source, which are no events
 TICK = "evertally_tick"
+ORDER = ("evertally_order_low", "evertally_order_high")  # of rows that travel without all that their order rests on
 
 
 class Rows(Secret):
     """Events of any ticks, in the form that doors read."""
 
-    def __init__(self, spec: StreamSpec, batch: Batch, ticks: NDArray[np.int64], order_key: bytes) -> None:
+    def __init__(
+        self,
+        spec: StreamSpec,
+        batch: Batch,
+        ticks: NDArray[np.int64],
+        order_key: bytes,
+        keys: NDArray[np.uint64] | None = None,
+    ) -> None:
         self._spec, self.batch, self.ticks, self._order_key = spec, batch, ticks, order_key
+        self._keys = keys  # where they came with the rows
 
     @classmethod
     def of(cls, given: pa.RecordBatch, job: Job, order_key: bytes) -> Rows:
@@ -49,8 +59,12 @@ class Rows(Secret):
     def of_table(cls, spec: StreamSpec, table: pa.Table, order_key: bytes) -> Rows:
         """The way back from `table`."""
         joined = table.combine_chunks()
-        columns = {name: _one(joined[name]) for name in joined.column_names if name != TICK}
-        return cls(spec, columns, _one(joined[TICK]).to_numpy(zero_copy_only=False).astype(np.int64), order_key)
+        columns = {name: _one(joined[name]) for name in joined.column_names if name not in (TICK, *ORDER)}
+        ticks = _one(joined[TICK]).to_numpy(zero_copy_only=False).astype(np.int64)
+        if ORDER[0] not in joined.column_names:
+            return cls(spec, columns, ticks, order_key)
+        keys = np.stack([_one(joined[name]).to_numpy(zero_copy_only=False) for name in ORDER], axis=1)
+        return cls(spec, columns, ticks, order_key, keys)
 
     def __len__(self) -> int:
         return len(self.ticks)
@@ -63,22 +77,28 @@ class Rows(Secret):
     def table(self, names: list[str] | None = None) -> pa.Table:
         """Some columns, and the ticks."""
         kept = {name: self.batch[name] for name in self.batch if names is None or name in names}
-        return pa.table(kept | {TICK: pa.array(self.ticks)})
+        order = {} if self._keys is None else dict(zip(ORDER, map(pa.array, self._keys.T), strict=True))
+        return pa.table(kept | order | {TICK: pa.array(self.ticks)})
+
+    @cached_property
+    def keyed(self) -> Rows:
+        """The same, with what orders them: all columns of the stream decide about it, and some will be left behind."""
+        uses = [] if self._keys is not None else self._spec.uses()
+        if not len(self) or not uses:
+            return self
+        columns = [(prepared(self.batch[name], use), use) for name, use in uses]
+        return Rows(self._spec, self.batch, self.ticks, self._order_key, content_keys(columns, self._order_key))
 
     def in_order(self) -> Rows:
         """By tick and content: an order that does not depend on the one in which rows came."""
-        if not len(self):
-            return self
-        uses = [(prepared(self.batch[name], use), use) for name, use in self._spec.uses() if name in self.batch]
-        if not uses:
-            return self.take(np.argsort(self.ticks, kind="stable"))
-        order = content_order(uses, self._order_key)
+        keys = self.keyed._keys
+        order = np.arange(len(self)) if keys is None else sorted_places(keys)
         return self.take(order[np.argsort(self.ticks[order], kind="stable")])
 
     def edges(self) -> list[tuple[int, int, int]]:
         """Of rows in the order of ticks: each tick, where it begins and where it ends."""
         found, starts = np.unique(self.ticks, return_index=True)
-        stops = [*starts[1:].tolist(), len(self)]
+        stops = [*starts[1:].tolist(), len(self)] if len(self) else []
         return list(zip(found.tolist(), starts.tolist(), stops, strict=True))
 
     def by_tick(self) -> Iterator[tuple[int, TickEvents]]:
@@ -89,23 +109,27 @@ class Rows(Secret):
 
     def slice(self, start: int, stop: int) -> Rows:
         batch = {name: column[start:stop] for name, column in self.batch.items()}
-        return Rows(self._spec, batch, self.ticks[start:stop], self._order_key)
+        return Rows(self._spec, batch, self.ticks[start:stop], self._order_key, _some(self._keys, slice(start, stop)))
 
     def take(self, rows: NDArray[np.int64]) -> Rows:
         batch = {name: column.take(pa.array(rows)) for name, column in self.batch.items()}
-        return Rows(self._spec, batch, self.ticks[rows], self._order_key)
+        return Rows(self._spec, batch, self.ticks[rows], self._order_key, _some(self._keys, rows))
 
-    def cut(self, places: NDArray[np.int64], count: int) -> list[Rows]:
+    def cut(self, places: NDArray[Any], count: int) -> list[Rows]:
         """The rows of each of `count` places."""
         order = np.argsort(places, kind="stable")
         edges = np.searchsorted(places[order], np.arange(count + 1)).tolist()
         rows = self.take(order)
-        return [rows.slice(start, stop) for start, stop in zip(edges, edges[1:], strict=False)]
+        return [rows.slice(start, stop) for start, stop in pairwise(edges)]
 
     def up_to(self, tick: int) -> tuple[Rows, Rows]:
         """Those of the ticks up to one, and the later ones."""
         now = self.ticks <= tick
         return self.take(np.flatnonzero(now)), self.take(np.flatnonzero(~now))
+
+
+def _some(keys: NDArray[np.uint64] | None, rows: Any) -> NDArray[np.uint64] | None:
+    return None if keys is None else keys[rows]
 
 
 def _one(column: Any) -> Any:

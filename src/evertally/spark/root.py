@@ -132,8 +132,8 @@ class Log:
         ahead = max(marks, default=-1)
         if ahead > last:
             raise StateError(
-                f"the marks say that {ahead + 1} batches were released, and the root has {last + 1}: it is an older one. "
-                "Bring the newest back; going on would release the same ticks from other events"
+                f"the marks say that {ahead + 1} batches were released, and the root has {last + 1}: it is an older "
+                "one. Bring the newest back; going on would release the same ticks from other events"
             )
         if marks != list(range(ahead + 1)) or ahead < last - 1:
             raise StateError(
@@ -143,6 +143,8 @@ class Log:
         for batch in (ahead, ahead - 1):
             if batch >= 0:
                 self._check_mark(batch)
+        if last > ahead:
+            self._check_unmarked(last)
         return last
 
     def _check_mark(self, batch: int) -> None:
@@ -150,6 +152,13 @@ class Log:
         record = self.manifest(batch)
         if said is None or record is None or said["chain"] != record["chain"] or not self.is_chained(record):
             raise StateError(f"the mark of batch {batch} does not vouch for the manifest that is there; stopped")
+
+    def _check_unmarked(self, batch: int) -> None:
+        """A manifest whose mark will be made now: nobody vouches for it yet but itself and the one before."""
+        record, before = self.manifest(batch), self.manifest(batch - 1) if batch else None
+        chain = NO_CHAIN if before is None else before["chain"]
+        if record is None or record["before"] != chain or not self.is_chained(record):
+            raise StateError(f"the manifest of batch {batch} under the root is damaged; bring the root back")
 
     @staticmethod
     def is_chained(record: Record) -> bool:

@@ -123,8 +123,8 @@ class Linear(Windowed):
 
 
 def sums_rows(mechanism: Any) -> TypeGuard[Linear]:
-    """Whether what is released is exact sums of rows plus a noise process, also where a rule of users or the hashes of a
-    sketch make the rows."""
+    """Whether what is released is exact sums of rows plus a noise process, also where a rule of users, or the hashes of
+    a sketch, make the rows."""
     engine = getattr(mechanism, "_engine", None)
     return isinstance(mechanism, Linear) and type(getattr(engine, "inner", engine)) in ROW_ENGINES
 

@@ -142,7 +142,11 @@ def _check_protected(spec: StreamSpec) -> None:
 
 
 def _check_order(spec: StreamSpec) -> None:
-    """A keyed hash has no before and after."""
+    """A keyed hash has no before and after. And an event that is replaced gets another place by it, which is covered by
+    what is proved of whole users, and of events that are there or not (distributed 6)."""
+    if spec.order == "content" and spec.unit != "user" and spec.neighbours != "add_remove":
+        problem = f'order = "content" with neighbours = "{spec.neighbours}" is proved for unit = "user" alone'
+        spec.file.refuse(f'{problem}; write order = "arrival", or neighbours = "add_remove"', "stream", "order")
     for number, query in enumerate(spec.queries, 1):
         if spec.order == "content" and query.ordered:
             problem = (

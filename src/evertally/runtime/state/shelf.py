@@ -27,8 +27,8 @@ class Shelf(Protocol):
     def put_new(self, name: str, data: bytes) -> bytes:
         """Puts bytes under a name that is not taken, in one step; gives what is there afterwards, whoever put it."""
 
-    def delete(self, name: str) -> None:
-        """Takes a name away, if it is there."""
+    def clear(self, folder: str) -> None:
+        """Takes everything away that is directly in a folder, what dead writers left included."""
 
     def names(self, folder: str) -> list[str]:
         """The names directly in a folder, sorted."""
@@ -76,9 +76,11 @@ class DiskShelf:
         except OSError as error:
             raise StateError(f"cannot write {path}: {error.strerror}; the stream stops") from None
 
-    def delete(self, name: str) -> None:
-        with suppress(OSError):
-            (self.folder / name).unlink(missing_ok=True)
+    def clear(self, folder: str) -> None:
+        with suppress(OSError):  # what cannot be taken away now is taken away by the next batch
+            for name in os.listdir(self.folder / folder):
+                (self.folder / folder / name).unlink(missing_ok=True)
+            (self.folder / folder).rmdir()
 
     def names(self, folder: str) -> list[str]:
         try:
@@ -123,7 +125,7 @@ def open_shelf(place: str) -> Shelf:
         return DiskShelf(rest)
     if scheme not in _ADAPTERS:
         raise ConfigurationError(
-            f'nobody has said how names of "{scheme}" are put where there are none: register_shelf("{scheme}", ...), or '
-            "take a folder that all machines see. Two drivers could both win otherwise"
+            f'nobody has said how names of "{scheme}" are put where there are none: register_shelf("{scheme}", ...), '
+            "or take a folder that all machines see. Two drivers could both win otherwise"
         )
     return _ADAPTERS[scheme](place)

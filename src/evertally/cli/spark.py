@@ -1,0 +1,99 @@
+"""`evertally spark`: streams on a cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import evertally.spark as es
+from evertally.errors import ConfigurationError
+from evertally.runtime import load_spec
+from evertally.spark.protections import conf
+
+_FORMATS = ("parquet", "json", "csv", "orc")
+
+
+def properties(spec_file: Path) -> list[str]:
+    """Lines of a spark-defaults.conf: name, blank, value."""
+    return [f"{name} {value}" for name, value in conf(load_spec(spec_file)).items()]
+
+
+def run_batch(spec_file: Path, events: str, kind: str, batch: str | None, until: str, master: str | None) -> str:
+    """One batch of files, in an application of its own; gives what to say."""
+    return _within(spec_file, master, lambda spark: _batch(spark, spec_file, events, kind, batch or events, until))
+
+
+def _batch(spark: Any, spec_file: Path, events: str, kind: str, batch: str, until: str) -> str:
+    done = es.release_batch(_reader(spark.read, kind).load(events), spec_file, batch=batch, until=until)
+    spec = load_spec(spec_file)
+    ticks = f"ticks {done['opened']} to {done['through']}"
+    return f"{spec.name}: {ticks} are out, batch {done['batch']}; see {spec.engine.public}"
+
+
+def run_stream(
+    spec_file: Path,
+    folder: str,
+    kind: str,
+    every: str,
+    master: str | None,
+    told: Callable[[], str],
+    say: Callable[[str], None],
+) -> None:
+    """A folder of files as they come, until the input of this process ends. Where ticks close on request, each line of
+    it is the time up to which they are over."""
+
+    def run(spark: Any) -> str:
+        known = _reader(spark.read, kind).load(folder).schema
+        with es.release_stream(
+            _reader(spark.readStream, kind).schema(known).load(folder), spec_file, every=every
+        ) as live:
+            while line := told():
+                say(f"ticks up to {live.close(line.strip())} are out")
+            if live.spec.clock.close == "wall":
+                live.wait()
+        return ""
+
+    _within(spec_file, master, run)
+
+
+def submitted(spec_file: Path, arguments: list[str]) -> int:
+    """Calls spark-submit with the properties of the stream, in a file that nobody else reads."""
+    command = shutil.which("spark-submit")
+    if command is None:
+        raise ConfigurationError(
+            "there is no spark-submit on the PATH; it comes with Spark, and with pip install pyspark"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "evertally.conf"
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as written:
+            written.write("\n".join(properties(spec_file)) + "\n")
+        environment = os.environ | {"PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable)}
+        return subprocess.call([command, "--properties-file", str(file), *arguments], env=environment)  # noqa: S603
+
+
+def certificate(spec_file: Path) -> str:
+    return json.dumps(es.certificate(spec_file), indent=2)
+
+
+def _within(spec_file: Path, master: str | None, run: Callable[[Any], str]) -> str:
+    spark = es.application(spec_file, master)
+    try:
+        return run(spark)
+    finally:
+        spark.stop()
+
+
+def _reader(reader: Any, kind: str) -> Any:
+    if kind not in _FORMATS:
+        raise ConfigurationError(f"--format is one of {', '.join(_FORMATS)}")
+    made = reader.format(kind)
+    # A cell that cannot be read is null, and a record like others: it must not stop the rest.
+    return made.option("header", True).option("mode", "PERMISSIVE") if kind == "csv" else made

@@ -1,0 +1,71 @@
+"""`python tests/spark --kills 100`: kills of a live stream on Spark, at length. Prints what it measured; fails if
+anything differed.
+
+A campaign is over after some kills and the next begins anew; after each kill all that is released is compared with one
+process, and all that lay in root, home and public with what lies there then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+_HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(_HERE.parent), str(_HERE)]  # what all tests share, and those of this folder
+
+from apart import Driver  # noqa: E402
+from campaign import Report, run_long  # noqa: E402
+
+AT_ONCE = 25  # kills of one campaign
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python tests/spark", description=__doc__)
+    parser.add_argument("--kills", type=int, default=100, help="of drivers and of Python workers, over all campaigns")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="no campaign begins after so many")
+    arguments = parser.parse_args()
+    print(f"seed {arguments.seed}", flush=True)
+    chance, began, kills, wrong = random.Random(arguments.seed), time.monotonic(), 0, 0
+    while kills < arguments.kills and not wrong and time.monotonic() - began < 60 * arguments.minutes:
+        report = campaign(min(AT_ONCE, arguments.kills - kills), chance)
+        kills += sum(report.kills.values())
+        wrong += len(report.differences)
+        show(report)
+    print(f"{kills} kills in {time.monotonic() - began:.0f} seconds, {wrong} differences", flush=True)
+    return 1 if wrong else 0
+
+
+def campaign(kills: int, chance: random.Random) -> Report:
+    """One stream, killed so often."""
+    started: list[Driver] = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+
+        def start(script: Path, *arguments: object, name: str) -> Driver:
+            started.append(Driver(script, arguments, folder / f"{name}.log", {}))
+            return started[-1]
+
+        try:
+            return run_long(folder, start, kills, chance)
+        finally:
+            for driver in started:
+                driver.kill()
+
+
+def show(report: Report) -> None:
+    print(f"\nkills: {', '.join(f'{what} {count}' for what, count in Counter(report.kills).most_common())}")
+    print(f"  starts {report.starts}, batches {report.batches}, ticks {report.ticks}")
+    print(f"  numbers compared {report.numbers}, files looked at {report.files_seen}")
+    print(f"  differences {len(report.differences)}", flush=True)
+    for difference in report.differences[:20]:
+        print(f"    {difference}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,408 @@
+"""What would put the same noise on other events, or show what nobody vouches for, is refused; and nothing is shown."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from by_hand import by_hand, play
+
+from evertally.errors import ConfigurationError, HorizonExceeded, StateError
+from evertally.runtime import load_spec
+from evertally.runtime.live import Live
+from evertally.spark.beginning import taken
+from evertally.spark.engine import Engine
+from evertally.spark.failures import TaskFailed
+from evertally.spark.job import shop
+from evertally.spark.public import batches, shown
+from spec_text import Table
+from streams import WORDS, begun, events, place, twin, write
+
+__all__ = ["place"]
+
+CONTENT = {"name": "visits", "horizon": 12, "order": "content"}
+ALL: Table = {"name": "all", "kind": "counter"}
+PAGES: Table = {"name": "pages", "kind": "histogram", "column": "page", "categories": WORDS[:40]}
+BATCHES: list[tuple[list[pa.Table], int]] = [([events(40, seed=number)], 2 * number + 2) for number in range(5)]
+
+
+@pytest.fixture
+def spec(place: Path) -> Path:
+    """A stream that has come three batches far."""
+    path = write(place / "spark", ALL, PAGES, stream=CONTENT)
+    play(path, BATCHES[:3])
+    return path
+
+
+def where(spec: Path, name: str) -> Path:
+    return Path(getattr(load_spec(spec).engine, name))
+
+
+def go_on(spec: Path, number: int = 3) -> Any:
+    return play(spec, BATCHES[number : number + 1], first=number)
+
+
+def refused(spec: Path, words: str, number: int = 3) -> None:
+    """The next batch is refused, and nothing of it is shown."""
+    before = sorted(path for path in where(spec, "public").rglob("*"))
+    with pytest.raises(StateError, match=words):
+        go_on(spec, number)
+    assert sorted(path for path in where(spec, "public").rglob("*")) == before
+
+
+def test_a_root_that_is_gone(spec: Path) -> None:
+    shutil.rmtree(where(spec, "root"))
+    refused(spec, "the marks say that this stream has released something, and the root is not there")
+
+
+def test_a_root_that_is_older_than_the_marks(spec: Path, place: Path) -> None:
+    shutil.copytree(where(spec, "root"), place / "backup")
+    go_on(spec)
+    shutil.rmtree(where(spec, "root"))
+    shutil.copytree(place / "backup", where(spec, "root"))
+    refused(spec, "the marks say that 4 batches were released, and the root has 3: it is an older one", 4)
+    refused(spec, "the marks say that 4 batches were released, and the root has 3: it is an older one", 3)
+
+
+def test_a_root_that_went_another_way_than_the_marks(spec: Path, place: Path) -> None:
+    other = twin(spec, place / "other")
+    go_on(spec)
+    play(other, [(BATCHES[4][0], 8)], first=3)
+    shutil.rmtree(where(spec, "root"))
+    shutil.copytree(where(other, "root"), where(spec, "root"))
+    refused(spec, "mark of batch 3 does not vouch for the manifest that is there", 4)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_mark_that_is_missing(spec: Path, number: int) -> None:
+    (where(spec, "home") / "mark" / f"{number:08d}").unlink()
+    refused(spec, "of the marks of 3 batches some are missing")
+
+
+def test_a_mark_that_its_driver_did_not_make_is_made_by_the_next(spec: Path) -> None:
+    (where(spec, "home") / "mark" / "00000002").unlink()
+    assert go_on(spec)[0]["batch"] == 3
+
+
+def test_marks_that_are_missing(spec: Path) -> None:
+    for name in ("00000001", "00000002"):
+        (where(spec, "home") / "mark" / name).unlink()
+    refused(spec, "of the marks of 3 batches some are missing")
+
+
+def test_a_home_that_is_gone(spec: Path) -> None:
+    shutil.rmtree(where(spec, "home"))
+    refused(spec, "the home of its marks, is not: nothing says how far this stream has come")
+
+
+def test_a_genesis_that_is_gone(spec: Path) -> None:
+    (where(spec, "home") / "genesis").unlink()
+    refused(spec, "the home of its marks, is not")
+
+
+def test_the_home_of_another_stream(spec: Path, place: Path) -> None:
+    other = write(place / "other", ALL, PAGES, stream=CONTENT)
+    play(other, BATCHES[:3])
+    shutil.rmtree(where(spec, "home"))
+    shutil.copytree(where(other, "home"), where(spec, "home"))
+    refused(spec, "the genesis is damaged, or was written under another key")
+
+
+def test_the_root_of_another_stream(spec: Path, place: Path) -> None:
+    other = write(place / "other", ALL, PAGES, stream=CONTENT)
+    play(other, BATCHES[:3])
+    shutil.rmtree(where(spec, "root"))
+    shutil.copytree(where(other, "root"), where(spec, "root"))
+    refused(spec, "the genesis is damaged, or was written under another key")
+
+
+def changed(spec: Path, old: str, new: str) -> Path:
+    text = spec.read_text()
+    assert old in text
+    spec.write_text(text.replace(old, new))
+    return spec
+
+
+def test_a_second_root_under_one_key(spec: Path) -> None:
+    changed(spec, "[engine]", '[engine]\nroot = "second"')
+    refused(spec, "has released something, and the root is not there", 0)
+    changed(spec, 'root = "second"', 'root = "second"\nhome = "second-home"')
+    refused(spec, "the key .* is there, and .*second-home, the home of its marks, is not", 0)
+
+
+def test_a_second_stream_under_the_key(spec: Path) -> None:
+    changed(spec, "word-39", "word-59")
+    refused(spec, "is not what this stream began with: spec changed")
+
+
+@pytest.mark.parametrize("clock", ["start = 1", "start = 0\nend = 10"])
+def test_another_clock(spec: Path, clock: str) -> None:
+    changed(spec, "start = 0", clock)
+    refused(spec, "is not what this stream began with: .*(clock|spec) changed")
+
+
+def test_another_length_of_a_tick(spec: Path) -> None:
+    changed(spec, "tick = 1", "tick = 2")
+    refused(spec, "is not what this stream began with: .*clock changed")
+
+
+@pytest.mark.parametrize(("number", "words"), [(3, "nothing of it is released yet"), (2, "it is released")])
+def test_another_input_under_a_number(spec: Path, number: int, words: str) -> None:
+    def dies(job: Any) -> Any:
+        raise KeyboardInterrupt
+
+    tables, through = BATCHES[number]
+    with taken(load_spec(spec)) as held:
+        engine = Engine(held)
+        if number == 3:
+            with pytest.raises(KeyboardInterrupt):
+                engine.advance(dies, number, through, {"id": "3"})
+        with pytest.raises(StateError, match=f"batch {number} comes from another input than before.*{words}"):
+            engine.advance(by_hand(tables), number, through, {"id": "something else"})
+        assert engine.last == 2
+        assert engine.advance(by_hand(tables), number, through, {"id": str(number)})["batch"] == number
+
+
+@pytest.mark.parametrize("number", [4, 7])
+def test_a_number_that_does_not_follow(spec: Path, number: int) -> None:
+    with taken(load_spec(spec)) as held, pytest.raises(StateError, match=f"batch {number} does not follow batch 2"):
+        Engine(held).advance(by_hand(BATCHES[3][0]), number, 8, {"id": "x"})
+
+
+def test_a_tick_beyond_the_end(spec: Path) -> None:
+    with pytest.raises(HorizonExceeded, match="tick 13 is beyond 12"):
+        play(spec, [(BATCHES[3][0], 13)], first=3)
+    assert play(spec, [(BATCHES[3][0], 12)], first=3)[0]["through"] == 12
+
+
+def test_time_that_went_back_closes_nothing(spec: Path) -> None:
+    record = play(spec, [(BATCHES[3][0], 1)], first=3)[0]
+    assert (record["opened"], record["through"]) == (7, 6)
+
+
+# damage
+
+
+def flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.chmod(0o600)
+    path.write_bytes(bytes(data))
+
+
+def test_a_damaged_worker_key(spec: Path) -> None:
+    file = where(spec, "worker_key")
+    kept = file.read_bytes()
+    file.write_bytes(kept[:-20])
+    refused(spec, "is no worker key, or is damaged; copy it anew")
+    file.write_bytes(kept)
+    file.chmod(0o644)
+    refused(spec, "is open to others .*; chmod 600 it")
+    file.unlink()  # the driver writes it anew
+    go_on(spec)
+    assert file.read_bytes() == kept
+
+
+def test_the_worker_key_of_another_stream(spec: Path, place: Path) -> None:
+    other = begun(write(place / "other", ALL, PAGES, stream=CONTENT))
+    shutil.copy(where(other, "worker_key"), where(spec, "worker_key"))
+    refused(spec, "is the worker key of something else")
+
+
+def test_a_worker_with_the_key_of_another_stream(spec: Path, place: Path) -> None:
+    """The driver has the right one, and a machine an old one."""
+    other = begun(write(place / "other", ALL, PAGES, stream=CONTENT))
+    with taken(load_spec(spec)) as held:
+        shutil.copy(where(other, "worker_key"), where(spec, "worker_key"))
+        shop.__globals__["_shop"].cache_clear()  # a worker that has just been started
+        with pytest.raises(TaskFailed, match=r"door: StateError at job.py"):
+            Engine(held).advance(by_hand(BATCHES[3][0]), 3, 8, {"id": "3"})
+        with pytest.raises(StateError, match="is not the one of the stream; copy the file that the driver has written"):
+            shop(held.stand)
+
+
+def test_a_damaged_state(spec: Path) -> None:
+    for name in sorted((where(spec, "root") / "state" / "2").iterdir())[:2]:
+        flip(name)
+    with pytest.raises(TaskFailed, match=r"part: StateError at worker_key.py"):
+        go_on(spec)
+    assert len(batches(load_spec(spec))) == 3
+
+
+def test_a_state_that_is_gone(spec: Path) -> None:
+    shutil.rmtree(where(spec, "root") / "state" / "2")
+    with pytest.raises(TaskFailed, match=r"part: StateError at job.py"):
+        go_on(spec)
+    assert len(batches(load_spec(spec))) == 3
+
+
+def test_the_state_of_another_place_is_no_state_of_this_one(spec: Path) -> None:
+    """Sealed for root, batch and place: names in a manifest that were exchanged open nothing."""
+    path = where(spec, "root") / "manifest" / "00000002"
+    record = json.loads(path.read_bytes())
+    record["states"][1:3] = record["states"][2:0:-1]
+    path.write_text(json.dumps(record))
+    with pytest.raises(TaskFailed, match=r"part: StateError at worker_key.py"):
+        go_on(spec)
+
+
+@pytest.mark.parametrize("field", ["values", "through", "chain", "before"])
+def test_a_manifest_that_was_changed(spec: Path, field: str) -> None:
+    path = where(spec, "root") / "manifest" / "00000002"
+    record = json.loads(path.read_bytes())
+    record[field] = {"values": record["values"][::-1], "through": 5}.get(field, "ab" * 32)
+    path.write_text(json.dumps(record))
+    refused(spec, "the mark of batch 2 does not vouch for the manifest that is there")
+
+
+def test_a_manifest_that_is_cut(spec: Path) -> None:
+    path = where(spec, "root") / "manifest" / "00000002"
+    path.write_bytes(path.read_bytes()[:50])
+    refused(spec, "manifest/00000002 under the root is damaged")
+
+
+def test_a_manifest_without_a_mark_is_held_against_itself(spec: Path) -> None:
+    (where(spec, "home") / "mark" / "00000002").unlink()
+    path = where(spec, "root") / "manifest" / "00000002"
+    record = json.loads(path.read_bytes())
+    path.write_text(json.dumps(record | {"values": record["values"][::-1]}))
+    refused(spec, "the manifest of batch 2 under the root is damaged")
+    path.write_text(json.dumps(record))
+    assert go_on(spec)[0]["batch"] == 3  # no mark was made for what was damaged
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_damaged_mark(spec: Path, number: int) -> None:
+    path = where(spec, "home") / "mark" / f"{number:08d}"
+    path.write_bytes(path.read_bytes().replace(b'"through":', b'"through":1'))
+    refused(spec, f"the mark of batch {number} is damaged, or was written under another key")
+
+
+def test_a_damaged_plan(spec: Path) -> None:
+    flip(next(where(spec, "root").glob("plan-*")))
+    refused(spec, "the plan of the stream under .* is missing or damaged")
+
+
+def test_a_release_that_was_damaged_before_it_was_shown(spec: Path) -> None:
+    shutil.rmtree(where(spec, "public") / "00000002")
+    for path in (where(spec, "root") / "releases" / "2").iterdir():
+        flip(path)
+    with pytest.raises(StateError, match="is missing or damaged, and its batch is not shown yet"):
+        go_on(spec)
+
+
+# readers
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [(b'"through":4', b'"through":5'), (b'"signature":"', b'"signature":"00'), (b"{", b"")]
+)
+def test_what_is_said_about_a_batch_is_signed(spec: Path, old: bytes, new: bytes) -> None:
+    path = where(spec, "public") / "00000001" / "about.json"
+    path.write_bytes(path.read_bytes().replace(old, new, 1))
+    with pytest.raises(StateError, match=r"00000001/about.json is damaged, or of another stream"):
+        list(shown(load_spec(spec), "all"))
+
+
+def test_batches_of_two_streams_do_not_follow_each_other(spec: Path, place: Path) -> None:
+    other = write(place / "other", ALL, PAGES, stream=CONTENT)
+    play(other, BATCHES[:3])
+    shutil.rmtree(where(spec, "public") / "00000001")
+    shutil.copytree(where(other, "public") / "00000001", where(spec, "public") / "00000001")
+    with pytest.raises(StateError, match="batch 00000001 does not follow the one before it"):
+        batches(load_spec(spec))
+
+
+def test_a_batch_that_is_missing_in_what_was_shown(spec: Path) -> None:
+    shutil.rmtree(where(spec, "public") / "00000001")
+    with pytest.raises(StateError, match="batch 00000002 does not follow the one before it"):
+        batches(load_spec(spec))
+
+
+@pytest.mark.parametrize("query", ["all", "pages"])
+def test_files_that_were_shown_are_what_they_were(spec: Path, query: str) -> None:
+    path = next((where(spec, "public") / "00000001").glob(f"{query}-*"))
+    flip(path)
+    with pytest.raises(StateError, match="of what was shown is missing or damaged"):
+        list(shown(load_spec(spec), query))
+    path.unlink()
+    with pytest.raises(StateError, match="of what was shown is missing or damaged"):
+        list(shown(load_spec(spec), query))
+
+
+# one key, one engine
+
+
+def test_a_key_of_one_process_does_not_go_to_spark(place: Path) -> None:
+    spec = write(place / "spark", ALL, PAGES, stream=CONTENT)
+    with Live(load_spec(spec)) as live:
+        live.release_through(2)
+    with pytest.raises(StateError, match="or it runs in one process"):
+        play(spec, BATCHES[:1])
+    load_spec(spec).state_file.unlink()
+    with pytest.raises(StateError, match="or it runs in one process"):
+        play(spec, BATCHES[:1])
+    assert not where(spec, "root").exists()
+
+
+def test_a_state_of_one_process_beside_a_stream_on_spark(spec: Path) -> None:
+    load_spec(spec).state_file.write_bytes(b"")
+    refused(spec, "this stream runs in one process, and the two cannot share a key")
+
+
+@pytest.mark.parametrize("far", [0, 3])
+def test_a_key_of_spark_does_not_go_to_one_process(place: Path, far: int) -> None:
+    spec = write(place / "spark", ALL, PAGES, stream=CONTENT)
+    play(spec, BATCHES[:far])
+    for word in (False, True):
+        with pytest.raises(StateError), Live(load_spec(spec), nothing_was_released=word) as live:
+            live.release_through(1)
+    play(spec, BATCHES[far : far + 1], first=far)  # and nothing of it is harmed
+
+
+def test_a_key_that_is_gone(spec: Path) -> None:
+    load_spec(spec).key_file.unlink()
+    refused(spec, "the key file .* is missing, and .* is there: this stream has begun")
+
+
+def test_another_key(spec: Path, place: Path) -> None:
+    other = begun(write(place / "other", ALL, PAGES, stream=CONTENT))
+    shutil.copy(load_spec(other).key_file, load_spec(spec).key_file)
+    refused(spec, "the genesis is damaged, or was written under another key")
+
+
+def test_a_clock_that_starts_with_its_first_serve(place: Path) -> None:
+    floating = {"start": "first serve", "tick": "1h"}
+    spec = write(place / "spark", ALL, stream={"name": "visits", "horizon": 12}, clock=floating)
+    with pytest.raises(ConfigurationError, match="needs a start that is known"):
+        play(spec, [])
+
+
+# beginnings that were interrupted
+
+
+def test_a_beginning_that_was_interrupted_goes_on_under_its_key(place: Path) -> None:
+    spec = begun(write(place / "spark", ALL, PAGES, stream=CONTENT))
+    settled, genesis = load_spec(spec), (where(spec, "root") / "genesis").read_bytes()
+    half = Path(f"{settled.key_file}.new")
+    for lost in ([], ["root"], ["root", "home"]):
+        settled.key_file.rename(half)  # it had no name of its own yet
+        for name in lost:
+            (where(spec, name) / "genesis").unlink()
+        begun(spec)
+        assert settled.key_file.exists()
+        assert not half.exists()
+        assert (where(spec, "root") / "genesis").exists()
+        if lost != ["root", "home"]:
+            assert (where(spec, "root") / "genesis").read_bytes() == genesis
+    assert go_on(spec, 0)[0]["through"] == 2
+
+
+def test_a_root_without_a_genesis_goes_on_as_long_as_nothing_is_released(place: Path) -> None:
+    spec = begun(write(place / "spark", ALL, PAGES, stream=CONTENT))
+    (where(spec, "root") / "genesis").unlink()
+    assert go_on(spec, 0)[0]["batch"] == 0
