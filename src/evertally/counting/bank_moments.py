@@ -71,7 +71,7 @@ class Moments:
         return first, last, made[: last + 1 - first].tolist()
 
     def widest(self, tick: int, since: int = 1) -> float:
-        """The largest variance of the ticks `since` .. `tick`. Whoever chooses a process asks for the same ones again."""
+        """The largest variance of the ticks `since` .. `tick`. Whoever chooses a process asks for the same again."""
         return self._widest(tick, since)
 
     def _looked_through(self, tick: int, since: int) -> float:
