@@ -1,5 +1,6 @@
 """What all tests share: how they are timed, which of them take long, and which keys they make."""
 
+import gc
 import hashlib
 import signal
 from collections.abc import Iterator
@@ -102,6 +103,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         place = item.path.relative_to(_TESTS).as_posix() if item.path.is_relative_to(_TESTS) else ""
         if place.startswith(_LONG_PLACES) or any(word in item.nodeid for word in _LONG_WORDS):
             item.add_marker(pytest.mark.long)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Iterator[None]:
+    """Twenty thousand tests and all modules stay till the end. Whoever looks for garbage need not look through them
+    again and again: nobody looks while they are collected, and afterwards only through what tests make."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 class _Keys:

@@ -51,6 +51,7 @@ class Moments:
         self._decay = np.log(np.maximum(a, 1e-300))
         self._known: tuple[int, int, list[float]] = (0, 0, [])  # the variances of ticks first .. last
         self._stretch = lru_cache(_STRETCHES)(self._made)  # public: of numbers that follow from ticks alone
+        self._widest = lru_cache(_STRETCHES)(self._looked_through)
 
     def variance(self, tick: int) -> float:
         """Of x at a tick."""
@@ -70,7 +71,10 @@ class Moments:
         return first, last, made[: last + 1 - first].tolist()
 
     def widest(self, tick: int, since: int = 1) -> float:
-        """The largest variance of the ticks `since` .. `tick`."""
+        """The largest variance of the ticks `since` .. `tick`. Whoever chooses a process asks for the same again."""
+        return self._widest(tick, since)
+
+    def _looked_through(self, tick: int, since: int) -> float:
         i, j = bisect_left(self._ends, since), bisect_left(self._ends, tick)
         if i == j:
             return max(self._most(i, tick - self._start(i), since - self._start(i)), self.variance(since))

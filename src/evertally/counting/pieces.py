@@ -23,6 +23,7 @@ class Pieces(Secret, ABC):
     def __init__(self, columns: int) -> None:
         self.columns = columns
         self._models: dict[int, NoiseProcess] = {}  # one-column processes, to ask for spreads
+        self._closed: dict[int, Spread] = {}  # of the last noise of a piece
         self.seek(0)
 
     @abstractmethod
@@ -123,15 +124,21 @@ class Pieces(Secret, ABC):
             return self._model(now_in).window_spread(tick - start, window)
         spread = self._model(now_in).spread(tick - self.before(now_in))
         for closed in range(then_in + 1, now_in):
-            spread = spread + self._model(closed).spread(self.length(closed))
+            spread = spread + self._left_by(closed)
         left = self.before(then_in + 1) - then
         return spread + self._model(then_in).window_spread(self.length(then_in), left) if left else spread
 
     def _with_held(self, spread: Spread, piece: int) -> Spread:
         """The spread of a piece plus that of what the closed ones hold."""
         for closed in range(piece):
-            spread = spread + self._model(closed).spread(self.length(closed))
+            spread = spread + self._left_by(closed)
         return spread
+
+    def _left_by(self, closed: int) -> Spread:
+        """The spread of what a closed piece leaves; every later tick asks for it."""
+        if closed not in self._closed:
+            self._closed[closed] = self._model(closed).spread(self.length(closed))
+        return self._closed[closed]
 
     def _model(self, piece: int) -> NoiseProcess:
         if piece not in self._models:

@@ -64,8 +64,8 @@ class Keystream(Secret):
         words[:, :, 0] = index[:, None]
         words[:, :, 1] = np.arange(first, first + count, dtype=np.uint64) | np.uint64(round_ << 32)
         pages = index >> PAGE_BITS
-        starts = [0, *(np.flatnonzero(pages[1:] != pages[:-1]) + 1).tolist(), index.size]
-        for start, stop in pairwise(starts if words.size else []):
+        turns = (np.flatnonzero(pages[1:] != pages[:-1]) + 1).tolist() if index.size > 1 else []
+        for start, stop in pairwise([0, *turns, index.size] if words.size else []):
             for page in range(first >> PAGE_BITS, ((first + count - 1) >> PAGE_BITS) + 1):
                 left = max(first, page << PAGE_BITS) - first
                 right = min(first + count, (page + 1) << PAGE_BITS) - first
