@@ -15,8 +15,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-_HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(_HERE.parent), str(_HERE)]  # what all tests share, and those of this folder
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # what all tests share
 
 from apart import Driver
 from campaign import Report, run_long

@@ -45,6 +45,8 @@ def release_batch(
     through = settled.clock.tick_before(until)
     if settled.clock.column is None:
         raise ConfigurationError(f"{settled.path}: [clock] a batch job needs the column that says when events happened")
+    if events.isStreaming:
+        raise ConfigurationError("this is a data frame of a stream: use release_stream, or spark.read")
     check(events.sparkSession, accept)
     check_events(events, settled)
     envelope = {"id": batch, "input": _input(events, snapshot)}
