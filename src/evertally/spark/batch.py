@@ -49,12 +49,16 @@ def release_batch(
         raise ConfigurationError("this is a data frame of a stream: use release_stream, or spark.read")
     check(events.sparkSession, accept)
     check_events(events, settled)
-    envelope = {"id": batch, "input": _input(events, snapshot)}
+
+    def looked_at() -> Record:
+        return {"id": batch, "input": _input(events, snapshot)}
+
+    envelope = looked_at()
     with taken(settled) as held:
         engine = Engine(held)
         engine.catch_up()
         number = _number(engine, held.log, batch)
-        return engine.advance(partial(run, events), number, through, envelope)
+        return engine.advance(partial(run, events), number, through, envelope, again=looked_at)
 
 
 def _number(engine: Engine, log: Any, batch: str) -> int:
