@@ -20,7 +20,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))  # what all tests shar
 from apart import Driver
 from campaign import Report, run_long
 
-AT_ONCE = 25  # kills of one campaign
+AT_ONCE = 10  # kills of one campaign
 
 
 def main() -> int:
