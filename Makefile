@@ -44,11 +44,12 @@ test-system: $(VENV)/ready-dev  ## power cuts, the unit of systemd, the containe
 test-spark: $(VENV)/ready-spark  ## the Spark part, in real applications: needs Java 17
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests/spark
 
-audit: $(VENV)/ready-dev  ## tries to break the promise of every mechanism, at length; finds planted bugs; kills the service 1,000 times; cuts its power everywhere
+audit: $(VENV)/ready-dev $(VENV)/ready-spark  ## tries to break the promise of every mechanism, at length; finds planted bugs; kills the service 1,000 times and Spark 100 times; cuts its power everywhere
 	$(BIN)/evertally audit all --effort long --jobs 2 --output audit-output
 	PYTHONPATH=tests $(BIN)/python -m audit.matrix
 	EVERTALLY_LONG=1 $(BIN)/python -m pytest $$(grep -rl '^from long import LONG' tests --include='test_*.py') tests/checks
 	$(BIN)/python tests/crash --kills 1000
+	$(BIN)/python tests/spark --kills 100
 	$(BIN)/python tests/power_loss
 
 lint: $(VENV)/ready-dev  ## style, and which room imports which

@@ -60,21 +60,24 @@ class Cluster:
         for number in range(1, workers + 1):
             place = ("--work-dir", str(self.folder / f"work{number}"))
             size = ("--cores", str(cores), "--memory", memory)
-            self.workers.append(self._part("Worker", *place, *size, self.url, log=f"worker{number}.log"))
+            # Each is a machine of its own for Spark: it tries no task twice on one.
+            address = f"127.0.0.{1 + number}"
+            part = self._part("Worker", *place, *size, self.url, log=f"worker{number}.log", address=address)
+            self.workers.append(part)
         self.master.until_said("Registering worker", workers)
 
-    def _part(self, kind: str, *arguments: str, log: str = "master.log") -> Apart:
+    def _part(self, kind: str, *arguments: str, log: str = "master.log", address: str = "127.0.0.1") -> Apart:
         script = str(Path(self.environment["SPARK_HOME"]) / "bin/spark-class")
         usual = (
             "--host",
-            "127.0.0.1",
+            address,
             "--webui-port",
             "0",
             "--properties-file",
             str(self.conf / "spark-defaults.conf"),
         )
         command = [script, f"org.apache.spark.deploy.{kind.lower()}.{kind}", *usual, *arguments]
-        return Apart(command, self.folder / log, self.environment, self.folder)
+        return Apart(command, self.folder / log, self.environment | {"SPARK_LOCAL_IP": address}, self.folder)
 
     def kill(self) -> None:
         """All of it, executors too."""

@@ -1,18 +1,16 @@
-"""Applications for one stream: what they can do, on this machine and on a cluster."""
+"""Applications for one stream: what they can do. A cluster is looked at in test_cluster.py."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from apart import Driver
-from cluster import Cluster
-from planted import COUNT, LABEL, found_in
+from planted import LABEL
 
 from evertally import ConfigurationError
 from evertally.spark import SparkFailed, TaskFailed
@@ -21,8 +19,6 @@ from evertally.spark.java import find_java
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-_SCRIPT = Path(__file__).with_name("drivers") / "cluster_job.py"
 
 
 @pytest.fixture(scope="module")
@@ -119,21 +115,3 @@ def test_without_java_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, t
         find_java()
     (tmp_path / "release").write_text('JAVA_VERSION="21.0.2"\n')
     assert find_java() == tmp_path
-
-
-def test_a_cluster_is_looked_at_too(
-    tmp_path: Path, visits: Path, real_cluster: Callable[..., Cluster], apart: Callable[..., Driver]
-) -> None:
-    """The application passes, its executors say themselves how they log, and they write nothing down."""
-    cluster = real_cluster()
-    driver = apart(_SCRIPT, visits, cluster.url, tmp_path / "found", environment=cluster.environment)
-    driver.until_said("ready\n")
-    workers = [worker for worker in cluster.workers if worker.executors()]
-    assert workers
-    assert any(worker.python_workers() for worker in workers)
-    for number in (1, 2):
-        assert set(found_in(cluster.folder / f"work{number}", bytes(32))) == set()
-    driver.go()
-    said = driver.finished()
-    assert (tmp_path / "found").read_text() == f"{COUNT} logs,errors,memory on disk"
-    assert set(found_in(driver.log, bytes(32))) == set(), said

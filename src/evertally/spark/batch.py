@@ -45,14 +45,20 @@ def release_batch(
     through = settled.clock.tick_before(until)
     if settled.clock.column is None:
         raise ConfigurationError(f"{settled.path}: [clock] a batch job needs the column that says when events happened")
+    if events.isStreaming:
+        raise ConfigurationError("this is a data frame of a stream: use release_stream, or spark.read")
     protections = check(events.sparkSession, accept).as_dict()
     check_events(events, settled)
-    envelope = {"id": batch, "input": _input(events, snapshot)}
+
+    def looked_at() -> Record:
+        return {"id": batch, "input": _input(events, snapshot)}
+
+    envelope = looked_at()
     with taken(settled) as held:
         engine = Engine(held, protections)
         engine.catch_up()
         number = _number(engine, held.log, envelope)
-        return engine.advance(partial(run, events), number, through, envelope)
+        return engine.advance(partial(run, events), number, through, envelope, again=looked_at)
 
 
 def _number(engine: Engine, log: Any, envelope: Record) -> int:

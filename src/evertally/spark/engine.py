@@ -44,11 +44,20 @@ class Engine(Secret):
             assert record is not None
             self._finish(record)
 
-    def advance(self, run: Run, batch: int, through: int, envelope: Record, stamp: int | None = None) -> Record:
+    def advance(
+        self,
+        run: Run,
+        batch: int,
+        through: int,
+        envelope: Record,
+        stamp: int | None = None,
+        again: Callable[[], Record] | None = None,
+    ) -> Record:
         """Releases the ticks up to `through`; with a manifest the batch is over, and nothing is computed again.
 
         `run` plays a job over the events of the batch: the rows that its parts report. `envelope`: what the input is,
         as far as one can tell from outside. Under one number it never changes: other events would meet the same noise.
+        `again` looks at it once more, after the job: it may have been replaced between the look and the reading.
         """
         record = self._log.manifest(batch)
         closed = self._log.closes(batch)
@@ -90,11 +99,11 @@ class Engine(Secret):
                 f"batch {batch} was begun with slice_width = {closed['width']} and release = {closed['release']!r}: "
                 "finish it with these, and change them before the next"
             )
-        record = self._committed(run, closed, before)
+        record = self._committed(run, closed, before, again)
         self._finish(record)
         return record
 
-    def _committed(self, run: Run, closed: Record, before: Record | None) -> Record:
+    def _committed(self, run: Run, closed: Record, before: Record | None, again: Callable[[], Record] | None) -> Record:
         job = self._job(closed, before)
         with withheld(f"batch {closed['batch']}"):
             done = run(job)
@@ -109,6 +118,11 @@ class Engine(Secret):
             raise StateError(
                 f"batch {job.batch}: parts of one job saw different input: a machine was lost, and what was read again "
                 "was not what it had been. Nothing was released; run it again"
+            )
+        if again is not None and again() != closed["envelope"]:
+            raise StateError(
+                f"batch {job.batch}: the input was replaced while it was read. Nothing was released; bring it back as "
+                "it was"
             )
         chain = NO_CHAIN if before is None else before["chain"]
         record: Record = {

@@ -161,10 +161,14 @@ class LiveStream(Secret):
         if not query:
             raise StateError("this batch belongs to no query of Spark that has a name of its own; stopped")
         first = _bind(self._log, query, self._engine.last + 1)
-        envelope, cut = _envelope(self._checkpoint, number)
-        envelope["query"] = query
+
+        def looked_at() -> Record:
+            return _envelope(self._checkpoint, number) | {"query": query}
+
+        cut: int = _offsets(self._checkpoint, number)["cut"]
         stamp = None if self.spec.clock.column is not None else self._tick_at(cut)
-        self._engine.advance(partial(run, batch), first + number, self._through(number, cut), envelope, stamp)
+        through = self._through(number, cut)
+        self._engine.advance(partial(run, batch), first + number, through, looked_at(), stamp, looked_at)
 
     def _through(self, number: int, cut: int) -> int:
         """What batch `number`, cut at this moment, closes."""
@@ -227,9 +231,8 @@ def _listed(folder: Path) -> list[str]:
         return []
 
 
-def _envelope(checkpoint: Path, number: int) -> tuple[Record, int]:
-    """What a batch is, as Spark's log has it, with sizes and times of files, which it has not; and when it was cut, in
-    microseconds."""
+def _envelope(checkpoint: Path, number: int) -> Record:
+    """What a batch is, as Spark's log has it, with sizes and times of files, which it has not."""
     offsets = _offsets(checkpoint, number)
     before = _offsets(checkpoint, number - 1) if number else None
     files = []
@@ -239,15 +242,16 @@ def _envelope(checkpoint: Path, number: int) -> tuple[Record, int]:
             then = None if before is None else _log_offset(before["sources"][source])
             for path in _files(checkpoint / "sources" / str(source), -1 if then is None else then, now):
                 files.append(told(path))
-    return {"offsets": offsets["sources"], "files": files}, offsets["cut"] * 1000
+    return {"offsets": offsets["sources"], "files": files}
 
 
 def _offsets(checkpoint: Path, number: int) -> Record:
+    """Where the sources of a batch end, and when it was cut, in microseconds."""
     try:
         version, metadata, *sources = (checkpoint / "offsets" / str(number)).read_text().splitlines()
         if version != "v1":
             raise StateError(f"the checkpoint of Spark is of a format {version!r} that is not known here; stopped")
-        return {"cut": int(json.loads(metadata)["batchTimestampMs"]), "sources": sources}
+        return {"cut": 1000 * int(json.loads(metadata)["batchTimestampMs"]), "sources": sources}
     except (OSError, ValueError, KeyError):
         raise StateError(
             f"the checkpoint of Spark says nothing about its batch {number}, or is damaged; stopped"
