@@ -14,13 +14,14 @@ from by_hand import by_hand, play
 from evertally.errors import ConfigurationError, HorizonExceeded, StateError
 from evertally.runtime import load_spec
 from evertally.runtime.live import Live
+from evertally.spark.asking import ask
 from evertally.spark.beginning import taken
 from evertally.spark.engine import Engine
 from evertally.spark.failures import TaskFailed
 from evertally.spark.job import shop
 from evertally.spark.public import batches, shown
 from spec_text import Table
-from streams import WORDS, begun, events, place, twin, write
+from streams import NARROW, WORDS, begun, events, place, twin, write
 
 __all__ = ["place"]
 
@@ -75,6 +76,36 @@ def test_a_root_that_went_another_way_than_the_marks(spec: Path, place: Path) ->
     shutil.rmtree(where(spec, "root"))
     shutil.copytree(where(other, "root"), where(spec, "root"))
     refused(spec, "mark of batch 3 does not vouch for the manifest that is there", 4)
+
+
+def test_a_root_that_went_another_way_where_nothing_is_shown(place: Path) -> None:
+    """The chain is over what is released: on demand it is the same whatever came, and answers would not be."""
+    spec = write(place / "spark", PAGES, stream=CONTENT, engine={**NARROW, "release": "on demand"})
+    play(spec, BATCHES[:2])
+    other = twin(spec, place / "other")
+    play(spec, BATCHES[2:3], first=2)
+    play(other, [(BATCHES[4][0], 6)], first=2)
+    first = ask(spec, "pages", categories=WORDS[:5])
+    shutil.rmtree(where(spec, "root"))
+    shutil.copytree(where(other, "root"), where(spec, "root"))
+    with pytest.raises(StateError, match="mark of batch 2 does not vouch for the manifest that is there"):
+        ask(spec, "pages", categories=WORDS[:5])
+    assert first["value"] != ask(other, "pages", categories=WORDS[:5])["value"]
+    refused(spec, "mark of batch 2 does not vouch for the manifest that is there")
+
+
+def test_an_older_manifest_is_asked_as_it_was_marked(place: Path) -> None:
+    spec = write(place / "spark", PAGES, stream=CONTENT, engine={**NARROW, "release": "on demand", "keep": 4})
+    play(spec, BATCHES[:3])
+    assert ask(spec, "pages", tick=2, categories=WORDS[:5])["tick"] == 2
+    path = where(spec, "root") / "manifest" / "00000000"
+    record = json.loads(path.read_bytes())
+    path.write_text(json.dumps(record | {"states": record["states"][::-1]}))
+    with pytest.raises(StateError, match="mark of batch 0 does not vouch for the manifest that is there"):
+        ask(spec, "pages", tick=2, categories=WORDS[:5])
+    path.unlink()
+    with pytest.raises(StateError, match="the manifest of batch 0 is missing under the root"):
+        ask(spec, "pages", tick=2, categories=WORDS[:5])
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -241,20 +272,21 @@ def test_a_state_that_is_gone(spec: Path) -> None:
 
 
 def test_the_state_of_another_place_is_no_state_of_this_one(spec: Path) -> None:
-    """Sealed for root, batch and place: names in a manifest that were exchanged open nothing."""
-    path = where(spec, "root") / "manifest" / "00000002"
-    record = json.loads(path.read_bytes())
-    record["states"][1:3] = record["states"][2:0:-1]
-    path.write_text(json.dumps(record))
+    """Sealed for root, batch and place: states that were exchanged open nothing."""
+    one, other = sorted((where(spec, "root") / "state" / "2").iterdir())[:2]
+    states = one.read_bytes(), other.read_bytes()
+    other.write_bytes(states[0])
+    one.write_bytes(states[1])
     with pytest.raises(TaskFailed, match=r"part: StateError at worker_key.py"):
         go_on(spec)
 
 
-@pytest.mark.parametrize("field", ["values", "through", "chain", "before"])
+@pytest.mark.parametrize("field", ["values", "through", "chain", "before", "states", "releases", "release"])
 def test_a_manifest_that_was_changed(spec: Path, field: str) -> None:
     path = where(spec, "root") / "manifest" / "00000002"
     record = json.loads(path.read_bytes())
-    record[field] = {"values": record["values"][::-1], "through": 5}.get(field, "ab" * 32)
+    lists = {name: record[name][::-1] for name in ("values", "states", "releases")}
+    record[field] = {**lists, "through": 5, "release": "on demand"}.get(field, "ab" * 32)
     path.write_text(json.dumps(record))
     refused(spec, "the mark of batch 2 does not vouch for the manifest that is there")
 
