@@ -94,6 +94,36 @@ def test_a_root_that_went_another_way_where_nothing_is_shown(place: Path) -> Non
     refused(spec, "mark of batch 2 does not vouch for the manifest that is there")
 
 
+@pytest.mark.parametrize("lost", [["root", "home"], ["home/mark", "root"]])
+def test_root_and_marks_that_are_both_older_than_what_was_shown(spec: Path, place: Path, lost: list[str]) -> None:
+    """Restored together they vouch for each other; what readers have seen does not go back."""
+    backup = twin(spec, place / "backup")
+    go_on(spec)
+    for name in ("root", "home"):
+        shutil.rmtree(where(spec, name))
+        shutil.copytree(where(backup, name), where(spec, name))
+    if "home/mark" in lost:
+        shutil.rmtree(where(spec, "home") / "mark")
+        for name in ("manifest", "closes", "state", "releases"):
+            shutil.rmtree(where(spec, "root") / name)
+    refused(spec, "shows batch 3, and root and marks know of none: they are older", 0 if "home/mark" in lost else 3)
+
+
+def test_what_was_shown_of_another_past(spec: Path, place: Path) -> None:
+    other = twin(spec, place / "other")
+    go_on(spec)
+    play(other, [(BATCHES[4][0], 8)], first=3)
+    shutil.rmtree(where(spec, "public"))
+    shutil.copytree(where(other, "public"), where(spec, "public"))
+    refused(spec, "00000003/about.json is not what root and marks say of this batch", 4)
+
+
+def test_a_public_folder_has_one_stream(spec: Path, place: Path) -> None:
+    other = write(place / "other", ALL, PAGES, stream=CONTENT, engine={**NARROW, "public": str(where(spec, "public"))})
+    refused(other, "shows batch 2, and root and marks know of none", 0)
+    assert [one["batch"] for one in batches(load_spec(spec))] == [0, 1, 2]
+
+
 def test_an_older_manifest_is_asked_as_it_was_marked(place: Path) -> None:
     spec = write(place / "spark", PAGES, stream=CONTENT, engine={**NARROW, "release": "on demand", "keep": 4})
     play(spec, BATCHES[:3])

@@ -11,7 +11,7 @@ from evertally.secret import Secret
 from evertally.spark.beginning import Taken, certified
 from evertally.spark.failures import withheld
 from evertally.spark.job import Job
-from evertally.spark.public import publish
+from evertally.spark.public import check_shown, publish
 from evertally.spark.root import NO_CHAIN, Record, chained
 from evertally.spark.ways import parts_of
 
@@ -39,6 +39,7 @@ class Engine(Secret):
     def catch_up(self) -> None:
         """Finishes what a driver left that died after a manifest: nothing is computed again."""
         last = self._log.check()
+        check_shown(self._taken)
         if last >= 0:
             record = self._log.manifest(last)
             assert record is not None
