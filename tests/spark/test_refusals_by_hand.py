@@ -385,6 +385,33 @@ def test_a_batch_that_is_missing_in_what_was_shown(spec: Path) -> None:
         batches(load_spec(spec))
 
 
+def test_a_batch_that_says_nothing_before_others_that_do(spec: Path) -> None:
+    (where(spec, "public") / "00000001" / "about.json").unlink()
+    with pytest.raises(StateError, match=r"00000001/about.json is missing"):
+        batches(load_spec(spec))
+
+
+def test_what_lies_beside_batches_hides_none(spec: Path) -> None:
+    (where(spec, "public") / "000").mkdir()
+    (where(spec, "public") / "_SUCCESS").write_text("")
+    assert len(batches(load_spec(spec))) == 3
+    (where(spec, "root") / "state" / "lost+found").mkdir()
+    go_on(spec)
+    assert len(batches(load_spec(spec))) == 4
+
+
+@pytest.mark.parametrize(("shelf", "folder"), [("root", "manifest"), ("home", "mark")])
+def test_a_stranger_among_manifests_or_marks(spec: Path, shelf: str, folder: str) -> None:
+    (where(spec, shelf) / folder / "00000002~").write_text("")
+    refused(spec, f"{folder} has a file in it that is none of this stream")
+
+
+def test_a_batch_that_is_released_from_an_input_that_nobody_knows(spec: Path) -> None:
+    (where(spec, "root") / "closes" / "00000002").unlink()
+    with taken(load_spec(spec)) as held, pytest.raises(StateError, match="nothing says from which input"):
+        Engine(held).advance(by_hand(BATCHES[3][0]), 2, 6, {"id": "other"})
+
+
 @pytest.mark.parametrize("query", ["all", "pages"])
 def test_files_that_were_shown_are_what_they_were(spec: Path, query: str) -> None:
     path = next((where(spec, "public") / "00000001").glob(f"{query}-*"))

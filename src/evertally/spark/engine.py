@@ -60,6 +60,11 @@ class Engine(Secret):
                 + "Bring the input back as it was"
             )
         if record is not None:
+            if closed is None:
+                raise StateError(
+                    f"closes/{batch:08d} is missing under the root: batch {batch} is released, and nothing says from "
+                    "which input. Bring the root back; events of another would be lost"
+                )
             self._finish(record)
             return record
         last = self._log.check()
@@ -151,5 +156,5 @@ class Engine(Secret):
         root, last = self._log.root, record["batch"] - self.spec.engine.keep
         for folder in ("state", "users", "releases"):
             # With what dead attempts left there: other contents under the same noise should not lie about.
-            for batch in [name for name in root.names(folder) if int(name) <= last]:
+            for batch in [name for name in root.names(folder) if name.isdecimal() and int(name) <= last]:
                 root.clear(f"{folder}/{batch}")

@@ -190,9 +190,12 @@ def batches(spec: StreamSpec) -> list[Record]:
     """What is shown so far, in order, each checked against its signature and its predecessor."""
     public = open_shelf(spec.engine.public)
     found: list[Record] = []
-    for folder in public.names(""):
+    folders = _folders(public)
+    for folder in folders:
         data = public.read(f"{folder}/{ABOUT}")
-        if data is None:  # its driver has died over it, or is still busy
+        if data is None:  # its driver has died over it, or is still busy; then it is the last
+            if folder != folders[-1]:
+                raise StateError(f"{spec.engine.public}/{folder}/{ABOUT} is missing; copy it anew from who has it")
             break
         about = _said(data)
         if about is None or about["spec_digest"] != spec.digest:

@@ -104,10 +104,10 @@ class Log:
 
     def last(self) -> int:
         """The last batch with a manifest, -1 if there is none."""
-        return max((int(name) for name in self.root.names("manifest")), default=-1)
+        return max(_numbers(self.root, "manifest"), default=-1)
 
     def marks(self) -> list[int]:
-        return [int(name) for name in self.home.names("mark")]
+        return _numbers(self.home, "mark")
 
     def commit(self, record: Record) -> Record:
         """Puts a manifest; if another driver was quicker, both must have released the same."""
@@ -189,6 +189,13 @@ def _vouched(record: Record) -> Record:
     nothing is shown the chain knows of no event at all."""
     found = {name: record[name] for name in ("batch", "through", "chain")}
     return found | {"manifest": hashlib.sha256(written(record)).hexdigest()}
+
+
+def _numbers(shelf: Shelf, folder: str) -> list[int]:
+    names = shelf.names(folder)
+    if not all(len(name) == 8 and name.isdecimal() for name in names):
+        raise StateError(f"{folder} has a file in it that is none of this stream; take it away")
+    return [int(name) for name in names]
 
 
 def _read(shelf: Shelf, name: str) -> Record | None:
