@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ import pytest
 from by_hand import by_hand, play
 
 from evertally.errors import ConfigurationError, HorizonExceeded, StateError
+from evertally.noise import Key
 from evertally.runtime import load_spec
 from evertally.runtime.live import Live
+from evertally.runtime.state.sidecar import Sidecar
 from evertally.spark.asking import ask
 from evertally.spark.beginning import taken
 from evertally.spark.engine import Engine
@@ -106,7 +109,18 @@ def test_root_and_marks_that_are_both_older_than_what_was_shown(spec: Path, plac
         shutil.rmtree(where(spec, "home") / "mark")
         for name in ("manifest", "closes", "state", "releases"):
             shutil.rmtree(where(spec, "root") / name)
-    refused(spec, "shows batch 3, and root and marks know of none: they are older", 0 if "home/mark" in lost else 3)
+    number = 0 if "home/mark" in lost else 3
+    refused(spec, f"says that 4 batches were released, and there are marks of {number}", number)
+    shutil.copy(f"{load_spec(backup).key_file}.bound", f"{load_spec(spec).key_file}.bound")
+    if number:
+        refused(spec, "shows batch 3, and root and marks know of none: they are older", number)
+
+
+def test_a_home_that_was_emptied_and_a_root_that_is_gone(spec: Path) -> None:
+    shutil.rmtree(where(spec, "home") / "mark")
+    shutil.rmtree(where(spec, "root"))
+    shutil.rmtree(where(spec, "public"))
+    refused(spec, "says that 3 batches were released, and there are marks of 0", 0)
 
 
 def test_what_was_shown_of_another_past(spec: Path, place: Path) -> None:
@@ -144,9 +158,24 @@ def test_a_mark_that_is_missing(spec: Path, number: int) -> None:
     refused(spec, "of the marks of 3 batches some are missing")
 
 
+def without_its_mark(spec: Path, number: int) -> None:
+    """As a driver leaves it that dies between manifest and mark."""
+    settled = load_spec(spec)
+    (where(spec, "home") / "mark" / f"{number:08d}").unlink()
+    sidecar = Sidecar(Key.load(settled.key_file), settled.key_file, settled.digest, settled.name, settled.parts)
+    known = sidecar.read()
+    assert known is not None
+    sidecar.write(replace(known, generation=number))
+
+
 def test_a_mark_that_its_driver_did_not_make_is_made_by_the_next(spec: Path) -> None:
-    (where(spec, "home") / "mark" / "00000002").unlink()
+    without_its_mark(spec, 2)
     assert go_on(spec)[0]["batch"] == 3
+
+
+def test_a_mark_that_was_made_and_is_gone(spec: Path) -> None:
+    (where(spec, "home") / "mark" / "00000002").unlink()
+    refused(spec, "says that 3 batches were released, and there are marks of 2")
 
 
 def test_marks_that_are_missing(spec: Path) -> None:
@@ -328,7 +357,7 @@ def test_a_manifest_that_is_cut(spec: Path) -> None:
 
 
 def test_a_manifest_without_a_mark_is_held_against_itself(spec: Path) -> None:
-    (where(spec, "home") / "mark" / "00000002").unlink()
+    without_its_mark(spec, 2)
     path = where(spec, "root") / "manifest" / "00000002"
     record = json.loads(path.read_bytes())
     path.write_text(json.dumps(record | {"values": record["values"][::-1]}))
@@ -495,3 +524,21 @@ def test_a_root_without_a_genesis_goes_on_as_long_as_nothing_is_released(place: 
     spec = begun(write(place / "spark", ALL, PAGES, stream=CONTENT))
     (where(spec, "root") / "genesis").unlink()
     assert go_on(spec, 0)[0]["batch"] == 0
+
+
+def test_a_root_that_is_gone_as_long_as_nothing_is_released(place: Path) -> None:
+    spec = begun(write(place / "spark", ALL, PAGES, stream=CONTENT))
+    shutil.rmtree(where(spec, "root"))
+    assert go_on(spec, 0)[0]["batch"] == 0
+
+
+def test_a_beginning_that_was_interrupted_may_be_of_another_spec(place: Path) -> None:
+    """What was half begun has released nothing: a spec that was wrong may be mended."""
+    spec = begun(write(place / "spark", ALL, PAGES, stream=CONTENT))
+    load_spec(spec).key_file.rename(f"{load_spec(spec).key_file}.new")
+    shutil.rmtree(where(spec, "root"))
+    shutil.rmtree(where(spec, "home"))
+    where(spec, "worker_key").unlink()
+    changed(spec, "word-39", "word-59")
+    go_on(spec, 0)
+    assert go_on(spec, 1)[0]["batch"] == 1

@@ -8,7 +8,7 @@ from typing import Any
 
 from evertally.errors import HorizonExceeded, StateError
 from evertally.secret import Secret
-from evertally.spark.beginning import Taken, certified
+from evertally.spark.beginning import Taken, certified, remember
 from evertally.spark.failures import withheld
 from evertally.spark.job import Job
 from evertally.spark.public import check_shown, publish
@@ -152,6 +152,7 @@ class Engine(Secret):
     def _finish(self, record: Record) -> None:
         """What comes after a manifest: the mark, what readers see, and the end of states that nobody needs."""
         self._log.mark(record)
+        remember(self._taken, record["batch"] + 1)
         publish(self._taken, record, self._engine)
         root, last = self._log.root, record["batch"] - self.spec.engine.keep
         for folder in ("state", "users", "releases"):
