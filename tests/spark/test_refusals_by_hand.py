@@ -210,6 +210,29 @@ def test_the_root_of_another_stream(spec: Path, place: Path) -> None:
     refused(spec, "the genesis is damaged, or was written under another key")
 
 
+@pytest.mark.parametrize(
+    ("engine", "words"),
+    [
+        ({"root": "x", "home": "y/../x"}, "are five different places"),
+        ({"root": "link"}, "are five different places"),
+        ({"public": "x", "root": "file://{}/x"}, "are five different places"),
+        ({"worker_key": "visits.key"}, "are five different places"),
+        ({"public": "x", "root": "x/root"}, "root lies in public: readers see all of it"),
+        ({"public": "."}, "lies in public: readers see all of it"),
+        ({"public": "s3://bucket/a/", "root": "s3://bucket/a/b"}, "root lies in public"),
+        ({"root": "x", "home": "x/marks"}, "home lies in root: a backup of it must not hold marks"),
+    ],
+)
+def test_places_that_are_not_apart(place: Path, engine: dict[str, str], words: str) -> None:
+    """Whatever they are called: the root in what readers see is everything in what readers see."""
+    folder = place / "spark"
+    spec = write(folder, ALL, engine={name: text.format(folder) for name, text in engine.items()})
+    (folder / "link").symlink_to(folder / "visits.public")
+    (folder / "y").mkdir()
+    with pytest.raises(ConfigurationError, match=words):
+        load_spec(spec)
+
+
 def changed(spec: Path, old: str, new: str) -> Path:
     text = spec.read_text()
     assert old in text
