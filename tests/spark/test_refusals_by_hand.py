@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,18 @@ import pytest
 from by_hand import by_hand, play
 
 from evertally.errors import ConfigurationError, HorizonExceeded, StateError
+from evertally.noise import Key
 from evertally.runtime import load_spec
 from evertally.runtime.live import Live
+from evertally.runtime.state.sidecar import Sidecar
+from evertally.spark.asking import ask
 from evertally.spark.beginning import taken
 from evertally.spark.engine import Engine
 from evertally.spark.failures import TaskFailed
 from evertally.spark.job import shop
 from evertally.spark.public import batches, shown
 from spec_text import Table
-from streams import WORDS, begun, events, place, twin, write
+from streams import NARROW, WORDS, begun, events, place, twin, write
 
 __all__ = ["place"]
 
@@ -77,15 +81,101 @@ def test_a_root_that_went_another_way_than_the_marks(spec: Path, place: Path) ->
     refused(spec, "mark of batch 3 does not vouch for the manifest that is there", 4)
 
 
+def test_a_root_that_went_another_way_where_nothing_is_shown(place: Path) -> None:
+    """The chain is over what is released: on demand it is the same whatever came, and answers would not be."""
+    spec = write(place / "spark", PAGES, stream=CONTENT, engine={**NARROW, "release": "on demand"})
+    play(spec, BATCHES[:2])
+    other = twin(spec, place / "other")
+    play(spec, BATCHES[2:3], first=2)
+    play(other, [(BATCHES[4][0], 6)], first=2)
+    first = ask(spec, "pages", categories=WORDS[:5])
+    shutil.rmtree(where(spec, "root"))
+    shutil.copytree(where(other, "root"), where(spec, "root"))
+    with pytest.raises(StateError, match="mark of batch 2 does not vouch for the manifest that is there"):
+        ask(spec, "pages", categories=WORDS[:5])
+    assert first["value"] != ask(other, "pages", categories=WORDS[:5])["value"]
+    refused(spec, "mark of batch 2 does not vouch for the manifest that is there")
+
+
+@pytest.mark.parametrize("lost", [["root", "home"], ["home/mark", "root"]])
+def test_root_and_marks_that_are_both_older_than_what_was_shown(spec: Path, place: Path, lost: list[str]) -> None:
+    """Restored together they vouch for each other; what readers have seen does not go back."""
+    backup = twin(spec, place / "backup")
+    go_on(spec)
+    for name in ("root", "home"):
+        shutil.rmtree(where(spec, name))
+        shutil.copytree(where(backup, name), where(spec, name))
+    if "home/mark" in lost:
+        shutil.rmtree(where(spec, "home") / "mark")
+        for name in ("manifest", "closes", "state", "releases"):
+            shutil.rmtree(where(spec, "root") / name)
+    number = 0 if "home/mark" in lost else 3
+    refused(spec, f"says that 4 batches were released, and there are marks of {number}", number)
+    shutil.copy(f"{load_spec(backup).key_file}.bound", f"{load_spec(spec).key_file}.bound")
+    if number:
+        refused(spec, "shows batch 3, and root and marks know of none: they are older", number)
+
+
+def test_a_home_that_was_emptied_and_a_root_that_is_gone(spec: Path) -> None:
+    shutil.rmtree(where(spec, "home") / "mark")
+    shutil.rmtree(where(spec, "root"))
+    shutil.rmtree(where(spec, "public"))
+    refused(spec, "says that 3 batches were released, and there are marks of 0", 0)
+
+
+def test_what_was_shown_of_another_past(spec: Path, place: Path) -> None:
+    other = twin(spec, place / "other")
+    go_on(spec)
+    play(other, [(BATCHES[4][0], 8)], first=3)
+    shutil.rmtree(where(spec, "public"))
+    shutil.copytree(where(other, "public"), where(spec, "public"))
+    refused(spec, "00000003/about.json is not what root and marks say of this batch", 4)
+
+
+def test_a_public_folder_has_one_stream(spec: Path, place: Path) -> None:
+    other = write(place / "other", ALL, PAGES, stream=CONTENT, engine={**NARROW, "public": str(where(spec, "public"))})
+    refused(other, "shows batch 2, and root and marks know of none", 0)
+    assert [one["batch"] for one in batches(load_spec(spec))] == [0, 1, 2]
+
+
+def test_an_older_manifest_is_asked_as_it_was_marked(place: Path) -> None:
+    spec = write(place / "spark", PAGES, stream=CONTENT, engine={**NARROW, "release": "on demand", "keep": 4})
+    play(spec, BATCHES[:3])
+    assert ask(spec, "pages", tick=2, categories=WORDS[:5])["tick"] == 2
+    path = where(spec, "root") / "manifest" / "00000000"
+    record = json.loads(path.read_bytes())
+    path.write_text(json.dumps(record | {"states": record["states"][::-1]}))
+    with pytest.raises(StateError, match="mark of batch 0 does not vouch for the manifest that is there"):
+        ask(spec, "pages", tick=2, categories=WORDS[:5])
+    path.unlink()
+    with pytest.raises(StateError, match="the manifest of batch 0 is missing under the root"):
+        ask(spec, "pages", tick=2, categories=WORDS[:5])
+
+
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_mark_that_is_missing(spec: Path, number: int) -> None:
     (where(spec, "home") / "mark" / f"{number:08d}").unlink()
     refused(spec, "of the marks of 3 batches some are missing")
 
 
+def without_its_mark(spec: Path, number: int) -> None:
+    """As a driver leaves it that dies between manifest and mark."""
+    settled = load_spec(spec)
+    (where(spec, "home") / "mark" / f"{number:08d}").unlink()
+    sidecar = Sidecar(Key.load(settled.key_file), settled.key_file, settled.digest, settled.name, settled.parts)
+    known = sidecar.read()
+    assert known is not None
+    sidecar.write(replace(known, generation=number))
+
+
 def test_a_mark_that_its_driver_did_not_make_is_made_by_the_next(spec: Path) -> None:
-    (where(spec, "home") / "mark" / "00000002").unlink()
+    without_its_mark(spec, 2)
     assert go_on(spec)[0]["batch"] == 3
+
+
+def test_a_mark_that_was_made_and_is_gone(spec: Path) -> None:
+    (where(spec, "home") / "mark" / "00000002").unlink()
+    refused(spec, "says that 3 batches were released, and there are marks of 2")
 
 
 def test_marks_that_are_missing(spec: Path) -> None:
@@ -118,6 +208,29 @@ def test_the_root_of_another_stream(spec: Path, place: Path) -> None:
     shutil.rmtree(where(spec, "root"))
     shutil.copytree(where(other, "root"), where(spec, "root"))
     refused(spec, "the genesis is damaged, or was written under another key")
+
+
+@pytest.mark.parametrize(
+    ("engine", "words"),
+    [
+        ({"root": "x", "home": "y/../x"}, "are five different places"),
+        ({"root": "link"}, "are five different places"),
+        ({"public": "x", "root": "file://{}/x"}, "are five different places"),
+        ({"worker_key": "visits.key"}, "are five different places"),
+        ({"public": "x", "root": "x/root"}, "root lies in public: readers see all of it"),
+        ({"public": "."}, "lies in public: readers see all of it"),
+        ({"public": "s3://bucket/a/", "root": "s3://bucket/a/b"}, "root lies in public"),
+        ({"root": "x", "home": "x/marks"}, "home lies in root: a backup of it must not hold marks"),
+    ],
+)
+def test_places_that_are_not_apart(place: Path, engine: dict[str, str], words: str) -> None:
+    """Whatever they are called: the root in what readers see is everything in what readers see."""
+    folder = place / "spark"
+    spec = write(folder, ALL, engine={name: text.format(folder) for name, text in engine.items()})
+    (folder / "link").symlink_to(folder / "visits.public")
+    (folder / "y").mkdir()
+    with pytest.raises(ConfigurationError, match=words):
+        load_spec(spec)
 
 
 def changed(spec: Path, old: str, new: str) -> Path:
@@ -241,20 +354,21 @@ def test_a_state_that_is_gone(spec: Path) -> None:
 
 
 def test_the_state_of_another_place_is_no_state_of_this_one(spec: Path) -> None:
-    """Sealed for root, batch and place: names in a manifest that were exchanged open nothing."""
-    path = where(spec, "root") / "manifest" / "00000002"
-    record = json.loads(path.read_bytes())
-    record["states"][1:3] = record["states"][2:0:-1]
-    path.write_text(json.dumps(record))
+    """Sealed for root, batch and place: states that were exchanged open nothing."""
+    one, other = sorted((where(spec, "root") / "state" / "2").iterdir())[:2]
+    states = one.read_bytes(), other.read_bytes()
+    other.write_bytes(states[0])
+    one.write_bytes(states[1])
     with pytest.raises(TaskFailed, match=r"part: StateError at worker_key.py"):
         go_on(spec)
 
 
-@pytest.mark.parametrize("field", ["values", "through", "chain", "before"])
+@pytest.mark.parametrize("field", ["values", "through", "chain", "before", "states", "releases", "release"])
 def test_a_manifest_that_was_changed(spec: Path, field: str) -> None:
     path = where(spec, "root") / "manifest" / "00000002"
     record = json.loads(path.read_bytes())
-    record[field] = {"values": record["values"][::-1], "through": 5}.get(field, "ab" * 32)
+    lists = {name: record[name][::-1] for name in ("values", "states", "releases")}
+    record[field] = {**lists, "through": 5, "release": "on demand"}.get(field, "ab" * 32)
     path.write_text(json.dumps(record))
     refused(spec, "the mark of batch 2 does not vouch for the manifest that is there")
 
@@ -266,7 +380,7 @@ def test_a_manifest_that_is_cut(spec: Path) -> None:
 
 
 def test_a_manifest_without_a_mark_is_held_against_itself(spec: Path) -> None:
-    (where(spec, "home") / "mark" / "00000002").unlink()
+    without_its_mark(spec, 2)
     path = where(spec, "root") / "manifest" / "00000002"
     record = json.loads(path.read_bytes())
     path.write_text(json.dumps(record | {"values": record["values"][::-1]}))
@@ -321,6 +435,33 @@ def test_a_batch_that_is_missing_in_what_was_shown(spec: Path) -> None:
     shutil.rmtree(where(spec, "public") / "00000001")
     with pytest.raises(StateError, match="batch 00000002 does not follow the one before it"):
         batches(load_spec(spec))
+
+
+def test_a_batch_that_says_nothing_before_others_that_do(spec: Path) -> None:
+    (where(spec, "public") / "00000001" / "about.json").unlink()
+    with pytest.raises(StateError, match=r"00000001/about.json is missing"):
+        batches(load_spec(spec))
+
+
+def test_what_lies_beside_batches_hides_none(spec: Path) -> None:
+    (where(spec, "public") / "000").mkdir()
+    (where(spec, "public") / "_SUCCESS").write_text("")
+    assert len(batches(load_spec(spec))) == 3
+    (where(spec, "root") / "state" / "lost+found").mkdir()
+    go_on(spec)
+    assert len(batches(load_spec(spec))) == 4
+
+
+@pytest.mark.parametrize(("shelf", "folder"), [("root", "manifest"), ("home", "mark")])
+def test_a_stranger_among_manifests_or_marks(spec: Path, shelf: str, folder: str) -> None:
+    (where(spec, shelf) / folder / "00000002~").write_text("")
+    refused(spec, f"{folder} has a file in it that is none of this stream")
+
+
+def test_a_batch_that_is_released_from_an_input_that_nobody_knows(spec: Path) -> None:
+    (where(spec, "root") / "closes" / "00000002").unlink()
+    with taken(load_spec(spec)) as held, pytest.raises(StateError, match="nothing says from which input"):
+        Engine(held).advance(by_hand(BATCHES[3][0]), 2, 6, {"id": "other"})
 
 
 @pytest.mark.parametrize("query", ["all", "pages"])
@@ -406,3 +547,21 @@ def test_a_root_without_a_genesis_goes_on_as_long_as_nothing_is_released(place: 
     spec = begun(write(place / "spark", ALL, PAGES, stream=CONTENT))
     (where(spec, "root") / "genesis").unlink()
     assert go_on(spec, 0)[0]["batch"] == 0
+
+
+def test_a_root_that_is_gone_as_long_as_nothing_is_released(place: Path) -> None:
+    spec = begun(write(place / "spark", ALL, PAGES, stream=CONTENT))
+    shutil.rmtree(where(spec, "root"))
+    assert go_on(spec, 0)[0]["batch"] == 0
+
+
+def test_a_beginning_that_was_interrupted_may_be_of_another_spec(place: Path) -> None:
+    """What was half begun has released nothing: a spec that was wrong may be mended."""
+    spec = begun(write(place / "spark", ALL, PAGES, stream=CONTENT))
+    load_spec(spec).key_file.rename(f"{load_spec(spec).key_file}.new")
+    shutil.rmtree(where(spec, "root"))
+    shutil.rmtree(where(spec, "home"))
+    where(spec, "worker_key").unlink()
+    changed(spec, "word-39", "word-59")
+    go_on(spec, 0)
+    assert go_on(spec, 1)[0]["batch"] == 1

@@ -106,6 +106,11 @@ def test_files(tmp_path: Path) -> None:
         file.write_text(json.dumps(damaged))
         with pytest.raises(StateError, match="is no worker key, or is damaged"):
             WorkerKey.load(file)
+    for half in (worker.to_bytes()[:-20], b"\xff" + worker.to_bytes()):
+        file.write_bytes(half)
+        with pytest.raises(StateError, match="is no worker key, or is damaged") as caught:
+            WorkerKey.load(file)
+        assert caught.value.__context__ is None  # errors of JSON have the document in them, and that is the key
     with pytest.raises(StateError, match=r"cannot read the worker key .*: No such file"):
         WorkerKey.load(tmp_path / "nowhere")
 

@@ -11,6 +11,7 @@ import json
 import os
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import NoReturn
 
 from cryptography.exceptions import InvalidTag
@@ -101,14 +102,13 @@ class WorkerKey:
             raise StateError(f"cannot read the worker key {os.fspath(path)}: {error.strerror}") from None
         if mode & 0o077:
             raise StateError(f"{os.fspath(path)} is open to others (mode {mode:04o}); chmod 600 it")
-        try:
+        with suppress(ValueError, KeyError, TypeError, AttributeError):
             content = json.loads(data)
-            if content["format"] != _FORMAT:
-                raise ValueError
-            sources = {name: bytes.fromhex(secret) for name, secret in content["sources"].items()}
-            return cls(bytes.fromhex(content["own"]), bytes.fromhex(content["order"]), sources)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise StateError(f"{os.fspath(path)} is no worker key, or is damaged; copy it anew") from None
+            if content["format"] == _FORMAT:
+                sources = {name: bytes.fromhex(secret) for name, secret in content["sources"].items()}
+                return cls(bytes.fromhex(content["own"]), bytes.fromhex(content["order"]), sources)
+        # Outside the handler: errors of JSON carry the whole document, and this one must not carry them.
+        raise StateError(f"{os.fspath(path)} is no worker key, or is damaged; copy it anew")
 
     def _siv(self) -> AESSIV:
         return AESSIV(self._hash("seal", b"mac") + self._hash("seal", b"cipher"))

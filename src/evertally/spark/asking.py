@@ -18,7 +18,7 @@ import numpy as np
 from evertally.counting.slices import LinearSlice
 from evertally.encode.door import declared_labels
 from evertally.encode.range_door import NumberedLabels
-from evertally.errors import ConfigurationError
+from evertally.errors import ConfigurationError, StateError
 from evertally.noise import Key
 from evertally.runtime import load_spec
 from evertally.spark.beginning import looked_at
@@ -66,15 +66,15 @@ def ask(
 
 def _record(log: Any, tick: int | None) -> Record:
     """The marked batch that ends with a tick."""
-    last = log.check()
-    for batch in range(last, -1, -1):
+    log.check()
+    for batch in reversed(log.marks()):
         record: Record | None = log.manifest(batch)
-        assert record is not None
-        if batch not in log.marks():
-            continue  # not released yet
+        if record is None:
+            raise StateError(f"the manifest of batch {batch} is missing under the root; bring the root back")
         if tick is None or record["through"] == tick:
             if not record["through"]:
                 break
+            log.check_mark(batch)
             return record
     raise ConfigurationError(
         "no released batch ends with this tick: ticks inside a batch leave no state to be asked; close a batch there"

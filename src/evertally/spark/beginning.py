@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +60,11 @@ def taken(spec: StreamSpec) -> Iterator[Taken]:
                 hold_key()
             else:
                 _bind(spec, key, log, genesis)
+        elif root.read(f"plan-{genesis['plan']}") is None:
+            _plan_again(spec, key, log, genesis)
         stand, mechanisms = _stand(spec, key, log, genesis)
         log.check()
+        _check_remembered(spec, key, log)
         yield Taken(spec, key, log, stand, mechanisms)
 
 
@@ -125,12 +128,34 @@ def _genesis(spec: StreamSpec, mechanisms: Mechanisms, plan: bytes, root_id: str
 
 
 def _bind(spec: StreamSpec, key: Key, log: Log, genesis: Record) -> None:
-    sidecar = Sidecar(key, spec.key_file, spec.digest, spec.name, spec.parts)
-    if not sidecar_path(spec.key_file).exists():
-        # One process that finds it beside the key is told that ticks were released whose state it has not. It comes
-        # first: with it, a key that is only half kept is found again after a crash, and not made anew.
-        sidecar.write(Mark(generation=0, tick=1, chain=hashlib.sha256(genesis["root"].encode()).hexdigest()))
+    # One process that finds it beside the key is told that ticks were released whose state it has not. It comes
+    # first: with it, a key that is only half kept is found again after a crash, and not made anew.
+    chain = hashlib.sha256(genesis["root"].encode()).hexdigest()
+    _sidecar(spec, key).write(Mark(generation=0, tick=1, chain=chain))
     log.begin(genesis)
+
+
+def _sidecar(spec: StreamSpec, key: Key) -> Sidecar:
+    return Sidecar(key, spec.key_file, spec.digest, spec.name, spec.parts)
+
+
+def remember(taken: Taken, batches: int) -> None:
+    """Writes beside the key how many batches have a mark: a home and a root that are restored together, to before
+    that, cannot go on. A driver that sleeps may move it back; that makes it a weaker witness, and no wrong one."""
+    sidecar = _sidecar(taken.spec, taken.key)
+    known = sidecar.read()
+    if known is not None and known.generation < batches:
+        sidecar.write(replace(known, generation=batches))
+
+
+def _check_remembered(spec: StreamSpec, key: Key, log: Log) -> None:
+    known, marks = _sidecar(spec, key).read(), len(log.marks())
+    if known is not None and known.generation > marks:
+        raise StateError(
+            f"{sidecar_path(spec.key_file)} says that {known.generation} batches were released, and there are marks of "
+            f"{marks}: the home of the marks is an older one. Bring home and root back as they were last; going on "
+            "would release the same ticks from other events"
+        )
 
 
 def _plan(spec: StreamSpec, mechanisms: Mechanisms) -> bytes:
@@ -138,6 +163,14 @@ def _plan(spec: StreamSpec, mechanisms: Mechanisms) -> bytes:
     ways = ways_of(spec, mechanisms)
     recipes = [Recipe.of(mechanisms[query.name]).options for query in spec.queries]
     return written({"recipes": recipes, "ways": [asdict(way) for way in ways], "width": spec.engine.slice_width})
+
+
+def _plan_again(spec: StreamSpec, key: Key, log: Log, genesis: Record) -> None:
+    """A root that was lost before anything was released is begun again; the genesis knows what its plan was."""
+    _check_same(spec, genesis)
+    plan = _plan(spec, build(spec, key))
+    if hashlib.sha256(plan).hexdigest() == genesis["plan"]:
+        log.root.put_new(f"plan-{genesis['plan']}", plan)
 
 
 def _stand(spec: StreamSpec, key: Key, log: Log, genesis: Record) -> tuple[Stand, Mechanisms]:

@@ -8,10 +8,10 @@ from typing import Any
 
 from evertally.errors import HorizonExceeded, StateError
 from evertally.secret import Secret
-from evertally.spark.beginning import Taken, certified
+from evertally.spark.beginning import Taken, certified, remember
 from evertally.spark.failures import withheld
 from evertally.spark.job import Job
-from evertally.spark.public import publish
+from evertally.spark.public import check_shown, publish
 from evertally.spark.root import NO_CHAIN, Record, chained
 from evertally.spark.ways import parts_of
 
@@ -39,6 +39,7 @@ class Engine(Secret):
     def catch_up(self) -> None:
         """Finishes what a driver left that died after a manifest: nothing is computed again."""
         last = self._log.check()
+        check_shown(self._taken)
         if last >= 0:
             record = self._log.manifest(last)
             assert record is not None
@@ -68,6 +69,11 @@ class Engine(Secret):
                 + "Bring the input back as it was"
             )
         if record is not None:
+            if closed is None:
+                raise StateError(
+                    f"closes/{batch:08d} is missing under the root: batch {batch} is released, and nothing says from "
+                    "which input. Bring the root back; events of another would be lost"
+                )
             self._finish(record)
             return record
         last = self._log.check()
@@ -160,9 +166,10 @@ class Engine(Secret):
     def _finish(self, record: Record) -> None:
         """What comes after a manifest: the mark, what readers see, and the end of states that nobody needs."""
         self._log.mark(record)
+        remember(self._taken, record["batch"] + 1)
         publish(self._taken, record, self._engine)
         root, last = self._log.root, record["batch"] - self.spec.engine.keep
         for folder in ("state", "users", "releases"):
             # With what dead attempts left there: other contents under the same noise should not lie about.
-            for batch in [name for name in root.names(folder) if int(name) <= last]:
+            for batch in [name for name in root.names(folder) if name.isdecimal() and int(name) <= last]:
                 root.clear(f"{folder}/{batch}")

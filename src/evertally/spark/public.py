@@ -42,7 +42,7 @@ def publish(taken: Taken, record: Record, engine: Record) -> None:
     """Shows a batch that has its mark. Done again, it does nothing: names are put where there are none."""
     public = open_shelf(taken.spec.engine.public, open_to_others=True)
     folder = f"{record['batch']:08d}"
-    if public.read(f"{folder}/{ABOUT}") is not None:
+    if _is_shown(public, taken, record):
         return
     files: dict[str, list[str]] = {query.name: [] for query in taken.spec.queries}
     errors: dict[str, Any] = {}
@@ -82,6 +82,48 @@ def publish(taken: Taken, record: Record, engine: Record) -> None:
     }
     about = written(said | {"signature": taken.key.sign(_SIGNED + written(said)).hex()})
     public.put_new(f"{folder}/{ABOUT}", about)
+    _is_shown(public, taken, record)
+
+
+def check_shown(taken: Taken) -> None:
+    """Refuses to go on where readers have seen something else: marks that are restored together with their root vouch
+    for each other, and what was shown is the one thing left that knows."""
+    public = open_shelf(taken.spec.engine.public)
+    newest = next((int(name) for name in reversed(_folders(public)) if _has(public, name)), None)
+    if newest is None:
+        return
+    record = taken.log.manifest(newest)
+    if record is None:
+        raise StateError(
+            f"{taken.spec.engine.public} shows batch {newest}, and root and marks know of none: they are older, or it "
+            "belongs to another stream. Bring the newest back; going on would release the same ticks from other events"
+        )
+    _is_shown(public, taken, record)
+
+
+def _folders(public: Shelf) -> list[str]:
+    """Those of batches, in order; whoever copies or lists them may leave other things beside them."""
+    return [name for name in public.names("") if len(name) == 8 and name.isdecimal()]
+
+
+def _has(public: Shelf, folder: str) -> bool:
+    return public.read(f"{folder}/{ABOUT}") is not None
+
+
+def _is_shown(public: Shelf, taken: Taken, record: Record) -> bool:
+    """Whether a batch is shown. Under its number nothing else may be."""
+    name = f"{record['batch']:08d}/{ABOUT}"
+    data = public.read(name)
+    if data is None:
+        return False
+    about = _said(data)
+    mine = (taken.spec.digest, taken.key.public_key.hex(), record["chain"])
+    if about is None or (about["spec_digest"], about["public_key"], about["chain"]) != mine:
+        raise StateError(
+            f"{taken.spec.engine.public}/{name} is not what root and marks say of this batch: it is damaged, of another "
+            "stream, or of a past that was taken back. Bring the right one back; stopped"
+        )
+    return True
 
 
 def _shown(record: Record, rows: bool, ticks: range) -> Sequence[int]:
@@ -149,9 +191,12 @@ def batches(spec: StreamSpec) -> list[Record]:
     """What is shown so far, in order, each checked against its signature and its predecessor."""
     public = open_shelf(spec.engine.public)
     found: list[Record] = []
-    for folder in public.names(""):
+    folders = _folders(public)
+    for folder in folders:
         data = public.read(f"{folder}/{ABOUT}")
-        if data is None:  # its driver has died over it, or is still busy
+        if data is None:  # its driver has died over it, or is still busy; then it is the last
+            if folder != folders[-1]:
+                raise StateError(f"{spec.engine.public}/{folder}/{ABOUT} is missing; copy it anew from who has it")
             break
         about = _said(data)
         if about is None or about["spec_digest"] != spec.digest:

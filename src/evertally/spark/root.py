@@ -104,10 +104,10 @@ class Log:
 
     def last(self) -> int:
         """The last batch with a manifest, -1 if there is none."""
-        return max((int(name) for name in self.root.names("manifest")), default=-1)
+        return max(_numbers(self.root, "manifest"), default=-1)
 
     def marks(self) -> list[int]:
-        return [int(name) for name in self.home.names("mark")]
+        return _numbers(self.home, "mark")
 
     def commit(self, record: Record) -> Record:
         """Puts a manifest; if another driver was quicker, both must have released the same."""
@@ -122,7 +122,7 @@ class Log:
     def mark(self, record: Record) -> None:
         """From here on the batch is released, whatever becomes of the root."""
         batch = record["batch"]
-        said = self._sealed(f"mark/{batch}", {name: record[name] for name in ("batch", "through", "chain")})
+        said = self._sealed(f"mark/{batch}", _vouched(record))
         if self.home.put_new(f"mark/{batch:08d}", said) != said:
             raise StateError(f"the mark of batch {batch} is of another release: the root is not the one it vouches for")
 
@@ -142,15 +142,16 @@ class Log:
             )
         for batch in (ahead, ahead - 1):
             if batch >= 0:
-                self._check_mark(batch)
+                self.check_mark(batch)
         if last > ahead:
             self._check_unmarked(last)
         return last
 
-    def _check_mark(self, batch: int) -> None:
+    def check_mark(self, batch: int) -> None:
+        """Refuses a manifest that is not the one that was marked, to the last name in it."""
         said = self._opened(f"mark/{batch}", self.home.read(f"mark/{batch:08d}"), f"mark of batch {batch}")
         record = self.manifest(batch)
-        if said is None or record is None or said["chain"] != record["chain"] or not self.is_chained(record):
+        if said is None or record is None or said != _vouched(record) or not self.is_chained(record):
             raise StateError(f"the mark of batch {batch} does not vouch for the manifest that is there; stopped")
 
     def _check_unmarked(self, batch: int) -> None:
@@ -180,6 +181,21 @@ class Log:
         if not genuine:
             raise StateError(f"the {what} is damaged, or was written under another key; bring the right one back")
         return said
+
+
+def _vouched(record: Record) -> Record:
+    """What a mark says. The chain is over what was released; which files that was made into, and which states go on
+    from there, only the manifest says: dead attempts left others, of other events under the same noise, and where
+    nothing is shown the chain knows of no event at all."""
+    found = {name: record[name] for name in ("batch", "through", "chain")}
+    return found | {"manifest": hashlib.sha256(written(record)).hexdigest()}
+
+
+def _numbers(shelf: Shelf, folder: str) -> list[int]:
+    names = shelf.names(folder)
+    if not all(len(name) == 8 and name.isdecimal() for name in names):
+        raise StateError(f"{folder} has a file in it that is none of this stream; take it away")
+    return [int(name) for name in names]
 
 
 def _read(shelf: Shelf, name: str) -> Record | None:

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Annotated, Any
 
 from pydantic import PlainValidator
@@ -200,9 +200,22 @@ def _engine(file: SpecFile, section: sections.EngineSection, key_file: Path, sta
         "public": place(section.public, str(file.path.with_suffix(".public"))),
         "worker_key": Path(place(section.worker_key, f"{key_file}.worker")),
     }
-    if len(set(map(str, settled.values()))) < len(settled):
-        file.refuse("root, home, public and worker_key are four different places", "engine")
+    real = {name: _real(place) for name, place in settled.items()} | {"the key": _real(key_file)}
+    if len(set(real.values())) < len(real):
+        file.refuse("root, home, public, worker_key and the key are five different places", "engine")
+    for outer, why in (("public", "readers see all of it"), ("root", "a backup of it must not hold marks or keys")):
+        for inner, place_of_it in real.items():
+            if inner != outer and place_of_it.is_relative_to(real[outer]):
+                file.refuse(f"{inner} lies in {outer}: {why}. Each is a place of its own", "engine")
     return EngineSpec(**{name: value for name, value in section if name != "kind"} | settled)
+
+
+def _real(place: str | Path) -> PurePath:
+    """A place as it is, whatever it is called: links followed; addresses of other stores as they are written."""
+    scheme, separator, rest = str(place).partition("://")
+    if separator and scheme != "file":
+        return PurePosixPath(scheme, *(part for part in rest.split("/") if part))
+    return Path(rest if separator else place).resolve()
 
 
 def _tables(file: SpecFile, section: str) -> list[Any]:
