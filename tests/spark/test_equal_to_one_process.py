@@ -249,6 +249,16 @@ def test_events_that_wait_are_not_read_as_another_type(place: Path) -> None:
     assert play(spec, [([numbers], 9)], first=1)[0]["through"] == 9
 
 
+def test_a_user_who_is_written_otherwise_in_the_next_batch_has_one_cap(place: Path) -> None:
+    """7, "7" and 7.0 are one user: of one bucket, which knows how many events were counted."""
+    spec = write(place / "spark", named("counter"), named("distinct_users"), stream=OF_USERS, guarantee={"rho": 1e6})
+    numbers = [n % 9 for n in range(36)]
+    kinds = [pa.array(numbers), pa.array(map(str, numbers)), pa.array(map(float, numbers))]
+    batches = [(pa.table({"time": [t] * 36, "user": users}), t + 1) for t, users in enumerate(kinds)]
+    check_equal(spec, batches)
+    assert [value["value"] for _, value in shown(load_spec(spec), "counter")] == [27, 27, 27]
+
+
 def test_a_batch_may_close_nothing_and_events_wait_over_several(place: Path) -> None:
     spec = write(place / "spark", *COUNTS[:4], stream=CONTENT)
     early = pa.table({"time": [5, 5, 6], "number": [1, 1, 2], "page": ["word-01"] * 3})

@@ -133,8 +133,12 @@ def check_events(events: DataFrame, spec: StreamSpec) -> None:
     same when they are computed again."""
     known = {field.name: field.dataType for field in events.schema.fields}
     for name in spec.columns():
+        if name.startswith("evertally_"):
+            raise ConfigurationError(f"{spec.path.name}: names that begin with evertally_ are taken; rename {name!r}")
         if name not in known:
             raise ConfigurationError(f"the data frame has no column {name!r}, which {spec.path.name} names")
+        if events.columns.count(name) > 1:
+            raise ConfigurationError(f"the data frame has two columns {name!r}: rename one of them")
         try:
             check_type(spec, name, _arrow_type(known[name]))
         except BatchRefused as problem:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from evertally.spark.job import Job
-from evertally.spark.reading import BEAT
 from evertally.spark.tasks import DONE, GIVEN, bucket_task, door_task, part_task, user_door_task
 
 if TYPE_CHECKING:
@@ -13,20 +12,28 @@ if TYPE_CHECKING:
 
 
 def run(events: DataFrame, job: Job) -> list[dict[str, Any]]:
-    """What the parts report. One action: two would read the input twice, and may see two realisations of it."""
-    spark, rows = events.sparkSession, wanted(events, job.stand.spec.columns())
+    """What the parts report of a data frame of events."""
+    names = job.stand.spec.columns()
+    return run_rows(numbered(events, names), names, job)
+
+
+def run_rows(rows: DataFrame, names: list[str], job: Job) -> list[dict[str, Any]]:
+    """The same of rows whose columns are these, whatever Spark calls them. One action: two would read the input twice,
+    and may see two realisations of it."""
+    spark = rows.sparkSession
     if not job.stand.by_user:
-        given = rows.mapInArrow(door_task(job), GIVEN).unionByName(_beats(spark, len(job.parts)))
+        given = rows.mapInArrow(door_task(job, names), GIVEN).unionByName(_beats(spark, len(job.parts)))
     else:
-        given = rows.mapInArrow(user_door_task(job), GIVEN).unionByName(_beats(spark, job.stand.buckets))
+        given = rows.mapInArrow(user_door_task(job, names), GIVEN).unionByName(_beats(spark, job.stand.buckets))
         given = given.groupBy("part").applyInArrow(bucket_task(job), GIVEN)
     return [row.asDict() for row in given.groupBy("part").applyInArrow(part_task(job), DONE).collect()]
 
 
-def wanted(events: DataFrame, names: list[str]) -> DataFrame:
-    """The columns that are read, and no others."""
-    chosen = [*names, *([BEAT] if BEAT in events.columns else [])]
-    return events.select(*(f"`{name}`" for name in chosen)) if chosen else events.selectExpr("1 as evertally_row")
+def numbered(events: DataFrame, names: list[str]) -> DataFrame:
+    """The columns that are read, and no others, under numbers: Spark takes a dot for a field, a backtick for a quote,
+    and names that differ in case for one."""
+    places, known = events.columns, [f"c{place}" for place in range(len(events.columns))]
+    return events.toDF(*known).select(*(known[places.index(name)] for name in names))
 
 
 def _beats(spark: SparkSession, count: int) -> DataFrame:

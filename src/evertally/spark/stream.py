@@ -28,7 +28,7 @@ from evertally.spark.failures import failure_of, silence_pyspark, withheld
 from evertally.spark.protections import check
 from evertally.spark.reading import BEAT
 from evertally.spark.root import Log, Record, written
-from evertally.spark.running import run
+from evertally.spark.running import numbered, run_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -135,9 +135,8 @@ class LiveStream(Secret):
         raise problem
 
     def _started(self, events: DataFrame, every: str) -> StreamingQuery:
-        rows = events.select(*(f"`{name}`" for name in self.spec.columns()))
         writer = (
-            _with_clock(rows)
+            _with_clock(numbered(events, self.spec.columns()))
             .writeStream.foreachBatch(self._each)
             .option("checkpointLocation", str(self._checkpoint))
             .trigger(processingTime=every)
@@ -167,8 +166,8 @@ class LiveStream(Secret):
 
         cut: int = _offsets(self._checkpoint, number)["cut"]
         stamp = None if self.spec.clock.column is not None else self._tick_at(cut)
-        through = self._through(number, cut)
-        self._engine.advance(partial(run, batch), first + number, through, looked_at(), stamp, looked_at)
+        play, through = partial(run_rows, batch, [*self.spec.columns(), BEAT]), self._through(number, cut)
+        self._engine.advance(play, first + number, through, looked_at(), stamp, looked_at)
 
     def _through(self, number: int, cut: int) -> int:
         """What batch `number`, cut at this moment, closes."""
@@ -186,9 +185,11 @@ class LiveStream(Secret):
 
 def _with_clock(rows: DataFrame) -> DataFrame:
     """The events, and a row a second that is none: an idle source would run no batch at all."""
+    from pyspark.sql.functions import lit
+
     clock = rows.sparkSession.readStream.format("rate").option("rowsPerSecond", 1).load()
-    nothing = [f"cast(null as {field.dataType.simpleString()}) `{field.name}`" for field in rows.schema.fields]
-    return rows.selectExpr("*", f"false {BEAT}").unionByName(clock.selectExpr(*nothing, f"true {BEAT}"))
+    nothing = [lit(None).cast(field.dataType).alias(field.name) for field in rows.schema.fields]
+    return rows.withColumn(BEAT, lit(False)).unionByName(clock.select(*nothing, lit(True).alias(BEAT)))
 
 
 # The checkpoint: what Spark says a batch is, and what it does not say

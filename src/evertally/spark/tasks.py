@@ -46,25 +46,25 @@ _MODULUS = 2**128
 Batches = Iterator[pa.RecordBatch]
 
 
-def door_task(job: Job) -> Callable[[Batches], Batches]:
-    """Events to what every part gets of them."""
+def door_task(job: Job, names: list[str] | None = None) -> Callable[[Batches], Batches]:
+    """Events to what every part gets of them. `names`: what their columns are, if they are not called so."""
 
     def door(batches: Batches) -> Batches:
         own = shop(job.stand)
         for batch in batches:
-            yield _rows(own, b"door", payloads(job, own, Rows.of(batch, job, own.key.order_key)))
+            yield _rows(own, b"door", payloads(job, own, Rows.of(_named(batch, names), job, own.key.order_key)))
 
     return guarded(door, "door")
 
 
-def user_door_task(job: Job) -> Callable[[Batches], Batches]:
+def user_door_task(job: Job, names: list[str] | None = None) -> Callable[[Batches], Batches]:
     """Events to what every bucket gets of them: themselves, by their users."""
 
     def door(batches: Batches) -> Batches:
         own = shop(job.stand)
         spec, count = job.stand.spec, job.stand.buckets
         for batch in batches:
-            rows = Rows.of(batch, job, own.key.order_key)
+            rows = Rows.of(_named(batch, names), job, own.key.order_key)
             users = user_buckets(rows.batch[str(spec.user_column)], own.key.order_key, count)
             # Whose user is not to be told goes to the first: what needs no user counts it.
             users[users < 0] = 0
@@ -111,6 +111,10 @@ def part_task(job: Job) -> Callable[[pa.Table], pa.Table]:
         return _reported(number, played.state, played.release, played.values, seen, source)
 
     return guarded(part, "part")
+
+
+def _named(batch: pa.RecordBatch, names: list[str] | None) -> pa.RecordBatch:
+    return batch if names is None else batch.rename_columns(names)
 
 
 def _reported(*cells: Any) -> pa.Table:
