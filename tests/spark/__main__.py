@@ -17,8 +17,8 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # what all tests share
 
-from apart import Driver  # noqa: E402
-from campaign import Report, run_long  # noqa: E402
+from apart import Driver
+from campaign import Report, run_long
 
 AT_ONCE = 10  # kills of one campaign
 

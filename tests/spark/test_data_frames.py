@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 from one_process import assert_same, in_one_process
-from streams import write
 
 import evertally.spark as es
 from evertally.errors import ConfigurationError
+from streams import write
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
