@@ -194,7 +194,7 @@ def _engine(file: SpecFile, section: sections.EngineSection, key_file: Path, sta
     def place(given: str | None, default: str) -> str:
         return default if given is None else given if "://" in given else str(file.path.parent / given)
 
-    settled = {
+    settled: dict[str, str | Path] = {
         "root": place(section.root, f"{state_file}.root"),
         "home": place(section.home, f"{key_file}.marks"),
         "public": place(section.public, str(file.path.with_suffix(".public"))),
