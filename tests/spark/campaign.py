@@ -122,6 +122,7 @@ class Campaign:
         self._start, self._master = start, master
         self.driver: Driver | None = None
         self.fed = self.asked = 0
+        self._left: tuple[int, int] | None = None
         self._seen: dict[Path, str] = {}
         self._beside = OneProcess(self.spec, folder / "one")
 
@@ -130,6 +131,7 @@ class Campaign:
     def start(self) -> Driver:
         """A driver; it is asked once more for what its predecessor was asked for."""
         self.report.starts += 1
+        self._left = self._touched(self.latest())
         name = f"driver{self.report.starts}"
         self.driver = self._start(LIVE, self.spec, self.input, self._master, name=name)
         self.driver.until_said("running\n")
@@ -227,7 +229,15 @@ class Campaign:
             return "over"
         if (self.root / f"manifest/{batch:08d}").exists():
             return "written"
-        return "midway" if _names(self.root / f"state/{batch}") else "begun"
+        at_work = _names(self.root / f"state/{batch}") and self._touched(batch) != self._left
+        return "midway" if at_work else "begun"
+
+    def _touched(self, batch: int) -> tuple[int, int] | None:
+        """When somebody last wrote into the states of a batch. Who comes after a kill writes under the same names."""
+        try:
+            return batch, (self.root / f"state/{batch}").stat().st_mtime_ns
+        except FileNotFoundError:
+            return None
 
     def closes(self, batch: int) -> dict[str, Any]:
         """What was settled of a batch before it was computed."""

@@ -139,9 +139,9 @@ def test_jobs_whose_machines_slow_down_or_die(
     assert jobs.answer(1) == "released 1 through 2"
     jobs.go_on()
 
-    # One realisation: machines are lost in mid-job, and what is read again is not what it had been. Some of the 8 parts
-    # have reported, since 2 machines cannot have begun all of 5 that have written, and not ended one. Spark's own
-    # checksums notice it; without them it is noticed all the same.
+    # One realisation: machines are lost in mid-job, and what is read again is not what it had been. 5 of 8 parts have
+    # written then: some tasks have reported, and others are done again. Spark's own checksums notice it; without them
+    # it is noticed all the same.
     for batch, checksums in ((2, True), (3, False)):
         files = jobs.ask(batch, checksums)
         as_it_was = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
