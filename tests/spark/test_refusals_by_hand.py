@@ -16,6 +16,7 @@ from evertally.errors import ConfigurationError, HorizonExceeded, StateError
 from evertally.noise import Key
 from evertally.runtime import load_spec
 from evertally.runtime.live import Live
+from evertally.runtime.rescue import end
 from evertally.runtime.state.sidecar import Sidecar
 from evertally.spark.asking import ask
 from evertally.spark.beginning import taken
@@ -110,7 +111,7 @@ def test_root_and_marks_that_are_both_older_than_what_was_shown(spec: Path, plac
         for name in ("manifest", "closes", "state", "releases"):
             shutil.rmtree(where(spec, "root") / name)
     number = 0 if "home/mark" in lost else 3
-    refused(spec, f"says that 4 batches were released, and there are marks of {number}", number)
+    refused(spec, f"says that 8 ticks were released, and the marks know of {2 * number}", number)
     shutil.copy(f"{load_spec(backup).key_file}.bound", f"{load_spec(spec).key_file}.bound")
     if number:
         refused(spec, "shows batch 3, and root and marks know of none: they are older", number)
@@ -120,7 +121,7 @@ def test_a_home_that_was_emptied_and_a_root_that_is_gone(spec: Path) -> None:
     shutil.rmtree(where(spec, "home") / "mark")
     shutil.rmtree(where(spec, "root"))
     shutil.rmtree(where(spec, "public"))
-    refused(spec, "says that 3 batches were released, and there are marks of 0", 0)
+    refused(spec, "says that 6 ticks were released, and the marks know of 0", 0)
 
 
 def test_what_was_shown_of_another_past(spec: Path, place: Path) -> None:
@@ -165,7 +166,7 @@ def without_its_mark(spec: Path, number: int) -> None:
     sidecar = Sidecar(Key.load(settled.key_file), settled.key_file, settled.digest, settled.name, settled.parts)
     known = sidecar.read()
     assert known is not None
-    sidecar.write(replace(known, generation=number))
+    sidecar.write(replace(known, tick=2 * number + 1))
 
 
 def test_a_mark_that_its_driver_did_not_make_is_made_by_the_next(spec: Path) -> None:
@@ -175,7 +176,7 @@ def test_a_mark_that_its_driver_did_not_make_is_made_by_the_next(spec: Path) -> 
 
 def test_a_mark_that_was_made_and_is_gone(spec: Path) -> None:
     (where(spec, "home") / "mark" / "00000002").unlink()
-    refused(spec, "says that 3 batches were released, and there are marks of 2")
+    refused(spec, "says that 6 ticks were released, and the marks know of 4")
 
 
 def test_marks_that_are_missing(spec: Path) -> None:
@@ -503,6 +504,18 @@ def test_a_key_of_spark_does_not_go_to_one_process(place: Path, far: int) -> Non
         with pytest.raises(StateError), Live(load_spec(spec), nothing_was_released=word) as live:
             live.release_through(1)
     play(spec, BATCHES[far : far + 1], first=far)  # and nothing of it is harmed
+
+
+def test_one_process_leaves_nothing_behind_that_stops_the_other(spec: Path) -> None:
+    with pytest.raises(StateError, match="this stream runs on Spark"), Live(load_spec(spec), replay=True):
+        pass
+    assert not load_spec(spec).state_file.exists()
+    assert go_on(spec)[0]["batch"] == 3
+
+
+def test_a_stream_that_was_ended(spec: Path) -> None:
+    end(load_spec(spec))
+    refused(spec, "says that this stream was ended for good")
 
 
 def test_a_key_that_is_gone(spec: Path) -> None:

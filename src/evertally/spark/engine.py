@@ -152,7 +152,7 @@ class Engine(Secret):
     def _finish(self, record: Record) -> None:
         """What comes after a manifest: the mark, what readers see, and the end of states that nobody needs."""
         self._log.mark(record)
-        remember(self._taken, record["batch"] + 1)
+        remember(self._taken, record["through"])
         publish(self._taken, record, self._engine)
         root, last = self._log.root, record["batch"] - self.spec.engine.keep
         for folder in ("state", "users", "releases"):

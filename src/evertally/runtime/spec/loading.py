@@ -178,7 +178,7 @@ def _serve(file: SpecFile, section: sections.ServeSection, clock: Clock) -> Serv
     folder = file.path.parent
     on_the_wall = clock.close == "wall" and not clock.integer
     default = min(_SECONDS_AFTER, clock.length / 2_000_000) if on_the_wall else 0.0
-    settled = {
+    settled: dict[str, str | Path] = {
         "tokens": folder / (section.tokens or f"{file.path.stem}.tokens"),
         "certificate": folder / section.certificate if section.certificate else None,
         "private_key": folder / section.private_key if section.private_key else None,
@@ -194,7 +194,7 @@ def _engine(file: SpecFile, section: sections.EngineSection, key_file: Path, sta
     def place(given: str | None, default: str) -> str:
         return default if given is None else given if "://" in given else str(file.path.parent / given)
 
-    settled = {
+    settled: dict[str, str | Path] = {
         "root": place(section.root, f"{state_file}.root"),
         "home": place(section.home, f"{key_file}.marks"),
         "public": place(section.public, str(file.path.with_suffix(".public"))),
