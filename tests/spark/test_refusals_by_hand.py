@@ -24,6 +24,7 @@ from evertally.spark.engine import Engine
 from evertally.spark.failures import TaskFailed
 from evertally.spark.job import shop
 from evertally.spark.public import batches, shown
+from evertally.spark.stream import check_checkpoint
 from spec_text import Table
 from streams import NARROW, WORDS, begun, events, place, twin, write
 
@@ -578,3 +579,38 @@ def test_a_beginning_that_was_interrupted_may_be_of_another_spec(place: Path) ->
     changed(spec, "word-39", "word-59")
     go_on(spec, 0)
     assert go_on(spec, 1)[0]["batch"] == 1
+
+
+# the checkpoint of Spark
+
+
+def planned(spec: Path, offsets: int, commits: int) -> Path:
+    folder = where(spec, "root") / "checkpoint"
+    for name, count in (("offsets", offsets), ("commits", commits)):
+        (folder / name).mkdir(parents=True)
+        for number in range(count):
+            (folder / name / str(number)).write_text("v1\n")
+    return folder
+
+
+def test_a_driver_that_died_before_its_first_batch_is_no_other_stream(spec: Path) -> None:
+    with taken(load_spec(spec)) as held:
+        check_checkpoint(held.log, planned(spec, 1, 0))  # refuses nothing
+        assert held.log.last() == 2
+
+
+@pytest.mark.parametrize(("offsets", "commits"), [(2, 0), (1, 1), (3, 2)])
+def test_a_checkpoint_that_the_root_does_not_know(spec: Path, offsets: int, commits: int) -> None:
+    folder = planned(spec, offsets, commits)
+    with taken(load_spec(spec)) as held, pytest.raises(StateError, match="one of them is not of this stream"):
+        check_checkpoint(held.log, folder)
+
+
+def test_a_root_that_has_lost_which_query_of_spark_it_belongs_to(spec: Path) -> None:
+    """With a new checkpoint all files of its source would come again, and count twice."""
+    with taken(load_spec(spec)) as held:
+        Engine(held).advance(by_hand(BATCHES[3][0]), 3, 8, {"offsets": [], "files": [], "query": "one"})
+        with pytest.raises(StateError, match="the file `query` in it is missing"):
+            check_checkpoint(held.log, where(spec, "root") / "checkpoint")
+        held.log.root.put_new("query", b'{"first":3,"id":"one"}')
+        check_checkpoint(held.log, where(spec, "root") / "checkpoint")

@@ -119,8 +119,8 @@ def _is_shown(public: Shelf, taken: Taken, record: Record) -> bool:
     mine = (taken.spec.digest, taken.key.public_key.hex(), record["chain"])
     if about is None or (about["spec_digest"], about["public_key"], about["chain"]) != mine:
         raise StateError(
-            f"{taken.spec.engine.public}/{name} is not what root and marks say of this batch: it is damaged, of another "
-            "stream, or of a past that was taken back. Bring the right one back; stopped"
+            f"{taken.spec.engine.public}/{name} is not what root and marks say of this batch: it is damaged, of "
+            "another stream, or of a past that was taken back. Bring the right one back; stopped"
         )
     return True
 

@@ -178,7 +178,7 @@ def _serve(file: SpecFile, section: sections.ServeSection, clock: Clock) -> Serv
     folder = file.path.parent
     on_the_wall = clock.close == "wall" and not clock.integer
     default = min(_SECONDS_AFTER, clock.length / 2_000_000) if on_the_wall else 0.0
-    settled: dict[str, str | Path] = {
+    settled = {
         "tokens": folder / (section.tokens or f"{file.path.stem}.tokens"),
         "certificate": folder / section.certificate if section.certificate else None,
         "private_key": folder / section.private_key if section.private_key else None,
