@@ -19,6 +19,7 @@ from evertally.runtime.live import Live
 from evertally.runtime.rescue import end
 from evertally.runtime.state.sidecar import Sidecar
 from evertally.spark.asking import ask
+from evertally.spark.batch import _number as number_of
 from evertally.spark.beginning import taken
 from evertally.spark.engine import Engine
 from evertally.spark.failures import TaskFailed
@@ -462,8 +463,11 @@ def test_a_stranger_among_manifests_or_marks(spec: Path, shelf: str, folder: str
 
 def test_a_batch_that_is_released_from_an_input_that_nobody_knows(spec: Path) -> None:
     (where(spec, "root") / "closes" / "00000002").unlink()
-    with taken(load_spec(spec)) as held, pytest.raises(StateError, match="nothing says from which input"):
-        Engine(held).advance(by_hand(BATCHES[3][0]), 2, 6, {"id": "other"})
+    with taken(load_spec(spec)) as held:
+        with pytest.raises(StateError, match="nothing says from which input"):
+            Engine(held).advance(by_hand(BATCHES[3][0]), 2, 6, {"id": "other"})
+        with pytest.raises(StateError, match=r"nothing says from which input.* might be the same, and count twice"):
+            number_of(Engine(held), held.log, "2")
 
 
 @pytest.mark.parametrize("query", ["all", "pages"])
@@ -612,5 +616,7 @@ def test_a_root_that_has_lost_which_query_of_spark_it_belongs_to(spec: Path) -> 
         Engine(held).advance(by_hand(BATCHES[3][0]), 3, 8, {"offsets": [], "files": [], "query": "one"})
         with pytest.raises(StateError, match="the file `query` in it is missing"):
             check_checkpoint(held.log, where(spec, "root") / "checkpoint")
+        with pytest.raises(StateError, match="this root is fed by a stream of Spark"):
+            number_of(Engine(held), held.log, "other")
         held.log.root.put_new("query", b'{"first":3,"id":"one"}')
         check_checkpoint(held.log, where(spec, "root") / "checkpoint")
