@@ -470,6 +470,13 @@ def test_a_batch_that_is_released_from_an_input_that_nobody_knows(spec: Path) ->
             number_of(Engine(held), held.log, "2")
 
 
+def test_a_snapshot_that_is_no_text_is_still_the_same_input(spec: Path) -> None:
+    envelope = {"id": "3", "input": {"snapshot": ("table", 7)}}
+    with taken(load_spec(spec)) as held:
+        first = Engine(held).advance(by_hand(BATCHES[3][0]), 3, 8, envelope)
+        assert Engine(held).advance(by_hand(BATCHES[3][0]), 3, 8, envelope) == first
+
+
 @pytest.mark.parametrize("query", ["all", "pages"])
 def test_files_that_were_shown_are_what_they_were(spec: Path, query: str) -> None:
     path = next((where(spec, "public") / "00000001").glob(f"{query}-*"))

@@ -3,6 +3,7 @@ it. The order of these is what exactly once rests on (docs/theory/distributed.md
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ from evertally.spark.beginning import Taken, certified, remember
 from evertally.spark.failures import withheld
 from evertally.spark.job import Job
 from evertally.spark.public import check_shown, publish
-from evertally.spark.root import NO_CHAIN, Record, chained
+from evertally.spark.root import NO_CHAIN, Record, chained, written
 from evertally.spark.ways import parts_of
 
 Run = Callable[[Job], list[dict[str, Any]]]
@@ -51,6 +52,7 @@ class Engine(Secret):
         `run` plays a job over the events of the batch: the rows that its parts report. `envelope`: what the input is,
         as far as one can tell from outside. Under one number it never changes: other events would meet the same noise.
         """
+        envelope = json.loads(written(envelope))  # as it will be read again: a tuple is a list from then on
         record = self._log.manifest(batch)
         closed = self._log.closes(batch)
         if closed is not None and closed["envelope"] != envelope:
