@@ -16,13 +16,16 @@ from evertally.errors import ConfigurationError, HorizonExceeded, StateError
 from evertally.noise import Key
 from evertally.runtime import load_spec
 from evertally.runtime.live import Live
+from evertally.runtime.rescue import end
 from evertally.runtime.state.sidecar import Sidecar
 from evertally.spark.asking import ask
+from evertally.spark.batch import _number as number_of
 from evertally.spark.beginning import taken
 from evertally.spark.engine import Engine
 from evertally.spark.failures import TaskFailed
 from evertally.spark.job import shop
 from evertally.spark.public import batches, shown
+from evertally.spark.stream import check_checkpoint
 from spec_text import Table
 from streams import NARROW, WORDS, begun, events, place, twin, write
 
@@ -110,7 +113,7 @@ def test_root_and_marks_that_are_both_older_than_what_was_shown(spec: Path, plac
         for name in ("manifest", "closes", "state", "releases"):
             shutil.rmtree(where(spec, "root") / name)
     number = 0 if "home/mark" in lost else 3
-    refused(spec, f"says that 4 batches were released, and there are marks of {number}", number)
+    refused(spec, f"says that 8 ticks were released, and the marks know of {2 * number}", number)
     shutil.copy(f"{load_spec(backup).key_file}.bound", f"{load_spec(spec).key_file}.bound")
     if number:
         refused(spec, "shows batch 3, and root and marks know of none: they are older", number)
@@ -120,7 +123,7 @@ def test_a_home_that_was_emptied_and_a_root_that_is_gone(spec: Path) -> None:
     shutil.rmtree(where(spec, "home") / "mark")
     shutil.rmtree(where(spec, "root"))
     shutil.rmtree(where(spec, "public"))
-    refused(spec, "says that 3 batches were released, and there are marks of 0", 0)
+    refused(spec, "says that 6 ticks were released, and the marks know of 0", 0)
 
 
 def test_what_was_shown_of_another_past(spec: Path, place: Path) -> None:
@@ -165,7 +168,7 @@ def without_its_mark(spec: Path, number: int) -> None:
     sidecar = Sidecar(Key.load(settled.key_file), settled.key_file, settled.digest, settled.name, settled.parts)
     known = sidecar.read()
     assert known is not None
-    sidecar.write(replace(known, generation=number))
+    sidecar.write(replace(known, tick=2 * number + 1))
 
 
 def test_a_mark_that_its_driver_did_not_make_is_made_by_the_next(spec: Path) -> None:
@@ -175,7 +178,7 @@ def test_a_mark_that_its_driver_did_not_make_is_made_by_the_next(spec: Path) -> 
 
 def test_a_mark_that_was_made_and_is_gone(spec: Path) -> None:
     (where(spec, "home") / "mark" / "00000002").unlink()
-    refused(spec, "says that 3 batches were released, and there are marks of 2")
+    refused(spec, "says that 6 ticks were released, and the marks know of 4")
 
 
 def test_marks_that_are_missing(spec: Path) -> None:
@@ -460,8 +463,18 @@ def test_a_stranger_among_manifests_or_marks(spec: Path, shelf: str, folder: str
 
 def test_a_batch_that_is_released_from_an_input_that_nobody_knows(spec: Path) -> None:
     (where(spec, "root") / "closes" / "00000002").unlink()
-    with taken(load_spec(spec)) as held, pytest.raises(StateError, match="nothing says from which input"):
-        Engine(held).advance(by_hand(BATCHES[3][0]), 2, 6, {"id": "other"})
+    with taken(load_spec(spec)) as held:
+        with pytest.raises(StateError, match="nothing says from which input"):
+            Engine(held).advance(by_hand(BATCHES[3][0]), 2, 6, {"id": "other"})
+        with pytest.raises(StateError, match=r"nothing says from which input.* might be the same, and count twice"):
+            number_of(Engine(held), held.log, "2")
+
+
+def test_a_snapshot_that_is_no_text_is_still_the_same_input(spec: Path) -> None:
+    envelope = {"id": "3", "input": {"snapshot": ("table", 7)}}
+    with taken(load_spec(spec)) as held:
+        first = Engine(held).advance(by_hand(BATCHES[3][0]), 3, 8, envelope)
+        assert Engine(held).advance(by_hand(BATCHES[3][0]), 3, 8, envelope) == first
 
 
 @pytest.mark.parametrize("query", ["all", "pages"])
@@ -503,6 +516,18 @@ def test_a_key_of_spark_does_not_go_to_one_process(place: Path, far: int) -> Non
         with pytest.raises(StateError), Live(load_spec(spec), nothing_was_released=word) as live:
             live.release_through(1)
     play(spec, BATCHES[far : far + 1], first=far)  # and nothing of it is harmed
+
+
+def test_one_process_leaves_nothing_behind_that_stops_the_other(spec: Path) -> None:
+    with pytest.raises(StateError, match="this stream runs on Spark"), Live(load_spec(spec), replay=True):
+        pass
+    assert not load_spec(spec).state_file.exists()
+    assert go_on(spec)[0]["batch"] == 3
+
+
+def test_a_stream_that_was_ended(spec: Path) -> None:
+    end(load_spec(spec))
+    refused(spec, "says that this stream was ended for good")
 
 
 def test_a_key_that_is_gone(spec: Path) -> None:
@@ -565,3 +590,40 @@ def test_a_beginning_that_was_interrupted_may_be_of_another_spec(place: Path) ->
     changed(spec, "word-39", "word-59")
     go_on(spec, 0)
     assert go_on(spec, 1)[0]["batch"] == 1
+
+
+# the checkpoint of Spark
+
+
+def planned(spec: Path, offsets: int, commits: int) -> Path:
+    folder = where(spec, "root") / "checkpoint"
+    for name, count in (("offsets", offsets), ("commits", commits)):
+        (folder / name).mkdir(parents=True)
+        for number in range(count):
+            (folder / name / str(number)).write_text("v1\n")
+    return folder
+
+
+def test_a_driver_that_died_before_its_first_batch_is_no_other_stream(spec: Path) -> None:
+    with taken(load_spec(spec)) as held:
+        check_checkpoint(held.log, planned(spec, 1, 0))  # refuses nothing
+        assert held.log.last() == 2
+
+
+@pytest.mark.parametrize(("offsets", "commits"), [(2, 0), (1, 1), (3, 2)])
+def test_a_checkpoint_that_the_root_does_not_know(spec: Path, offsets: int, commits: int) -> None:
+    folder = planned(spec, offsets, commits)
+    with taken(load_spec(spec)) as held, pytest.raises(StateError, match="one of them is not of this stream"):
+        check_checkpoint(held.log, folder)
+
+
+def test_a_root_that_has_lost_which_query_of_spark_it_belongs_to(spec: Path) -> None:
+    """With a new checkpoint all files of its source would come again, and count twice."""
+    with taken(load_spec(spec)) as held:
+        Engine(held).advance(by_hand(BATCHES[3][0]), 3, 8, {"offsets": [], "files": [], "query": "one"})
+        with pytest.raises(StateError, match="the file `query` in it is missing"):
+            check_checkpoint(held.log, where(spec, "root") / "checkpoint")
+        with pytest.raises(StateError, match="this root is fed by a stream of Spark"):
+            number_of(Engine(held), held.log, "other")
+        held.log.root.put_new("query", b'{"first":3,"id":"one"}')
+        check_checkpoint(held.log, where(spec, "root") / "checkpoint")

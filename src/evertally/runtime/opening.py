@@ -4,15 +4,17 @@ was refused."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
+from evertally.errors import ConfigurationError, StateError
 from evertally.runtime.machine import Machine, StreamState
 from evertally.runtime.publisher import Publisher
 from evertally.runtime.sinks import open_sinks
 from evertally.runtime.spec import StreamSpec
 from evertally.runtime.state.fence import fence, keep_key, obtain_key
 from evertally.runtime.state.mending import MendedStore
+from evertally.runtime.state.shelf import open_shelf
 from evertally.runtime.state.store import Store
 
 
@@ -30,6 +32,7 @@ def opened(
     only of a new stream: what it refuses leaves no key behind. `nothing_was_released`: a key that is there without
     sidecar and state is new. `mending`: the caller mends the store (a `MendedStore`) before anything else."""
     with fence(spec.key_file) as hold_key:
+        _check_not_on_spark(spec)
         key, new_key = obtain_key(spec.key_file, spec.state_file, nothing_was_released)
         store = (MendedStore if mending else Store)(key, spec)
         try:
@@ -63,6 +66,17 @@ def opened(
             yield store, machine, publisher
         finally:
             store.close()
+
+
+def _check_not_on_spark(spec: StreamSpec) -> None:
+    """The sidecar keeps one process off the key of a stream on Spark, but only after a state was begun for a replay,
+    and that would keep Spark off it."""
+    with suppress(ConfigurationError):  # a home that only the driver on Spark knows how to open
+        if open_shelf(spec.engine.home).read("genesis") is not None:
+            raise StateError(
+                f"{spec.engine.home} is there: this stream runs on Spark, and the two cannot share a key. A new stream "
+                "needs new key, state and output files"
+            )
 
 
 def anchored(spec: StreamSpec, store: Store) -> StreamSpec:

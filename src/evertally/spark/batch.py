@@ -69,8 +69,15 @@ def _number(engine: Engine, log: Any, envelope: Record) -> int:
         raise StateError("this root is fed by a stream of Spark; it takes no batches of files beside it")
     for number in range(engine.last + 2):
         closed = log.closes(number)
+        if closed is None and number <= engine.last:
+            raise StateError(
+                f"closes/{number:08d} is missing under the root: batch {number} is released, and nothing says from "
+                "which input. Bring the root back; this one might be the same, and count twice"
+            )
         if closed is None:
             continue
+        if "query" in closed["envelope"]:
+            raise StateError("this root is fed by a stream of Spark; it takes no batches of files beside it")
         if closed["envelope"].get("id") == envelope["id"]:
             return number
         again = _names(closed["envelope"]["input"]) & _names(envelope["input"])

@@ -139,22 +139,24 @@ def _sidecar(spec: StreamSpec, key: Key) -> Sidecar:
     return Sidecar(key, spec.key_file, spec.digest, spec.name, spec.parts)
 
 
-def remember(taken: Taken, batches: int) -> None:
-    """Writes beside the key how many batches have a mark: a home and a root that are restored together, to before
-    that, cannot go on. A driver that sleeps may move it back; that makes it a weaker witness, and no wrong one."""
+def remember(taken: Taken, through: int) -> None:
+    """Writes beside the key how far the marks have come: a home and a root that are restored together, to before that,
+    cannot go on. A driver that sleeps may move it back; that makes it a weaker witness, and no wrong one."""
     sidecar = _sidecar(taken.spec, taken.key)
     known = sidecar.read()
-    if known is not None and known.generation < batches:
-        sidecar.write(replace(known, generation=batches))
+    if known is not None and known.tick < through + 1:
+        sidecar.write(replace(known, tick=through + 1))  # one more: at 1 nothing was released
 
 
 def _check_remembered(spec: StreamSpec, key: Key, log: Log) -> None:
-    known, marks = _sidecar(spec, key).read(), len(log.marks())
-    if known is not None and known.generation > marks:
+    known, through = _sidecar(spec, key).read(), log.marked_through()
+    if known is not None and known.ended:
+        raise StateError(f"{sidecar_path(spec.key_file)} says that this stream was ended for good; it does not go on")
+    if known is not None and known.tick > through + 1:
         raise StateError(
-            f"{sidecar_path(spec.key_file)} says that {known.generation} batches were released, and there are marks of "
-            f"{marks}: the home of the marks is an older one. Bring home and root back as they were last; going on "
-            "would release the same ticks from other events"
+            f"{sidecar_path(spec.key_file)} says that {known.tick - 1} ticks were released, and the marks know of "
+            f"{through}: they are older ones. Bring home and root back as they were last; going on would release the "
+            "same ticks from other events"
         )
 
 

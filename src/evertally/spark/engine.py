@@ -3,6 +3,7 @@ it. The order of these is what exactly once rests on (docs/theory/distributed.md
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ from evertally.spark.beginning import Taken, certified, remember
 from evertally.spark.failures import withheld
 from evertally.spark.job import Job
 from evertally.spark.public import check_shown, publish
-from evertally.spark.root import NO_CHAIN, Record, chained
+from evertally.spark.root import NO_CHAIN, Record, chained, written
 from evertally.spark.ways import parts_of
 
 Run = Callable[[Job], list[dict[str, Any]]]
@@ -60,6 +61,7 @@ class Engine(Secret):
         as far as one can tell from outside. Under one number it never changes: other events would meet the same noise.
         `again` looks at it once more, after the job: it may have been replaced between the look and the reading.
         """
+        envelope = json.loads(written(envelope))  # as it will be read again: a tuple is a list from then on
         record = self._log.manifest(batch)
         closed = self._log.closes(batch)
         if closed is not None and closed["envelope"] != envelope:
@@ -166,7 +168,7 @@ class Engine(Secret):
     def _finish(self, record: Record) -> None:
         """What comes after a manifest: the mark, what readers see, and the end of states that nobody needs."""
         self._log.mark(record)
-        remember(self._taken, record["batch"] + 1)
+        remember(self._taken, record["through"])
         publish(self._taken, record, self._engine)
         root, last = self._log.root, record["batch"] - self.spec.engine.keep
         for folder in ("state", "users", "releases"):

@@ -109,6 +109,14 @@ class Log:
     def marks(self) -> list[int]:
         return _numbers(self.home, "mark")
 
+    def marked_through(self) -> int:
+        """The last tick that a mark vouches for."""
+        last = max(self.marks(), default=None)
+        if last is None:
+            return 0
+        said = self._opened(f"mark/{last}", self.home.read(f"mark/{last:08d}"), f"mark of batch {last}")
+        return 0 if said is None else int(said["through"])
+
     def commit(self, record: Record) -> Record:
         """Puts a manifest; if another driver was quicker, both must have released the same."""
         found: Record = json.loads(self.root.put_new(f"manifest/{record['batch']:08d}", written(record)))

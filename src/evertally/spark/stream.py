@@ -69,10 +69,7 @@ class LiveStream(Secret):
             held = stack.enter_context(taken(spec))
             self._engine, self._log = Engine(held, protections), held.log
             self._engine.catch_up()
-            if _bound(held.log) is None and (self._checkpoint / "offsets").exists():
-                raise StateError(
-                    f"{self._checkpoint} has a checkpoint, and the root knows none: one of them is not of this stream"
-                )
+            check_checkpoint(held.log, self._checkpoint)
             silence_pyspark()
             with withheld("the start of the stream"):
                 self.query = self._started(events, every)
@@ -206,6 +203,22 @@ def _bound(log: Log) -> Record | None:
     data = log.root.read("query")
     found: Record | None = None if data is None else json.loads(data)
     return found
+
+
+def check_checkpoint(log: Log, checkpoint: Path) -> None:
+    """Refuses a root and a checkpoint of which one does not know the other. A driver that died before its first batch
+    leaves a checkpoint that has planned that one and finished none: nothing came of it."""
+    if _bound(log) is not None:
+        return
+    if _latest(checkpoint / "offsets") > 0 or _latest(checkpoint / "commits") >= 0:
+        raise StateError(f"{checkpoint} has a checkpoint, and the root knows none: one of them is not of this stream")
+    last = log.last()
+    closed = log.closes(last) if last >= 0 else None
+    if closed is not None and "query" in closed["envelope"]:
+        raise StateError(
+            "the root has batches of a stream of Spark, and does not say of which: the file `query` in it is missing. "
+            "Bring the root back; a new checkpoint would count all that its source still has once more"
+        )
 
 
 def _bind(log: Log, query: str, first: int) -> int:

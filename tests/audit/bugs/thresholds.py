@@ -108,7 +108,7 @@ def sticky_too_early() -> Bug:
 
     def released(self: Any, tick: int) -> Found:
         found = original(self, tick)
-        if self._sticky:
+        if self.sticky:
             self._shown_before[:] = True
         return found
 
@@ -135,8 +135,8 @@ def ranked_by_exact_counts() -> Bug:
     original = ItemEngine.released
 
     def released(self: Any, tick: int) -> Found:
-        most, self._most = self._most, None
-        found, self._most = original(self, tick), most
+        most, self.most = self.most, None
+        found, self.most = original(self, tick), most
         exact = dict(zip(self.table.labels.list(), self.table.counts.tolist(), strict=True))
         best = sorted(found.counts.items(), key=lambda pair: (-exact[pair[0]], pair[0]))
         return Found(dict(best[:most]), found.lost)
