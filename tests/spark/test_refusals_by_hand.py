@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from evertally.runtime.live import Live
 from evertally.spark.beginning import taken
 from evertally.spark.engine import Engine
 from evertally.spark.failures import TaskFailed
-from evertally.spark.job import shop
+from evertally.spark.job import Shop, shop
 from evertally.spark.public import batches, shown
 from spec_text import Table
 from streams import WORDS, begun, events, place, twin, write
@@ -248,6 +249,30 @@ def test_the_state_of_another_place_is_no_state_of_this_one(spec: Path) -> None:
     path.write_text(json.dumps(record))
     with pytest.raises(TaskFailed, match=r"part: StateError at worker_key.py"):
         go_on(spec)
+
+
+@pytest.mark.parametrize("field", ["states", "users"])
+def test_the_state_of_another_batch_is_no_state_of_this_one(place: Path, field: str) -> None:
+    """An older state under a newer manifest would release ticks anew, under the same noise, and forget caps."""
+    of_users = {**CONTENT, "unit": "user", "user_column": "user", "max_events_per_user": 3}
+    spec = write(place / "spark", ALL, stream=of_users)
+    play(spec, BATCHES[:3])
+    older, newer = (where(spec, "root") / "manifest" / f"0000000{number}" for number in (1, 2))
+    record = json.loads(newer.read_bytes())
+    record[field] = json.loads(older.read_bytes())[field]
+    newer.write_text(json.dumps(record))
+    with pytest.raises(TaskFailed, match=r"(part|bucket): StateError at worker_key.py"):
+        go_on(spec)
+
+
+def test_a_state_is_sealed_for_its_root(spec: Path) -> None:
+    with taken(load_spec(spec)) as held:
+        record = held.log.manifest(2)
+        assert record is not None
+        name, at = record["states"][0], "-".join(map(str, record["parts"][0]))
+        assert Shop(held.stand).state(name, at, 2)
+        with pytest.raises(StateError, match="belong to another key, batch or place"):
+            Shop(replace(held.stand, root_id="0" * 32)).state(name, at, 2)
 
 
 @pytest.mark.parametrize("field", ["values", "through", "chain", "before"])
