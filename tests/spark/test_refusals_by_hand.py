@@ -275,6 +275,20 @@ def test_a_state_is_sealed_for_its_root(spec: Path) -> None:
             Shop(replace(held.stand, root_id="0" * 32)).state(name, at, 2)
 
 
+def test_sizes_of_states_do_not_tell_what_is_in_them(spec: Path) -> None:
+    """At 12 bytes a user, they would tell how many there are."""
+    with taken(load_spec(spec)) as held:
+        own = Shop(held.stand)
+
+        def size(state: bytes) -> int:
+            kept = own.shelf.read(own.keep("0-0-0", 9, "state", state))
+            assert kept is not None
+            return len(kept)
+
+        assert len({size(bytes(length)) for length in (0, 12, 24, 1000)}) == 1
+        assert len({size(bytes(length)) for length in (100_000, 100_012, 112_000)}) == 1
+
+
 @pytest.mark.parametrize("field", ["values", "through", "chain", "before"])
 def test_a_manifest_that_was_changed(spec: Path, field: str) -> None:
     path = where(spec, "root") / "manifest" / "00000002"
