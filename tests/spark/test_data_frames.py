@@ -118,3 +118,14 @@ def test_the_end_of_a_stream(spark: SparkSession, tmp_path: Path) -> None:
         assert live.close(24, wait=120) == 24
     expected = in_one_process(spec, tmp_path / "one", [(TABLE.rename_columns(["time", "a.b"]), 24)])
     assert assert_same(spec, expected) == 24 * 40
+
+
+def test_a_stream_that_was_stopped_before_its_first_batch(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "events").mkdir()
+    pq.write_table(TABLE, tmp_path / "events" / "a.parquet")
+    spec, events = spec_of(tmp_path), spark.readStream.schema("time long, page long").parquet(str(tmp_path / "events"))
+    for _ in range(3):
+        es.release_stream(events, spec, every="0 seconds").stop()
+    with es.release_stream(events, spec, every="1 second") as live:
+        assert live.close(3, wait=120) == 3
+    assert assert_same(spec, in_one_process(spec, tmp_path / "one", [(TABLE, 3)])) == 3 * 40

@@ -69,7 +69,8 @@ class LiveStream(Secret):
             held = stack.enter_context(taken(spec))
             self._engine, self._log = Engine(held, protections), held.log
             self._engine.catch_up()
-            if _bound(held.log) is None and (self._checkpoint / "offsets").exists():
+            # One that was stopped before its first batch has planned something, and played nothing: it goes on.
+            if _bound(held.log) is None and _latest(self._checkpoint / "commits") >= 0:
                 raise StateError(
                     f"{self._checkpoint} has a checkpoint, and the root knows none: one of them is not of this stream"
                 )
