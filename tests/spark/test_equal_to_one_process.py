@@ -259,6 +259,29 @@ def test_a_user_who_is_written_otherwise_in_the_next_batch_has_one_cap(place: Pa
     assert [value["value"] for _, value in shown(load_spec(spec), "counter")] == [27, 27, 27]
 
 
+def test_what_needs_no_user_counts_events_without_one(place: Path) -> None:
+    of_events = {**CONTENT, "user_column": "user"}
+    spec = write(place / "spark", named("counter"), named("distinct_users"), stream=of_events, guarantee={"rho": 1e6})
+    table = pa.table({"time": [0] * 6, "user": ["ann", None, None, "ben", None, "ann"]})
+    check_equal(spec, [(table, 1)])
+    assert [next(shown(load_spec(spec), name))[1]["value"] for name in ("counter", "distinct_users")] == [6, 2]
+
+
+def test_events_that_differ_in_one_column_alone_have_an_order(place: Path) -> None:
+    """Whichever column it is: which event of a user counts, and who is among the first, follows from no arrival."""
+    queries = [
+        named("histogram", column="page", categories=MANY), named("running_sum", column="amount", upper=50),
+        named("distinct_users", max_users=9),
+    ]  # fmt: skip
+    spec = write(place / "spark", *queries, stream={**OF_USERS, "max_events_per_user": 1}, guarantee={"rho": 1e6})
+    rows = [(f"person {n}", WORDS[n % 2 if n < 60 else 0], float(n % 2) if n >= 60 else 0.0) for n in range(120)]
+    rows += [
+        (user, WORDS[1] if n < 60 else page, amount if n < 60 else 7.0) for n, (user, page, amount) in enumerate(rows)
+    ]
+    users, pages, amounts = map(list, zip(*rows, strict=True))
+    check_equal(spec, [(pa.table({"time": [0] * 240, "user": users, "page": pages, "amount": amounts}), 1)])
+
+
 def test_a_batch_may_close_nothing_and_events_wait_over_several(place: Path) -> None:
     spec = write(place / "spark", *COUNTS[:4], stream=CONTENT)
     early = pa.table({"time": [5, 5, 6], "number": [1, 1, 2], "page": ["word-01"] * 3})

@@ -23,7 +23,7 @@ from evertally.spark.batch import _number as number_of
 from evertally.spark.beginning import taken
 from evertally.spark.engine import Engine
 from evertally.spark.failures import TaskFailed
-from evertally.spark.job import shop
+from evertally.spark.job import Shop, shop
 from evertally.spark.public import batches, shown
 from evertally.spark.stream import check_checkpoint
 from spec_text import Table
@@ -364,6 +364,33 @@ def test_the_state_of_another_place_is_no_state_of_this_one(spec: Path) -> None:
     one.write_bytes(states[1])
     with pytest.raises(TaskFailed, match=r"part: StateError at worker_key.py"):
         go_on(spec)
+
+
+def test_a_state_is_sealed_for_its_batch_and_its_root(spec: Path) -> None:
+    """An older state under a newer manifest would release ticks anew, under the same noise, and forget caps."""
+    with taken(load_spec(spec)) as held:
+        record = held.log.manifest(2)
+        assert record is not None
+        name, at = record["states"][0], "-".join(map(str, record["parts"][0]))
+        assert Shop(held.stand).state(name, at, 2)
+        with pytest.raises(StateError, match="belong to another key, batch or place"):
+            Shop(held.stand).state(name, at, 1)
+        with pytest.raises(StateError, match="belong to another key, batch or place"):
+            Shop(replace(held.stand, root_id="0" * 32)).state(name, at, 2)
+
+
+def test_sizes_of_states_do_not_tell_what_is_in_them(spec: Path) -> None:
+    """At 12 bytes a user, they would tell how many there are."""
+    with taken(load_spec(spec)) as held:
+        own = Shop(held.stand)
+
+        def size(state: bytes) -> int:
+            kept = own.shelf.read(own.keep("0-0-0", 9, "state", state))
+            assert kept is not None
+            return len(kept)
+
+        assert len({size(bytes(length)) for length in (0, 12, 24, 1000)}) == 1
+        assert len({size(bytes(length)) for length in (100_000, 100_012, 112_000)}) == 1
 
 
 @pytest.mark.parametrize("field", ["values", "through", "chain", "before", "states", "releases", "release"])

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import evertally.spark as es
-from evertally.errors import ConfigurationError
+from evertally.errors import ConfigurationError, HorizonExceeded
 from evertally.runtime import load_spec
+from evertally.spark.failures import SparkFailed, withheld
 from evertally.spark.protections import conf
 from evertally.spark.public import verified
 
@@ -32,7 +33,7 @@ def run_batch(spec_file: Path, events: str, kind: str, batch: str | None, until:
 
 
 def _batch(spark: Any, spec_file: Path, events: str, kind: str, batch: str, until: str) -> str:
-    done = es.release_batch(_reader(spark.read, kind).load(events), spec_file, batch=batch, until=until)
+    done = es.release_batch(_loaded(spark, kind, events), spec_file, batch=batch, until=until)
     spec = load_spec(spec_file)
     ticks = f"ticks {done['opened']} to {done['through']}"
     return f"{spec.name}: {ticks} are out, batch {done['batch']}; see {spec.engine.public}"
@@ -51,14 +52,17 @@ def run_stream(
     it is the time up to which they are over."""
 
     def run(spark: Any) -> str:
-        known = _reader(spark.read, kind).load(folder).schema
+        known = _loaded(spark, kind, folder).schema
         with es.release_stream(
             _reader(spark.readStream, kind).schema(known).load(folder), spec_file, every=every
         ) as live:
-            while line := told():
-                say(f"ticks up to {live.close(line.strip())} are out")
             if live.spec.clock.close == "wall":
-                live.wait()
+                live.wait()  # who waited for a line would not see that it has stopped
+            while line := told():
+                try:
+                    say(f"ticks up to {live.close(line.strip())} are out")
+                except (ConfigurationError, HorizonExceeded) as problem:  # a slip of the pen; nothing was asked for
+                    say(f"{problem}")
         return ""
 
     _within(spec_file, master, run)
@@ -96,6 +100,18 @@ def _within(spec_file: Path, master: str | None, run: Callable[[Any], str]) -> s
         return run(spark)
     finally:
         spark.stop()
+
+
+def _loaded(spark: Any, kind: str, place: str) -> Any:
+    reader = _reader(spark.read, kind)
+    try:
+        with withheld("the events"):
+            return reader.load(place)
+    except SparkFailed as problem:
+        raise ConfigurationError(
+            f"there are no {kind} files to be read under {place} ({', '.join(problem.kinds)}): is it there, is a file "
+            "in it, and of this format? What columns there are is read from it"
+        ) from None
 
 
 def _reader(reader: Any, kind: str) -> Any:

@@ -41,6 +41,9 @@ def release_batch(
     that changes when its rows do. Events of later ticks wait; late ones enter the first tick that is not released.
     Returns what was closed: batch, opened, through, chain.
     """
+    for name, said in (("batch", batch), ("snapshot", "none" if snapshot is None else snapshot)):
+        if not isinstance(said, str) or not said:
+            raise ConfigurationError(f"{name} must be a text that is not empty, the same for the same input")
     settled = load_spec(spec)
     through = settled.clock.tick_before(until)
     if settled.clock.column is None:
@@ -132,6 +135,11 @@ def told(name: str) -> list[Any]:
 
 # What gives another value when it is computed again: half of the parts would count one, half another.
 _FICKLE = ("rand", "randn", "uuid", "shuffle", "monotonically_increasing_id", "spark_partition_id", "input_file_name")
+# Of limit, offset, tail, sample and randomSplit, dropDuplicates, groupBy, window functions.
+_BY_OTHERS = (
+    "GlobalLimit", "LocalLimit", "Offset", "Tail", "Sample", "Deduplicate", "DeduplicateWithinWatermark", "Aggregate",
+    "Window",
+)  # fmt: skip
 _CLOCKS = ("current_timestamp", "current_date", "now", "localtimestamp", "unix_timestamp")
 
 
@@ -150,6 +158,13 @@ def check_events(events: DataFrame, spec: StreamSpec) -> None:
             check_type(spec, name, _arrow_type(known[name]))
         except BatchRefused as problem:
             raise ConfigurationError(f"{spec.path.name}: {problem}") from None
+    with withheld("the plan"):
+        placed = sorted({name for node in nodes_of(events) for name in [node.nodeName()] if name in _BY_OTHERS})
+    if placed:
+        raise ConfigurationError(
+            f"{', '.join(placed)}: which rows there are, or what they hold, follows from other rows, and one event "
+            "more changes several. Hand over single events, chosen by what each of them holds (filter, distinct)"
+        )
     fickle = _fickle(events)
     if fickle:
         raise ConfigurationError(
@@ -169,20 +184,23 @@ def _arrow_type(kind: Any) -> Any:
 
 def _fickle(events: DataFrame) -> list[str]:
     with withheld("the plan"):
-        plan = events._jdf.queryExecution()
-        deterministic = all(_nodes_deterministic(plan.analyzed()))
-        words = plan.analyzed().toString().lower()
+        deterministic = all(_deterministic(node) for node in nodes_of(events))
+        words = events._jdf.queryExecution().analyzed().toString().lower()
     found = [name for name in (*_FICKLE, *_CLOCKS) if re.search(rf"\b{name}\(", words)]
     return found or ([] if deterministic else ["an expression that is not deterministic"])
 
 
-def _nodes_deterministic(plan: Any) -> list[bool]:
-    """Of each node of a plan, whether all of its expressions are deterministic."""
-    found, todo = [], [plan]
+def _deterministic(node: Any) -> bool:
+    expressions = node.expressions()
+    return all(expressions.apply(i).deterministic() for i in range(expressions.size()))
+
+
+def nodes_of(events: DataFrame) -> list[Any]:
+    """The steps of the plan of a data frame, as Java has them."""
+    found, todo = [], [events._jdf.queryExecution().analyzed()]
     while todo:
         node = todo.pop()
-        expressions = node.expressions()
-        found += [expressions.apply(i).deterministic() for i in range(expressions.size())]
+        found.append(node)
         children = node.children()
         todo += [children.apply(i) for i in range(children.size())]
     return found

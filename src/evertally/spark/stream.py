@@ -17,11 +17,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from evertally.errors import ConfigurationError, EvertallyError, StateError
+from evertally.errors import ConfigurationError, EvertallyError, HorizonExceeded, StateError
 from evertally.runtime import load_spec
 from evertally.runtime.spec import StreamSpec
 from evertally.secret import Secret
-from evertally.spark.batch import check_events, told
+from evertally.spark.batch import check_events, nodes_of, told
 from evertally.spark.beginning import taken
 from evertally.spark.engine import Engine
 from evertally.spark.failures import failure_of, silence_pyspark, withheld
@@ -103,6 +103,8 @@ class LiveStream(Secret):
                 'ticks of this stream close by the clock; [clock] close = "request" lets you say so'
             )
         tick = self.spec.clock.tick_before(until)
+        if self.spec.last_tick is not None and tick > self.spec.last_tick:
+            raise HorizonExceeded(f"tick {tick} is beyond {self.spec.last_tick}, the last one of this stream")
         with self._lock:
             # The batch that Spark is planning now may have looked at its source before this call: not that one.
             self._asked.append((tick, _latest(self._checkpoint / "offsets") + 2))
@@ -312,8 +314,9 @@ def check_stream(events: DataFrame, spec: StreamSpec) -> None:
         raise ConfigurationError(f'{spec.path}: [clock] a clock of integers closes on request: close = "request"')
     check_events(events, spec)
     with withheld("the plan"):
-        nodes = list(_nodes(events._jdf.queryExecution().analyzed()))
+        nodes = nodes_of(events)
         names = [node.nodeName() for node in nodes]
+        joined = any(node.nodeName() == "Join" and _both_stream(node) for node in nodes)
         options = {name.lower(): value for node in nodes for name, value in _options(node).items()}
     if "EventTimeWatermark" in names:
         raise ConfigurationError(
@@ -332,6 +335,11 @@ def check_stream(events: DataFrame, spec: StreamSpec) -> None:
             f"{', '.join(sorted(stateful & set(names)))}: which rows are left would depend on the order of arrival, "
             "and Spark would keep them in the clear; hand over single events"
         )
+    if joined:
+        raise ConfigurationError(
+            "two streams are joined: Spark would keep the events of both in the clear until they meet. Join a stream "
+            "with what stands still, or hand over single events"
+        )
     limits = [name for name in _BY_ROWS if name in options]
     if spec.clock.close == "wall" and "maxfilespertrigger" in options:
         limits.append("maxfilespertrigger")
@@ -344,14 +352,8 @@ def check_stream(events: DataFrame, spec: StreamSpec) -> None:
         raise ConfigurationError("failOnDataLoss must be true: a stream that has lost events must not go on silently")
 
 
-def _nodes(plan: Any) -> list[Any]:
-    found, todo = [], [plan]
-    while todo:
-        node = todo.pop()
-        found.append(node)
-        children = node.children()
-        todo += [children.apply(i) for i in range(children.size())]
-    return found
+def _both_stream(join: Any) -> bool:
+    return bool(join.left().isStreaming() and join.right().isStreaming())
 
 
 def _options(node: Any) -> dict[str, str]:
