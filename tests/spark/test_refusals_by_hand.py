@@ -494,7 +494,7 @@ def test_a_batch_that_is_released_from_an_input_that_nobody_knows(spec: Path) ->
         with pytest.raises(StateError, match="nothing says from which input"):
             Engine(held).advance(by_hand(BATCHES[3][0]), 2, 6, {"id": "other"})
         with pytest.raises(StateError, match=r"nothing says from which input.* might be the same, and count twice"):
-            number_of(Engine(held), held.log, "2")
+            number_of(Engine(held), held.log, {"id": "2", "input": {"snapshot": "two"}})
 
 
 def test_a_snapshot_that_is_no_text_is_still_the_same_input(spec: Path) -> None:
@@ -651,6 +651,6 @@ def test_a_root_that_has_lost_which_query_of_spark_it_belongs_to(spec: Path) -> 
         with pytest.raises(StateError, match="the file `query` in it is missing"):
             check_checkpoint(held.log, where(spec, "root") / "checkpoint")
         with pytest.raises(StateError, match="this root is fed by a stream of Spark"):
-            number_of(Engine(held), held.log, "other")
+            number_of(Engine(held), held.log, {"id": "other", "input": {"snapshot": "other"}})
         held.log.root.put_new("query", b'{"first":3,"id":"one"}')
         check_checkpoint(held.log, where(spec, "root") / "checkpoint")

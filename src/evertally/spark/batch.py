@@ -83,7 +83,7 @@ def _number(engine: Engine, log: Any, envelope: Record) -> int:
             raise StateError("this root is fed by a stream of Spark; it takes no batches of files beside it")
         if closed["envelope"].get("id") == envelope["id"]:
             return number
-        again = _names(closed["envelope"]["input"]) & _names(envelope["input"])
+        again = _names(closed["envelope"].get("input", {})) & _names(envelope["input"])
         if again:
             raise StateError(
                 f"{min(again)} was counted already, in batch {closed['envelope']['id']!r}: its events would count "
@@ -101,7 +101,8 @@ def _number(engine: Engine, log: Any, envelope: Record) -> int:
 
 def _names(given: Record) -> set[str]:
     """What an input is told by, whatever has become of it."""
-    return {name for name, *_ in given["files"]} if "files" in given else {f"snapshot {given['snapshot']!r}"}
+    files = {str(name) for name, *_ in given.get("files", [])}
+    return files | ({f"snapshot {given['snapshot']!r}"} if "snapshot" in given else set())
 
 
 def _input(events: DataFrame, snapshot: str | None) -> Any:
