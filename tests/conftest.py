@@ -16,6 +16,7 @@ from evertally.noise import Key
 
 # A shell lets what runs in its background ignore Ctrl-C, and whatever that starts: commands that tests interrupt too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nor one that a shell left alone for good (nohup)
 
 # How long an example takes says more about what else the machine does than about the code.
 settings.register_profile("no deadline", deadline=None, suppress_health_check=[HealthCheck.too_slow])
