@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,8 +19,11 @@ from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from evertally.statistics.linear_options import is_linear
 
 Scores = tuple[FloatArray, FloatArray]
+Aspect = Literal["loss", "noise", "change", "budget", "state"]
+Verdict = Literal["holds (tight)", "no power here", "broken"]
 Progress = Callable[[str, int, int], None]
 _SIDES: tuple[Side, Side] = ("left", "right")
+TIGHT = 0.85  # of the claim: an audit that finds less would not see noise that is a sixth too small
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,11 @@ class Report:
     normal laws. `method` says how: "event", "separation" (games), "closed form" or "exact law" (no games, error 0).
     Reports of the door ("l1 change", "l2 change") and of attacks ("leak", 0 or 1) are no losses. `scores` are the
     scores of both sides, for pictures; `stopped` says why games ended early, or what an attack saw.
+
+    `aspect` is what was looked at: "loss" from events to releases, "noise" alone (the declared change is taken for
+    granted), the "change" alone, the "budget" that was handed out, "state" that is copied, restored or interrupted.
+    `power` is the most that this audit could have found in a mechanism that loses all it may: no number of games finds
+    more. Infinite where the loss of the instance is computed, whatever it is.
     """
 
     mechanism: str
@@ -46,6 +54,18 @@ class Report:
     stopped: str = ""
     seconds: float = 0.0
     scores: Scores | None = field(default=None, repr=False, compare=False)
+    aspect: Aspect = "loss"
+    power: float = math.inf
+
+    @property
+    def verdict(self) -> Verdict:
+        """Broken; or held, by an audit that would have seen a breach; or nothing that this audit could have seen."""
+        if not self.passed:
+            return "broken"
+        if self.method == "not here":
+            return "no power here"
+        # What an attack compares is equal or not.
+        return "holds (tight)" if self.unit == "leak" or self.fraction >= TIGHT else "no power here"
 
     @property
     def passed(self) -> bool:
@@ -72,7 +92,10 @@ class Report:
     @classmethod
     def attack(cls, model: Any, name: str, leaked: bool, told: str, method: str = "attack") -> Report:
         """Of an attack, which leaks or does not."""
-        return cls(describe(model), model.guarantee, name, method, "leak", 0.0, float(leaked), 0.0, 0.0, 0, told)
+        found = float(leaked)
+        return cls(
+            describe(model), model.guarantee, name, method, "leak", 0.0, found, 0.0, 0.0, 0, told, aspect="state"
+        )
 
 
 def claimed_epsilon(guarantee: Guarantee, delta: float) -> float:
