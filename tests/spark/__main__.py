@@ -18,7 +18,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # what all tests share
 
 from apart import Driver
-from campaign import Report, run_long
+from campaign import SIZES, Report, Size, run_long
 
 AT_ONCE = 10  # kills of one campaign
 
@@ -27,12 +27,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python tests/spark", description=__doc__)
     parser.add_argument("--kills", type=int, default=100, help="of drivers and of Python workers, over all campaigns")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
+    parser.add_argument(
+        "--size", choices=SIZES, default="small", help="of the stream; large: 10^6 columns, 10^6 events a tick"
+    )
+    parser.add_argument("--at-once", type=int, default=AT_ONCE, help="kills of one campaign, about as many ticks")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="no campaign begins after so many")
     arguments = parser.parse_args()
     print(f"seed {arguments.seed}", flush=True)
     chance, began, kills, wrong = random.Random(arguments.seed), time.monotonic(), 0, 0
     while kills < arguments.kills and not wrong and time.monotonic() - began < 60 * arguments.minutes:
-        report = campaign(min(AT_ONCE, arguments.kills - kills), chance)
+        report = campaign(SIZES[arguments.size], min(arguments.at_once, arguments.kills - kills), chance)
         kills += sum(report.kills.values())
         wrong += len(report.differences)
         show(report)
@@ -40,7 +44,7 @@ def main() -> int:
     return 1 if wrong else 0
 
 
-def campaign(kills: int, chance: random.Random) -> Report:
+def campaign(size: Size, kills: int, chance: random.Random) -> Report:
     """One stream, killed so often."""
     started: list[Driver] = []
     with tempfile.TemporaryDirectory() as name:
@@ -51,7 +55,7 @@ def campaign(kills: int, chance: random.Random) -> Report:
             return started[-1]
 
         try:
-            return run_long(folder, start, kills, chance)
+            return run_long(folder, start, size, kills, chance)
         finally:
             for driver in started:
                 driver.kill()

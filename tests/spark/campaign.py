@@ -52,6 +52,8 @@ class Size:
 
 WIDE = Size(columns=300_000, width=65_536, events=200_000, users=60_000)
 SMALL = Size(columns=20_000, width=4_096, events=20_000, users=6_000)
+LARGE = Size(columns=1_000_000, width=65_536, events=1_000_000, users=400_000)  # 20 kills: 20 million events
+SIZES = {"small": SMALL, "wide": WIDE, "large": LARGE}
 
 
 def write_spec(folder: Path, size: Size, horizon: int = 1000) -> Path:
@@ -369,9 +371,9 @@ def _names(folder: Path) -> list[str]:
         return []
 
 
-def run_long(folder: Path, start: Start, kills: int, chance: random.Random) -> Report:
+def run_long(folder: Path, start: Start, size: Size, kills: int, chance: random.Random) -> Report:
     """Kills of every kind, at moments that follow from `chance`; compared after each."""
-    campaign = Campaign(folder, start, SMALL, seed=chance.randrange(1000))
+    campaign = Campaign(folder, start, size, seed=chance.randrange(1000))
     campaign.start()
     kinds = ("random", "midway", "workers", "random", "written", "begun")
     done = 0

@@ -16,11 +16,14 @@ import pyarrow.parquet as pq
 from evertally.contract import restore
 from evertally.contract.admission import AdmissionEngine
 from evertally.contract.doors import RowDoor
+from evertally.contract.snapshot import unpack
+from evertally.counting.slice_state import merged
 from evertally.counting.slices import LinearSlice
 from evertally.encode import ItemTotals
 from evertally.encode.item_cells import ItemCells
 from evertally.encode.range_door import NumberedLabels
 from evertally.errors import StateError
+from evertally.runtime.input.tick_events import TickEvents
 from evertally.runtime.releases import pack
 from evertally.runtime.sieve import stepped, takeable
 from evertally.secret import Secret
@@ -234,8 +237,6 @@ def _continued(mechanism: Any, snapshot: bytes, shop: Shop, ruled: bool) -> Any:
 
 def restore_behind(snapshot: bytes, statistic: type[Any], shop: Shop) -> Any:
     """A mechanism whose rule is elsewhere, from its snapshot: the rule has no bytes in it."""
-    from evertally.contract.snapshot import unpack
-
     header, parts = unpack(snapshot, shop.key)
     options = {name: statistic._decoded(name, value) for name, value in header["options"].items()}
     made = _passing(statistic(**options, key=shop.key, allow_copy=True))
@@ -268,8 +269,6 @@ def _row_steps(mechanism: Any, payloads: list[bytes], ticks: range, ruled: bool)
 
 def _sorted(cells: CellsOf) -> CellsOf:
     """In the one order that they have: bytes of a state must not follow from the order in which things came."""
-    from evertally.counting.slice_state import merged
-
     ticks, columns, weights = merged(np.stack([cells.ticks, cells.columns, cells.weight()]))
     return CellsOf(ticks, columns, weights)
 
@@ -300,8 +299,6 @@ def _record_steps(
         of_tick = dict(now.in_order().by_tick())
 
     def steps() -> Iterator[Any]:
-        from evertally.runtime.input.tick_events import TickEvents
-
         for tick in ticks:
             events = of_tick.get(tick) or TickEvents(spec, [])
             try:

@@ -73,8 +73,9 @@ def open_application() -> Any:
     return builder.getOrCreate()
 
 
-# Uncompressed, so that nothing but encryption hides a label.
+# Uncompressed, so that nothing but encryption hides a label; and kept, whenever Java collects its garbage.
 SHARED = {
+    "spark.cleaner.referenceTracking": "false",
     "spark.local.dir": str(_folder / "local"),
     "spark.shuffle.compress": "false",
     "spark.sql.shuffle.partitions": "1",

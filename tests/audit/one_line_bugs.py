@@ -1,0 +1,198 @@
+"""Bugs of one line in a copy of the package, and a stream that each of them harms: what `evertally audit` says of it.
+
+    PYTHONPATH=tests python -m audit.one_line_bugs [--effort long] [name ...]
+
+runs the command in processes of their own, on the product and on each copy. It must exit with 1 on every copy, and with
+something else on the product. They are bugs that nobody had planted when the auditor was written: each was found to
+pass an auditor that asked the program for its own sensitivity, on a copy of a few ticks, with one event of one user.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from spec_text import ALL, WARD, spec_text
+
+SOURCE = Path(__file__).resolve().parents[2] / "src"
+BROKEN = 1  # what the command exits with
+
+_USERS = {"name": "visits", "horizon": 48, "unit": "user", "user_column": "patient", "max_events_per_user": 3}
+_REPLACE = {"name": "visits", "horizon": 48, "neighbours": "replace"}
+_LONG = {"name": "visits", "horizon": 65536}
+_TREE = {**ALL, "mechanism": "tree"}
+_BEDS = {"name": "beds", "kind": "dynamic_histogram", "action": "what", "id": "bed", "protects": "event"}
+_BEDS |= {"column": "ward", "categories": ["north", "south"]}
+_FOUND = {"name": "found", "kind": "unknown_histogram", "column": "ward"}
+_DELTA = {"epsilon": 2.0, "delta": 1e-6}
+_MANY = {"max_events_per_tick": 100}
+_LABEL_BLOCKS = spec_text({**_FOUND, "mechanism": "meta"}, stream=_USERS | _MANY, guarantee=_DELTA)
+_LEADERS = {"name": "first", "kind": "streaming_top_k", "column": "ward", "categories": ["north", "south", "west"]}
+_LEADERS |= {"k": 1, "mechanism": "meta"}
+_THIRDS = ({**ALL, "share": 0.3}, {**WARD, "share": 0.4})
+
+
+@dataclass(frozen=True)
+class Bug:
+    """`before` becomes `after` in a file, where it stands once."""
+
+    name: str
+    file: str
+    before: str
+    after: str
+    spec: str
+
+    def plant(self, package: Path) -> None:
+        path = package / self.file
+        text = path.read_text()
+        assert text.count(self.before) == 1, f"{self.name}: {self.file} has changed"
+        path.write_text(text.replace(self.before, self.after))
+
+
+_PER_TICK = (
+    "encode/users.py",
+    "np.empty(len(codes), np.bool_), before.copy()",
+    "np.empty(len(codes), np.bool_), 0 * before",
+)
+_FORGOTTEN = (
+    "encode/caps.py",
+    "        cap._entered = cap.last, entered\n        return cap",
+    "        return cls._of_options(options)",
+)
+_STEPS = ("dynamic/charges.py", "return one * both * (self.max_events_per_user or 1)", "return one * both")
+_REACH = (
+    "statistics/unknown.py",
+    "Reach(contribution.max_weight, relation, events)",
+    "Reach(contribution.max_weight, relation, 1)",
+)
+_BLOCKS = (
+    "statistics/unknown.py",
+    'blocks = 1 if self.unit == "event" else reach.sides * events',
+    "blocks = 1",
+)
+_KNOWN_REACH = (
+    "statistics/streaming.py",
+    "Reach(self.max_weight, relation, self.max_events_per_user or 1)",
+    "Reach(self.max_weight, relation, 1)",
+)
+_NOT_DOUBLED = (
+    "privacy/neighbours.py",
+    "base = _event(relation, contribution, d) if",
+    "base = _event(Neighbours.ADD_REMOVE, contribution, d) if",
+)
+_USER_ONCE = (
+    "privacy/neighbours.py",
+    "return Change(2 * removed.l1, (4 if signs else 2) * removed.l2_squared, linf)",
+    "return Change(removed.l1, removed.l2_squared, linf)",
+)
+_SHARES = ("stream.py", "else self.guarantee.share(share)", "else self.guarantee.share(read_share(share) * 13 / 10)")
+_STATIC = (
+    "dynamic/static/additive.py",
+    "round_up(self.norms.l2_squared / (2 * budget.exact_rho))",
+    "round_up(self.norms.l2_squared * 81 / (200 * budget.exact_rho))",
+)
+_ONE_SHOT = (
+    "selection/histograms.py",
+    "return DiscreteGaussian(self.variance)",
+    "return DiscreteGaussian(self.variance * 81 / 100)",
+)
+_LEVELS = (
+    "counting/tree.py",
+    "return node_law(charge, change, levels)",
+    "return node_law(charge, change, min(levels, 4))",
+)
+_THRESHOLD = (
+    "selection/item_engine.py",
+    "above = noisy > self.threshold.at(tick)",
+    "above = noisy > self.threshold.at(tick) - len(self.table) // 50",
+)
+
+BUGS = (
+    Bug("lifetime cap per tick, counter", *_PER_TICK, spec_text(ALL, stream=_USERS)),
+    Bug("lifetime cap per tick, histogram", *_PER_TICK, spec_text(WARD, stream=_USERS, guarantee={"epsilon": 1.0})),
+    Bug("lifetime cap per tick, items", *_PER_TICK, spec_text(_FOUND, stream=_USERS, guarantee=_DELTA)),
+    Bug("cap forgotten at restore, counter", *_FORGOTTEN, spec_text(ALL, stream=_USERS)),
+    Bug("cap forgotten at restore, histogram", *_FORGOTTEN, spec_text(WARD, stream=_USERS, guarantee={"epsilon": 1.0})),
+    Bug("user's events not charged", *_STEPS, spec_text({**_BEDS, "mechanism": "tree"}, stream=_USERS)),
+    Bug("user's events not charged, blocks of labels", *_REACH, _LABEL_BLOCKS),
+    Bug("user's blocks not charged", *_BLOCKS, _LABEL_BLOCKS),
+    Bug("user's events not charged, blocks", *_KNOWN_REACH, spec_text(_LEADERS, stream=_USERS | _MANY)),
+    Bug("replace not doubled", *_NOT_DOUBLED, spec_text(WARD, stream=_REPLACE)),
+    Bug("replaced user not doubled", *_USER_ONCE, spec_text(WARD, stream=_USERS | {"neighbours": "replace"})),
+    Bug("shares x 1.3", *_SHARES, spec_text(*_THIRDS)),
+    Bug("shares x 1.3, pure", *_SHARES, spec_text(*_THIRDS, guarantee={"epsilon": 1.0})),
+    Bug("shares x 1.3, delta", *_SHARES, spec_text(*_THIRDS, guarantee={"epsilon": 1.0, "delta": 1e-6})),
+    Bug("sigma x 0.9, static", *_STATIC, spec_text({**_BEDS, "mechanism": "tree"})),
+    Bug(
+        "sigma x 0.9, one-shot",
+        *_ONE_SHOT,
+        spec_text({**_FOUND, "mechanism": "meta"}, stream={"name": "visits", "horizon": 48} | _MANY, guarantee=_DELTA),
+    ),
+    Bug("tree of 4 levels, Gaussian", *_LEVELS, spec_text(_TREE, stream=_LONG)),
+    Bug("tree of 4 levels, Laplace", *_LEVELS, spec_text(_TREE, stream=_LONG, guarantee={"epsilon": 1.0})),
+    Bug("threshold falls with the table", *_THRESHOLD, spec_text(_FOUND, guarantee=_DELTA)),
+)
+
+
+def audited(spec: str, bug: Bug | None, effort: str = "short") -> subprocess.CompletedProcess[str]:
+    """What the command does in a copy of the package with this bug."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if bug is not None:
+            shutil.copytree(SOURCE, folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
+            bug.plant(folder / "src/evertally")
+        (folder / "visits.toml").write_text(spec)
+        source = SOURCE if bug is None else folder / "src"
+        return subprocess.run(
+            [sys.executable, "-m", "evertally.cli", "audit", "visits.toml", "--effort", effort],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(source)},
+            capture_output=True,
+            text=True,
+        )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m audit.one_line_bugs", description=__doc__)
+    parser.add_argument("names", nargs="*", help="of bugs, or how they begin; all of them if none is given")
+    parser.add_argument("--effort", choices=("short", "long"), default="short")
+    parser.add_argument("--show", action="store_true", help="what the command printed")
+    asked = parser.parse_args()
+    chosen = [bug for bug in BUGS if not asked.names or bug.name.startswith(tuple(asked.names))]
+    wrong = 0
+    for spec in dict.fromkeys(bug.spec for bug in chosen):
+        done = audited(spec, None, asked.effort)
+        wrong += done.returncode == BROKEN or done.returncode == 2
+        print(f"{'the product':40} exit {done.returncode}: {_last(done)}", flush=True)
+        if asked.show:
+            print(done.stdout)
+        wrong += sum(_missed(bug, asked.effort, asked.show) for bug in chosen if bug.spec == spec)
+    print(f"{wrong} of {len(chosen)} bugs and their streams were judged wrongly")
+    return 1 if wrong else 0
+
+
+def _missed(bug: Bug, effort: str, show: bool) -> bool:
+    began = time.monotonic()
+    done = audited(bug.spec, bug, effort)
+    verdict = "caught" if done.returncode == BROKEN else "MISSED"
+    print(f"{bug.name:40} {verdict} in {time.monotonic() - began:.0f} s: {_last(done)}", flush=True)
+    if show:
+        print(done.stdout)
+    return done.returncode != BROKEN
+
+
+def _last(done: subprocess.CompletedProcess[str]) -> str:
+    lines: Sequence[str] = (done.stdout if done.returncode in (0, BROKEN, 3) else done.stderr).strip().splitlines()
+    return lines[-1] if lines else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())
