@@ -103,6 +103,8 @@ def test_more_games_show_more_and_never_all(method, unit, claimed):
 def test_what_nobody_can_show():
     assert games_power("event", "epsilon", 0, 1.0, 0.0, ERROR) == 0
     assert games_power("event", "epsilon", 1000, 0.0, 0.0, ERROR) == 0
-    assert games_power("event", "epsilon", 2000, math.inf, 0.0, ERROR) < 6  # the loss may be without bound, games are not
+    assert (
+        games_power("event", "epsilon", 2000, math.inf, 0.0, ERROR) < 6
+    )  # the loss may be without bound, games are not
     with pytest.raises(ValueError, match="leak"):
         games_power("attack", "leak", 1000, 1.0, 0.0, ERROR)

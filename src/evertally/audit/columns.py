@@ -481,12 +481,14 @@ def _coin_loss(p: tuple[float, float], q: tuple[float, float], concentrated: boo
 
 def _constant_report(model: Guessing, approach: ColumnWay) -> Report:
     ticks = min(model.horizon or 64, 64)
-    streams = [np.full((ticks, model._task.columns), n, dtype=np.int64) for n in (0, 1000)]
-    streams[1][:, 0] = 0
+    streams = [np.zeros((ticks, model._task.columns), dtype=np.int64) for _ in range(5)]
+    streams[1][:, 1:] = 1000
+    streams[2][:, 0] = 1000
+    streams[3][0, 0], streams[4][-1, -1] = 1, 10**9
     released = [_played(approach, rows, simulation(number).source()) for number, rows in enumerate(streams)]
-    same = np.array_equal(released[0], released[1])
-    told = "the same releases on two streams" if same else "the releases of two streams differ"
-    return Report.attack(model, "constant", not same, told)
+    same = all(np.array_equal(released[0], other) for other in released[1:])
+    told = f"the same releases on {len(streams)} streams" if same else "the releases of two streams differ"
+    return Report.attack(model, "constant", not same, told, aspect="loss")
 
 
 def counters_behind(model: Guessing) -> VectorCounter:

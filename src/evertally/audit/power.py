@@ -1,5 +1,5 @@
-"""What games can show at most: the lower bound that is to be expected of so many games against a mechanism that loses all
-that it may, in the event where that shows best.
+"""What games can show at most: the lower bound that is to be expected of so many games against a mechanism that loses
+all that it may, in the event where that shows best.
 
 A bound of zero after few games says nothing about the mechanism and all about the games, so a report of games carries
 this number beside what they found. It is an upper limit: an adversary that does not know the worst pair, a score that

@@ -1,16 +1,16 @@
 """From the reports of an audit to what it says of a query, and of a whole stream.
 
-A query **holds (tight)** if nothing is broken, and the audit would have seen a breach: some report of the whole way from
-events to releases ("loss") is tight, or one of the noise ("noise", which takes the declared change for granted) and one
-of that change ("change") are. Reports of a part (the noise of one level, of counts without their labels) say nothing of
-the whole, however tight; and state that is kept as it must be ("state") makes no noise large enough. A stream holds if
-all its queries do, and the charges that were handed out use up what was promised and no more ("budget").
+A query **holds (tight)** if nothing is broken, and the audit would have seen a breach: some report of the whole way
+from events to releases ("loss") is tight, or one of the noise ("noise", which takes the declared change for granted)
+and one of that change ("change") are. Reports of a part (their units say so: "epsilon of H", "mu of counts") say
+nothing of the whole, however tight; and state that is kept as it must be ("state") makes no noise large enough. A
+stream holds if all its queries do, and the charges that were handed out use up what was promised and no more ("budget").
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from evertally.audit.power import games_power
 from evertally.audit.report import Report, Verdict
@@ -55,38 +55,43 @@ def overall(reports: Iterable[Report]) -> Verdict:
 
 def _decides(report: Report) -> bool:
     """Whether a report is about all that a query loses, or all that an event changes; not about a part of it."""
-    return report.is_loss or report.aspect == "change" or (report.aspect == "loss" and report.unit == "leak")
+    return report.aspect in ("loss", "noise", "change") and " of " not in report.unit
 
 
 def missing(reports: Sequence[Report]) -> str:
     """What a query lacks that has no power, in a few words: for whoever wants to know where to look.
 
     >>> missing([])
-    'neither the noise nor the change of an event was audited'
+    'nothing of it was audited'
     """
-    best = {
-        aspect: max((report.fraction for report in reports if _decides(report) and report.aspect == aspect), default=-1)
-        for aspect in ("loss", "noise", "change")
-    }
-    if best["loss"] >= 0 and best["noise"] < 0:
-        return f"the largest loss that was found is {best['loss']:.2f} of the claim"
-    if best["noise"] < 0:
-        return "neither the noise nor the change of an event was audited" if best["change"] < 0 else "no noise was audited"
-    if best["change"] < 0:
-        return f"the noise ({best['noise']:.2f} of the claim) was audited, what an event changes was not"
-    return f"{best['noise']:.2f} of the claim was found in the noise, {best['change']:.2f} of the declared change in events"
+    best: dict[str, float] = {}
+    for report in filter(_decides, reports):
+        best[report.aspect] = max(best.get(report.aspect, 0.0), report.fraction)
+    words = {"loss": "the loss", "noise": "the noise, taken alone,", "change": "the declared change"}
+    found = [f"{best[aspect]:.2f} of {told}" for aspect, told in words.items() if aspect in best]
+    return f"{' and '.join(found)} was found" if found else "nothing of it was audited"
+
+
+def of_stream(found: Mapping[str, Sequence[Report]], queries: Iterable[str]) -> Verdict:
+    """The verdict of what all queries of a stream have in common: its budget, and games of all of them at once."""
+    everything = [report for reports in found.values() for report in reports]
+    common = [report for name in set(found) - set(queries) for report in found[name]]
+    budget = [report for report in everything if report.aspect == "budget"]
+    if not all(report.passed for report in (*common, *budget)):
+        return BROKEN
+    return HOLDS if any(report.verdict == HOLDS for report in budget) else NO_POWER
 
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What an audit says of each of its subjects, and of a stream whether its budget was looked at.
+    """What an audit says of each of its subjects, and of the stream that they are the queries of, if they are.
 
-    `expected` are subjects that are known to be without power, each with the reason: they are counted apart.
+    `expected` are subjects that are known to be without power, each with the reason: they do not decide.
     """
 
     of: Mapping[str, Verdict]
-    budget: Verdict | None = None  # None: there is no stream
-    expected: Mapping[str, str] | None = None
+    stream: Verdict | None = None
+    expected: Mapping[str, str] = field(default_factory=dict)
 
     def named(self, verdict: Verdict) -> list[str]:
         """The subjects with this verdict."""
@@ -95,7 +100,7 @@ class Verdicts:
     @property
     def unexpected(self) -> list[str]:
         """The subjects that the audit had no power over, and should have had."""
-        return [name for name in self.named(NO_POWER) if name not in (self.expected or {})]
+        return [name for name in self.named(NO_POWER) if not self.expected.get(name)]
 
     @property
     def whole(self) -> Verdict:
@@ -106,14 +111,15 @@ class Verdicts:
         >>> Verdicts({"a": "holds (tight)", "b": "no power here"}, expected={"b": "it shows less"}).whole
         'holds (tight)'
         """
-        if BROKEN in (*self.of.values(), self.budget):
+        if BROKEN in (*self.of.values(), self.stream):
             return BROKEN
-        return NO_POWER if self.unexpected or self.budget == NO_POWER else HOLDS
+        return NO_POWER if self.unexpected or self.stream == NO_POWER else HOLDS
 
+    def counted(self) -> str:
+        """How many there are of each.
 
-def budget_verdict(reports: Iterable[Report]) -> Verdict:
-    """Whether what was handed out was compared with what was promised: over all reports of a stream."""
-    found = [report for report in reports if report.aspect == "budget"]
-    if not all(report.passed for report in found):
-        return BROKEN
-    return HOLDS if any(report.verdict == HOLDS for report in found) else NO_POWER
+        >>> Verdicts({"a": "holds (tight)", "b": "no power here"}).counted()
+        '1 holds (tight), 1 no power here, 0 broken'
+        """
+        holds, without, broken = (len(self.named(verdict)) for verdict in (HOLDS, NO_POWER, BROKEN))
+        return f"{holds} hold{'s' if holds == 1 else ''} (tight), {without} no power here, {broken} broken"

@@ -321,8 +321,8 @@ def _one_item_apart(a: dict[str, float], b: dict[str, float], replaced: bool) ->
 
 
 def _rows(make: Factory, ticks: list[list[Any]], owned: bool, restored: bool = False) -> IntArray:
-    """What the events of some ticks add, tick by tick, all of one user where there are users. Of sums it is read off the
-    releases: under one key the noise of two streams cancels. Elsewhere it is what the engine is handed."""
+    """What the events of some ticks add, tick by tick, all of one user where there are users. Of sums it is read off
+    the releases: under one key the noise of two streams cancels. Elsewhere it is what the engine is handed."""
     sums = []
     for stream in (ticks, [[] for _ in ticks]):
         key, seen = simulation(0), []
