@@ -69,6 +69,7 @@ def restore_attack(make: Factory, inputs: Sequence[Any] = (3, 1, 2, 0, 1, 2), co
     """
     name, key = "restore", simulation(1)
     original = make(key)
+    inputs = inputs[: original.horizon]
     snapshots, released = [original.snapshot()], []
     for x in inputs:
         released.append(public(take(original, x)))
@@ -222,6 +223,8 @@ def metadata_attack(
     mechanisms = [make(simulation(4)) for _ in range(2)]
     for tick, batches in enumerate(zip(left, right, strict=True), start=1):
         looks = []
+        if getattr(mechanisms[0], "horizon", None) == getattr(mechanisms[0], "tick", 0):  # the next one begins anew
+            mechanisms = [make(simulation(4)) for _ in range(2)]
         for mechanism, events in zip(mechanisms, batches, strict=True):
             try:
                 looks.append(form(through_door(mechanism, events), radii))

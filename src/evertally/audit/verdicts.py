@@ -4,7 +4,7 @@ A query **holds (tight)** if nothing is broken, and the audit would have seen a 
 from events to releases ("loss") is tight, or one of the noise ("noise", which takes the declared change for granted)
 and one of that change ("change") are. Reports of a part (their units say so: "epsilon of H", "mu of counts") say
 nothing of the whole, however tight; and state that is kept as it must be ("state") makes no noise large enough. A
-stream holds if all its queries do, and the charges that were handed out use up what was promised and no more ("budget").
+stream holds if all its queries do, and the charges that were handed out use up what was promised, no more ("budget").
 """
 
 from __future__ import annotations

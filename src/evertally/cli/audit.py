@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ from evertally.runtime.standing import standing
 
 _DEFAULTS: dict[str, Any] = {"categories": 3, "lower": 0.0, "upper": 1.0}  # of options that a kind needs
 _NOT_NEEDED = {"name", "kind", "column"}  # there is no spec, and no input
-_WIDTH = 140
+_WIDTH = 150
 # 3 is an internal error, of every command: an audit that fell over has not looked, and must not pass for one that has.
 EXIT_STATUS: dict[Verdict, int] = {HOLDS: 0, BROKEN: 1, NO_POWER: 4}
 
@@ -124,7 +124,7 @@ def plans_of_spec(path: Path, effort: Effort, seed: int) -> dict[str, list[Step]
     return plans
 
 
-def audit(plans: Mapping[str, Sequence[Step]], picture: Path | None, queries: Iterable[str] | None = None) -> Verdict:
+def audit(plans: Mapping[str, Sequence[Step]], picture: Path | None, queries: Sequence[str] | None = None) -> Verdict:
     """Audits, shows the tables, draws the picture. `queries`: which plans are those of queries; others are of the
     stream that they belong to."""
     found = _run(plans)
@@ -134,6 +134,8 @@ def audit(plans: Mapping[str, Sequence[Step]], picture: Path | None, queries: It
         rows = [(_row(report), report is strongest) for report in reports]
         console.print(_table(f"{name}: {reports[0].mechanism}", rows))
         _reasons(console, reports)
+        if queries is None or name in queries:
+            console.print(f"{name}: {_shouted(overall(reports))}", markup=False)
     names = list(found) if queries is None else [name for name in queries if name in found]
     stream = None if queries is None else of_stream(found, names)
     verdicts = Verdicts({name: overall(found[name]) for name in names}, stream)
@@ -222,6 +224,7 @@ def _loss(report: Report) -> dict[str, str]:
 
 def _row(report: Report) -> dict[str, str]:
     return {
+        "looks at": report.aspect,
         "audit": report.method,
         "adversary": report.adversary,
         "instance": _instance(report),
@@ -280,4 +283,5 @@ def _conclusion(console: Console, found: Mapping[str, Sequence[Report]], verdict
         console.print("Where there is no power nothing was shown: a mechanism that leaks could look the same.")
     elif verdicts.whole == HOLDS:
         console.print("No promise was broken. That is evidence, not a proof: docs/auditing.md says what each can show.")
-    console.print(f"{_shouted(verdicts.whole)}: {verdicts.counted()}.", markup=False)
+    stream = "" if verdicts.stream is None else f"; the stream: {_shouted(verdicts.stream)}"
+    console.print(f"{_shouted(verdicts.whole)}: {verdicts.counted()}{stream}.", markup=False)
