@@ -25,6 +25,7 @@ from evertally.audit.game import Adversary, Game, Move, Views
 from evertally.audit.gaussian import closed_form
 from evertally.audit.report import Report, measure_mu, measure_rho, play, strongest
 from evertally.audit.suite import audit_mechanism, best
+from evertally.audit.verdicts import overall
 
 __all__ = [
     "AUDITED",
@@ -53,6 +54,7 @@ __all__ = [
     "measure_mu",
     "measure_rho",
     "mu_bound",
+    "overall",
     "play",
     "rho_bound",
     "separation_bound",

@@ -39,7 +39,8 @@ def coins_report(model: InSteps) -> Report:
     """
     moved = max(int(np.abs(row).sum()) for row in _taken_away(model))
     claimed = float(model.contribution.max_per_event)
-    return Report.computed(model, "one of many events, rounded by coins", "door", "l1 change", claimed, float(moved))
+    words = "one of many events, rounded by coins"
+    return Report.computed(model, words, "door", "l1 change of coins", claimed, float(moved), "change")
 
 
 def _taken_away(model: InSteps) -> Iterator[Any]:

@@ -148,8 +148,7 @@ class Search:
             silent = "a combination of releases that carries no noise"
             return Report.computed(self.model, silent, "closed form", *claim, math.inf)
         if math.isnan(worst.lost):
-            words = "of refined Laplace estimates there is no formula"
-            return Report.attack(self.model, "neighbours", False, words, "not here")
+            return Report.not_here(self.model, "neighbours", "of refined Laplace estimates there is no formula")
         return Report.computed(self.model, str(worst.pair), "closed form", *claim, worst.lost)
 
     def whole(self) -> Report:

@@ -267,9 +267,9 @@ def _transcript_report(model: Guessing, made: Configuration, wait: int, level: s
     found = [_close_transcript(model, few, wait, close_pair(model, few, wait, pair)) for pair in changes(model)]
     adversary, lost = max(found, key=lambda one: one[1])
     if not level:
-        return Report.computed(model, adversary, "transcript", "epsilon", _epsilon(model), lost)
+        return Report.computed(model, adversary, "transcript", "epsilon", _epsilon(model), lost, "noise")
     claim = "epsilon of a level", _epsilon(model) / 2
-    return Report.computed(model, f"{level}, {adversary}", "transcript", *claim, lost)
+    return Report.computed(model, f"{level}, {adversary}", "transcript", *claim, lost, "noise")
 
 
 def _close_transcript(model: Guessing, made: Configuration, wait: int, pair: Pair) -> tuple[str, float]:
@@ -299,7 +299,7 @@ def _two_level_report(model: Guessing, approach: ColumnWay, plan: TwoLevelPlan, 
     loss = transcript_loss(_partition(approach), one, other, closes, tail=tail)
     apart = isinstance(model.charge, ApproxDP)
     adversary, lost = (_CLOSES, loss.closes) if apart else (f"a wait of {wait} ticks", loss.epsilon)
-    return Report.computed(model, f"both levels, {adversary}", "transcript", "epsilon", _epsilon(model), lost)
+    return Report.computed(model, f"both levels, {adversary}", "transcript", "epsilon", _epsilon(model), lost, "noise")
 
 
 def _after_report(model: Guessing, made: Configuration) -> Report:
@@ -328,14 +328,15 @@ def _histogram_report(model: Guessing, full: Configuration, level: str) -> Repor
     adversary = f"{level + ', ' if level else ''}{n} inserts into H"
     if isinstance(charge, ZCDP):
         mu = math.sqrt(change.l2_squared) * float(form_of(W, laws, process.spread(n).roundings).mu.max())
-        return Report.computed(model, adversary, "closed form", "mu of H", claimed_mu(charge), mu)
+        return Report.computed(model, adversary, "closed form", "mu of H", claimed_mu(charge), mu, "noise")
     # The draws that a unit insert moves: the one solution where releases determine draws, as in trees and piles.
     if is_real_laplace(laws):
         lost = change.l1 * ShiftForm(W, np.arange(1, n + 1), process.spread(n).roundings).worst()[0]
     else:
         moved = np.abs(np.linalg.solve(W, np.tril(np.ones((n, n)))))
         lost = change.l1 * float((moved / laplace_scales(laws)[:, None]).sum(axis=0).max())
-    return Report.computed(model, adversary, "closed form", "epsilon of H", group * charge.epsilon, group * lost)
+    claim = "epsilon of H", group * charge.epsilon
+    return Report.computed(model, adversary, "closed form", *claim, group * lost, "noise")
 
 
 def _partition(approach: ColumnWay) -> Make:
@@ -353,14 +354,15 @@ def _answers_report(model: Guessing, approach: ColumnWay) -> Report:
     ticks = model.horizon or 1
     laws = _fresh_draws(approach, ticks, model._task.columns)
     if laws is None:
-        return Report.computed(model, "noise that comes twice, or not at all", "exact law", *_claim(model), math.inf)
+        twice = "noise that comes twice, or not at all"
+        return Report.computed(model, twice, "exact law", *_claim(model), math.inf, "noise")
     pair, best = worst_pair(model), 0.0
     rest = np.zeros((ticks - 1, model._task.columns), dtype=np.int64)
     for offsets in _patterns(pair, (0, model.sensitivity.linf, 8 * model.sensitivity.linf)):
         sides = [_played(approach, np.concatenate([(offsets + row)[None], rest]), Script({})) for row in pair]
         moved = np.abs(sides[0] - sides[1]).astype(np.float64)
         best = max(best, math.fsum(_loss(law, moved[t]) for t, law in laws))
-    return Report.computed(model, "change of tick 1", "exact law", *_claim(model), best)
+    return Report.computed(model, "change of tick 1", "exact law", *_claim(model), best, "noise")
 
 
 def _fresh_draws(approach: ColumnWay, ticks: int, columns: int) -> list[tuple[int, Law]] | None:
@@ -427,7 +429,7 @@ def _selection_report(model: Guessing, approach: ColumnWay) -> Report:
     source = _Variates(0.0)
     _played(approach, np.zeros((ticks, d), dtype=np.int64), source)
     if len(set(source.asked)) < len(source.asked):
-        return Report.computed(model, "variates that come twice", "exact law", *_claim(model), math.inf)
+        return Report.computed(model, "variates that come twice", "exact law", *_claim(model), math.inf, "noise")
     releases, (kind,) = len(source.asked), source.kinds
     # One column in place of another moves the lead by 2 w; one more event by w. Events of many columns move it less.
     one, other = np.zeros((2, d), dtype=np.int64)
@@ -442,7 +444,7 @@ def _selection_report(model: Guessing, approach: ColumnWay) -> Report:
         sides = [_wins(kind, _lead(approach, before + row, ticks)) for row in (one, other)]
         for p, q in (sides, sides[::-1]):
             best = max(best, releases * _coin_loss(p, q, isinstance(model.charge, ZCDP)))
-    return Report.computed(model, f"{releases} selections", "exact law", *_claim(model), best)
+    return Report.computed(model, f"{releases} selections", "exact law", *_claim(model), best, "noise")
 
 
 def _lead(approach: ColumnWay, row: IntArray, ticks: int) -> float:
@@ -479,12 +481,14 @@ def _coin_loss(p: tuple[float, float], q: tuple[float, float], concentrated: boo
 
 def _constant_report(model: Guessing, approach: ColumnWay) -> Report:
     ticks = min(model.horizon or 64, 64)
-    streams = [np.full((ticks, model._task.columns), n, dtype=np.int64) for n in (0, 1000)]
-    streams[1][:, 0] = 0
+    streams = [np.zeros((ticks, model._task.columns), dtype=np.int64) for _ in range(5)]
+    streams[1][:, 1:] = 1000
+    streams[2][:, 0] = 1000
+    streams[3][0, 0], streams[4][-1, -1] = 1, 10**9
     released = [_played(approach, rows, simulation(number).source()) for number, rows in enumerate(streams)]
-    same = np.array_equal(released[0], released[1])
-    told = "the same releases on two streams" if same else "the releases of two streams differ"
-    return Report.attack(model, "constant", not same, told)
+    same = all(np.array_equal(released[0], other) for other in released[1:])
+    told = f"the same releases on {len(streams)} streams" if same else "the releases of two streams differ"
+    return Report.attack(model, "constant", not same, told, aspect="loss")
 
 
 def counters_behind(model: Guessing) -> VectorCounter:

@@ -218,7 +218,7 @@ def linear_report(model: Dynamic, pairs: list[Pair], tried: str) -> Report:
     try:
         losses = Losses(*noise_matrix(model, ticks))
         if not losses.known:
-            return Report.attack(model, tried, False, "of refined Laplace estimates there is no formula", "not here")
+            return Report.not_here(model, tried, "of refined Laplace estimates there is no formula")
         candidates, moved = paths(Players(model, ticks), pairs)
         lost = losses.of(moved)
     except np.linalg.LinAlgError:
@@ -287,7 +287,8 @@ def inputs_report(model: Dynamic, ticks: int) -> Report:
     for lost, pair, words, key, cost, players in found[: _JOINTLY if model.partition != "identity" else 1]:
         told = partition_loss(players, pair, key().closes) if model.partition != "identity" else 0.0
         best = max(best, (_lost(model.charge, told, cost) if told else lost, f"{pair}{words}"))
-    return Report.computed(model, best[1], "exact inputs", unit, claimed, best[0])
+    # What a static mechanism makes of its budget is taken for granted here.
+    return Report.computed(model, best[1], "exact inputs", unit, claimed, best[0], "change")
 
 
 def _claim(charge: Guarantee) -> tuple[str, float]:

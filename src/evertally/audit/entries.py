@@ -11,7 +11,8 @@ from evertally.privacy import Guarantee
 
 @dataclass(frozen=True)
 class Audited:
-    """A mechanism to audit, and where its claim is proved."""
+    """A mechanism to audit, and where its claim is proved. `lacks`: what no audit of it looks at, so that none of them
+    can say that it holds, however tight they are."""
 
     name: str
     make: Factory
@@ -19,6 +20,12 @@ class Audited:
     tight: bool = True
     why: str = ""
     ticks: int | None = None
+    lacks: str = ""
+
+    @property
+    def without_power(self) -> str:
+        """Why the audit of it may be without power, or nothing."""
+        return self.lacks or self.why
 
 
 def made(kind: Any, guarantee: Guarantee, horizon: int | None, section: str, why: str = "", **options: Any) -> Audited:

@@ -18,7 +18,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,13 @@ Side = Literal["left", "right"]
 Factory = Callable[[NoiseKey], Any]
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
+
+
+class Sent(NamedTuple):
+    """Events of a tick as they come to the door, with their users where those are protected."""
+
+    events: Any
+    users: Any = None
 
 
 @dataclass(frozen=True)
@@ -256,8 +263,10 @@ def take(mechanism: Any, x: Any, tick: int | None = None) -> Any:
 
     The totals of a game are those of users within their caps, by the rules of the game. That the door keeps the caps
     is attacked on its own (`attacks.through_door`). Where users are bounded by what is counted, x is a pair of events
-    and users, or one of the two.
+    and users, or one of the two. What is `Sent` goes through the door as it is.
     """
+    if isinstance(x, Sent):
+        return mechanism.step_events(x.events, users=x.users, tick=tick)
     if owned(mechanism):
         if isinstance(x, tuple):
             events, users = x

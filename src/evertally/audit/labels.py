@@ -93,9 +93,10 @@ def counts_report(factory: Factory, model: Any) -> Report | None:
     mu = max(separation(responses, laws, moved) for moved in changed)
     audited = mu * math.sqrt(model.sensitivity.l2_squared)
     adversary = f"counts of labels, {ticks} ticks"
-    return Report.computed(model, adversary, "closed form", "mu", math.sqrt(2 * charge.rho), audited)
+    # Of a part: which labels are shown tells more.
+    return Report.computed(model, adversary, "closed form", "mu of counts", math.sqrt(2 * charge.rho), audited, "noise")
 
 
 def elsewhere_report(factory: Factory) -> Report:
     """Says what no report of the suite shows."""
-    return Report.attack(factory(simulation(0)), "see the note", False, ELSEWHERE, "not here")
+    return Report.not_here(factory(simulation(0)), "which labels are shown", ELSEWHERE)

@@ -240,8 +240,7 @@ class OwnedSearch:
             silent = "a combination of releases that carries no noise"
             return Report.computed(self.model, silent, "closed form", *claim, math.inf)
         if math.isnan(lost):
-            words = "of refined Laplace estimates there is no formula"
-            return Report.attack(self.model, "neighbours", False, words, "not here")
+            return Report.not_here(self.model, "neighbours", "of refined Laplace estimates there is no formula")
         words = f"{pair}, restored in between" if restarts else str(pair)
         return Report.computed(self.model, words, "closed form", *claim, lost)
 

@@ -83,19 +83,34 @@ class Report:
         return self.unit in ("epsilon", "mu", "rho")
 
     @classmethod
-    def computed(cls, model: Any, adversary: str, method: str, unit: str, claimed: float, audited: float) -> Report:
+    def computed(
+        cls,
+        model: Any,
+        adversary: str,
+        method: str,
+        unit: str,
+        claimed: float,
+        audited: float,
+        aspect: Aspect = "loss",
+    ) -> Report:
         """Of an audit that plays no games, against the charge of the mechanism."""
         found = max(audited, 0.0)  # the mass that an exact law leaves out can make a small loss look negative
         delta = getattr(model.charge, "delta", 0.0)
-        return cls(describe(model), model.charge, adversary, method, unit, claimed, found, delta, 0.0, 0)
+        facts = describe(model), model.charge, adversary, method, unit, claimed, found, delta, 0.0, 0
+        return cls(*facts, aspect=aspect)
 
     @classmethod
-    def attack(cls, model: Any, name: str, leaked: bool, told: str, method: str = "attack") -> Report:
+    def attack(
+        cls, model: Any, name: str, leaked: bool, told: str, method: str = "attack", aspect: Aspect = "state"
+    ) -> Report:
         """Of an attack, which leaks or does not."""
-        found = float(leaked)
-        return cls(
-            describe(model), model.guarantee, name, method, "leak", 0.0, found, 0.0, 0.0, 0, told, aspect="state"
-        )
+        facts = describe(model), model.guarantee, name, method, "leak", 0.0, float(leaked), 0.0, 0.0, 0, told
+        return cls(*facts, aspect=aspect, power=0.0 if method == "not here" else math.inf)
+
+    @classmethod
+    def not_here(cls, model: Any, name: str, why: str) -> Report:
+        """Of what is not audited for this configuration, and why: it stands in the table, so that nobody misses it."""
+        return cls.attack(model, name, False, why, "not here")
 
 
 def claimed_epsilon(guarantee: Guarantee, delta: float) -> float:

@@ -170,7 +170,7 @@ class SketchSearch:
         claim = claim_of(self.model.charge)
         lost, pair, _, _ = self.worst
         if math.isnan(lost):
-            return Report.attack(self.model, "neighbours", False, "of refined Laplace estimates there is no formula")
+            return Report.not_here(self.model, "neighbours", "of refined Laplace estimates there is no formula")
         return Report.computed(self.model, pair.name, "closed form", *claim, lost)
 
     def game(self) -> Neighbours:

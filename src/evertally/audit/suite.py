@@ -33,23 +33,20 @@ Adversaries are those of the claimed class: none that is adaptive against a prom
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from evertally.applications.dashboard import Dashboard, GroupBy
 from evertally.applications.encoded import Encoded
-from evertally.audit import adversaries, attacks, questions, whitebox
+from evertally.audit import adversaries, questions, whitebox
 from evertally.audit.active import ActiveSearch, is_active
-from evertally.audit.amounts import coins_report, largest_amount, of_amounts
+from evertally.audit.amounts import coins_report, of_amounts
 from evertally.audit.application_games import WorstNeighbours
-from evertally.audit.applications import Search, is_encoded, world_of
+from evertally.audit.applications import Search, is_encoded
 from evertally.audit.columns import close_pair_of, column_audits, counters_behind, replicas, worker_of
-from evertally.audit.dynamic import dynamic_audits, game_of, inputs_of, is_dynamic
+from evertally.audit.dynamic import dynamic_audits, game_of, is_dynamic
 from evertally.audit.estimators import threshold_bound
 from evertally.audit.game import Adversary, Factory
 from evertally.audit.gaussian import node_form
@@ -63,12 +60,12 @@ from evertally.audit.local_messages import (
     with_cells,
     worst_cells,
 )
-from evertally.audit.owned import OwnedSearch, is_owned, keyed_rule
-from evertally.audit.owned import inputs_of as owned_inputs
+from evertally.audit.owned import OwnedSearch, is_owned
 from evertally.audit.presence import PathSearch, is_presence
 from evertally.audit.report import Progress, Report, hash_seed, measure_mu, measure_rho, play
 from evertally.audit.sketches import SketchSearch, descent_attack, is_sketch, walkable
-from evertally.audit.sketches import inputs_of as labels_sent
+from evertally.audit.state_steps import attack_steps, linear_state_steps, not_here, state_steps
+from evertally.audit.steps import Step, of_aspect, run
 from evertally.audit.user_ticks import has_user_ticks, user_ticks_report
 from evertally.audit.values import (
     allowance_report,
@@ -80,24 +77,23 @@ from evertally.audit.values import (
 )
 from evertally.audit.weighed import is_weighed, weighed_report
 from evertally.audit.whitebox import again, of_values, smaller
-from evertally.contract.doors import by_column
 from evertally.counting.linear import JointSums
 from evertally.counting.process import Remembering
 from evertally.errors import ConfigurationError
 from evertally.histogram.in_place import Constant
 from evertally.noise import simulation
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
-from evertally.sketches.count_sketch import CountSketch
 from evertally.sketches.options import LabelSketch
-from evertally.statistics import Counter, RunningMean
+from evertally.statistics import RunningMean
 from evertally.statistics.column_options import Guessing, is_question
 from evertally.statistics.dynamic_options import Dynamic
 from evertally.statistics.linear_options import Linear, is_linear
 from evertally.users.active import ActiveUsers
 from evertally.values.quantiles import ValueQuantile
 
+__all__ = ["SIZES", "Effort", "Sizes", "Step", "audit_mechanism", "best", "judge_of", "plan", "run"]
+
 Effort = Literal["short", "long"]
-Attacks = list[tuple[str, Callable[[], attacks.Finding]]]
 
 
 @dataclass(frozen=True)
@@ -121,7 +117,6 @@ class Sizes:
 
 
 _FEW_TICKS = 6  # of a game with one object for each trial
-_LONGEST_ATTACK = 2000  # ticks
 _FIRST_EPOCH = 32
 _FEWEST_GAMES = 100
 
@@ -145,14 +140,6 @@ class _Rules:
         return {"ticks": ticks, "seed": hash_seed(self.seed, number), "confidence": self.confidence}
 
 
-@dataclass(frozen=True)
-class Step:
-    """One part of an audit."""
-
-    name: str
-    run: Callable[[], Report]
-
-
 def audit_mechanism(
     factory: Factory,
     effort: Effort = "short",
@@ -162,16 +149,17 @@ def audit_mechanism(
     confidence: float = 1 - 1e-6,
     progress: Progress | None = None,
 ) -> list[Report]:
-    """Audits a mechanism in every way that applies to it; one report for each. The promise is broken if one of them has
-    not `passed`; `best(reports)` is the strongest.
+    """Audits a mechanism in every way that applies to it; one report for each. `overall(reports)` is what they say
+    together, `best(reports)` the strongest of them.
 
     `factory(key)` makes the mechanism: one of this library, or any object with `step(x)`, a `guarantee` and a `horizon`
     (otherwise give `ticks`). It must take all its randomness from the key, or from a generator that the key seeds.
 
     >>> import evertally as et
     >>> reports = audit_mechanism(lambda key: et.Counter(guarantee=et.ZCDP(0.5), horizon=16, mechanism="tree", key=key))
-    >>> all(report.passed for report in reports), round(best(reports).fraction, 2)
-    (True, 1.0)
+    >>> from evertally.audit import overall
+    >>> overall(reports), round(best(reports).fraction, 2)
+    ('holds (tight)', 1.0)
     """
     steps = plan(factory, effort, ticks=ticks, seed=seed, confidence=confidence)
     reports = []
@@ -180,13 +168,6 @@ def audit_mechanism(
             progress(step.name, number, len(steps))
         reports.append(run(step))
     return reports
-
-
-def run(step: Step) -> Report:
-    """Runs one part of an audit and takes the time."""
-    started = time.perf_counter()
-    report = step.run()
-    return replace(report, seconds=time.perf_counter() - started)
 
 
 def best(reports: Iterable[Report]) -> Report:
@@ -208,9 +189,10 @@ def plan(
     if is_encoded(model):
         return _application_steps(factory, model, rules)
     if is_active(model):
-        return _active_steps(model, rules)
+        return _active_steps(factory, model, rules)
     if has_allowance(model):
-        return [Step("users with an allowance", lambda: allowance_report(model)), *_amount_steps(model, rules)]
+        allowed = Step("users with an allowance", lambda: allowance_report(model))
+        return [allowed, *_amount_steps(model, rules), *state_steps(factory, model)]
     if is_sketch(model):
         return _sketch_steps(factory, model, rules)
     if is_owned(model):
@@ -224,19 +206,30 @@ def plan(
     if has_epochs(model):
         return [
             Step("epochs", lambda: epochs_report(model)),
-            *_as_steps(model, [("boundary", lambda: boundary_attack(model))]),
+            *attack_steps(model, [("boundary", lambda: boundary_attack(model))]),
             *_amount_steps(model, rules),
+            *state_steps(factory, model),
         ]
     if is_weighed(model):
         return _weighed_steps(factory, model, rules)
     if not is_linear(model):
         values = isinstance(model, ValueQuantile)
         return _value_steps(factory, model, rules) if values else _unknown_steps(factory, model, rules)
-    door = whitebox.door_report(model)
-    steps = [Step("the door", lambda: door)] if door is not None else []
+    steps = _door_steps(factory, model)
     if of_amounts(model):
         steps.append(Step("coins", lambda: coins_report(model)))
-    return steps + _counting_steps(factory, model, rules) + _attack_steps(factory, model)
+    return steps + _counting_steps(factory, model, rules) + linear_state_steps(factory, model)
+
+
+def _door_steps(factory: Factory, model: Any) -> list[Step]:
+    """What events change, where the other audits take that for granted."""
+    door = whitebox.door_report(model, factory)
+    if door is None:
+        return [not_here(model, "the door", "no list of telling events is known for this door")]
+    steps = [Step("the door", lambda: door)]
+    if model.contribution.separated and is_linear(model):
+        steps.append(Step("kept ticks", lambda: whitebox.kept_ticks_report(model)))
+    return steps
 
 
 def _counting_steps(factory: Factory, model: Linear, rules: _Rules) -> list[Step]:
@@ -280,7 +273,7 @@ def _linear_steps(factory: Factory, model: Linear, rules: _Rules, ticks: int) ->
         how = how or (measure if adversary.adaptive else linear_measure)
         if how is measure_mu:
             trials = min(trials, sizes.trials // 3)  # a mean needs fewer games than an event of small probability
-        steps.append(Step(adversary.name, lambda: how(factory, adversary, trials, **options)))
+        steps.append(Step(adversary.name, lambda: how(factory, adversary, trials, **options), "noise"))
 
     worst, enough = whitebox.worst_tick(model, ticks)
     game(adversaries.FirstTick(model, tick=worst), True, enough)
@@ -322,7 +315,7 @@ def _first_ticks_steps(factory: Factory, model: Linear, rules: _Rules) -> list[S
     adversary = adversaries.FirstTick(model)
     adversary.name += ", first ticks of the full horizon"
     trials, options = rules.sizes.games(ticks, model._setting.columns, False), rules.options(98, ticks)
-    steps = [Step(adversary.name, lambda: measure(factory, adversary, trials, **options))]
+    steps = [Step(adversary.name, lambda: measure(factory, adversary, trials, **options), "noise")]
     if telling_ticks(model.noise):
         steps.append(Step("levels", lambda: whitebox.levels_report(model, rules.sizes.telling)))
     return steps
@@ -344,7 +337,8 @@ class _ShownMean:
 
 
 def _column_steps(factory: Factory, model: Guessing, rules: _Rules) -> list[Step]:
-    steps = [Step(name, run) for name, run in column_audits(model, rules.sizes.wait)]
+    steps = _door_steps(factory, model)
+    steps += [Step(name, run) for name, run in column_audits(model, rules.sizes.wait)]
     if isinstance(model._engine, JointSums):
         counters = counters_behind(model)
         steps += _counting_steps(again(counters), counters, rules)
@@ -353,15 +347,15 @@ def _column_steps(factory: Factory, model: Guessing, rules: _Rules) -> list[Step
         played: list[Adversary] = [adversaries.Scripted("worst pair", *close_pair_of(model))]
         if model.guarantee.adversary == "adaptive":
             played.append(adversaries.Feedback(made(simulation(0))))
-        steps += _object_steps(made, played, rules.sizes.objects // 2, rules)
-    return steps + _contract_steps(factory, model)
+        steps += of_aspect(_object_steps(made, played, rules.sizes.objects // 2, rules), "noise")
+    return steps + state_steps(factory, model)
 
 
 def _dynamic_steps(factory: Factory, model: Dynamic, rules: _Rules) -> list[Step]:
     steps = [Step(name, run) for name, run in dynamic_audits(model, rules.sizes.streams)]
     pair = adversaries.Scripted("one lifetime", np.array([[1]]), np.array([[0]]))
     steps += _object_steps(game_of(model), [pair], rules.sizes.objects, rules)
-    return steps + _contract_steps(factory, model)
+    return steps + state_steps(factory, model)
 
 
 def _application_steps(factory: Factory, model: Encoded, rules: _Rules) -> list[Step]:
@@ -369,25 +363,16 @@ def _application_steps(factory: Factory, model: Encoded, rules: _Rules) -> list[
     steps = [Step("neighbours", search.report), Step("restarts", search.whole)]
     steps.append(_game_of_neighbours(search, rules))
     if questions.is_askable(model):
-        steps += _as_steps(model, [("questions", lambda: questions.question_attack(again(search.model)))])
+        steps += attack_steps(model, [("questions", lambda: questions.question_attack(again(search.model)))])
     if questions.finds_words(model):
-        steps += _as_steps(model, [("found", lambda: questions.found_attack(again(search.model)))])
-    return steps + _contract_steps(factory, model)
+        steps += attack_steps(model, [("found", lambda: questions.found_attack(again(search.model)))])
+    return steps + state_steps(factory, model)
 
 
 def _owned_steps(factory: Factory, model: Linear, rules: _Rules) -> list[Step]:
     search = OwnedSearch(model, rules.sizes.pairs // 3, rules.seed)
     steps = [Step("neighbours", search.report), Step("whole", search.whole), _game_of_neighbours(search, rules)]
-    inputs = owned_inputs(model)
-    found: Attacks = [
-        ("replay", lambda: attacks.replay_attack(factory, *inputs[:2])),
-        ("restore", lambda: attacks.restore_attack(factory, inputs, copies=3)),
-    ]
-    if not keyed_rule(model):  # intervals around estimates follow what was released
-        found.append(("bad record", lambda: attacks.bad_record_attack(factory)))
-    if model.horizon is not None and model.horizon <= _LONGEST_ATTACK:
-        found.append(("horizon", lambda: attacks.horizon_attack(factory, inputs[1])))
-    return steps + _as_steps(model, found)
+    return steps + state_steps(factory, model)
 
 
 def _game_of_neighbours(search: Search | OwnedSearch | SketchSearch, rules: _Rules) -> Step:
@@ -407,18 +392,18 @@ def _presence_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
     steps = [Step("all short streams", search.report), Step("restarts", search.whole)]
     pair = adversaries.Scripted("there while the last number is high", np.array([[1]]), np.array([[0]]))
     steps += _object_steps(search.game(), [pair], max(_FEWEST_GAMES, rules.sizes.objects // 8), rules)
-    return steps + _contract_steps(factory, model)
+    return steps + state_steps(factory, model)
 
 
 def _sketch_steps(factory: Factory, model: LabelSketch, rules: _Rules) -> list[Step]:
     search = SketchSearch(model)
     steps = [Step("neighbours", search.report), _game_of_neighbours(search, rules)]
     if walkable(model):
-        steps += _as_steps(model, [("found", lambda: descent_attack(again(search.alone)))])
-    return steps + _contract_steps(factory, model)
+        steps += attack_steps(model, [("found", lambda: descent_attack(again(search.alone)))])
+    return steps + state_steps(factory, model)
 
 
-def _active_steps(model: ActiveUsers, rules: _Rules) -> list[Step]:
+def _active_steps(factory: Factory, model: ActiveUsers, rules: _Rules) -> list[Step]:
     search = ActiveSearch(model)
     steps = [Step("all short streams", search.report), Step("restarts", search.whole), Step("crowd", search.returning)]
     if model.unit == "user" and not isinstance(model.charge, PureDP):
@@ -428,7 +413,7 @@ def _active_steps(model: ActiveUsers, rules: _Rules) -> list[Step]:
         if feedback or model.unit == "user":
             pair = adversaries.Scripted(name, np.array([[1]]), np.array([[0]]))
             steps += _object_steps(search.game(feedback), [pair], few, rules)
-    return steps
+    return steps + state_steps(factory, model)
 
 
 def _message_steps(model: LocalMessage, rules: _Rules) -> list[Step]:
@@ -438,7 +423,7 @@ def _message_steps(model: LocalMessage, rules: _Rules) -> list[Step]:
     pair = adversaries.Scripted("two values far apart", np.array([[one]]), np.array([[other]]))
     few = max(_FEWEST_GAMES, rules.sizes.objects // 8)
     steps += _object_steps(lambda key: LocalMessage(small, key), [pair], few, rules)
-    return steps + _as_steps(model, [("second message", lambda: message_attack(model))])
+    return steps + attack_steps(model, [("second message", lambda: message_attack(model))])
 
 
 def _weighed_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
@@ -446,18 +431,21 @@ def _weighed_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
     if model.horizon is not None and model.horizon > ticks:
         model = smaller(model, ticks)
         factory = again(model)
-    steps = [Step("closed form", lambda: weighed_report(factory, model, ticks))]
-    steps += _object_steps(factory, [adversaries.FirstTick(model)], rules.sizes.objects, rules)
-    return steps + _contract_steps(factory, model)
+    steps = _door_steps(factory, model)
+    steps.append(Step("closed form", lambda: weighed_report(factory, model, ticks)))
+    games = _object_steps(factory, [adversaries.FirstTick(model)], rules.sizes.objects, rules)
+    steps += of_aspect(games, "noise")
+    return steps + state_steps(factory, model)
 
 
 def _label_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
     counts = counts_report(factory, model)
-    steps = [] if counts is None else [Step("closed form", lambda: counts)]
+    steps = _door_steps(factory, model)
+    steps += [] if counts is None else [Step("closed form", lambda: counts)]
     made = labelled(factory)
     played = [adversaries.FirstTick(made(simulation(0)))]
-    steps += _object_steps(made, played, rules.sizes.objects // 4, rules)
-    return [*steps, Step("not here", lambda: elsewhere_report(factory)), *_contract_steps(factory, model)]
+    steps += of_aspect(_object_steps(made, played, rules.sizes.objects // 4, rules), "noise")
+    return [*steps, Step("not here", lambda: elsewhere_report(factory)), *state_steps(factory, model)]
 
 
 def _amount_steps(model: Any, rules: _Rules) -> list[Step]:
@@ -467,19 +455,19 @@ def _amount_steps(model: Any, rules: _Rules) -> list[Step]:
 
 def _value_steps(factory: Factory, model: ValueQuantile, rules: _Rules) -> list[Step]:
     """Quantiles that are no plain columns: one block of those that begin anew, and games of what is shown."""
-    steps = []
+    steps = _door_steps(factory, model)
     if model.every is not None:  # an event lies in one block, and blocks share no noise
         block = smaller(model, model.every, every=None)
         steps += _counting_steps(again(block), block, rules)
     else:
         note = "what two values of a large domain differ by is tried for all pairs of small ones in the tests"
-        steps.append(Step("not here", lambda: Report.attack(model, "see the note", False, note, "not here")))
+        steps.append(not_here(model, "two values", note))
 
     def shown(key: Any) -> _ShownValues:
         return _ShownValues(factory(key))
 
     played = [adversaries.FirstTick(shown(simulation(0)))]
-    return steps + _object_steps(shown, played, rules.sizes.objects // 4, rules) + _contract_steps(factory, model)
+    return steps + _object_steps(shown, played, rules.sizes.objects // 4, rules) + state_steps(factory, model)
 
 
 class _ShownValues:
@@ -503,46 +491,6 @@ def _object_steps(factory: Factory, adversaries: Iterable[Adversary], trials: in
         return Step(adversary.name, lambda: judged(factory, adversary, trials, **options))
 
     return [step(number, adversary) for number, adversary in enumerate(adversaries)]
-
-
-def _contract_steps(factory: Factory, model: Any) -> list[Step]:
-    """Attacks on what every mechanism keeps, whatever it releases."""
-    if model._options["unit"] != "event":  # events would need their users
-        return []
-    inputs = _inputs(model)
-    found: Attacks = [("replay", lambda: attacks.replay_attack(factory, *inputs[:2]))]
-    counted = is_encoded(model) and not questions.finds_words(model)
-    if is_question(model) or is_dynamic(model) or counted:
-        # Of other mechanisms the labels of a release are its content, not its form.
-        found.append(("bad record", lambda: attacks.bad_record_attack(factory)))
-    if model.horizon is not None and model.horizon <= _LONGEST_ATTACK:
-        found.append(("horizon", lambda: attacks.horizon_attack(factory, inputs[1])))
-    if counted:
-        found.append(("shown", lambda: attacks.metadata_attack(factory, inputs, [[] for _ in inputs], "shown")))
-    if isinstance(model, CountSketch):
-        # Error bars follow the released table, and bad records of others are labels here: no attack compares them.
-        found.append(("restore", lambda: attacks.restore_attack(factory, inputs, copies=3)))
-    if is_dynamic(model) or is_encoded(model) or (is_question(model) and not model._task.selects):
-        found.append(("restore", lambda: attacks.restore_attack(factory, inputs, copies=3)))
-    return _as_steps(model, found)
-
-
-def _inputs(model: Any) -> list[Any]:
-    """Some inputs of `step`, the first two of them different."""
-    if is_dynamic(model):
-        return inputs_of(model)
-    if is_encoded(model):
-        known = world_of(model, 2).known
-        ticks = [[sent.record for sent in stream if sent is not None] for stream in known[:3]]
-        return [ticks[0], [], *ticks[1:]]
-    if is_sketch(model):
-        return labels_sent(model)
-    if isinstance(model, Counter):
-        return [3, 0, 900, 1]
-    if by_column(model):
-        return [np.full(len(model.columns), n) for n in (3, 0, 900, 1)]
-    event = whitebox.largest_value(model) if whitebox.takes_values(model) else "one"
-    return [[event] * n for n in (3, 0, 900, 1)]
 
 
 def _unknown_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
@@ -578,42 +526,3 @@ def _unknown_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
 
     steps = [alone(number, adversary) for number, adversary in enumerate(candidates)]
     return [*steps, Step("the most promising one", to_the_end)]
-
-
-def _attack_steps(factory: Factory, model: Linear) -> list[Step]:
-    short = factory if model.horizon is None else again(smaller(model, 8))  # long enough for every attack
-    inputs = [_totals(model, n) for n in (3, 1, 2, 0, 1, 2)]
-    found: Attacks = [("replay", lambda: attacks.replay_attack(short, inputs[1], inputs[3]))]
-    mean = of_values(model) or whitebox.takes_values(model)
-    if not mean and not of_amounts(model):  # these attacks compare integers
-        found.append(("restore", lambda: attacks.restore_attack(short, inputs)))
-    if model._options["unit"] == "event":  # otherwise events would need their users
-        found.append(("horizon", lambda: attacks.horizon_attack(short, inputs[3])))
-        if not mean:
-            found.append(("bad record", lambda: attacks.bad_record_attack(short)))
-        if by_column(model):
-            found.append(("unknown item", lambda: attacks.unknown_item_attack(short)))
-            found.append(("columns", lambda: attacks.column_attack(short)))
-    return _as_steps(model, found)
-
-
-def _totals(model: Linear, n: int) -> Any:
-    """An input of `step`, another one for each n."""
-    if of_values(model):
-        return [model.lower + (model.upper - model.lower) * n / 3]
-    if whitebox.takes_values(model):
-        return [whitebox.largest_value(model)] * n
-    if of_amounts(model):
-        return [largest_amount(model, n / 3)]
-    if isinstance(model, Dashboard | GroupBy):
-        return np.full(len(model.each_type), n)
-    columns = model._setting.columns
-    return n if columns == 1 and not by_column(model) else np.full(columns, n)
-
-
-def _as_steps(model: Any, found: Attacks) -> list[Step]:
-    def report(attack: Callable[[], attacks.Finding]) -> Report:
-        finding = attack()
-        return Report.attack(model, finding.name, finding.leaked, finding.evidence)
-
-    return [Step(name, partial(report, attack)) for name, attack in found]

@@ -17,7 +17,8 @@ from evertally.audit.game import Factory, FloatArray, public
 from evertally.audit.labels import as_numbers
 from evertally.audit.presence import is_presence, numbers_of
 from evertally.audit.sketches import is_sketch, labels_of
-from evertally.audit.suite import SIZES, Effort, Step, judge_of
+from evertally.audit.steps import Step
+from evertally.audit.suite import SIZES, Effort, judge_of
 from evertally.audit.values import has_epochs
 from evertally.audit.whitebox import largest_value, of_values, takes_values
 from evertally.contract.doors import by_column

@@ -39,7 +39,7 @@ def user_ticks_report(model: Linear, ticks: int) -> Report:
     except np.linalg.LinAlgError:
         found = math.inf, "a combination of releases that carries no noise"
     audited = math.sqrt(found[0])
-    return Report.computed(model, found[1], "closed form", "mu", claimed_mu(model.charge), audited)
+    return Report.computed(model, found[1], "closed form", "mu", claimed_mu(model.charge), audited, "noise")
 
 
 def _paths(model: Linear, G: FloatArray) -> Iterator[tuple[float, str]]:

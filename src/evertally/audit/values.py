@@ -20,7 +20,7 @@ from evertally.audit.attacks import Finding
 from evertally.audit.dynamic import Losses
 from evertally.audit.game import Factory, FloatArray
 from evertally.audit.gaussian import claim_of, impulse_response
-from evertally.audit.report import Report
+from evertally.audit.report import Aspect, Report
 from evertally.audit.whitebox import smaller
 from evertally.counting.choose import Choice, model_of
 from evertally.counting.processes import Setting
@@ -93,7 +93,7 @@ def allowance_report(model: RunningSum) -> Report:
     losses = Losses(*impulse_response(small, ticks), roundings)
     pairs = list(_allowance_pairs(small, ticks))
     if not losses.known:
-        return Report.attack(small, "allowance", False, "of refined Laplace estimates there is no formula", "not here")
+        return Report.not_here(small, "allowance", "of refined Laplace estimates there is no formula")
     lost = losses.of(np.stack([moved for moved, _ in pairs])[:, :, None])
     worst = int(np.argmax(lost))
     return Report.computed(small, pairs[worst][1], "closed form", *claim_of(small.charge), float(lost[worst]))
@@ -157,7 +157,9 @@ def epochs_report(model: Any) -> Report:
     )
     lost = sizes + sums if pure else math.hypot(sizes, sums)
     words = "an event, its size and its amount"
-    return Report.computed(model, words, "closed form", *claim_of(model.charge), lost)
+    # The cap of users is not played: so many events of one are taken for granted.
+    aspect: Aspect = "loss" if model._options["max_events_per_user"] is None else "noise"
+    return Report.computed(model, words, "closed form", *claim_of(model.charge), lost, aspect)
 
 
 def _largest_loss(choice: Choice, setting: Setting) -> float:

@@ -53,15 +53,14 @@ def weighed_report(factory: Factory, model: Any, ticks: int) -> Report:
         step = float(model.workload.series().step) if isinstance(model.workload, ByAge) else 1.0
         form = form_of(W, laws, model.noise.spread(ticks).roundings * step**2, A)
         audited = float(form.mu.max()) * one
-        return Report.computed(
-            model, f"change of tick {form.worst_tick}", "closed form", "mu", claimed_mu(model.charge), audited
-        )
+        worst = f"change of tick {form.worst_tick}"
+        return Report.computed(model, worst, "closed form", "mu", claimed_mu(model.charge), audited, "noise")
     if is_real_laplace(laws):
         loss = largest(W, A.T[:, :, None], model.noise.spread(ticks).roundings) * one
     else:
         loss = _determined(W, laws, A) * one
     worst = f"change of tick {int(np.argmax(loss)) + 1}"
-    return Report.computed(model, worst, "closed form", "epsilon", model.charge.epsilon, float(loss.max()))
+    return Report.computed(model, worst, "closed form", "epsilon", model.charge.epsilon, float(loss.max()), "noise")
 
 
 def _determined(W: FloatArray, laws: list[AnyLaw], A: FloatArray) -> FloatArray:

@@ -17,18 +17,25 @@ from evertally.audit.game import Factory, IntArray
 from evertally.audit.gaussian import claimed_mu, closed_form, impulse_response, node_form
 from evertally.audit.laplace import ShiftForm, form_at, shift_form, telling_ticks, thinned
 from evertally.audit.report import Report
+from evertally.contract import restore
+from evertally.contract.doors import by_column
 from evertally.errors import ConfigurationError
 from evertally.noise import simulation
 from evertally.noise.reals import RealLaw
 from evertally.privacy import ZCDP, Neighbours, PureDP
-from evertally.statistics import Counter, Histogram, RunningMean, VectorCounter
-from evertally.statistics.linear_options import Linear
+from evertally.statistics import Counter, Histogram, RunningMean, StreamingTopK, VectorCounter
+from evertally.statistics.column_options import Guessing
+from evertally.statistics.linear_options import Linear, is_linear
 from evertally.values.histograms import ValueHistogram
 from evertally.values.quantiles import ValueQuantile
 from evertally.values.sums import RunningSum
 from evertally.values.variance import RunningVariance
 
+Paths = tuple[IntArray, ...]
+
+_TICKS_OF_A_USER, _LARGEST_EVENTS = 3, 4  # that are tried for all that a user may do
 _TWO_LEVELS = 2**12  # ticks: the shortest horizon that is counted in two levels of blocks
+_MANY_TICKS = 40  # of a user who is always there
 RENYI_ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0)
 
 
@@ -87,7 +94,7 @@ def exact_report(model: Linear, ticks: int) -> Report:
     audited, adversary = max(found)
     assert isinstance(model.charge, PureDP | ZCDP), "linear noise is paid for in one of these"
     claim = ("epsilon", model.charge.epsilon) if isinstance(model.charge, PureDP) else ("rho", model.charge.rho)
-    return Report.computed(model, adversary, "exact law", *claim, audited)
+    return Report.computed(model, adversary, "exact law", *claim, audited, "noise")
 
 
 _SILENT = "a combination of releases that carries no noise"
@@ -109,7 +116,7 @@ def closed_form_report(model: Linear, ticks: int, restart: int = 0) -> Report:
     except np.linalg.LinAlgError:
         adversary, audited = _SILENT, math.inf
     adversary += f", restored after {restart}" if restart else ""
-    return Report.computed(model, adversary, "closed form", "mu", claimed_mu(model.charge), audited)
+    return Report.computed(model, adversary, "closed form", "mu", claimed_mu(model.charge), audited, "noise")
 
 
 def _hiding_report(model: Linear, form: ShiftForm, tried: list[int] | None = None, told: str = "") -> Report:
@@ -121,7 +128,7 @@ def _hiding_report(model: Linear, form: ShiftForm, tried: list[int] | None = Non
     except np.linalg.LinAlgError:
         adversary, audited = _SILENT, math.inf
     assert isinstance(model.charge, PureDP)
-    return Report.computed(model, adversary, "closed form", "epsilon", model.charge.epsilon, audited)
+    return Report.computed(model, adversary, "closed form", "epsilon", model.charge.epsilon, audited, "noise")
 
 
 def levels_report(model: Linear, most: int) -> Report:
@@ -179,36 +186,92 @@ def of_values(model: Any) -> TypeGuard[RunningMean | RunningSum | RunningVarianc
     return isinstance(model, RunningMean | RunningSum | RunningVariance)
 
 
-def door_report(model: Linear) -> Report | None:
-    """How far the neighbouring relation moves a tick's row, tried with events at the mechanism's own door, against the
-    change that its noise is made for. (The other audits take that change for granted.)"""
-    counts = isinstance(model, Counter | VectorCounter | Histogram | ByType)
-    if not counts and not of_values(model) and not takes_values(model):
+def door_report(model: Any, make: Factory | None = None) -> Report | None:
+    """How far the neighbouring relation moves the rows behind the door, tried with events at the mechanism's own door,
+    against the change that its noise is made for. (The audits of noise take that change for granted.)"""
+    counts = isinstance(model, Counter | VectorCounter | Histogram | ByType | Guessing | StreamingTopK)
+    values = of_values(model) or (takes_values(model) and getattr(model, "edges", ()) is not None)
+    if not (counts or values) or model._plan.owned:
         return None
-    pure = isinstance(model.charge, PureDP)
-    order = 1 if pure else 2
-    moved = max(float(np.linalg.norm(row.astype(np.float64), order)) for row in _changes(model))
-    claimed = float(model.sensitivity.l1) if pure else math.sqrt(model.sensitivity.l2_squared)
-    return Report.computed(model, "events at the door", "door", f"l{order} change", claimed, moved)
+    found = list(_changes(model, make or again(model)))
+
+    def judged(order: float) -> Report:
+        moved, words = max(((_length(model, change, order), words) for change, words in found), key=lambda one: one[0])
+        name = "linf" if order == math.inf else f"l{order}"
+        return Report.computed(model, words, "door", f"{name} change", _declared(model, order), moved, "change")
+
+    if isinstance(model, Linear):
+        return judged(1 if isinstance(model.charge, PureDP) else 2)
+    # Parts of one mechanism are made for each of these: that which is exceeded counts, or that which shows least.
+    return max(map(judged, (1, 2, math.inf)), key=lambda report: (not report.passed, -report.fraction))
 
 
-def _changes(model: Linear) -> Iterator[IntArray]:
-    """Differences of rows between neighbours, for a list of telling events. One tick only: a user whose events lie in
-    several ticks changes no more (factorization-counting 2.4)."""
-    events = _events(model)
-    bounds = model.contribution
+def _declared(model: Any, order: float) -> float:
+    change = model.sensitivity
+    return {1: float(change.l1), 2: math.sqrt(change.l2_squared), math.inf: float(change.linf)}[order]
+
+
+def _length(model: Any, change: Paths, order: float) -> float:
+    """Of what moves in all ticks together. Where users have a number of events for all their life, ticks add up
+    (factorization-counting 2.4), and two users in different ticks by squares (users-and-domains 1.2); where only their
+    ticks are kept apart, the charge is that of one tick."""
+    lengths = [np.linalg.norm(path.astype(np.float64), order, axis=1) for path in change]
+    whole = [length.max() if model.contribution.separated else length.sum() for length in lengths]
+    return float(np.linalg.norm(whole, order))
+
+
+def _changes(model: Any, make: Factory) -> Iterator[tuple[Paths, str]]:
+    """What neighbours differ by, for a list of telling events, and words for each: rows (ticks, columns), of two users
+    in different ticks one after the other."""
+    events, bounds = _events(model), model.contribution
     cap = bounds.max_events_per_user_tick if bounds.separated else bounds.max_events_per_user
-    rows = [_row(model, [event] * (1 if cap is None else cap + 2), cap is not None) for event in events]
+    if cap is not None:
+        yield from _user_changes(model, make, events, cap)
+        return
+    rows = [_rows(make, [[event]], False) for event in events]
+    words = "events at the door"
     if model.neighbours is Neighbours.INDEPENDENT:
-        yield np.array([max(abs(int(a[c] - b[c])) for a in rows for b in rows) for c in range(rows[0].size)])
+        columns = range(rows[0].shape[1])
+        yield (np.array([[max(abs(int(a[0, c] - b[0, c])) for a in rows for b in rows) for c in columns]]),), words
     elif model._options.get("protects") == "item":
         for i, j in combinations(range(len(events)), 2):
             if _one_item_apart(events[i], events[j], model.neighbours is Neighbours.REPLACE):
-                yield rows[i] - rows[j]
+                yield (rows[i] - rows[j],), words
     elif model.neighbours is Neighbours.REPLACE:
-        yield from (a - b for a, b in combinations(rows, 2))
+        yield from (((a - b,), words) for a, b in combinations(rows, 2))
     else:
-        yield from rows
+        yield from (((row,), words) for row in rows)
+
+
+def _user_changes(model: Any, make: Factory, events: list[Any], cap: int) -> Iterator[tuple[Paths, str]]:
+    """More events of a user than are allowed: in one tick, and in several ticks, restored in between."""
+    ticks = min(_TICKS_OF_A_USER, model.horizon or _TICKS_OF_A_USER)
+    at_once = [_rows(make, [[event] * (cap + 2)], True) for event in events]
+    tried = [(at_once, "events of a user at the door")]
+    if ticks > 1:
+        largest = sorted(range(len(events)), key=lambda i: -int(np.abs(at_once[i]).sum()))[:_LARGEST_EVENTS]
+        apart = [_rows(make, [[events[i]] * cap] * ticks, True, restored=True) for i in largest]
+        tried.append((apart, f"events of a user in {ticks} ticks, restored in between"))
+    for rows, words in tried:
+        if model.neighbours is not Neighbours.REPLACE:
+            yield from (((row,), words) for row in rows)
+            continue
+        yield from (((a - b,), words) for a, b in combinations(rows, 2))
+        if not model.contribution.separated and ticks > 1:
+            yield from (((a, b), f"{words}, and of another, later") for a, b in combinations(rows, 2))
+            yield from (((a, a), f"{words}, and of another, later") for a in rows)
+
+
+def kept_ticks_report(model: Linear) -> Report:
+    """In how many ticks a user counts who is there in each, restored in between, against those that are charged for."""
+    ticks = min(model.horizon or _MANY_TICKS, _MANY_TICKS)
+    event = max(_events(model), key=lambda one: int(np.abs(_rows(again(model), [[one]], True)).sum()))
+    rows = _rows(again(model), [[event]] * ticks, True, restored=True)
+    kept = int(np.count_nonzero(rows.any(axis=1)))
+    rule = model._setting.rule
+    assert rule is not None
+    words = f"a user who is there in each of {ticks} ticks"
+    return Report.computed(model, words, "door", "ticks of a user", float(rule.most(ticks)), float(kept), "change")
 
 
 def takes_values(model: Any) -> bool:
@@ -240,7 +303,7 @@ def _events(model: Linear) -> list[Any]:
         return [None, model.lower, model.upper, (model.lower + model.upper) / 2, 1e300, -1e300]
     w = float(model._options["max_weight"]) if of_amounts(model) else int(model._options["max_weight"])
     weights = [w, -w] if model.contribution.signed else [w]
-    if not isinstance(model, VectorCounter | Histogram):
+    if not by_column(model):
         return [None, 0, 1, 0.5, 10**30, -(10**30), *weights]
     labels = [*model.labels[: 5 if len(weights) == 1 else 4], "evertally-undeclared"]
     longest = min(len(labels), model.contribution.max_per_event + 1)
@@ -257,11 +320,17 @@ def _one_item_apart(a: dict[str, float], b: dict[str, float], replaced: bool) ->
     return sorted(map(len, only)) == [0, 1] or (replaced and list(map(len, only)) == [1, 1])
 
 
-def _row(model: Linear, events: list[Any], owned: bool) -> IntArray:
-    """The row that the door makes of a tick's events: under one key, the noise of two first ticks cancels."""
+def _rows(make: Factory, ticks: list[list[Any]], owned: bool, restored: bool = False) -> IntArray:
+    """What the events of some ticks add, tick by tick, all of one user where there are users. Of sums it is read off
+    the releases: under one key the noise of two streams cancels. Elsewhere it is what the engine is handed."""
     sums = []
-    for batch in (events, []):
-        copy = again(model)(simulation(0))
-        copy.step_events(batch, users=["one"] * len(batch)) if owned else copy.step_events(batch)
-        sums.append(copy._kept.played.recent[-1])
-    return np.asarray(sums[0] - sums[1])
+    for stream in (ticks, [[] for _ in ticks]):
+        key, seen = simulation(0), []
+        copy = make(key)
+        for events in stream:
+            copy.step_events(events, users=["one"] * len(events)) if owned else copy.step_events(events)
+            seen.append(copy._kept.played.recent[-1] if is_linear(copy) else np.atleast_1d(copy._kept.totals))
+            copy = restore(copy.snapshot(), key=key) if restored else copy
+        sums.append(np.array(seen))
+    moved = np.asarray(sums[0] - sums[1])
+    return np.diff(moved, axis=0, prepend=0) if is_linear(copy) else moved

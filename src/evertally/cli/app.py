@@ -598,7 +598,8 @@ def audit_command(
     output: Annotated[Path | None, _option(metavar="FOLDER", help="With all: write the table there.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="With all: processes that share the work.")] = 1,
 ) -> None:
-    """Try to break the promise: exact laws, closed forms and games. Exit status 1 if one is broken."""
+    """Try to break the promise: exact laws, closed forms and games. Exit status 0 if all hold, and the audit would have
+    seen a breach; 1 if one is broken; 4 if nothing is broken, and of some the audit could not see enough."""
     with _readable_errors():
         from evertally.cli import audit as auditor
 
@@ -612,6 +613,6 @@ def audit_command(
             "upper": upper,
             "max_events_per_user": max_events_per_user,
         }
-        passed = auditor.command(subject, (epsilon, delta, rho), horizon, settings, effort, seed, picture, output, jobs)
-        if not passed:
-            raise typer.Exit(1)
+        promise = epsilon, delta, rho
+        verdict = auditor.command(subject, promise, horizon, settings, effort, seed, picture, output, jobs)
+        raise typer.Exit(auditor.EXIT_STATUS[verdict])

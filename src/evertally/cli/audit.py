@@ -14,10 +14,12 @@ from rich.table import Table
 
 from evertally.audit.audited import audit_all
 from evertally.audit.game import Factory
-from evertally.audit.report import Report
-from evertally.audit.suite import Effort, Step, best, plan, run
-from evertally.audit.tables import markdown, shown_claim, shown_loss
+from evertally.audit.report import Report, Verdict
+from evertally.audit.steps import Step, run
+from evertally.audit.suite import Effort, best, plan
+from evertally.audit.tables import markdown, shown_claim, shown_loss, shown_power, verdicts_of_all
 from evertally.audit.together import Together, together_plan
+from evertally.audit.verdicts import BROKEN, HOLDS, NO_POWER, Verdicts, missing, of_stream, overall
 from evertally.cli.show import output_console
 from evertally.errors import ConfigurationError
 from evertally.kinds import Kind, find, known
@@ -29,7 +31,9 @@ from evertally.runtime.standing import standing
 
 _DEFAULTS: dict[str, Any] = {"categories": 3, "lower": 0.0, "upper": 1.0}  # of options that a kind needs
 _NOT_NEEDED = {"name", "kind", "column"}  # there is no spec, and no input
-_WIDTH = 130
+_WIDTH = 150
+# 3 is an internal error, of every command: an audit that fell over has not looked, and must not pass for one that has.
+EXIT_STATUS: dict[Verdict, int] = {HOLDS: 0, BROKEN: 1, NO_POWER: 4}
 
 
 def command(
@@ -42,8 +46,8 @@ def command(
     picture: Path | None,
     output: Path | None,
     jobs: int,
-) -> bool:
-    """What the command does; True if no promise was broken."""
+) -> Verdict:
+    """What the command does; the verdict of all that was audited."""
     if effort not in ("short", "long"):
         raise ConfigurationError("--effort is short or long")
     how: Effort = "short" if effort == "short" else "long"
@@ -60,7 +64,8 @@ def command(
     if not subject.endswith(".toml"):
         names = ", ".join(kind.name for kind in known() if not _missing(kind))
         raise ConfigurationError(f"{subject!r} is neither a SPEC.toml nor one of {names}, all")
-    return audit(plans_of_spec(Path(subject), how, seed), picture)
+    plans = plans_of_spec(Path(subject), how, seed)
+    return audit(plans, picture, [query.name for query in load_spec(Path(subject)).queries])
 
 
 def guarantee_of(epsilon: float | None, delta: float | None, rho: float | None) -> Guarantee:
@@ -119,25 +124,32 @@ def plans_of_spec(path: Path, effort: Effort, seed: int) -> dict[str, list[Step]
     return plans
 
 
-def audit(plans: Mapping[str, Sequence[Step]], picture: Path | None) -> bool:
-    """Audits, shows the tables, draws the picture; True if no promise was broken."""
+def audit(plans: Mapping[str, Sequence[Step]], picture: Path | None, queries: Sequence[str] | None = None) -> Verdict:
+    """Audits, shows the tables, draws the picture. `queries`: which plans are those of queries; others are of the
+    stream that they belong to."""
     found = _run(plans)
     console = output_console(_WIDTH)
     for name, reports in found.items():
         strongest = best(reports)
         rows = [(_row(report), report is strongest) for report in reports]
         console.print(_table(f"{name}: {reports[0].mechanism}", rows))
-    _verdict(console, found)
+        _reasons(console, reports)
+        if queries is None or name in queries:
+            console.print(f"{name}: {_shouted(overall(reports))}", markup=False)
+    names = list(found) if queries is None else [name for name in queries if name in found]
+    stream = None if queries is None else of_stream(found, names)
+    verdicts = Verdicts({name: overall(found[name]) for name in names}, stream)
     if picture is not None:
         from evertally.audit.picture import draw
 
         played = {name: [r for r in reports if r.scores is not None] for name, reports in found.items()}
         draw({name: best(reports) for name, reports in played.items() if reports}, picture)
         console.print(f"The two laws of the strongest score and the ROC curve: {picture}")
-    return all(report.passed for reports in found.values() for report in reports)
+    _conclusion(console, found, verdicts)
+    return verdicts.whole
 
 
-def audit_everything(effort: Effort, seed: int, jobs: int, output: Path | None) -> bool:
+def audit_everything(effort: Effort, seed: int, jobs: int, output: Path | None) -> Verdict:
     """Audits every mechanism of the library; one line each, and a document in `output`."""
     if jobs > 1:  # their processes share the cores: threads for small matrices would wait for each other
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -152,12 +164,13 @@ def audit_everything(effort: Effort, seed: int, jobs: int, output: Path | None) 
         found = audit_all(effort, seed=seed, jobs=jobs, progress=progress)
     console = output_console(_WIDTH)
     console.print(_table(None, [(_summary(name, reports), False) for name, reports in found.items()]))
-    _verdict(console, found)
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
         (output / "audit.md").write_text(markdown(found), encoding="utf-8")
         console.print(f"The same with all details: {output / 'audit.md'}")
-    return all(report.passed for reports in found.values() for report in reports)
+    verdicts = verdicts_of_all(found)
+    _conclusion(console, found, verdicts)
+    return verdicts.whole
 
 
 def _run(plans: Mapping[str, Sequence[Step]]) -> dict[str, list[Report]]:
@@ -201,23 +214,23 @@ def _table(title: str | None, rows: Sequence[tuple[Mapping[str, str], bool]]) ->
 
 
 def _loss(report: Report) -> dict[str, str]:
-    confidence = f"1 - {report.error:.0e}".replace("e-0", "e-")
     return {
         "claimed": shown_claim(report),
         "lost at least": shown_loss(report),
         "fraction": f"{report.fraction:.3f}" if report.unit != "leak" else "",
-        "confidence": confidence if report.method in ("event", "separation") else "computed",
+        "could have found": shown_power(report),
     }
 
 
 def _row(report: Report) -> dict[str, str]:
     return {
+        "looks at": report.aspect,
         "audit": report.method,
         "adversary": report.adversary,
         "instance": _instance(report),
         **_loss(report),
         "games": f"{report.trials:,}" if report.trials else "",
-        "verdict": "" if report.method == "not here" else "ok" if report.passed else "BROKEN",
+        "verdict": _shouted(report.verdict),
     }
 
 
@@ -227,8 +240,12 @@ def _summary(name: str, reports: Sequence[Report]) -> dict[str, str]:
         "mechanism": name,
         **_loss(report),
         "strongest adversary": f"{report.method}: {report.adversary}",
-        "verdict": "ok" if all(r.passed for r in reports) else "BROKEN",
+        "verdict": _shouted(overall(reports)),
     }
+
+
+def _shouted(verdict: Verdict) -> str:
+    return "BROKEN" if verdict == BROKEN else verdict
 
 
 def _instance(report: Report) -> str:
@@ -237,15 +254,34 @@ def _instance(report: Report) -> str:
     return inside.replace("mechanism=", "").replace("horizon=", "T=")
 
 
-def _verdict(console: Console, found: Mapping[str, Sequence[Report]]) -> None:
-    broken = [(name, report) for name, reports in found.items() for report in reports if not report.passed]
-    for name, report in broken:
-        lost = f"{shown_loss(report)} is lost, {shown_claim(report)} claimed"
-        what = report.stopped if report.unit == "leak" else lost
-        console.print(f"[bold]{name} breaks its promise[/bold]: {report.method}, {report.adversary}: {what}")
+def _reasons(console: Console, reports: Sequence[Report]) -> None:
+    """Why some rows have no power at all, below their table."""
+    for report in reports:
+        if report.method == "not here":
+            console.print(f"{report.adversary}: {report.stopped}", markup=False)
+    games = {report.error for report in reports if report.trials}
+    if games:
+        confidence = f"1 - {max(games):.0e}".replace("e-0", "e-")
+        console.print(f"Bounds of games hold with confidence {confidence} each; the others are computed.")
+
+
+def _conclusion(console: Console, found: Mapping[str, Sequence[Report]], verdicts: Verdicts) -> None:
+    """What is wrong, what was not seen, and last how many there are of each."""
     for name, reports in found.items():
         for report in reports:
-            if report.method == "not here":
-                console.print(f"{name}: {report.stopped}", markup=False)
-    if not broken:
+            if not report.passed:
+                lost = f"{shown_loss(report)} is lost, {shown_claim(report)} claimed"
+                what = report.stopped if report.unit == "leak" else lost
+                console.print(f"[bold]{name} breaks its promise[/bold]: {report.method}, {report.adversary}: {what}")
+    for name in verdicts.named(NO_POWER):
+        known = verdicts.expected.get(name)
+        why = f"{missing(found[name])}; known: {known}" if known else missing(found[name])
+        console.print(f"{name}: no power here: {why}", markup=False)
+    if verdicts.stream == NO_POWER:
+        console.print("The stream: no power here: its charges were not compared with what it promises.")
+    if verdicts.whole == NO_POWER:
+        console.print("Where there is no power nothing was shown: a mechanism that leaks could look the same.")
+    elif verdicts.whole == HOLDS:
         console.print("No promise was broken. That is evidence, not a proof: docs/auditing.md says what each can show.")
+    stream = "" if verdicts.stream is None else f"; the stream: {_shouted(verdicts.stream)}"
+    console.print(f"{_shouted(verdicts.whole)}: {verdicts.counted()}{stream}.", markup=False)
