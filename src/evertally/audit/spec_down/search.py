@@ -1,0 +1,135 @@
+"""The worst neighbours of a small copy: some that are written down, then steps from the worst to worse ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from evertally.audit.game import FloatArray
+from evertally.audit.spec_down.cells import columns_of
+from evertally.audit.spec_down.neighbours import Pair, Relation, records_of
+from evertally.audit.spec_down.playing import WAYS, Way, numbers, played
+from evertally.audit.spec_down.reading import Noise, NotAffine
+from evertally.audit.spec_down.small import Small
+
+_STEPS = {"short": 60, "long": 600}
+_FIRST = {"short": 160, "long": 2000}  # pairs that are written down
+_ALSO = 24  # of which so many are played in other ways too
+_CLIMBS = 3
+_NEARLY = 1 - 1e-6  # what is read through a rounding is a little off
+
+
+@dataclass(frozen=True)
+class Worst:
+    """What the worst pair shows, and how it was played."""
+
+    lost: float
+    pair: Pair | None
+    way: Way
+    tried: int
+
+    def words(self, relation: Relation) -> str:
+        """The pair in words that hold no cell's content: how many records, at which ticks."""
+        if self.pair is None:
+            return f"none of {self.tried} pairs moves anything"
+        own = [f"{e.copies} at tick {e.tick}" for e in self.pair.entries if e.side == "left"]
+        place = [f"{e.copies} at tick {e.tick}" for e in self.pair.entries if e.side == "right"]
+        others = sum(e.copies for e in self.pair.entries if e.side == "both")
+        said = f"{_some(own)} against {_some(place) if place else 'none'}"
+        said += f", {others} of others" if others else ""
+        return said + ("" if self.way == "at once" else f", {self.way}")
+
+
+def _some(parts: list[str]) -> str:
+    return ", ".join(parts[:3]) + (f" and {len(parts) - 3} more" if len(parts) > 3 else "")
+
+
+class Search:
+    """Plays neighbours through a small copy and keeps the worst.
+
+    >>> from evertally.runtime.mechanisms import build
+    >>> from evertally.runtime.table.given import spec_from
+    >>> content = {"stream": {"name": "s", "horizon": 3}, "guarantee": {"rho": 0.5}, "clock": {"start": 0, "tick": 1}}
+    >>> content["query"] = [{"name": "all", "kind": "counter"}]
+    >>> spec = spec_from(content)
+    >>> search = Search(Small(spec, build(spec, None)["all"], 3), content["stream"], content["query"][0])
+    >>> round(search.worst.lost, 4)
+    1.0
+    """
+
+    def __init__(
+        self, small: Small, stream: Mapping[str, Any], table: Mapping[str, Any], effort: str = "short", seed: int = 0
+    ) -> None:
+        self.small, self._effort = small, effort
+        self.columns = columns_of(small, table)
+        self.relation = Relation(small, self.columns, stream, table)
+        self._random = np.random.default_rng(seed)
+        self._cache: dict[tuple[Any, Way], FloatArray | None] = {}
+        self.pairs_tried = 0
+
+    @cached_property
+    def noise(self) -> dict[Way, Noise]:
+        """Of mechanisms that go through, and of those that are restored between ticks. NotAffine where there is no such
+        matrix."""
+        nothing: Any = tuple(() for _ in range(self.small.ticks))
+        busy = next(self.relation.pairs(np.random.default_rng(1))).side("left", self.small.ticks)
+        found: dict[Way, Noise] = {}
+        for way in ("at once", "restored"):
+            plays = [lambda key, way=way, s=s: self._numbers(s, key, way) for s in (nothing, busy)]
+            found[way] = Noise.read(plays[0], plays[1])
+        found["twice"] = found["at once"]
+        return found
+
+    def _numbers(self, stream: Any, key: Any, way: Way) -> FloatArray | None:
+        return numbers(played(self.small, records_of(stream, self.columns), key, way))
+
+    def releases(self, stream: Any, way: Way) -> FloatArray | None:
+        """What a stream releases without noise."""
+        if (stream, way) not in self._cache:
+            self._cache[stream, way] = self._numbers(stream, None, way)
+        return self._cache[stream, way]
+
+    def change(self, pair: Pair, way: Way) -> FloatArray:
+        """What two neighbours differ by."""
+        sides = [self.releases(pair.side(side, self.small.ticks), way) for side in ("left", "right")]
+        if sides[0] is None or sides[1] is None or len(sides[0]) != len(sides[1]):
+            raise NotAffine("it releases no fixed table of numbers")
+        self.pairs_tried += 1
+        return sides[0] - sides[1]
+
+    def lost(self, pair: Pair, way: Way) -> float:
+        """What a pair shows."""
+        moved = self.change(pair, way)
+        return float(self.noise[way].lost(moved[None])[0]) * _NEARLY if moved.any() else 0.0
+
+    def first_pairs(self) -> list[Pair]:
+        """Those that are written down; where they are too many, some of each sort."""
+        every = list(dict.fromkeys(self.relation.pairs(self._random)))
+        most = _FIRST[self._effort]
+        return every if len(every) <= most else [every[i * len(every) // most] for i in range(most)]
+
+    @cached_property
+    def worst(self) -> Worst:
+        """The worst of all that was tried. Ways that remember something are tried for pairs that show much."""
+        _ = self.noise
+        found = sorted(((self.lost(pair, "at once"), n, pair) for n, pair in enumerate(self.first_pairs())), reverse=True)
+        best = [(lost, pair, WAYS[0]) for lost, _, pair in found]
+        late = [pair for _, _, pair in found if len({e.tick for e in pair.entries if e.side != "both"}) > 1]
+        again = list(dict.fromkeys([*late[: _ALSO // 2], *(pair for _, _, pair in found[: _ALSO // 2])]))
+        best += [(self.lost(pair, way), pair, way) for way in WAYS[1:] for pair in again]
+        best.sort(key=lambda one: -one[0])
+        top = [self._climbed(*one) for one in best[:_CLIMBS]]
+        lost, pair, way = max([*top, best[0]], key=lambda one: one[0])
+        return Worst(lost, pair if lost else None, way, self.pairs_tried)
+
+    def _climbed(self, lost: float, pair: Pair, way: Way) -> tuple[float, Pair, Way]:
+        for _ in range(_STEPS[self._effort] // _CLIMBS):
+            tried = self.relation.changed(pair, self._random)
+            now = self.lost(tried, way)
+            if now >= lost:
+                lost, pair = now, tried
+        return lost, pair, way
