@@ -112,6 +112,11 @@ class Promise:
         return next(query for query in self.queries if query.name == name)
 
     @property
+    def pure(self) -> bool:
+        """Whether it is an epsilon alone."""
+        return self.epsilon is not None and self.delta is None
+
+    @property
     def alone(self) -> bool:
         """Whether one query has all of it."""
         return len(self.queries) == 1 and self.queries[0].share == 1

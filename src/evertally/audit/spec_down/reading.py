@@ -1,8 +1,9 @@
 """The noise of a small copy, draw by draw, and what it costs to hide a change behind it.
 
-As `audit.impulses` does, the whole mechanism is played once for every draw, without noise but for an impulse in that
-draw. Here it is also asked whether that is all: draws of other kinds (of items that nobody listed, variates of
-selections), and releases that are not exact numbers plus noise, have no such matrix (`NotAffine`).
+As `audit.impulses` does, the whole mechanism is played without noise but for an impulse in a draw. Here it is also asked
+whether that is all: draws of other kinds (of items that nobody listed, variates of selections), and releases that are not
+exact numbers plus noise, have no such matrix (`NotAffine`). Where columns have draws of their own, all columns of a node
+are read at once; that they have is not believed but tried, with other heights.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,33 +24,33 @@ from evertally.noise.reals import KnownReals, RealLaw
 from evertally.noise.source import ItemSource, ZeroSource
 
 MOST_DRAWS = 400
+_FEW_DRAWS = 40  # read one by one
 _CLOSE = 1e-5  # of an entry: real draws are read through a rounding
-_SILENT = 1e-7  # of a change that no noise hides
+_SILENT = 1e-4  # of a change that no noise hides
+
+Place = tuple[str, int, int]  # lane, node, column
+Heights = Callable[[Place], int]
 
 
 class NotAffine(Exception):
     """What is released is not exact numbers plus a fixed matrix times draws; the text says why."""
 
 
-class _Impulse(ZeroSource):
-    """Noise that is zero but in one draw, by the order in which draws are first asked for."""
+class _Impulses(ZeroSource):
+    """Noise that is zero but in some draws."""
 
-    def __init__(self, at: int, height: int) -> None:
-        self._at, self._height = at, height
-        self.laws_drawn: list[AnyLaw] = []
-        self._places: dict[tuple[str, int, int], int] = {}
+    def __init__(self, heights: Heights) -> None:
+        self._heights = heights
+        self.laws_drawn: dict[Place, AnyLaw] = {}  # in the order in which they are asked for
         self.others = ""  # what else was drawn
 
     def draws(self, lane: str, law: Any, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
-        index = [int(node) for node in nodes]
-        out = np.zeros((len(index), coordinates), dtype=np.int64)
-        for i, node in enumerate(index):
-            for j in range(coordinates):
-                place = self._places.setdefault((lane, node, first + j), len(self._places))
-                if place == len(self.laws_drawn):
-                    self.laws_drawn.append(law)
-                out[i, j] = self._height * height_of(law) if place == self._at else 0
-        return out
+        places = [[(lane, int(node), first + j) for j in range(coordinates)] for node in nodes]
+        for row in places:
+            for place in row:
+                self.laws_drawn.setdefault(place, law)
+        heights = [[self._heights(place) * height_of(law) for place in row] for row in places]
+        return np.array(heights, dtype=np.int64).reshape(len(places), coordinates)
 
     def reals(self, lane: str, law: RealLaw, nodes: range, coordinates: int = 1, first: int = 0) -> KnownReals:
         return KnownReals(self.draws(lane, law, nodes, coordinates, first).astype(np.float64))
@@ -71,8 +73,8 @@ class _Impulse(ZeroSource):
 
 
 class _ImpulseKey(ZeroNoise):
-    def __init__(self, at: int, height: int = 1) -> None:
-        self.made = _Impulse(at, height)
+    def __init__(self, heights: Heights) -> None:
+        self.made = _Impulses(heights)
 
     def source(self, *path: str | bytes) -> ItemSource:
         return self.made
@@ -98,34 +100,29 @@ class Noise:
     laws: list[AnyLaw]
 
     @classmethod
-    def read(cls, play: Play, other: Play | None = None) -> Noise:
-        """Of what `play` releases; on `other`, another stream, it must be the same."""
-        silent, columns = _asked(play, ZeroNoise()), list[FloatArray]()
-        while True:
-            key = _ImpulseKey(len(columns))
-            response = _asked(play, key)
-            laws = key.made.laws_drawn
-            if key.made.others:
-                raise NotAffine(key.made.others)
-            if len(laws) > MOST_DRAWS:
-                raise NotAffine(f"a small copy of it makes more than {MOST_DRAWS} draws")
-            if len(response) != len(silent):
-                raise NotAffine("how much is released follows from noise")
-            if len(columns) >= len(laws):
-                break
-            columns.append((response - silent) / height_of(laws[len(columns)]))
-        found = cls(np.array(columns).T.reshape(len(silent), len(columns)), laws)
-        found._check(play, silent)
-        if other is not None:
-            found._check(other, _asked(other, ZeroNoise()))
+    def read(cls, play: Play, other: Play | None = None, ticks: int = 1) -> Noise:
+        """Of what `play` releases in so many ticks; on `other`, another stream, it must be the same."""
+        reader = _Reader(play)
+        places = reader.places
+        if len(places) > MOST_DRAWS and len(places) > len(reader.silent):
+            raise NotAffine(f"a small copy of it makes more than {MOST_DRAWS} draws")
+        W = None if len(places) <= _FEW_DRAWS else reader.by_column(ticks)
+        if W is None and len(places) > MOST_DRAWS:
+            raise NotAffine(f"a small copy of it makes more than {MOST_DRAWS} draws")
+        found = cls(reader.one_by_one() if W is None else W, reader.laws)
+        for checked in (reader, *([] if other is None else [_Reader(other)])):
+            found._check(checked, places)
+        if not found.gaussian and not found.laplace:
+            raise NotAffine("it adds up draws of several laws")
         return found
 
-    def _check(self, play: Play, silent: FloatArray) -> None:
+    def _check(self, reader: _Reader, places: list[Place]) -> None:
         """An impulse the other way, in draws that are told apart, moves releases by what W says."""
-        for at in sorted({0, len(self.laws) // 2, len(self.laws) - 1} & set(range(len(self.laws)))):
-            key = _ImpulseKey(at, -1)
-            moved = (_asked(play, key) - silent) / -height_of(self.laws[at])
-            if key.made.laws_drawn != self.laws or not np.allclose(moved, self.W[:, at], atol=_CLOSE, rtol=_CLOSE):
+        if reader.places != places or reader.laws != self.laws:
+            raise NotAffine("which noise is drawn follows from the events")
+        for at in sorted({0, len(places) // 2, len(places) - 1} & set(range(len(places)))):
+            moved = -reader.response(lambda place, at=at: -1 if place == places[at] else 0)
+            if not np.allclose(moved / height_of(self.laws[at]), self.W[:, at], atol=_CLOSE, rtol=_CLOSE):
                 raise NotAffine("what noise does to a release follows from the events")
 
     @property
@@ -140,46 +137,92 @@ class Noise:
             isinstance(law, DiscreteLaplace) or (isinstance(law, RealLaw) and law.kind != "normal") for law in self.laws
         )
 
+    @cached_property
+    def _scaled(self) -> FloatArray:
+        """W times the width of each draw."""
+        if self.gaussian:
+            return self.W * np.sqrt([sigma_squared(law) for law in self.laws])
+        return self.W * np.array([float(law.scale) if isinstance(law, DiscreteLaplace) else 1.0 for law in self.laws])
+
+    @cached_property
+    def _inverse(self) -> FloatArray:
+        return np.linalg.pinv(self._scaled, rcond=1e-9)
+
+    @cached_property
+    def _kept(self) -> IntArray:
+        """Rows of W that no earlier ones make up."""
+        kept: list[int] = []
+        rank, tolerance = 0, 1e-9 * max(1.0, float(np.abs(self._scaled).max(initial=0.0)))
+        if np.linalg.matrix_rank(self._scaled, tol=tolerance) == len(self.W):
+            return np.arange(len(self.W))
+        for row in range(len(self.W)):
+            if np.linalg.matrix_rank(self._scaled[[*kept, row]], tol=tolerance) > rank:
+                kept.append(row)
+                rank += 1
+        return np.array(kept, dtype=np.int64)
+
     def lost(self, changes: FloatArray) -> FloatArray:
         """At least how much each change of the numbers shows: mu, or epsilon. Infinite where no noise hides it."""
-        if self.gaussian:
-            return self._by_normal_laws(changes)
-        scales = np.array([float(law.scale) if isinstance(law, DiscreteLaplace) else 1.0 for law in self.laws])
-        W = self.W * scales
-        kept, hidden = _independent(W, changes)
-        found = np.full(len(changes), math.inf)
-        if hidden.any():
-            found[hidden] = hiding(W[kept], changes[np.ix_(hidden, kept)]).lower
-        return found
-
-    def _by_normal_laws(self, changes: FloatArray) -> FloatArray:
-        """The distance of two normal laws: the least norm of a shift of the draws that makes the change."""
-        W = self.W * np.sqrt([sigma_squared(law) for law in self.laws])
-        shifts, *_ = np.linalg.lstsq(W, changes.T, rcond=1e-10)
-        left = np.abs(W @ shifts - changes.T).max(axis=0, initial=0.0)
-        found = np.linalg.norm(shifts, axis=0)
-        found[left > _SILENT * np.maximum(1.0, np.abs(changes).max(axis=1, initial=0.0)) * 1e3] = math.inf
+        shifts = changes @ self._inverse.T  # of the draws: the shortest that make the change
+        told = np.abs(shifts @ self._scaled.T - changes).max(axis=1, initial=0.0)
+        hidden = told <= _SILENT * np.abs(changes).max(axis=1, initial=0.0)
+        found = np.where(hidden, np.linalg.norm(shifts, axis=1), math.inf)
+        if not self.gaussian and hidden.any() and len(self._kept):
+            found[hidden] = hiding(self._scaled[self._kept], changes[np.ix_(hidden, self._kept)]).lower
         return np.asarray(found)
 
 
-def _asked(play: Play, key: NoiseKey) -> FloatArray:
-    found = play(key)
-    if found is None:
-        raise NotAffine("it releases no fixed table of numbers")
-    return found
+class _Reader:
+    """Plays a stream under noise that is told."""
 
+    def __init__(self, play: Play) -> None:
+        self._play = play
+        key = _ImpulseKey(lambda place: 0)
+        self.silent = self._asked(key)
+        if key.made.others:
+            raise NotAffine(key.made.others)
+        self.places, self.laws = list(key.made.laws_drawn), list(key.made.laws_drawn.values())
 
-def _independent(W: FloatArray, changes: FloatArray) -> tuple[IntArray, Any]:
-    """Rows of W that no others make up, and which changes the dropped ones do not betray: those that follow the same
-    combinations."""
-    kept: list[int] = []
-    for row in range(len(W)):
-        tried = W[[*kept, row]]
-        if np.linalg.matrix_rank(tried, tol=1e-9 * max(1.0, float(np.abs(W).max(initial=0.0)))) > len(kept):
-            kept.append(row)
-    index = np.array(kept, dtype=np.int64)
-    if not len(index):
-        return index, ~np.abs(changes).any(axis=1)
-    combined, *_ = np.linalg.lstsq(W[index].T, W.T, rcond=None)  # every row as a combination of those
-    told = np.abs(changes - changes[:, index] @ combined).max(axis=1, initial=0.0)
-    return index, told <= _SILENT * np.maximum(1.0, np.abs(changes).max(axis=1, initial=0.0)) * 1e3
+    def _asked(self, key: NoiseKey) -> FloatArray:
+        found = self._play(key)
+        if found is None:
+            raise NotAffine("it releases no fixed table of numbers")
+        return found
+
+    def response(self, heights: Heights) -> FloatArray:
+        """What impulses of so many times their height move."""
+        key = _ImpulseKey(heights)
+        found = self._asked(key)
+        if len(found) != len(self.silent) or list(key.made.laws_drawn) != self.places:
+            raise NotAffine("what is drawn, or how much is released, follows from noise")
+        return found - self.silent
+
+    def one_by_one(self) -> FloatArray:
+        """W, a play for each draw."""
+        found = [
+            self.response(lambda at, place=place: int(at == place)) / height_of(law)
+            for place, law in zip(self.places, self.laws, strict=True)
+        ]
+        return np.array(found).T.reshape(len(self.silent), len(found))
+
+    def by_column(self, ticks: int) -> FloatArray | None:
+        """W, a few plays for each node, if column j of a draw reaches column j of the rows and no other."""
+        width, odd = divmod(len(self.silent), ticks)
+        nodes = dict.fromkeys((lane, node) for lane, node, _ in self.places)
+        if odd or len(self.places) != len(nodes) * width:
+            return None
+        W, number = np.zeros((len(self.silent), len(self.places))), {p: i for i, p in enumerate(self.places)}
+        random = np.random.default_rng(len(self.places))
+        for lane, node in nodes:
+            for trial in range(3):
+                heights = np.ones(width, np.int64) if not trial else random.integers(1, 4, width)
+                moved = self.response(lambda p, h=heights, n=(lane, node): int(h[p[2]]) if p[:2] == n else 0)
+                moved = moved.reshape(ticks, width) / heights
+                for column in range(width):
+                    place = number[lane, node, column]
+                    entries = moved[:, column] / height_of(self.laws[place])
+                    if not trial:
+                        W[column::width, place] = entries
+                    elif not np.allclose(W[column::width, place], entries, atol=_CLOSE, rtol=_CLOSE):
+                        return None
+        return W

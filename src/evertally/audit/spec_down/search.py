@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,8 +33,8 @@ class Worst:
     way: Way
     tried: int
 
-    def words(self, relation: Relation) -> str:
-        """The pair in words that hold no cell's content: how many records, at which ticks."""
+    def __str__(self) -> str:
+        """In words that hold no cell's content: how many records, at which ticks."""
         if self.pair is None:
             return f"none of {self.tried} pairs moves anything"
         own = [f"{e.copies} at tick {e.tick}" for e in self.pair.entries if e.side == "left"]
@@ -48,18 +49,8 @@ def _some(parts: list[str]) -> str:
     return ", ".join(parts[:3]) + (f" and {len(parts) - 3} more" if len(parts) > 3 else "")
 
 
-class Search:
-    """Plays neighbours through a small copy and keeps the worst.
-
-    >>> from evertally.runtime.mechanisms import build
-    >>> from evertally.runtime.table.given import spec_from
-    >>> content = {"stream": {"name": "s", "horizon": 3}, "guarantee": {"rho": 0.5}, "clock": {"start": 0, "tick": 1}}
-    >>> content["query"] = [{"name": "all", "kind": "counter"}]
-    >>> spec = spec_from(content)
-    >>> search = Search(Small(spec, build(spec, None)["all"], 3), content["stream"], content["query"][0])
-    >>> round(search.worst.lost, 4)
-    1.0
-    """
+class Search(ABC):
+    """Plays neighbours through a small copy and keeps the worst; a subclass says what a pair costs."""
 
     def __init__(
         self, small: Small, stream: Mapping[str, Any], table: Mapping[str, Any], effort: str = "short", seed: int = 0
@@ -68,43 +59,16 @@ class Search:
         self.columns = columns_of(small, table)
         self.relation = Relation(small, self.columns, stream, table)
         self._random = np.random.default_rng(seed)
-        self._cache: dict[tuple[Any, Way], FloatArray | None] = {}
-        self.pairs_tried = 0
+        self.tried = 0
 
-    @cached_property
-    def noise(self) -> dict[Way, Noise]:
-        """Of mechanisms that go through, and of those that are restored between ticks. NotAffine where there is no such
-        matrix."""
-        nothing: Any = tuple(() for _ in range(self.small.ticks))
-        busy = next(self.relation.pairs(np.random.default_rng(1))).side("left", self.small.ticks)
-        found: dict[Way, Noise] = {}
-        for way in ("at once", "restored"):
-            plays = [lambda key, way=way, s=s: self._numbers(s, key, way) for s in (nothing, busy)]
-            found[way] = Noise.read(plays[0], plays[1])
-        found["twice"] = found["at once"]
-        return found
-
-    def _numbers(self, stream: Any, key: Any, way: Way) -> FloatArray | None:
-        return numbers(played(self.small, records_of(stream, self.columns), key, way))
-
-    def releases(self, stream: Any, way: Way) -> FloatArray | None:
-        """What a stream releases without noise."""
-        if (stream, way) not in self._cache:
-            self._cache[stream, way] = self._numbers(stream, None, way)
-        return self._cache[stream, way]
-
-    def change(self, pair: Pair, way: Way) -> FloatArray:
-        """What two neighbours differ by."""
-        sides = [self.releases(pair.side(side, self.small.ticks), way) for side in ("left", "right")]
-        if sides[0] is None or sides[1] is None or len(sides[0]) != len(sides[1]):
-            raise NotAffine("it releases no fixed table of numbers")
-        self.pairs_tried += 1
-        return sides[0] - sides[1]
-
+    @abstractmethod
     def lost(self, pair: Pair, way: Way) -> float:
         """What a pair shows."""
-        moved = self.change(pair, way)
-        return float(self.noise[way].lost(moved[None])[0]) * _NEARLY if moved.any() else 0.0
+
+    def sides(self, pair: Pair) -> tuple[Any, Any]:
+        """The two streams of a pair."""
+        self.tried += 1
+        return pair.side("left", self.small.ticks), pair.side("right", self.small.ticks)
 
     def first_pairs(self) -> list[Pair]:
         """Those that are written down; where they are too many, some of each sort."""
@@ -115,21 +79,71 @@ class Search:
     @cached_property
     def worst(self) -> Worst:
         """The worst of all that was tried. Ways that remember something are tried for pairs that show much."""
-        _ = self.noise
-        found = sorted(((self.lost(pair, "at once"), n, pair) for n, pair in enumerate(self.first_pairs())), reverse=True)
-        best = [(lost, pair, WAYS[0]) for lost, _, pair in found]
-        late = [pair for _, _, pair in found if len({e.tick for e in pair.entries if e.side != "both"}) > 1]
-        again = list(dict.fromkeys([*late[: _ALSO // 2], *(pair for _, _, pair in found[: _ALSO // 2])]))
+        found = [(self.lost(pair, "at once"), pair) for pair in self.first_pairs()]
+        found.sort(key=lambda one: -one[0])
+        best = [(lost, pair, WAYS[0]) for lost, pair in found]
+        late = [pair for _, pair in found if len({e.tick for e in pair.entries if e.side != "both"}) > 1]
+        again = list(dict.fromkeys([*late[: _ALSO // 2], *(pair for _, pair in found[: _ALSO // 2])]))
         best += [(self.lost(pair, way), pair, way) for way in WAYS[1:] for pair in again]
         best.sort(key=lambda one: -one[0])
-        top = [self._climbed(*one) for one in best[:_CLIMBS]]
-        lost, pair, way = max([*top, best[0]], key=lambda one: one[0])
-        return Worst(lost, pair if lost else None, way, self.pairs_tried)
+        # The first of equals: what is written down is shorter than what was found on the way.
+        lost, pair, way = max([best[0], *(self._climbed(*one) for one in best[:_CLIMBS])], key=lambda one: one[0])
+        return Worst(lost, pair if lost else None, way, self.tried)
 
     def _climbed(self, lost: float, pair: Pair, way: Way) -> tuple[float, Pair, Way]:
+        worst, at = (lost, pair, way), lost
         for _ in range(_STEPS[self._effort] // _CLIMBS):
             tried = self.relation.changed(pair, self._random)
             now = self.lost(tried, way)
-            if now >= lost:
-                lost, pair = now, tried
-        return lost, pair, way
+            if now >= at:  # also along plateaus
+                at, pair = now, tried
+            if now > worst[0] * (1 + 1e-9):
+                worst = now, tried, way
+        return worst
+
+
+class LossSearch(Search):
+    """What a pair moves in releases, against the noise that is read off: epsilon, or mu.
+
+    >>> from evertally.runtime.mechanisms import build
+    >>> from evertally.runtime.table.given import spec_from
+    >>> content = {"stream": {"name": "s", "horizon": 3}, "guarantee": {"rho": 0.5}, "clock": {"start": 0, "tick": 1}}
+    >>> content["query"] = [{"name": "all", "kind": "counter"}]
+    >>> spec = spec_from(content)
+    >>> search = LossSearch(Small(spec, build(spec, None)["all"], 3), content["stream"], content["query"][0])
+    >>> round(search.worst.lost, 4), str(search.worst)
+    (1.0, '1 at tick 3 against none')
+    """
+
+    @cached_property
+    def noise(self) -> dict[Way, Noise]:
+        """Of mechanisms that go through, and of those that are restored between ticks. NotAffine where there is no such
+        matrix."""
+        nothing: Any = tuple(() for _ in range(self.small.ticks))
+        busy = next(self.relation.pairs(np.random.default_rng(1))).side("left", self.small.ticks)
+        found: dict[Way, Noise] = {}
+        for way in WAYS[:2]:
+            plays = [lambda key, way=way, s=s: self._numbers(s, key, way) for s in (nothing, busy)]
+            found[way] = Noise.read(plays[0], plays[1], self.small.ticks)
+        found["twice"] = found["at once"]
+        return found
+
+    @cached_property
+    def _cache(self) -> dict[tuple[Any, Way], FloatArray | None]:
+        return {}
+
+    def _numbers(self, stream: Any, key: Any, way: Way) -> FloatArray | None:
+        return numbers(played(self.small, records_of(stream, self.columns), key, way))
+
+    def _releases(self, stream: Any, way: Way) -> FloatArray | None:
+        if (stream, way) not in self._cache:
+            self._cache[stream, way] = self._numbers(stream, None, way)
+        return self._cache[stream, way]
+
+    def lost(self, pair: Pair, way: Way) -> float:
+        noise = self.noise[way]
+        left, right = (self._releases(stream, way) for stream in self.sides(pair))
+        if left is None or right is None or not len(left) == len(right) == len(noise.W):
+            raise NotAffine("it releases no fixed table of numbers")
+        moved = left - right
+        return float(noise.lost(moved[None])[0]) * _NEARLY if moved.any() else 0.0

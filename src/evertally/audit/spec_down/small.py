@@ -49,7 +49,7 @@ def small_copy(content: Mapping[str, Any], spec: StreamSpec, name: str, made: An
     >>> spec = spec_from(content)
     >>> small = small_copy(content, spec, "w", build(spec, None)["w"])
     >>> small.ticks, small.made.horizon, small.made.labels, small.made.mechanism
-    (3, 3, ['a', 'b', 'c'], 'bank')
+    (3, 3, ('a', 'b', 'c'), 'bank')
     """
     number = next(i for i, query in enumerate(spec.queries) if query.name == name)
     problem = ConfigurationError(f"{name}: no small copy")
