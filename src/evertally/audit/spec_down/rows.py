@@ -20,6 +20,7 @@ from evertally.audit.suite import Effort, Step
 from evertally.errors import EvertallyError
 from evertally.runtime.spec import StreamSpec
 
+_LEAST = {"short": (1, 8), "long": (1, 8, 24)}  # ticks of copies that are tried
 _SHARE, _DOOR, _SUM = "its share of the promise", "neighbours through the door", "all charges together"
 
 
@@ -104,11 +105,22 @@ class SpecAudit:
     # -- neighbours ----------------------------------------------------------------------------------------------------
 
     def neighbours(self, name: str) -> Report:
-        """What the worst neighbours show in a small copy of the query."""
-        try:
-            small = small_copy(self._content, self._spec, name, self._made[name])
-        except EvertallyError as error:
-            return self._not_here(self._made[name], f"no small copy of it can be built: {error}")
+        """What the worst neighbours show in a small copy of the query; in longer ones, while that is not much."""
+        found: list[Report] = []
+        for least in _LEAST[self._effort]:
+            try:
+                small = small_copy(self._content, self._spec, name, self._made[name], least)
+            except EvertallyError as error:
+                found.append(self._not_here(self._made[name], f"no small copy of it can be built: {error}"))
+                break
+            if found and small.ticks < least:
+                break
+            found.append(self._in_copy(name, small))
+            if found[-1].verdict != "no power here" or found[-1].method == "not here":
+                break
+        return max(found, key=lambda report: (not report.passed, report.fraction))
+
+    def _in_copy(self, name: str, small: Small) -> Report:
         if small.query.items is not None and small.query.items.one == "item" and "id" not in self._table(small):
             return self._not_here(small.made, "items without names: which records are one item, the spec cannot say")
         try:
@@ -129,7 +141,7 @@ class SpecAudit:
         gaussian = search.noise["at once"].gaussian
         worst = search.worst
         claim = self._promise.claim(name, self._charges[name], gaussian, self._bad)
-        return self._report(small, str(worst), "closed form", *claim, worst.lost, "loss")
+        return self._report(small, str(worst), "neighbours", *claim, worst.lost, "loss")
 
     def _inputs(self, name: str, small: Small, why: str) -> Report:
         """Where releases are not exact numbers plus noise, what reaches the noise."""

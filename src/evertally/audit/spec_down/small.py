@@ -39,8 +39,8 @@ class Small:
         return self.spec.queries[0]
 
 
-def small_copy(content: Mapping[str, Any], spec: StreamSpec, name: str, made: Any) -> Small:
-    """The shortest copy that can be built, with as few labels as it can be built with.
+def small_copy(content: Mapping[str, Any], spec: StreamSpec, name: str, made: Any, least: int = 1) -> Small:
+    """The shortest copy of `least` ticks that can be built, with as few labels as it can be built with.
 
     >>> from evertally.runtime.table.given import spec_from
     >>> by_ward = {"name": "w", "kind": "histogram", "column": "ward", "categories": ["a", "b", "c", "d"]}
@@ -53,7 +53,7 @@ def small_copy(content: Mapping[str, Any], spec: StreamSpec, name: str, made: An
     """
     number = next(i for i, query in enumerate(spec.queries) if query.name == name)
     problem = ConfigurationError(f"{name}: no small copy")
-    for stream in _streams(content["stream"], spec.horizon):
+    for stream in _streams(content["stream"], spec.horizon, least):
         for table in _tables(content["query"][number], str(spec.queries[number].share), made):
             kept = {section: content[section] for section in _KEPT if section in content}
             clock = {option: value for option, value in content["clock"].items() if option != "end"}
@@ -64,13 +64,13 @@ def small_copy(content: Mapping[str, Any], spec: StreamSpec, name: str, made: An
             except ConfigurationError as refusal:
                 problem = refusal
                 continue
-            return Small(small, mechanism, stream.get("horizon", _ENDLESS))
+            return Small(small, mechanism, stream.get("horizon", max(least, _ENDLESS)))
     raise problem
 
 
-def _streams(written: Mapping[str, Any], horizon: int | None) -> Iterator[dict[str, Any]]:
+def _streams(written: Mapping[str, Any], horizon: int | None, least: int) -> Iterator[dict[str, Any]]:
     """The stream with fewer ticks; without what the spec would refuse where this is the only query."""
-    for ticks in TICKS:
+    for ticks in (ticks for ticks in TICKS if ticks >= least):
         if horizon is not None and ticks > horizon:
             ticks = horizon
         shorter = dict(written) if horizon is None else {**written, "horizon": ticks}
