@@ -121,7 +121,7 @@ def test_a_user_whose_number_of_events_is_left_out_of_blocks(
     query = {**MOST, "mechanism": "meta"}
     if room is unknown:
         query = {"name": "most", "kind": "unknown-top", "k": 2, "column": "ward", "mechanism": "meta"}
-    found = audit(query, stream={**USERS, "neighbours": relation}, guarantee={"epsilon": 2, "delta": 1e-6})
+    found = audit(query, stream={**USERS, "neighbours": relation, "max_events_per_tick": 9}, guarantee={"epsilon": 2, "delta": 1e-6})
     assert verdicts(found, "most")["change"] == "broken"
 
 
@@ -137,5 +137,5 @@ def test_a_user_whose_number_of_events_is_left_out_of_dynamic_data(
     monkeypatch.setattr(Relation, "steps", property(lambda self: alone["steps"](without(self))))
     monkeypatch.setattr(Relation, "change", lambda self, *rest: alone["change"](without(self), *rest))
     query = {"name": "inside", "kind": "dynamic_count", **INSIDE, "mechanism": mechanism}
-    found = audit(query, stream={**USERS, "max_events_per_user": 4}, guarantee={"epsilon": 1})
+    found = audit(query, stream={**USERS, "max_events_per_user": 12}, guarantee={"epsilon": 1})
     assert "broken" in verdicts(found, "inside").values()

@@ -13,6 +13,7 @@ _BEYOND = 1e300
 _HEAVY = 10**6
 _NOT_DECLARED = ("evertally-undeclared", "evertally-unheard-of")
 _NAMES = ("one", "two", "three")  # of items
+EACH = object()  # another name for each copy of a record
 TARGET, OTHERS = "ann", ("bob", "cy", "dan")
 _NO_CONTENT = ("name", "kind", "share", "mechanism", "column", "static", "process", "partition", "identity", "protects")
 _FEW = 4  # labels
@@ -30,16 +31,22 @@ class Columns:
     values: tuple[tuple[Any, ...], ...]
     owners: tuple[int, ...]
 
-    def record(self, cells: tuple[int, ...]) -> dict[str, Any]:
-        """The record of some values, by their numbers."""
-        return {name: pool[i] for name, pool, i in zip(self.names, self.values, cells, strict=True)}
+    def record(self, cells: tuple[int, ...], copy: int = 0) -> dict[str, Any]:
+        """The record of some values, by their numbers; its copies may have names of their own."""
+        found = {name: pool[i] for name, pool, i in zip(self.names, self.values, cells, strict=True)}
+        return {name: f"item {copy}" if value is EACH else value for name, value in found.items()}
 
 
 def columns_of(small: Small, table: Mapping[str, Any]) -> Columns:
     """The columns that the query reads, and that of users."""
     owners = owner_columns(small, table)
     names = list(dict.fromkeys([*small.spec.wanted(small.spec.user_column), *owners]))
-    pools = [_pool(name, small, table, name in owners) for name in names]
+    pools: list[tuple[Any, ...]] = []
+    for name in names:
+        pool = _pool(name, small, table, name in owners)
+        # Two ends of an edge that have the same values begin with different ones.
+        turned = 1 if name not in owners and len(pool) > 2 and pool in pools else 0
+        pools.append((*pool[turned:-1], *pool[:turned], pool[-1]))
     return Columns(tuple(names), tuple(pools), tuple(names.index(owner) for owner in owners))
 
 
@@ -60,7 +67,7 @@ def _pool(name: str, small: Small, table: Mapping[str, Any], owner: bool) -> tup
     uses, options = {column.reads.use for column in read}, {column.option for column in read}
     found: list[Any] = []
     if options & {"id"}:
-        found += _NAMES
+        found += [*([] if owner else [EACH]), *_NAMES]
     if "action" in options:
         found += [table.get("insert", "insert"), table.get("delete", "delete")]
     elif owner and table.get("vertices"):
@@ -68,8 +75,14 @@ def _pool(name: str, small: Small, table: Mapping[str, Any], owner: bool) -> tup
     elif "amounts" in uses:
         found += _amounts(table)
     elif uses:
-        found += _labels(name, table, several=not uses & {"names"})
+        written = {option: value for option, value in table.items() if not _names_columns(value, small.spec.columns())}
+        found += _labels(name, written, several=not uses & {"names"})
     return tuple(_distinct([*found, None]))[:_MOST]
+
+
+def _names_columns(value: Any, columns: list[str]) -> bool:
+    """Whether an option says which columns are read."""
+    return value in columns if isinstance(value, str) else isinstance(value, list) and all(one in columns for one in value)
 
 
 def _amounts(table: Mapping[str, Any]) -> list[float]:

@@ -105,7 +105,7 @@ class Relation:
         if self.neighbours == "independent":
             yield from self._independent()
             return
-        for context in ((), around):
+        for context in ((), around, *self._lives(contents)):
             for cells in contents:
                 for own in self._own(cells, contents):
                     yield from self._in_place(own, context, contents, random)
@@ -156,6 +156,25 @@ class Relation:
         """Others who come before and after, more than once, in every tick."""
         ticks = sorted(list(range(1, self.ticks + 1)) * 2)
         return tuple(Entry(tick, self.other(random), "both", int(random.integers(1, 4))) for tick in ticks)
+
+    def _lives(self, contents: list[tuple[int, ...]]) -> Iterator[tuple[Entry, ...]]:
+        """Others end what somebody began, and begin and end it once more: without its first insertion a name that comes
+        and goes has another life, later (dynamic-data 6.3)."""
+        action, name = (self._place(self._table.get(option)) for option in ("action", "id"))
+        if action is None or name is None or name in self.columns.owners:
+            return
+        begun = contents[0]
+        ended = tuple(1 if i == action else cell for i, cell in enumerate(begun))
+        begun, ended = (
+            tuple(1 if i in self.columns.owners else c for i, c in enumerate(cells)) for cells in (begun, ended)
+        )
+        copies = min(self.cap + 2, _MOST_COPIES) if self.owned else 1
+        later = [(tick, ended if tick % 2 == 0 else begun) for tick in range(2, min(self.ticks, 4) + 1)]
+
+        yield tuple(Entry(tick, cells, "both", copies) for tick, cells in later)
+
+    def _place(self, column: Any) -> int | None:
+        return self.columns.names.index(column) if column in self.columns.names else None
 
     def _independent(self) -> Iterator[Pair]:
         """A record for each value of the columns, at ticks of their own, on one side or the other."""
@@ -218,4 +237,4 @@ def _opposite(side: Side) -> Side:
 
 def records_of(stream: tuple[Any, ...], columns: Columns) -> list[list[Record]]:
     """The records of a stream, tick by tick."""
-    return [[columns.record(cells) for cells, copies in tick for _ in range(copies)] for tick in stream]
+    return [[columns.record(cells, n) for cells, copies in tick for n in range(copies)] for tick in stream]

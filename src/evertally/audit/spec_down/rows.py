@@ -20,7 +20,7 @@ from evertally.audit.suite import Effort, Step
 from evertally.errors import EvertallyError
 from evertally.runtime.spec import StreamSpec
 
-_LEAST = {"short": (1, 8), "long": (1, 8, 24)}  # ticks of copies that are tried
+_LEAST = {"short": (1, 6), "long": (1, 6, 16)}  # ticks of copies that are tried
 _SHARE, _DOOR, _SUM = "its share of the promise", "neighbours through the door", "all charges together"
 
 
