@@ -1,0 +1,240 @@
+"""Neighbouring streams, by the words of the spec alone: what is protected, by which relation, and how much of it counts.
+
+* `unit = "event"`: one record is there or not, or has another content in its tick and place.
+* `unit = "user"`, items by name, nodes: all records of one owner, in any ticks and any number, are there or not; or
+  those of another take their place, in other ticks.
+* `unit = "user-period"`: all records of one user in one block of ticks; other blocks keep theirs.
+* `neighbours = "independent"`: in each declared column one record of a tick of its own has another value.
+
+Everything else is the same in both streams: others come before and after, fill caps and tables, say the same things.
+Some pairs are written down (far more events than any cap, in one tick and in all), the rest is drawn, and the worst are
+changed step by step (`changed`) into worse ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from evertally.audit.spec_down.cells import Columns
+from evertally.audit.spec_down.playing import Record
+from evertally.audit.spec_down.small import Small
+
+Side = Literal["both", "left", "right"]
+_MOST_CONTENTS = 40
+_MOST_COPIES = 2000  # of one record in a tick
+_LONGEST = 24  # records that a pair may grow to, beside copies
+
+
+@dataclass(frozen=True)
+class Entry:
+    """`copies` of a record, by the numbers of its values, at a tick of one of two streams, or of both."""
+
+    tick: int
+    cells: tuple[int, ...]
+    side: Side
+    copies: int = 1
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two neighbouring streams, in the order in which records arrive."""
+
+    entries: tuple[Entry, ...]
+
+    def side(self, side: Side, ticks: int) -> tuple[tuple[tuple[tuple[int, ...], int], ...], ...]:
+        """One of the streams: by tick, the records and how often each comes."""
+        kept = [entry for entry in self.entries if entry.side in (side, "both")]
+        return tuple(tuple((e.cells, e.copies) for e in kept if e.tick == tick) for tick in range(1, ticks + 1))
+
+
+class Relation:
+    """What neighbours are in a small copy of a query, and some of them."""
+
+    def __init__(self, small: Small, columns: Columns, stream: Mapping[str, Any], table: Mapping[str, Any]) -> None:
+        self.columns, self.ticks = columns, small.ticks
+        self.owned = bool(columns.owners)
+        self.neighbours = str(stream.get("neighbours", "add_remove"))
+        self.replaced = self.neighbours == "replace"
+        self.period = small.spec.period if small.spec.unit == "user-period" else None
+        caps = [small.spec.max_events_per_user, table.get("max_events_per_user_tick"), table.get("max_ticks_per_user")]
+        caps += [table.get(name) for name in ("max_pairs", "max_categories", "lifetimes")]
+        self.cap = max((cap for cap in caps if cap is not None), default=1)
+        self._table = table
+
+    # -- records -------------------------------------------------------------------------------------------------------
+
+    def contents(self, random: np.random.Generator) -> list[tuple[int, ...]]:
+        """Contents of the target's records: every value of every column beside the first ones, and some at random."""
+        sizes = [len(pool) for pool in self.columns.values]
+        free = [i for i in range(len(sizes)) if i not in self.columns.owners]
+        first = [0] * len(sizes)
+        for owner in self.columns.owners[1:]:  # of an edge one end is the target's
+            first[owner] = 1
+        found = [tuple(first)]
+        for i in free:
+            found += [(*first[:i], value, *first[i + 1 :]) for value in range(1, sizes[i])]
+        found += [self.own(random) for _ in range(2 * len(found)) if len(free) > 1 or len(self.columns.owners) > 1]
+        return list(dict.fromkeys(found))[:_MOST_CONTENTS]
+
+    def own(self, random: np.random.Generator) -> tuple[int, ...]:
+        """A record of the target."""
+        cells = list(self.other(random)) if self.owned else self._any(random)
+        if self.owned:
+            cells[int(random.choice(self.columns.owners))] = 0
+        return tuple(cells)
+
+    def other(self, random: np.random.Generator) -> tuple[int, ...]:
+        """A record of somebody else; of anybody, where single records are protected."""
+        cells = self._any(random)
+        for owner in self.columns.owners:
+            cells[owner] = int(random.integers(1, len(self.columns.values[owner])))
+        return tuple(cells)
+
+    def _any(self, random: np.random.Generator) -> list[int]:
+        return [int(random.integers(len(pool))) for pool in self.columns.values]
+
+    # -- pairs ---------------------------------------------------------------------------------------------------------
+
+    def pairs(self, random: np.random.Generator) -> Iterator[Pair]:
+        """Pairs that are tried in any case."""
+        contents, around = self.contents(random), self._around(random)
+        if self.neighbours == "independent":
+            yield from self._independent()
+            return
+        for context in ((), around, *self._lives(contents)):
+            for cells in contents:
+                for own in self._own(cells, contents):
+                    yield from self._in_place(own, context, contents, random)
+
+    def _own(self, cells: tuple[int, ...], contents: list[tuple[int, ...]]) -> Iterator[tuple[Entry, ...]]:
+        ticks = range(1, self.ticks + 1)
+        last = [self.ticks] if self.period is None else [min(self.period, self.ticks)]
+        if not self.owned:
+            yield from ((Entry(tick, cells, "left"),) for tick in dict.fromkeys([1, *last, max(1, self.ticks - 1)]))
+            return
+        block = [tick for tick in ticks if self.period is None or tick <= self.period]
+        many = min(self.cap + 2, _MOST_COPIES)
+        yield (Entry(1, cells, "left", many),)
+        yield (Entry(last[0], cells, "left", many),)
+        yield tuple(Entry(tick, cells, "left", many) for tick in block)
+        yield tuple(Entry(tick, cells, "left") for tick in block)
+        yield Entry(1, cells, "left", max(1, self.cap // 2)), Entry(last[0], cells, "left", many)
+        following = contents[(contents.index(cells) + 1) % len(contents)]
+        yield tuple(Entry(tick, cells if tick % 2 else following, "left", many) for tick in block)
+        yield tuple(Entry(block[0], one, "left") for one in (cells, *contents[: self.cap + 2]))
+
+    def _in_place(
+        self,
+        own: tuple[Entry, ...],
+        context: tuple[Entry, ...],
+        contents: list[tuple[int, ...]],
+        random: np.random.Generator,
+    ) -> Iterator[Pair]:
+        half = len(context) // 2
+        before, after = context[:half], context[half:]
+        if not self.replaced:
+            yield Pair((*before, *own, *after))
+            return
+        for _ in range(3):
+            cells = contents[int(random.integers(len(contents)))]
+            if self.owned:
+                there = tuple(replace(entry, side="right", cells=cells, tick=self._elsewhere(entry)) for entry in own)
+            else:
+                there = tuple(replace(entry, side="right", cells=cells) for entry in own)
+            yield Pair((*before, *own, *there, *after))
+
+    def _elsewhere(self, entry: Entry) -> int:
+        """Another tick of the same block: what takes a user's place need not share its ticks."""
+        last = self.ticks if self.period is None else min(self.period, self.ticks)
+        return last + 1 - entry.tick if entry.tick <= last else entry.tick
+
+    def _around(self, random: np.random.Generator) -> tuple[Entry, ...]:
+        """Others who come before and after, more than once, in every tick."""
+        ticks = sorted(list(range(1, self.ticks + 1)) * 2)
+        return tuple(Entry(tick, self.other(random), "both", int(random.integers(1, 4))) for tick in ticks)
+
+    def _lives(self, contents: list[tuple[int, ...]]) -> Iterator[tuple[Entry, ...]]:
+        """Others end what somebody began, and begin and end it once more: without its first insertion a name that comes
+        and goes has another life, later (dynamic-data 6.3)."""
+        action, name = (self._place(self._table.get(option)) for option in ("action", "id"))
+        if action is None or name is None or name in self.columns.owners:
+            return
+        begun = contents[0]
+        ended = tuple(1 if i == action else cell for i, cell in enumerate(begun))
+        begun, ended = (
+            tuple(1 if i in self.columns.owners else c for i, c in enumerate(cells)) for cells in (begun, ended)
+        )
+        copies = min(self.cap + 2, _MOST_COPIES) if self.owned else 1
+        later = [(tick, ended if tick % 2 == 0 else begun) for tick in range(2, min(self.ticks, 4) + 1)]
+
+        yield tuple(Entry(tick, cells, "both", copies) for tick, cells in later)
+
+    def _place(self, column: Any) -> int | None:
+        return self.columns.names.index(column) if column in self.columns.names else None
+
+    def _independent(self) -> Iterator[Pair]:
+        """A record for each value of the columns, at ticks of their own, on one side or the other."""
+        place = next(iter(range(len(self.columns.values))), 0)
+        labels = [i for i, value in enumerate(self.columns.values[place]) if not isinstance(value, list | dict)]
+        nothing = len(self.columns.values[place]) - 1  # None is the last
+        for shift in range(self.ticks):
+            for sides in (("left", "left"), ("left", "right")):
+                entries = []
+                for n, label in enumerate(labels):
+                    side: Any = sides[n % 2]
+                    tick = 1 + (n + shift) % self.ticks if shift else 1
+                    entries += [Entry(tick, (label,), side), Entry(tick, (nothing,), _opposite(side))]
+                yield Pair(tuple(entries))
+
+    # -- steps ---------------------------------------------------------------------------------------------------------
+
+    def changed(self, pair: Pair, random: np.random.Generator) -> Pair:
+        """Neighbours that are a little different from others: one record moved, changed, added or left out."""
+        entries = list(pair.entries)
+        what = int(random.integers(5))
+        i = int(random.integers(len(entries)))
+        entry = entries[i]
+        if what == 0:
+            entries = self._moved(entries, entry, int(random.integers(1, self.ticks + 1)))
+        elif what == 1:
+            entries[i] = replace(entry, cells=self._again(entry, random))
+        elif what == 2 and len(entries) < _LONGEST:
+            both = Entry(int(random.integers(1, self.ticks + 1)), self.other(random), "both")
+            entries.insert(int(random.integers(len(entries) + 1)), both)
+        elif what == 3 and self.owned and len(entries) < _LONGEST:
+            side: Side = "right" if self.replaced and random.integers(2) else "left"
+            tick = int(random.integers(1, (self.period or self.ticks) + 1))
+            entries.insert(i, Entry(min(tick, self.ticks), self.own(random), side))
+        elif entry.side == "both" or (self.owned and sum(e.side == entry.side for e in entries) > 1):
+            del entries[i]
+        return Pair(tuple(entries))
+
+    def _moved(self, entries: list[Entry], entry: Entry, tick: int) -> list[Entry]:
+        if entry.side == "both" or self.owned:
+            inside = entry.side == "both" or self.period is None or tick <= self.period
+            return [replace(e, tick=tick) if e is entry and inside else e for e in entries]
+        # A record that is replaced keeps its tick: both go.
+        return [replace(e, tick=tick) if e.side != "both" else e for e in entries]
+
+    def _again(self, entry: Entry, random: np.random.Generator) -> tuple[int, ...]:
+        cells = list(entry.cells)
+        owner = [i for i in self.columns.owners if cells[i] == 0]
+        fresh = self.other(random) if entry.side == "both" else self.own(random)
+        if not owner and cells:  # one column at a time
+            i = int(random.integers(len(cells)))
+            cells[i] = fresh[i]
+            return tuple(cells)
+        return fresh
+
+
+def _opposite(side: Side) -> Side:
+    return "right" if side == "left" else "left"
+
+
+def records_of(stream: tuple[Any, ...], columns: Columns) -> list[list[Record]]:
+    """The records of a stream, tick by tick."""
+    return [[columns.record(cells, n) for cells, copies in tick for n in range(copies)] for tick in stream]

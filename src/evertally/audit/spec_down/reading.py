@@ -1,0 +1,228 @@
+"""The noise of a small copy, draw by draw, and what it costs to hide a change behind it.
+
+As `audit.impulses` does, the whole mechanism is played without noise but for an impulse in a draw. Here it is also asked
+whether that is all: draws of other kinds (of items that nobody listed, variates of selections), and releases that are not
+exact numbers plus noise, have no such matrix (`NotAffine`). Where columns have draws of their own, all columns of a node
+are read at once; that they have is not believed but tried, with other heights.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from evertally.audit.game import FloatArray, IntArray
+from evertally.audit.gaussian import AnyLaw, height_of, is_gaussian, sigma_squared
+from evertally.audit.laplace import hiding
+from evertally.noise import DiscreteLaplace, NoiseKey, ZeroNoise
+from evertally.noise.reals import KnownReals, RealLaw
+from evertally.noise.source import ItemSource, ZeroSource
+
+MOST_DRAWS = 400
+_FEW_DRAWS = 40  # read one by one
+_CLOSE = 1e-5  # of an entry: real draws are read through a rounding
+_SILENT = 1e-4  # of a change that no noise hides
+
+Place = tuple[str, int, int]  # lane, node, column
+Heights = Callable[[Place], int]
+
+
+class NotAffine(Exception):
+    """What is released is not exact numbers plus a fixed matrix times draws; the text says why."""
+
+
+class _Impulses(ZeroSource):
+    """Noise that is zero but in some draws."""
+
+    def __init__(self, heights: Heights) -> None:
+        self._heights = heights
+        self.laws_drawn: dict[Place, AnyLaw] = {}  # in the order in which they are asked for
+        self.others = ""  # what else was drawn
+
+    def draws(self, lane: str, law: Any, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
+        places = [[(lane, int(node), first + j) for j in range(coordinates)] for node in nodes]
+        for row in places:
+            for place in row:
+                self.laws_drawn.setdefault(place, law)
+        heights = [[self._heights(place) * height_of(law) for place in row] for row in places]
+        return np.array(heights, dtype=np.int64).reshape(len(places), coordinates)
+
+    def reals(self, lane: str, law: RealLaw, nodes: range, coordinates: int = 1, first: int = 0) -> KnownReals:
+        return KnownReals(self.draws(lane, law, nodes, coordinates, first).astype(np.float64))
+
+    def variates(self, lane: str, kind: Any, node: int, coordinates: int) -> Any:
+        self.others = "it selects by variates"
+        return super().variates(lane, kind, node, coordinates)
+
+    def item_draws(self, lane: str, law: Any, node: int, items: Any) -> IntArray:
+        self.others = "its noise is that of labels"
+        return super().item_draws(lane, law, node, items)
+
+    def item_reals(self, lane: str, law: Any, nodes: range, items: Any) -> KnownReals:
+        self.others = "its noise is that of labels"
+        return super().item_reals(lane, law, nodes, items)
+
+    def item_variates(self, lane: str, kind: Any, node: int, items: Any) -> Any:
+        self.others = "it selects by variates"
+        return super().item_variates(lane, kind, node, items)
+
+
+class _ImpulseKey(ZeroNoise):
+    def __init__(self, heights: Heights) -> None:
+        self.made = _Impulses(heights)
+
+    def source(self, *path: str | bytes) -> ItemSource:
+        return self.made
+
+
+Play = Callable[[NoiseKey], FloatArray | None]
+
+
+@dataclass(frozen=True)
+class Noise:
+    """W (numbers x draws) and the law of each draw.
+
+    >>> import evertally as et
+    >>> def play(key):
+    ...     tree = et.Counter(guarantee=et.PureDP(1.0), horizon=2, mechanism="tree", radix=2, key=key)
+    ...     return tree.run([0, 0]).astype(float)
+    >>> noise = Noise.read(play)
+    >>> noise.lost(np.array([[1.0, 1.0], [0.0, 1.0]])).round(6).tolist()  # an event in tick 1 is in both blocks
+    [1.0, 0.5]
+    """
+
+    W: FloatArray
+    laws: list[AnyLaw]
+
+    @classmethod
+    def read(cls, play: Play, other: Play | None = None, ticks: int = 1) -> Noise:
+        """Of what `play` releases in so many ticks; on `other`, another stream, it must be the same."""
+        reader = _Reader(play)
+        places = reader.places
+        if len(places) > MOST_DRAWS and len(places) > len(reader.silent):
+            raise NotAffine(f"a small copy of it makes more than {MOST_DRAWS} draws")
+        W = None if len(places) <= _FEW_DRAWS else reader.by_column(ticks)
+        if W is None and len(places) > MOST_DRAWS:
+            raise NotAffine(f"a small copy of it makes more than {MOST_DRAWS} draws")
+        found = cls(reader.one_by_one() if W is None else W, reader.laws)
+        for checked in (reader, *([] if other is None else [_Reader(other)])):
+            found._check(checked, places)
+        if not found.gaussian and not found.laplace:
+            raise NotAffine("it adds up draws of several laws")
+        return found
+
+    def _check(self, reader: _Reader, places: list[Place]) -> None:
+        """An impulse the other way, in draws that are told apart, moves releases by what W says."""
+        if reader.places != places or reader.laws != self.laws:
+            raise NotAffine("which noise is drawn follows from the events")
+        for at in sorted({0, len(places) // 2, len(places) - 1} & set(range(len(places)))):
+            moved = -reader.response(lambda place, at=at: -1 if place == places[at] else 0)
+            if not np.allclose(moved / height_of(self.laws[at]), self.W[:, at], atol=_CLOSE, rtol=_CLOSE):
+                raise NotAffine("what noise does to a release follows from the events")
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether all draws are normal."""
+        return bool(self.laws) and is_gaussian(self.laws)
+
+    @property
+    def laplace(self) -> bool:
+        """Whether none is."""
+        return all(
+            isinstance(law, DiscreteLaplace) or (isinstance(law, RealLaw) and law.kind != "normal") for law in self.laws
+        )
+
+    @cached_property
+    def _scaled(self) -> FloatArray:
+        """W times the width of each draw."""
+        if self.gaussian:
+            return self.W * np.sqrt([sigma_squared(law) for law in self.laws])
+        return self.W * np.array([float(law.scale) if isinstance(law, DiscreteLaplace) else 1.0 for law in self.laws])
+
+    @cached_property
+    def _inverse(self) -> FloatArray:
+        return np.linalg.pinv(self._scaled, rcond=1e-9)
+
+    @cached_property
+    def _kept(self) -> IntArray:
+        """Rows of W that no earlier ones make up."""
+        kept: list[int] = []
+        rank, tolerance = 0, 1e-9 * max(1.0, float(np.abs(self._scaled).max(initial=0.0)))
+        if np.linalg.matrix_rank(self._scaled, tol=tolerance) == len(self.W):
+            return np.arange(len(self.W))
+        for row in range(len(self.W)):
+            if np.linalg.matrix_rank(self._scaled[[*kept, row]], tol=tolerance) > rank:
+                kept.append(row)
+                rank += 1
+        return np.array(kept, dtype=np.int64)
+
+    def lost(self, changes: FloatArray) -> FloatArray:
+        """At least how much each change of the numbers shows: mu, or epsilon. Infinite where no noise hides it."""
+        shifts = changes @ self._inverse.T  # of the draws: the shortest that make the change
+        told = np.abs(shifts @ self._scaled.T - changes).max(axis=1, initial=0.0)
+        hidden = told <= _SILENT * np.abs(changes).max(axis=1, initial=0.0)
+        found = np.where(hidden, np.linalg.norm(shifts, axis=1), math.inf)
+        if not self.gaussian and hidden.any() and len(self._kept):
+            found[hidden] = hiding(self._scaled[self._kept], changes[np.ix_(hidden, self._kept)]).lower
+        return np.asarray(found)
+
+
+class _Reader:
+    """Plays a stream under noise that is told."""
+
+    def __init__(self, play: Play) -> None:
+        self._play = play
+        key = _ImpulseKey(lambda place: 0)
+        self.silent = self._asked(key)
+        if key.made.others:
+            raise NotAffine(key.made.others)
+        self.places, self.laws = list(key.made.laws_drawn), list(key.made.laws_drawn.values())
+
+    def _asked(self, key: NoiseKey) -> FloatArray:
+        found = self._play(key)
+        if found is None:
+            raise NotAffine("it releases no fixed table of numbers")
+        return found
+
+    def response(self, heights: Heights) -> FloatArray:
+        """What impulses of so many times their height move."""
+        key = _ImpulseKey(heights)
+        found = self._asked(key)
+        if len(found) != len(self.silent) or list(key.made.laws_drawn) != self.places:
+            raise NotAffine("what is drawn, or how much is released, follows from noise")
+        return found - self.silent
+
+    def one_by_one(self) -> FloatArray:
+        """W, a play for each draw."""
+        found = [
+            self.response(lambda at, place=place: int(at == place)) / height_of(law)
+            for place, law in zip(self.places, self.laws, strict=True)
+        ]
+        return np.array(found).T.reshape(len(self.silent), len(found))
+
+    def by_column(self, ticks: int) -> FloatArray | None:
+        """W, a few plays for each node, if column j of a draw reaches column j of the rows and no other."""
+        width, odd = divmod(len(self.silent), ticks)
+        nodes = dict.fromkeys((lane, node) for lane, node, _ in self.places)
+        if odd or len(self.places) != len(nodes) * width:
+            return None
+        W, number = np.zeros((len(self.silent), len(self.places))), {p: i for i, p in enumerate(self.places)}
+        random = np.random.default_rng(len(self.places))
+        for lane, node in nodes:
+            for trial in range(3):
+                heights = np.ones(width, np.int64) if not trial else random.integers(1, 4, width)
+                moved = self.response(lambda p, h=heights, n=(lane, node): int(h[p[2]]) if p[:2] == n else 0)
+                moved = moved.reshape(ticks, width) / heights
+                for column in range(width):
+                    place = number[lane, node, column]
+                    entries = moved[:, column] / height_of(self.laws[place])
+                    if not trial:
+                        W[column::width, place] = entries
+                    elif not np.allclose(W[column::width, place], entries, atol=_CLOSE, rtol=_CLOSE):
+                        return None
+        return W

@@ -1,0 +1,193 @@
+"""The rows of an audit that goes from the spec down: budget, loss or change of every query, and the whole stream."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from evertally.audit.report import Aspect, Report, describe
+from evertally.audit.spec_down.inputs import ChangeSearch, NothingSeen, ReleaseSearch, allowed
+from evertally.audit.spec_down.promise import Charge, Promise
+from evertally.audit.spec_down.reading import NotAffine
+from evertally.audit.spec_down.search import LossSearch
+from evertally.audit.spec_down.small import Small, small_copy
+from evertally.audit.suite import Effort, Step
+from evertally.errors import EvertallyError
+from evertally.runtime.spec import StreamSpec
+
+_LEAST = {"short": (1, 6), "long": (1, 6, 16)}  # ticks of copies that are tried
+_SHARE, _DOOR, _SUM = "its share of the promise", "neighbours through the door", "all charges together"
+
+
+def spec_steps(
+    path: Path, spec: StreamSpec, made: Mapping[str, Any], effort: Effort = "short", seed: int = 0
+) -> dict[str, list[Step]]:
+    """For every query of a spec file what it pays, and what neighbours show; for the stream what all queries pay."""
+    return content_steps(tomllib.loads(path.read_text("utf-8")), spec, made, effort, seed)
+
+
+def content_steps(
+    content: Mapping[str, Any], spec: StreamSpec, made: Mapping[str, Any], effort: Effort = "short", seed: int = 0
+) -> dict[str, list[Step]]:
+    """The same of what a file would say."""
+    audit = SpecAudit(content, spec, made, effort, seed)
+    steps = {
+        name: [Step(_SHARE, partial(audit.share, name)), Step(_DOOR, partial(audit.neighbours, name))] for name in made
+    }
+    whole = Step(_SUM, audit.total)
+    if len(made) > 1:
+        return steps | {f"{spec.name} (all queries)": [whole]}
+    return {name: [*own, whole] for name, own in steps.items()}
+
+
+class SpecAudit:
+    """A spec as plain data, beside the mechanisms that the runtime made of it.
+
+    >>> from evertally.runtime.mechanisms import build
+    >>> from evertally.runtime.table.given import spec_from
+    >>> content = {"stream": {"name": "s", "horizon": 99}, "guarantee": {"rho": 0.5}, "clock": {"start": 0, "tick": 1}}
+    >>> content["query"] = [{"name": "all", "kind": "counter", "share": 0.5}]
+    >>> spec = spec_from(content)
+    >>> audit = SpecAudit(content, spec, build(spec, None))
+    >>> audit.share("all").verdict, audit.neighbours("all").verdict, audit.total().stopped
+    ('holds (tight)', 'holds (tight)', 'the stream leaves 50 % of its promise unused')
+    """
+
+    def __init__(
+        self,
+        content: Mapping[str, Any],
+        spec: StreamSpec,
+        made: Mapping[str, Any],
+        effort: Effort = "short",
+        seed: int = 0,
+    ) -> None:
+        self._content, self._spec, self._made, self._effort, self._seed = content, spec, made, effort, seed
+        self._promise = Promise.written(content)
+        self._charges = {name: Charge.of(one.charge) for name, one in made.items()}
+        # Epsilon and delta of a query that is alone are no delta beside a rho.
+        self._bad = any(charge.delta and charge.epsilon is None for charge in self._charges.values())
+
+    # -- budget --------------------------------------------------------------------------------------------------------
+
+    def share(self, name: str) -> Report:
+        """What the mechanism pays against its share in the spec."""
+        used = self._promise.used(name, self._charges[name], self._bad)
+        said = "" if used.part > 0.999 else f"it leaves {100 * (1 - used.part):.0f} % of its share unused"
+        return self._budget(describe(self._made[name]), _SHARE, used, said)
+
+    def total(self) -> Report:
+        """What all mechanisms pay against the promise."""
+        used = self._promise.total(list(self._charges.values()))
+        said = "" if used.part > 0.999 else f"the stream leaves {100 * (1 - used.part):.0f} % of its promise unused"
+        return self._budget(f"Stream(horizon={self._spec.horizon})", _SUM, used, said)
+
+    def _budget(self, what: str, adversary: str, used: Any, said: str) -> Report:
+        return Report(
+            what,
+            self._spec.guarantee,
+            adversary,
+            "budget",
+            f"{used.unit} paid",
+            used.allowed,
+            used.handed_out,
+            used.delta,
+            0.0,
+            0,
+            said,
+            aspect="budget",
+        )
+
+    # -- neighbours ----------------------------------------------------------------------------------------------------
+
+    def neighbours(self, name: str) -> Report:
+        """What the worst neighbours show in a small copy of the query; in longer ones, while that is not much."""
+        found: list[Report] = []
+        for least in _LEAST[self._effort]:
+            try:
+                small = small_copy(self._content, self._spec, name, self._made[name], least)
+            except EvertallyError as error:
+                found.append(self._not_here(self._made[name], f"no small copy of it can be built: {error}"))
+                break
+            if found and small.ticks < least:
+                break
+            found.append(self._in_copy(name, small))
+            if found[-1].verdict != "no power here" or found[-1].method == "not here":
+                break
+        return max(found, key=lambda report: (not report.passed, report.fraction))
+
+    def _in_copy(self, name: str, small: Small) -> Report:
+        if small.query.items is not None and small.query.items.one == "item" and "id" not in self._table(small):
+            return self._not_here(small.made, "items without names: which records are one item, the spec cannot say")
+        try:
+            return self._loss(name, small)
+        except NotAffine as reason:
+            return self._inputs(name, small, str(reason))
+
+    def _table(self, small: Small) -> Mapping[str, Any]:
+        """The query as the copy writes it."""
+        table: Mapping[str, Any] = small.spec.file.content["query"][0]
+        return table
+
+    def _search(self, kind: Any, small: Small) -> Any:
+        return kind(small, self._content["stream"], self._table(small), self._effort, self._seed)
+
+    def _loss(self, name: str, small: Small) -> Report:
+        search: LossSearch = self._search(LossSearch, small)
+        gaussian = search.noise["at once"].gaussian
+        worst = search.worst
+        claim = self._promise.claim(name, self._charges[name], gaussian, self._bad)
+        return self._report(small, str(worst), "neighbours", *claim, worst.lost, "loss")
+
+    def _inputs(self, name: str, small: Small, why: str) -> Report:
+        """Where releases are not exact numbers plus noise, what reaches the noise."""
+        try:
+            return self._released(name, small)
+        except NothingSeen:
+            pass
+        try:
+            return self._change(small)
+        except NothingSeen as reason:
+            return self._not_here(small.made, f"{why}; {reason}")
+
+    def _released(self, name: str, small: Small) -> Report:
+        search: ReleaseSearch = self._search(ReleaseSearch, small)
+        worst = search.worst
+        unit, most = self._promise.claim(name, self._charges[name], False, self._bad)
+        if worst.pair is None:
+            return self._report(small, str(worst), "exact inputs", unit, most, 0.0, "change")
+        epsilon, rho = search.spent(worst.pair, worst.way)
+        if self._promise.pure or not rho:
+            spent = math.inf if rho else epsilon
+            return self._report(small, str(worst), "exact inputs", "epsilon", most, spent, "change")
+        return self._report(small, str(worst), "exact inputs", "rho", most**2 / 2, rho + epsilon**2 / 2, "change")
+
+    def _change(self, small: Small) -> Report:
+        search: ChangeSearch = self._search(ChangeSearch, small)
+        declared, table = small.made.sensitivity, self._table(small)
+        columns = max(1, getattr(small.made, "columns", 0) or declared.l1)
+        limits = allowed(self._content["stream"], table, columns) or {}
+        norms = {1: float(declared.l1), 2: math.sqrt(declared.l2_squared), math.inf: float(declared.linf)}
+        if "max_per_event" not in table and declared.l1 > declared.linf:
+            search.norm, limits = math.inf, {}  # an event may count in all cells: noise is made for the largest
+        else:
+            search.norm = 1 if self._charges[small.query.name].pure else 2
+        claimed = min(norms[search.norm], limits.get(search.norm, math.inf))
+        worst = search.worst
+        unit = f"l{'inf' if math.isinf(search.norm) else search.norm} change"
+        return self._report(small, str(worst), "exact inputs", unit, claimed, worst.lost, "change")
+
+    def _report(
+        self, small: Small, adversary: str, method: str, unit: str, claimed: float, audited: float, aspect: Aspect
+    ) -> Report:
+        made = small.made
+        delta = float(self._charges[small.query.name].delta)
+        facts = describe(made), made.charge, adversary, method, unit, claimed, audited, delta, 0.0, 0
+        return Report(*facts, aspect=aspect)
+
+    def _not_here(self, made: Any, why: str) -> Report:
+        return replace(Report.attack(made, _DOOR, False, why, "not here"), aspect="loss")
