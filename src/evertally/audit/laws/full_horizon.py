@@ -25,11 +25,11 @@ from evertally.audit.laws.solved import solved
 from evertally.audit.laws.telling import OPEN_ENDED, nested, spread_over, telling_for
 from evertally.audit.report import Report
 from evertally.counting.bank import FilteredNoise
+from evertally.counting.block_epochs import BlockEpochs
 from evertally.counting.choose import build
 from evertally.counting.honaker import HonakerProcess
 from evertally.counting.process import FloatArray
 from evertally.counting.pure_blocks import PureBlocksProcess
-from evertally.counting.block_epochs import BlockEpochs
 from evertally.counting.sqrt import SqrtProcess
 from evertally.errors import ConfigurationError
 from evertally.noise import DiscreteLaplace

@@ -34,6 +34,8 @@ class Drawn:
     law: AnyLaw
 
 
+APART = 2.0**-20  # between planted variates
+
 Plant = Callable[[Drawn], float]
 
 
@@ -85,7 +87,9 @@ class Tap(_Named):
         return self._variates(lane, kind, node, list(self._labels(items)))
 
     def _variates(self, lane: str, kind: VariateKind, node: int, places: list[Any]) -> Variates:
-        return PlantedVariates([self._value(Drawn(lane, int(node), place, kind)) for place in places])
+        # Real variates are never equal, and code that compares them may rely on it.
+        values = [self._value(Drawn(lane, int(node), place, kind)) for place in places]
+        return PlantedVariates([value - i * APART for i, value in enumerate(values)])
 
     def _value(self, drawn: Drawn) -> float:
         self.drawn.append(drawn)
