@@ -39,7 +39,9 @@ def interrupted_calls(subject: Subject, most: int) -> Found:
                 return leak(told)
     if not count:
         return not_here("no line of this package runs in a call of it")
-    return held(f"a tick that was interrupted at {count} places and came again with another content shows the other alone")
+    return held(
+        f"a tick that was interrupted at {count} places and came again with another content shows the other alone"
+    )
 
 
 def _room(subject: Subject) -> int:
@@ -127,8 +129,13 @@ def two_at_once(subject: Subject, most: int) -> Found:
         return not_here("no line of the contract runs in a call of it")
     for place in thinned(list(body), most):
         mechanism = subject.make(key)
-        release, others = interruptions.entered(partial(feed, mechanism, first), place, partial(feed, mechanism, second))
         where = interruptions.name_of(place)
+        try:
+            release, others = interruptions.entered(
+                partial(feed, mechanism, first), place, partial(feed, mechanism, second)
+            )
+        except Refused as error:
+            return leak(f"{where} a second call came, and the one that was inside stops with {type(error).__name__}")
         if any(error is None for error in others):
             return leak(f"{where} a second call was let in while the first one was inside")
         told = first_difference([seen(release)], [expected])

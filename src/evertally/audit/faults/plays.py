@@ -32,12 +32,13 @@ def seen(release: Any) -> Seen:
     >>> seen(counter.step(5))[:2]
     (1, '5')
     """
-    return int(release.tick), _text(release.value), repr(release.stddev)
+    return int(release.tick), text_of(release.value), repr(release.stddev)
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
+    """A released value, so that two of them can be compared to the byte."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{label!r}: {_text(one)}" for label, one in value.items()) + "}"
+        return "{" + ", ".join(f"{label!r}: {text_of(one)}" for label, one in value.items()) + "}"
     return repr(value.tolist() if isinstance(value, np.ndarray | np.generic) else value)
 
 
@@ -96,9 +97,14 @@ class Subject:
 
     # -- what shows ----------------------------------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def stream(self) -> list[Tick]:
-        """The first stream on which the past shows, that of users too where there are any; otherwise the best one."""
+        """The stream that faults are played on."""
+        return self._chosen[1]
+
+    @cached_property
+    def _chosen(self) -> tuple[int, list[Tick]]:
+        """The first stream on which the past shows (1), that of users too where there are any (2); or the best one."""
         best: tuple[int, list[Tick]] | None = None
         for stream in streams_of(self.model):
             shown = self._shows(stream)
@@ -107,15 +113,14 @@ class Subject:
             if shown == 1 + self.model.takes_users:
                 break
         assert best is not None
-        return best[1]
+        return best
 
     def _shows(self, stream: list[Tick]) -> int:
-        cut = len(stream) // 2
-        nothing = [_empty(tick) for tick in stream[:cut]]
-        shown = self._differs(stream, nothing)
-        if not shown or not self.model.takes_users:
-            return int(shown)
-        return 1 + any(self._differs(stream, [tick.renamed() for tick in stream[:c]]) for c in {1, cut} if c)
+        pasts = [stream[:cut] for cut in {1, len(stream) // 2} if 0 < cut < len(stream)]
+        if not any(self._differs(stream, [_empty(tick) for tick in past]) for past in pasts):
+            return 0
+        known = self.model.takes_users
+        return 1 + (known and any(self._differs(stream, [tick.renamed() for tick in past]) for past in pasts))
 
     def _differs(self, stream: list[Tick], past: list[Tick]) -> bool:
         """Whether later releases tell that there was another past."""
@@ -127,12 +132,12 @@ class Subject:
     @cached_property
     def remembers(self) -> bool:
         """Whether later releases show what was sent before."""
-        return self._shows(self.stream) >= 1
+        return self._chosen[0] >= 1
 
     @cached_property
     def remembers_users(self) -> bool:
         """Whether later releases show who was there before."""
-        return self._shows(self.stream) == 2
+        return self._chosen[0] == 2
 
     @cached_property
     def draws(self) -> bool:

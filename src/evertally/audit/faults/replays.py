@@ -15,7 +15,7 @@ from evertally.errors import EvertallyError
 from evertally.noise import simulation
 
 _SHORT = (3, 4, 6, 8, 12)  # horizons of copies: periods and blocks of all sizes fit into one of them
-_LONGEST = 40  # ticks that are played to the end as they are
+_LONGEST, _LONG = 40, 2000  # ticks that are played to the end as they are: always, and where no copy can be made
 
 
 def replayed(subject: Subject) -> Found:
@@ -28,8 +28,9 @@ def replayed(subject: Subject) -> Found:
         live = restore(play.snapshots[tick - 1], key=play.key)
         feed(live, play.stream[tick - 1])
         for whose, mechanism in (("", live), (" of a restored mechanism", restore(play.snapshots[tick], key=play.key))):
-            if seen(feed(mechanism, given, tick)) != first:
-                return leak(f"tick {tick}{whose} with the same content was released in two versions")
+            if (same := _answer(mechanism, given, tick)) != first:
+                how = "is refused: it is read otherwise than before" if same is None else "was released in two versions"
+                return leak(f"tick {tick}{whose} with the same content {how}")
             for content in (other, given.renamed()):
                 shown = _answer(mechanism, content, tick)
                 if shown not in (None, first):
@@ -43,7 +44,9 @@ def replayed(subject: Subject) -> Found:
                 return leak(f"a refused call{whose} has used a tick")
     if not told_apart:
         return not_here("the same content gives the same release; no other content shows in a release of its tick")
-    return held(f"tick {tick} again is the same for the same content, and refused for another; so are ticks out of order")
+    return held(
+        f"tick {tick} again is the same for the same content, and refused for another; so are ticks out of order"
+    )
 
 
 def _answer(mechanism: Any, content: Tick, tick: int) -> Any:
@@ -98,4 +101,4 @@ def _to_the_end(subject: Subject) -> tuple[Any, int, list[Tick]] | None:
         except (EvertallyError, TypeError, ValueError):
             continue
         return made, horizon, stream_for(copy, horizon + 1)
-    return None
+    return (subject.make, model.horizon, stream_for(model, model.horizon + 1)) if model.horizon <= _LONG else None

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from evertally.audit.faults.findings import Found, first_difference, held, leak, not_here
-from evertally.audit.faults.plays import Play, Subject, seen, state_of
-from evertally.audit.faults.streams import Tick, feed
+from evertally.audit.faults.plays import Play, Seen, Subject, seen, state_of, text_of
+from evertally.audit.faults.streams import KNOWN, Tick, feed
 from evertally.contract.snapshot import pack, restore, unpack
 from evertally.errors import EvertallyError
 from evertally.noise import Key, NoiseKey, simulation
 
+_MAC_BYTES = 32  # at the end of a snapshot
 Refused = (EvertallyError, TypeError)  # how a mechanism says no
 
 
@@ -21,14 +22,10 @@ def restored(subject: Subject) -> Found:
     """Put away and taken up at some ticks, and at all of them: the stream goes on as if nothing had happened."""
     if not subject.draws and not subject.remembers:
         return not_here("no later release depends on what was before, and none on the noise")
-    for play in subject.plays:
-        for cut in subject.cuts:
-            told = _continued(play, [cut])
-            if told:
-                return leak(f"restored after tick {cut}: {told}")
-        told = _continued(play, range(len(play.stream)))
-        if told:
-            return leak(f"restored before every tick: {told}")
+    every = range(len(subject.stream))
+    told = _told(subject, [*([cut] for cut in subject.cuts), every])
+    if told:
+        return leak(told)
     shown = "the noise" if not subject.remembers else "what was before" if not subject.draws else "both"
     return held(f"restored after ticks {subject.cuts} and before every tick, all releases are the same ({shown} shows)")
 
@@ -39,61 +36,69 @@ def restored_users(subject: Subject) -> Found:
         return not_here("no users come with its events")
     if not subject.remembers_users:
         return not_here("who was there before shows in no later release of the streams that were tried")
-    for play in subject.plays:
-        for cut in subject.cuts[1:]:
-            told = _continued(play, [cut])
-            if told:
-                return leak(f"users of ticks up to {cut} are forgotten, or others: {told}")
+    told = _told(subject, [[cut] for cut in subject.cuts[1:]])
+    if told:
+        return leak(f"users are forgotten, or others: {told}")
     return held("whoever was there before a restore counts no further after it")
 
 
-def _continued(play: Play, at: Any) -> str | None:
-    """What a stream that is restored after these ticks shows otherwise than the undisturbed one."""
-    first = min(at)
-    mechanism, releases = restore(play.snapshots[first], key=play.key), []
+def _told(subject: Subject, restarts: Sequence[Sequence[int]]) -> str | None:
+    """What streams that are restored at these ticks show otherwise, or keep otherwise where nothing shows."""
+    found = [(at, _continued(play, at)) for play in subject.plays for at in restarts]
+    for at, difference in [*((at, shows) for at, (shows, _) in found), *((at, keeps) for at, (_, keeps) in found)]:
+        if difference:
+            when = f"after tick {at[0]}" if len(at) == 1 else "before every tick"
+            return f"restored {when}: {difference}"
+    return None
+
+
+def _continued(play: Play, at: Sequence[int]) -> tuple[str | None, str | None]:
+    """What a stream that is restored after these ticks shows, and keeps, otherwise than the undisturbed one."""
+    first, releases, kept = min(at), list[Seen](), None
     try:
+        mechanism = restore(play.snapshots[first], key=play.key)
         for number in range(first, len(play.stream)):
             if number in at and number > first:
                 mechanism = restore(mechanism.snapshot(), key=play.key)
             if state_of(mechanism.snapshot(), play.key) != state_of(play.snapshots[number], play.key):
-                return f"what is kept after tick {number} is something else than before"
+                kept = kept or f"what is kept after tick {number} is something else than without a restore"
             releases.append(seen(feed(mechanism, play.stream[number])))
     except EvertallyError as error:
-        return f"it stops at tick {first + len(releases) + 1} with {type(error).__name__}"
-    told = first_difference(releases, play.releases[first:])
-    if told is None and state_of(mechanism.snapshot(), play.key) != state_of(play.snapshots[-1], play.key):
-        return "the releases are the same, and what is kept at the end is not"
-    return told
+        return f"it stops at tick {first + len(releases) + 1} with {type(error).__name__}", None
+    return first_difference(releases, play.releases[first:]), kept
 
 
 def erased(subject: Subject) -> Found:
-    """A user is erased, then the stream is restored: the name is gone, and nothing of that user counts again."""
+    """Users are erased, then the stream is restored: their names are gone, and nothing of them counts again."""
     if not subject.model.takes_users:
         return not_here("no users come with its events")
-    if len(subject.stream) < 2:
+    cut = len(subject.stream) // 2
+    if not cut:
         return not_here("there is no tick after the first one")
-    name, cut = "ann", max(1, len(subject.stream) // 2)
     try:
-        subject.make(simulation(0)).erase([name])
+        subject.make(simulation(0)).erase(list(KNOWN))
     except EvertallyError:
         return not_here("it knows nobody by name, or says that it cannot erase")
-    for key in subject.keys:
+    shows = False
+    for play in subject.plays:
         transcripts = []
         for again in (False, True):
-            mechanism, releases = subject.make(key), []
-            for number, tick in enumerate(subject.stream):
-                if number == cut:
-                    mechanism.erase([name])
-                    blob = mechanism.snapshot()
-                    if name.encode() in blob:
-                        return leak("an erased name is in the next snapshot")
-                    mechanism = restore(blob, key=key) if again else mechanism
-                releases.append(seen(feed(mechanism, tick)))
-            transcripts.append(releases)
+            mechanism = subject.make(play.key)
+            for tick in play.stream[:cut]:
+                feed(mechanism, tick)
+            mechanism.erase(list(KNOWN))
+            blob = mechanism.snapshot()
+            if any(name.encode() in blob for name in KNOWN):
+                return leak("an erased name is in the next snapshot")
+            mechanism = restore(blob, key=play.key) if again else mechanism
+            transcripts.append([seen(feed(mechanism, tick)) for tick in play.stream[cut:]])
         told = first_difference(transcripts[1], transcripts[0])
         if told:
-            return leak(f"erased and restored after tick {cut}: {told}")
-    return held(f"a user who was erased after tick {cut} stays so through a restore")
+            return leak(f"erased and restored after tick {cut}: {told.replace('undisturbed', 'without a restore')}")
+        shows |= transcripts[0] != play.releases[cut:]
+    if not shows:
+        return not_here("their names are gone; that they do not count shows in no later release of this stream")
+    return held(f"users who were erased after tick {cut} stay so through a restore, and their names are gone")
 
 
 # -- two of one stream -------------------------------------------------------------------------------------------------
@@ -199,18 +204,27 @@ def elsewhere(subject: Subject) -> Found:
     blob = play.snapshots[cut]
     if not subject.draws and not subject.remembers:
         return not_here("no later release depends on what was before, and none on the noise")
-    tried = 0
+    tried, right = 0, restore(blob, key=play.key)
+    values = [feed(right, tick).value for tick in play.stream[cut:]]
     for name, bytes_, key in _elsewhere(blob, play.key):
         tried += 1
         try:
             mechanism = restore(bytes_, key=key)
-            releases = [seen(feed(mechanism, tick)) for tick in play.stream[cut:]]
-        except Refused:
+            others = [feed(mechanism, tick).value for tick in play.stream[cut:]]
+        except Exception:  # refused, or stopped by accident: nothing was released
             continue
-        told = first_difference(releases, play.releases[cut:])
-        if told:
-            return leak(f"a snapshot {name} was taken up: {told}")
+        for tick, (one, other) in enumerate(zip(others, values, strict=True), start=cut + 1):
+            if _contradict(one, other):
+                return leak(f"a snapshot {name} was taken up, and tick {tick} is released in two versions")
     return held(f"{tried} snapshots under another key, with other options or damaged are refused, or change nothing")
+
+
+def _contradict(one: Any, other: Any) -> bool:
+    """Whether two released values differ in more than which labels are shown: of one noisy table more or fewer rows may
+    be shown, and no row in two versions."""
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return text_of(one) != text_of(other)
+    return any(text_of(one[label]) != text_of(other[label]) for label in one.keys() & other.keys())
 
 
 def _elsewhere(blob: bytes, key: NoiseKey) -> Iterator[tuple[str, bytes, NoiseKey]]:
@@ -220,6 +234,11 @@ def _elsewhere(blob: bytes, key: NoiseKey) -> Iterator[tuple[str, bytes, NoiseKe
     yield "that ends early", blob[:-1], key
     header, parts = unpack(blob, key)
     header.pop("parts")
+    start = len(blob) - _MAC_BYTES - sum(map(len, parts))
+    for part in parts:
+        for place in range(start, start + len(part), max(8, len(part) // 64 * 8)):
+            yield f"with another byte {place}", blob[:place] + bytes([blob[place] ^ 1]) + blob[place + 1 :], key
+        start += len(part)
     for name, value in header["options"].items():
         for other in _other_values(value):
             yield f"with another {name}", pack(header | {"options": header["options"] | {name: other}}, parts, key), key

@@ -34,6 +34,7 @@ from evertally.users.retention import Retention
 FEWEST, MOST = 6, 64  # ticks of a play, if the horizon is not shorter
 _OFTEN = "ann"  # who comes in every tick, and first with more than counts
 _OTHERS = ("bob", "cid", "dan")
+KNOWN = (_OFTEN, *_OTHERS)
 _CROWDS = (400, 20_000)  # events of one tick: enough for thresholds of a small delta, or of a long horizon
 _TRIED = 4  # streams of edges or letters
 _MANY = 4000  # events of one user in one tick, at most
@@ -90,6 +91,8 @@ def streams_of(model: Any, ticks: int | None = None) -> Iterator[list[Tick]]:
         for crowd in (0, *_CROWDS[:1]) if ordered else (_CROWDS[0], 0, _CROWDS[1]):
             for alone in (False, True) if model.takes_users and ordered else (False,):
                 yield [_tick(model, _sent(model, script, number, crowd, alone)) for number in range(count)]
+        if model.takes_users:
+            yield [_tick(model, sent) for sent in _duel(model, script, count)]
 
 
 def stream_for(model: Any, ticks: int) -> list[Tick]:
@@ -118,6 +121,14 @@ def _sent(model: Any, script: Script, number: int, crowd: int, alone: bool) -> l
     if number == 1:
         sent += [(script[i % len(script)] if i % 4 == 0 else script[0], f"crowd {i}") for i in range(crowd)]
     return sent
+
+
+def _duel(model: Any, script: Script, count: int) -> list[list[tuple[Any, str]]]:
+    """Somebody gives all that counts to one record, and all of it again to another one, which is only a little behind:
+    a selection, or a quantile, shows whether the second time counts."""
+    one, other, many = script[0], script[min(1, len(script) - 1)], max(2, _over(model))
+    ticks: list[list[tuple[Any, str]]] = [[(one, _OFTEN)] * many, [(other, _OTHERS[0])]]
+    return [*ticks, *([[]] * (count // 2 - 2)), *([[(other, _OFTEN)] * many] * count)][:count]
 
 
 def others_of(model: Any, tick: Tick) -> Iterator[Tick]:
