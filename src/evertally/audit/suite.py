@@ -25,6 +25,7 @@ It depends on what is known about the mechanism:
 * Sums with epochs: what an event moves against the noise of each counter, and what happens at a boundary.
 * Counters with a workload: the closed form of their noise and sums, both read off the program, and games of one change.
 * Mechanisms that release labels: games, the closed form of their counts, and a report of what is audited elsewhere.
+* Every mechanism: faults of its state as moves of the adversary, against an undisturbed play (`audit.faults`).
 * Any other object with `step` and a `guarantee`: random streams, changes of single ticks and the adaptive adversaries,
   with a trained score; the most promising one is played to the end on fresh games.
 
@@ -48,6 +49,7 @@ from evertally.audit.applications import Search, is_encoded
 from evertally.audit.columns import close_pair_of, column_audits, counters_behind, replicas, worker_of
 from evertally.audit.dynamic import dynamic_audits, game_of, is_dynamic
 from evertally.audit.estimators import threshold_bound
+from evertally.audit.faults import fault_audits
 from evertally.audit.game import Adversary, Factory
 from evertally.audit.gaussian import node_form
 from evertally.audit.labels import counts_report, elsewhere_report, labelled, releases_labels
@@ -182,6 +184,11 @@ def plan(
     if effort not in SIZES:
         raise ConfigurationError('effort is "short" or "long"')
     rules, model = _Rules(SIZES[effort], ticks, seed, confidence), factory(simulation(0))
+    faults = [Step(name, run) for name, run in fault_audits(factory, model, effort)]
+    return [*_steps_without_faults(factory, model, rules), *faults]
+
+
+def _steps_without_faults(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
     if is_question(model):
         return _column_steps(factory, model, rules)
     if is_dynamic(model):
