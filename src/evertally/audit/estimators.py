@@ -224,7 +224,7 @@ def trained_scores(left: FloatArray, right: FloatArray, delta: float = 0.0) -> t
     """
     half = min(len(left), len(right)) // 2
     shapes: list[Callable[[FloatArray], FloatArray]] = [np.asarray]  # as they are
-    if left.shape[1] <= _MOST_SHAPED:
+    if left.shape[1] <= MOST_SHAPED:
         shapes.append(_with_shape)
 
     def value(shape: Callable[[FloatArray], FloatArray]) -> float:
@@ -238,7 +238,7 @@ def trained_scores(left: FloatArray, right: FloatArray, delta: float = 0.0) -> t
     return a @ weights, b @ weights
 
 
-_MOST_SHAPED = 128  # features: beyond, five times as many would be learned from too few trials
+MOST_SHAPED = 128  # features: beyond, five times as many would be learned from too few trials
 
 
 def _with_shape(features: FloatArray) -> FloatArray:
@@ -250,7 +250,11 @@ def _with_shape(features: FloatArray) -> FloatArray:
 def trained_score(left: FloatArray, right: FloatArray) -> FloatArray:
     """The linear direction that separates the first halves best (Fisher): weights for the features (trials, k)."""
     half = min(len(left), len(right)) // 2
-    a, b = left[:half], right[:half]
+    return direction(left[:half], right[:half])
+
+
+def direction(a: FloatArray, b: FloatArray) -> FloatArray:
+    """The same of all trials that are given."""
     pooled = np.atleast_2d(np.cov(np.concatenate([a - a.mean(axis=0), b - b.mean(axis=0)]), rowvar=False))
     ridge = 1e-9 * np.trace(pooled) / len(pooled) + 1e-12
     weights: FloatArray = np.linalg.solve(pooled + ridge * np.eye(len(pooled)), a.mean(axis=0) - b.mean(axis=0))

@@ -18,7 +18,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,7 +146,7 @@ class Game:
 
     def play(self, trials: int, seed: int = 0) -> Views:
         """Plays `trials` games and returns what the adversary saw."""
-        arena = arena_for(self.factory, self.model, trials, seed)
+        arena = self.arena(trials, seed)
         self.adversary.begin(trials, self.ticks, self.columns)
         releases = np.zeros((trials, self.ticks, 0))
         rows = np.zeros((trials, self.ticks, self.columns), dtype=np.int64)
@@ -171,6 +171,16 @@ class Game:
                 releases = np.zeros((trials, self.ticks, released.shape[1]))
             releases[:, tick - 1] = released
         return Views(releases, rows, challenged, shift)
+
+    def arena(self, trials: int, seed: int) -> Arena:
+        """Where the games are played."""
+        return arena_for(self.factory, self.model, trials, seed)
+
+
+class Arena(Protocol):
+    """Takes the rows of all trials, tick by tick, and shows what each of them released."""
+
+    def step(self, rows: IntArray) -> FloatArray: ...
 
 
 def check_pair(model: Any, left: IntArray, right: IntArray, challenged: IntArray) -> None:

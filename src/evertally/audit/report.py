@@ -38,7 +38,8 @@ class Report:
     `aspect` is what was looked at: "loss" from events to releases, "noise" alone (the declared change is taken for
     granted), the "change" alone, the "budget" that was handed out, "state" that is copied, restored or interrupted.
     `power` is the most that this audit could have found in a mechanism that loses all it may: no number of games finds
-    more. Infinite where the loss of the instance is computed, whatever it is.
+    more. Infinite where the loss of the instance is computed, whatever it is. `undecided` says that games ended before
+    it was clear on which side of the claim they are: more of them may break the promise.
     """
 
     mechanism: str
@@ -56,13 +57,14 @@ class Report:
     scores: Scores | None = field(default=None, repr=False, compare=False)
     aspect: Aspect = "loss"
     power: float = math.inf
+    undecided: bool = False
 
     @property
     def verdict(self) -> Verdict:
         """Broken; or held, by an audit that would have seen a breach; or nothing that this audit could have seen."""
         if not self.passed:
             return "broken"
-        if self.method == "not here":
+        if self.method == "not here" or self.undecided:
             return "no power here"
         # What an attack compares is equal or not.
         return "holds (tight)" if self.unit == "leak" or self.fraction >= TIGHT else "no power here"

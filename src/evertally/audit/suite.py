@@ -26,8 +26,8 @@ It depends on what is known about the mechanism:
 * Counters with a workload: the closed form of their noise and sums, both read off the program, and games of one change.
 * Mechanisms that release labels: games, the closed form of their counts, and a report of what is audited elsewhere.
 * Every mechanism: faults of its state as moves of the adversary, against an undisturbed play (`audit.faults`).
-* Any other object with `step` and a `guarantee`: random streams, changes of single ticks and the adaptive adversaries,
-  with a trained score; the most promising one is played to the end on fresh games.
+* Any other object with `step` and a `guarantee`: random streams, changes of single ticks, the adaptive adversaries and
+  streams that a search finds, in a hunt that bets on whatever games show (`audit.hunt`).
 
 Adversaries are those of the claimed class: none that is adaptive against a promise for oblivious streams.
 """
@@ -48,10 +48,10 @@ from evertally.audit.application_games import WorstNeighbours
 from evertally.audit.applications import Search, is_encoded
 from evertally.audit.columns import close_pair_of, column_audits, counters_behind, replicas, worker_of
 from evertally.audit.dynamic import dynamic_audits, game_of, is_dynamic
-from evertally.audit.estimators import threshold_bound
 from evertally.audit.faults import fault_audits
-from evertally.audit.game import Adversary, Factory
+from evertally.audit.game import Adversary, Factory, width
 from evertally.audit.gaussian import node_form
+from evertally.audit.hunt import Hunt
 from evertally.audit.labels import counts_report, elsewhere_report, labelled, releases_labels
 from evertally.audit.laplace import shift_form, telling_ticks
 from evertally.audit.local_messages import (
@@ -77,6 +77,7 @@ from evertally.audit.values import (
     has_allowance,
     has_epochs,
 )
+from evertally.audit.wandering import telling_streams
 from evertally.audit.weighed import is_weighed, weighed_report
 from evertally.audit.whitebox import again, of_values, smaller
 from evertally.counting.linear import JointSums
@@ -121,6 +122,7 @@ class Sizes:
 _FEW_TICKS = 6  # of a game with one object for each trial
 _FIRST_EPOCH = 32
 _FEWEST_GAMES = 100
+_TELLING = 3  # streams that a search finds, played against a mechanism of which nothing is known
 
 SIZES: dict[str, Sizes] = {
     "short": Sizes(64, 1_000_000, 40_000, 30_000, 2_000),
@@ -509,27 +511,20 @@ def _unknown_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
     if guarantee is None:
         raise ConfigurationError("the mechanism makes no promise: give it a guarantee, e.g. et.PureDP(1.0)")
     ticks = sorted({1, (length + 1) // 2, length})
-    candidates: list[Adversary] = [adversaries.FirstTick(model, tick=tick) for tick in ticks]
-    candidates += [adversaries.RandomSearch(number) for number in range(1, 5)]
+    known: list[Adversary] = [adversaries.FirstTick(model, tick=tick) for tick in ticks]
+    known += [adversaries.RandomSearch(number) for number in range(1, 5)]
     if guarantee.adversary == "adaptive":
-        candidates += [adversaries.LateTrigger(model), adversaries.Feedback(model), adversaries.EdgeStream(model)]
-    tried: list[tuple[float, int]] = []
-    judged, objects = judge_of(guarantee), rules.sizes.objects
+        known += [adversaries.LateTrigger(model), adversaries.Feedback(model), adversaries.EdgeStream(model)]
+    sizes, numbers = rules.sizes, length * width(model)
+    trials = max(sizes.objects, min(10 * sizes.objects, 200 * sizes.objects // numbers))
 
-    def alone(number: int, adversary: Adversary) -> Step:
-        def played() -> Report:
-            report = judged(factory, adversary, objects, **rules.options(number, length))
-            assert report.scores is not None
-            # What it promises, not what it proves: a loose bound, so that few games are enough to choose.
-            tried.append((threshold_bound(*report.scores, report.delta, 0.1).epsilon, number))
-            return report
+    def everybody() -> list[Adversary]:
+        # Found when they are played: the search comes before it.
+        tried = max(_TELLING, sizes.objects // max(20, numbers))
+        return [*known, *telling_streams(factory, model, length, _TELLING, tried, hash_seed(rules.seed, 77))]
 
-        return Step(adversary.name, played)
-
-    def to_the_end() -> Report:
-        # Fresh games: those that chose the adversary would flatter it.
-        chosen = candidates[max(tried)[1]]
-        return judged(factory, chosen, 10 * objects, **rules.options(len(candidates), length))
-
-    steps = [alone(number, adversary) for number, adversary in enumerate(candidates)]
-    return [*steps, Step("the most promising one", to_the_end)]
+    hunt = Hunt(factory, everybody, trials, length, seed=hash_seed(rules.seed, 7), confidence=rules.confidence)
+    steps = [Step(adversary.name, partial(hunt.report, adversary.name)) for adversary in known]
+    for number in range(_TELLING):
+        steps.append(Step(f"telling stream {number + 1}", partial(hunt.number, len(known) + number)))
+    return [*steps, Step("all together", hunt.together)]

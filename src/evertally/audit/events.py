@@ -1,0 +1,271 @@
+"""What to bet on: events and scores, chosen by games that are not judged.
+
+Several ways to look at games, because each sees what the others do not: a linear score with trained weights (a change of
+the mean), the same with signs, sizes and coincidences, and marks, which are what a single place of a game can show:
+exact values, fractions, residues, the finest bit of a float, differences of neighbours, and the form of the answer. Of
+each kind of marks the most telling one is taken, and all together that came on one side and never on the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evertally.audit import estimators
+from evertally.audit.bets import Bet, DivergenceBet, EventBet, Scale, Score
+from evertally.audit.game import FloatArray, IntArray
+from evertally.audit.outcomes import LABEL, Place, Seen
+
+Codes = NDArray[np.int64]
+_FINE = 1e-6  # differences below it are float rounding: noise that cancels leaves them
+_MOST_MARKS = 20_000  # in a union
+_MOST_LABELS = 64
+
+
+@dataclass(frozen=True)
+class Look:
+    """One number for each game: what is looked at, and in which place. Marks are its values."""
+
+    kind: str
+    code: Callable[[Seen], Codes]
+
+
+def bets_of(left: Seen, right: Seen, scale: Scale) -> list[Bet]:
+    """One generation of bets, from games that may be looked at."""
+    places = sorted(set(left.places) | set(right.places))
+    found = _linear_bets(left, right, places, scale)
+    kinds: dict[str, list[Look]] = {}
+    for look in _looks(left, right, places):
+        kinds.setdefault(look.kind, []).append(look)
+    for kind, looks in kinds.items():
+        found += _mark_bets(kind, looks, left, right, scale)
+    return found
+
+
+# -- marks -----------------------------------------------------------------------------------------------------------
+
+
+def _looks(left: Seen, right: Seen, places: list[Place]) -> Iterator[Look]:
+    for place in places:
+        if not place[1].endswith(LABEL):
+            yield from _looks_at(place)
+        yield Look("values", lambda seen, p=place: _bits(seen.numbers(p)))
+    for before, after in _neighbours(places):
+        yield Look("differences", lambda seen, a=before, b=after: _rounded(seen.numbers(b) - seen.numbers(a)))
+    for tick in range(len(left.ticks)):
+        yield Look("forms", lambda seen, t=tick: seen.forms(t).astype(np.int64))
+    for tick, label in sorted(left.labels | right.labels)[:_MOST_LABELS]:
+        yield Look("forms", lambda seen, t=tick, h=label: seen.has(t, h).astype(np.int64))
+    numbers = [place for place in places if not place[1].endswith(LABEL)]
+    if numbers:
+        yield Look("fractions", lambda seen: _count(seen, numbers, lambda x: np.mod(x, 1.0) != 0))
+        yield Look("zeros", lambda seen: _count(seen, numbers, lambda x: x == 0))
+        yield Look("forms", lambda seen: _count(seen, numbers, lambda x: ~np.isfinite(x)))
+        yield Look("bits", lambda seen: np.max([_finest_bit(seen.released(p)) for p in numbers], axis=0))
+    ticks = range(len(left.ticks))
+    yield Look("forms", lambda seen: np.sum([seen.forms(t) != seen.forms(0) for t in ticks], axis=0).astype(np.int64))
+
+
+def _looks_at(place: Place) -> Iterator[Look]:
+    yield Look("fractions", lambda seen: _rounded(np.mod(seen.numbers(place), 1.0)))
+    yield Look("bits", lambda seen: _finest_bit(seen.released(place)))
+    yield Look("zeros", lambda seen: _special(seen.released(place)))
+    for divisor in (2, 3, 10):
+        yield Look("residues", lambda seen, d=divisor: _residue(seen.numbers(place), d))
+
+
+def _neighbours(places: list[Place]) -> Iterator[tuple[Place, Place]]:
+    """The same place one tick before, and the place before in the same tick."""
+    known = {place for place in places if not place[1].endswith(LABEL)}
+    last: Place | None = None
+    for place in sorted(known):
+        if (place[0] - 1, place[1]) in known:
+            yield (place[0] - 1, place[1]), place
+        if last is not None and last[0] == place[0]:
+            yield last, place
+        last = place
+
+
+def _bits(x: FloatArray) -> Codes:
+    return np.asarray(x + 0.0).view(np.int64)  # -0.0 is 0 here, and told apart in `_special`
+
+
+def _rounded(x: FloatArray) -> Codes:
+    return np.asarray(np.clip(np.nan_to_num(np.rint(x / _FINE), nan=-1e18), -1e18, 1e18)).astype(np.int64)
+
+
+def _residue(x: FloatArray, divisor: int) -> Codes:
+    whole = np.isfinite(x) & (np.abs(x) < 2.0**53) & (np.mod(np.nan_to_num(x), 1.0) == 0)
+    return np.where(whole, np.mod(np.where(whole, x, 0.0), divisor), -1).astype(np.int64)
+
+
+def _special(x: FloatArray) -> Codes:
+    code = np.where(np.isnan(x), 3, np.where(np.isposinf(x), 4, np.where(np.isneginf(x), 5, 0)))
+    return np.where(x == 0, np.where(np.signbit(x), 2, 1), code).astype(np.int64)
+
+
+def _finest_bit(x: FloatArray) -> Codes:
+    """k where x is an odd multiple of 2^-k; 0 for integers. Sums of floats have coarser bits than what is added."""
+    mantissa, exponent = np.frexp(np.where(np.isfinite(x), x, 0.0))
+    whole = np.abs(np.ldexp(mantissa, 53)).astype(np.int64)
+    zeros = np.log2(np.maximum(whole & -whole, 1)).astype(np.int64)
+    return np.where(whole == 0, 0, np.maximum(0, 53 - exponent - zeros)).astype(np.int64)
+
+
+def _count(seen: Seen, places: list[Place], what: Callable[[FloatArray], Any]) -> Codes:
+    with np.errstate(invalid="ignore"):
+        return np.sum([what(seen.released(place)) for place in places], axis=0).astype(np.int64)
+
+
+@dataclass
+class _Best:
+    worth: float
+    look: Look
+    mark: int
+    rates: tuple[float, float]
+
+
+def _mark_bets(kind: str, looks: list[Look], left: Seen, right: Seen, scale: Scale) -> list[Bet]:
+    """For both directions: the best mark, and all marks of which several games on one side and none on the other know."""
+    found: list[Bet] = []
+    sides = [(left, right), (right, left)]
+    codes = [tuple(look.code(seen) for seen in (left, right)) for look in looks]
+    for swapped in (False, True):
+        likely, _ = sides[swapped]
+        best: _Best | None = None
+        only: list[tuple[Look, IntArray]] = []
+        union = np.zeros(likely.games, dtype=bool)
+        for look, both in zip(looks, codes, strict=True):
+            here, there = both[::-1] if swapped else both
+            marks, index = np.unique(np.concatenate([here, there]), return_inverse=True)
+            a = np.bincount(index[: here.size], minlength=marks.size)
+            b = np.bincount(index[here.size :], minlength=marks.size)
+            worth = _worth(a, b, likely.games, scale.delta)
+            top = int(np.argmax(worth))
+            if marks.size > 1 and (best is None or worth[top] > best.worth):
+                best = _Best(float(worth[top]), look, int(marks[top]), (a[top] / here.size, b[top] / there.size))
+            alone = (a >= 2) & (b == 0)
+            if alone.any() and len(only) < _MOST_MARKS:
+                only.append((look, marks[alone]))
+                union |= alone[index[: here.size]]
+        if best is not None and best.worth > 0:
+            event = _one_mark(best.look, best.mark)
+            found.append(EventBet(kind, event, swapped, scale, _shrunk(*best.rates, likely.games)))
+        if only:
+            rates = _shrunk(float(union.mean()), 0.0, likely.games)
+            found.append(EventBet(f"{kind} of one side", _any_mark(only), swapped, scale, rates))
+    return found
+
+
+def _worth(a: IntArray, b: IntArray, games: int, delta: float) -> FloatArray:
+    """log(a/b), less a standard deviation: rare events have to be one-sided to be worth anything."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        likely = np.maximum(a + 0.5 - games * delta, 1e-9)
+        return np.asarray(np.log(likely / (b + 0.5)) - np.sqrt(1 / (a + 0.5) + 1 / (b + 0.5)))
+
+
+def _shrunk(p: float, q: float, games: int) -> tuple[float, float]:
+    """Rates of an event that was chosen because it looked well: a standard deviation less of it."""
+    p, q = (p * games + 0.5) / (games + 1), (q * games + 0.5) / (games + 1)
+    return max(p - math.sqrt(p * (1 - p) / games), 0.0), min(q + math.sqrt(q * (1 - q) / games), 1.0)
+
+
+def _one_mark(look: Look, mark: int) -> Score:
+    return lambda seen: look.code(seen) == mark
+
+
+def _any_mark(only: list[tuple[Look, IntArray]]) -> Score:
+    def event(seen: Seen) -> Any:
+        found = np.zeros(seen.games, dtype=bool)
+        for look, marks in only:
+            found |= np.isin(look.code(seen), marks)
+        return found
+
+    return event
+
+
+# -- linear scores ---------------------------------------------------------------------------------------------------
+
+
+def _linear_bets(left: Seen, right: Seen, places: list[Place], scale: Scale) -> list[Bet]:
+    numbers = [place for place in places if not place[1].endswith(LABEL)]
+    if not numbers:
+        return []
+    found: list[Bet] = []
+    features = _Features(numbers, left, right)
+    for name, shape in (("linear", np.asarray), ("shapes", features.with_shape)):
+        if name == "shapes" and len(numbers) > estimators.MOST_SHAPED:
+            continue
+        a, b = (shape(features(seen)) for seen in (left, right))
+        weights = estimators.direction(a, b)
+        score = _score(features, shape, weights)
+        for swapped, (p, q) in ((False, (a @ weights, b @ weights)), (True, (b @ weights, a @ weights))):
+            for part, (event, rates) in zip(("", ", rare"), _thresholds(score, p, q, scale), strict=False):
+                found.append(EventBet(name + part, event, swapped, scale, rates))
+            if scale.unit == "rho":
+                found.append(_divergence(name, score, p, q, swapped, scale))
+    return found
+
+
+class _Features:
+    """The numbers of a game, each in units of its spread; what is no number is 0."""
+
+    def __init__(self, places: list[Place], *sides: Seen) -> None:
+        self._places = places
+        self._middle, self._spread = np.zeros(len(places)), np.ones(len(places))
+        both = np.concatenate([self(seen) for seen in sides])
+        self._middle = np.median(both, axis=0)
+        deviation = np.quantile(np.abs(both - self._middle), 0.75, axis=0)
+        self._spread = np.where(deviation > 0, deviation, np.maximum(both.std(axis=0), 1e-12))
+
+    def __call__(self, seen: Seen) -> FloatArray:
+        numbers = np.stack([seen.numbers(place) for place in self._places], axis=1)
+        numbers = np.nan_to_num(numbers - self._middle, posinf=0.0, neginf=0.0) / self._spread
+        return np.asarray(np.clip(numbers, -1e3, 1e3))
+
+    def with_shape(self, features: FloatArray) -> FloatArray:
+        """Signs, sizes and squares: what is linear for Laplace noise, missing noise and noise that follows the data."""
+        shapes = [features, np.sign(features), np.abs(features), np.clip(features, -1, 1), np.minimum(features**2, 9)]
+        return np.concatenate([*shapes, features == 0], axis=1)
+
+
+def _score(features: _Features, shape: Callable[[FloatArray], FloatArray], weights: FloatArray) -> Score:
+    return lambda seen: shape(features(seen)) @ weights
+
+
+def _thresholds(score: Score, p: FloatArray, q: FloatArray, scale: Scale) -> Iterator[tuple[Score, tuple[float, float]]]:
+    """The event {score on the side of p's} with the largest loss that is to be trusted, and a rarer one."""
+    if p.mean() < q.mean():
+        yield from _thresholds(lambda seen: -score(seen), -p, -q, scale)
+        return
+    candidates = np.unique(np.quantile(np.concatenate([p, q]), np.linspace(0.02, 0.995, 160)))
+    a, b = (side.size - np.searchsorted(np.sort(side), candidates, side="right") for side in (p, q))
+    worth = _worth(a, b, p.size, scale.delta)
+    top = int(np.argmax(worth))
+    rare = int(np.argmin(np.abs(a - a[top] / 4)))
+    for at in (top, rare):
+        c = float(candidates[at])
+        yield (lambda seen, c=c: score(seen) > c), _shrunk(a[at] / p.size, b[at] / q.size, p.size)
+
+
+def _divergence(name: str, score: Score, p: FloatArray, q: FloatArray, swapped: bool, scale: Scale) -> Bet:
+    """The score as a log-likelihood ratio of two normal laws, cut off where it pays."""
+    variance = max(float(np.concatenate([p - p.mean(), q - q.mean()]).var()), 1e-18)
+    slope, middle = (p.mean() - q.mean()) / variance, (p.mean() + q.mean()) / 2
+
+    def ratio(values: FloatArray) -> FloatArray:
+        return np.asarray(slope * (values - middle))
+
+    def worth(reach: float) -> float:
+        shown = np.clip(ratio(p), -reach, reach) - np.exp(np.clip(ratio(q), -reach, reach)) + 1
+        most = reach + math.exp(reach) - 1 + scale.claimed
+        level = min(scale.claimed, 0.8 * float(shown.mean()))
+        return max(float(np.log1p(stake * (shown - level) / most).mean()) for stake in (0.9, 0.5, 0.25, 0.1, 0.05))
+
+    reach = max((0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0), key=worth)
+    return DivergenceBet(f"{name}, divergence", lambda seen: ratio(score(seen)), reach, swapped, scale)
