@@ -186,12 +186,17 @@ def of_values(model: Any) -> TypeGuard[RunningMean | RunningSum | RunningVarianc
     return isinstance(model, RunningMean | RunningSum | RunningVariance)
 
 
+def has_telling_events(model: Any) -> bool:
+    """Whether there is a list of events that show what its door lets through."""
+    counts = isinstance(model, Counter | VectorCounter | Histogram | ByType | Guessing | StreamingTopK)
+    values = of_values(model) or (takes_values(model) and getattr(model, "edges", ()) is not None)
+    return (counts or values) and not model._plan.owned
+
+
 def door_report(model: Any, make: Factory | None = None) -> Report | None:
     """How far the neighbouring relation moves the rows behind the door, tried with events at the mechanism's own door,
     against the change that its noise is made for. (The audits of noise take that change for granted.)"""
-    counts = isinstance(model, Counter | VectorCounter | Histogram | ByType | Guessing | StreamingTopK)
-    values = of_values(model) or (takes_values(model) and getattr(model, "edges", ()) is not None)
-    if not (counts or values) or model._plan.owned:
+    if not has_telling_events(model):
         return None
     found = list(_changes(model, make or again(model)))
 
