@@ -76,7 +76,7 @@ def test_every_mechanism_keeps_its_promise_and_adds_no_more_noise_than_it_must(s
     names = {report.adversary for report in reports if report.aspect == "state"}
     assert names >= ({"second message"} if subject.name.startswith("local") else STATE)
     assert all(report.stopped for report in reports if report.method == "not here")
-    assert all(report.power < report.claimed for report in reports if report.trials)
+    assert all(report.power <= report.claimed for report in reports if report.trials)
     assert overall(reports) == "holds (tight)" or subject.without_power, missing(reports)
 
 

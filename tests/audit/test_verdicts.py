@@ -54,6 +54,9 @@ def test_a_game_that_finds_little_has_no_power_however_many_it_played():
     few = with_power(replace(games, trials=200, audited=0.0))
     assert (few.power, shown_power(few)) == (0.0, "nothing")
     assert with_power(replace(games, power=0.5)).power == 0.5, "what somebody has computed stays"
+    lucky = with_power(replace(games, trials=2000, audited=0.9))
+    assert lucky.power == lucky.audited == 0.9, "what was found could be found"
+    assert with_power(replace(games, trials=2000, audited=1.2)).power < 1, "of a mechanism that loses what it may"
 
 
 def test_what_is_computed_could_have_found_all_of_it():
@@ -144,7 +147,7 @@ def test_games_of_sums_take_the_change_for_granted(quick):
     assert {report.aspect for report in reports} == {"noise", "change", "state"}
     assert overall(reports) == HOLDS
     assert overall(report for report in reports if report.method != "door") == NO_POWER
-    assert all(report.power < report.claimed for report in reports if report.trials)
+    assert all(report.power <= report.claimed for report in reports if report.trials)
 
 
 def test_a_mechanism_of_somebody_else_is_played_from_events_to_releases(quick):
@@ -294,6 +297,7 @@ def test_two_users_in_each_others_place_are_tried_in_different_ticks():
     report = door_report(model)
     assert report.fraction == pytest.approx(1.0)
     assert "another, later" in report.adversary
+    assert "restored in between" in report.adversary
 
 
 def test_ticks_of_a_user_are_counted(monkeypatch):
