@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import evertally as et
+from concluded import conclusion, last_line
 from evertally.audit import FirstTick, audited, picture, play, suite, tables
 from evertally.audit.suite import Sizes
 from evertally.cli import audit as auditor
@@ -30,17 +31,6 @@ def quick(monkeypatch):
 
 def call(*arguments: object) -> Any:
     return CliRunner().invoke(app, ["audit", *map(str, arguments)])
-
-
-def last_line(result: Any) -> str:
-    return str(result.output.strip().splitlines()[-1])
-
-
-def conclusion(result: Any) -> str:
-    """What is said of the queries, and whether the exit status says it of the whole."""
-    word, _, queries = last_line(result).partition(": ")
-    assert result.exit_code == {"holds (tight)": 0, "BROKEN": 1, "no power here": 4}[word], result.output
-    return queries.partition(";")[0].rstrip(".")
 
 
 def test_a_counter(tmp_path: Path) -> None:
