@@ -214,8 +214,8 @@ def test_scores_of_laplace_noise_are_ratios_of_likelihoods():
 
 def test_the_steps_of_a_plan():
     names = [step.name for step in plan(lambda key: et.graph.DegreeVector(guarantee=PURE, horizon=9, key=key))]
-    assert names == ["neighbours", "restarts", "the worst neighbours", "questions", "replay", "bad record", "horizon",
-                     "shown", "restore"]  # fmt: skip
+    assert names == ["neighbours", "restarts", "the worst neighbours", "questions", "replay", "restore", "bad record",
+                     "shown", "horizon"]  # fmt: skip
     protocol = et.local.Protocol(guarantee=CONCENTRATED, clients=9, low=0, high=1)
     assert [step.name for step in plan(lambda key: LocalMessage(protocol, key))] == [
         "all cells",

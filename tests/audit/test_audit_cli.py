@@ -11,8 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 import evertally as et
-from evertally.audit import FirstTick, audited, picture, play, suite
+from concluded import conclusion, last_line
+from evertally.audit import FirstTick, audited, picture, play, suite, tables
 from evertally.audit.suite import Sizes
+from evertally.cli import audit as auditor
 from evertally.cli.app import app
 from evertally.errors import ConfigurationError
 from evertally.kinds import find, forget_kind, register_kind
@@ -37,6 +39,10 @@ def test_a_counter(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     for words in ("exact law", "change of tick 1", "late trigger", "epsilon 1", "1 - 1e-6", "replay", "No promise"):
         assert words in result.output
+    for heading in ("looks at", "claimed", "lost at least", "could have found", "verdict"):
+        assert heading in result.output
+    assert "all of it" in result.output, "what is computed"
+    assert last_line(result) == "holds (tight): 1 holds (tight), 0 no power here, 0 broken."
     assert "BROKEN" not in result.output
     assert png.read_bytes().startswith(b"\x89PNG")
 
@@ -45,7 +51,7 @@ def test_a_spec_touches_nothing_but_the_spec(tmp_path: Path) -> None:
     spec = tmp_path / "visits.toml"
     spec.write_text(SPEC)
     result = call(spec, "--picture", tmp_path / "audit.png")
-    assert result.exit_code == 0, result.output
+    assert conclusion(result) == "2 hold (tight), 0 no power here, 0 broken"
     assert "all: Counter" in result.output
     assert "wards: Histogram" in result.output
     assert "epsilon 0.5" in result.output  # each query is held to its share
@@ -60,7 +66,8 @@ def test_a_spec_of_what_is_present_now(tmp_path: Path) -> None:
     spec = tmp_path / "present.toml"
     spec.write_text(spec_text(*queries, stream={"name": "visits", "horizon": 24}, guarantee={"epsilon": 1.0}))
     result = call(spec)
-    assert result.exit_code == 0, result.output
+    # What comes and what goes share noise in blocks: one item shows less than it is charged for.
+    assert conclusion(result).endswith("0 broken")
     for words in ("present: DynamicCount", "wards: DynamicHistogram", "lifetimes:", "one lifetime", "(all queries)"):
         assert words in result.output
 
@@ -73,7 +80,7 @@ def test_a_spec_of_graphs_and_strings(tmp_path: Path, monkeypatch: pytest.Monkey
     spec = tmp_path / "calls.toml"
     spec.write_text(spec_text(*queries, stream={"name": "calls", "horizon": 24}, guarantee={"epsilon": 1.0}))
     result = call(spec)
-    assert result.exit_code == 0, result.output
+    assert conclusion(result).endswith("0 broken")
     for found in ("triples: Triangles", "moves: SubstringCounts", "restarts", "questions", "(all queries)"):
         assert found in result.output
 
@@ -112,6 +119,22 @@ def test_a_leak_is_exit_status_1() -> None:
     assert result.exit_code == 1, result.output
     assert "BROKEN" in result.output
     assert "breaks its promise" in result.output
+    assert last_line(result) == "BROKEN: 0 hold (tight), 0 no power here, 1 broken."
+
+
+def test_no_power_is_exit_status_4(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is broken, and nobody has tried what an event changes."""
+
+    def without_door(*arguments: Any, **options: Any) -> list[Any]:
+        return [step for step in suite.plan(*arguments, **options) if step.name != "the door"]
+
+    monkeypatch.setattr(auditor, "plan", without_door)
+    result = call("counter", "--epsilon", 1, "--horizon", 1)
+    assert result.exit_code == 4, result.output
+    assert "BROKEN" not in result.output
+    assert "counter: no power here: 1.00 of the noise, taken alone, was found" in result.output
+    assert "a mechanism that leaks could look the same" in result.output
+    assert last_line(result) == "no power here: 0 hold (tight), 1 no power here, 0 broken."
 
 
 @pytest.mark.parametrize(
@@ -151,7 +174,24 @@ def test_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert few[1].why in document
     assert document.count("### ") == 2
     widths = {line.count("|") for line in document.splitlines() if line.startswith("|")}
-    assert widths == {7, 9}
+    assert widths == {8, 11}
+    assert "2 hold (tight), 0 no power here, 0 broken" in document
+    assert last_line(result).startswith("holds (tight): 2 hold")
+
+
+def test_everything_that_is_known_to_be_without_power_does_not_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`make audit` goes on with these, and they are listed; it stops at any other."""
+    labels = next(s for s in audited.AUDITED if s.name.startswith("UnknownHistogram"))
+    for subject, status in ((labels, 0), (replace(labels, why=""), 4)):
+        monkeypatch.setattr(audited, "AUDITED", (subject,))
+        monkeypatch.setattr(tables, "AUDITED", (subject,))
+        result = call("all", "--output", tmp_path / "out")
+        assert result.exit_code == status, result.output
+        assert f"{subject.name}: no power here: " in result.output.replace("\n", " ")
+        assert "0 hold (tight), 1 no power here, 0 broken" in last_line(result)
+        assert "| no power here |" in (tmp_path / "out" / "audit.md").read_text()
 
 
 def test_a_progress_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from evertally.audit.audited import AUDITED
 from evertally.audit.columns import close_pair, column_audits
 from evertally.audit.suite import Sizes, audit_mechanism, best, plan
 from evertally.audit.together import Together, together_plan
+from evertally.audit.verdicts import missing, overall
 from evertally.audit.whitebox import closed_form_report, door_report, exact_report, nearly_normal, smaller, tiny
 from evertally.errors import ConfigurationError
 from evertally.noise import DiscreteLaplace
@@ -41,6 +42,7 @@ def few_games(monkeypatch):
 
 
 COMPUTED = ("closed form", "exact law", "transcript", "exact inputs")
+STATE = {"replay", "restore", "bad record", "horizon"}
 NOTHING_LOST = "it does not look at data, and loses nothing"
 
 # -- every mechanism -------------------------------------------------------------------------------------------------
@@ -70,7 +72,12 @@ def test_every_mechanism_keeps_its_promise_and_adds_no_more_noise_than_it_must(s
         assert losses or any(report.method == "not here" for report in reports)
     else:
         assert [report.adversary for report in reports][:1] == ["constant"]
-    assert len({report.adversary for report in reports if report.unit == "leak"}) >= 1 or "unit=user" in subject.name
+    # Each attack has a row: it is played, or says why not.
+    names = {report.adversary for report in reports if report.aspect == "state"}
+    assert names >= ({"second message"} if subject.name.startswith("local") else STATE)
+    assert all(report.stopped for report in reports if report.method == "not here")
+    assert all(report.power <= report.claimed for report in reports if report.trials)
+    assert overall(reports) == "holds (tight)" or subject.without_power, missing(reports)
 
 
 def test_everything_that_is_built_is_on_the_list():

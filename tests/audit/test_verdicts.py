@@ -12,12 +12,11 @@ import pytest
 import evertally as et
 from evertally.audit import overall, suite
 from evertally.audit.attacks import bad_record_attack, horizon_attack, replay_attack, restore_attack
-from evertally.audit.audited import AUDITED
 from evertally.audit.game import Sent
 from evertally.audit.report import TIGHT, Report
 from evertally.audit.state_steps import inputs_of, linear_state_steps, state_steps
 from evertally.audit.steps import Step, of_aspect, run
-from evertally.audit.suite import Sizes, audit_mechanism, plan
+from evertally.audit.suite import Sizes, audit_mechanism
 from evertally.audit.tables import shown_loss, shown_power
 from evertally.audit.verdicts import BROKEN, HOLDS, NO_POWER, Verdicts, missing, of_stream, with_power
 from evertally.audit.whitebox import door_report, kept_ticks_report
@@ -55,6 +54,9 @@ def test_a_game_that_finds_little_has_no_power_however_many_it_played():
     few = with_power(replace(games, trials=200, audited=0.0))
     assert (few.power, shown_power(few)) == (0.0, "nothing")
     assert with_power(replace(games, power=0.5)).power == 0.5, "what somebody has computed stays"
+    lucky = with_power(replace(games, trials=2000, audited=0.9))
+    assert lucky.power == lucky.audited == 0.9, "what was found could be found"
+    assert with_power(replace(games, trials=2000, audited=1.2)).power < 1, "of a mechanism that loses what it may"
 
 
 def test_what_is_computed_could_have_found_all_of_it():
@@ -145,7 +147,7 @@ def test_games_of_sums_take_the_change_for_granted(quick):
     assert {report.aspect for report in reports} == {"noise", "change", "state"}
     assert overall(reports) == HOLDS
     assert overall(report for report in reports if report.method != "door") == NO_POWER
-    assert all(report.power < report.claimed for report in reports if report.trials)
+    assert all(report.power <= report.claimed for report in reports if report.trials)
 
 
 def test_a_mechanism_of_somebody_else_is_played_from_events_to_releases(quick):
@@ -166,12 +168,6 @@ def test_a_mechanism_of_somebody_else_is_played_from_events_to_releases(quick):
 # -- nothing vanishes ------------------------------------------------------------------------------------------------
 
 STATE = {"replay", "restore", "bad record", "horizon"}
-
-
-@pytest.mark.parametrize("subject", AUDITED, ids=lambda subject: subject.name)
-def test_every_mechanism_has_a_row_for_every_attack(subject):
-    names = {step.name for step in plan(subject.make, ticks=subject.ticks)}
-    assert names >= (STATE if not subject.name.startswith("local") else {"second message"})
 
 
 USER = {"unit": "user", "max_events_per_user": 2, "guarantee": et.ZCDP(0.5), "horizon": 5}
@@ -301,6 +297,7 @@ def test_two_users_in_each_others_place_are_tried_in_different_ticks():
     report = door_report(model)
     assert report.fraction == pytest.approx(1.0)
     assert "another, later" in report.adversary
+    assert "restored in between" in report.adversary
 
 
 def test_ticks_of_a_user_are_counted(monkeypatch):

@@ -17,6 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 import evertally.cli
+from concluded import conclusion
 from evertally.audit import suite
 from evertally.cli import app as app_module
 from evertally.cli.app import app
@@ -312,11 +313,11 @@ def test_labels_that_are_found_cannot_write_on_the_terminal(unknown: Path, monke
 def test_audit_beside_unknown_items(unknown: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(suite.SIZES, "short", suite.Sizes(8, 20_000, 2_000, 10_000, 200, 200))
     result = call("audit", unknown)
-    assert result.exit_code == 0, result.output + result.stderr
+    assert conclusion(result).endswith("0 broken")
     for name in ("wards: Unknown", "most: ", "ahead: StreamingTopK", "all: Counter"):
         assert name in result.output
-    assert result.output.count("not here") == 3, "what the games do not see of labels is said"
-    assert "ahead: which labels are shown" in result.output
+    assert result.output.count("which labels are shown: which labels are shown, and when") == 3
+    assert "wards: no power here" in result.output
     assert "visits (all queries)" in result.output
 
 
@@ -344,7 +345,7 @@ def test_run_of_column_queries_on_a_terminal(columns: Path, monkeypatch: pytest.
 def test_audit_of_column_queries(columns: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(suite.SIZES, "short", suite.Sizes(8, 20_000, 2_000, 10_000, 200, 200))
     result = call("audit", columns)
-    assert result.exit_code == 0, result.output + result.stderr
+    assert conclusion(result).endswith("0 broken")
     for name in ("busiest: MaxSum", "none: ", "first: SumSelect", "best: TopK", "all: Counter"):
         assert name in result.output
     assert "visits (all queries)" in result.output

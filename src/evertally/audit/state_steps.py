@@ -107,12 +107,11 @@ def linear_state_steps(factory: Factory, model: Linear) -> list[Step]:
         ("restore", lambda: attacks.restore_attack(short, inputs)),
         ("bad record", lambda: attacks.bad_record_attack(short, forms=alike)),
     ]
-    steps = attack_steps(model, found)
-    steps.append(_horizon_step(short, copy, inputs[3]))
+    steps = [*attack_steps(copy, found), _horizon_step(short, copy, inputs[3])]
     if by_column(model):
         more: Attacks = [("unknown item", lambda: attacks.unknown_item_attack(short))]
         more.append(("columns", lambda: attacks.column_attack(short)))
-        steps += attack_steps(model, more)
+        steps += attack_steps(copy, more)
     return steps
 
 

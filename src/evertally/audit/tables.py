@@ -34,8 +34,8 @@ def shown_power(report: Report) -> str:
     >>> import evertally as et
     >>> from evertally.audit import FirstTick, play
     >>> make = lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=1, key=key)
-    >>> shown_power(play(make, FirstTick(make(et.simulation(0))), trials=2000))
-    'epsilon 0.6567'
+    >>> shown_power(play(make, FirstTick(make(et.simulation(0))), trials=200))
+    'nothing'
     """
     power = with_power(report).power
     if report.unit == "leak":
@@ -84,10 +84,11 @@ def summary(found: Mapping[str, Sequence[Report]]) -> list[str]:
         computed, games = ([report for report in judged if bool(report.trials) is played] for played in (False, True))
         verdict = overall(reports)
         told = f"**{verdict}**" if verdict == BROKEN else verdict
-        if verdict != HOLDS and subject.without_power:
-            told += f"; {subject.without_power}"
+        if verdict != HOLDS and subject.lacks:
+            told += f"; {subject.lacks}"
+        why = f"; {subject.why}" if subject.why else ""
         short = name.replace(f"{claim}, ", "").replace("=", " ")
-        cells = [short, claim, model.exactness, subject.section, _cell(computed), _cell(games), told]
+        cells = [short, claim, model.exactness, subject.section, _cell(computed) + why, _cell(games), told]
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 

@@ -186,12 +186,17 @@ def of_values(model: Any) -> TypeGuard[RunningMean | RunningSum | RunningVarianc
     return isinstance(model, RunningMean | RunningSum | RunningVariance)
 
 
+def has_telling_events(model: Any) -> bool:
+    """Whether there is a list of events that show what its door lets through."""
+    counts = isinstance(model, Counter | VectorCounter | Histogram | ByType | Guessing | StreamingTopK)
+    values = of_values(model) or (takes_values(model) and getattr(model, "edges", ()) is not None)
+    return (counts or values) and not model._plan.owned
+
+
 def door_report(model: Any, make: Factory | None = None) -> Report | None:
     """How far the neighbouring relation moves the rows behind the door, tried with events at the mechanism's own door,
     against the change that its noise is made for. (The audits of noise take that change for granted.)"""
-    counts = isinstance(model, Counter | VectorCounter | Histogram | ByType | Guessing | StreamingTopK)
-    values = of_values(model) or (takes_values(model) and getattr(model, "edges", ()) is not None)
-    if not (counts or values) or model._plan.owned:
+    if not has_telling_events(model):
         return None
     found = list(_changes(model, make or again(model)))
 
@@ -251,7 +256,8 @@ def _user_changes(model: Any, make: Factory, events: list[Any], cap: int) -> Ite
     if ticks > 1:
         largest = sorted(range(len(events)), key=lambda i: -int(np.abs(at_once[i]).sum()))[:_LARGEST_EVENTS]
         apart = [_rows(make, [[events[i]] * cap] * ticks, True, restored=True) for i in largest]
-        tried.append((apart, f"events of a user in {ticks} ticks, restored in between"))
+        # First, so that it is named where both change as much.
+        tried.insert(0, (apart, f"events of a user in {ticks} ticks, restored in between"))
     for rows, words in tried:
         if model.neighbours is not Neighbours.REPLACE:
             yield from (((row,), words) for row in rows)
@@ -305,7 +311,8 @@ def _events(model: Linear) -> list[Any]:
     weights = [w, -w] if model.contribution.signed else [w]
     if not by_column(model):
         return [None, 0, 1, 0.5, 10**30, -(10**30), *weights]
-    labels = [*model.labels[: 5 if len(weights) == 1 else 4], "evertally-undeclared"]
+    declared: Any = model.labels  # type: ignore[attr-defined]
+    labels = [*declared[: 5 if len(weights) == 1 else 4], "evertally-undeclared"]
     longest = min(len(labels), model.contribution.max_per_event + 1)
     events: list[dict[str, float]] = [{}]
     for _ in range(longest):
@@ -324,7 +331,8 @@ def _rows(make: Factory, ticks: list[list[Any]], owned: bool, restored: bool = F
     """What the events of some ticks add, tick by tick, all of one user where there are users. Of sums it is read off
     the releases: under one key the noise of two streams cancels. Elsewhere it is what the engine is handed."""
     sums = []
-    for stream in (ticks, [[] for _ in ticks]):
+    nothing: list[list[Any]] = [[] for _ in ticks]
+    for stream in (ticks, nothing):
         key, seen = simulation(0), []
         copy = make(key)
         for events in stream:
