@@ -169,6 +169,8 @@ def _as_numbers(batch: Any) -> dict[Any, float] | None:
         return {i: float(x) for i, x in enumerate(batch.sum(axis=0).ravel() if batch.ndim > 1 else batch) if x}
     if isinstance(batch, Mapping):
         return {key: float(value) for key, value in batch.items()}
+    if hasattr(batch, "labels") and hasattr(batch, "counts"):
+        return {str(label): float(count) for label, count in zip(batch.labels, batch.counts, strict=True)}
     if isinstance(batch, list | tuple) and len(batch) == 1:
         return _as_numbers(batch[0])
     return None
