@@ -11,7 +11,13 @@ from evertally.audit.spec_down.small import Small
 
 _BEYOND = 1e300
 _HEAVY = 10**6
-_NOT_DECLARED = ("evertally-undeclared", "evertally-unheard-of", "evertally-unknown", "evertally-unseen", "evertally-new")
+_NOT_DECLARED = (
+    "evertally-undeclared",
+    "evertally-unheard-of",
+    "evertally-unknown",
+    "evertally-unseen",
+    "evertally-new",
+)
 _NAMES = ("one", "two", "three")  # of items
 EACH = object()  # another name for each copy of a record
 TARGET, OTHERS = "ann", ("bob", "cy", "dan")
@@ -82,7 +88,9 @@ def _pool(name: str, small: Small, table: Mapping[str, Any], owner: bool) -> tup
 
 def _names_columns(value: Any, columns: list[str]) -> bool:
     """Whether an option says which columns are read."""
-    return value in columns if isinstance(value, str) else isinstance(value, list) and all(one in columns for one in value)
+    return (
+        value in columns if isinstance(value, str) else isinstance(value, list) and all(one in columns for one in value)
+    )
 
 
 def _amounts(table: Mapping[str, Any]) -> list[float]:

@@ -49,7 +49,9 @@ class ReleaseSearch(Search):
         static = getattr(getattr(self.small.made, "_taken", None), "static", None)
         with ExitStack() as stack:
             for look in _LOOKS:
-                stack.enter_context(_watched(look, "release", lambda one, items, source, node: _look(found, one, items, node)))
+                stack.enter_context(
+                    _watched(look, "release", lambda one, items, source, node: _look(found, one, items, node))
+                )
             if static is not None:
                 for kind in (type(static), SizeRelease):
                     stack.enter_context(

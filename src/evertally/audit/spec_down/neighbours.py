@@ -139,8 +139,9 @@ class Relation:
         if not self.replaced:
             yield Pair((*before, *own, *after))
             return
-        for _ in range(3):
-            cells = contents[int(random.integers(len(contents)))]
+        following = (contents.index(own[0].cells) + 1) % len(contents)
+        for number in (following, *random.integers(len(contents), size=2).tolist()):
+            cells = contents[number]
             if self.owned:
                 there = tuple(replace(entry, side="right", cells=cells, tick=self._elsewhere(entry)) for entry in own)
             else:
