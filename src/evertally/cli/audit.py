@@ -58,7 +58,9 @@ def command(
     kind = find(subject)
     if kind is not None:
         made = subject_of_kind(kind, guarantee_of(*promise), horizon, options)
-        said = {name: value for name, value in zip(("epsilon", "delta", "rho"), promise, strict=True) if value is not None}
+        said = {
+            name: value for name, value in zip(("epsilon", "delta", "rho"), promise, strict=True) if value is not None
+        }
         said |= {"force": True} if "delta" in said else {}
         first = _spec_steps_of_kind(kind, said, horizon, options, how, seed)
         return audit({subject: [*first[kind.name], *plan(made, how, seed=seed)]}, picture)
@@ -142,7 +144,12 @@ def _first(steps: Mapping[str, list[Step]], plans: Mapping[str, list[Step]]) -> 
 
 
 def _spec_steps_of_kind(
-    kind: Kind, guarantee: Mapping[str, float], horizon: int | None, options: Mapping[str, Any], effort: Effort, seed: int
+    kind: Kind,
+    guarantee: Mapping[str, float],
+    horizon: int | None,
+    options: Mapping[str, Any],
+    effort: Effort,
+    seed: int,
 ) -> dict[str, list[Step]]:
     """A mechanism by kind as the only query of a stream."""
     table = _table_of_kind(kind, options)

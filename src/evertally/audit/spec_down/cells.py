@@ -11,13 +11,19 @@ from evertally.audit.spec_down.small import Small
 
 _BEYOND = 1e300
 _HEAVY = 10**6
-_NOT_DECLARED = ("evertally-undeclared", "evertally-unheard-of")
+_NOT_DECLARED = (
+    "evertally-undeclared",
+    "evertally-unheard-of",
+    "evertally-unknown",
+    "evertally-unseen",
+    "evertally-new",
+)
 _NAMES = ("one", "two", "three")  # of items
 EACH = object()  # another name for each copy of a record
 TARGET, OTHERS = "ann", ("bob", "cy", "dan")
 _NO_CONTENT = ("name", "kind", "share", "mechanism", "column", "static", "process", "partition", "identity", "protects")
 _FEW = 4  # labels
-_MOST = 12  # values of a column
+_MOST = 13  # values of a column
 
 
 @dataclass(frozen=True)
@@ -82,7 +88,9 @@ def _pool(name: str, small: Small, table: Mapping[str, Any], owner: bool) -> tup
 
 def _names_columns(value: Any, columns: list[str]) -> bool:
     """Whether an option says which columns are read."""
-    return value in columns if isinstance(value, str) else isinstance(value, list) and all(one in columns for one in value)
+    return (
+        value in columns if isinstance(value, str) else isinstance(value, list) and all(one in columns for one in value)
+    )
 
 
 def _amounts(table: Mapping[str, Any]) -> list[float]:
@@ -105,11 +113,11 @@ def _labels(name: str, table: Mapping[str, Any], several: bool) -> list[Any]:
         counted = list(range(min(sizes[0], _FEW))) if sizes else []
         numbers = [value for value in _walk(table) if isinstance(value, int | float) and not isinstance(value, bool)]
         declared = [*counted, *words[:_FEW], *numbers[:_FEW]]
-    single = [*declared, *_NOT_DECLARED]
+    single = [*declared, *(_NOT_DECLARED[:2] if declared else _NOT_DECLARED)]
     if not several:
         return single
     labels = [str(label) for label in single[: _FEW + 1]]
-    lists = [labels[:2], labels, [labels[0]] * 3]
+    lists = [labels[:2], labels[2:4], labels, [labels[0]] * 3]
     weights = [{labels[0]: _HEAVY}, dict.fromkeys(labels, _HEAVY), dict.fromkeys(labels[:2], -_HEAVY)]
     return [*single[:3], *lists, *weights, *single[3:]]
 

@@ -49,7 +49,9 @@ class ReleaseSearch(Search):
         static = getattr(getattr(self.small.made, "_taken", None), "static", None)
         with ExitStack() as stack:
             for look in _LOOKS:
-                stack.enter_context(_watched(look, "release", lambda one, items, source, node: _look(found, one, items, node)))
+                stack.enter_context(
+                    _watched(look, "release", lambda one, items, source, node: _look(found, one, items, node))
+                )
             if static is not None:
                 for kind in (type(static), SizeRelease):
                     stack.enter_context(
@@ -169,6 +171,8 @@ def _as_numbers(batch: Any) -> dict[Any, float] | None:
         return {i: float(x) for i, x in enumerate(batch.sum(axis=0).ravel() if batch.ndim > 1 else batch) if x}
     if isinstance(batch, Mapping):
         return {key: float(value) for key, value in batch.items()}
+    if hasattr(batch, "labels") and hasattr(batch, "counts"):
+        return {str(label): float(count) for label, count in zip(batch.labels, batch.counts, strict=True)}
     if isinstance(batch, list | tuple) and len(batch) == 1:
         return _as_numbers(batch[0])
     return None

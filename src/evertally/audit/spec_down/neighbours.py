@@ -139,8 +139,9 @@ class Relation:
         if not self.replaced:
             yield Pair((*before, *own, *after))
             return
-        for _ in range(3):
-            cells = contents[int(random.integers(len(contents)))]
+        following = (contents.index(own[0].cells) + 1) % len(contents)
+        for number in (following, *random.integers(len(contents), size=2).tolist()):
+            cells = contents[number]
             if self.owned:
                 there = tuple(replace(entry, side="right", cells=cells, tick=self._elsewhere(entry)) for entry in own)
             else:
@@ -194,6 +195,8 @@ class Relation:
 
     def changed(self, pair: Pair, random: np.random.Generator) -> Pair:
         """Neighbours that are a little different from others: one record moved, changed, added or left out."""
+        if self.neighbours == "independent":  # each column has its one change already
+            return pair
         entries = list(pair.entries)
         what = int(random.integers(5))
         i = int(random.integers(len(entries)))

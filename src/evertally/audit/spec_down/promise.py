@@ -101,7 +101,9 @@ class Promise:
     def written(cls, content: Mapping[str, Any]) -> Self:
         """From what a file says."""
         said, tables = content["guarantee"], content["query"]
-        epsilon, delta, rho = (None if name not in said else Fraction(said[name]) for name in ("epsilon", "delta", "rho"))
+        epsilon, delta, rho = (
+            None if name not in said else Fraction(said[name]) for name in ("epsilon", "delta", "rho")
+        )
         # As it is written: 0.1 is 1/10. Without shares all are equal.
         shares = [Fraction(str(table["share"])) if "share" in table else Fraction(1, len(tables)) for table in tables]
         queries = (Query(str(table["name"]), share, table) for table, share in zip(tables, shares, strict=True))

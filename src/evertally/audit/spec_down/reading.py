@@ -9,7 +9,7 @@ are read at once; that they have is not believed but tried, with other heights.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -29,7 +29,8 @@ _CLOSE = 1e-5  # of an entry: real draws are read through a rounding
 _SILENT = 1e-4  # of a change that no noise hides
 
 Place = tuple[str, int, int]  # lane, node, column
-Heights = Callable[[Place], int]
+Heights = Mapping[Place, int]  # of impulses; no other draw has one
+Call = tuple[str, tuple[int, ...], int, int]  # lane, nodes, columns, the first of them
 
 
 class NotAffine(Exception):
@@ -41,16 +42,28 @@ class _Impulses(ZeroSource):
 
     def __init__(self, heights: Heights) -> None:
         self._heights = heights
-        self.laws_drawn: dict[Place, AnyLaw] = {}  # in the order in which they are asked for
+        self.calls: dict[Call, AnyLaw] = {}  # in the order in which they are made
         self.others = ""  # what else was drawn
 
     def draws(self, lane: str, law: Any, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
-        places = [[(lane, int(node), first + j) for j in range(coordinates)] for node in nodes]
-        for row in places:
-            for place in row:
-                self.laws_drawn.setdefault(place, law)
-        heights = [[self._heights(place) * height_of(law) for place in row] for row in places]
-        return np.array(heights, dtype=np.int64).reshape(len(places), coordinates)
+        index = tuple(int(node) for node in nodes)
+        self.calls.setdefault((lane, index, coordinates, first), law)
+        out = np.zeros((len(index), coordinates), dtype=np.int64)
+        row = {node: i for i, node in enumerate(index)} if self._heights else {}
+        for (of, node, column), height in self._heights.items():
+            if of == lane and node in row and first <= column < first + coordinates:
+                out[row[node], column - first] = height * height_of(law)
+        return out
+
+    @property
+    def drawn(self) -> dict[Place, AnyLaw]:
+        """The law of each draw, in the order in which they are first asked for."""
+        found: dict[Place, AnyLaw] = {}
+        for (lane, nodes, coordinates, first), law in self.calls.items():
+            for node in nodes:
+                for column in range(first, first + coordinates):
+                    found.setdefault((lane, node, column), law)
+        return found
 
     def reals(self, lane: str, law: RealLaw, nodes: range, coordinates: int = 1, first: int = 0) -> KnownReals:
         return KnownReals(self.draws(lane, law, nodes, coordinates, first).astype(np.float64))
@@ -103,25 +116,23 @@ class Noise:
     def read(cls, play: Play, other: Play | None = None, ticks: int = 1) -> Noise:
         """Of what `play` releases in so many ticks; on `other`, another stream, it must be the same."""
         reader = _Reader(play)
-        places = reader.places
-        if len(places) > MOST_DRAWS and len(places) > len(reader.silent):
+        seen = reader.seen() if len(reader.places) > _FEW_DRAWS else reader.places
+        W = None if len(seen) <= _FEW_DRAWS else reader.by_column(ticks, seen)
+        if W is None and len(seen) > MOST_DRAWS:
             raise NotAffine(f"a small copy of it makes more than {MOST_DRAWS} draws")
-        W = None if len(places) <= _FEW_DRAWS else reader.by_column(ticks)
-        if W is None and len(places) > MOST_DRAWS:
-            raise NotAffine(f"a small copy of it makes more than {MOST_DRAWS} draws")
-        found = cls(reader.one_by_one() if W is None else W, reader.laws)
+        found = cls(reader.one_by_one(seen) if W is None else W, [reader.laws[place] for place in seen])
         for checked in (reader, *([] if other is None else [_Reader(other)])):
-            found._check(checked, places)
+            if checked.laws != reader.laws:
+                raise NotAffine("which noise is drawn follows from the events")
+            found._check(checked, seen)
         if not found.gaussian and not found.laplace:
             raise NotAffine("it adds up draws of several laws")
         return found
 
     def _check(self, reader: _Reader, places: list[Place]) -> None:
         """An impulse the other way, in draws that are told apart, moves releases by what W says."""
-        if reader.places != places or reader.laws != self.laws:
-            raise NotAffine("which noise is drawn follows from the events")
         for at in sorted({0, len(places) // 2, len(places) - 1} & set(range(len(places)))):
-            moved = -reader.response(lambda place, at=at: -1 if place == places[at] else 0)
+            moved = -reader.response({places[at]: -1})
             if not np.allclose(moved / height_of(self.laws[at]), self.W[:, at], atol=_CLOSE, rtol=_CLOSE):
                 raise NotAffine("what noise does to a release follows from the events")
 
@@ -177,11 +188,12 @@ class _Reader:
 
     def __init__(self, play: Play) -> None:
         self._play = play
-        key = _ImpulseKey(lambda place: 0)
+        key = _ImpulseKey({})
         self.silent = self._asked(key)
         if key.made.others:
             raise NotAffine(key.made.others)
-        self.places, self.laws = list(key.made.laws_drawn), list(key.made.laws_drawn.values())
+        self._calls, self.laws = key.made.calls, key.made.drawn
+        self.places = list(self.laws)
 
     def _asked(self, key: NoiseKey) -> FloatArray:
         found = self._play(key)
@@ -193,36 +205,53 @@ class _Reader:
         """What impulses of so many times their height move."""
         key = _ImpulseKey(heights)
         found = self._asked(key)
-        if len(found) != len(self.silent) or list(key.made.laws_drawn) != self.places:
+        same = key.made.calls == self._calls or key.made.drawn == self.laws
+        if len(found) != len(self.silent) or not same:
             raise NotAffine("what is drawn, or how much is released, follows from noise")
         return found - self.silent
 
-    def one_by_one(self) -> FloatArray:
+    def seen(self) -> list[Place]:
+        """The draws of nodes that reach a release: some processes draw ahead. Halves are asked first, under heights in
+        which nothing cancels."""
+        random = np.random.default_rng(len(self.places))
+        heights = {place: int(h) for place, h in zip(self.places, random.integers(1, 9, len(self.places)), strict=True)}
+        nodes = list(dict.fromkeys(place[:2] for place in self.places))
+        kept: set[tuple[str, int]] = set()
+        ranges = [(0, len(nodes))]
+        while ranges:
+            start, stop = ranges.pop()
+            some = set(nodes[start:stop])
+            if not self.response({place: height for place, height in heights.items() if place[:2] in some}).any():
+                continue
+            if stop - start == 1:
+                kept |= some
+            else:
+                ranges += [(start, (start + stop) // 2), ((start + stop) // 2, stop)]
+        return [place for place in self.places if place[:2] in kept]
+
+    def one_by_one(self, places: list[Place]) -> FloatArray:
         """W, a play for each draw."""
-        found = [
-            self.response(lambda at, place=place: int(at == place)) / height_of(law)
-            for place, law in zip(self.places, self.laws, strict=True)
-        ]
+        found = [self.response({place: 1}) / height_of(self.laws[place]) for place in places]
         return np.array(found).T.reshape(len(self.silent), len(found))
 
-    def by_column(self, ticks: int) -> FloatArray | None:
+    def by_column(self, ticks: int, places: list[Place]) -> FloatArray | None:
         """W, a few plays for each node, if column j of a draw reaches column j of the rows and no other."""
         width, odd = divmod(len(self.silent), ticks)
-        nodes = dict.fromkeys((lane, node) for lane, node, _ in self.places)
-        if odd or len(self.places) != len(nodes) * width:
+        nodes = dict.fromkeys((lane, node) for lane, node, _ in places)
+        if odd or width == 1 or len(places) != len(nodes) * width:
             return None
-        W, number = np.zeros((len(self.silent), len(self.places))), {p: i for i, p in enumerate(self.places)}
-        random = np.random.default_rng(len(self.places))
+        W, number = np.zeros((len(self.silent), len(places))), {place: i for i, place in enumerate(places)}
+        random = np.random.default_rng(len(places))
         for lane, node in nodes:
             for trial in range(3):
                 heights = np.ones(width, np.int64) if not trial else random.integers(1, 4, width)
-                moved = self.response(lambda p, h=heights, n=(lane, node): int(h[p[2]]) if p[:2] == n else 0)
+                moved = self.response({(lane, node, column): int(h) for column, h in enumerate(heights)})
                 moved = moved.reshape(ticks, width) / heights
                 for column in range(width):
-                    place = number[lane, node, column]
+                    place = lane, node, column
                     entries = moved[:, column] / height_of(self.laws[place])
                     if not trial:
-                        W[column::width, place] = entries
-                    elif not np.allclose(W[column::width, place], entries, atol=_CLOSE, rtol=_CLOSE):
+                        W[column::width, number[place]] = entries
+                    elif not np.allclose(W[column::width, number[place]], entries, atol=_CLOSE, rtol=_CLOSE):
                         return None
         return W

@@ -169,10 +169,10 @@ class SpecAudit:
     def _change(self, small: Small) -> Report:
         search: ChangeSearch = self._search(ChangeSearch, small)
         declared, table = small.made.sensitivity, self._table(small)
-        columns = max(1, getattr(small.made, "columns", 0) or declared.l1)
+        columns = len(small.query.categories or ()) or declared.l1
         limits = allowed(self._content["stream"], table, columns) or {}
         norms = {1: float(declared.l1), 2: math.sqrt(declared.l2_squared), math.inf: float(declared.linf)}
-        if "max_per_event" not in table and declared.l1 > declared.linf:
+        if "max_per_event" not in table and declared.l1 > limits.get(1, math.inf):
             search.norm, limits = math.inf, {}  # an event may count in all cells: noise is made for the largest
         else:
             search.norm = 1 if self._charges[small.query.name].pure else 2

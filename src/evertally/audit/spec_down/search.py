@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +21,8 @@ _STEPS = {"short": 60, "long": 600}
 _FIRST = {"short": 160, "long": 2000}  # pairs that are written down
 _ALSO = 24  # of which so many are played in other ways too
 _CLIMBS = 3
+_MANY = 100  # events of a user: longer streams take longer
+_LOUD = 2**12  # events in place of one
 _NEARLY = 1 - 1e-6  # what is read through a rounding is a little off
 
 
@@ -55,7 +57,7 @@ class Search(ABC):
     def __init__(
         self, small: Small, stream: Mapping[str, Any], table: Mapping[str, Any], effort: str = "short", seed: int = 0
     ) -> None:
-        self.small, self._effort = small, effort
+        self.small, self._table, self._effort = small, table, effort
         self.columns = columns_of(small, table)
         self.relation = Relation(small, self.columns, stream, table)
         self._random = np.random.default_rng(seed)
@@ -73,7 +75,7 @@ class Search(ABC):
     def first_pairs(self) -> list[Pair]:
         """Those that are written down; where they are too many, some of each sort."""
         every = list(dict.fromkeys(self.relation.pairs(self._random)))
-        most = _FIRST[self._effort]
+        most = max(_ALSO, _FIRST[self._effort] // (1 + self.relation.cap // _MANY))
         return every if len(every) <= most else [every[i * len(every) // most] for i in range(most)]
 
     @cached_property
@@ -142,8 +144,17 @@ class LossSearch(Search):
 
     def lost(self, pair: Pair, way: Way) -> float:
         noise = self.noise[way]
-        left, right = (self._releases(stream, way) for stream in self.sides(pair))
+        left, right = (self._releases(stream, way) for stream in self.sides(self._loud(pair)))
         if left is None or right is None or not len(left) == len(right) == len(noise.W):
             raise NotAffine("it releases no fixed table of numbers")
-        moved = left - right
-        return float(noise.lost(moved[None])[0]) * _NEARLY if moved.any() else 0.0
+        moved = (left - right) / (_LOUD if "workload" in self._table else 1)
+        read = _NEARLY if "workload" not in self._table else 1 - 4 / _LOUD
+        return float(noise.lost(moved[None])[0]) * read if moved.any() else 0.0
+
+    def _loud(self, pair: Pair) -> Pair:
+        """Weighed sums are rounded once, with their noise: what one event moves of them is read from many of it."""
+        if "workload" not in self._table:
+            return pair
+        if self.relation.owned:
+            raise NotAffine("sums that weigh ticks are rounded together with their noise")
+        return Pair(tuple(e if e.side == "both" else replace(e, copies=e.copies * _LOUD) for e in pair.entries))
