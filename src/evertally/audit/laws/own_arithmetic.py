@@ -73,8 +73,8 @@ def epsilon_of(law: Any, moved: float) -> float:
 
 
 def rho_of_selections(count: int, spread: float, scale: float) -> float:
-    """Of selections by Gumbel variates of a scale, where scores move apart by at most `spread`: the loss of each lies in
-    an interval of length spread/scale (streaming-selection 2.2)."""
+    """Of selections by Gumbel variates of a scale, where scores move apart by at most `spread`: the loss of each lies
+    in an interval of length spread/scale (streaming-selection 2.2)."""
     return count * (spread / scale) ** 2 / 8
 
 

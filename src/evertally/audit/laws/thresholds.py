@@ -1,17 +1,17 @@
 """Labels that only one person brought: from which noise on they are shown, and how likely that is.
 
-Which labels are shown where nobody listed them is decided by a threshold that is made for a small delta; games never get
-there. Here the threshold is the one that the program applies: the smallest noise with which a label appears is looked
+Which labels are shown where nobody listed them is decided by a threshold that is made for a small delta; games never
+get there. Here the threshold is the one that the program applies: the smallest noise with which a label appears is looked
 for by planting it, with nobody else there and beside any number of other labels, at first and late ticks. How likely
 such noise is follows from the laws that were drawn, by the bounds that the theorems use (streaming-selection 4.3 - 4.6,
-7.2 and 10.4), added up over ticks and over the labels that one unit can bring. A threshold needs to be as high as it is:
-the row says by how much it could be lower.
+7.2 and 10.4), added up over ticks and over the labels that one unit can bring. A threshold needs to be as high as it
+is: the row says by how much it could be lower.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,6 +36,7 @@ from evertally.contract.in_place import InPlace
 from evertally.encode import ItemTotals
 from evertally.encode.texts import Texts
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law, item_addresses
+from evertally.privacy import Neighbours
 from evertally.selection.item_engine import ItemEngine
 from evertally.selection.items import Items
 
@@ -124,9 +125,8 @@ def tree_report(model: Any) -> Report:
 
 def _unit(model: Any) -> Unit:
     if owned(model):  # different labels of each user count, each once
-        unit = Unit.of(model)
-        most = int(model._options.get("max_labels_per_user") or model._options.get("max_items") or unit.labels)
-        return replace(unit, labels=most, weight=1, events=1)
+        replaced = Neighbours.parse(model.neighbours) is Neighbours.REPLACE
+        return Unit(int(model._options["max_categories"]), 1, 1, replaced)
     return Unit.of(model)
 
 
@@ -260,8 +260,8 @@ def _one_shot_threshold(model: Any, one_shot: Any, unit: Unit, paid: float, told
 
 
 def _one_shot_height(one_shot: Any, unit: Unit, others: int) -> tuple[int, Callable[[int], float]] | None:
-    """The smallest lead over the noise of the threshold with which a label is shown that only one unit can have brought,
-    and ln of a bound on the probability of all such leads. None where such a label is no candidate."""
+    """The smallest lead over the noise of the threshold with which a label is shown that only one unit can have
+    brought, and ln of a bound on the probability of all such leads. None where such a label is no candidate."""
     cut = 50
     kbar = getattr(one_shot, "kbar", None)
     above = unit.alone * unit.sides if kbar is not None and others > kbar else unit.alone
@@ -303,14 +303,11 @@ def _one_shot_height(one_shot: Any, unit: Unit, others: int) -> tuple[int, Calla
     return height, lambda n: labels + log_normal_tail(n, 2 if noisy else 1, float(law.sigma_squared))
 
 
-def threshold_report(model: Any) -> Report | None:
-    """Whichever of both the mechanism has; None where it shows no labels that nobody listed."""
-    if engine_of(model) is not None:
-        return tree_report(model)
-    one_shot = one_shot_of(model)
-    return block_report(model) if one_shot is not None and hasattr(one_shot, "margin") else None
+def has_threshold(model: Any) -> bool:
+    """Whether it shows labels that nobody listed."""
+    return engine_of(model) is not None or hasattr(one_shot_of(model), "margin")
 
 
-def sizes_of_tables() -> Sequence[int]:
-    """How many other labels there are beside that of one person, where a threshold is looked for."""
-    return _TABLE_SIZES
+def threshold_report(model: Any) -> Report:
+    """Whichever of both the mechanism has."""
+    return tree_report(model) if engine_of(model) is not None else block_report(model)
