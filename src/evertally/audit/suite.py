@@ -24,7 +24,9 @@ It depends on what is known about the mechanism:
 * Amounts by category: what is counted, and the coins that round amounts, one event taken from among many.
 * Sums with epochs: what an event moves against the noise of each counter, and what happens at a boundary.
 * Counters with a workload: the closed form of their noise and sums, both read off the program, and games of one change.
-* Mechanisms that release labels: games, the closed form of their counts, and a report of what is audited elsewhere.
+* Mechanisms that release labels: the laws and thresholds that they really use, exact small copies (`audit.laws`),
+  games, and the closed form of their counts.
+* Linear mechanisms with a long horizon, or none: their noise there, at telling ticks (`audit.laws.full_horizon`).
 * Any other object with `step` and a `guarantee`: random streams, changes of single ticks and the adaptive adversaries,
   with a trained score; the most promising one is played to the end on fresh games.
 
@@ -53,8 +55,9 @@ from evertally.audit.dynamic import dynamic_audits, game_of, inputs_of, is_dynam
 from evertally.audit.estimators import threshold_bound
 from evertally.audit.game import Adversary, Factory
 from evertally.audit.gaussian import node_form
-from evertally.audit.labels import counts_report, elsewhere_report, labelled, releases_labels
+from evertally.audit.labels import counts_report, labelled, releases_labels
 from evertally.audit.laplace import shift_form, telling_ticks
+from evertally.audit.laws.steps import horizon_rows, law_rows
 from evertally.audit.local_messages import (
     LocalMessage,
     is_local,
@@ -246,11 +249,16 @@ def _counting_steps(factory: Factory, model: Linear, rules: _Rules) -> list[Step
     length = rules.ticks or model.horizon or whole_epochs
     if model.horizon is None:
         length = min(length, whole_epochs)
+    laws = _rows(horizon_rows(model, longest))
     if model.horizon is not None and length > longest:
         # Nothing about a longer stream is different in kind, and the closed form of T ticks is a matrix of T^2 numbers.
         small = smaller(model, longest)
-        return _linear_steps(again(small), small, rules, longest) + _first_ticks_steps(factory, model, rules)
-    return _linear_steps(factory, model, rules, length)
+        return laws + _linear_steps(again(small), small, rules, longest) + _first_ticks_steps(factory, model, rules)
+    return laws + _linear_steps(factory, model, rules, length)
+
+
+def _rows(rows: Iterable[tuple[str, Callable[[], Report]]]) -> list[Step]:
+    return [Step(name, run) for name, run in rows]
 
 
 def _linear_steps(factory: Factory, model: Linear, rules: _Rules, ticks: int) -> list[Step]:
@@ -358,7 +366,7 @@ def _column_steps(factory: Factory, model: Guessing, rules: _Rules) -> list[Step
 
 
 def _dynamic_steps(factory: Factory, model: Dynamic, rules: _Rules) -> list[Step]:
-    steps = [Step(name, run) for name, run in dynamic_audits(model, rules.sizes.streams)]
+    steps = _rows([*dynamic_audits(model, rules.sizes.streams), *law_rows(model)])
     pair = adversaries.Scripted("one lifetime", np.array([[1]]), np.array([[0]]))
     steps += _object_steps(game_of(model), [pair], rules.sizes.objects, rules)
     return steps + _contract_steps(factory, model)
@@ -453,11 +461,11 @@ def _weighed_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
 
 def _label_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
     counts = counts_report(factory, model)
-    steps = [] if counts is None else [Step("closed form", lambda: counts)]
+    steps = ([] if counts is None else [Step("closed form", lambda: counts)]) + _rows(law_rows(model))
     made = labelled(factory)
     played = [adversaries.FirstTick(made(simulation(0)))]
     steps += _object_steps(made, played, rules.sizes.objects // 4, rules)
-    return [*steps, Step("not here", lambda: elsewhere_report(factory)), *_contract_steps(factory, model)]
+    return [*steps, *_contract_steps(factory, model)]
 
 
 def _amount_steps(model: Any, rules: _Rules) -> list[Step]:

@@ -1,8 +1,8 @@
 """Exact small copies of mechanisms that find labels: every combination of draws over two ticks.
 
 The copy has the options of the mechanism, its own code, and a horizon of two ticks. A label that others have as well,
-far above the threshold or right at it, occurs once more: the Renyi divergence of all that is released about it, over its
-order, is at most the part of rho that one label has. Where draws have too many values, the copy is made for a larger
+far above the threshold or right at it, occurs once more: the Renyi divergence of all that is released about it, over
+its order, is at most the part of rho that one label has. Where draws have too many values, the copy is made for a larger
 rho: what an event is charged is the same for every promise. The row says for which.
 """
 
@@ -56,9 +56,9 @@ def label_report(model: Any) -> Report:
             base = [times, 0]
             more = [n + (i == tick) for i, n in enumerate(base)]
             loss = item_loss(lambda key: _made(model, charge, key), more, base, weight=unit.weight, tail=_TAIL)
-            found += [(loss.renyi(order) / order, f"change of tick {tick + 1}, order {order:g}") for order in _ORDERS]
+            found += [(loss.renyi(order) / order, f"{times}, change of tick {tick + 1}") for order in _ORDERS]
     rho, adversary = max(found)
-    told = f"one label more among {times}, {adversary}, 2 ticks, rho {charge.rho:g}"
+    told = f"a label once more among {adversary} of 2, rho {charge.rho:g}"
     audited = rho * unit.sides * unit.labels
     return replace(Report.computed(model, told, "exact law", "rho", charge.rho, audited), aspect="loss")
 

@@ -76,7 +76,9 @@ def static_report(model: Dynamic) -> Report:
     audited, claimed, budget, kind = max(found, key=lambda one: one[0] / one[1])
     unit = "epsilon" if "PureDP" in budget else "rho"
     adversary = f"one-shot law, one item in {len(found)} kinds of releases; {kind} with {budget}"
-    return replace(Report.computed(model, adversary, "exact law", f"{unit} of a release", claimed, audited), aspect="noise")
+    return replace(
+        Report.computed(model, adversary, "exact law", f"{unit} of a release", claimed, audited), aspect="noise"
+    )
 
 
 def _losses(mechanism: Any, budget: Any, cells: int) -> tuple[float, float]:
