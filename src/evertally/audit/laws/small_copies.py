@@ -2,8 +2,8 @@
 
 The copy has the options of the mechanism, its own code, and a horizon of two ticks. A label that others have as well,
 far above the threshold or right at it, occurs once more: the Renyi divergence of all that is released about it, over
-its order, is at most the part of rho that one label has. Where draws have too many values, the copy is made for a larger
-rho: what an event is charged is the same for every promise. The row says for which.
+its order, is at most the part of rho that one label has. Where draws have too many values, the copy is made for a
+larger rho: what an event is charged is the same for every promise. The row says for which.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 Which labels are shown where nobody listed them is decided by a threshold that is made for a small delta; games never
 get there. Here the threshold is the one that the program applies: the smallest noise with which a label appears is
-looked for by planting it, with nobody else there and beside any number of other labels, at first and late ticks. How likely
-such noise is follows from the laws that were drawn, by the bounds that the theorems use (streaming-selection 4.3 - 4.6,
-7.2 and 10.4), added up over ticks and over the labels that one unit can bring. A threshold needs to be as high as it
-is: the row says by how much it could be lower.
+looked for by planting it, with nobody else there and beside any number of other labels, at first and late ticks. How
+likely such noise is follows from the laws that were drawn, by the bounds that the theorems use (streaming-selection
+4.3 - 4.6, 7.2 and 10.4), added up over ticks and over the labels that one unit can bring. A threshold needs to be as
+high as it is: the row says by how much it could be lower.
 """
 
 from __future__ import annotations
