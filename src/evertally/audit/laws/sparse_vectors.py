@@ -22,7 +22,7 @@ from evertally.audit.game import IntArray
 from evertally.audit.label_noise import separation
 from evertally.audit.laws.own_arithmetic import Unit, rho_of_selections
 from evertally.audit.laws.switching import Engine, counter_table, sparse_vector_loss
-from evertally.audit.laws.tap import Drawn, Tap
+from evertally.audit.laws.tap import APART, Drawn, Tap
 from evertally.audit.report import Report
 from evertally.privacy import ApproxDP
 from evertally.selection.sparse_gumbel import SparseGumbel
@@ -131,7 +131,7 @@ def _selection_scale(make: Engine) -> float:
     for _ in range(75):
         middle = (low + high) / 2
         low, high = (low, middle) if first_wins(middle) else (middle, high)
-    return _BETWEEN / (1 / 3 - high)
+    return _BETWEEN / (1 / 3 - APART - high)
 
 
 def _counter_rho(make: Engine, horizon: int, moved: int) -> float:

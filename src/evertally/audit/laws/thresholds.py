@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from evertally.audit.game import IntArray, owned
 from evertally.audit.label_noise import ScriptKey, _Named
-from evertally.audit.laws.one_shot import calls_of, one_shot_of, unit_streams
+from evertally.audit.laws.one_shot import calls_of, one_shot_of, selection_of, unit_streams
 from evertally.audit.laws.own_arithmetic import (
     Unit,
     first_from,
@@ -47,6 +47,7 @@ _NEVER = -(2**45)
 _ALWAYS = 2**45
 _LONGEST = 400
 _FAR = 2.0**30
+_TIE = 1 / 3  # of the threshold's variate: never in a tie with the numbers that are tried
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def tree_report(model: Any) -> Report:
     def enough(lower: int) -> bool:
         """Whether all thresholds together could be so much lower."""
         logs = [
-            math.log(n) + _log_tail(replace(_of_kind(kinds, s), draws=max(s, _of_kind(kinds, s).draws)), lower)
+            math.log(n) + _log_tail(kinds.get(s) or replace(_of_kind(kinds, s), draws=s), lower)
             for s, n in counts.items()
         ]
         return float(np.logaddexp.reduce(logs)) <= paid + 1e-12
@@ -176,37 +177,42 @@ class _Mine(_Named):
     """Noise that shows no label but that of one person, in the block that ends with a tick; of all others none is ever
     shown. It notes the draws of that label."""
 
-    def __init__(self, tick: int, noise: int) -> None:
+    def __init__(self, tick: int, noise: int, rest: int = 0) -> None:
         super().__init__()
-        self._tick, self._noise = tick, noise
+        self._tick, self._noise, self._rest = tick, noise, rest
         self._address = item_addresses(self, [_MINE])
-        self.drawn: dict[tuple[str, int], Any] = {}
+        self.laws_drawn: set[Any] = set()
 
     def item_draws(self, lane: str, law: Law, node: int, items: NDArray[np.uint64]) -> IntArray:
         mine = (items == self._address).all(axis=1)
         if mine.any():
-            self.drawn[lane, node] = law
-        return np.where(mine, self._noise if node == self._tick else 0, _NEVER).astype(np.int64)
+            self.laws_drawn.add(law)
+        return np.where(mine, self._noise if node == self._tick else self._rest, _NEVER).astype(np.int64)
 
 
 def _applied(model: Any, tick: int, others: int, count: int, guess: int) -> Applied:
     """Goes to the tick before, adds one person's label beside others, and looks for the noise that shows it."""
     labels = Texts.of([*(f"other {i}" for i in range(others)), _MINE])
     counts = np.array([*(3 + i % 7 for i in range(others)), count], dtype=np.int64)
-    drawn: dict[tuple[str, int], Any] = {}
+    laws: set[Any] = set()
 
-    def shows(value: int) -> bool:
-        source = _Mine(tick, value)
+    def released(source: _Mine) -> int | None:
         engine = engine_of(again(model)(ScriptKey(source)))
         engine.take(tick - 1, np.zeros(0, dtype=np.bool_))
-        found = engine.advance([ItemTotals(labels, counts)])[0][0].counts
-        drawn.update(source.drawn)
-        return _MINE in found
+        counted: dict[str, int] = engine.advance([ItemTotals(labels, counts)])[0][0].counts
+        laws.update(source.laws_drawn)
+        return counted.get(_MINE)
+
+    def shows(value: int) -> bool:
+        return released(_Mine(tick, value)) is not None
 
     height = guess if shows(guess) and not shows(guess - 1) else first_from(-(2**20), shows)
-    (law,) = set(drawn.values())
+    # With 1 in every other draw the released count says how many of them are in it.
+    seen = released(_Mine(tick, _ALWAYS, rest=1))
+    assert seen is not None, "a label that no noise shows"
+    (law,) = laws
     assert isinstance(law, DiscreteGaussian)
-    return Applied(height, len(drawn), float(law.sigma_squared), tick, others)
+    return Applied(height, seen - count - _ALWAYS + 1, float(law.sigma_squared), tick, others)
 
 
 # -- one threshold for every block -------------------------------------------------------------------------------------
@@ -272,7 +278,7 @@ def _one_shot_height(one_shot: Any, unit: Unit, others: int) -> tuple[int, Calla
 
     def plant(one: Drawn) -> float:
         if isinstance(one.law, str):
-            return {_MINE: planted, None: 0.0}.get(one.place, -_FAR)  # type: ignore[arg-type]
+            return {_MINE: planted, None: _TIE}.get(one.place, -_FAR)  # type: ignore[arg-type]
         return {_MINE: planted, None: 0.0}.get(one.place, float(_NEVER))  # type: ignore[arg-type]
 
     def shows(value: float) -> bool:
@@ -286,12 +292,13 @@ def _one_shot_height(one_shot: Any, unit: Unit, others: int) -> tuple[int, Calla
     if not shows(float(_FAR)):
         return None
     labels = math.log(unit.at_risk)
-    if any(isinstance(one.law, str) for one in drawn):
+    selection = selection_of(one_shot)
+    if selection is not None:
         low, high = -_FAR, _FAR
         for _ in range(75):
             middle = (low + high) / 2
             low, high = (low, middle) if shows(middle) else (middle, high)
-        scale, lead = float(one_shot.scale), high - APART
+        scale, lead = selection.scale, high - APART - _TIE
         # In whole counts, as thresholds are.
         return round(lead * scale), lambda n: math.log(max(kbar or 1, 1)) + log_gumbel_difference(n / scale)
     height = first_from(-(2**20), lambda n: shows(float(n)))
