@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from audit.bugs.partitions import mu_halved, tau_dropped, tau_for_each_query
-from audit.enumeration import everything, whole_law
 from audit.probes.partitions import all_at_once, ladder, ladders, near, swap_loss, swapped, terms, two_levels
 from evertally import partition as partitions
+from evertally.audit.laws.enumerated import everything, whole_law
 from evertally.audit.partition import close_loss, histogram_loss, levels_after, transcript_loss
 from evertally.errors import ConfigurationError
 from evertally.histogram.tasks import AllColumns, Largest

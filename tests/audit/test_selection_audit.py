@@ -17,13 +17,13 @@ import pytest
 from audit.bugs.label_noise import late_without_noise
 from audit.bugs.one_shot import partial_sort, strict_candidates
 from audit.bugs.switches import threshold_kept
-from audit.enumeration import bad_mass, item_loss, one_shot_law, outcome_law, shown
 from audit.probes.fresh_labels import FRESH
 from audit.probes.item_probing import dominated, needed, pair_loss, released_by, unknown
 from audit.probes.switches import switching, waits
-from audit.switching import counter_table, sparse_vector_loss
 from evertally.audit.exact import ExactLoss
 from evertally.audit.label_noise import ABSENT, item_table, separation
+from evertally.audit.laws.enumerated import bad_mass, item_loss, one_shot_law, outcome_law, shown
+from evertally.audit.laws.switching import counter_table, sparse_vector_loss
 from evertally.errors import ConfigurationError
 from evertally.noise import DiscreteGaussian, DiscreteLaplace
 from evertally.privacy import ApproxZCDP, Neighbours

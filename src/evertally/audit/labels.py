@@ -2,8 +2,8 @@
 
 A game hands over rows of integers and sees as many numbers in every tick. So a row says how often each of a few labels
 occurs, and a release becomes three numbers for each label: whether it is shown, in which place, and its count. Which
-labels are shown is decided near a threshold that is made for a small delta, and games resolve little of that: the exact
-laws of these mechanisms (labels, thresholds, switches) are computed in the tests (tests/audit).
+labels are shown is decided near a threshold that is made for a small delta, and games resolve little of that:
+thresholds and exact laws (labels, switches) are audited by `audit.laws`.
 """
 
 from __future__ import annotations
@@ -17,16 +17,11 @@ import numpy as np
 from evertally.audit.game import Factory, FloatArray, owned, take
 from evertally.audit.label_noise import item_table, separation
 from evertally.audit.report import Report
-from evertally.noise import simulation
 from evertally.privacy import ApproxZCDP
 from evertally.statistics import StreamingTopK, UnknownHistogram
 from evertally.statistics.unknown import ItemFinder
 from evertally.users.distinct_unknown import UnknownDistinctUsers
 
-ELSEWHERE = (
-    "which labels are shown, and when, is audited by the exact laws of tests/audit, in the probes of the "
-    "mutation test; no audit of this list covers it"
-)
 _LABELS = ("left", "right", "third")
 _MOST_TICKS = 64
 
@@ -95,8 +90,3 @@ def counts_report(factory: Factory, model: Any) -> Report | None:
     adversary = f"counts of labels, {ticks} ticks"
     # Of a part: which labels are shown tells more.
     return Report.computed(model, adversary, "closed form", "mu of counts", math.sqrt(2 * charge.rho), audited, "noise")
-
-
-def elsewhere_report(factory: Factory) -> Report:
-    """Says what no report of the suite shows."""
-    return Report.not_here(factory(simulation(0)), "which labels are shown", ELSEWHERE)

@@ -24,7 +24,9 @@ It depends on what is known about the mechanism:
 * Amounts by category: what is counted, and the coins that round amounts, one event taken from among many.
 * Sums with epochs: what an event moves against the noise of each counter, and what happens at a boundary.
 * Counters with a workload: the closed form of their noise and sums, both read off the program, and games of one change.
-* Mechanisms that release labels: games, the closed form of their counts, and a report of what is audited elsewhere.
+* Mechanisms that release labels: the laws and thresholds that they really use, exact small copies (`audit.laws`),
+  games, and the closed form of their counts.
+* Linear mechanisms with a long horizon, or none: their noise there, at telling ticks (`audit.laws.full_horizon`).
 * Every mechanism: faults of its state as moves of the adversary, against an undisturbed play (`audit.faults`).
 * Any other object with `step` and a `guarantee`: random streams, changes of single ticks, the adaptive adversaries and
   streams that a search finds, in a hunt that bets on whatever games show (`audit.hunt`).
@@ -52,8 +54,9 @@ from evertally.audit.faults import fault_audits
 from evertally.audit.game import Adversary, Factory, width
 from evertally.audit.gaussian import node_form
 from evertally.audit.hunt import Hunt
-from evertally.audit.labels import counts_report, elsewhere_report, labelled, releases_labels
+from evertally.audit.labels import counts_report, labelled, releases_labels
 from evertally.audit.laplace import shift_form, telling_ticks
+from evertally.audit.laws.steps import horizon_rows, law_rows
 from evertally.audit.local_messages import (
     LocalMessage,
     is_local,
@@ -253,11 +256,16 @@ def _counting_steps(factory: Factory, model: Linear, rules: _Rules) -> list[Step
     length = rules.ticks or model.horizon or whole_epochs
     if model.horizon is None:
         length = min(length, whole_epochs)
+    laws = _rows(horizon_rows(model, longest))
     if model.horizon is not None and length > longest:
         # Nothing about a longer stream is different in kind, and the closed form of T ticks is a matrix of T^2 numbers.
         small = smaller(model, longest)
-        return _linear_steps(again(small), small, rules, longest) + _first_ticks_steps(factory, model, rules)
-    return _linear_steps(factory, model, rules, length)
+        return laws + _linear_steps(again(small), small, rules, longest) + _first_ticks_steps(factory, model, rules)
+    return laws + _linear_steps(factory, model, rules, length)
+
+
+def _rows(rows: Iterable[tuple[str, Callable[[], Report]]]) -> list[Step]:
+    return [Step(name, run) for name, run in rows]
 
 
 def _linear_steps(factory: Factory, model: Linear, rules: _Rules, ticks: int) -> list[Step]:
@@ -366,7 +374,7 @@ def _column_steps(factory: Factory, model: Guessing, rules: _Rules) -> list[Step
 
 
 def _dynamic_steps(factory: Factory, model: Dynamic, rules: _Rules) -> list[Step]:
-    steps = [Step(name, run) for name, run in dynamic_audits(model, rules.sizes.streams)]
+    steps = _rows([*dynamic_audits(model, rules.sizes.streams), *law_rows(model)])
     pair = adversaries.Scripted("one lifetime", np.array([[1]]), np.array([[0]]))
     steps += _object_steps(game_of(model), [pair], rules.sizes.objects, rules)
     return steps + state_steps(factory, model)
@@ -456,10 +464,11 @@ def _label_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
     counts = counts_report(factory, model)
     steps = _door_steps(factory, model)
     steps += [] if counts is None else [Step("closed form", lambda: counts)]
+    steps += _rows(law_rows(model))
     made = labelled(factory)
     played = [adversaries.FirstTick(made(simulation(0)))]
     steps += of_aspect(_object_steps(made, played, rules.sizes.objects // 4, rules), "noise")
-    return [*steps, Step("not here", lambda: elsewhere_report(factory)), *state_steps(factory, model)]
+    return [*steps, *state_steps(factory, model)]
 
 
 def _amount_steps(model: Any, rules: _Rules) -> list[Step]:

@@ -8,7 +8,6 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from audit.enumeration import Outcome, Run, item_loss, one_shot_law, shown
 from audit.probes.item_probing import (
     Case,
     Histogram,
@@ -21,6 +20,7 @@ from audit.probes.item_probing import (
 from audit.probes.probing import Verdict, probe
 from evertally.audit.estimators import lower_limit
 from evertally.audit.label_noise import ScriptKey
+from evertally.audit.laws.enumerated import Outcome, Run, item_loss, one_shot_law, shown
 from evertally.noise import simulation
 from evertally.privacy import ApproxZCDP
 from evertally.statistics import UnknownHistogram, UnknownTopK

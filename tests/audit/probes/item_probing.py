@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from audit.enumeration import Run, one_shot_law
 from audit.probes.probing import ROUNDING, Verdict
 from evertally.audit.exact import ExactLoss
 from evertally.audit.game import Factory
 from evertally.audit.label_noise import item_table, separation
+from evertally.audit.laws.enumerated import Run, one_shot_law
 from evertally.privacy import ApproxZCDP, Neighbours, delta_of_rho
 from evertally.selection.items import Items
 from evertally.statistics import UnknownHistogram

@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from audit.enumeration import bad_mass
 from audit.probes.item_probing import (
     REPLACE,
     Histogram,
@@ -16,6 +15,7 @@ from audit.probes.item_probing import (
     released_by,
 )
 from audit.probes.probing import Verdict, concentrated_verdict, probe
+from evertally.audit.laws.enumerated import bad_mass
 from evertally.privacy import ZCDP
 from evertally.selection.histograms import (
     KnownGumbel,

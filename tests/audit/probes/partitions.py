@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from audit.enumeration import whole_law
 from audit.probes.probing import KEY, ROUNDING, Verdict, probe
 from evertally import partition as partitions
 from evertally.audit.columns import column_audits, drawn_singly
 from evertally.audit.exact import ExactLoss, _box
+from evertally.audit.laws.enumerated import whole_law
 from evertally.audit.partition import close_loss, histogram_loss, levels_after, transcript_loss
 from evertally.audit.scripts import ALWAYS, Address, Make, Run, Script, part
 from evertally.histogram.expressions import Columns

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from audit.enumeration import FAR, Outcome, Place, Run, outcome_law
 from audit.probes.item_probing import (
     ADD,
     REPLACE,
@@ -17,9 +16,10 @@ from audit.probes.item_probing import (
     separates,
 )
 from audit.probes.probing import Verdict, concentrated_verdict, probe
-from audit.switching import Engine, counter_table, sparse_vector_loss
 from evertally.audit.exact import ExactLoss
 from evertally.audit.label_noise import separation
+from evertally.audit.laws.enumerated import FAR, Outcome, Place, Run, outcome_law
+from evertally.audit.laws.switching import Engine, counter_table, sparse_vector_loss
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Recording, ZeroNoise
 from evertally.privacy import ApproxDP
 from evertally.selection.sparse_gumbel import SparseGumbel

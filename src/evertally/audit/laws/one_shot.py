@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evertally.audit.laws.own_arithmetic import Unit, epsilon_of, rho_of, rho_of_selections
-from evertally.audit.laws.tap import Drawn, Tap
+from evertally.audit.laws.tap import APART, Drawn, Tap
 from evertally.audit.report import Report
 from evertally.audit.whitebox import again, smaller
 from evertally.noise import DiscreteLaplace
@@ -132,7 +132,7 @@ def selection_of(one_shot: Any) -> Selection | None:
     for _ in range(75):
         middle = (low + high) / 2
         low, high = (low, middle) if first(middle)[0] == labels[0] else (middle, high)
-    return Selection(count, round(_BETWEEN / (1 / 3 - high), 6), laws)
+    return Selection(count, float(f"{_BETWEEN / (1 / 3 - APART - high):.12g}"), laws)
 
 
 @dataclass(frozen=True)

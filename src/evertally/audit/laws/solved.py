@@ -2,8 +2,8 @@
 by a guess and tried in the program.
 
 Such noise is W z with W lower triangular, as large as the horizon squared: too large to be read draw by draw. But only
-one shift u has W u = c, the change of all sums from one tick on, and for normal draws mu^2 = sum u_t^2/variance_t. Where
-u comes from does not matter: it is planted as the noise of all ticks at once, and the program has to release c itself.
+one shift u has W u = c, the change of all sums from one tick on, and for normal draws mu^2 = sum u_t^2/variance_t.
+Where u comes from does not matter: it is planted as the noise of all ticks at once, and the program must release c.
 
 Guesses: where the response to an impulse moves along with it (square roots), the power series of its inverse; for banks
 the recursion of their coefficients. A guess that the program does not confirm proves nothing, and nothing is reported.

@@ -1,7 +1,7 @@
 """What the code of a mechanism really draws: a source that notes every request and gives what was planted.
 
-`audit.gaussian` and `audit.impulses` read integers and real numbers of columns. Here every kind of noise is noted: draws
-by coordinate or by label, real numbers, and the variates of selections, each with the exact law that the code named.
+`audit.gaussian` and `audit.impulses` read integers and real numbers of columns. Here every kind of noise is noted:
+draws by coordinate or by label, real numbers, and the variates of selections, each with the law that the code named.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ def block_ends(tick: int, radix: int, horizon: int) -> list[int]:
 
 
 def telling_for(process: Any, tick: int, horizon: int) -> list[int]:
-    """The ticks at which a change of this tick is looked at: ends of blocks, by the radix of the process (2 where it has
-    none), and the last two ticks."""
+    """The ticks at which a change of this tick is looked at: ends of blocks, by the radix of the process (2 where it
+    has none), and the last two ticks."""
     radix = int(getattr(process, "radix", 2))
     found = {*block_ends(tick, radix, horizon), tick, max(1, tick - 1), max(1, horizon - 1), horizon}
     found |= {*range(tick, min(horizon, tick + _FIRST_TICKS) + 1)}

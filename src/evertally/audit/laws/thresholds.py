@@ -1,17 +1,17 @@
 """Labels that only one person brought: from which noise on they are shown, and how likely that is.
 
-Which labels are shown where nobody listed them is decided by a threshold that is made for a small delta; games never get
-there. Here the threshold is the one that the program applies: the smallest noise with which a label appears is looked
-for by planting it, with nobody else there and beside any number of other labels, at first and late ticks. How likely
-such noise is follows from the laws that were drawn, by the bounds that the theorems use (streaming-selection 4.3 - 4.6,
-7.2 and 10.4), added up over ticks and over the labels that one unit can bring. A threshold needs to be as high as it is:
-the row says by how much it could be lower.
+Which labels are shown where nobody listed them is decided by a threshold that is made for a small delta; games never
+get there. Here the threshold is the one that the program applies: the smallest noise with which a label appears is
+looked for by planting it, with nobody else there and beside any number of other labels, at first and late ticks. How
+likely such noise is follows from the laws that were drawn, by the bounds that the theorems use (streaming-selection
+4.3 - 4.6, 7.2 and 10.4), added up over ticks and over the labels that one unit can bring. A threshold needs to be as
+high as it is: the row says by how much it could be lower.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from evertally.audit.game import IntArray, owned
 from evertally.audit.label_noise import ScriptKey, _Named
-from evertally.audit.laws.one_shot import calls_of, one_shot_of, unit_streams
+from evertally.audit.laws.one_shot import calls_of, one_shot_of, selection_of, unit_streams
 from evertally.audit.laws.own_arithmetic import (
     Unit,
     first_from,
@@ -36,6 +36,7 @@ from evertally.contract.in_place import InPlace
 from evertally.encode import ItemTotals
 from evertally.encode.texts import Texts
 from evertally.noise import DiscreteGaussian, DiscreteLaplace, Law, item_addresses
+from evertally.privacy import Neighbours
 from evertally.selection.item_engine import ItemEngine
 from evertally.selection.items import Items
 
@@ -46,6 +47,7 @@ _NEVER = -(2**45)
 _ALWAYS = 2**45
 _LONGEST = 400
 _FAR = 2.0**30
+_TIE = 1 / 3  # of the threshold's variate: never in a tie with the numbers that are tried
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ def tree_report(model: Any) -> Report:
     def enough(lower: int) -> bool:
         """Whether all thresholds together could be so much lower."""
         logs = [
-            math.log(n) + _log_tail(replace(_of_kind(kinds, s), draws=max(s, _of_kind(kinds, s).draws)), lower)
+            math.log(n) + _log_tail(kinds.get(s) or replace(_of_kind(kinds, s), draws=s), lower)
             for s, n in counts.items()
         ]
         return float(np.logaddexp.reduce(logs)) <= paid + 1e-12
@@ -124,9 +126,8 @@ def tree_report(model: Any) -> Report:
 
 def _unit(model: Any) -> Unit:
     if owned(model):  # different labels of each user count, each once
-        unit = Unit.of(model)
-        most = int(model._options.get("max_labels_per_user") or model._options.get("max_items") or unit.labels)
-        return replace(unit, labels=most, weight=1, events=1)
+        replaced = Neighbours.parse(model.neighbours) is Neighbours.REPLACE
+        return Unit(int(model._options["max_categories"]), 1, 1, replaced)
     return Unit.of(model)
 
 
@@ -176,37 +177,42 @@ class _Mine(_Named):
     """Noise that shows no label but that of one person, in the block that ends with a tick; of all others none is ever
     shown. It notes the draws of that label."""
 
-    def __init__(self, tick: int, noise: int) -> None:
+    def __init__(self, tick: int, noise: int, rest: int = 0) -> None:
         super().__init__()
-        self._tick, self._noise = tick, noise
+        self._tick, self._noise, self._rest = tick, noise, rest
         self._address = item_addresses(self, [_MINE])
-        self.drawn: dict[tuple[str, int], Any] = {}
+        self.laws_drawn: set[Any] = set()
 
     def item_draws(self, lane: str, law: Law, node: int, items: NDArray[np.uint64]) -> IntArray:
         mine = (items == self._address).all(axis=1)
         if mine.any():
-            self.drawn[lane, node] = law
-        return np.where(mine, self._noise if node == self._tick else 0, _NEVER).astype(np.int64)
+            self.laws_drawn.add(law)
+        return np.where(mine, self._noise if node == self._tick else self._rest, _NEVER).astype(np.int64)
 
 
 def _applied(model: Any, tick: int, others: int, count: int, guess: int) -> Applied:
     """Goes to the tick before, adds one person's label beside others, and looks for the noise that shows it."""
     labels = Texts.of([*(f"other {i}" for i in range(others)), _MINE])
     counts = np.array([*(3 + i % 7 for i in range(others)), count], dtype=np.int64)
-    drawn: dict[tuple[str, int], Any] = {}
+    laws: set[Any] = set()
 
-    def shows(value: int) -> bool:
-        source = _Mine(tick, value)
+    def released(source: _Mine) -> int | None:
         engine = engine_of(again(model)(ScriptKey(source)))
         engine.take(tick - 1, np.zeros(0, dtype=np.bool_))
-        found = engine.advance([ItemTotals(labels, counts)])[0][0].counts
-        drawn.update(source.drawn)
-        return _MINE in found
+        counted: dict[str, int] = engine.advance([ItemTotals(labels, counts)])[0][0].counts
+        laws.update(source.laws_drawn)
+        return counted.get(_MINE)
+
+    def shows(value: int) -> bool:
+        return released(_Mine(tick, value)) is not None
 
     height = guess if shows(guess) and not shows(guess - 1) else first_from(-(2**20), shows)
-    (law,) = set(drawn.values())
+    # With 1 in every other draw the released count says how many of them are in it.
+    seen = released(_Mine(tick, _ALWAYS, rest=1))
+    assert seen is not None, "a label that no noise shows"
+    (law,) = laws
     assert isinstance(law, DiscreteGaussian)
-    return Applied(height, len(drawn), float(law.sigma_squared), tick, others)
+    return Applied(height, seen - count - _ALWAYS + 1, float(law.sigma_squared), tick, others)
 
 
 # -- one threshold for every block -------------------------------------------------------------------------------------
@@ -260,8 +266,8 @@ def _one_shot_threshold(model: Any, one_shot: Any, unit: Unit, paid: float, told
 
 
 def _one_shot_height(one_shot: Any, unit: Unit, others: int) -> tuple[int, Callable[[int], float]] | None:
-    """The smallest lead over the noise of the threshold with which a label is shown that only one unit can have brought,
-    and ln of a bound on the probability of all such leads. None where such a label is no candidate."""
+    """The smallest lead over the noise of the threshold with which a label is shown that only one unit can have
+    brought, and ln of a bound on the probability of all such leads. None where such a label is no candidate."""
     cut = 50
     kbar = getattr(one_shot, "kbar", None)
     above = unit.alone * unit.sides if kbar is not None and others > kbar else unit.alone
@@ -272,7 +278,7 @@ def _one_shot_height(one_shot: Any, unit: Unit, others: int) -> tuple[int, Calla
 
     def plant(one: Drawn) -> float:
         if isinstance(one.law, str):
-            return {_MINE: planted, None: 0.0}.get(one.place, -_FAR)  # type: ignore[arg-type]
+            return {_MINE: planted, None: _TIE}.get(one.place, -_FAR)  # type: ignore[arg-type]
         return {_MINE: planted, None: 0.0}.get(one.place, float(_NEVER))  # type: ignore[arg-type]
 
     def shows(value: float) -> bool:
@@ -286,12 +292,13 @@ def _one_shot_height(one_shot: Any, unit: Unit, others: int) -> tuple[int, Calla
     if not shows(float(_FAR)):
         return None
     labels = math.log(unit.at_risk)
-    if any(isinstance(one.law, str) for one in drawn):
+    selection = selection_of(one_shot)
+    if selection is not None:
         low, high = -_FAR, _FAR
         for _ in range(75):
             middle = (low + high) / 2
             low, high = (low, middle) if shows(middle) else (middle, high)
-        scale, lead = float(one_shot.scale), high - APART
+        scale, lead = selection.scale, high - APART - _TIE
         # In whole counts, as thresholds are.
         return round(lead * scale), lambda n: math.log(max(kbar or 1, 1)) + log_gumbel_difference(n / scale)
     height = first_from(-(2**20), lambda n: shows(float(n)))
@@ -303,14 +310,11 @@ def _one_shot_height(one_shot: Any, unit: Unit, others: int) -> tuple[int, Calla
     return height, lambda n: labels + log_normal_tail(n, 2 if noisy else 1, float(law.sigma_squared))
 
 
-def threshold_report(model: Any) -> Report | None:
-    """Whichever of both the mechanism has; None where it shows no labels that nobody listed."""
-    if engine_of(model) is not None:
-        return tree_report(model)
-    one_shot = one_shot_of(model)
-    return block_report(model) if one_shot is not None and hasattr(one_shot, "margin") else None
+def has_threshold(model: Any) -> bool:
+    """Whether it shows labels that nobody listed."""
+    return engine_of(model) is not None or hasattr(one_shot_of(model), "margin")
 
 
-def sizes_of_tables() -> Sequence[int]:
-    """How many other labels there are beside that of one person, where a threshold is looked for."""
-    return _TABLE_SIZES
+def threshold_report(model: Any) -> Report:
+    """Whichever of both the mechanism has."""
+    return tree_report(model) if engine_of(model) is not None else block_report(model)

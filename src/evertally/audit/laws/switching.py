@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from audit.enumeration import FAR, Place
 from evertally.audit.exact import _extent
 from evertally.audit.label_noise import FloatArray, IntArray, PlantedVariates
+from evertally.audit.laws.enumerated import FAR, Place
 from evertally.audit.partition import _first_true, _log_at_most, _log_minimum
 from evertally.audit.scripts import ALWAYS, NEVER
 from evertally.errors import ConfigurationError

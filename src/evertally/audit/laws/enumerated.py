@@ -11,7 +11,7 @@ of draws are taken for granted.
   label of its own, and one run of the program plays them all.
 * `bad_mass`: which labels only one of two histograms can show, among any number of them, and how likely it does.
 
-sparseGumb is audited by `audit.switching`.
+sparseGumb is audited by `audit.laws.switching`.
 """
 
 from __future__ import annotations
