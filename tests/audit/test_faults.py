@@ -1,4 +1,4 @@
-"""State faults as games: every mechanism is as if nothing had happened, and a planted mistake in any of it is broken."""
+"""State faults as games: every mechanism goes on as if nothing had happened, and every planted mistake is broken."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def two_at_once(subject: Subject, most: int) -> Found:
     (expected,) = subject.released(key, [first])
     _, lines = interruptions.lines_of(partial(feed, subject.make(key), first))
     inside = [line for line in lines if line[0].co_filename.endswith(_COMMITTING)]
-    body = [line for line in inside if not line[0].co_name == "guarded"]
+    body = [line for line in inside if line[0].co_name != "guarded"]
     if not body:
         return not_here("no line of the contract runs in a call of it")
     for place in thinned(list(body), most):
