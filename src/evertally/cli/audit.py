@@ -119,6 +119,17 @@ def plans_of_spec(path: Path, effort: Effort, seed: int) -> dict[str, list[Step]
     return plans
 
 
+def audit_service(path: Path, effort: str, seed: int) -> bool:
+    """Plays faults on a real service of a copy of a spec; True if readers saw nothing but one stream."""
+    from evertally.audit.faults.service import service_audits
+
+    if effort not in ("short", "long") or path.suffix != ".toml":
+        raise ConfigurationError("--service goes with a SPEC.toml, and --effort is short or long")
+    spec = load_spec(path)
+    rows = service_audits(spec, "short" if effort == "short" else "long", seed)
+    return audit({f"{spec.name} (service)": [Step(name, found) for name, found in rows]}, None)
+
+
 def audit(plans: Mapping[str, Sequence[Step]], picture: Path | None) -> bool:
     """Audits, shows the tables, draws the picture; True if no promise was broken."""
     found = _run(plans)

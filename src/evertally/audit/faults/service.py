@@ -178,7 +178,7 @@ class Campaign:
 
     def _second(self, service: Service) -> Found:
         """Another process on the same files, while the first one runs."""
-        second = _Beside(service)
+        second = service.beside()
         if second.start():
             second.kill()
             return leak("a second process served the same stream at the same time")
@@ -233,16 +233,6 @@ class Campaign:
                 f"{_parting(shown, self._right)} is not as in the undisturbed stream: missing, twice or different"
             )
         return leak(self._wrong[0]) if self._wrong else held(f"{ticks} ticks, the same bytes as without a fault")
-
-
-class _Beside(Service):
-    """A second process on the files of another."""
-
-    def __init__(self, service: Service) -> None:
-        self.__dict__.update(vars(service) | {"_process": None})
-
-    def _said(self) -> Path:
-        return self.folder / "stdout of the second"
 
 
 def _output(service: Service) -> bytes:

@@ -21,7 +21,7 @@ STATE, KEY, OUTPUT = "stream.state", "stream.key", "releases.jsonl"
 _KEPT = ("stream", "guarantee", "events")
 _TIME, _START = "evertally_time", dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
 _EVENTS = 9  # of a batch
-_USERS = 5  # who send all of them: caps are reached, and tables of users decide
+_USERS = 3  # who send half of them: caps are reached, and tables of users decide; the others are new
 
 
 def write_copy(spec: StreamSpec, folder: Path, key_file: Path) -> StreamSpec:
@@ -78,16 +78,16 @@ def _toml(value: Any) -> str:
 
 
 def batch(spec: StreamSpec, number: int) -> bytes:
-    """The events of a batch, always the same ones: every column that a query reads, by the same few users."""
+    """The events of a batch, always the same ones: every column that a query reads, by the same few users and new ones."""
     columns = {column.name: (column, query.parameters) for query in spec.queries for column in query.columns}
     start = spec.clock.end_of(number - 1)
     when: Any = int(start) if spec.clock.integer else start
     records = []
     for i in range(_EVENTS):
-        mix = 7 * number + i
+        mix = _EVENTS * number + i
         record = {name: _cell(column, options, mix) for name, (column, options) in columns.items()}
         if spec.user_column is not None:
-            record[spec.user_column] = f"user {mix % _USERS}"
+            record[spec.user_column] = f"user {mix % _USERS}" if i % 2 else f"new {mix}"
         records.append(record | {spec.clock.column: when})
     return json.dumps(records).encode()
 

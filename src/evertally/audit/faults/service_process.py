@@ -36,11 +36,17 @@ class Service:
         """`like` another one: with its tokens."""
         self.spec, self.folder = spec, spec.path.parent
         self._process: Any = None
-        self._address = ""
+        self._address, self._out = "", "stdout"
         self._new = True  # the key is there before the stream, on purpose
-        if like is not None:
+        if like is not None and like.folder != self.folder:
             shutil.copy2(like.spec.serve.tokens, spec.serve.tokens)
         self.tokens = like.tokens if like is not None else {role: self._token(role) for role in ("ingest", "admin")}
+
+    def beside(self) -> Service:
+        """Another process on the same files."""
+        other = Service(self.spec, self)
+        other._new, other._out = self._new, "stdout of the second"
+        return other
 
     def _token(self, role: str) -> str:
         said = self.folder / f"token {role}"
@@ -73,7 +79,7 @@ class Service:
         return False
 
     def _said(self) -> Path:
-        return self.folder / "stdout"
+        return self.folder / self._out
 
     def _told(self) -> Path:
         return self.folder / "stderr"
