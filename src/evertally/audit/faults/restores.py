@@ -26,8 +26,10 @@ def restored(subject: Subject) -> Found:
     told = _told(subject, [*([cut] for cut in subject.cuts), every])
     if told:
         return leak(told)
-    shown = "the noise" if not subject.remembers else "what was before" if not subject.draws else "both"
-    return held(f"restored after ticks {subject.cuts} and before every tick, all releases are the same ({shown} shows)")
+    shown = [what for what, shows in (("noise", subject.draws), ("the past", subject.remembers)) if shows]
+    return held(
+        f"restored after ticks {subject.cuts} and before every tick, all releases are the same; they show {' and '.join(shown)}"
+    )
 
 
 def restored_users(subject: Subject) -> Found:

@@ -78,7 +78,7 @@ def _toml(value: Any) -> str:
 
 
 def batch(spec: StreamSpec, number: int) -> bytes:
-    """The events of a batch, always the same ones: every column that a query reads, by the same few users and new ones."""
+    """The events of a batch, always the same: every column that a query reads, by the same few users and new ones."""
     columns = {column.name: (column, query.parameters) for query in spec.queries for column in query.columns}
     start = spec.clock.end_of(number - 1)
     when: Any = int(start) if spec.clock.integer else start
