@@ -27,9 +27,8 @@ def restored(subject: Subject) -> Found:
     if told:
         return leak(told)
     shown = [what for what, shows in (("noise", subject.draws), ("the past", subject.remembers)) if shows]
-    return held(
-        f"restored after ticks {subject.cuts} and before every tick, all releases are the same; they show {' and '.join(shown)}"
-    )
+    seen_in = " and ".join(shown)
+    return held(f"restored after ticks {subject.cuts} and before every tick, all releases are the same; {seen_in} show")
 
 
 def restored_users(subject: Subject) -> Found:

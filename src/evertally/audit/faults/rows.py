@@ -16,6 +16,18 @@ from evertally.contract.mechanism import Mechanism
 Rows = list[tuple[str, Callable[[], Report]]]
 PLACES = {"short": 12, "long": 10_000}  # of each kind at which a call is interrupted
 
+FAULTS = (
+    "restored",
+    "restored users",
+    "erased users",
+    "forks and copies",
+    "other keys and options",
+    "replays",
+    "past the horizon",
+    "interrupted calls",
+    "interrupted restores",
+    "two calls at once",
+)
 _FOREIGN = "an object that is no mechanism of this library has no snapshot that could be restored, copied or replayed"
 
 
@@ -32,18 +44,19 @@ def fault_audits(factory: Factory, model: Any, effort: Literal["short", "long"] 
     ['restored users', 'erased users']
     """
     subject, most = Subject(factory, model), PLACES[effort]
-    faults: dict[str, Callable[[], Found]] = {
-        "restored": partial(restores.restored, subject),
-        "restored users": partial(restores.restored_users, subject),
-        "erased users": partial(restores.erased, subject),
-        "forks and copies": partial(restores.forked, subject),
-        "other keys and options": partial(restores.elsewhere, subject),
-        "replays": partial(replays.replayed, subject),
-        "past the horizon": partial(replays.past_the_horizon, subject),
-        "interrupted calls": partial(interrupts.interrupted_calls, subject, most),
-        "interrupted restores": partial(interrupts.interrupted_restores, subject, most),
-        "two calls at once": partial(interrupts.two_at_once, subject, most),
-    }
+    plays: tuple[Callable[[], Found], ...] = (
+        partial(restores.restored, subject),
+        partial(restores.restored_users, subject),
+        partial(restores.erased, subject),
+        partial(restores.forked, subject),
+        partial(restores.elsewhere, subject),
+        partial(replays.replayed, subject),
+        partial(replays.past_the_horizon, subject),
+        partial(interrupts.interrupted_calls, subject, most),
+        partial(interrupts.interrupted_restores, subject, most),
+        partial(interrupts.two_at_once, subject, most),
+    )
+    faults = dict(zip(FAULTS, plays, strict=True))
     if not isinstance(model, Mechanism):
         faults = {"faults": lambda: not_here(_FOREIGN)}
     return [(name, partial(_report, model, name, fault)) for name, fault in faults.items()]

@@ -143,6 +143,7 @@ class Campaign:
                 self._kill_while(service, files, partial(service.close, tick))
                 kills += 1
             self._insist(service, partial(service.close, tick))
+            self._look(service)
             if not older.exists():
                 service.kill()
                 shutil.copytree(service.folder, older)

@@ -88,7 +88,7 @@ def batch(spec: StreamSpec, number: int) -> bytes:
         record = {name: _cell(column, options, mix) for name, (column, options) in columns.items()}
         if spec.user_column is not None:
             record[spec.user_column] = f"user {mix % _USERS}" if i % 2 else f"new {mix}"
-        records.append(record | {spec.clock.column: when})
+        records.append(record | {str(spec.clock.column): when})
     return json.dumps(records).encode()
 
 

@@ -40,7 +40,9 @@ class Service:
         self._new = True  # the key is there before the stream, on purpose
         if like is not None and like.folder != self.folder:
             shutil.copy2(like.spec.serve.tokens, spec.serve.tokens)
-        self.tokens = like.tokens if like is not None else {role: self._token(role) for role in ("ingest", "admin")}
+        self.tokens: dict[str, str] = {} if like is None else like.tokens
+        for role in ("ingest", "admin") if like is None else ():
+            self.tokens[role] = self._token(role)
 
     def beside(self) -> Service:
         """Another process on the same files."""
@@ -92,7 +94,7 @@ class Service:
     def reason(self) -> str:
         """What it said last."""
         lines = self._told().read_text("utf-8").strip().splitlines() if self._told().exists() else []
-        return lines[-1][-200:] if lines else ""
+        return lines[-1].replace(f"{self.folder}/", "")[:200] if lines else ""
 
     def kill(self) -> None:
         """SIGKILL, and nothing else: whatever was not on the disk is gone."""
