@@ -37,9 +37,8 @@ def fault_audits(factory: Factory, model: Any, effort: Literal["short", "long"] 
     >>> import evertally as et
     >>> make = lambda key: et.Counter(guarantee=et.ZCDP(0.5), horizon=9, mechanism="tree", key=key)
     >>> reports = [run() for _, run in fault_audits(make, make(et.simulation(0)))]
-    >>> [report.adversary for report in reports if report.verdict == "holds (tight)"]
-    ['restored', 'forks and copies', 'other keys and options', 'replays', 'past the horizon', 'interrupted calls',
-     'interrupted restores', 'two calls at once']
+    >>> any(report.verdict == "broken" for report in reports), len(reports)
+    (False, 10)
     >>> [report.adversary for report in reports if report.verdict != "holds (tight)"]  # it knows no users
     ['restored users', 'erased users']
     """
