@@ -170,7 +170,7 @@ def main() -> int:
     wrong = 0
     for spec in dict.fromkeys(bug.spec for bug in chosen):
         done = audited(spec, None, asked.effort)
-        wrong += done.returncode == BROKEN or done.returncode == 2
+        wrong += done.returncode not in (0, 4)
         print(f"{'the product':40} exit {done.returncode}: {_last(done)}", flush=True)
         if asked.show:
             print(done.stdout)
@@ -190,7 +190,7 @@ def _missed(bug: Bug, effort: str, show: bool) -> bool:
 
 
 def _last(done: subprocess.CompletedProcess[str]) -> str:
-    lines: Sequence[str] = (done.stdout if done.returncode in (0, BROKEN, 3) else done.stderr).strip().splitlines()
+    lines: Sequence[str] = (done.stdout if done.returncode in (0, BROKEN, 4) else done.stderr).strip().splitlines()
     return lines[-1] if lines else ""
 
 

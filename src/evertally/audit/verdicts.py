@@ -50,6 +50,8 @@ def overall(reports: Iterable[Report]) -> Verdict:
     reports = list(reports)
     if not all(report.passed for report in reports):
         return BROKEN
+    if {report.aspect for report in reports} == {"state"}:  # a service is asked for nothing else
+        return HOLDS if all(report.verdict == HOLDS for report in reports) else NO_POWER
     tight = {report.aspect for report in reports if _decides(report) and report.verdict == HOLDS}
     return HOLDS if "loss" in tight or {"noise", "change"} <= tight else NO_POWER
 

@@ -597,12 +597,17 @@ def audit_command(
     picture: Annotated[Path | None, _option(metavar="FILE.png", help="Draw the two laws and the ROC curve.")] = None,
     output: Annotated[Path | None, _option(metavar="FOLDER", help="With all: write the table there.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="With all: processes that share the work.")] = 1,
+    service: Annotated[
+        bool, typer.Option("--service", help="With a spec: kill and restart a real service of a copy of it instead.")
+    ] = False,
 ) -> None:
     """Try to break the promise: exact laws, closed forms and games. Exit status 0 if all hold, and the audit would have
     seen a breach; 1 if one is broken; 4 if nothing is broken, and of some the audit could not see enough."""
     with _readable_errors():
         from evertally.cli import audit as auditor
 
+        if service:
+            raise typer.Exit(auditor.EXIT_STATUS[auditor.audit_service(Path(subject), effort, seed)])
         settings = {
             "mechanism": mechanism if mechanism != "auto" else None,
             "neighbours": neighbours if neighbours != "add_remove" else None,

@@ -164,6 +164,17 @@ def _spec_steps_of_kind(
     return content_steps(content, spec, build(spec, None), effort, seed)
 
 
+def audit_service(path: Path, effort: str, seed: int) -> Verdict:
+    """Plays faults on a real service of a copy of a spec: readers must see nothing but one stream."""
+    from evertally.audit.faults.service import service_audits
+
+    if effort not in ("short", "long") or path.suffix != ".toml":
+        raise ConfigurationError("--service goes with a SPEC.toml, and --effort is short or long")
+    spec = load_spec(path)
+    rows = service_audits(spec, "short" if effort == "short" else "long", seed)
+    return audit({f"{spec.name} (service)": [Step(name, found) for name, found in rows]}, None)
+
+
 def audit(plans: Mapping[str, Sequence[Step]], picture: Path | None, queries: Sequence[str] | None = None) -> Verdict:
     """Audits, shows the tables, draws the picture. `queries`: which plans are those of queries; others are of the
     stream that they belong to."""

@@ -4,6 +4,6 @@ The transcript of all releases that anybody saw must be that of one stream; `fau
 mechanism of any kind, `service` on a running service.
 """
 
-from evertally.audit.faults.rows import fault_audits
+from evertally.audit.faults.rows import FAULTS, fault_audits
 
-__all__ = ["fault_audits"]
+__all__ = ["FAULTS", "fault_audits"]

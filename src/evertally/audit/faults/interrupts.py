@@ -7,10 +7,10 @@ mechanism, so that what each of them left behind adds up.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from evertally.audit.faults.findings import Found, first_difference, held, leak, not_here
 from evertally.audit.faults.plays import Play, Subject, seen, state_of
@@ -21,6 +21,7 @@ from evertally.checks.interruptions import Place
 from evertally.contract.snapshot import restore
 from evertally.errors import InterruptedCall
 
+AnyPlace = TypeVar("AnyPlace", bound=Place)
 _AUDITOR = str(Path(__file__).parents[1])
 # Where calls are committed, and users counted: between two instructions of a line there a signal may come.
 _COMMITTING = ("contract/guarded.py", "contract/mechanism.py", "contract/paths.py")
@@ -84,13 +85,13 @@ def places_of(make: Callable[[], Any], call: Callable[[Any], Any], most: int) ->
     committing: list[Place] = [line for line in own if line[0].co_filename.endswith(_COMMITTING)]
     rest = [line for line in own if line not in set(committing)]
     step = max(1, -(-len(rest) // most))
-    return [*thinned(committing, most), *rest[::step], *thinned(list(returns), most)]
+    return [*thinned(committing, most), *rest[::step], *thinned(returns, most)]
 
 
-def thinned(places: list[Place], most: int) -> list[Place]:
+def thinned(places: Sequence[AnyPlace], most: int) -> list[AnyPlace]:
     """At most so many of them, evenly, the last one among them: what comes last is the commit."""
     step = max(1, -(-len(places) // most))
-    return places[::-1][::step][::-1]
+    return list(places[::-1][::step][::-1])
 
 
 def interrupted_restores(subject: Subject, most: int) -> Found:
@@ -124,10 +125,11 @@ def two_at_once(subject: Subject, most: int) -> Found:
     (expected,) = subject.released(key, [first])
     _, lines = interruptions.lines_of(partial(feed, subject.make(key), first))
     inside = [line for line in lines if line[0].co_filename.endswith(_COMMITTING)]
-    body = [line for line in inside if not line[0].co_name == "guarded"]
+    body = [line for line in inside if line[0].co_name != "guarded"]
     if not body:
         return not_here("no line of the contract runs in a call of it")
-    for place in thinned(list(body), most):
+    places = thinned(body, most)
+    for place in places:
         mechanism = subject.make(key)
         where = interruptions.name_of(place)
         try:
@@ -141,4 +143,4 @@ def two_at_once(subject: Subject, most: int) -> Found:
         told = first_difference([seen(release)], [expected])
         if told or mechanism.tick != 1:
             return leak(f"{where} a refused call disturbed the one that was inside: {told or 'it used a tick'}")
-    return held(f"at {len(thinned(list(body), most))} places inside a call a second one is refused")
+    return held(f"at {len(places)} places inside a call a second one is refused")

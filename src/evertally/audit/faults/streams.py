@@ -113,7 +113,7 @@ def _sent(model: Any, script: Script, number: int, crowd: int, alone: bool) -> l
     if number == 2:
         return []
     chunk = [script[(3 * number + i) % len(script)] for i in range(3)]
-    # Who comes often is the last of a tick once, and the first otherwise: of two who share a place the first one has it.
+    # Who comes often is the last of a tick once, and the first otherwise: of two who share a place the first has it.
     names = (_OFTEN,) * 3 if alone else (_OFTEN, _OTHERS[0], _OTHERS[1 + number % 2])
     sent = list(zip(chunk, names, strict=True))
     if number == 0:
