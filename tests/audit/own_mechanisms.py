@@ -307,11 +307,18 @@ class TooMuchEpsilonOverManyTicks(Totals):
     too_small = 1.3
 
 
+class TenPercentOverManyTicks(Gaussian):
+    """All that is lost shows in one score; but 10 % of epsilon are too little for so few games."""
+
+    guarantee = et.ApproxDP(1.0, 1e-6)
+    sigma = 4.22 * 0.9  # 4.22 is what (1, 1e-6) needs
+
+
+UNSEEN = [TooMuchEpsilonOverManyTicks, TenPercentOverManyTicks]
+
+
 class OncePerMillion(Totals):
     """A branch that so few games never meet."""
 
     def answer(self, x):
         return self.total + 0.5 if self.rng.random() < 1e-6 else super().answer(x)
-
-
-UNSEEN = [TooMuchEpsilonOverManyTicks, OncePerMillion]

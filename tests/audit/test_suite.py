@@ -364,12 +364,13 @@ class Parrot(NoisyTotals):
 
 
 def test_a_private_mechanism_of_ten_lines_passes(monkeypatch):
-    # With 400 objects the fraction found lies anywhere from 0 to 0.3, with the seed.
     monkeypatch.setitem(suite.SIZES, "short", replace(QUICK, objects=1000))
     reports = audit_mechanism(NoisyTotals)
     assert all(report.passed for report in reports)
-    assert best(reports).fraction > 0.15
-    assert best(reports).trials == 10 * 1000
+    assert best(reports).fraction > 0.5
+    # All games are in the last line; the most telling adversary has played most of them.
+    assert 10 * 1000 <= reports[-1].trials == sum(report.trials for report in reports[:-1]) <= 20 * 1000
+    assert max(report.trials for report in reports[:-1]) > reports[-1].trials / 3
 
 
 @pytest.mark.parametrize("leaky", [LeakyTotals, Parrot])

@@ -305,7 +305,8 @@ def reach_of(scale: Scale, games: int, error: float, bets: int) -> float:
         low, high = (middle, high) if event_loss(scale, middle, 1 - middle) <= scale.claimed else (low, middle)
     coin = EventBet("", lambda seen: np.zeros(0), False, scale, (low, 1 - low))
     growth = sum(
-        (low if x else 1 - low) * (1 - low if y else low)
+        (low if x else 1 - low)
+        * (1 - low if y else low)
         * _log_growth(x - coin._slope * y - coin._delta, coin._slope + coin._delta)
         for x, y in product((0, 1), (0, 1))
     )

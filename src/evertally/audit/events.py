@@ -51,24 +51,27 @@ def bets_of(left: Seen, right: Seen, scale: Scale) -> list[Bet]:
 
 
 def _looks(left: Seen, right: Seen, places: list[Place]) -> Iterator[Look]:
-    for place in places:
-        if not place[1].endswith(LABEL):
-            yield from _looks_at(place)
-        yield Look("values", lambda seen, p=place: _bits(seen.numbers(p)))
-    for before, after in _neighbours(places):
-        yield Look("differences", lambda seen, a=before, b=after: _rounded(seen.numbers(b) - seen.numbers(a)))
-    for tick in range(len(left.ticks)):
+    ticks, numbers = range(len(left.ticks)), [place for place in places if not place[1].endswith(LABEL)]
+    for tick in ticks:
         yield Look("forms", lambda seen, t=tick: seen.forms(t).astype(np.int64))
-    for tick, label in sorted(left.labels | right.labels)[:_MOST_LABELS]:
-        yield Look("forms", lambda seen, t=tick, h=label: seen.has(t, h).astype(np.int64))
-    numbers = [place for place in places if not place[1].endswith(LABEL)]
-    if numbers:
-        yield Look("fractions", lambda seen: _count(seen, numbers, lambda x: np.mod(x, 1.0) != 0))
-        yield Look("zeros", lambda seen: _count(seen, numbers, lambda x: x == 0))
-        yield Look("forms", lambda seen: _count(seen, numbers, lambda x: ~np.isfinite(x)))
-        yield Look("bits", lambda seen: np.max([_finest_bit(seen.released(p)) for p in numbers], axis=0))
-    ticks = range(len(left.ticks))
     yield Look("forms", lambda seen: np.sum([seen.forms(t) != seen.forms(0) for t in ticks], axis=0).astype(np.int64))
+    for tick, label in sorted(left.labels | right.labels)[:_MOST_LABELS]:
+        yield Look("labels", lambda seen, t=tick, h=label: seen.has(t, h).astype(np.int64))
+    if numbers:
+        yield Look("zeros", lambda seen: _count(seen, numbers, lambda x: x == 0))
+        yield Look("zeros", lambda seen: _count(seen, numbers, lambda x: ~np.isfinite(x)))
+        yield Look("fractions", lambda seen: _count(seen, numbers, lambda x: np.mod(x, 1.0) != 0))
+        yield Look("bits", lambda seen: np.max([_finest_bit(seen.released(p)) for p in numbers], axis=0))
+    for place in numbers:
+        yield from _looks_at(place)
+    for place in places:
+        yield Look("values", lambda seen, p=place: _bits(seen.numbers(p)))
+    for before, after in _neighbours(numbers):
+        yield Look("differences", lambda seen, a=before, b=after: _rounded(seen.numbers(b) - seen.numbers(a)))
+    if len(places) > len(ticks):
+        for tick in ticks:
+            yield Look("answers", lambda seen, t=tick: _whole(seen, [place for place in places if place[0] == t]))
+    yield Look("transcripts", lambda seen: _whole(seen, places))
 
 
 def _looks_at(place: Place) -> Iterator[Look]:
@@ -81,9 +84,8 @@ def _looks_at(place: Place) -> Iterator[Look]:
 
 def _neighbours(places: list[Place]) -> Iterator[tuple[Place, Place]]:
     """The same place one tick before, and the place before in the same tick."""
-    known = {place for place in places if not place[1].endswith(LABEL)}
-    last: Place | None = None
-    for place in sorted(known):
+    known, last = set(places), None
+    for place in places:
         if (place[0] - 1, place[1]) in known:
             yield (place[0] - 1, place[1]), place
         if last is not None and last[0] == place[0]:
@@ -93,6 +95,15 @@ def _neighbours(places: list[Place]) -> Iterator[tuple[Place, Place]]:
 
 def _bits(x: FloatArray) -> Codes:
     return np.asarray(x + 0.0).view(np.int64)  # -0.0 is 0 here, and told apart in `_special`
+
+
+def _whole(seen: Seen, places: list[Place]) -> Codes:
+    """A number for all that is seen in some places."""
+    found = np.zeros(seen.games, dtype=np.int64)
+    with np.errstate(over="ignore"):
+        for place in places:
+            found = (found ^ _bits(seen.numbers(place))) * 0x9E3779B97F4A7C1
+    return found
 
 
 def _rounded(x: FloatArray) -> Codes:
@@ -238,7 +249,9 @@ def _score(features: _Features, shape: Callable[[FloatArray], FloatArray], weigh
     return lambda seen: shape(features(seen)) @ weights
 
 
-def _thresholds(score: Score, p: FloatArray, q: FloatArray, scale: Scale) -> Iterator[tuple[Score, tuple[float, float]]]:
+def _thresholds(
+    score: Score, p: FloatArray, q: FloatArray, scale: Scale
+) -> Iterator[tuple[Score, tuple[float, float]]]:
     """The event {score on the side of p's} with the largest loss that is to be trusted, and a rarer one."""
     if p.mean() < q.mean():
         yield from _thresholds(lambda seen: -score(seen), -p, -q, scale)

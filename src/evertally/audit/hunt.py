@@ -3,7 +3,8 @@
 Every adversary plays a few games, which choose its bets (`audit.events`), and a few more, which judge them. The better
 half goes on, in rounds that double, until one is left for half of all games. After each round new bets are chosen by all
 games that an adversary has played so far, and judged by those that come. A promise that is refuted ends the hunt, after
-as many games again to say by how much; if no bet comes near, the last round is a quarter as long.
+as many games again to say by how much; if no bet comes near, the last round is a quarter as long; if it is close, the
+last one plays on, up to twice as many games in all.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from evertally.audit.bets import Bet, Book, Scale, bound_of, reach_of
 from evertally.audit.events import bets_of
 from evertally.audit.game import Adversary, Factory, FloatArray
 from evertally.audit.outcomes import Pair, Seen, joined
-from evertally.audit.report import Report, describe, hash_seed
+from evertally.audit.report import TIGHT, Report, describe, hash_seed
 from evertally.privacy import Guarantee
 
 _ROUNDS = (0.01, 0.015, 0.025, 0.05)  # of all games, for each adversary that is still in; the rest for the last one
@@ -151,7 +152,18 @@ class Hunt:
             self._stopped = "nothing near"
             return
         hunter.choose()
-        self._round(hunter, self._left)
+        if self._round(hunter, self._left) or not self._close(hunter):
+            return
+        self._left += self._trials
+        while self._left and self._close(hunter):
+            if self._round(hunter, -(-self._trials // 4)):
+                return
+
+    def _close(self, hunter: _Hunter) -> bool:
+        """Whether more games may change what is said of it."""
+        book, claimed = hunter.book, self.scale.claimed
+        unsure = TIGHT * claimed > book.bound and any(bet.loss(-1.25) > TIGHT * claimed for bet in book.bets)
+        return unsure or any(_undecided(bet, claimed) for bet in book.bets)
 
     def _round(self, hunter: _Hunter, games: int) -> bool:
         """Whether it ends the hunt: the promise is refuted, and it is known by how much."""
@@ -190,6 +202,11 @@ class Hunt:
         games = sum(hunter.games for hunter in hunters)
         return self._made("all together", bound, games, loudest, len(hunters))
 
+    @property
+    def _epsilon(self) -> float:
+        """What one event may lose, roughly."""
+        return self.scale.claimed if self.scale.unit == "epsilon" else math.sqrt(2 * self.scale.claimed)
+
     def _report_of(self, hunter: _Hunter) -> Report:
         return self._made(hunter.name, hunter.book.bound, hunter.games, hunter, 1)
 
@@ -199,8 +216,11 @@ class Hunt:
         best, stopped = hunter.best, ""
         if bound > self.scale.claimed and best is not None:
             stopped = f"broken, seen in: {best.name}"
-        elif self._stopped == "nothing near" and among > 1:
-            stopped = self._stopped
+        elif among > 1 and judged:
+            # A one-sided event, staked on from the start, wins log(1 + stake/e^epsilon) whenever it happens.
+            near = "nothing near; " if self._stopped == "nothing near" else ""
+            needed = (math.log(bets * among * 16) - math.log(self.error)) / math.log1p(math.exp(-self._epsilon) / 2)
+            stopped = f"{near}blind to what happens in fewer than one of {max(1, int(judged / needed))} games"
         return Report(
             describe(self.model),
             self.guarantee,
@@ -231,8 +251,8 @@ def _better_half(hunters: list[_Hunter]) -> list[_Hunter]:
 
 
 def _undecided(bet: Bet, claimed: float) -> bool:
-    """Whether games point beyond the claim, though they do not prove it."""
-    return bet.loss(-1.25) > claimed
+    """Whether games point beyond the claim, though they do not prove it. What loses all it may does so rarely."""
+    return bet.loss(-1.25) > 1.03 * claimed
 
 
 def _parts(games: int, count: int) -> list[int]:

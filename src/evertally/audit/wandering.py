@@ -17,6 +17,7 @@ from evertally.audit.game import Adversary, Factory, FloatArray, IntArray, Move
 from evertally.audit.outcomes import Pair, Seen
 
 _SIZES = (1, 2, 5, 12, 40, 150)  # of the numbers in a stream
+_SMALL = 24  # numbers that are all tried, given streams enough
 
 
 class Wandering(Adversary):
@@ -37,8 +38,9 @@ class Wandering(Adversary):
         self._at = 1 + chance.below(ticks)
         turn = chance.below(columns)
         left, right = (np.roll(side, turn) for side in worst_pair(self._model))
-        # A pair on top of what is there anyway, or all alone.
-        base = self._rows[self._at - 1] if chance.below(10) < 7 else np.zeros(columns, dtype=np.int64)
+        # A pair on top of what is there anyway, or of one small number after the other.
+        turns = np.full(columns, self.number // 2 % _SMALL, dtype=np.int64)
+        base = turns if self.number % 2 else self._rows[self._at - 1]
         self._pair: tuple[IntArray, IntArray] = base + left, base + right
 
     def move(self, tick: int, releases: FloatArray) -> Move:
