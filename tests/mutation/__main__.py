@@ -22,6 +22,7 @@ def main() -> None:
     parser.add_argument("--judge", choices=JUDGES, action="append", help="only this judge; the others stay as they are")
     parser.add_argument("--limit", type=int, help="at most so many mutants that have no verdict yet")
     parser.add_argument("--sample", type=int, default=SAMPLE, help="size of the sample, over all rooms")
+    parser.add_argument("--forks", action="store_true", help="leave open what forks do not catch, for another run")
     parser.add_argument("--only", action="append", help="the mutant of this name, judged again")
     parser.add_argument("--places", action="append", help="map: only tests below this folder")
     parser.add_argument("--long", action="store_true", help="map: those that `make quick` leaves out, too")
@@ -46,7 +47,7 @@ def main() -> None:
     elif options.what == "run":
         for judge in judges:
             rest = [m for m in chosen if m.id not in equivalent]
-            _judge(undecided(rest, results, judge)[: options.limit], judge, results)
+            _judge(undecided(rest, results, judge)[: options.limit], judge, results, options.forks)
     text = markdown(chosen, results, equivalent)
     if options.what in ("run", "table"):
         print(text)
@@ -65,12 +66,12 @@ def _map(places: Sequence[str], long: bool, *, audits: bool) -> None:
         trace_audits(3600)
 
 
-def _judge(mutants: Sequence[Mutant], judge: str, results: Results) -> None:
+def _judge(mutants: Sequence[Mutant], judge: str, results: Results, forks_alone: bool) -> None:
     if judge in ("tests", "conformance"):
         covered = Map.read()
         by_forks(mutants, covered, results, judge)
         mutants = undecided(mutants, results, judge)
-        if not mutants:
+        if forks_alone or not mutants:
             return
         world = World(cache_folder() / "world")
         for mutant in mutants:

@@ -82,11 +82,11 @@ def _edits_of(tree: ast.Module, around: Surroundings) -> Iterator[tuple[str, Edi
     def visit(node: ast.AST, function: str) -> Iterator[tuple[str, Edit]]:
         if _not_private(node):
             return
-        for edit in edits(node, around):
-            yield function, edit
         inside = function
         if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
             inside = f"{function}.{node.name}".lstrip(".")
+        for edit in edits(node, around):
+            yield inside, edit
         for child in _children(node):
             yield from visit(child, inside)
 

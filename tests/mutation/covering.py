@@ -42,7 +42,7 @@ PLACES = (
 
 
 @dataclass(frozen=True)
-class Test:
+class OneTest:
     """A test that executes a line."""
 
     id: str
@@ -102,22 +102,22 @@ def _target(file: str, length: Length) -> Path:
 class Map:
     """The tests by line, as far as they have been traced."""
 
-    tests: dict[tuple[str, int], list[Test]] = field(default_factory=dict)
-    files: dict[str, list[Test]] = field(default_factory=dict)
+    tests: dict[tuple[str, int], list[OneTest]] = field(default_factory=dict)
+    files: dict[str, list[OneTest]] = field(default_factory=dict)
 
     @classmethod
     def read(cls) -> Map:
         found = cls()
         for path in sorted((cache_folder() / "lines").glob("*.z")):
             for name, what in json.loads(zlib.decompress(path.read_bytes())).items():
-                test = Test(name, what["seconds"])
+                test = OneTest(name, what["seconds"])
                 for file, lines in what["lines"].items():
                     found.files.setdefault(file, []).append(test)
                     for line in lines:
                         found.tests.setdefault((file, line), []).append(test)
         return found
 
-    def covering(self, mutant: Mutant) -> list[Test]:
+    def covering(self, mutant: Mutant) -> list[OneTest]:
         """Tests that execute the line; of a line that runs when the file is imported, those that use the file."""
         last = mutant.line + mutant.before.count("\n")
         found = {test for line in range(mutant.line, last + 1) for test in self.tests.get((mutant.file, line), [])}
@@ -125,7 +125,7 @@ class Map:
             found = set(self.files.get(mutant.file, []))
         return sorted(found, key=lambda test: (test.seconds, test.id))
 
-    def of_file(self, mutant: Mutant) -> list[Test]:
+    def of_file(self, mutant: Mutant) -> list[OneTest]:
         """Tests that use the file: what is kept from call to call is computed in whichever test comes first."""
         return sorted(set(self.files.get(mutant.file, [])), key=lambda test: (test.seconds, test.id))
 

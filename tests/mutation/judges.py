@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 
 from mutation.audits import affected_specs
 from mutation.choose import ROOT, Mutant
-from mutation.covering import Map, Test, cache_folder
+from mutation.covering import Map, OneTest, cache_folder
 from mutation.results import Results, Verdict
 from mutation.world import World, is_compiled
 
@@ -26,7 +26,7 @@ _LEAST = 120.0
 _AUDIT = {"short": 300.0, "long": 1800.0}
 
 
-def tests_for(mutant: Mutant, covered: Map, judge: str, seconds: float) -> list[Test]:
+def picked_for(mutant: Mutant, covered: Map, judge: str, seconds: float) -> list[OneTest]:
     """Covering tests, those of the mutant's own room first, the fastest first, as many as fit into so many seconds."""
     wanted = [t for t in covered.covering(mutant) if (t.file == CONFORMANCE) == (judge == "conformance")]
     home = (f"tests/{mutant.room}", f"src/{mutant.file}")
@@ -43,7 +43,7 @@ def by_forks(mutants: Sequence[Mutant], covered: Map, results: Results, judge: s
     """Judges in forks; verdicts of those that were caught are written down, the others are left open."""
     jobs = []
     for mutant in mutants:
-        picked = tests_for(mutant, covered, judge, _FORKED_SECONDS)
+        picked = picked_for(mutant, covered, judge, _FORKED_SECONDS)
         if not picked:
             results.say(mutant.id, judge, Verdict("not covered"))
         elif not is_compiled(mutant):
@@ -79,7 +79,7 @@ def by_forks(mutants: Sequence[Mutant], covered: Map, results: Results, judge: s
             _note(json.loads(line), results, judge)
 
 
-def _job(mutant: Mutant, picked: Sequence[Test]) -> dict[str, object]:
+def _job(mutant: Mutant, picked: Sequence[OneTest]) -> dict[str, object]:
     spent = sum(test.seconds for test in picked)
     return {
         "id": mutant.id,
@@ -102,7 +102,7 @@ def _note(said: dict[str, object], results: Results, judge: str) -> None:
 
 def in_the_world(mutant: Mutant, world: World, covered: Map, judge: str) -> Verdict:
     """Judges in a copy of the project."""
-    picked = tests_for(mutant, covered, judge, _WORLD_SECONDS)
+    picked = picked_for(mutant, covered, judge, _WORLD_SECONDS)
     if not picked:
         return Verdict("not covered")
     list_of = world.folder / "picked.json"

@@ -105,11 +105,13 @@ class World:
             start_new_session=True,
             preexec_fn=_limited,
         )
+        status: int | None = None
         try:
             said, _ = process.communicate(timeout=seconds)
-            status: int | None = process.returncode
+            status = process.returncode
         except subprocess.TimeoutExpired:
-            said, status = b"", None
+            _end(process)
+            said, _ = process.communicate()
         finally:
             _end(process)
         return Outcome(status, said[-4000:].decode(errors="replace"), round(time.monotonic() - start, 1))
