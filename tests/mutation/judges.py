@@ -10,11 +10,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
 
 from mutation.audits import affected_specs
 from mutation.choose import ROOT, Mutant
-from mutation.covering import Map, OneTest, cache_folder
+from mutation.covering import Map, OneTest, cache_folder, digest
 from mutation.results import Results, Verdict
 from mutation.world import World, is_compiled
 
@@ -26,9 +29,13 @@ _LEAST = 120.0
 _AUDIT = {"short": 300.0, "long": 1800.0}
 
 
-def picked_for(mutant: Mutant, covered: Map, judge: str, seconds: float) -> list[OneTest]:
+def picked_for(
+    mutant: Mutant, covered: Map, judge: str, seconds: float, passed: Collection[str] = ()
+) -> list[OneTest]:
     """Covering tests, those of the mutant's own room first, the fastest first, as many as fit into so many seconds."""
     wanted = [t for t in covered.covering(mutant) if (t.file == CONFORMANCE) == (judge == "conformance")]
+    if passed:
+        wanted = [test for test in wanted if _with_text(test) not in passed]
     home = (f"tests/{mutant.room}", f"src/{mutant.file}")
     found, spent = [], 0.0
     for test in sorted(wanted, key=lambda t: (not t.file.startswith(home), t.seconds)):
@@ -40,13 +47,13 @@ def picked_for(mutant: Mutant, covered: Map, judge: str, seconds: float) -> list
 
 
 def by_forks(mutants: Sequence[Mutant], covered: Map, results: Results, judge: str) -> None:
-    """Judges in forks; verdicts of those that were caught are written down, the others are left open."""
+    """Judges in forks; verdicts of those that were caught are written down, the others are left open. Tests that passed
+    on a mutant are not run on it again, here, as long as mutant and test stay as they are."""
+    passed = Passed(cache_folder() / "passed.json")
     jobs = []
     for mutant in mutants:
-        picked = picked_for(mutant, covered, judge, _FORKED_SECONDS)
-        if not picked:
-            results.say(mutant.id, judge, Verdict("not covered"))
-        elif not is_compiled(mutant):
+        picked = picked_for(mutant, covered, judge, _FORKED_SECONDS, passed.on(mutant))
+        if picked and not is_compiled(mutant):
             jobs.append((mutant, picked))
     if not jobs:
         return
@@ -64,19 +71,52 @@ def by_forks(mutants: Sequence[Mutant], covered: Map, results: Results, judge: s
         "HYPOTHESIS_STORAGE_DIRECTORY": str(folder / "examples"),
     }
     call = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "-p", "mutation.forked"]
-    process = subprocess.Popen(
-        [*call, f"--basetemp={folder / 'made'}", *files],
-        cwd=ROOT,
-        env=environment,
-        stdout=(folder / "said").open("w"),
-        stderr=subprocess.STDOUT,
-    )
-    try:
-        process.wait()
-    finally:
-        process.kill()
-        for line in answers.read_text(encoding="utf-8").splitlines():
-            _note(json.loads(line), results, judge)
+    with (folder / "said").open("w") as said:
+        process = subprocess.Popen(
+            [*call, f"--basetemp={folder / 'made'}", *files], cwd=ROOT, env=environment, stdout=said, stderr=said
+        )
+        try:
+            noted, running = 0, True
+            while running:  # what was said so far is kept, whenever this is stopped
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(3)
+                    running = False
+                lines = answers.read_text(encoding="utf-8").splitlines()
+                for line, (mutant, picked) in list(zip(lines, jobs, strict=False))[noted:]:
+                    _note(json.loads(line), mutant, picked, results, judge, passed)
+                noted = len(lines)
+        finally:
+            process.kill()
+            process.wait()
+
+
+class Passed:
+    """Which tests passed on which mutant: by the text of both."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._known: dict[str, list[str]] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+    def on(self, mutant: Mutant) -> set[str]:
+        return set(self._known.get(self._name(mutant), []))
+
+    def note(self, mutant: Mutant, tests: Iterable[OneTest]) -> None:
+        known = self._known.setdefault(self._name(mutant), [])
+        known += [_with_text(test) for test in tests]
+        self._path.write_text(json.dumps(self._known), encoding="utf-8")
+
+    def _name(self, mutant: Mutant) -> str:
+        return digest([mutant.id, mutant.source])
+
+
+def _with_text(test: OneTest) -> str:
+    return f"{test.id} {text_of(test.file)}"
+
+
+@cache
+def text_of(file: str) -> str:
+    """The text of a file of tests, as a hash."""
+    return digest((ROOT / file).read_text(encoding="utf-8"))
 
 
 def _job(mutant: Mutant, picked: Sequence[OneTest]) -> dict[str, object]:
@@ -92,12 +132,17 @@ def _job(mutant: Mutant, picked: Sequence[OneTest]) -> dict[str, object]:
     }
 
 
-def _note(said: dict[str, object], results: Results, judge: str) -> None:
+def _note(
+    said: dict[str, object], mutant: Mutant, picked: Sequence[OneTest], results: Results, judge: str, passed: Passed
+) -> None:
     answer, seconds = str(said["answer"]), float(str(said["seconds"]))
+    word, _, number = answer.partition(" ")
     if answer == "time":
-        results.say(str(said["id"]), judge, Verdict("time", "forked", seconds))
+        results.say(mutant.id, judge, Verdict("time", "forked", seconds))
     elif "::" in answer:
-        results.say(str(said["id"]), judge, Verdict("caught", answer, seconds))
+        results.say(mutant.id, judge, Verdict("caught", answer, seconds))
+    elif word == "survived":
+        passed.note(mutant, picked[: int(number)])
 
 
 def in_the_world(mutant: Mutant, world: World, covered: Map, judge: str) -> Verdict:
