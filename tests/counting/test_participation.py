@@ -283,3 +283,11 @@ def test_long_calendars_take_a_bound_instead_of_a_sum_for_every_block():
         assert toeplitz_reach(r, 60, each) >= exact
     finally:
         module._MOST_WORK = before
+
+
+@pytest.mark.parametrize("calendar", [False, True])
+def test_what_a_tick_moves_enters_by_its_square(calendar: bool) -> None:
+    """Three units in one column: nine times the reach of one, and not the three times of its sum."""
+    heavy, light = (Participation(change, 3, 4, calendar=calendar) for change in (Change(3, 9, 3), ONE))
+    assert toeplitz_reach(coefficients(16), 16, heavy) == 9 * toeplitz_reach(coefficients(16), 16, light)
+    assert tree_reach(2, 5, 16, heavy) == 9 * tree_reach(2, 5, 16, light)

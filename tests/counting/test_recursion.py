@@ -76,3 +76,19 @@ def test_a_sum_of_zero_needs_a_horizon() -> None:
             source=simulation(1).source("x"),
             lane="p",
         )
+
+
+def test_a_process_that_recalls_knows_how_uncertain_it_is() -> None:
+    """Not the numbers alone: with the radius of a beginning it would take for certain what is not."""
+    r, T, source = (65536, -32768, -8192, -24576), 300, simulation(4).source("recursion")
+
+    def make() -> RecursiveProcess:
+        return RecursiveProcess(
+            r, DiscreteGaussian(2**40), inverse_series(r, T), horizon=T, columns=2, source=source, lane="path"
+        )
+
+    process, again = make(), make()
+    process.advance(200)
+    again.recall(200, process.memory())
+    assert again.memory() == process.memory()
+    assert process._radius.min() > make()._radius.max()
