@@ -92,3 +92,19 @@ def test_a_process_that_recalls_knows_how_uncertain_it_is() -> None:
     again.recall(200, process.memory())
     assert again.memory() == process.memory()
     assert process._radius.min() > make()._radius.max()
+
+
+def test_sums_that_cancel_are_as_uncertain_as_their_terms() -> None:
+    process = RecursiveProcess(
+        (4, -2, -2),
+        DiscreteGaussian(30),
+        inverse_series((4, -2, -2), 9),
+        horizon=9,
+        columns=1,
+        source=simulation(1).source("recursion"),
+        lane="path",
+    )
+    process._recent = np.array([[1e6], [-1e6]])
+    centre, radius = process._enclose(np.array([0]))
+    assert centre[0] == 0.0
+    assert radius[0] >= 2.0**-53 * 1e6

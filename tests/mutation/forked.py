@@ -91,8 +91,6 @@ def _find(names: dict[str, Any], name: str) -> FunctionType | None:
     return found if isinstance(found, FunctionType) else None
 
 
-
-
 class _Forks:
     def __init__(self) -> None:
         self._failed = ""

@@ -29,9 +29,7 @@ _LEAST = 120.0
 _AUDIT = {"short": 300.0, "long": 1800.0}
 
 
-def picked_for(
-    mutant: Mutant, covered: Map, judge: str, seconds: float, passed: Collection[str] = ()
-) -> list[OneTest]:
+def picked_for(mutant: Mutant, covered: Map, judge: str, seconds: float, passed: Collection[str] = ()) -> list[OneTest]:
     """Covering tests, those of the mutant's own room first, the fastest first, as many as fit into so many seconds."""
     wanted = [t for t in covered.covering(mutant) if (t.file == CONFORMANCE) == (judge == "conformance")]
     if passed:

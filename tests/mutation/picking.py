@@ -21,6 +21,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         file = item.nodeid.partition("::")[0]
         whole[file] = whole.get(file, 0.0) + seconds[item.nodeid]
     # File by file, for tests of one file share what they make.
-    picked.sort(key=lambda item: (whole[item.nodeid.partition("::")[0]], item.nodeid.partition("::")[0], seconds[item.nodeid]))
+    picked.sort(
+        key=lambda item: (whole[item.nodeid.partition("::")[0]], item.nodeid.partition("::")[0], seconds[item.nodeid])
+    )
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in seconds])
     items[:] = picked

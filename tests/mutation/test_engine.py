@@ -80,7 +80,9 @@ def test_statements_change_places_where_order_matters() -> None:
 
 
 def test_a_place_is_found_behind_letters_of_several_bytes() -> None:
-    assert {m.before for m in found("def f(x):\n    return g('ü€', x) * 5\n") if m.operator == "constant doubled"} == {"5"}
+    assert {m.before for m in found("def f(x):\n    return g('ü€', x) * 5\n") if m.operator == "constant doubled"} == {
+        "5"
+    }
 
 
 def test_names_stay_when_other_functions_change() -> None:
@@ -114,7 +116,11 @@ def test_what_is_argued_away_exists(everything: list[Mutant], tmp_path: Path) ->
 
 def test_covering_tests_come_from_the_room_first(everything: list[Mutant]) -> None:
     mutant = next(m for m in everything if m.room == "privacy" and m.function == "change")
-    near, far, other = OneTest("tests/privacy/test_a.py::t", 3.0), OneTest("tests/users/test_b.py::t", 0.1), OneTest("x::y", 0.1)
+    near, far, other = (
+        OneTest("tests/privacy/test_a.py::t", 3.0),
+        OneTest("tests/users/test_b.py::t", 0.1),
+        OneTest("x::y", 0.1),
+    )
     covered = Map({(mutant.file, mutant.line): [far, near], ("evertally/stream.py", 60): [other]}, {})
     assert picked_for(mutant, covered, "tests", 10) == [near, far]
     assert picked_for(mutant, covered, "conformance", 10) == []
