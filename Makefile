@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # The page is tested apart: it needs Chromium (or EVERTALLY_CHROMIUM=path), and fails without it. So is what needs more of
 # the machine than Python: a C compiler, systemd-analyze, and root.
-.PHONY: help demo quick test test-browser test-system test-spark audit lint types bench wheel lock clean
+.PHONY: help demo quick test test-browser test-system test-spark audit mutants lint types bench wheel lock clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -56,6 +56,11 @@ audit: $(VENV)/ready-dev $(VENV)/ready-spark  ## tries to break the promise of e
 	$(BIN)/python -m pytest $(LOST_MACHINES)
 	$(BIN)/python tests/spark --kills 100
 	$(BIN)/python tests/power_loss
+
+# Hours: maps which tests execute which line, then judges the sample. What was done is kept: a run that was stopped goes on.
+mutants: $(VENV)/ready-dev $(VENV)/ready-data  ## small wrong changes of the product, judged by tests, conformance and audits; writes mutants.md
+	PYTHONPATH=tests $(BIN)/python -m mutation map --long --judge "short audit"
+	PYTHONPATH=tests $(BIN)/python -m mutation run --judge tests --judge conformance --judge "short audit" --judge "long audit" --output mutants.md
 
 lint: $(VENV)/ready-dev  ## style, and which room imports which
 	$(BIN)/ruff format --check .

@@ -283,3 +283,22 @@ def test_long_calendars_take_a_bound_instead_of_a_sum_for_every_block():
         assert toeplitz_reach(r, 60, each) >= exact
     finally:
         module._MOST_WORK = before
+
+
+@pytest.mark.parametrize("calendar", [False, True])
+def test_what_a_tick_moves_enters_by_its_square(calendar: bool) -> None:
+    """Three units in one column: nine times the reach of one, and not the three times of its sum."""
+    heavy, light = (Participation(change, 3, 4, calendar=calendar) for change in (Change(3, 9, 3), ONE))
+    assert toeplitz_reach(coefficients(16), 16, heavy) == 9 * toeplitz_reach(coefficients(16), 16, light)
+    assert tree_reach(2, 5, 16, heavy) == 9 * tree_reach(2, 5, 16, light)
+
+
+@pytest.mark.parametrize(
+    ("relation", "signed", "times"), [("add_remove", True, 1), ("replace", False, 2), ("replace", True, 4)]
+)
+def test_a_tick_is_moved_by_events_that_are_there_or_not(relation: str, signed: bool, times: int) -> None:
+    """Replacement is in `times` alone; in what a tick moves it would be charged twice."""
+    rules = {"max_ticks_per_user": 5, "min_separation": 2, "max_events_per_user_tick": 2}
+    found = participation(relation, Contribution(max_per_event=3, signed=signed, unit="user", **rules), columns=9)
+    assert found is not None
+    assert (found.per_tick, found.times) == (Change(6, 12, 2), times)

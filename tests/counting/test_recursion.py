@@ -76,3 +76,35 @@ def test_a_sum_of_zero_needs_a_horizon() -> None:
             source=simulation(1).source("x"),
             lane="p",
         )
+
+
+def test_a_process_that_recalls_knows_how_uncertain_it_is() -> None:
+    """Not the numbers alone: with the radius of a beginning it would take for certain what is not."""
+    r, T, source = (65536, -32768, -8192, -24576), 300, simulation(4).source("recursion")
+
+    def make() -> RecursiveProcess:
+        return RecursiveProcess(
+            r, DiscreteGaussian(2**40), inverse_series(r, T), horizon=T, columns=2, source=source, lane="path"
+        )
+
+    process, again = make(), make()
+    process.advance(200)
+    again.recall(200, process.memory())
+    assert again.memory() == process.memory()
+    assert process._radius.min() > make()._radius.max()
+
+
+def test_sums_that_cancel_are_as_uncertain_as_their_terms() -> None:
+    process = RecursiveProcess(
+        (4, -2, -2),
+        DiscreteGaussian(30),
+        inverse_series((4, -2, -2), 9),
+        horizon=9,
+        columns=1,
+        source=simulation(1).source("recursion"),
+        lane="path",
+    )
+    process._recent = np.array([[1e6], [-1e6]])
+    centre, radius = process._enclose(np.array([0]))
+    assert centre[0] == 0.0
+    assert radius[0] >= 2.0**-53 * 1e6

@@ -159,3 +159,23 @@ def test_the_state_of_an_earlier_version_goes_on() -> None:
     for damaged in (blob[:-1], blob + b"x", blob[:40], unknown):
         with pytest.raises(StateError):
             UserCap.from_bytes(damaged)
+
+
+@pytest.mark.parametrize(
+    ("place", "number"),
+    [
+        (2, -1),  # a tick before the first
+        (4, 2),  # a user who is not in the table
+        (4, -1),
+        (4, 1),  # the same user twice: one of the two would be given back what the other has used
+    ],
+)
+def test_a_last_tick_that_cannot_have_been_is_refused(place: int, number: int) -> None:
+    cap = UserCap(2)
+    cap.keep(["ann", "bob"], 1)
+    blob, start = cap.to_bytes(), len(UserCap.format)
+    numbers = np.frombuffer(blob[start : start + 8 * 8], dtype="<i8").copy()
+    assert numbers.tolist()[:6] == [1, 2, 1, 2, 0, 1], "one option, 2 events each; tick 1, two users, who are 0 and 1"
+    numbers[place] = number
+    with pytest.raises(StateError, match="does not know"):
+        UserCap.from_bytes(blob[:start] + numbers.tobytes() + blob[start + 8 * 8 :])

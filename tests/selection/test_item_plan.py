@@ -92,3 +92,26 @@ def test_what_is_no_plan_is_refused() -> None:
             ItemPlan.from_json(wrong)
     with pytest.raises(StateError, match="another version"):
         ItemPlan.from_json(json.dumps(found | {"format": "evertally-item-plan-2"}))
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value"),
+    [
+        ("threshold", 2, 0),  # a label that nobody may add would have no threshold
+        ("tree", 0, 1),
+        ("tree", 1, 0),
+        ("tree", 1, 65),
+        ("tree", 2, 1),
+        ("most", None, 0),
+        ("limit", None, 0),
+        ("limit", None, 2**61 + 1),
+    ],
+)
+def test_numbers_that_no_mechanism_has_are_refused(name: str, place: int | None, value: int) -> None:
+    written = json.loads(whole("sum", et.simulation(1)).item_plan().to_json())
+    if place is None:
+        written[name] = value
+    else:
+        written[name][place] = value
+    with pytest.raises((StateError, ConfigurationError)):
+        ItemPlan.from_json(json.dumps(written))

@@ -298,3 +298,11 @@ def test_many_labels_are_compiled_and_the_same(monkeypatch: pytest.MonkeyPatch) 
 def test_nothing_of_a_shard_is_shown() -> None:
     key = et.simulation(1)
     assert repr(ItemShard(whole("sum", key).item_plan(), key, 0, 1)) == "<ItemShard, not shown>"
+
+
+def test_one_label_that_is_too_long_is_refused_among_short_ones() -> None:
+    key = et.simulation(1)
+    shard = ItemShard(whole("sum", key).item_plan(), key, 0, 1)
+    with pytest.raises(TypeError, match="at most"):
+        shard.advance([1, 1], Texts.of(["a", "b" * (item_shards.LONGEST_LABEL + 1)]), [1, 1], 1)
+    assert list(shard.advance([1, 1], Texts.of(["a", "b" * item_shards.LONGEST_LABEL]), [1, 1], 1))

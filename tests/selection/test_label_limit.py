@@ -107,3 +107,9 @@ def test_no_limit_leaves_the_noise_where_it_was() -> None:
     assert len(set(prints)) == 3
     plain = et.UnknownHistogram(guarantee=_PROMISE, horizon=32, key=key, allow_copy=True)
     assert plain.noise_fingerprint == prints[0]
+
+
+def test_no_more_labels_than_a_table_can_number() -> None:
+    assert _made(et.simulation(1), max_labels=2**40).max_labels == 2**40
+    with pytest.raises(et.ConfigurationError, match="max_labels"):
+        _made(et.simulation(1), max_labels=2**40 + 1)
