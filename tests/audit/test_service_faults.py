@@ -16,8 +16,6 @@ from evertally.runtime.spec import StreamSpec
 from long import LONG
 from spec_text import ALL, WARD, spec_text
 
-pytestmark = pytest.mark.long
-
 
 @pytest.fixture
 def spec(tmp_path: Path) -> StreamSpec:
