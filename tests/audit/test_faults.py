@@ -91,6 +91,17 @@ def test_an_object_of_somebody_else_has_a_row_with_the_reason() -> None:
     assert "no snapshot" in report.stopped
 
 
+def test_a_kind_that_takes_other_events_has_rows_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def choosy(self: Any, events: Any, **options: Any) -> None:
+        raise TypeError("only events of a form of its own")
+
+    monkeypatch.setattr(Mechanism, "step_events", choosy)
+    found = rows(counter)
+    assert list(found) == list(FAULTS)
+    assert {report.verdict for report in found.values()} == {"no power here"}
+    assert {"TypeError" in report.stopped for report in found.values()} == {True}
+
+
 def test_what_is_played_for_a_stream_of_the_service_is_fenced_by_others() -> None:
     """Its mechanisms may be copied within the process: the audit makes them as everybody else does."""
     made = lambda key: et.Counter(guarantee=et.ZCDP(0.5), horizon=9, key=key, allow_copy=True)  # noqa: E731

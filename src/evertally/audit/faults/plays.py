@@ -72,6 +72,15 @@ class Subject:
     def __init__(self, factory: Factory, model: Any) -> None:
         self.make, self.model = factory, model
 
+    @cached_property
+    def refused(self) -> str:
+        """Why nothing can be played on it: the auditor knows no events that it takes."""
+        try:
+            assert self.plays
+        except Exception as error:  # of a kind of somebody else's, which reads events in a way of its own
+            return f"it does not take the events that the auditor knows ({type(error).__name__}): see faults/streams.py"
+        return ""
+
     # -- undisturbed ---------------------------------------------------------------------------------------------------
 
     @cached_property

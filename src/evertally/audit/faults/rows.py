@@ -58,8 +58,10 @@ def fault_audits(factory: Factory, model: Any, effort: Literal["short", "long"] 
     faults = dict(zip(FAULTS, plays, strict=True))
     if not isinstance(model, Mechanism):
         faults = {"faults": lambda: not_here(_FOREIGN)}
-    return [(name, partial(_report, model, name, fault)) for name, fault in faults.items()]
+    return [(name, partial(_report, subject, name, fault)) for name, fault in faults.items()]
 
 
-def _report(model: Any, name: str, fault: Callable[[], Found]) -> Report:
-    return fault().report(model, name)
+def _report(subject: Subject, name: str, fault: Callable[[], Found]) -> Report:
+    if isinstance(subject.model, Mechanism) and subject.refused:
+        return not_here(subject.refused).report(subject.model, name)
+    return fault().report(subject.model, name)

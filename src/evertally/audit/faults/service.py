@@ -202,8 +202,9 @@ class Campaign:
         return held(f"answers {statuses}; a batch counts once, by its first content, and a tick ends once")
 
     def _refused(self, service: Service, older: Path | None, what: str) -> Found:
-        """An older state in the place of the last one, or no sidecar: the stream does not go on."""
-        files = [name for name in (STATE, f"{STATE}-wal", f"{STATE}-shm") if older] or [f"{KEY}.bound"]
+        """An older state in the place of the last one, with the outputs of then, or no sidecar: the stream does not go
+        on."""
+        files = [name for name in (STATE, f"{STATE}-wal", f"{STATE}-shm", OUTPUT) if older] or [f"{KEY}.bound"]
         with tempfile.TemporaryDirectory() as kept:
             for name in files:
                 if (file := service.folder / name).exists():
