@@ -172,15 +172,23 @@ class Noise:
                 rank += 1
         return np.array(kept, dtype=np.int64)
 
+    def about(self, changes: FloatArray) -> FloatArray:
+        """At most how much each change of the numbers shows, quickly; of normal laws exactly that."""
+        shifts, hidden = self._shifts(changes)
+        return np.where(hidden, np.linalg.norm(shifts, 2 if self.gaussian else 1, axis=1), math.inf)
+
     def lost(self, changes: FloatArray) -> FloatArray:
         """At least how much each change of the numbers shows: mu, or epsilon. Infinite where no noise hides it."""
-        shifts = changes @ self._inverse.T  # of the draws: the shortest that make the change
-        told = np.abs(shifts @ self._scaled.T - changes).max(axis=1, initial=0.0)
-        hidden = told <= _SILENT * np.abs(changes).max(axis=1, initial=0.0)
-        found = np.where(hidden, np.linalg.norm(shifts, axis=1), math.inf)
+        found, (_, hidden) = self.about(changes), self._shifts(changes)
         if not self.gaussian and hidden.any() and len(self._kept):
             found[hidden] = hiding(self._scaled[self._kept], changes[np.ix_(hidden, self._kept)]).lower
-        return np.asarray(found)
+        return found
+
+    def _shifts(self, changes: FloatArray) -> tuple[FloatArray, Any]:
+        """The shortest shifts of the draws that make the changes, and whether they do."""
+        shifts = changes @ self._inverse.T
+        told = np.abs(shifts @ self._scaled.T - changes).max(axis=1, initial=0.0)
+        return shifts, told <= _SILENT * np.abs(changes).max(axis=1, initial=0.0)
 
 
 class _Reader:

@@ -65,7 +65,11 @@ class Search(ABC):
 
     @abstractmethod
     def lost(self, pair: Pair, way: Way) -> float:
-        """What a pair shows."""
+        """What a pair shows, about: by this the worst are looked for."""
+
+    def at_least(self, pair: Pair, way: Way) -> float:
+        """What it shows at least: by this they are judged."""
+        return self.lost(pair, way)
 
     def sides(self, pair: Pair) -> tuple[Any, Any]:
         """The two streams of a pair."""
@@ -88,8 +92,9 @@ class Search(ABC):
         again = list(dict.fromkeys([*late[: _ALSO // 2], *(pair for _, pair in found[: _ALSO // 2])]))
         best += [(self.lost(pair, way), pair, way) for way in WAYS[1:] for pair in again]
         best.sort(key=lambda one: -one[0])
+        top = [*best[:_CLIMBS], *(self._climbed(*one) for one in best[:_CLIMBS])]
         # The first of equals: what is written down is shorter than what was found on the way.
-        lost, pair, way = max([best[0], *(self._climbed(*one) for one in best[:_CLIMBS])], key=lambda one: one[0])
+        lost, pair, way = max(((self.at_least(pair, way), pair, way) for _, pair, way in top), key=lambda one: one[0])
         return Worst(lost, pair if lost else None, way, self.tried)
 
     def _climbed(self, lost: float, pair: Pair, way: Way) -> tuple[float, Pair, Way]:
@@ -143,13 +148,19 @@ class LossSearch(Search):
         return self._cache[stream, way]
 
     def lost(self, pair: Pair, way: Way) -> float:
-        noise = self.noise[way]
-        left, right = (self._releases(stream, way) for stream in self.sides(self._loud(pair)))
-        if left is None or right is None or not len(left) == len(right) == len(noise.W):
-            raise NotAffine("it releases no fixed table of numbers")
-        moved = (left - right) / (_LOUD if "workload" in self._table else 1)
+        moved = self._moved(pair, way)
+        return float(self.noise[way].about(moved[None])[0]) if moved.any() else 0.0
+
+    def at_least(self, pair: Pair, way: Way) -> float:
+        moved = self._moved(pair, way)
         read = _NEARLY if "workload" not in self._table else 1 - 4 / _LOUD
-        return float(noise.lost(moved[None])[0]) * read if moved.any() else 0.0
+        return float(self.noise[way].lost(moved[None])[0]) * read if moved.any() else 0.0
+
+    def _moved(self, pair: Pair, way: Way) -> FloatArray:
+        left, right = (self._releases(stream, way) for stream in self.sides(self._loud(pair)))
+        if left is None or right is None or not len(left) == len(right) == len(self.noise[way].W):
+            raise NotAffine("it releases no fixed table of numbers")
+        return (left - right) / (_LOUD if "workload" in self._table else 1)
 
     def _loud(self, pair: Pair) -> Pair:
         """Weighed sums are rounded once, with their noise: what one event moves of them is read from many of it."""
