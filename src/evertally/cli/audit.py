@@ -148,7 +148,7 @@ def _spec_steps_of_kind(
 ) -> dict[str, list[Step]]:
     """A mechanism by kind as the only query of a stream."""
     table = _table_of_kind(kind, options)
-    stream = {option: table.pop(option) for option in ("neighbours", "max_events_per_user") if option in table}
+    stream: dict[str, Any] = {option: table.pop(option) for option in ("neighbours", "max_events_per_user") if option in table}
     if "max_events_per_user" in stream:
         stream |= {"unit": "user", "user_column": "user"}
     stream |= {"name": kind.name} | ({} if horizon is None else {"horizon": horizon})

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from evertally.audit.dynamic_inputs import FixedKey
-from evertally.audit.spec_down.neighbours import Pair, records_of
+from evertally.audit.spec_down.neighbours import Pair
 from evertally.audit.spec_down.playing import Way, played
 from evertally.audit.spec_down.search import Search
 from evertally.dynamic.node import SizeRelease
@@ -57,7 +57,7 @@ class ReleaseSearch(Search):
                     stack.enter_context(
                         _watched(kind, "fit", lambda one, data, budget, place, *_: _fit(found, data, budget, place))
                     )
-            played(self.small, records_of(stream, self.columns), FixedKey(), way)
+            played(self.small, self.ticks_of(stream), FixedKey(), way)
         return found
 
     def spent(self, pair: Pair, way: Way) -> tuple[float, float]:
@@ -142,7 +142,7 @@ class ChangeSearch(Search):
             found.append(_as_numbers(batch))
 
         with _watched(kind, "play", note):
-            played(self.small, records_of(stream, self.columns), None, way)
+            played(self.small, self.ticks_of(stream), None, way)
         if not found or any(one is None for one in found):
             raise NothingSeen("what reaches its engine are no totals")
         return [one for one in found if one is not None]

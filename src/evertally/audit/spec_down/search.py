@@ -13,8 +13,8 @@ import numpy as np
 from evertally.audit.game import FloatArray
 from evertally.audit.spec_down.cells import columns_of
 from evertally.audit.spec_down.neighbours import Pair, Relation, records_of
-from evertally.audit.spec_down.playing import WAYS, Way, numbers, played
-from evertally.audit.spec_down.reading import Noise, NotAffine
+from evertally.audit.spec_down.playing import WAYS, Way, numbers, played, prepared
+from evertally.audit.spec_down.reading import Noise, NotAffine, Play
 from evertally.audit.spec_down.small import Small
 
 _STEPS = {"short": 60, "long": 600}
@@ -70,6 +70,10 @@ class Search(ABC):
     def at_least(self, pair: Pair, way: Way) -> float:
         """What it shows at least: by this they are judged."""
         return self.lost(pair, way)
+
+    def ticks_of(self, stream: Any) -> list[Any]:
+        """A stream as doors get it."""
+        return prepared(self.small, records_of(stream, self.columns))
 
     def sides(self, pair: Pair) -> tuple[Any, Any]:
         """The two streams of a pair."""
@@ -128,23 +132,24 @@ class LossSearch(Search):
         matrix."""
         nothing: Any = tuple(() for _ in range(self.small.ticks))
         busy = next(self.relation.pairs(np.random.default_rng(1))).side("left", self.small.ticks)
-        found: dict[Way, Noise] = {}
-        for way in WAYS[:2]:
-            plays = [lambda key, way=way, s=s: self._numbers(s, key, way) for s in (nothing, busy)]
-            found[way] = Noise.read(plays[0], plays[1], self.small.ticks)
-        found["twice"] = found["at once"]
-        return found
+        streams = [self.ticks_of(stream) for stream in (nothing, busy)]
+
+        def plays(way: Way) -> list[Play]:
+            return [lambda key, ticks=ticks: numbers(played(self.small, ticks, key, way)) for ticks in streams]
+
+        at_once = Noise.read(*plays("at once"), self.small.ticks)
+        found: dict[Way, Noise] = {"at once": at_once, "twice": at_once}
+        # What is restored makes the same draws of the same laws, or is read by itself.
+        same = at_once.is_that_of(plays("restored")[0])
+        return found | {"restored": at_once if same else Noise.read(*plays("restored"), self.small.ticks)}
 
     @cached_property
     def _cache(self) -> dict[tuple[Any, Way], FloatArray | None]:
         return {}
 
-    def _numbers(self, stream: Any, key: Any, way: Way) -> FloatArray | None:
-        return numbers(played(self.small, records_of(stream, self.columns), key, way))
-
     def _releases(self, stream: Any, way: Way) -> FloatArray | None:
         if (stream, way) not in self._cache:
-            self._cache[stream, way] = self._numbers(stream, None, way)
+            self._cache[stream, way] = numbers(played(self.small, self.ticks_of(stream), None, way))
         return self._cache[stream, way]
 
     def lost(self, pair: Pair, way: Way) -> float:
