@@ -1,10 +1,10 @@
 """What neighbours move in the exact input of an engine, where releases are not exact numbers plus noise.
 
 * Releases of a histogram, once each (one-shot looks of blocks, static mechanisms of constructions): everything that a
-  pair of streams hands them, with the noise that is there, and what their theorems charge for that change. Given as rho,
-  or epsilon, of the whole life of the stream, and held against the share in the spec.
-* Any other engine: the totals that reach it, against the change that its noise is made for, and against what relation and
-  caps of the spec allow by the arithmetic below. Whether the noise is made for that change, others ask.
+  pair of streams hands them, with the noise that is there, and what their theorems charge for that change. Given as
+  rho, or epsilon, of the whole life of the stream, and held against the share in the spec.
+* Any other engine: the totals that reach it, against the change that its noise is made for, and against what relation
+  and caps of the spec allow by the arithmetic below. Whether the noise is made for that change, others ask.
 """
 
 from __future__ import annotations
@@ -179,8 +179,8 @@ def _as_numbers(batch: Any) -> dict[Any, float] | None:
 
 
 def allowed(stream: Mapping[str, Any], table: Mapping[str, Any], columns: int) -> dict[float, float] | None:
-    """How far relation and caps let a unit move totals: the norms 1, 2 and infinity; None where the words of the spec do
-    not say it.
+    """How far relation and caps let a unit move totals: the norms 1, 2 and infinity; None where the words of the spec
+    do not say it.
 
     An event counts in at most b cells with at most w each; of a user m events. Replaced, the old cells go and the new
     ones come: twice as many, where there are so many (factorization-counting 6.3, users-and-domains 1.2).

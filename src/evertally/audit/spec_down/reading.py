@@ -1,9 +1,9 @@
 """The noise of a small copy, draw by draw, and what it costs to hide a change behind it.
 
-As `audit.impulses` does, the whole mechanism is played without noise but for an impulse in a draw. Here it is also asked
-whether that is all: draws of other kinds (of items that nobody listed, variates of selections), and releases that are not
-exact numbers plus noise, have no such matrix (`NotAffine`). Where columns have draws of their own, all columns of a node
-are read at once; that they have is not believed but tried, with other heights.
+As `audit.impulses` does, the whole mechanism is played without noise but for an impulse in a draw. Here it is also
+asked whether that is all: draws of other kinds (of items that nobody listed, variates of selections), and releases that
+are not exact numbers plus noise, have no such matrix (`NotAffine`). Where columns have draws of their own, all columns
+of a node are read at once; that they have is not believed but tried, with other heights.
 """
 
 from __future__ import annotations
@@ -167,7 +167,8 @@ class Noise:
         """W times the width of each draw."""
         if self.gaussian:
             return np.asarray(self.W * np.sqrt([sigma_squared(law) for law in self.laws]))
-        return self.W * np.array([float(law.scale) if isinstance(law, DiscreteLaplace) else 1.0 for law in self.laws])
+        scales = [float(law.scale) if isinstance(law, DiscreteLaplace) else 1.0 for law in self.laws]
+        return np.asarray(self.W * np.array(scales))
 
     @cached_property
     def _inverse(self) -> FloatArray:

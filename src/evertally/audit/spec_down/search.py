@@ -134,14 +134,16 @@ class LossSearch(Search):
         busy = next(self.relation.pairs(np.random.default_rng(1))).side("left", self.small.ticks)
         streams = [self.ticks_of(stream) for stream in (nothing, busy)]
 
-        def plays(way: Way) -> list[Play]:
-            return [lambda key, ticks=ticks: numbers(played(self.small, ticks, key, way)) for ticks in streams]
+        def play(ticks: list[Any], way: Way) -> Play:
+            return lambda key: numbers(played(self.small, ticks, key, way))
 
-        at_once = Noise.read(*plays("at once"), self.small.ticks)
-        found: dict[Way, Noise] = {"at once": at_once, "twice": at_once}
+        def read(way: Way) -> Noise:
+            return Noise.read(play(streams[0], way), play(streams[1], way), self.small.ticks)
+
+        at_once = read("at once")
         # What is restored makes the same draws of the same laws, or is read by itself.
-        same = at_once.is_that_of(plays("restored")[0])
-        return found | {"restored": at_once if same else Noise.read(*plays("restored"), self.small.ticks)}
+        same = at_once.is_that_of(play(streams[0], "restored"))
+        return {"at once": at_once, "twice": at_once, "restored": at_once if same else read("restored")}
 
     @cached_property
     def _cache(self) -> dict[tuple[Any, Way], FloatArray | None]:
