@@ -66,8 +66,9 @@ class Report:
             return "broken"
         if self.method == "not here" or self.undecided:
             return "no power here"
-        # What an attack compares is equal or not.
-        return "holds (tight)" if self.unit == "leak" or self.fraction >= TIGHT else "no power here"
+        # What an attack compares is equal or not; what was paid is known exactly, however little it is.
+        compared = self.unit == "leak" or self.aspect == "budget"
+        return "holds (tight)" if compared or self.fraction >= TIGHT else "no power here"
 
     @property
     def passed(self) -> bool:

@@ -15,7 +15,7 @@ from rich.table import Table
 from evertally.audit.audited import audit_all
 from evertally.audit.game import Factory
 from evertally.audit.report import Report, Verdict
-from evertally.audit.spec_down import content_steps, spec_steps
+from evertally.audit.spec_down import kind_steps, spec_steps
 from evertally.audit.steps import Step, run
 from evertally.audit.suite import Effort, best, plan
 from evertally.audit.tables import markdown, shown_claim, shown_loss, shown_power, verdicts_of_all
@@ -27,9 +27,8 @@ from evertally.kinds import Kind, find, known
 from evertally.kinds.query_table import a
 from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
 from evertally.runtime import load_spec
-from evertally.runtime.mechanisms import build, twins
+from evertally.runtime.mechanisms import twins
 from evertally.runtime.standing import standing
-from evertally.runtime.table.given import spec_from
 
 _DEFAULTS: dict[str, Any] = {"categories": 3, "lower": 0.0, "upper": 1.0}  # of options that a kind needs
 _NOT_NEEDED = {"name", "kind", "column"}  # there is no spec, and no input
@@ -58,12 +57,8 @@ def command(
     kind = find(subject)
     if kind is not None:
         made = subject_of_kind(kind, guarantee_of(*promise), horizon, options)
-        said = {
-            name: value for name, value in zip(("epsilon", "delta", "rho"), promise, strict=True) if value is not None
-        }
-        said |= {"force": True} if "delta" in said else {}
-        first = _spec_steps_of_kind(kind, said, horizon, options, how, seed)
-        return audit({subject: [*first[kind.name], *plan(made, how, seed=seed)]}, picture)
+        first = kind_steps(kind, promise, horizon, _table_of_kind(kind, options), made, how, seed)
+        return audit({subject: [*first, *plan(made, how, seed=seed)]}, picture)
     if (*promise, horizon) != (None,) * 4 or any(value is not None for value in options.values()):
         raise ConfigurationError("the options of a mechanism go with the name of a kind; a spec has its own")
     if subject == "all":
@@ -141,27 +136,6 @@ def plans_of_spec(path: Path, effort: Effort, seed: int) -> dict[str, list[Step]
 def _first(steps: Mapping[str, list[Step]], plans: Mapping[str, list[Step]]) -> dict[str, list[Step]]:
     """Plans that begin with some steps."""
     return {name: [*steps.get(name, []), *own] for name, own in plans.items()}
-
-
-def _spec_steps_of_kind(
-    kind: Kind,
-    guarantee: Mapping[str, float],
-    horizon: int | None,
-    options: Mapping[str, Any],
-    effort: Effort,
-    seed: int,
-) -> dict[str, list[Step]]:
-    """A mechanism by kind as the only query of a stream."""
-    table = _table_of_kind(kind, options)
-    stream = {option: table.pop(option) for option in ("neighbours", "max_events_per_user") if option in table}
-    if "max_events_per_user" in stream:
-        stream |= {"unit": "user", "user_column": "user"}
-    stream |= {"name": kind.name} | ({} if horizon is None else {"horizon": horizon})
-    column = {"column": "column"} if kind.options.model_fields["column"].is_required() else {}
-    query = {"name": kind.name, "kind": kind.name, **column, **table}
-    content = {"stream": stream, "guarantee": dict(guarantee), "clock": {"start": 0, "tick": 1}, "query": [query]}
-    spec = spec_from(content)
-    return content_steps(content, spec, build(spec, None), effort, seed)
 
 
 def audit_service(path: Path, effort: str, seed: int) -> Verdict:

@@ -1,5 +1,5 @@
-"""What may stand in the columns of a record, from the words of a query: declared labels and others, bounds and what lies
-beyond them, lists that are cut, events whose parts are merged, nothing at all."""
+"""What may stand in the columns of a record, from the words of a query: declared labels and others, bounds and what
+lies beyond them, lists that are cut, events whose parts are merged, nothing at all."""
 
 from __future__ import annotations
 

@@ -4,8 +4,9 @@
 
       ln delta = (a - 1)(a rho - epsilon) + a ln(1 - 1/a) - ln(a - 1)
 
-  (Canonne, Kamath and Steinke 2020, Proposition 12; price-of-continual-release 2.1); the least over a is taken here by a
-  search in ln(a - 1), where that function has one minimum. The least is flat, so that the error of the search is squared.
+  (Canonne, Kamath and Steinke 2020, Proposition 12; price-of-continual-release 2.1); the least over a is taken here by
+  a search in ln(a - 1), where that function has one minimum. It is flat there, so that the error of the search is
+  squared.
 * Two normal laws at distance mu have delta = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu) exactly.
 """
 

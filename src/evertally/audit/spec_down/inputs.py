@@ -1,10 +1,10 @@
 """What neighbours move in the exact input of an engine, where releases are not exact numbers plus noise.
 
 * Releases of a histogram, once each (one-shot looks of blocks, static mechanisms of constructions): everything that a
-  pair of streams hands them, with the noise that is there, and what their theorems charge for that change. Given as rho,
-  or epsilon, of the whole life of the stream, and held against the share in the spec.
-* Any other engine: the totals that reach it, against the change that its noise is made for, and against what relation and
-  caps of the spec allow by the arithmetic below. Whether the noise is made for that change, others ask.
+  pair of streams hands them, with the noise that is there, and what their theorems charge for that change. Given as
+  rho, or epsilon, of the whole life of the stream, and held against the share in the spec.
+* Any other engine: the totals that reach it, against the change that its noise is made for, and against what relation
+  and caps of the spec allow by the arithmetic below. Whether the noise is made for that change, others ask.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from evertally.audit.dynamic_inputs import FixedKey
-from evertally.audit.spec_down.neighbours import Pair, records_of
+from evertally.audit.spec_down.neighbours import Pair
 from evertally.audit.spec_down.playing import Way, played
 from evertally.audit.spec_down.search import Search
 from evertally.dynamic.node import SizeRelease
@@ -57,7 +57,7 @@ class ReleaseSearch(Search):
                     stack.enter_context(
                         _watched(kind, "fit", lambda one, data, budget, place, *_: _fit(found, data, budget, place))
                     )
-            played(self.small, records_of(stream, self.columns), FixedKey(), way)
+            played(self.small, self.ticks_of(stream), FixedKey(), way)
         return found
 
     def spent(self, pair: Pair, way: Way) -> tuple[float, float]:
@@ -142,7 +142,7 @@ class ChangeSearch(Search):
             found.append(_as_numbers(batch))
 
         with _watched(kind, "play", note):
-            played(self.small, records_of(stream, self.columns), None, way)
+            played(self.small, self.ticks_of(stream), None, way)
         if not found or any(one is None for one in found):
             raise NothingSeen("what reaches its engine are no totals")
         return [one for one in found if one is not None]
@@ -179,8 +179,8 @@ def _as_numbers(batch: Any) -> dict[Any, float] | None:
 
 
 def allowed(stream: Mapping[str, Any], table: Mapping[str, Any], columns: int) -> dict[float, float] | None:
-    """How far relation and caps let a unit move totals: the norms 1, 2 and infinity; None where the words of the spec do
-    not say it.
+    """How far relation and caps let a unit move totals: the norms 1, 2 and infinity; None where the words of the spec
+    do not say it.
 
     An event counts in at most b cells with at most w each; of a user m events. Replaced, the old cells go and the new
     ones come: twice as many, where there are so many (factorization-counting 6.3, users-and-domains 1.2).

@@ -1,4 +1,4 @@
-"""Neighbouring streams, by the words of the spec alone: what is protected, by which relation, and how much of it counts.
+"""Neighbouring streams, by the words of the spec alone: what is protected, and by which relation.
 
 * `unit = "event"`: one record is there or not, or has another content in its tick and place.
 * `unit = "user"`, items by name, nodes: all records of one owner, in any ticks and any number, are there or not; or

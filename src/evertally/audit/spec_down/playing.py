@@ -25,25 +25,31 @@ Record = dict[str, Any]  # a cell for each column
 Records = Sequence[Sequence[Record]]  # by tick
 # "restored": put away and taken up again between ticks; "twice": every tick is asked for once more.
 Way = Literal["at once", "restored", "twice"]
+_SILENT = ZeroNoise()
 WAYS: tuple[Way, ...] = ("at once", "restored", "twice")
 
 
-def played(small: Small, records: Records, key: NoiseKey | None = None, way: Way = "at once") -> list[Any]:
-    """The row behind each release.
+def prepared(small: Small, records: Records) -> list[Any]:
+    """The columns of each tick, as doors get them. Keys without noise order events by content in the same way."""
+    ticks: list[Any] = [TickEvents(small.spec, [_batch(small, events)]) for events in records]
+    return [tick.ordered(order_key(_SILENT)) for tick in ticks] if small.spec.order == "content" else ticks
+
+
+def played(small: Small, ticks: Sequence[Any], key: NoiseKey | None = None, way: Way = "at once") -> list[Any]:
+    """The row behind each release of prepared ticks.
 
     >>> from evertally.runtime.mechanisms import build
     >>> from evertally.runtime.table.given import spec_from
     >>> content = {"stream": {"name": "s", "horizon": 2}, "guarantee": {"rho": 0.5}, "clock": {"start": 0, "tick": 1}}
     >>> spec = spec_from(content | {"query": [{"name": "all", "kind": "counter"}]})
-    >>> [row.tolist() for row in played(Small(spec, build(spec, None)["all"], 2), [[{}, {}], [{}]])]
+    >>> small = Small(spec, build(spec, None)["all"], 2)
+    >>> [row.tolist() for row in played(small, prepared(small, [[{}, {}], [{}]]))]
     [[2.0], [3.0]]
     """
-    under: Any = ZeroNoise() if key is None else key
+    under: Any = _SILENT if key is None else key
     name, query = small.query.name, small.query
     mechanism, rows = twins({name: small.made}, under)[name], []
-    for tick, events in enumerate(records, start=1):
-        joined = TickEvents(small.spec, [_batch(small, events)])
-        given: Any = joined.ordered(order_key(under)) if small.spec.order == "content" else joined
+    for tick, given in enumerate(ticks, start=1):
         if way == "restored" and tick > 1:
             mechanism = restore(mechanism.snapshot(), key=under, allow_copy=True)
         for _ in range(2 if way == "twice" else 1):

@@ -141,7 +141,9 @@ class Promise:
         return Used("rho", allowed, float(charge.rho), float(charge.delta))
 
     def _undivided(self, charge: Charge) -> Used:
-        assert self.epsilon is not None and self.delta is not None and charge.epsilon is not None
+        assert self.epsilon is not None
+        assert self.delta is not None
+        assert charge.epsilon is not None
         paid = math.inf if charge.delta > self.delta else float(charge.epsilon)
         return Used("epsilon", float(self.epsilon), paid, float(self.delta))
 
@@ -178,7 +180,8 @@ class Promise:
         if self.rho is not None:
             rho = float(self.rho * share)
         else:
-            assert self.epsilon is not None and self.delta is not None
+            assert self.epsilon is not None
+            assert self.delta is not None
             if self.alone and charge.epsilon is not None:
                 whole = float(self.epsilon), float(self.delta)
                 return ("mu", mu_of(*whole)) if gaussian else ("epsilon", whole[0])

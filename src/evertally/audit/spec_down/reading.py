@@ -1,9 +1,9 @@
 """The noise of a small copy, draw by draw, and what it costs to hide a change behind it.
 
-As `audit.impulses` does, the whole mechanism is played without noise but for an impulse in a draw. Here it is also asked
-whether that is all: draws of other kinds (of items that nobody listed, variates of selections), and releases that are not
-exact numbers plus noise, have no such matrix (`NotAffine`). Where columns have draws of their own, all columns of a node
-are read at once; that they have is not believed but tried, with other heights.
+As `audit.impulses` does, the whole mechanism is played without noise but for an impulse in a draw. Here it is also
+asked whether that is all: draws of other kinds (of items that nobody listed, variates of selections), and releases that
+are not exact numbers plus noise, have no such matrix (`NotAffine`). Where columns have draws of their own, all columns
+of a node are read at once; that they have is not believed but tried, with other heights.
 """
 
 from __future__ import annotations
@@ -111,16 +111,19 @@ class Noise:
 
     W: FloatArray
     laws: list[AnyLaw]
+    places: list[Place]
+    drawn: int  # draws in all: some reach no release
 
     @classmethod
     def read(cls, play: Play, other: Play | None = None, ticks: int = 1) -> Noise:
         """Of what `play` releases in so many ticks; on `other`, another stream, it must be the same."""
         reader = _Reader(play)
-        seen = reader.seen() if len(reader.places) > _FEW_DRAWS else reader.places
+        seen = reader.seen() if len(reader.places) > MOST_DRAWS else reader.places
         W = None if len(seen) <= _FEW_DRAWS else reader.by_column(ticks, seen)
         if W is None and len(seen) > MOST_DRAWS:
             raise NotAffine(f"a small copy of it makes more than {MOST_DRAWS} draws")
-        found = cls(reader.one_by_one(seen) if W is None else W, [reader.laws[place] for place in seen])
+        W = reader.one_by_one(seen) if W is None else W
+        found = cls(W, [reader.laws[place] for place in seen], seen, len(reader.places))
         for checked in (reader, *([] if other is None else [_Reader(other)])):
             if checked.laws != reader.laws:
                 raise NotAffine("which noise is drawn follows from the events")
@@ -128,6 +131,17 @@ class Noise:
         if not found.gaussian and not found.laplace:
             raise NotAffine("it adds up draws of several laws")
         return found
+
+    def is_that_of(self, play: Play) -> bool:
+        """Whether another way to play has this noise: the same laws, and what some draws do to releases."""
+        reader = _Reader(play)
+        try:
+            if [reader.laws.get(place) for place in self.places] != self.laws:
+                return False
+            self._check(reader, self.places)
+        except NotAffine:
+            return False
+        return len(reader.laws) == self.drawn
 
     def _check(self, reader: _Reader, places: list[Place]) -> None:
         """An impulse the other way, in draws that are told apart, moves releases by what W says."""
@@ -152,12 +166,13 @@ class Noise:
     def _scaled(self) -> FloatArray:
         """W times the width of each draw."""
         if self.gaussian:
-            return self.W * np.sqrt([sigma_squared(law) for law in self.laws])
-        return self.W * np.array([float(law.scale) if isinstance(law, DiscreteLaplace) else 1.0 for law in self.laws])
+            return np.asarray(self.W * np.sqrt([sigma_squared(law) for law in self.laws]))
+        scales = [float(law.scale) if isinstance(law, DiscreteLaplace) else 1.0 for law in self.laws]
+        return np.asarray(self.W * np.array(scales))
 
     @cached_property
     def _inverse(self) -> FloatArray:
-        return np.linalg.pinv(self._scaled, rcond=1e-9)
+        return np.asarray(np.linalg.pinv(self._scaled, rcond=1e-9), dtype=np.float64)
 
     @cached_property
     def _kept(self) -> IntArray:
@@ -172,15 +187,23 @@ class Noise:
                 rank += 1
         return np.array(kept, dtype=np.int64)
 
+    def about(self, changes: FloatArray) -> FloatArray:
+        """At most how much each change of the numbers shows, quickly; of normal laws exactly that."""
+        shifts, hidden = self._shifts(changes)
+        return np.asarray(np.where(hidden, np.linalg.norm(shifts, 2 if self.gaussian else 1, axis=1), math.inf))
+
     def lost(self, changes: FloatArray) -> FloatArray:
         """At least how much each change of the numbers shows: mu, or epsilon. Infinite where no noise hides it."""
-        shifts = changes @ self._inverse.T  # of the draws: the shortest that make the change
-        told = np.abs(shifts @ self._scaled.T - changes).max(axis=1, initial=0.0)
-        hidden = told <= _SILENT * np.abs(changes).max(axis=1, initial=0.0)
-        found = np.where(hidden, np.linalg.norm(shifts, axis=1), math.inf)
+        found, (_, hidden) = self.about(changes), self._shifts(changes)
         if not self.gaussian and hidden.any() and len(self._kept):
             found[hidden] = hiding(self._scaled[self._kept], changes[np.ix_(hidden, self._kept)]).lower
-        return np.asarray(found)
+        return found
+
+    def _shifts(self, changes: FloatArray) -> tuple[FloatArray, Any]:
+        """The shortest shifts of the draws that make the changes, and whether they do."""
+        shifts = changes @ self._inverse.T
+        told = np.abs(shifts @ self._scaled.T - changes).max(axis=1, initial=0.0)
+        return shifts, told <= _SILENT * np.abs(changes).max(axis=1, initial=0.0)
 
 
 class _Reader:

@@ -107,7 +107,9 @@ class SpecAudit:
     def neighbours(self, name: str) -> Report:
         """What the worst neighbours show in a small copy of the query; in longer ones, while that is not much."""
         found: list[Report] = []
-        for least in _LEAST[self._effort]:
+        # Blocks of real Laplace noise need some ticks before an event costs all that it is charged.
+        first = 6 if self._charges[name].pure else 1
+        for least in sorted({first, *(ticks for ticks in _LEAST[self._effort] if ticks > first)}):
             try:
                 small = small_copy(self._content, self._spec, name, self._made[name], least)
             except EvertallyError as error:

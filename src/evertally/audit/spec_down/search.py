@@ -13,8 +13,8 @@ import numpy as np
 from evertally.audit.game import FloatArray
 from evertally.audit.spec_down.cells import columns_of
 from evertally.audit.spec_down.neighbours import Pair, Relation, records_of
-from evertally.audit.spec_down.playing import WAYS, Way, numbers, played
-from evertally.audit.spec_down.reading import Noise, NotAffine
+from evertally.audit.spec_down.playing import WAYS, Way, numbers, played, prepared
+from evertally.audit.spec_down.reading import Noise, NotAffine, Play
 from evertally.audit.spec_down.small import Small
 
 _STEPS = {"short": 60, "long": 600}
@@ -65,7 +65,15 @@ class Search(ABC):
 
     @abstractmethod
     def lost(self, pair: Pair, way: Way) -> float:
-        """What a pair shows."""
+        """What a pair shows, about: by this the worst are looked for."""
+
+    def at_least(self, pair: Pair, way: Way) -> float:
+        """What it shows at least: by this they are judged."""
+        return self.lost(pair, way)
+
+    def ticks_of(self, stream: Any) -> list[Any]:
+        """A stream as doors get it."""
+        return prepared(self.small, records_of(stream, self.columns))
 
     def sides(self, pair: Pair) -> tuple[Any, Any]:
         """The two streams of a pair."""
@@ -88,8 +96,9 @@ class Search(ABC):
         again = list(dict.fromkeys([*late[: _ALSO // 2], *(pair for _, pair in found[: _ALSO // 2])]))
         best += [(self.lost(pair, way), pair, way) for way in WAYS[1:] for pair in again]
         best.sort(key=lambda one: -one[0])
+        top = [*best[:_CLIMBS], *(self._climbed(*one) for one in best[:_CLIMBS])]
         # The first of equals: what is written down is shorter than what was found on the way.
-        lost, pair, way = max([best[0], *(self._climbed(*one) for one in best[:_CLIMBS])], key=lambda one: one[0])
+        lost, pair, way = max(((self.at_least(pair, way), pair, way) for _, pair, way in top), key=lambda one: one[0])
         return Worst(lost, pair if lost else None, way, self.tried)
 
     def _climbed(self, lost: float, pair: Pair, way: Way) -> tuple[float, Pair, Way]:
@@ -123,33 +132,42 @@ class LossSearch(Search):
         matrix."""
         nothing: Any = tuple(() for _ in range(self.small.ticks))
         busy = next(self.relation.pairs(np.random.default_rng(1))).side("left", self.small.ticks)
-        found: dict[Way, Noise] = {}
-        for way in WAYS[:2]:
-            plays = [lambda key, way=way, s=s: self._numbers(s, key, way) for s in (nothing, busy)]
-            found[way] = Noise.read(plays[0], plays[1], self.small.ticks)
-        found["twice"] = found["at once"]
-        return found
+        streams = [self.ticks_of(stream) for stream in (nothing, busy)]
+
+        def play(ticks: list[Any], way: Way) -> Play:
+            return lambda key: numbers(played(self.small, ticks, key, way))
+
+        def read(way: Way) -> Noise:
+            return Noise.read(play(streams[0], way), play(streams[1], way), self.small.ticks)
+
+        at_once = read("at once")
+        # What is restored makes the same draws of the same laws, or is read by itself.
+        same = at_once.is_that_of(play(streams[0], "restored"))
+        return {"at once": at_once, "twice": at_once, "restored": at_once if same else read("restored")}
 
     @cached_property
     def _cache(self) -> dict[tuple[Any, Way], FloatArray | None]:
         return {}
 
-    def _numbers(self, stream: Any, key: Any, way: Way) -> FloatArray | None:
-        return numbers(played(self.small, records_of(stream, self.columns), key, way))
-
     def _releases(self, stream: Any, way: Way) -> FloatArray | None:
         if (stream, way) not in self._cache:
-            self._cache[stream, way] = self._numbers(stream, None, way)
+            self._cache[stream, way] = numbers(played(self.small, self.ticks_of(stream), None, way))
         return self._cache[stream, way]
 
     def lost(self, pair: Pair, way: Way) -> float:
-        noise = self.noise[way]
-        left, right = (self._releases(stream, way) for stream in self.sides(self._loud(pair)))
-        if left is None or right is None or not len(left) == len(right) == len(noise.W):
-            raise NotAffine("it releases no fixed table of numbers")
-        moved = (left - right) / (_LOUD if "workload" in self._table else 1)
+        moved = self._moved(pair, way)
+        return float(self.noise[way].about(moved[None])[0]) if moved.any() else 0.0
+
+    def at_least(self, pair: Pair, way: Way) -> float:
+        moved = self._moved(pair, way)
         read = _NEARLY if "workload" not in self._table else 1 - 4 / _LOUD
-        return float(noise.lost(moved[None])[0]) * read if moved.any() else 0.0
+        return float(self.noise[way].lost(moved[None])[0]) * read if moved.any() else 0.0
+
+    def _moved(self, pair: Pair, way: Way) -> FloatArray:
+        left, right = (self._releases(stream, way) for stream in self.sides(self._loud(pair)))
+        if left is None or right is None or not len(left) == len(right) == len(self.noise[way].W):
+            raise NotAffine("it releases no fixed table of numbers")
+        return (left - right) / (_LOUD if "workload" in self._table else 1)
 
     def _loud(self, pair: Pair) -> Pair:
         """Weighed sums are rounded once, with their noise: what one event moves of them is read from many of it."""

@@ -1,8 +1,8 @@
 """A small copy of one query of a spec, made by the runtime as the stream itself is made: few ticks, few labels.
 
-The copy is a spec of its own, with the same guarantee, relation, unit, caps and share, and goes through the same reading,
-`build` and `Stream`. What the noise of many ticks needs is asked elsewhere, at the full horizon; here the way of an event
-is the same, and everything that can happen is small enough to be tried.
+The copy is a spec of its own, with the same guarantee, relation, unit, caps and share, and goes through the same
+reading, `build` and `Stream`. What the noise of many ticks needs is asked elsewhere, at the full horizon; here the way
+of an event is the same, and everything that can happen is small enough to be tried.
 """
 
 from __future__ import annotations
