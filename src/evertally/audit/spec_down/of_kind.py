@@ -8,7 +8,8 @@ from typing import Any
 
 from evertally.audit.report import Report
 from evertally.audit.spec_down.rows import content_steps
-from evertally.audit.suite import Effort, Step
+from evertally.audit.steps import Step
+from evertally.audit.suite import Effort
 from evertally.errors import ConfigurationError
 from evertally.kinds import Kind
 from evertally.noise import simulation

@@ -16,7 +16,8 @@ from evertally.audit.spec_down.promise import Charge, Promise
 from evertally.audit.spec_down.reading import NotAffine
 from evertally.audit.spec_down.search import LossSearch
 from evertally.audit.spec_down.small import Small, small_copy
-from evertally.audit.suite import Effort, Step
+from evertally.audit.steps import Step
+from evertally.audit.suite import Effort
 from evertally.errors import EvertallyError
 from evertally.runtime.spec import StreamSpec
 
