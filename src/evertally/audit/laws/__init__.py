@@ -5,6 +5,6 @@ full_horizon   linear noise at the configured horizon: ticks that tell, reached 
 solved         the same for banks and square roots: a shift of the draws that hides a change, tried in the program
 one_shot       one release: scales of counts and selections against the charge
 thresholds     labels that one person brought: where they appear, and how likely that is
-enumerated     every combination of draws of small copies
+enumerated     every combination of draws of small programs
 steps          which of these rows a mechanism gets
 """
