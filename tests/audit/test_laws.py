@@ -244,6 +244,11 @@ def capped_levels(most: int, *modules: Any) -> Bug:
     return stack
 
 
+def few_levels(most: int) -> Bug:
+    original = tree.L
+    return replaced(tree, L=lambda horizon, radix: min(most, original(horizon, radix)))
+
+
 def falling_threshold() -> Bug:
     original = ItemEngine.released
 
@@ -437,6 +442,14 @@ def other_height(by: int) -> Bug:
 def few_levels_of_items() -> Bug:
     original = unknown.node_law
     return replaced(unknown, node_law=lambda charge, change, levels: original(charge, change, max(1, levels - 1)))
+
+
+@pytest.mark.parametrize("guarantee", [P, Z])
+def test_a_tree_that_has_too_few_levels_everywhere_is_broken(guarantee):
+    # Not through the whole plan: compiled code that leaves its arrays ends the process.
+    with few_levels(4):
+        report = full_horizon_report(counter(guarantee, 2**16, "tree")(et.simulation(0)))
+    assert report.verdict == "broken"
 
 
 @pytest.mark.parametrize("planted", SAMPLES + OURS, ids=lambda planted: planted.name)

@@ -53,7 +53,7 @@ from evertally.audit.applications import Search, is_encoded, world_of
 from evertally.audit.columns import close_pair_of, column_audits, counters_behind, replicas, worker_of
 from evertally.audit.dynamic import dynamic_audits, game_of, inputs_of, is_dynamic
 from evertally.audit.estimators import threshold_bound
-from evertally.audit.game import Adversary, Factory
+from evertally.audit.game import Adversary, Factory, owned
 from evertally.audit.gaussian import node_form
 from evertally.audit.labels import counts_report, labelled, releases_labels
 from evertally.audit.laplace import shift_form, telling_ticks
@@ -466,6 +466,9 @@ def _label_steps(factory: Factory, model: Any, rules: _Rules) -> list[Step]:
     made = labelled(factory)
     played = [adversaries.FirstTick(made(simulation(0)))]
     steps += _object_steps(made, played, rules.sizes.objects // 4, rules)
+    if owned(model):
+        many = ["one"] * 900, [f"user {i}" for i in range(900)]
+        return steps + _as_steps(model, [("replay", lambda: attacks.replay_attack(factory, many, ([], [])))])
     return [*steps, *_contract_steps(factory, model)]
 
 

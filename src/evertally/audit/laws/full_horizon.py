@@ -72,6 +72,9 @@ def full_horizon_report(model: Linear) -> Report:
         adversary, audited = f"full horizon, change of tick {seen.tick}, {seen.instance}", seen.loss * norm
     except np.linalg.LinAlgError:
         adversary, audited = f"full horizon, {_SILENT}", math.inf
+    except IndexError:
+        # Made for fewer levels or ticks than it has to reach: what it charges is not what it does.
+        return Report.attack(model, "full horizon", True, "the noise of a tick within the horizon cannot be made")
     unit, claimed = claim_of(model.charge)
     return replace(Report.computed(model, adversary, "closed form", unit, claimed, audited), aspect="noise")
 
