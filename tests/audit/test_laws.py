@@ -68,6 +68,12 @@ def top(guarantee: Any = Z, **options: Any) -> Make:
     return lambda key: StreamingTopK(2, columns=list("abcde"), guarantee=guarantee, horizon=60, key=key, **options)
 
 
+def largest(guarantee: Any, horizon: int | None, **options: Any) -> Make:
+    return lambda key: et.MaxSum(
+        columns=5, guarantee=guarantee, horizon=horizon, mechanism="bounded", key=key, **options
+    )
+
+
 def present(guarantee: Any, mechanism: str) -> Make:
     return lambda key: et.DynamicCount(guarantee=guarantee, horizon=30, mechanism=mechanism, key=key)
 
@@ -131,6 +137,12 @@ def test_labels_and_selections_are_tight(make, names, relation):
     assert names <= found.keys()
     assert {name: report.verdict for name, report in found.items()} == dict.fromkeys(found, "holds (tight)")
     assert all(report.fraction <= 1 + 1e-9 for report in found.values())
+
+
+def test_histograms_of_partitions_are_tight_for_all_their_intervals():
+    report = rows(largest(P, None, largest=50))["full horizon"]
+    assert report.unit == "epsilon of H"
+    assert report.verdict == "holds (tight)"
 
 
 @pytest.mark.parametrize("guarantee", [P, Z])
@@ -230,6 +242,11 @@ def capped_levels(most: int, *modules: Any) -> Bug:
     for module in modules:
         stack.enter_context(replaced(module, blocks_law=law))
     return stack
+
+
+def few_levels(most: int) -> Bug:
+    original = tree.L
+    return replaced(tree, L=lambda horizon, radix: min(most, original(horizon, radix)))
 
 
 def falling_threshold() -> Bug:
@@ -375,6 +392,7 @@ OURS = [
     Planted("a quiet bank", lambda: quiet_bank(0.95), counter(Z, 2**14, "bank"), "full horizon"),
     Planted("a quiet bank without end", lambda: quiet_bank(0.85), counter(Z, None, "bank-open"), "full horizon"),
     Planted("epochs of few levels", lambda: capped_levels(4, tree), counter(P, None, "epoch-tree"), "full horizon"),
+    Planted("inserts of few levels", lambda: capped_levels(4, tree), largest(P, None, largest=50), "full horizon"),
     Planted("a threshold one too low", lambda: other_height(-1), words(), "threshold"),
     Planted("labels of an event", delta_of_one_label, words(max_per_event=3), "threshold"),
     Planted("one tick", lambda: other_threshold(T=1), words(), "threshold"),
@@ -424,6 +442,14 @@ def other_height(by: int) -> Bug:
 def few_levels_of_items() -> Bug:
     original = unknown.node_law
     return replaced(unknown, node_law=lambda charge, change, levels: original(charge, change, max(1, levels - 1)))
+
+
+@pytest.mark.parametrize("guarantee", [P, Z])
+def test_a_tree_that_has_too_few_levels_everywhere_is_broken(guarantee):
+    # Not through the whole plan: compiled code that leaves its arrays ends the process.
+    with few_levels(4):
+        report = full_horizon_report(counter(guarantee, 2**16, "tree")(et.simulation(0)))
+    assert report.verdict == "broken"
 
 
 @pytest.mark.parametrize("planted", SAMPLES + OURS, ids=lambda planted: planted.name)

@@ -57,6 +57,7 @@ from evertally.audit.gaussian import node_form
 from evertally.audit.hunt import Hunt
 from evertally.audit.labels import counts_report, labelled, releases_labels
 from evertally.audit.laplace import shift_form, telling_ticks
+from evertally.audit.laws.intervals import interval_rows
 from evertally.audit.laws.steps import horizon_rows, law_rows
 from evertally.audit.local_messages import (
     LocalMessage,
@@ -361,7 +362,7 @@ class _ShownMean:
 
 def _column_steps(factory: Factory, model: Guessing, rules: _Rules) -> list[Step]:
     steps = _door_steps(factory, model)
-    steps += [Step(name, run) for name, run in column_audits(model, rules.sizes.wait)]
+    steps += _rows([*column_audits(model, rules.sizes.wait), *interval_rows(model)])
     if isinstance(model._engine, JointSums):
         counters = counters_behind(model)
         steps += _counting_steps(again(counters), counters, rules)

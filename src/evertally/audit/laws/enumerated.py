@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evertally.audit.exact import ExactLoss, _box, _law
-from evertally.audit.game import Factory
-from evertally.audit.label_noise import ABSENT, Draw, IntArray, Label, PlantedVariates, _LabelDraws, _Named, _played
+from evertally.audit.game import Factory, IntArray
+from evertally.audit.label_noise import ABSENT, Draw, Label, PlantedVariates, _LabelDraws, _Named, _played
 from evertally.audit.partition import _first_true
 from evertally.audit.scripts import ALWAYS, NEVER, Make, Rows, as_rows, part
 from evertally.audit.scripts import Run as Played

@@ -13,8 +13,9 @@ first ticks alone are read, which the row says.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from evertally.counting.bank import FilteredNoise
 from evertally.counting.block_epochs import BlockEpochs
 from evertally.counting.choose import build
 from evertally.counting.honaker import HonakerProcess
-from evertally.counting.process import FloatArray
+from evertally.counting.process import FloatArray, IntArray, NoiseProcess
 from evertally.counting.pure_blocks import PureBlocksProcess
 from evertally.counting.sqrt import SqrtProcess
 from evertally.errors import ConfigurationError
@@ -71,6 +72,9 @@ def full_horizon_report(model: Linear) -> Report:
         adversary, audited = f"full horizon, change of tick {seen.tick}, {seen.instance}", seen.loss * norm
     except np.linalg.LinAlgError:
         adversary, audited = f"full horizon, {_SILENT}", math.inf
+    except IndexError:
+        # Made for fewer levels or ticks than it has to reach: what it charges is not what it does.
+        return Report.attack(model, "full horizon", True, "the noise of a tick within the horizon cannot be made")
     unit, claimed = claim_of(model.charge)
     return replace(Report.computed(model, adversary, "closed form", unit, claimed, audited), aspect="noise")
 
@@ -134,22 +138,29 @@ class _Lanes(ImpulseSource):
 
     def __init__(self) -> None:
         super().__init__()
-        self.by_draw: dict[int, AnyLaw] = {}
         self.two: str = ""
 
-    def draws(self, lane: str, law: AnyLaw, nodes, coordinates: int = 1, first: int = 0):  # type: ignore[no-untyped-def]
+    def draws(self, lane: str, law: AnyLaw, nodes: Iterable[int], coordinates: int = 1, first: int = 0) -> IntArray:
         if self.laws.setdefault(lane, law) != law:
             self.two = lane
         return super().draws(lane, law, nodes, coordinates, first)
 
 
+Made = Callable[[Any, int], NoiseProcess]  # makes a process that draws from a source, with so many columns
+
+
 def read_laws(model: Linear, ticks: list[int]) -> tuple[FloatArray, list[AnyLaw], str]:
     """W of the releases of some ticks, to each of which the process goes by `seek`; the law of each draw; and a lane
     that has two laws, if there is one."""
+    return read_process(lambda source, columns: build(model._choice, widened(model._setting, columns), source), ticks)
+
+
+def read_process(make: Made, ticks: list[int]) -> tuple[FloatArray, list[AnyLaw], str]:
+    """The same for a process of which only this is known: how it is made."""
     columns = 4 * len(ticks) + 64
     for _ in range(8):
         source = _Lanes()
-        process, rows = build(model._choice, widened(model._setting, columns), source), []
+        process, rows = make(source, columns), []
         for tick in ticks:
             if process.tick != tick - 1:
                 process.seek(tick - 1)

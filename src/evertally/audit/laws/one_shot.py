@@ -209,7 +209,7 @@ def one_shot_report(model: Any) -> Report:
     >>> report.verdict, round(report.fraction, 3)
     ('holds (tight)', 1.0)
     """
-    played = model if model.horizon <= _LONGEST else smaller(model, _LONGEST)
+    played: Any = model if model.horizon <= _LONGEST else smaller(model, _LONGEST)
     selection = selection_of(one_shot_of(played))
     found = []
     for words, left, right in unit_streams(played):

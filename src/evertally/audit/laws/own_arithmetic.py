@@ -88,7 +88,7 @@ def log_laplace_difference(height: int, scale: float) -> float:
     c = (1 - p)/(1 + p); the difference is n >= 0 with c^2 p^n (n + (1 + p^2)/(1 - p^2)), and the rest is added up.
 
     >>> round(math.exp(log_laplace_difference(1, 1.0)), 6)
-    0.347158
+    0.359799
     """
     if height <= 0:
         return 0.0

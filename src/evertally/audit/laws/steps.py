@@ -17,6 +17,8 @@ from evertally.audit.report import Report
 from evertally.privacy import PureDP
 from evertally.statistics.linear_options import Linear
 
+_APART = "users whose ticks are apart are audited on a copy with all their ticks: one tick shows a part of them"
+
 Row = tuple[str, Callable[[], Report]]
 
 
@@ -24,6 +26,8 @@ def horizon_rows(model: Linear, longest: int) -> list[Row]:
     """Of linear mechanisms, as they are configured. Up to `longest` ticks Gaussian noise has a closed form as it is."""
     if model.horizon is not None and model.horizon <= longest and not isinstance(model.charge, PureDP):
         return []
+    if model._setting.rule is not None:
+        return [("full horizon", lambda: Report.attack(model, "full horizon", False, _APART, "not here"))]
     return [("full horizon", lambda: full_horizon_report(model))]
 
 

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from evertally.audit.exact import _extent
-from evertally.audit.label_noise import FloatArray, IntArray, PlantedVariates
+from evertally.audit.game import FloatArray, IntArray
+from evertally.audit.label_noise import PlantedVariates
 from evertally.audit.laws.enumerated import FAR, Place
 from evertally.audit.partition import _first_true, _log_at_most, _log_minimum
 from evertally.audit.scripts import ALWAYS, NEVER

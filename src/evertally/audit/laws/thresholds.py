@@ -227,7 +227,7 @@ def block_report(model: Any) -> Report:
     >>> block_report(words).verdict
     'holds (tight)'
     """
-    played = model if model.horizon <= _LONGEST else smaller(model, _LONGEST)
+    played: Any = model if model.horizon <= _LONGEST else smaller(model, _LONGEST)
     unit = Unit.of(model)
     streams = unit_streams(played)
     calls = max(_differing(played, left, right) for _, left, right in streams[:1])
@@ -257,12 +257,17 @@ def _one_shot_threshold(model: Any, one_shot: Any, unit: Unit, paid: float, told
         if found is None:
             continue
         height, tail = found
-        needed = first_from(-(2**20), lambda n, tail=tail: tail(n) <= paid + 1e-12)
+        needed = _needed(tail, paid)
         if worst is None or needed - height > worst[0]:
             worst = needed - height, height, needed, others
     assert worst is not None, "no label of a single person was ever looked at"
     _, height, needed, others = worst
     return _report(model, f"{told}, {others} other labels", height, needed)
+
+
+def _needed(tail: Callable[[int], float], paid: float) -> int:
+    """The smallest height whose tail is paid for."""
+    return first_from(-(2**20), lambda n: tail(n) <= paid + 1e-12)
 
 
 def _one_shot_height(one_shot: Any, unit: Unit, others: int) -> tuple[int, Callable[[int], float]] | None:
