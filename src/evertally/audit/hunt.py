@@ -1,7 +1,7 @@
 """The hunt: games against a mechanism of which nothing is known, spent where something is to be seen.
 
 Every adversary plays a few games, which choose its bets (`audit.events`), and a few more, which judge them. The better
-half goes on, in rounds that double, until one is left for half of all games. After each round new bets are chosen by all
+half goes on, in rounds that double, until one is left for the other games. After each round new bets are chosen by all
 games that an adversary has played so far, and judged by those that come. A promise that is refuted ends the hunt, after
 as many games again to say by how much; if no bet comes near, the last round is a quarter as long; if it is close, the
 last one plays on, up to twice as many games in all.
