@@ -3,7 +3,7 @@
 Every adversary plays a few games, which choose its bets (`audit.events`), and a few more, which judge them. The better
 half goes on, in rounds that double, until one is left for the other games. After each round new bets are chosen by all
 games that an adversary has played so far, and judged by those that come. A promise that is refuted ends the hunt, after
-as many games again to say by how much; if no bet comes near, the last round is a quarter as long; if it is close, the
+some more games to say by how much; if no bet comes near, the last round is a quarter as long; if it is close, the
 last one plays on, up to twice as many games in all.
 """
 
@@ -197,7 +197,8 @@ class Hunt:
             self._spend(hunter, size)
             if hunter.book.broken:
                 self._stopped = "broken"
-                self._spend(hunter, min(self._left, hunter.games))
+                hunter.choose()
+                self._spend(hunter, min(self._left, max(hunter.games, self._trials // 5)))
                 return True
         return False
 
