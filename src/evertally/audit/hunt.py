@@ -29,6 +29,7 @@ _ROUNDS = (0.01, 0.015, 0.025, 0.05)  # of all games, for each adversary that is
 _BATCHES = 4  # in a round: the promise may be refuted after each
 _LEAST = 40  # games of an adversary, to choose by
 _CLOSE = 0.6  # of the claim
+_AFTER = 4000  # games after a promise was refuted, at most, or as many as there were
 
 
 @dataclass
@@ -198,7 +199,7 @@ class Hunt:
             if hunter.book.broken:
                 self._stopped = "broken"
                 hunter.choose()
-                self._spend(hunter, min(self._left, max(hunter.games, self._trials // 5)))
+                self._spend(hunter, min(self._left, max(hunter.games, min(_AFTER, self._trials // 5))))
                 return True
         return False
 
@@ -247,7 +248,7 @@ class Hunt:
         elif among > 1 and judged:
             # A one-sided event, staked on from the start, wins log(1 + stake/e^epsilon) whenever it happens.
             near = "nothing near; " if self._stopped == "nothing near" else ""
-            needed = (math.log(bets * among * 16) - math.log(self.error)) / math.log1p(math.exp(-self._epsilon) / 2)
+            needed = (math.log(bets * among * 16) - math.log(self.error)) / math.log1p(0.9 * math.exp(-self._epsilon))
             stopped = f"{near}blind to what happens in fewer than one of {max(1, int(judged / needed))} games"
         return Report(
             describe(self.model),
