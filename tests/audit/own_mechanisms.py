@@ -1,4 +1,4 @@
-"""Small mechanisms as a user would write them, honest ones and ones with a bug each: epsilon (or rho) is what they claim.
+"""Small mechanisms as a user would write them: honest ones, and ones with a bug each.
 
 Noise comes from a generator that the key seeds, in integers: sums of floats betray what was added (`FloatNoise`).
 """
@@ -22,10 +22,7 @@ class Totals:
     def __init__(self, key):
         self.rng = np.random.default_rng(int.from_bytes(key.mac("totals", b""), "little"))
         self.tick, self.total = 0, 0
-
-    @property
-    def scale(self):
-        return self.horizon / self.guarantee.epsilon / self.too_small
+        self.scale = self.horizon / self.too_small  # all of them claim an epsilon of 1
 
     def noise(self, scale=None):
         """Discrete Laplace: the difference of two geometric variates."""
@@ -91,12 +88,10 @@ class Gaussian(Totals):
     horizon = 1
     cells = 30
 
-    @property
-    def sigma(self):
-        return math.sqrt(self.horizon / (2 * self.guarantee.rho)) / self.too_small
+    sigma = 1.0  # sqrt(1/(2 rho))
 
     def noise(self, scale=None):
-        return round(self.rng.normal(0, self.cells * self.sigma))
+        return round(self.rng.normal(0, self.cells * self.sigma / self.too_small))
 
     def answer(self, x):
         return self.cells * self.total + self.noise()

@@ -136,7 +136,7 @@ def test_fewer_one_sided_hits_are_needed_than_by_counting(rng):
 
 
 def test_the_coins_that_rho_allows(rng):
-    """No pair of coins within rho pays more than 0, for any eta; and delta(eta) is not far above what some pair pays."""
+    """No pair of coins within rho pays more than 0, for any eta; some pair pays nearly delta(eta)."""
     curve = CoinCurve(np.array([0.05, 0.5, 4.0]))
     q = rng.random(4000) ** 3
     p = q + (1 - q) * rng.random(4000)

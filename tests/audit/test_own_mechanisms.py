@@ -19,7 +19,6 @@ from evertally.audit.wandering import telling_streams
 from evertally.errors import ConfigurationError
 from evertally.noise import simulation
 
-
 FEW = replace(suite.SIZES["short"], objects=500)  # a quarter of what a short audit plays
 MANY = {"TenPercentTooSmall", "TooMuchEpsilonOverTicks", "SigmaTooSmall", "Half", "TellsSometimes", "Once", "Gaussian"}
 

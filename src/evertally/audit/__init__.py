@@ -23,6 +23,7 @@ from evertally.audit.estimators import (
 from evertally.audit.exact import ExactLoss, JointLoss, exact_columns, exact_loss
 from evertally.audit.game import Adversary, Game, Move, Views
 from evertally.audit.gaussian import closed_form
+from evertally.audit.hunt import hunt
 from evertally.audit.report import Report, measure_mu, measure_rho, play, strongest
 from evertally.audit.suite import audit_mechanism, best
 from evertally.audit.verdicts import overall
@@ -50,6 +51,7 @@ __all__ = [
     "epsilon_bound",
     "exact_columns",
     "exact_loss",
+    "hunt",
     "lower_limit",
     "measure_mu",
     "measure_rho",

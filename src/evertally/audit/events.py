@@ -1,8 +1,8 @@
 """What to bet on: events and scores, chosen by games that are not judged.
 
-Several ways to look at games, because each sees what the others do not: a linear score with trained weights (a change of
-the mean), the same with signs, sizes and coincidences, and marks, which are what a single place of a game can show:
-exact values, fractions, residues, the finest bit of a float, differences of neighbours, and the form of the answer. Of
+Several ways to look at games, because each sees what the others do not: a linear score with trained weights (a change
+of the mean), the same with signs, sizes and squares, and marks, which are what a place of a game can show: exact
+values, fractions, residues, the finest bit of a float, differences of neighbours, labels, the form of the answer. Of
 each kind of marks the most telling one is taken, and all together that came on one side and never on the other.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -53,25 +54,25 @@ def bets_of(left: Seen, right: Seen, scale: Scale) -> list[Bet]:
 def _looks(left: Seen, right: Seen, places: list[Place]) -> Iterator[Look]:
     ticks, numbers = range(len(left.ticks)), [place for place in places if not place[1].endswith(LABEL)]
     for tick in ticks:
-        yield Look("forms", lambda seen, t=tick: seen.forms(t).astype(np.int64))
-    yield Look("forms", lambda seen: np.sum([seen.forms(t) != seen.forms(0) for t in ticks], axis=0).astype(np.int64))
+        yield Look("forms", partial(_form, tick))
+    yield Look("forms", _forms)
     for tick, label in sorted(left.labels | right.labels)[:_MOST_LABELS]:
-        yield Look("labels", lambda seen, t=tick, h=label: seen.has(t, h).astype(np.int64))
+        yield Look("labels", partial(_label, tick, label))
     if numbers:
-        yield Look("zeros", lambda seen: _count(seen, numbers, lambda x: x == 0))
-        yield Look("zeros", lambda seen: _count(seen, numbers, lambda x: ~np.isfinite(x)))
-        yield Look("fractions", lambda seen: _count(seen, numbers, lambda x: np.mod(x, 1.0) != 0))
-        yield Look("bits", lambda seen: np.max([_finest_bit(seen.released(p)) for p in numbers], axis=0))
+        yield Look("zeros", partial(_count, numbers, lambda x: x == 0))
+        yield Look("zeros", partial(_count, numbers, lambda x: ~np.isfinite(x)))
+        yield Look("fractions", partial(_count, numbers, lambda x: np.mod(x, 1.0) != 0))
+        yield Look("bits", lambda seen: np.max([_finest_bit(seen.released(place)) for place in numbers], axis=0))
     for place in numbers:
         yield from _looks_at(place)
     for place in places:
-        yield Look("values", lambda seen, p=place: _bits(seen.numbers(p)))
+        yield Look("values", partial(_whole, [place]))
     for before, after in _neighbours(numbers):
-        yield Look("differences", lambda seen, a=before, b=after: _rounded(seen.numbers(b) - seen.numbers(a)))
+        yield Look("differences", partial(_difference, before, after))
     if len(places) > len(ticks):
         for tick in ticks:
-            yield Look("answers", lambda seen, t=tick: _whole(seen, [place for place in places if place[0] == t]))
-    yield Look("transcripts", lambda seen: _whole(seen, places))
+            yield Look("answers", partial(_whole, [place for place in places if place[0] == tick]))
+    yield Look("transcripts", partial(_whole, places))
 
 
 def _looks_at(place: Place) -> Iterator[Look]:
@@ -79,7 +80,7 @@ def _looks_at(place: Place) -> Iterator[Look]:
     yield Look("bits", lambda seen: _finest_bit(seen.released(place)))
     yield Look("zeros", lambda seen: _special(seen.released(place)))
     for divisor in (2, 3, 10):
-        yield Look("residues", lambda seen, d=divisor: _residue(seen.numbers(place), d))
+        yield Look("residues", partial(_residue, place, divisor))
 
 
 def _neighbours(places: list[Place]) -> Iterator[tuple[Place, Place]]:
@@ -93,16 +94,32 @@ def _neighbours(places: list[Place]) -> Iterator[tuple[Place, Place]]:
         last = place
 
 
-def _bits(x: FloatArray) -> Codes:
-    return np.asarray(x + 0.0).view(np.int64)  # -0.0 is 0 here, and told apart in `_special`
+def _form(tick: int, seen: Seen) -> Codes:
+    return seen.forms(tick).astype(np.int64)
 
 
-def _whole(seen: Seen, places: list[Place]) -> Codes:
+def _forms(seen: Seen) -> Codes:
+    """How often the form is another one than at first."""
+    first = seen.forms(0)
+    others = [seen.forms(tick) != first for tick in range(len(seen.ticks))]
+    return np.asarray(np.sum(others, axis=0), dtype=np.int64)
+
+
+def _label(tick: int, label: float, seen: Seen) -> Codes:
+    return seen.has(tick, label).astype(np.int64)
+
+
+def _difference(before: Place, after: Place, seen: Seen) -> Codes:
+    return _rounded(seen.numbers(after) - seen.numbers(before))
+
+
+def _whole(places: list[Place], seen: Seen) -> Codes:
     """A number for all that is seen in some places."""
     found = np.zeros(seen.games, dtype=np.int64)
     with np.errstate(over="ignore"):
         for place in places:
-            found = (found ^ _bits(seen.numbers(place))) * 0x9E3779B97F4A7C1
+            bits = (seen.numbers(place) + 0.0).view(np.int64)  # -0.0 is 0 here, and told apart in `_special`
+            found = (found ^ bits) * 0x9E3779B97F4A7C1
     return found
 
 
@@ -110,7 +127,8 @@ def _rounded(x: FloatArray) -> Codes:
     return np.asarray(np.clip(np.nan_to_num(np.rint(x / _FINE), nan=-1e18), -1e18, 1e18)).astype(np.int64)
 
 
-def _residue(x: FloatArray, divisor: int) -> Codes:
+def _residue(place: Place, divisor: int, seen: Seen) -> Codes:
+    x = seen.numbers(place)
     whole = np.isfinite(x) & (np.abs(x) < 2.0**53) & (np.mod(np.nan_to_num(x), 1.0) == 0)
     return np.where(whole, np.mod(np.where(whole, x, 0.0), divisor), -1).astype(np.int64)
 
@@ -128,9 +146,12 @@ def _finest_bit(x: FloatArray) -> Codes:
     return np.where(whole == 0, 0, np.maximum(0, 53 - exponent - zeros)).astype(np.int64)
 
 
-def _count(seen: Seen, places: list[Place], what: Callable[[FloatArray], Any]) -> Codes:
+def _count(places: list[Place], what: Callable[[FloatArray], Any], seen: Seen) -> Codes:
+    found = np.zeros(seen.games, dtype=np.int64)
     with np.errstate(invalid="ignore"):
-        return np.sum([what(seen.released(place)) for place in places], axis=0).astype(np.int64)
+        for place in places:
+            found += what(seen.released(place))
+    return found
 
 
 @dataclass
@@ -142,7 +163,7 @@ class _Best:
 
 
 def _mark_bets(kind: str, looks: list[Look], left: Seen, right: Seen, scale: Scale) -> list[Bet]:
-    """For both directions: the best mark, and all marks of which several games on one side and none on the other know."""
+    """For both directions: the best mark, and all marks that several games on one side have and none on the other."""
     found: list[Bet] = []
     sides = [(left, right), (right, left)]
     codes = [tuple(look.code(seen) for seen in (left, right)) for look in looks]
@@ -263,7 +284,11 @@ def _thresholds(
     rare = int(np.argmin(np.abs(a - a[top] / 4)))
     for at in (top, rare):
         c = float(candidates[at])
-        yield (lambda seen, c=c: score(seen) > c), _shrunk(a[at] / p.size, b[at] / q.size, p.size)
+        yield partial(_beyond, score, c), _shrunk(a[at] / p.size, b[at] / q.size, p.size)
+
+
+def _beyond(score: Score, threshold: float, seen: Seen) -> Any:
+    return score(seen) > threshold
 
 
 def _divergence(name: str, score: Score, p: FloatArray, q: FloatArray, swapped: bool, scale: Scale) -> Bet:

@@ -1,9 +1,9 @@
 """The hunt: games against a mechanism of which nothing is known, spent where something is to be seen.
 
 Every adversary plays a few games, which choose its bets (`audit.events`), and a few more, which judge them. The better
-half goes on, in rounds that double, until one is left for half of all games. After each round new bets are chosen by all
+half goes on, in rounds that double, until one is left for the other games. After each round new bets are chosen by all
 games that an adversary has played so far, and judged by those that come. A promise that is refuted ends the hunt, after
-as many games again to say by how much; if no bet comes near, the last round is a quarter as long; if it is close, the
+some more games to say by how much; if no bet comes near, the last round is a quarter as long; if it is close, the
 last one plays on, up to twice as many games in all.
 """
 
@@ -21,12 +21,15 @@ from evertally.audit.events import bets_of
 from evertally.audit.game import Adversary, Factory, FloatArray
 from evertally.audit.outcomes import Pair, Seen, joined
 from evertally.audit.report import TIGHT, Report, describe, hash_seed
+from evertally.errors import ConfigurationError
+from evertally.noise import simulation
 from evertally.privacy import Guarantee
 
 _ROUNDS = (0.01, 0.015, 0.025, 0.05)  # of all games, for each adversary that is still in; the rest for the last one
 _BATCHES = 4  # in a round: the promise may be refuted after each
 _LEAST = 40  # games of an adversary, to choose by
 _CLOSE = 0.6  # of the claim
+_AFTER = 4000  # games after a promise was refuted, at most, or as many as there were
 
 
 @dataclass
@@ -75,18 +78,42 @@ class _Hunter:
         return max(0, int(np.searchsorted(self.book.scale.levels, self.book.bound)) - 1)
 
 
-class Hunt:
-    """Games of several adversaries with one claim; a report for each, and one for all together.
+def hunt(
+    factory: Factory,
+    adversaries: Sequence[Adversary],
+    trials: int = 20_000,
+    *,
+    ticks: int | None = None,
+    **options: Any,
+) -> list[Report]:
+    """Plays these adversaries against any mechanism with `step`; a report for each, the last one for all together.
+
+    `options` are `seed`, `confidence`, `claim` and `delta`, as in `play`.
 
     >>> import evertally as et
-    >>> from evertally.audit import FirstTick
+    >>> from evertally.audit import FirstTick, hunt
     >>> class Coin:
     ...     guarantee, horizon = et.PureDP(1.0), 1
     ...     def __init__(self, key): self.key = key
-    ...     def step(self, x): return x + (self.key.mac("coin", b"")[0] < 64) / 2  # says "half" in a quarter of games
-    >>> hunt = Hunt(Coin, [FirstTick()], trials=1000, ticks=1)
-    >>> hunt.report("change of tick 1").verdict
+    ...     def step(self, x): return x * (0.5 if self.key.mac("coin", b"")[0] < 64 else 1)
+    >>> hunt(Coin, [FirstTick()], trials=1000)[-1].verdict
     'broken'
+    """
+    length = ticks or getattr(factory(simulation(0)), "horizon", None)
+    if not length:
+        raise ConfigurationError("a mechanism without a horizon is played for a number of ticks: give ticks=...")
+    made = Hunt(factory, adversaries, trials, length, **options)
+    return [*(made.number(number) for number in range(len(adversaries))), made.together()]
+
+
+class Hunt:
+    """The same for an audit in steps: games are played when the first report is asked for.
+
+    >>> import evertally as et
+    >>> from evertally.audit import FirstTick
+    >>> make = lambda key: et.Counter(guarantee=et.PureDP(1.0), horizon=1, key=key)
+    >>> Hunt(make, [FirstTick()], trials=400, ticks=1).report("change of tick 1").passed
+    True
     """
 
     def __init__(
@@ -171,7 +198,8 @@ class Hunt:
             self._spend(hunter, size)
             if hunter.book.broken:
                 self._stopped = "broken"
-                self._spend(hunter, min(self._left, hunter.games))
+                hunter.choose()
+                self._spend(hunter, min(self._left, max(hunter.games, min(_AFTER, self._trials // 5))))
                 return True
         return False
 
@@ -187,11 +215,12 @@ class Hunt:
     # -- what was found ----------------------------------------------------------------------------------------------
 
     def report(self, name: str) -> Report:
-        """Of the adversary with this name, or of the one with this number among those that were chosen on the way."""
+        """Of the adversary with this name."""
         hunter = next(hunter for hunter in self._played() if hunter.name == name)
         return self._report_of(hunter)
 
     def number(self, number: int) -> Report:
+        """Of the adversary with this number, from 0: its name is not known before it was searched for."""
         return self._report_of(self._played()[number])
 
     def together(self) -> Report:
@@ -219,7 +248,7 @@ class Hunt:
         elif among > 1 and judged:
             # A one-sided event, staked on from the start, wins log(1 + stake/e^epsilon) whenever it happens.
             near = "nothing near; " if self._stopped == "nothing near" else ""
-            needed = (math.log(bets * among * 16) - math.log(self.error)) / math.log1p(math.exp(-self._epsilon) / 2)
+            needed = (math.log(bets * among * 16) - math.log(self.error)) / math.log1p(0.9 * math.exp(-self._epsilon))
             stopped = f"{near}blind to what happens in fewer than one of {max(1, int(judged / needed))} games"
         return Report(
             describe(self.model),

@@ -58,6 +58,10 @@ class Answer:
         elif isinstance(value, Mapping):
             parts = [f"{key}: {self._read(part, f'{place}/{key}')}" for key, part in value.items()]
             return f"{kind}{{{', '.join(parts)}}}"
+        elif isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+            self.numbers += value.ravel().astype(np.float64).tolist()
+            self.places += [f"{place}/{i}" for i in range(value.size)]
+            return f"array of {value.dtype} {value.shape}"
         elif isinstance(value, np.ndarray):
             self._each(value.ravel().tolist(), place)
             return f"array of {value.dtype} {value.shape}"
@@ -253,8 +257,8 @@ class RecordedGame(Game):
         if seen.only_failures:
             raise ConfigurationError(
                 f"{type(self.model).__name__}.step fails in every tick of every game, with "
-                f"{type(self._recording.failure).__name__}: there is nothing to audit. It is called with an integer, or "
-                "an array of as many as the mechanism has columns"
+                f"{type(self._recording.failure).__name__}: there is nothing to audit. It is called with an integer, "
+                "or an array of as many as the mechanism has columns"
             ) from self._recording.failure
         return seen
 

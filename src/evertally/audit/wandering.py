@@ -2,7 +2,7 @@
 
 Both sides of a stream are played a few times with common random numbers. Where noise does not depend on data, what both
 show then differs by the change alone, always in the same way. What differs in form, or in another way in every game, is
-worth a look: a failure, a label, a branch that data decide. This only chooses streams; honest mechanisms differ so, too.
+worth a look: a failure, a label, a branch that data decide. This only chooses streams; honest ones may differ so, too.
 """
 
 from __future__ import annotations
