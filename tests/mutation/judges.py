@@ -24,8 +24,8 @@ from mutation.world import World, is_compiled
 CONFORMANCE = "tests/checks/test_conformance.py"
 _FORKED_SECONDS = 25.0  # of tests, in a fork, as they took when they were traced
 _WORLD_SECONDS = 60.0
-_SLOWER = 8  # times as long as traced: another machine, busy cores
-_LEAST = 120.0
+_SLOWER = 6  # times as long as traced: another machine, busy cores
+_LEAST = 60.0
 _AUDIT = {"short": 300.0, "long": 1800.0}
 
 
@@ -164,8 +164,8 @@ def in_the_world(mutant: Mutant, world: World, covered: Map, judge: str) -> Verd
 
 
 def by_audit(mutant: Mutant, world: World, effort: str) -> Verdict:
-    """`evertally audit` of the specs whose audit executes the line: caught if a promise is broken, or if the audit cannot
-    run on the mutant (on the product it can: affected_specs has run it)."""
+    """`evertally audit` of the specs whose audit executes the line: caught if a promise is broken, or if the audit
+    cannot run on the mutant (on the product it can: affected_specs has run it)."""
     specs = affected_specs(mutant)
     if not specs:
         return Verdict("not covered")
@@ -183,7 +183,7 @@ def by_audit(mutant: Mutant, world: World, effort: str) -> Verdict:
 
 
 def broken(status: int, said: str) -> bool:
-    """Whether an audit that ended like this found something: a broken promise, or a crash. "No power here" is neither."""
+    """Whether an audit that ended like this found a broken promise, or crashed. "No power here" is neither."""
     return status not in (0, 3) or "breaks its promise" in said
 
 
