@@ -1,2 +1,2 @@
 """Mutation testing of what privacy rests on: small wrong changes of the product, each judged by tests, conformance and
-audits. `PYTHONPATH=tests python -m mutation --help`; docs/auditing.md says what it is for."""
+audits. `PYTHONPATH=tests python -m mutation --help`; CONTRIBUTING.md says when to run it."""

@@ -1,4 +1,4 @@
-"""`PYTHONPATH=tests python -m mutation map|list|run|table`: which tests cover what; the mutants; the judges; the table."""
+"""`PYTHONPATH=tests python -m mutation map|list|run|table`: what tests cover, the mutants, the judges, the table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mutation.audits import trace_audits
 from mutation.choose import ROOMS, SAMPLE, Mutant, all_mutants, sample
-from mutation.covering import PLACES, Map, cache_folder, test_files, trace, traced
+from mutation.covering import PLACES, Map, cache_folder, files_with_tests, trace, traced
 from mutation.judges import CONFORMANCE, by_audit, by_forks, in_the_world, undecided
 from mutation.results import JUDGES, Results
 from mutation.table import equivalents, markdown
@@ -58,7 +58,7 @@ def main() -> None:
 def _map(places: Sequence[str], long: bool, *, audits: bool) -> None:
     for place in places:
         for length in ("quick", "long") if long else ("quick",):
-            files = [file for file in test_files([place]) if not traced(file, length)]
+            files = [file for file in files_with_tests([place]) if not traced(file, length)]
             if files:
                 trace(files, length, 3600)
                 print(f"{place}: {sum(traced(file, length) for file in files)} of {len(files)} ({length})", flush=True)

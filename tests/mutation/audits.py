@@ -70,7 +70,7 @@ SPECS: dict[str, str] = {
         _query("found", "unknown-histogram", share=0.5, column="ward"),
         _query("most", "unknown-top", k=2, share=0.3, column="ward", mechanism="meta"),
         _query("ahead", "streaming-top", k=2, share=0.2, mechanism="meta", **_WARD),
-        stream=_SMALL,
+        stream={**_SMALL, "max_events_per_tick": 4},
         guarantee={"epsilon": 2, "delta": 1e-6},
     ),
     "values": spec_text(
@@ -141,10 +141,9 @@ def _lines(name: str) -> Path:
 
 
 def _watched(name: str, target: Path) -> None:
-    from mutation.tracing import Tracer
-
     import evertally
     from evertally.cli.audit import command
+    from mutation.tracing import Tracer
 
     assert evertally.__file__ is not None
     tracer = Tracer(Path(evertally.__file__).parent)

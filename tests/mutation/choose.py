@@ -130,7 +130,7 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def sample(mutants: list[Mutant], size: int = SAMPLE) -> list[Mutant]:
-    """A fixed sample: rooms take turns, and in a room mistakes do; which of a kind comes first is decided by its name."""
+    """A fixed sample: rooms take turns, and in a room mistakes do; which is first of a kind follows from its name."""
     rooms = {room: _turns([m for m in mutants if m.room == room]) for room in ROOMS}
     # Large rooms have more turns, though not as many more as they have lines.
     places = sorted(

@@ -1,4 +1,4 @@
-"""Which tests execute which line: made once, test file by test file, and kept among the temporary files of this user."""
+"""Which tests execute which line: made once, file by file, and kept among the temporary files of this user."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def cache_folder() -> Path:
     return folder
 
 
-def test_files(places: Iterable[str] = PLACES) -> list[str]:
+def files_with_tests(places: Iterable[str]) -> list[str]:
     """The files with tests, in the order in which they are traced; product files count by their doctests."""
     found: list[str] = []
     for place in places:

@@ -8,6 +8,7 @@ What is caught here is caught: the code that ran is the mutant's. What is not ca
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -141,10 +142,8 @@ class _Forks:
         ready, _, _ = select.select([reading], [], [], job["patience"])
         said = os.read(reading, 65536).decode() or "died" if ready else "time"
         os.close(reading)
-        try:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            pass
         os.waitpid(child, 0)
         return said
 

@@ -7,6 +7,7 @@ line is the line that a reader finds.
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -99,9 +100,9 @@ def constant(node: ast.AST, around: Surroundings) -> Found:
     if value not in (0, 1):
         yield Edit("constant doubled", place, f"({around.text(node)} * 2)")
     yield Edit("constant plus one", place, f"({around.text(node)} + 1)")
-    if type(value) is float:
+    if type(value) is float and value:
         yield Edit("constant halved", place, f"({around.text(node)} / 2)")
-    elif value > 1:
+    elif type(value) is int and value > 1:
         yield Edit("constant halved", place, str(value // 2))
     elif value == 1:
         yield Edit("constant minus one", place, "0")
@@ -168,7 +169,7 @@ def swapped_name(node: ast.AST, around: Surroundings) -> Found:
     name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
     if isinstance(getattr(node, "ctx", None), ast.Store):
         return
-    first, last = around.place(node) if name else (0, 0)
+    _first, last = around.place(node) if name else (0, 0)
     if name in _SWAPPED:
         kind = "relation" if name.isupper() else "norm" if name[0] == "l" and name[1:2].isdigit() else "name"
         yield Edit(f"swapped {kind}", (last - len(name), last), _SWAPPED[name])
@@ -238,7 +239,7 @@ def statements(node: ast.AST, around: Surroundings) -> Found:
             if _changes_state(one):
                 yield Edit("statement skipped", around.place(one), "pass")
         if around.ordered and not isinstance(node, ast.Module | ast.ClassDef):
-            for one, two in zip(body, body[1:], strict=False):
+            for one, two in itertools.pairwise(body):
                 if _changes_state(one) and _changes_state(two):
                     first, last = around.place(one), around.place(two)
                     between = around.source[first[1] : last[0]]

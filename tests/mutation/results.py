@@ -13,7 +13,7 @@ JUDGES = ("tests", "conformance", "short audit", "long audit")
 
 @dataclass
 class Verdict:
-    """What one judge said about one mutant: "caught", "time" (it ran into the limit of time), "survived", "not covered"."""
+    """What one judge said about a mutant: "caught", "time" (its limit was reached), "survived", "not covered"."""
 
     word: str
     by: str = ""

@@ -143,7 +143,7 @@ def test_a_planted_function_is_the_mutant() -> None:
 
 
 def test_a_mutant_lives_in_a_copy_and_leaves_it(everything: list[Mutant], tmp_path: Path) -> None:
-    """The replaced event that is charged once: the copy's own documents notice, and the copy is whole again after it."""
+    """A replaced event that is charged once: seen by what runs in the copy, and gone from it afterwards."""
     world = World(tmp_path / "world")
     dropped = ("factor dropped", "2 * b", "(b)")
     mutant = next(m for m in everything if m.function == "_event" and (m.operator, m.before, m.after) == dropped)

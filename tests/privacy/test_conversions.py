@@ -17,7 +17,13 @@ from evertally.privacy import (
     rho_of_epsilon_delta,
 )
 from evertally.privacy._exact import SMALLEST_FLOAT
-from evertally.privacy.conversions import _rho_of_epsilon_delta, epsilon_of_mu, gaussian_mu, group_delta
+from evertally.privacy.conversions import (
+    _rho_of_epsilon_delta,
+    _surely_within,
+    epsilon_of_mu,
+    gaussian_mu,
+    group_delta,
+)
 from formulas.conversions import (
     ideal_gaussian_delta,
     ideal_gaussian_rho,
@@ -324,3 +330,12 @@ def test_the_exact_gaussian_curve_is_refused_for_released_noise(noise):
         ideal_gaussian_rho(1, 1e-6, noise=noise)
     with pytest.raises(ConfigurationError, match="continuous noise only"):
         ideal_gaussian_delta(1, 1, noise=noise)
+
+
+@pytest.mark.parametrize(("mu", "delta"), [("64/25", "1/100"), ("197/100", "1/100000000"), ("157/50", "1/100")])
+def test_where_the_first_candidate_is_not_certified_the_next_is_hardly_larger(mu: str, delta: str) -> None:
+    """The search ends below the root here. What is taken instead is certified, and within a millionth of it."""
+    m, d = Fraction(mu), Fraction(delta)
+    found = epsilon_of_mu(m, d)
+    assert _surely_within(m, found, d)
+    assert not _surely_within(m, found * (1 - Fraction(1, 10**6)), d)
