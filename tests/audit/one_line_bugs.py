@@ -137,7 +137,11 @@ BUGS = (
         spec_text({**_FOUND, "mechanism": "meta"}, stream={"name": "visits", "horizon": 48} | _MANY, guarantee=_DELTA),
     ),
     Bug("tree of 4 levels, Gaussian", *_LEVELS, spec_text(_TREE, stream=_LONG)),
-    Bug("tree of 4 levels, Laplace", *_LEVELS, spec_text({**_TREE, "radix": 2}, stream=_LONG, guarantee={"epsilon": 1.0})),
+    Bug(
+        "tree of 4 levels, Laplace",
+        *_LEVELS,
+        spec_text({**_TREE, "radix": 2}, stream=_LONG, guarantee={"epsilon": 1.0}),
+    ),
     Bug("threshold falls with the table", *_THRESHOLD, spec_text(_FOUND, guarantee=_DELTA)),
 )
 

@@ -49,7 +49,6 @@ _TESTS = "the scales of the test are those of the paper, which charge twice"
 _TWO_TICKS = "two users show most in two ticks, which exact laws and games do not change at once"
 _OTHER_BLOCKS = "charged for the worst of every two ticks or blocks, which no one path has all of"
 _STATIC = "the noise of the static mechanism inside is audited in tests/dynamic, and taken for granted here"
-_ELSEWHERE = "which labels are shown is audited by exact laws in the tests"
 _VECTORS = "sparse vectors are charged as in the paper, many times what they lose"
 
 
