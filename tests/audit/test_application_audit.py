@@ -18,6 +18,7 @@ from evertally.audit.application_streams import ME, Pair, Players, Sent, neighbo
 from evertally.audit.applications import Search, world_of
 from evertally.audit.edge_streams import double_stars, drawn, short_streams
 from evertally.audit.exact import exact_columns
+from evertally.audit.faults import FAULTS
 from evertally.audit.local_messages import LocalMessage, message_report
 from evertally.audit.report import measure_mu
 from evertally.audit.suite import plan
@@ -215,12 +216,13 @@ def test_scores_of_laplace_noise_are_ratios_of_likelihoods():
 def test_the_steps_of_a_plan():
     names = [step.name for step in plan(lambda key: et.graph.DegreeVector(guarantee=PURE, horizon=9, key=key))]
     assert names == ["neighbours", "restarts", "the worst neighbours", "questions", "replay", "restore", "bad record",
-                     "shown", "horizon"]  # fmt: skip
+                     "shown", "horizon", *FAULTS]  # fmt: skip
     protocol = et.local.Protocol(guarantee=CONCENTRATED, clients=9, low=0, high=1)
     assert [step.name for step in plan(lambda key: LocalMessage(protocol, key))] == [
         "all cells",
         "two values far apart",
         "second message",
+        "faults",
     ]
 
 

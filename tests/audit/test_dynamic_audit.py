@@ -14,6 +14,7 @@ from audit.probes.dynamic import histogram
 from evertally.audit.dynamic import all_pairs, dynamic_audits, game_of, inputs_report, is_dynamic, noise_matrix
 from evertally.audit.dynamic_inputs import FixedKey, boundaries_of, partition_loss, releases_of, spent
 from evertally.audit.dynamic_streams import Facts, Pair, Players, Record, neighbours, shown, values_of
+from evertally.audit.faults import FAULTS
 from evertally.audit.suite import plan
 from evertally.dynamic.families import Boxes, HalfSpaces, Marginals, Queries, Ranges
 from evertally.dynamic.static import Additive
@@ -201,7 +202,16 @@ def test_what_is_planned():
     assert is_dynamic(histogram())
     assert not is_dynamic(et.Counter(guarantee=et.PureDP(1.0), horizon=4, key=KEY))
     names = [step.name for step in plan(lambda key: et.DynamicCount(guarantee=et.PureDP(1.0), horizon=8, key=key))]
-    assert names == ["all short streams", "lifetimes", "one lifetime", "replay", "restore", "bad record", "horizon"]
+    assert names == [
+        "all short streams",
+        "lifetimes",
+        "one lifetime",
+        "replay",
+        "restore",
+        "bad record",
+        "horizon",
+        *FAULTS,
+    ]
 
 
 def test_games_have_one_lifetime_more_on_the_left():

@@ -28,7 +28,7 @@ def verdicts(mechanism):
     with pytest.MonkeyPatch.context() as patch:
         if mechanism.__name__ not in MANY:
             patch.setitem(suite.SIZES, "short", FEW)
-        reports = audit_mechanism(mechanism)
+        reports = [report for report in audit_mechanism(mechanism) if report.aspect == "loss"]
     return {report.verdict for report in reports}, reports
 
 

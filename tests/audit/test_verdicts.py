@@ -115,7 +115,7 @@ def test_of_a_stream():
     assert of_stream({"a": tight, "all": games}, ["a"]) == NO_POWER, "nobody looked at the budget"
     assert of_stream({"a": [*tight, found(1.0, "budget")], "all": games}, ["a"]) == HOLDS
     assert of_stream({"a": tight, "all": [*games, found(0.9, "budget")]}, ["a"]) == HOLDS
-    assert of_stream({"a": tight, "all": [*games, found(0.5, "budget")]}, ["a"]) == NO_POWER
+    assert of_stream({"a": tight, "all": [*games, found(0.5, "budget")]}, ["a"]) == HOLDS, "what is paid is known"
     assert of_stream({"a": tight, "all": [found(1.3, "budget")]}, ["a"]) == BROKEN
     assert of_stream({"a": [*tight, found(1.0, "budget")], "all": [found(1.2, "loss")]}, ["a"]) == BROKEN
 
@@ -161,7 +161,7 @@ def test_a_mechanism_of_somebody_else_is_played_from_events_to_releases(quick):
             return 0
 
     reports = audit_mechanism(Silent)
-    assert {report.aspect for report in reports} == {"loss"}
+    assert {report.aspect for report in reports if report.adversary != "faults"} == {"loss"}
     assert overall(reports) == NO_POWER, "it loses nothing, which these games cannot know"
 
 
