@@ -50,6 +50,7 @@ test-spark: $(VENV)/ready-spark  ## the Spark part, in real applications: needs 
 audit: $(VENV)/ready-dev $(VENV)/ready-spark  ## tries to break the promise of every mechanism, at length; finds planted bugs; kills the service 1,000 times and Spark 100 times; cuts its power everywhere
 	$(BIN)/evertally audit all --effort long --jobs 2 --output audit-output
 	PYTHONPATH=tests $(BIN)/python -m audit.matrix
+	PYTHONPATH=tests $(BIN)/python -m audit.one_line_bugs
 	$(BIN)/evertally audit examples/record_shop.toml --service --effort long
 	EVERTALLY_LONG=1 $(BIN)/python -m pytest $$(grep -rl '^from long import LONG' tests --include='test_*.py') tests/checks
 	$(BIN)/python tests/crash --kills 1000
