@@ -11,7 +11,7 @@ import pytest
 
 import evertally as et
 from audit.probes.dynamic import histogram
-from evertally.audit.dynamic import all_pairs, dynamic_audits, game_of, inputs_report, is_dynamic, noise_matrix
+from evertally.audit.dynamic import all_pairs, dynamic_audits, game_of, inputs_report, is_dynamic, loud, noise_matrix
 from evertally.audit.dynamic_inputs import FixedKey, boundaries_of, partition_loss, releases_of, spent
 from evertally.audit.dynamic_streams import Facts, Pair, Players, Record, neighbours, shown, values_of
 from evertally.audit.faults import FAULTS
@@ -245,3 +245,9 @@ def test_a_family_without_known_values_is_refused():
     model._family = Strange()
     with pytest.raises(ConfigurationError, match="no values"):
         values_of(model)
+
+
+def test_games_of_a_share_with_a_delta_are_played_at_a_rho():
+    """Beside unknown items every query of a stream has such a share."""
+    assert loud(et.ApproxZCDP(0.1, 1e-7)) == et.ZCDP(4.0)
+    assert loud(et.ZCDP(9.0)) == et.ZCDP(9.0)

@@ -42,7 +42,7 @@ from evertally.dynamic.linear import UpdateEngine
 from evertally.noise import NoiseKey
 from evertally.noise.reals import KnownReals, RealLaw
 from evertally.noise.source import ZeroSource
-from evertally.privacy import ZCDP, ApproxDP, Guarantee, PureDP
+from evertally.privacy import ZCDP, ApproxDP, ApproxZCDP, Guarantee, PureDP
 from evertally.statistics.dynamic_options import Dynamic
 
 Audit = tuple[str, Callable[[], Report]]
@@ -347,7 +347,7 @@ def game_of(model: Dynamic) -> Factory:
 def loud(promise: Guarantee) -> Guarantee:
     if isinstance(promise, PureDP):
         return PureDP(max(_LOUD, promise.epsilon), adversary=promise.adversary)
-    if isinstance(promise, ZCDP):
+    if isinstance(promise, ZCDP | ApproxZCDP):  # beside unknown items a share has a delta, which only these use
         return ZCDP(max(_LOUD, promise.rho), adversary=promise.adversary)
     assert isinstance(promise, ApproxDP)
     return ApproxDP(max(_LOUD, promise.epsilon), promise.delta, adversary=promise.adversary, force=True)
